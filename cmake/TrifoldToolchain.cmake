@@ -1,0 +1,30 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# Language, build type, warnings, compiler cache. Never -march=native: the SIMD units are dispatched at run time.
+
+if(PROJECT_IS_TOP_LEVEL)
+  if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
+    set(CMAKE_BUILD_TYPE Release CACHE STRING "Build type" FORCE)
+  endif()
+  find_program(TRIFOLD_CCACHE ccache)
+  mark_as_advanced(TRIFOLD_CCACHE)
+  if(TRIFOLD_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+    set(CMAKE_CXX_COMPILER_LAUNCHER ${TRIFOLD_CCACHE})
+  endif()
+  set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+  set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin)
+  set(CMAKE_LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/lib)
+  set(CMAKE_ARCHIVE_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/lib)
+endif()
+
+# What every target of Trifold is compiled with; not part of what an installed package asks of its user.
+add_library(trifold_compile INTERFACE)
+target_compile_features(trifold_compile INTERFACE cxx_std_20)
+target_compile_options(trifold_compile INTERFACE -Wall -Wextra)
+target_include_directories(trifold_compile INTERFACE ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/src)
+
+# For rooms whose units Highway dispatches: without a baseline g++ 12 also compiles Highway's scalar target, which lacks
+# shuffles. Pass it as COMPILE ${TRIFOLD_SIMD_BASELINE}.
+set(TRIFOLD_SIMD_BASELINE "")
+if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
+  set(TRIFOLD_SIMD_BASELINE -march=x86-64-v2)
+endif()
