@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A plan: what will be tried, on which device, what it falls back to, and how long that is thought to take.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace trifold {
+
+struct Candidate {
+    std::string algorithm;
+    std::string device;
+    double predicted_s = 0;  ///< seconds; NaN where this candidate cannot run
+    bool taken = false;
+    std::string why;         ///< why it was taken, or refused
+};
+
+struct Plan {
+    std::vector<std::string> branch;    ///< algorithms in the order in which they are tried
+    std::string device;
+    double predicted_s = 0;             ///< of the first branch
+    std::string why;
+    std::vector<Candidate> candidates;  ///< filled by plan(), all that were looked at
+    std::string profile;                ///< "measured now", "profile DATE", or "defaults"
+};
+
+}  // namespace trifold

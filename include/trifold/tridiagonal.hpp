@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Tridiagonal systems  lower[i] x[i-1] + diag[i] x[i] + upper[i] x[i+1] = rhs[i],  i = 0 … n-1,
+// one or many, along any axis of an n-d array.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "trifold/coefficient.hpp"
+#include "trifold/context.hpp"
+#include "trifold/outcome.hpp"
+#include "trifold/plan.hpp"
+#include "trifold/report.hpp"
+#include "trifold/view.hpp"
+
+namespace trifold::tridiagonal {
+
+/// The matrices. Shapes: `rhs` of the problem decides rows n and batch dimensions. A coefficient view has the same
+/// batch dimensions (stride 0 shares it along one: a shared matrix, many right-hand sides) or none (shared by all).
+/// lower[0] and upper[n-1] are read in periodic systems only; LAPACK's packed length n-1 (lower starts with the
+/// entry of row 1) is taken too, but not for periodic ones.
+struct Matrix {
+    Coefficient lower = 0.0;
+    Coefficient diag = 1.0;
+    Coefficient upper = 0.0;
+    bool periodic = false;    ///< lower[0] couples row 0 to x[n-1], upper[n-1] couples row n-1 to x[0]
+    bool transposed = false;  ///< solve with the transpose
+};
+
+struct Problem {
+    Matrix matrix;
+    AnyView rhs;
+    AnyView x;                ///< same shape as rhs; may be the same memory with the same strides (in place), else must not overlap
+    bool accumulate = false;  ///< x += A^-1 rhs instead of x = A^-1 rhs; x must not be rhs
+    std::span<const std::int64_t> offsets{};  ///< ragged batch: system k owns rows offsets[k] … offsets[k+1]-1 of one-dimensional views
+};
+
+/// Algorithms that can be asked for by name; which device has which is printed by `trifold devices --matrix`.
+enum class Algorithm : std::uint8_t {
+    automatic,         ///< the planner decides; every path is certified or pivoted
+    thomas,            ///< LU without pivoting (Thomas 1949)
+    lu,                ///< LU with partial pivoting, as LAPACK's gtsv
+    twisted,           ///< elimination from both ends ("burn at both ends")
+    cyclic_reduction,  ///< Hockney 1965
+    pcr,               ///< parallel cyclic reduction (Hockney and Jesshope 1981)
+    spike,             ///< SPIKE with the full reduced system (Polizzi and Sameh 2006)
+    truncated_spike,   ///< SPIKE with the truncated reduced system: dominant matrices only
+    certified,         ///< one pass with truncated right couplings, bounded (docs/algorithms/certified.md)
+    two_pass,          ///< pivoted reduction of chunks, reduced system, recomputation (docs/algorithms/two_pass.md)
+};
+
+inline constexpr int algorithm_count = 10;
+
+/// The name that the command, JSON and messages use; `algorithm_from` throws Error(usage) with the nearest name.
+TRIFOLD_API const char* name_of(Algorithm algorithm) noexcept;
+TRIFOLD_API Algorithm algorithm_from(std::string_view name);
+
+struct Options {
+    Algorithm algorithm = Algorithm::automatic;
+    double tolerance = 0;               ///< accepted truncation error relative to max|x| of a chunk; 0 = unit roundoff of the type
+    bool check_finite = false;          ///< look for NaN and infinity in the input before anything is written
+    std::int8_t* status = nullptr;      ///< per system, batch order: the Reason; may be null
+    Report* report = nullptr;           ///< filled where given (allocates)
+    Workspace workspace{};              ///< see workspace(); empty = the Context's
+};
+
+/// Solves. Never returns a wrong x with outcome.ok(): truncated and unpivoted passes are checked and handed to pivoted
+/// ones, unless an algorithm was named, in which case its failure is the outcome. Where a system fails, its rows of x hold
+/// nothing useful; in place, rhs of a failed system holds rhs again to within rounding, unless documented otherwise.
+/// Throws Error for shapes, types, aliasing and devices that cannot serve. No allocation for a system of up to 256 rows.
+TRIFOLD_API Outcome solve(Queue& queue, const Problem& problem, const Options& options = {});
+
+/// On the context's own choice of device.
+TRIFOLD_API Outcome solve(Context& context, const Problem& problem, const Options& options = {});
+
+/// Like solve, without exceptions for misuse: `error` receives the text and the outcome's reason is `none`.
+TRIFOLD_API bool try_solve(Queue& queue, const Problem& problem, const Options& options, Outcome& outcome, std::string& error) noexcept;
+
+/// Enqueues. `outcome` is written when the work is done; on a host device that is before the call returns.
+TRIFOLD_API void solve_async(Queue& queue, const Problem& problem, const Options& options, Outcome* outcome);
+
+/// What solve would do and what it would look at; nothing is run, no data is read.
+TRIFOLD_API Plan plan(Queue& queue, const Problem& problem, const Options& options = {});
+
+/// Scratch that solve would take for this problem and these options.
+TRIFOLD_API std::vector<WorkspaceNeed> workspace(Queue& queue, const Problem& problem, const Options& options = {});
+
+/// A factorisation (LU with partial pivoting), for many solves with one matrix.
+class TRIFOLD_API Factor {
+public:
+    /// `rows` and `batch` give the shape; coefficient views must fit it. Check outcome().ok() before solving.
+    Factor(Queue& queue, const Matrix& matrix, std::int64_t rows, std::span<const std::int64_t> batch = {}, DType dtype = DType::f64);
+    ~Factor();
+    Factor(Factor&&) noexcept;
+    Factor& operator=(Factor&&) noexcept;
+
+    const Outcome& outcome() const noexcept;
+
+    /// The same shape, new values.
+    Outcome refactor(const Matrix& matrix);
+
+    /// rhs and x: n rows and the batch of the factor, or that batch plus further dimensions in front (many right-hand sides).
+    Outcome solve(const AnyView& rhs, const AnyView& x) const;
+
+private:
+    struct State;
+    std::unique_ptr<State> state_;
+};
+
+}  // namespace trifold::tridiagonal

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The contract of the tridiagonal family: what a device fills. A plain table with a version, so that a device may live in
+// its own shared object; templates stay inside it. `solve` is coarse and mandatory; the fine verbs are what the family's
+// own drivers (certified.hpp, two_pass.hpp) couple, on one device or over several.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "problems/tridiagonal/system.hpp"
+#include "trifold/outcome.hpp"
+#include "trifold/tridiagonal.hpp"
+
+namespace trifold::tridiagonal {
+
+inline constexpr int ops_version = 1;
+
+/// What a call may use. Scratch is at least `workspace(...)` bytes, aligned to 64.
+struct Launch {
+    int threads = 1;
+    void* scratch = nullptr;
+    std::size_t scratch_bytes = 0;
+    double tolerance = 0;            ///< relative truncation error accepted; already resolved, never 0
+    std::int8_t* status = nullptr;   ///< per system, by its number; may be null
+};
+
+/// Rows of one system cut into chunks of `chunk_rows`; the last chunk also takes the remainder, so it has between
+/// chunk_rows and 2 chunk_rows - 1 rows. chunk_rows ≥ 2; rows ≥ chunk_rows.
+struct Partition {
+    std::int64_t rows = 0;
+    std::int64_t chunk_rows = 0;
+    std::int64_t chunks() const noexcept { return rows / chunk_rows; }
+    std::int64_t first(std::int64_t chunk) const noexcept { return chunk * chunk_rows; }
+    std::int64_t last(std::int64_t chunk) const noexcept { return chunk + 1 == chunks() ? rows - 1 : (chunk + 1) * chunk_rows - 1; }
+};
+
+/// What is left of a chunk after its interior unknowns are eliminated, two such rows per chunk with rows first … last:
+///   coefficient[0] x[first-1] + coefficient[1] x[first] + coefficient[2] x[last] + coefficient[3] x[last+1] = rhs
+struct InterfaceRow {
+    double coefficient[4];
+    double rhs;
+};
+
+/// What `finish` saw in one chunk. residual = max over its rows of |rhs - A x| / (max|A| max|x| + max|rhs|), the maxima over
+/// the chunk's rows (and the two x beside it). A chunk whose residual is above `accept` is not stored.
+struct ChunkResidual {
+    double residual;
+    bool stored;
+};
+
+struct Ops {
+    int version = ops_version;
+    const char* device = "";
+
+    /// nullptr where this device runs `algorithm` on `system` itself; else why not, as a phrase that follows "because".
+    const char* (*refuses)(const System& system, Algorithm algorithm) = nullptr;
+
+    /// Scratch bytes for `solve`, or for the driver's verbs, with this algorithm on this many threads.
+    std::size_t (*workspace)(const System& system, Algorithm algorithm, int threads) = nullptr;
+
+    /// Solves with exactly this algorithm. Batches: every system is solved; unpivoted algorithms asked for by name report
+    /// `unstable` where a pivot is too small, `automatic` falls back to pivoting for that system and counts it in
+    /// outcome.rescued. Nothing is stored into a failed system that `solve` could not rebuild (in place).
+    void (*solve)(const System& system, Algorithm algorithm, const Launch& launch, Outcome& outcome) = nullptr;
+
+    /// One system (levels == 0): eliminates the interior of the chunks; rows: 2 per chunk; zero_pivot: per chunk the first row
+    /// whose column has no pivot, or -1. Writes neither rhs nor x. Optional: nullptr = no two_pass on this device.
+    void (*reduce)(const System& system, const Partition& partition, const Launch& launch, InterfaceRow* rows,
+                   std::int64_t* zero_pivot) = nullptr;
+
+    /// Recomputes the interiors with `boundary` = x[first], x[last] of every chunk, checks each chunk's residual against
+    /// `accept` and stores x.
+    void (*finish)(const System& system, const Partition& partition, const Launch& launch, const double* boundary, double accept,
+                   ChunkResidual* residuals) = nullptr;
+};
+
+}  // namespace trifold::tridiagonal
