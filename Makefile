@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# A thin front for newcomers; everything is CMake underneath (cmake --preset release, see CMakePresets.json).
+
+PRESET ?= release
+BUILD := build/$(PRESET)
+RUN ?= solve 'gen:diffusion?rows=16000000&number=10&contrast=1e4&seed=1'
+CTEST_ARGS ?=
+
+export CMAKE_BUILD_PARALLEL_LEVEL ?= $(shell nproc)
+
+.DEFAULT_GOAL := help
+.PHONY: help run test bench fuzz check-fresh clean
+
+help: ## this list
+	@sed -n 's/^\([a-z-]*\):.*## /\1|/p' $(MAKEFILE_LIST) | while IFS='|' read -r name what; do \
+	    printf '  make %-12s %s\n' "$$name" "$$what"; done
+	@printf '  variables: PRESET=release|ci|dev|asan|tsan, RUN="arguments of trifold", CTEST_ARGS="-R name"\n'
+
+run: ## install what is missing, build the command, solve a system of 16 million rows
+	@scripts/setup run
+	@test -f $(BUILD)/build.ninja || cmake --preset $(PRESET) -DTRIFOLD_BUILD_TESTS=OFF -DTRIFOLD_BUILD_BENCH=OFF \
+	    -DTRIFOLD_BUILD_EXAMPLES=OFF >&2
+	@cmake --build $(BUILD) --target trifold_cli >&2
+	@$(BUILD)/bin/trifold $(RUN)
+
+test: ## build everything and run all tests
+	@scripts/setup test
+	@cmake --preset $(PRESET) -DTRIFOLD_BUILD_TESTS=ON -DTRIFOLD_BUILD_BENCH=ON -DTRIFOLD_BUILD_EXAMPLES=ON
+	@cmake --build $(BUILD)
+	@ctest --test-dir $(BUILD) -j2 --output-on-failure --no-label-summary $(CTEST_ARGS)
+
+bench: ## measure everything, into bench/results/<machine>/*.json
+	@scripts/setup bench
+	@cmake --preset $(PRESET) -DTRIFOLD_BUILD_BENCH=ON
+	@cmake --build $(BUILD) --target trifold_bench
+	@$(BUILD)/bin/trifold_bench
+
+check-fresh: ## prove make run and make test on a fresh Debian 12, in a chroot (root or sudo)
+	@scripts/setup fresh
+	@scripts/check-fresh
+
+clean: ## remove every build tree
+	rm -rf build
