@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// In-register transposes and tiles of N rows × N systems, N = lanes of a vector (f64: 2, 4, 8; f32: 4, 8, 16).
+//
+//   rows (one per system, contiguous)   r[s] = { p[s·stride + 0], …, p[s·stride + N-1] }
+//   tile (lane = system)                v[i] = { p[0·stride + i], …, p[(N-1)·stride + i] }
+//
+// A transpose is log2 N stages of N shuffles: interleaves inside 128-bit blocks, then an exchange of whole blocks between
+// vectors. Every array of vectors has N elements, known when compiled, so that it lives in registers. Included once per
+// Highway target (between HWY_BEFORE_NAMESPACE and HWY_AFTER_NAMESPACE of the including unit's own namespace).
+#include <cstddef>
+#include <cstdint>
+
+#include "hwy/cache_control.h"
+#include "hwy/highway.h"
+
+#if defined(TRIFOLD_BACKENDS_CPU_SIMD_TRANSPOSE_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef TRIFOLD_BACKENDS_CPU_SIMD_TRANSPOSE_INL_H_
+#undef TRIFOLD_BACKENDS_CPU_SIMD_TRANSPOSE_INL_H_
+#else
+#define TRIFOLD_BACKENDS_CPU_SIMD_TRANSPOSE_INL_H_
+#endif
+
+HWY_BEFORE_NAMESPACE();
+namespace trifold::cpu::HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+/// Lanes of a vector as a constant.
+template <class D>
+inline constexpr std::size_t lanes_of = hn::MaxLanes(D());
+
+namespace detail {
+
+// a: lanes (2k, 2k+1) of a row pair come together; as InterleaveLower and InterleaveUpper of each 128-bit block.
+template <class D, class V>
+HWY_INLINE void interleave(D d, V& a, V& b) {
+    const V low = hn::InterleaveLower(d, a, b);
+    b = hn::InterleaveUpper(d, a, b);
+    a = low;
+}
+
+// Inside each 128-bit block: v[0 … L-1], L = lanes of a block, become the L×L transposes.
+template <class D, class V>
+HWY_INLINE void transpose_in_blocks(D d, V* HWY_RESTRICT v) {
+    using T = hn::TFromD<D>;
+    if constexpr (sizeof(T) == 8) {
+        interleave(d, v[0], v[1]);
+    } else {
+        interleave(d, v[0], v[1]);
+        interleave(d, v[2], v[3]);
+        const hn::RepartitionToWide<D> wide;
+        auto a = hn::BitCast(wide, v[0]), b = hn::BitCast(wide, v[2]);
+        auto c = hn::BitCast(wide, v[1]), e = hn::BitCast(wide, v[3]);
+        interleave(wide, a, b);
+        interleave(wide, c, e);
+        v[0] = hn::BitCast(d, a), v[1] = hn::BitCast(d, b);
+        v[2] = hn::BitCast(d, c), v[3] = hn::BitCast(d, e);
+    }
+}
+
+// Vectors v[0], v[step], … of B blocks: block k of vector g goes to block g of vector k.
+template <std::size_t step, class D, class V>
+HWY_INLINE void transpose_of_blocks(D d, V* HWY_RESTRICT v) {
+    constexpr std::size_t blocks = lanes_of<D> * sizeof(hn::TFromD<D>) / 16;
+    static_assert(blocks == 1 || blocks == 2 || blocks == 4, "vectors of 128, 256 or 512 bits");
+    if constexpr (blocks == 2) {
+        const V low = hn::ConcatLowerLower(d, v[step], v[0]);
+        v[step] = hn::ConcatUpperUpper(d, v[step], v[0]);
+        v[0] = low;
+    } else if constexpr (blocks == 4) {
+        const V a = hn::ConcatLowerLower(d, v[2 * step], v[0]);             // A0 A1 C0 C1
+        const V b = hn::ConcatLowerLower(d, v[3 * step], v[1 * step]);      // B0 B1 D0 D1
+        const V c = hn::ConcatUpperUpper(d, v[2 * step], v[0]);             // A2 A3 C2 C3
+        const V e = hn::ConcatUpperUpper(d, v[3 * step], v[1 * step]);      // B2 B3 D2 D3
+        v[0 * step] = hn::OddEvenBlocks(hn::SwapAdjacentBlocks(b), a);
+        v[1 * step] = hn::OddEvenBlocks(b, hn::SwapAdjacentBlocks(a));
+        v[2 * step] = hn::OddEvenBlocks(hn::SwapAdjacentBlocks(e), c);
+        v[3 * step] = hn::OddEvenBlocks(e, hn::SwapAdjacentBlocks(c));
+    }
+}
+
+}  // namespace detail
+
+/// v[0 … N-1], N lanes each: element j of v[i] is exchanged with element i of v[j].
+template <class D, class V>
+HWY_INLINE void transpose(D d, V* HWY_RESTRICT v) {
+    constexpr std::size_t per_block = 16 / sizeof(hn::TFromD<D>), lanes = lanes_of<D>;
+    static_assert(lanes >= per_block, "whole vectors only");
+#pragma GCC unroll 16
+    for (std::size_t first = 0; first < lanes; first += per_block) detail::transpose_in_blocks(d, v + first);
+#pragma GCC unroll 16
+    for (std::size_t j = 0; j < per_block; ++j) detail::transpose_of_blocks<per_block>(d, v + j);
+}
+
+/// N consecutive rows of N systems, any alignment: v[i] = row i, lane = system. lane_stride counts elements.
+template <class D, class V = hn::Vec<D>>
+HWY_INLINE void load_tile(D d, const hn::TFromD<D>* HWY_RESTRICT p, std::int64_t lane_stride, V* HWY_RESTRICT v) {
+#pragma GCC unroll 16
+    for (std::size_t s = 0; s < lanes_of<D>; ++s) v[s] = hn::LoadU(d, p + static_cast<std::int64_t>(s) * lane_stride);
+    transpose(d, v);
+}
+
+enum class Store {
+    regular,  ///< any alignment
+    stream    ///< non-temporal: rows aligned to the vector; worth it only where whole cache lines are written soon; FlushStream() at the end
+};
+
+/// The reverse of load_tile. v is overwritten.
+template <Store how = Store::regular, class D, class V = hn::Vec<D>>
+HWY_INLINE void store_tile(D d, V* HWY_RESTRICT v, hn::TFromD<D>* HWY_RESTRICT p, std::int64_t lane_stride) {
+    transpose(d, v);
+#pragma GCC unroll 16
+    for (std::size_t s = 0; s < lanes_of<D>; ++s) {
+        hn::TFromD<D>* to = p + static_cast<std::int64_t>(s) * lane_stride;
+        if constexpr (how == Store::stream) hn::Stream(v[s], d, to);
+        else hn::StoreU(v[s], d, to);
+    }
+}
+
+/// Asks for the cache line at p of each of the N systems of a tile that will be read soon; p may lie past the arrays' end.
+template <class D>
+HWY_INLINE void prefetch_tile(D, const hn::TFromD<D>* p, std::int64_t lane_stride) {
+#pragma GCC unroll 16
+    for (std::size_t s = 0; s < lanes_of<D>; ++s) hwy::Prefetch(p + static_cast<std::int64_t>(s) * lane_stride);
+}
+
+}  // namespace trifold::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Tiles and transposes against their definition, on every target that was generated and that this machine has.
+#include <vector>
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "unit/cpu_batch_transpose.cpp"
+#include "hwy/foreach_target.h"
+#include "hwy/highway.h"
+
+#include "backends/cpu/simd/transpose-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace trifold::cpu::HWY_NAMESPACE {
+
+template <class T>
+int wrong_elements() {
+    const hn::ScalableTag<T> d;
+    constexpr int lanes = static_cast<int>(lanes_of<decltype(d)>);
+    int wrong = 0;
+    for (int stride : {lanes, lanes + 1, 3 * lanes + 5})
+        for (int shift : {0, 1}) {
+            std::vector<T> from(stride * lanes + shift), to(from.size(), T(-1));
+            for (std::size_t k = 0; k < from.size(); ++k) from[k] = static_cast<T>(k);
+            hn::Vec<decltype(d)> v[lanes];
+            load_tile(d, from.data() + shift, stride, v);
+            for (int i = 0; i < lanes; ++i) {
+                T row[lanes];
+                hn::StoreU(v[i], d, row);
+                for (int s = 0; s < lanes; ++s) wrong += row[s] != from[shift + s * stride + i];
+            }
+            store_tile(d, v, to.data() + shift, stride);
+            for (int k = 0; k < static_cast<int>(to.size()); ++k) {
+                const int at = k - shift, s = at / stride;
+                const bool inside = at >= 0 && at - s * stride < lanes && s < lanes;
+                wrong += to[k] != (inside ? from[k] : T(-1));
+            }
+        }
+    HWY_ALIGN T aligned[lanes * lanes];
+    HWY_ALIGN T back[lanes * lanes];
+    for (int k = 0; k < lanes * lanes; ++k) aligned[k] = static_cast<T>(k);
+    hn::Vec<decltype(d)> v[lanes];
+    load_tile(d, aligned, lanes, v);
+    store_tile<Store::stream>(d, v, back, lanes);
+    hwy::FlushStream();
+    for (int k = 0; k < lanes * lanes; ++k) wrong += back[k] != aligned[k];
+    return wrong;
+}
+
+int wrong_f32() { return wrong_elements<float>(); }
+int wrong_f64() { return wrong_elements<double>(); }
+
+}  // namespace trifold::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+#include <gtest/gtest.h>
+
+namespace trifold::cpu {
+namespace {
+
+HWY_EXPORT(wrong_f32);
+HWY_EXPORT(wrong_f64);
+
+TEST(CpuTranspose, EveryTarget) {
+    int tried = 0;
+    for (std::int64_t targets = hwy::SupportedTargets() & HWY_TARGETS; targets != 0; targets &= targets - 1) {
+        const std::int64_t target = targets & -targets;
+        SCOPED_TRACE(hwy::TargetName(target));
+        hwy::SetSupportedTargetsForTest(target);
+        hwy::GetChosenTarget().Update(hwy::SupportedTargets());
+        EXPECT_EQ(HWY_DYNAMIC_DISPATCH(wrong_f32)(), 0);
+        EXPECT_EQ(HWY_DYNAMIC_DISPATCH(wrong_f64)(), 0);
+        ++tried;
+    }
+    hwy::SetSupportedTargetsForTest(0);
+    hwy::GetChosenTarget().DeInit();
+    EXPECT_GE(tried, 2);
+}
+
+}  // namespace
+}  // namespace trifold::cpu
+#endif
