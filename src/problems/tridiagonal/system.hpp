@@ -35,7 +35,8 @@ struct System {
     std::int64_t rows = 0;
     int levels = 0;
     std::int64_t extent[4] = {1, 1, 1, 1};
-    std::int64_t number_stride[4] = {};     ///< the user's number of a system = sum of index × number_stride
+    std::int64_t number = 0;                ///< the user's number of the system at index 0 …
+    std::int64_t number_stride[4] = {};     ///< … to which index × number_stride is added per level
     Operand lower, diag, upper, rhs, x;
     Operand top_right, bottom_left;
     bool periodic = false;
@@ -52,12 +53,11 @@ struct System {
     }
 };
 
-/// One system of a batch: the level indices are folded into the pointers (see `system_at`).
-/// Generators keep their number in `number`.
-struct Line {
-    std::int64_t rows = 0;
-    std::int64_t number = 0;                ///< the user's number of this system
-    std::int64_t first_row = 0;             ///< ragged: row of the whole arrays where it starts
-};
+/// System k of a batch (levels counted with the last one fastest; ragged: the k-th piece) as a system with levels == 0.
+System system_at(const System& batch, std::int64_t k) noexcept;
+
+/// The same problem without its first `levels - keep` levels: those indices are folded into the pointers. 0 ≤ keep ≤ levels;
+/// `index` counts over the folded levels, the last of them fastest.
+System fold_outer(const System& batch, int keep, std::int64_t index) noexcept;
 
 }  // namespace trifold::tridiagonal
