@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The only place that walks the list of devices (backends.def).
+#pragma once
+
+#include <span>
+#include <string_view>
+
+#include "families/device.hpp"
+#include "families/list.hpp"
+
+namespace trifold {
+
+std::span<const Device* const> registered_devices() noexcept;
+
+/// Index into registered_devices(). Throws Error(usage) with the nearest name where there is none of that name and
+/// Error(device_unavailable) where it cannot be used here.
+int find_device(std::string_view name);
+
+/// The cell of a family, following delegation (at most one step); a cell that the device does not list is absent.
+const Cell& find_cell(const Device& device, std::string_view family) noexcept;
+
+}  // namespace trifold
