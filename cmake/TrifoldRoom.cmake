@@ -1,21 +1,26 @@
 # SPDX-License-Identifier: BSD-3-Clause
 
-# trifold_room(<folder under src/> SOURCES file… [USES room…] [LIBS target…] [COMPILE option…])
+# trifold_room(<folder under src/> [SOURCES file…] [USES room…] [LIBS target…] [COMPILE option…])
 #
 # A room is one folder of src/ and one OBJECT library: trifold_<folder with _ for />. USES names the rooms (folders again)
 # whose headers it includes; the edge must be allowed by cmake/layers. LIBS are third-party targets. COMPILE options apply
-# to this room's sources only, for example -march=x86-64-v2 for units that Highway dispatches.
+# to this room's sources only, for example ${TRIFOLD_SIMD_BASELINE}. A room without SOURCES has headers only.
 function(trifold_room folder)
   cmake_parse_arguments(PARSE_ARGV 1 room "" "" "SOURCES;USES;LIBS;COMPILE")
   if(room_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "trifold_room(${folder}): unknown arguments: ${room_UNPARSED_ARGUMENTS}")
   endif()
   trifold_room_target(target ${folder})
-  add_library(${target} OBJECT ${room_SOURCES})
-  set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE ON
-                        CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON CXX_EXTENSIONS OFF)
-  target_link_libraries(${target} PUBLIC trifold_compile ${room_LIBS})
-  target_compile_options(${target} PRIVATE ${room_COMPILE})
+  if(room_SOURCES)
+    add_library(${target} OBJECT ${room_SOURCES})
+    set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE ON
+                          CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON CXX_EXTENSIONS OFF)
+    target_link_libraries(${target} PUBLIC trifold_compile ${room_LIBS})
+    target_compile_options(${target} PRIVATE ${room_COMPILE})
+  else()
+    add_library(${target} INTERFACE)
+    target_link_libraries(${target} INTERFACE trifold_compile ${room_LIBS})
+  endif()
   set_property(GLOBAL APPEND PROPERTY TRIFOLD_ROOMS ${folder})
   trifold_record_edges(${target} "${folder}" ${room_USES})
 endfunction()
@@ -65,7 +70,12 @@ function(trifold_connect_rooms)
     if(NOT TARGET ${used_target})
       message(STATUS "room ${folder} uses ${used}, which has no CMakeLists.txt")
     elseif(target)
-      target_link_libraries(${target} PUBLIC ${used_target})
+      get_target_property(kind ${target} TYPE)
+      if(kind STREQUAL INTERFACE_LIBRARY)
+        target_link_libraries(${target} INTERFACE ${used_target})
+      else()
+        target_link_libraries(${target} PUBLIC ${used_target})
+      endif()
     endif()
   endforeach()
   file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/room-edges.txt CONTENT "${lines}" @ONLY)

@@ -1,0 +1,37 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+# usage: check_install.sh <source tree> <build tree> <compiler> <flags>
+# Installs into a scratch prefix and uses the package there as a user would: with find_package and with pkg-config.
+set -euo pipefail
+source=$1 build=$2 compiler=$3 flags=$4
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+consumer=$source/tests/install/consumer
+
+cmake --install "$build" --prefix "$scratch/first" >/dev/null
+mv "$scratch/first" "$scratch/moved" # an install tree can be moved
+prefix=$scratch/moved
+library=$(dirname "$(find "$prefix" -name libtrifold.so)")
+
+cmake -S "$consumer" -B "$scratch/build" -G Ninja -DCMAKE_PREFIX_PATH="$prefix" -DCMAKE_CXX_COMPILER="$compiler" \
+    -DCMAKE_CXX_FLAGS="$flags" >/dev/null
+cmake --build "$scratch/build" >/dev/null
+version=$("$scratch/build/consumer")
+
+described=$(PKG_CONFIG_PATH=$library/pkgconfig pkg-config --modversion trifold)
+if [ "$version" != "$described" ]; then
+    echo "headers say version $version, trifold.pc says $described" >&2
+    exit 1
+fi
+# shellcheck disable=SC2046,SC2086
+"$compiler" -std=c++20 $flags $(PKG_CONFIG_PATH=$library/pkgconfig pkg-config --define-prefix --cflags trifold) "$consumer/main.cpp" -o "$scratch/by-pkg-config" \
+    $(PKG_CONFIG_PATH=$library/pkgconfig pkg-config --define-prefix --libs trifold)
+LD_LIBRARY_PATH=$library "$scratch/by-pkg-config" >/dev/null
+
+# What the library is made of stays inside: no third-party symbol is exported for others to bind to.
+leaked=$(nm -DC --defined-only "$library/libtrifold.so" | grep -E ' [TWVBD] (fmt|nlohmann|hwy|CLI|fast_float)::' || true)
+if [ -n "$leaked" ]; then
+    echo "third-party symbols exported by libtrifold.so:" >&2
+    head -n 5 <<<"$leaked" >&2
+    exit 1
+fi
