@@ -63,6 +63,11 @@ struct Ops {
     /// outcome.rescued. Nothing is stored into a failed system that `solve` could not rebuild (in place).
     void (*solve)(const System& system, Algorithm algorithm, const Launch& launch, Outcome& outcome) = nullptr;
 
+    /// Optional: one system (levels == 0, views and scalars, neither periodic nor accumulating) of 1 to `small_rows` rows, on the
+    /// calling thread, without scratch or allocation; as `solve` with Algorithm::automatic.
+    std::int64_t small_rows = 0;
+    void (*solve_small)(const System& system, Outcome& outcome) noexcept = nullptr;
+
     /// One system (levels == 0): eliminates the interior of the chunks; rows: 2 per chunk; zero_pivot: per chunk the first row
     /// whose column has no pivot, or -1. Writes neither rhs nor x. Optional: nullptr = no two_pass on this device.
     void (*reduce)(const System& system, const Partition& partition, const Launch& launch, InterfaceRow* rows,

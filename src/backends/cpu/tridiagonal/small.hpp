@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include "problems/tridiagonal/system.hpp"
+#include "trifold/outcome.hpp"
+
+namespace trifold::cpu {
+
+inline constexpr std::int64_t small_rows = 256;
+
+/// One system (levels == 0, views and scalars, neither periodic nor accumulating) of 1 to small_rows rows, on the calling
+/// thread and its stack alone. Unpivoted where the sweep shows that to be backward stable, else LU with partial pivoting.
+/// rhs is intact (in place too) whenever the outcome is not ok.
+void solve_small(const tridiagonal::System& system, Outcome& outcome) noexcept;
+
+}  // namespace trifold::cpu
