@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What the planner decides for one problem: plain data, made without allocation and without looking at the values.
+#pragma once
+
+#include <string>
+
+#include "backends/registry.hpp"
+#include "families/tridiagonal/ops.hpp"
+#include "problems/tridiagonal/system.hpp"
+#include "trifold/context.hpp"
+#include "trifold/plan.hpp"
+
+namespace trifold::tridiagonal {
+
+struct Decision {
+    static constexpr int max_branches = 4;
+
+    const Ops* ops = nullptr;              ///< who computes: the queue's device, or the reference where that one refuses
+    Algorithm branch[max_branches] = {};   ///< in the order in which they are tried; never `automatic` for a single system
+    int branches = 0;
+    bool one_by_one = false;               ///< a batch of few long systems: each is solved like a single one, by these branches
+    double predicted_s = 0;                ///< of the first branch
+    const char* why = "";                  ///< static text
+    const char* delegated_because = nullptr;  ///< the refusal that sent the problem to the reference
+};
+
+/// The device's own table for the queue; throws Error(device_unavailable) where its cell is absent.
+const Ops& ops_of(const Queue& queue);
+
+/// With Algorithm::automatic every returned chain ends in a pivoted method; a named algorithm is the only branch. Throws
+/// Error(usage) where no device can run a named algorithm on this problem. Needs no profile; uses the Context's where it is
+/// already loaded.
+Decision decide(const Queue& queue, const System& system, Algorithm requested);
+
+/// The same decision with every candidate, predicted time and reason: for `plan --explain`.
+Plan explain(const Queue& queue, const System& system, Algorithm requested);
+
+}  // namespace trifold::tridiagonal
