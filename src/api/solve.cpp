@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// solve and its sisters: validate, plan, run the branches, fill the outcome.
+#include <algorithm>
+#include <chrono>
+
+#include "api/finite.hpp"
+#include "api/tabulate.hpp"
+#include "devices/context_state.hpp"
+#include "families/tridiagonal/branch.hpp"
+#include "planner/decision.hpp"
+#include "problems/tridiagonal/normalise.hpp"
+#include "trifold/tridiagonal.hpp"
+
+namespace trifold::tridiagonal {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+
+void check_options(const Options& options) {
+    if (!(options.tolerance >= 0 && options.tolerance < 1))
+        throw Error(ErrorCode::usage, "tolerance", std::to_string(options.tolerance) + " is not a relative error",
+                    "use 0 (unit roundoff of the type) or a value below 1");
+    if (static_cast<int>(options.algorithm) >= algorithm_count)
+        throw Error(ErrorCode::usage, "algorithm", "value " + std::to_string(static_cast<int>(options.algorithm)) + " of the enumeration");
+}
+
+bool is_plain_single(const System& system) {
+    return system.levels == 0 && !system.offsets && !system.periodic && !system.accumulate && !has_generators(system);
+}
+
+// The weakest word that is true for all systems of a batch, and the first failure.
+void merge(Outcome& all, const Outcome& one) {
+    if (one.reason == Reason::none) return;
+    auto larger = [](double a, double b) { return a >= b || b != b ? a : b; };
+    all.residual = all.residual != all.residual ? one.residual : larger(all.residual, one.residual);
+    all.certificate = all.certificate != all.certificate ? one.certificate : larger(all.certificate, one.certificate);
+    all.tried_other = all.tried_other || one.tried_other;
+    all.rescued += one.rescued;
+    if (!one.ok()) {
+        if (all.failures == 0 || one.system < all.system) all.reason = one.reason, all.system = one.system, all.row = one.row;
+        all.failures += 1;
+    } else if (all.failures == 0 && all.reason <= one.reason) {
+        all.reason = one.reason;
+        all.branch = one.branch;
+    }
+    all.device = one.device;
+    if (all.branch[0] == '\0') all.branch = one.branch;
+}
+
+class Call {
+public:
+    Call(Queue& queue, System& system, const Options& options)
+        : queue_(queue), state_(queue.context().state()), system_(system), options_(options) {}
+
+    Outcome run() {
+        Outcome outcome;
+        devices::Scratch tables;
+        const Ops& own = ops_of(queue_);
+        if (has_generators(system_) && !system_.periodic && !system_.offsets && own.refuses(system_, options_.algorithm)) {
+            const auto start = Clock::now();
+            tables = state_.scratch.take(tabulate_bytes(system_));
+            tabulate(system_, tables.data(), state_.threads);
+            tabulated_ = true;
+            phase("tabulate", start);
+        }
+        auto start = Clock::now();
+        decision_ = decide(queue_, system_, options_.algorithm);
+        phase("plan", start);
+        if (options_.check_finite) {
+            start = Clock::now();
+            const bool finite = all_finite(system_, state_.threads, outcome);
+            phase("check input", start);
+            if (!finite) {
+                outcome.device = decision_.ops->device;
+                if (options_.status) mark_unsolved(outcome);
+                return outcome;
+            }
+        }
+        take_scratch();
+        outcome = decision_.one_by_one ? solve_each() : solve_one(system_);
+        outcome.tabulated = tabulated_;
+        return outcome;
+    }
+
+    void fill(Report& report, const Outcome& outcome, double total_s) {
+        report.rows = system_.rows;
+        report.systems = system_.systems();
+        report.layout = layout_name(system_);
+        report.dtype = system_.dtype;
+        report.plan = explain(queue_, system_, options_.algorithm);
+        report.outcome = outcome;
+        report.total_s = total_s;
+        report.solve_s = solve_s_;
+        report.phases = std::move(phases_);
+        report.roof.needed_bytes = needed_bytes(system_);
+        report.workspace_bytes = workspace_bytes_;
+    }
+
+private:
+    void take_scratch() {
+        const System& widest = decision_.one_by_one ? (probe_ = longest_line()) : system_;
+        std::size_t bytes = 0;
+        for (int k = 0; k < decision_.branches; ++k)
+            bytes = std::max(bytes, branch_workspace(*decision_.ops, widest, decision_.branch[k], state_.threads));
+        scratch_ = state_.scratch.take(bytes, options_.workspace);
+        workspace_bytes_ = bytes;
+    }
+
+    System longest_line() const {
+        std::int64_t best = 0;
+        if (system_.offsets)
+            for (std::int64_t k = 1; k < system_.ragged_systems; ++k)
+                if (system_.offsets[k + 1] - system_.offsets[k] > system_.offsets[best + 1] - system_.offsets[best]) best = k;
+        return system_at(system_, best);
+    }
+
+    Outcome solve_one(const System& system) {
+        Outcome outcome;
+        Launch launch{state_.threads, scratch_.data(), scratch_.bytes(), options_.tolerance, options_.status};
+        if (launch.tolerance == 0) launch.tolerance = unit_roundoff(system.dtype);
+        bool handed_over = false;
+        for (int k = 0; k < decision_.branches; ++k) {
+            const auto start = Clock::now();
+            outcome = Outcome{};
+            const bool final = run_branch(*decision_.ops, system, decision_.branch[k], launch, outcome);
+            solve_s_ += phase(name_of(decision_.branch[k]), start);
+            if (final) break;
+            handed_over = k + 1 < decision_.branches;
+            if (handed_over && state_.has_log()) log_hand_over(k, outcome);
+        }
+        outcome.tried_other = outcome.tried_other || handed_over;
+        if (!outcome.ok() && outcome.failures == 0) outcome.failures = 1;
+        if (!outcome.ok() && outcome.system < 0) outcome.system = system.number;
+        if (options_.status && system.levels == 0 && !system.offsets) options_.status[system.number] = static_cast<std::int8_t>(outcome.reason);
+        return outcome;
+    }
+
+    Outcome solve_each() {
+        Outcome all;
+        const std::int64_t systems = system_.systems();
+        for (std::int64_t k = 0; k < systems; ++k) {
+            const System line = system_at(system_, k);
+            if (line.rows > 0) merge(all, solve_one(line));
+            else if (options_.status) options_.status[line.number] = static_cast<std::int8_t>(Reason::none);
+        }
+        return all;
+    }
+
+    void mark_unsolved(const Outcome& outcome) {
+        std::fill(options_.status, options_.status + system_.systems(), static_cast<std::int8_t>(Reason::none));
+        options_.status[outcome.system] = static_cast<std::int8_t>(outcome.reason);
+    }
+
+    void log_hand_over(int k, const Outcome& outcome) {
+        state_.log(std::string(name_of(decision_.branch[k])) + " hands over to " + name_of(decision_.branch[k + 1]) + ": " +
+                   trifold::name_of(outcome.reason) + (outcome.row >= 0 ? " at row " + std::to_string(outcome.row) : ""));
+    }
+
+    double phase(const char* name, Clock::time_point start) {
+        const double s = seconds_since(start);
+        if (!options_.report) return s;
+        for (auto& [known, time] : phases_)
+            if (known == name) return time += s, s;
+        phases_.emplace_back(name, s);
+        return s;
+    }
+
+    Queue& queue_;
+    Context::State& state_;
+    System& system_;
+    const Options& options_;
+    Decision decision_;
+    System probe_;
+    devices::Scratch scratch_;
+    std::size_t workspace_bytes_ = 0;
+    bool tabulated_ = false;
+    double solve_s_ = 0;
+    std::vector<std::pair<std::string, double>> phases_;
+};
+
+}  // namespace
+
+Outcome solve(Queue& queue, const Problem& problem, const Options& options) {
+    check_options(options);
+    System system = normalise(problem);
+    if (system.rows == 0 || system.systems() == 0) {
+        Outcome nothing;
+        nothing.device = queue.device();
+        if (options.status) std::fill(options.status, options.status + system.systems(), static_cast<std::int8_t>(Reason::none));
+        return nothing;
+    }
+    const bool bare = options.algorithm == Algorithm::automatic && !options.report && !options.check_finite;
+    if (bare && is_plain_single(system)) {
+        const Ops& ops = ops_of(queue);
+        if (ops.solve_small && system.rows <= ops.small_rows) {
+            Outcome outcome;
+            ops.solve_small(system, outcome);
+            if (options.status) *options.status = static_cast<std::int8_t>(outcome.reason);
+            return outcome;
+        }
+    }
+    const auto start = Clock::now();
+    Call call(queue, system, options);
+    const Outcome outcome = call.run();
+    if (options.report) call.fill(*options.report, outcome, seconds_since(start));
+    return outcome;
+}
+
+Outcome solve(Context& context, const Problem& problem, const Options& options) {
+    Queue queue(context);
+    return solve(queue, problem, options);
+}
+
+bool try_solve(Queue& queue, const Problem& problem, const Options& options, Outcome& outcome, std::string& error) noexcept try {
+    outcome = Outcome{};
+    try {
+        outcome = solve(queue, problem, options);
+        return true;
+    } catch (const std::exception& caught) {
+        error = caught.what();
+        return false;
+    }
+} catch (...) {
+    return false;
+}
+
+void solve_async(Queue& queue, const Problem& problem, const Options& options, Outcome* outcome) {
+    const Outcome done = solve(queue, problem, options);
+    if (outcome) *outcome = done;
+}
+
+Plan plan(Queue& queue, const Problem& problem, const Options& options) {
+    check_options(options);
+    return explain(queue, normalise(problem), options.algorithm);
+}
+
+std::vector<WorkspaceNeed> workspace(Queue& queue, const Problem& problem, const Options& options) {
+    check_options(options);
+    const System system = normalise(problem);
+    WorkspaceNeed need;
+    if (system.rows > 0 && system.systems() > 0) {
+        const Decision decision = decide(queue, system, options.algorithm);
+        const int threads = queue.context().threads();
+        const System line = decision.one_by_one ? system_at(system, 0) : system;
+        for (int k = 0; k < decision.branches; ++k)
+            need.bytes = std::max(need.bytes, branch_workspace(*decision.ops, line, decision.branch[k], threads));
+    }
+    return {need};
+}
+
+}  // namespace trifold::tridiagonal

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Coefficient functions evaluated into arrays, for devices whose kernels read memory only.
+#pragma once
+
+#include <cstddef>
+
+#include "problems/tridiagonal/system.hpp"
+
+namespace trifold::tridiagonal {
+
+bool has_generators(const System& system) noexcept;
+
+/// Bytes for tabulate().
+std::size_t tabulate_bytes(const System& system) noexcept;
+
+/// Evaluates every generator of a system that is neither periodic nor ragged into `memory` (tabulate_bytes of it) and points
+/// the operands there: rows × systems where the right-hand side has its systems side by side, else systems × rows.
+void tabulate(System& system, void* memory, int threads);
+
+}  // namespace trifold::tridiagonal

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// One branch of a plan: an algorithm on a device, run by the family's driver where there is one, else by the device's `solve`.
+#pragma once
+
+#include "families/tridiagonal/ops.hpp"
+
+namespace trifold::tridiagonal {
+
+/// Scratch for run_branch with this algorithm.
+std::size_t branch_workspace(const Ops& ops, const System& system, Algorithm algorithm, int threads);
+
+/// Runs one branch. Returns true when `outcome` is final (good or bad); false when the branch hands over to a safer one: rhs
+/// then holds the right-hand side, to rounding where it had been overwritten in place, and outcome says why it gave up.
+bool run_branch(const Ops& ops, const System& system, Algorithm algorithm, const Launch& launch, Outcome& outcome);
+
+}  // namespace trifold::tridiagonal
