@@ -29,6 +29,11 @@ struct Launch {
 struct Partition {
     std::int64_t rows = 0;
     std::int64_t chunk_rows = 0;
+
+    /// Refinement, out of place: the boundary from which the x that is now stored was finished. `reduce` and `finish` then
+    /// take rhs - A x for rhs and `finish` adds what it finds to x. Only where Ops::corrects.
+    const double* stored = nullptr;
+
     std::int64_t chunks() const noexcept { return rows / chunk_rows; }
     std::int64_t first(std::int64_t chunk) const noexcept { return chunk * chunk_rows; }
     std::int64_t last(std::int64_t chunk) const noexcept { return chunk + 1 == chunks() ? rows - 1 : (chunk + 1) * chunk_rows - 1; }
@@ -42,10 +47,11 @@ struct InterfaceRow {
 };
 
 /// What `finish` saw in one chunk. residual = max over its rows of |rhs - A x| / (max|A| max|x| + max|rhs|), the maxima over
-/// the chunk's rows (and the two x beside it). A chunk whose residual is above `accept` is not stored.
+/// the chunk's rows (and the two x beside it), NaN where anything is not finite. A chunk is stored where residual ≤ accept.
 struct ChunkResidual {
     double residual;
     bool stored;
+    double scale = 0;  ///< max|A| max|x| + max|rhs|; needed by `restore`
 };
 
 struct Ops {
@@ -77,6 +83,15 @@ struct Ops {
     /// `accept` and stores x.
     void (*finish)(const System& system, const Partition& partition, const Launch& launch, const double* boundary, double accept,
                    ChunkResidual* residuals) = nullptr;
+
+    /// `reduce` and `finish` honour Partition::stored.
+    bool corrects = false;
+
+    /// In place, after some chunk was refused: x of the stored chunks becomes A x, a right-hand side that it solves, with
+    /// `boundary` as `finish` had it. Where boundary is null nothing is written and every residuals[].scale = max|A| max|x|
+    /// of what is in x. Optional: nullptr = two_pass on this device needs a separate x.
+    void (*restore)(const System& system, const Partition& partition, const Launch& launch, const double* boundary,
+                    ChunkResidual* residuals) = nullptr;
 };
 
 }  // namespace trifold::tridiagonal
