@@ -69,6 +69,16 @@ struct Ops {
     /// outcome.rescued. Nothing is stored into a failed system that `solve` could not rebuild (in place).
     void (*solve)(const System& system, Algorithm algorithm, const Launch& launch, Outcome& outcome) = nullptr;
 
+    /// Optional, all three or none: LU with partial pivoting that is kept. `factor` takes the matrix of a system (its rhs and x
+    /// are not read) and writes factor_bytes of it to `factors`, aligned to 64; a singular one is named in the outcome.
+    /// `solve_factored` takes rhs and x of a system (its matrix is not read): the system with number k uses the factors with
+    /// number k modulo `factored`. Scratch: factor_scratch bytes for both.
+    std::size_t (*factor_bytes)(const System& system) = nullptr;
+    std::size_t (*factor_scratch)(const System& system, int threads) = nullptr;
+    void (*factor)(const System& system, const Launch& launch, void* factors, Outcome& outcome) = nullptr;
+    void (*solve_factored)(const System& system, bool periodic, std::int64_t factored, const void* factors, const Launch& launch,
+                           Outcome& outcome) = nullptr;
+
     /// Optional: one system (levels == 0, views and scalars, neither periodic nor accumulating) of 1 to `small_rows` rows, on the
     /// calling thread, without scratch or allocation; as `solve` with Algorithm::automatic.
     std::int64_t small_rows = 0;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "backends/reference/tridiagonal/factored.hpp"
 #include "backends/reference/tridiagonal/line.hpp"
 #include "backends/reference/tridiagonal/verbs.hpp"
 
@@ -67,6 +68,10 @@ const Ops& reference_ops() noexcept {
         table.refuses = refuses;
         table.workspace = workspace;
         table.solve = solve;
+        table.factor_bytes = factor_bytes;
+        table.factor_scratch = factor_scratch;
+        table.factor = factor_all;
+        table.solve_factored = solve_factored;
         table.reduce = reference::reduce;
         table.finish = reference::finish;
         return table;

@@ -10,24 +10,40 @@
 
 namespace trifold::tridiagonal::reference {
 
+/// Place of a row in the folded order, and the row at a place.
+inline std::int64_t fold_place(std::int64_t row, std::int64_t n) { return 2 * row < n ? 2 * row : 2 * (n - 1 - row) + 1; }
+inline std::int64_t fold_row(std::int64_t place, std::int64_t n) { return place % 2 == 0 ? place / 2 : n - 1 - place / 2; }
+
+/// A (all zero on entry) becomes the folded matrix. n ≥ 3.
+template <class T>
+void fold(const Ring<T>& ring, Banded<T> A) {
+    const Bands<T>& s = ring.bands;
+    const std::int64_t n = s.rows();
+    for (std::int64_t i = 0; i < n; ++i) {
+        const std::int64_t p = fold_place(i, n);
+        A(p, fold_place(i > 0 ? i - 1 : n - 1, n)) = i > 0 ? s.lower[i] : ring.top_right;
+        A(p, p) = s.diag[i];
+        A(p, fold_place(i < n - 1 ? i + 1 : 0, n)) = i < n - 1 ? s.upper[i] : ring.bottom_left;
+    }
+}
+
+/// x: rhs on entry, solution on return; A is the factored fold, `folded` n elements of scratch.
+template <class T>
+void solve_folded(Banded<T> A, std::span<T> x, std::span<T> folded) {
+    const auto n = static_cast<std::int64_t>(x.size());
+    for (std::int64_t i = 0; i < n; ++i) folded[fold_place(i, n)] = x[i];
+    solve(A, folded);
+    for (std::int64_t i = 0; i < n; ++i) x[i] = folded[fold_place(i, n)];
+}
+
 /// n ≥ 3.
 template <class T>
 Verdict ring_lu(Ring<T> ring, Scratch scratch) {
-    const Bands<T>& s = ring.bands;
-    const std::int64_t n = s.rows();
-    const auto place = [n](std::int64_t row) { return 2 * row < n ? 2 * row : 2 * (n - 1 - row) + 1; };
-    const auto row_at = [n](std::int64_t p) { return p % 2 == 0 ? p / 2 : n - 1 - p / 2; };
+    const std::int64_t n = ring.bands.rows();
     Banded<T> A{scratch.take<T>(n * Banded<T>::width)};
-    const std::span<T> x = scratch.take<T>(n);
-    for (std::int64_t i = 0; i < n; ++i) {
-        const std::int64_t p = place(i);
-        A(p, place(i > 0 ? i - 1 : n - 1)) = i > 0 ? s.lower[i] : ring.top_right;
-        A(p, p) = s.diag[i];
-        A(p, place(i < n - 1 ? i + 1 : 0)) = i < n - 1 ? s.upper[i] : ring.bottom_left;
-        x[p] = s.x[i];
-    }
-    if (const std::int64_t column = solve_banded(A, x); column >= 0) return {Reason::singular, row_at(column)};
-    for (std::int64_t i = 0; i < n; ++i) s.x[i] = x[place(i)];
+    fold(ring, A);
+    if (const std::int64_t column = factor(A); column >= 0) return {Reason::singular, fold_row(column, n)};
+    solve_folded(A, ring.bands.x, scratch.take<T>(n));
     return {};
 }
 
