@@ -74,6 +74,8 @@ const Ops& reference_ops() noexcept {
         table.solve_factored = solve_factored;
         table.reduce = reference::reduce;
         table.finish = reference::finish;
+        table.corrects = true;
+        table.restore = reference::restore;
         return table;
     }();
     return ops;

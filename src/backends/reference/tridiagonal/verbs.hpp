@@ -13,7 +13,9 @@ void reduce(const System& system, const Partition& partition, const Launch& laun
 void finish(const System& system, const Partition& partition, const Launch& launch, const double* boundary, double accept,
             ChunkResidual* residuals);
 
-/// Scratch bytes for either, whatever the partition.
+void restore(const System& system, const Partition& partition, const Launch& launch, const double* boundary, ChunkResidual* residuals);
+
+/// Scratch bytes for any of them, whatever the partition.
 std::size_t verb_bytes(const System& system);
 
 }  // namespace trifold::tridiagonal::reference
