@@ -27,8 +27,10 @@ std::vector<std::string> folders(const std::string& self, const std::string& roo
         const auto first = line.find(':');
         const auto second = first == std::string::npos ? first : line.find(':', first + 1);
         if (second == std::string::npos) continue;
-        const std::string names = "," + line.substr(first + 1, second - first - 1) + ",";
-        if (names.find("," + std::string(controller) + ",") == std::string::npos) continue;
+        std::istringstream names(line.substr(first + 1, second - first - 1));
+        bool listed = controller.empty() && second == first + 1;
+        for (std::string name; std::getline(names, name, ',');) listed |= name == controller;
+        if (!listed) continue;
         const std::string base = controller.empty() ? root : root + "/" + std::string(controller);
         for (std::string path = line.substr(second + 1); path.size() > 1; path.resize(path.rfind('/'))) {
             if (path.front() != '/') break;

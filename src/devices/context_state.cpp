@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <utility>
 
+#include "devices/profile_file.hpp"
 #include "devices/threads.hpp"
 
 namespace trifold {
@@ -15,12 +16,43 @@ Context::State::State(ContextOptions& options, std::string note)
     : threads(devices::resolve_threads(options.threads, std::getenv("OMP_NUM_THREADS"), note))
     , profile_path(std::move(options.profile_path))
     , sink_(std::move(options.log)) {
+    make_current(devices::default_profile());
     if (!note.empty()) log(note);
 }
 
 const devices::Topology& Context::State::topology() {
     std::call_once(topology_once_, [this] { topology_ = devices::read_topology(); });
     return topology_;
+}
+
+const devices::Profile& Context::State::make_current(devices::Profile profile) {
+    const std::lock_guard lock(profiles_mutex_);
+    profiles_.push_back(std::make_unique<const devices::Profile>(std::move(profile)));
+    current_.store(profiles_.back().get(), std::memory_order_release);
+    return *profiles_.back();
+}
+
+const devices::Profile& Context::State::profile() {
+    std::call_once(profile_once_, [this] {
+        const std::string folder = devices::profile_folder(profile_path);
+        if (folder.empty() || profile_at_hand().measured()) return;
+        const std::string machine = devices::fingerprint(topology()), file = devices::profile_file(folder, machine);
+        std::string why;
+        if (auto kept = devices::load_profile(file, machine, why)) make_current(std::move(*kept));
+        else if (!why.empty()) log("profile " + file + " ignored: " + why);
+    });
+    return profile_at_hand();
+}
+
+const devices::Profile& Context::State::adopt_profile(devices::Profile profile) {
+    const devices::Profile& adopted = make_current(std::move(profile));
+    const std::string folder = devices::profile_folder(profile_path);
+    if (folder.empty()) return adopted;
+    const std::string file = devices::profile_file(folder, adopted.machine);
+    std::string why;
+    if (devices::save_profile(adopted, file, why)) log("profile measured and kept in " + file);
+    else log("profile " + file + " cannot be written: " + why);
+    return adopted;
 }
 
 void Context::State::log(std::string_view line) noexcept {

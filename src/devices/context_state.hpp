@@ -2,10 +2,14 @@
 // What a Context owns. Threads may share one: every member either is constant or guards itself.
 #pragma once
 
+#include <atomic>
+#include <memory>
 #include <mutex>
 #include <string>
 #include <string_view>
+#include <vector>
 
+#include "devices/profile.hpp"
 #include "devices/scratch.hpp"
 #include "devices/topology.hpp"
 #include "trifold/context.hpp"
@@ -24,6 +28,19 @@ struct Context::State {
     /// Read on first use.
     const devices::Topology& topology();
 
+    /// The best that is known without measuring: what this Context measured, else the file kept for this machine, else
+    /// defaults. The first call may read a file and the topology (milliseconds); the reference stays good.
+    const devices::Profile& profile();
+
+    /// As above, but reads nothing: for work that is over sooner than a file is read.
+    const devices::Profile& profile_at_hand() noexcept { return *current_.load(std::memory_order_acquire); }
+
+    /// Makes a new measurement current and keeps it on disk (unless profiles are off; a failure to write is logged).
+    const devices::Profile& adopt_profile(devices::Profile profile);
+
+    /// Held while a profile is measured, so that two threads do not disturb each other's figures.
+    std::mutex measuring;
+
     bool has_log() const noexcept { return static_cast<bool>(sink_); }
 
     /// One line to the user's sink, one thread at a time; a sink that throws does not disturb the solve.
@@ -34,8 +51,13 @@ private:
 
     std::function<void(std::string_view)> sink_;
     std::mutex log_mutex_;
-    std::once_flag topology_once_;
+    std::once_flag topology_once_, profile_once_;
     devices::Topology topology_;
+    std::mutex profiles_mutex_;
+    std::vector<std::unique_ptr<const devices::Profile>> profiles_;  // all ever current: references into them stay good
+    std::atomic<const devices::Profile*> current_;
+
+    const devices::Profile& make_current(devices::Profile profile);
 };
 
 }  // namespace trifold
