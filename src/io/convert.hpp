@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <string>
+
+#include "io/array.hpp"
+
+namespace trifold::io {
+
+/// A copy of `array` in another type, same shape and order; `values` false: its shape only. Throws Error(bad_input) at
+/// `where` for a finite f64 that f32 cannot hold.
+Array converted(const Array& array, DType to, bool values, const std::string& where);
+
+}  // namespace trifold::io
