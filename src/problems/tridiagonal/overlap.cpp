@@ -16,13 +16,13 @@ struct Terms {
     Term term[2 * (max_batch_dims + 1)];
     int count = 0;
 
-    // A negative stride counts the other way, so that every stride here is positive.
+    // Kept in order of falling stride. A negative stride counts the other way, so that every stride here is positive.
     void add(std::int64_t stride, std::int64_t low, std::int64_t high) {
-        if (stride < 0) term[count++] = {-stride, -high, -low};
-        else if (stride > 0 && low < high) term[count++] = {stride, low, high};
-    }
-    void sort() {
-        std::sort(term, term + count, [](const Term& a, const Term& b) { return a.stride > b.stride; });
+        if (stride == 0 || low >= high) return;
+        const Term added = stride > 0 ? Term{stride, low, high} : Term{-stride, -high, -low};
+        int at = count++;
+        for (; at > 0 && term[at - 1].stride < added.stride; --at) term[at] = term[at - 1];
+        term[at] = added;
     }
 };
 
@@ -89,7 +89,6 @@ bool overlap(const AnyView& a, const AnyView& b) noexcept {
         add(a, true);
         add(b, false);
     }
-    terms.sort();
     int steps = 0;
     return reachable(terms, 0, bytes / size, steps);
 }
@@ -105,7 +104,6 @@ bool overlaps_itself(const AnyView& view) noexcept {
     if (one(view.axis)) return true;
     for (int d = 0; d < view.batch_dims; ++d)
         if (one(view.batch[d])) return true;
-    terms.sort();
     // Nested strides cannot meet: each is beyond the reach of all smaller ones.
     bool nested = true;
     for (int k = 0; k < terms.count; ++k) {
