@@ -33,16 +33,19 @@ std::string Shape::text() const {
     return text + (fortran && extents.size() > 1 ? "], Fortran order" : "]");
 }
 
-const Shape& Shape::checked(const std::string& where) const {
+bool Shape::countable() const {
     std::int64_t bytes = static_cast<std::int64_t>(size_of(dtype));
-    bool overflow = false;
-    for (const std::int64_t extent : extents) {
+    bool good = true;
+    // An empty array is counted as if that dimension were 1: the strides of the others must be countable too.
+    for (const std::int64_t extent : extents) good = good && extent >= 0 && !(extent > 0 && __builtin_mul_overflow(bytes, extent, &bytes));
+    return good;
+}
+
+const Shape& Shape::checked(const std::string& where) const {
+    if (countable()) return *this;
+    for (const std::int64_t extent : extents)
         if (extent < 0) throw Error(ErrorCode::bad_input, where, "a dimension of " + std::to_string(extent) + " elements");
-        // An empty array is counted as if that dimension were 1: the strides of the others must be countable too.
-        if (extent > 0) overflow = __builtin_mul_overflow(bytes, extent, &bytes) || overflow;
-    }
-    if (overflow) throw Error(ErrorCode::bad_input, where, "the shape " + text() + " has more bytes than 63 bits can count");
-    return *this;
+    throw Error(ErrorCode::bad_input, where, "the shape " + text() + " has more bytes than 63 bits can count");
 }
 
 Array::Array(Shape shape, const std::string& where) : shape_(std::move(shape)) {
@@ -58,7 +61,12 @@ Array::Array(Shape shape, const std::string& where) : shape_(std::move(shape)) {
 
 Array Array::without_values(Shape shape) {
     Array array;
-    array.storage_ = AlignedBuffer::addresses_only(static_cast<std::size_t>(shape.bytes()));
+    try {
+        array.storage_ = AlignedBuffer::addresses_only(static_cast<std::size_t>(shape.bytes()));
+    } catch (const std::bad_alloc&) {
+        throw Error(ErrorCode::bad_input, shape.text(), bytes_text(static_cast<double>(shape.bytes())) + " are more than this machine can address",
+                    "use a smaller problem");
+    }
     array.shape_ = std::move(shape);
     return array;
 }

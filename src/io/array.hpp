@@ -29,6 +29,9 @@ struct Shape {
     /// "f64[512, 512]", with ", Fortran order" where that differs.
     std::string text() const;
 
+    /// Whether no extent is negative and the bytes can be counted in 63 bits.
+    bool countable() const;
+
     /// *this, or Error(bad_input) at `where` for a negative extent or a size in bytes beyond 63 bits.
     const Shape& checked(const std::string& where) const;
 };

@@ -33,8 +33,8 @@ struct TridiagonalData {
 };
 
 struct LoadOptions {
-    std::optional<int> axis;           ///< negative counts from the last dimension; empty = the last, or what the generator says
-    std::optional<DType> precision;    ///< empty = as the file has it, f64 for generators
+    std::optional<int> axis{};         ///< negative counts from the last dimension; empty = the last, or what the generator says
+    std::optional<DType> precision{};  ///< empty = as the file has it, f64 for generators
     bool values = true;                ///< false: shapes only, for planning; nothing large is allocated
     Progress progress{};
 };

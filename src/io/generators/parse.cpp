@@ -109,7 +109,7 @@ private:
         while (true) {
             const std::size_t end = text.find('x');
             static constexpr Parameter extent{"shape", 1, 1, most_rows, true, ""};
-            if (text.empty() || spec_.extents.size() == max_batch_dims + 1) wrong("parameter shape is not a list of extents", hint);
+            if (text.substr(0, end).empty() || spec_.extents.size() == max_batch_dims + 1) wrong("parameter shape is not a list of extents", hint);
             spec_.extents.push_back(static_cast<std::int64_t>(number(extent, text.substr(0, end))));
             if (end == std::string_view::npos) return;
             text.remove_prefix(end + 1);
@@ -143,7 +143,8 @@ private:
             wrong("matrix=scalar, but the rows of this generator differ", "use matrix=shared or matrix=own");
         if (spec_.kind->refuses)
             if (const char* why = spec_.kind->refuses(spec_.values)) wrong(why, "choose another value");
-        Shape{DType::f64, spec_.extents, false}.checked(where_);
+        const Shape shape{DType::f64, spec_.extents, false};
+        if (!shape.countable()) wrong("the shape " + shape.text() + " has more bytes than 63 bits can count", "use fewer rows or systems");
         return std::move(spec_);
     }
 
