@@ -103,7 +103,7 @@ private:
         const System& widest = decision_.one_by_one ? (probe_ = longest_line()) : system_;
         std::size_t bytes = 0;
         for (int k = 0; k < decision_.branches; ++k)
-            bytes = std::max(bytes, branch_workspace(*decision_.ops, widest, decision_.branch[k], state_.threads));
+            bytes = std::max(bytes, branch_workspace(*decision_.ops, widest, decision_.branch[k], decision_.threads));
         scratch_ = state_.scratch.take(bytes, options_.workspace);
         workspace_bytes_ = bytes;
     }
@@ -118,7 +118,7 @@ private:
 
     Outcome solve_one(const System& system) {
         Outcome outcome;
-        Launch launch{state_.threads, scratch_.data(), scratch_.bytes(), options_.tolerance, options_.status};
+        Launch launch{decision_.threads, scratch_.data(), scratch_.bytes(), options_.tolerance, options_.status};
         if (launch.tolerance == 0) launch.tolerance = unit_roundoff(system.dtype);
         bool handed_over = false;
         for (int k = 0; k < decision_.branches; ++k) {
@@ -240,13 +240,7 @@ std::vector<WorkspaceNeed> workspace(Queue& queue, const Problem& problem, const
     check_options(options);
     const System system = normalise(problem);
     WorkspaceNeed need;
-    if (system.rows > 0 && system.systems() > 0) {
-        const Decision decision = decide(queue, system, options.algorithm);
-        const int threads = queue.context().threads();
-        const System line = decision.one_by_one ? system_at(system, 0) : system;
-        for (int k = 0; k < decision.branches; ++k)
-            need.bytes = std::max(need.bytes, branch_workspace(*decision.ops, line, decision.branch[k], threads));
-    }
+    if (system.rows > 0 && system.systems() > 0) need.bytes = workspace_bound(queue, system, options.algorithm);
     return {need};
 }
 

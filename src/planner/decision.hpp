@@ -2,7 +2,7 @@
 // What the planner decides for one problem: plain data, made without allocation and without looking at the values.
 #pragma once
 
-#include <string>
+#include <cstddef>
 
 #include "backends/registry.hpp"
 #include "families/tridiagonal/ops.hpp"
@@ -19,6 +19,7 @@ struct Decision {
     Algorithm branch[max_branches] = {};   ///< in the order in which they are tried; never `automatic` for a single system
     int branches = 0;
     bool one_by_one = false;               ///< a batch of few long systems: each is solved like a single one, by these branches
+    int threads = 1;                       ///< to run them on: no more than help
     double predicted_s = 0;                ///< of the first branch
     const char* why = "";                  ///< static text
     const char* delegated_because = nullptr;  ///< the refusal that sent the problem to the reference
@@ -31,6 +32,9 @@ const Ops& ops_of(const Queue& queue);
 /// Error(usage) where no device can run a named algorithm on this problem. Needs no profile; uses the Context's where it is
 /// already loaded.
 Decision decide(const Queue& queue, const System& system, Algorithm requested);
+
+/// Scratch that is enough whatever decide() says of this problem, now or after a profile was measured.
+std::size_t workspace_bound(const Queue& queue, const System& system, Algorithm requested);
 
 /// The same decision with every candidate, predicted time and reason: for `plan --explain`.
 Plan explain(const Queue& queue, const System& system, Algorithm requested);

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "planner/candidates.hpp"
+
+namespace trifold::tridiagonal {
+
+Option named_option(const Ops& ops, const System& system, const Features& features, Algorithm algorithm,
+                    const devices::Profile& profile, int max_threads) noexcept {
+    Option out{&ops, algorithm, false, ops.refuses(system, algorithm), {}};
+    if (!out.refused) out.prediction = predict(features, ops, algorithm, profile, max_threads);
+    return out;
+}
+
+System typical_line(const System& batch) noexcept {
+    System line = system_at(batch, 0);
+    line.rows = batch.rows;  // ragged: the first may be short or empty
+    return line;
+}
+
+OptionList options_on(const Ops& ops, const System& system, const Features& features, const devices::Profile& profile,
+                      int max_threads) noexcept {
+    OptionList out;
+    System line = system;
+    Features per_line = features;
+    const double times = features.systems;
+    if (features.batch) {
+        out.option[out.count++] = named_option(ops, system, features, Algorithm::automatic, profile, max_threads);
+        line = typical_line(system);
+        per_line = one_line(features);
+    }
+    for (const Algorithm algorithm : {Algorithm::certified, Algorithm::two_pass, Algorithm::lu}) {
+        Option option = named_option(ops, line, per_line, algorithm, profile, max_threads);
+        option.one_by_one = features.batch;
+        option.prediction.seconds *= times;
+        out.option[out.count++] = option;
+    }
+    return out;
+}
+
+}  // namespace trifold::tridiagonal

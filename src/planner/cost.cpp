@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "planner/cost.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+
+#include "problems/tridiagonal/normalise.hpp"
+
+namespace trifold::tridiagonal {
+namespace {
+
+using devices::CellRate;
+using devices::Profile;
+using devices::Store;
+
+/// Until it is measured: cautious, and in the order that holds on every machine.
+CellRate default_rate(Algorithm algorithm, DType dtype, bool batch) noexcept {
+    const double wide = dtype == DType::f32 ? 2 : 1;  // twice the lanes
+    constexpr double call = 1e-6, team = 5e-6;
+    if (batch) return {3e8 * wide, call, team};
+    switch (algorithm) {
+        case Algorithm::certified: return {5e8 * wide, call, team};
+        case Algorithm::two_pass: return {2e8 * wide, call, team};
+        case Algorithm::thomas: return {1e8, call / 4, 0};
+        case Algorithm::twisted: return {1.5e8, call / 4, 0};
+        case Algorithm::cyclic_reduction: return {3e7, call, 0};
+        case Algorithm::pcr: return {5e6, call, 0};
+        default: return {4e7, call / 4, 0};
+    }
+}
+
+/// Words of every input that are read once more, and of the output written once more, than is needed.
+struct Traffic {
+    double reads, writes;
+};
+Traffic extra_traffic(Algorithm algorithm, bool batch) noexcept {
+    if (batch) return {0, 0};  // what a tile keeps stays in cache
+    switch (algorithm) {
+        case Algorithm::certified: return {0.03, 0};  // halo rows
+        case Algorithm::two_pass: return {1, 0};      // recomputed instead of stored
+        default: return {1, 3};                       // factors stored, read back and overwritten
+    }
+}
+
+bool uses_threads(Algorithm algorithm, bool batch) noexcept {
+    return batch || algorithm == Algorithm::certified || algorithm == Algorithm::two_pass;
+}
+
+/// Systems are solved side by side in vectors of 64 bytes: a last one that is not full costs as much as a full one, and no
+/// more threads can work than there are vectors.
+double lanes_used(const Features& f) noexcept {
+    if (!f.batch) return 1;
+    const double lanes = 64.0 / static_cast<double>(size_of(f.dtype));
+    return f.systems / (std::ceil(f.systems / lanes) * lanes);
+}
+double most_threads(const Features& f) noexcept {
+    if (!f.batch) return std::max(1.0, f.rows / 256);
+    return std::max(1.0, std::ceil(f.systems * static_cast<double>(size_of(f.dtype)) / 64.0));
+}
+
+double seconds_on(const Features& f, Algorithm algorithm, const CellRate& rate, const Profile& profile, int threads) noexcept {
+    const Traffic extra = extra_traffic(algorithm, f.batch);
+    const double bytes = f.bytes + extra.reads * (f.bytes - f.output_bytes) + extra.writes * f.output_bytes;
+    const double bandwidth =
+        f.in_place ? profile.bandwidth_at(f.footprint, threads, Store::in_place)
+                   : std::max(profile.bandwidth_at(f.footprint, threads, Store::past_cache),
+                              profile.bandwidth_at(f.footprint, threads, Store::regular));
+    const double moving = bytes / bandwidth;
+    const double working = f.rows / (rate.rows_per_s * threads * lanes_used(f));
+    // Neither hides the other wholly where both are near: the fourth-power mean adds a fifth there, and little elsewhere.
+    const double both = std::pow(std::pow(moving, 4) + std::pow(working, 4), 0.25);
+    return rate.overhead_s + (threads > 1 ? rate.team_s : 0) + both;
+}
+
+}  // namespace
+
+Features features_of(const System& system) noexcept {
+    Features f;
+    f.systems = static_cast<double>(system.systems());
+    f.longest = static_cast<double>(system.rows);
+    f.rows = f.longest * f.systems;
+    if (system.offsets) f.rows = static_cast<double>(system.offsets[system.ragged_systems] - system.offsets[0]);
+    f.bytes = needed_bytes(system);
+    f.output_bytes = f.rows * static_cast<double>(size_of(system.dtype));
+    f.in_place = system.in_place;
+    f.footprint = static_cast<std::size_t>(f.bytes - (system.in_place || system.accumulate ? f.output_bytes : 0));
+    f.batch = system.levels > 0 || system.offsets;
+    f.contiguous = system.x.row_stride == 1 || system.x.row_stride == -1;
+    f.dtype = system.dtype;
+    return f;
+}
+
+Features one_line(const Features& batch) noexcept {
+    Features f = batch;
+    const double share = batch.rows > 0 ? 1 / std::max(1.0, batch.systems) : 1;
+    f.systems = 1;
+    f.rows *= share;
+    f.bytes *= share;
+    f.output_bytes *= share;
+    f.batch = false;  // the footprint stays that of all: one line after another goes through the caches
+    return f;
+}
+
+RateKey rate_key(const Ops& ops, Algorithm algorithm, DType dtype, bool batch, bool contiguous) noexcept {
+    RateKey key;
+    std::snprintf(key.text, sizeof key.text, "%s.%s.%s%s", ops.device, name_of(algorithm), trifold::name_of(dtype),
+                  !batch ? "" : contiguous ? ".contiguous" : ".interleaved");
+    return key;
+}
+
+Prediction predict(const Features& f, const Ops& ops, Algorithm algorithm, const Profile& profile, int max_threads) noexcept {
+    const CellRate* measured = nullptr;
+    if (!profile.rates.empty()) measured = profile.rate(rate_key(ops, algorithm, f.dtype, f.batch, f.contiguous).text);
+    const CellRate rate = measured ? *measured : default_rate(algorithm, f.dtype, f.batch);
+    Prediction best{seconds_on(f, algorithm, rate, profile, 1), 1};
+    if (!uses_threads(algorithm, f.batch)) return best;
+    const int most = static_cast<int>(std::min<double>(max_threads, most_threads(f)));
+    for (int threads = 2; threads <= most; threads = threads < most ? std::min(2 * threads, most) : most + 1) {
+        const double seconds = seconds_on(f, algorithm, rate, profile, threads);
+        if (seconds < best.seconds) best = {seconds, threads};
+    }
+    return best;
+}
+
+}  // namespace trifold::tridiagonal

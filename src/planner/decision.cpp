@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "planner/decision.hpp"
+
+#include <algorithm>
+#include <string>
+
+#include "devices/context_state.hpp"
+#include "families/tridiagonal/branch.hpp"
+#include "planner/candidates.hpp"
+#include "trifold/error.hpp"
+
+namespace trifold::tridiagonal {
+namespace {
+
+/// Work that takes longer than reading a profile from disk.
+constexpr double worth_reading_bytes = 16e6;
+
+const Ops& reference() {
+    const Device& device = *registered_devices()[static_cast<std::size_t>(find_device("reference"))];
+    return *static_cast<const Ops*>(find_cell(device, "tridiagonal").ops);
+}
+
+void take(Decision& decision, const OptionList& options, int first) {
+    const Option& best = options.option[first];
+    decision.ops = best.ops;
+    decision.one_by_one = best.one_by_one;
+    decision.predicted_s = best.prediction.seconds;
+    decision.threads = best.prediction.threads;
+    decision.branch[decision.branches++] = best.algorithm;
+    if (best.algorithm == Algorithm::automatic) return;  // a batch looks after its own systems
+    for (int k = first + 1; k < options.count; ++k)
+        if (!options.option[k].refused) decision.branch[decision.branches++] = options.option[k].algorithm;
+}
+
+const char* reason(const Decision& decision, bool batch) {
+    if (decision.one_by_one) return "few and long systems: each is solved like a single one";
+    if (batch) return "systems side by side in vectors: unpivoted where the pass shows it to be safe, pivoted else";
+    switch (decision.branch[0]) {
+        case Algorithm::certified: return "one pass where the matrix decays, bounded; where it does not, the pivoted two passes";
+        case Algorithm::two_pass: return "pivoted in two passes over all threads";
+        default: return "too short to be cut: sequential elimination with partial pivoting";
+    }
+}
+
+/// The cheapest option, or -1 where all are refused.
+int cheapest(const OptionList& options) {
+    int best = -1;
+    for (int k = 0; k < options.count; ++k) {
+        const Option& option = options.option[k];
+        if (option.refused) continue;
+        if (best < 0 || option.prediction.seconds < options.option[best].prediction.seconds) best = k;
+    }
+    return best;
+}
+
+Decision decide_automatic(const Ops& own, const System& system, const Features& features, const devices::Profile& profile, int threads) {
+    Decision decision;
+    OptionList options = options_on(own, system, features, profile, threads);
+    int best = cheapest(options);
+    if (best < 0) {
+        decision.delegated_because = options.option[0].refused;
+        options = options_on(reference(), system, features, profile, threads);
+        // The reference takes any batch in one call, and its LU takes any system.
+        best = features.batch ? 0 : options.count - 1;
+    }
+    take(decision, options, best);
+    decision.why = decision.delegated_because ? "the reference computes what this device does not" : reason(decision, features.batch);
+    return decision;
+}
+
+Decision decide_named(const Ops& own, const System& system, const Features& features, Algorithm algorithm,
+                      const devices::Profile& profile, int threads) {
+    Decision decision;
+    decision.why = "asked for by name";
+    Option option = named_option(own, system, features, algorithm, profile, threads);
+    if (option.refused && features.batch) {
+        // What solves one system solves a batch system by system.
+        const System line = typical_line(system);
+        const Option each = named_option(own, line, one_line(features), algorithm, profile, threads);
+        if (!each.refused) option = each, option.one_by_one = true, option.prediction.seconds *= features.systems;
+    }
+    if (option.refused) {
+        decision.delegated_because = option.refused;
+        option = named_option(reference(), system, features, algorithm, profile, threads);
+        if (option.refused)
+            throw Error(ErrorCode::usage, "algorithm", std::string("no device runs '") + name_of(algorithm) + "' on this problem: " +
+                                                           decision.delegated_because + "; " + option.refused,
+                        "use automatic, which always finds a way");
+    }
+    decision.ops = option.ops;
+    decision.branch[decision.branches++] = algorithm;
+    decision.one_by_one = option.one_by_one;
+    decision.predicted_s = option.prediction.seconds;
+    decision.threads = option.prediction.threads;
+    return decision;
+}
+
+}  // namespace
+
+const Ops& ops_of(const Queue& queue) {
+    const Device& device = *registered_devices()[static_cast<std::size_t>(queue.device_index())];
+    const Cell& cell = find_cell(device, "tridiagonal");
+    if (!cell.ops)
+        throw Error(ErrorCode::device_unavailable, std::string("device '") + device.name + "'",
+                    std::string("has no tridiagonal solver: ") + cell.note, "use device 'cpu'");
+    return *static_cast<const Ops*>(cell.ops);
+}
+
+Decision decide(const Queue& queue, const System& system, Algorithm requested) {
+    Context::State& state = queue.context().state();
+    const Features features = features_of(system);
+    const devices::Profile& profile = features.bytes >= worth_reading_bytes ? state.profile() : state.profile_at_hand();
+    const Ops& own = ops_of(queue);
+    return requested == Algorithm::automatic ? decide_automatic(own, system, features, profile, state.threads)
+                                             : decide_named(own, system, features, requested, profile, state.threads);
+}
+
+std::size_t workspace_bound(const Queue& queue, const System& system, Algorithm requested) {
+    Context::State& state = queue.context().state();
+    const Features features = features_of(system);
+    const Decision decision = decide(queue, system, requested);
+    std::size_t bytes = 0;
+    auto cover = [&](const Ops& ops, Algorithm algorithm, bool one_by_one) {
+        const System& each = one_by_one ? typical_line(system) : system;
+        bytes = std::max(bytes, branch_workspace(ops, each, algorithm, state.threads));
+    };
+    for (int k = 0; k < decision.branches; ++k) cover(*decision.ops, decision.branch[k], decision.one_by_one);
+    if (requested != Algorithm::automatic || decision.delegated_because) return bytes;
+    const OptionList options = options_on(*decision.ops, system, features, state.profile_at_hand(), state.threads);
+    for (int k = 0; k < options.count; ++k)
+        if (!options.option[k].refused) cover(*options.option[k].ops, options.option[k].algorithm, options.option[k].one_by_one);
+    return bytes;
+}
+
+}  // namespace trifold::tridiagonal
