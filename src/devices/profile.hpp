@@ -33,10 +33,14 @@ struct CellRate {
 struct Profile {
     std::string date;     ///< "2025-01-31"; empty = built-in defaults
     std::string machine;  ///< fingerprint(topology)
+    bool now = false;     ///< measured by this process, not read from a file
     std::vector<Bandwidth> bandwidth;
     std::map<std::string, CellRate, std::less<>> rates;  ///< by "family.algorithm.dtype"
 
     bool measured() const noexcept { return !date.empty(); }
+
+    /// "measured now", "profile DATE" or "defaults".
+    std::string source() const { return now ? "measured now" : measured() ? "profile " + date : "defaults"; }
 
     /// Bytes per second: interpolated between measured footprints on a logarithmic scale; between thread counts linearly.
     /// Never 0.

@@ -64,7 +64,7 @@ Plan explain(const Queue& queue, const System& system, Algorithm requested) {
     out.predicted_s = decision.predicted_s;
     out.why = decision.why;
     if (decision.delegated_because) out.why += std::string(" (because ") + decision.delegated_because + ")";
-    out.profile = profile.measured() ? "profile " + profile.date : "defaults";
+    out.profile = profile.source();
 
     const Ops& own = ops_of(queue);
     const OptionList options = options_on(own, system, features, profile, state.threads);
