@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Second pass over one huge system: with both ends of every chunk known, its interior is computed anew, checked and stored.
+//
+// Equation   a_i x[i-1] + b_i x[i] + c_i x[i+1] = r_i,  rows s … e of a chunk, x[s-1], x[s], x[e], x[e+1] known and moved to
+//            the right-hand side: m rows in m - 2 unknowns, consistent because the ends solve the interface rows
+// Arrays     a, b, c, r, x: row i at [i]; lanes = chunks (as in reduce.cpp). Scratch per lane and row: u1, u2, d of the pivot
+//            row  x[i] = d - u1 x[i+1] - u2 x[i+2], lane-transposed, and x; both stay in the second-level cache
+// Writes     x of the chunks whose residual is accepted; x may be r, since a chunk reads no other chunk's rows
+// Work       one group of 2 V chunks per step of a thread: elimination (two chains), back substitution, residual and store
+// Words      5 per row (read a, b, c, r; write x). Groups run from last to first: the first pass ended there
+// Numerics   the pivots of reduce.cpp. The residual uses the rounded x that is stored, before it is stored
+// Source     docs/algorithms/two_pass.md
+#include "backends/cpu/tridiagonal/finish.hpp"
+
+#include <cmath>
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "backends/cpu/tridiagonal/finish.cpp"
+#include "hwy/foreach_target.h"
+#include "hwy/highway.h"
+
+#include "backends/cpu/tridiagonal/finish_check-inl.h"
+#include "backends/cpu/tridiagonal/reduce_tiles-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace trifold::cpu::HWY_NAMESPACE {
+
+using tridiagonal::Partition;
+
+template <class V>
+struct Ends {
+    V before, first, last, after;  ///< x[s-1], x[s], x[e], x[e+1]
+};
+
+template <class V>
+struct Carried {
+    V x0, x1, r;  ///< coefficients of x[i], x[i+1]; right-hand side
+};
+
+template <class D>
+struct FinishChain {
+    using T = hn::TFromD<D>;
+    using V = hn::Vec<D>;
+    static constexpr int lanes = Tile<D>::lanes;
+    Carried<V> p, q;
+
+    /// Moves the known x to the right-hand side of rows first_row … of the tile.
+    HWY_INLINE void fold(D d, Tile<D>& tile, std::int64_t first_row, int height, std::int64_t m, const Ends<V>& ends) {
+        const auto move = [&](std::int64_t row, int array, V x) HWY_ATTR {
+            const std::int64_t i = row - first_row;
+            if (i < 0 || i >= height) return;
+            T* const r = tile.row(rhs, i);
+            T* const coefficient = tile.row(array, i);
+            hn::Store(hn::NegMulAdd(hn::Load(d, coefficient), x, hn::Load(d, r)), d, r);
+            hn::Store(hn::Zero(d), d, coefficient);
+        };
+        if (first_row == 0) move(0, lower, ends.before), move(0, diag, ends.first), move(1, lower, ends.first);
+        if (first_row + height > m - 2) move(m - 2, upper, ends.last), move(m - 1, diag, ends.last), move(m - 1, upper, ends.after);
+    }
+
+    HWY_INLINE void start(D d, Tile<D>& tile) {
+        p = {hn::Load(d, tile.row(upper, 0)), hn::Zero(d), hn::Load(d, tile.row(rhs, 0))};
+        q = {hn::Load(d, tile.row(diag, 1)), hn::Load(d, tile.row(upper, 1)), hn::Load(d, tile.row(rhs, 1))};
+    }
+
+    /// Row i+1 joins, x[i] leaves; u1, u2, d of its pivot row go to `pivot_row`.
+    HWY_INLINE void step(D d, Tile<D>& tile, int i, T* HWY_RESTRICT pivot_row) {
+        const V a = hn::Load(d, tile.row(lower, i)), b = hn::Load(d, tile.row(diag, i)), c = hn::Load(d, tile.row(upper, i));
+        const V r = hn::Load(d, tile.row(rhs, i));
+        const V size_p = hn::Abs(p.x0), size_q = hn::Abs(q.x0);
+        const auto q_wins = hn::Gt(size_q, size_p);
+        const auto n_wins = hn::Gt(hn::Abs(a), hn::Max(size_p, size_q));
+
+        const Carried<V> w = {hn::IfThenElse(q_wins, q.x0, p.x0), hn::IfThenElse(q_wins, q.x1, p.x1), hn::IfThenElse(q_wins, q.r, p.r)};
+        const Carried<V> l = {hn::IfThenElse(q_wins, p.x0, q.x0), hn::IfThenElse(q_wins, p.x1, q.x1), hn::IfThenElse(q_wins, p.r, q.r)};
+        const V inverse = hn::Div(hn::Set(d, T(1)), hn::IfThenElse(n_wins, a, w.x0));
+        const V u1 = hn::Mul(hn::IfThenElse(n_wins, b, w.x1), inverse);
+        const V u2 = hn::Mul(hn::IfThenElseZero(n_wins, c), inverse);
+        const V right = hn::Mul(hn::IfThenElse(n_wins, r, w.r), inverse);
+        hn::Store(u1, d, pivot_row), hn::Store(u2, d, pivot_row + lanes), hn::Store(right, d, pivot_row + 2 * lanes);
+
+        const V o0 = hn::IfThenElse(n_wins, w.x0, a);
+        p = {hn::NegMulAdd(l.x0, u1, l.x1), hn::Neg(hn::Mul(l.x0, u2)), hn::NegMulAdd(l.x0, right, l.r)};
+        q = {hn::NegMulAdd(o0, u1, hn::IfThenElse(n_wins, w.x1, b)), hn::NegMulAdd(o0, u2, hn::IfThenZeroElse(n_wins, c)),
+             hn::NegMulAdd(o0, right, hn::IfThenElse(n_wins, w.r, r))};
+    }
+
+    /// x of rows first_row … first_row + height - 1, which follow those of the last call downwards; p.x0, q.x0 hold the
+    /// next two x meanwhile.
+    HWY_INLINE void substitute(D d, std::int64_t first_row, int height, std::int64_t m, const Ends<V>& ends,
+                               const T* HWY_RESTRICT pivot_rows, T* HWY_RESTRICT x, std::int64_t stride) {
+        alignas(64) T tile[lanes * lanes];
+        int i = height - 1, low = 0;
+        if (first_row + height == m) {
+            hn::Store(ends.last, d, tile + i * lanes);
+            p.x0 = q.x0 = hn::Zero(d);
+            --i;
+        }
+        if (first_row == 0) hn::Store(ends.first, d, tile), low = 1;
+        const T* pivot_row = pivot_rows + (first_row + i - 1) * 3 * lanes;
+        for (; i >= low; --i, pivot_row -= 3 * lanes) {
+            const V far = hn::NegMulAdd(hn::Load(d, pivot_row + lanes), q.x0, hn::Load(d, pivot_row + 2 * lanes));
+            q.x0 = p.x0;
+            p.x0 = hn::NegMulAdd(hn::Load(d, pivot_row), p.x0, far);
+            hn::Store(p.x0, d, tile + i * lanes);
+        }
+        V v[lanes];
+#pragma GCC unroll 16
+        for (int k = 0; k < lanes; ++k) v[k] = hn::Load(d, tile + k * lanes);
+        store_tile(d, v, x + first_row, stride);
+    }
+};
+
+template <int chains, class D>
+void finish_group(D d, const FinishCall<hn::TFromD<D>>& call, const ChunkGroup<hn::TFromD<D>>* g, Ahead<hn::TFromD<D>> ahead,
+                  const ChunkWork<hn::TFromD<D>>& work) {
+    using T = hn::TFromD<D>;
+    using V = hn::Vec<D>;
+    constexpr int lanes = Tile<D>::lanes;
+    static_assert(chains == 1 || chains == 2);
+    const std::int64_t m = g[0].rows, stride = solution_stride(m, lanes);
+    T* const pivots[2] = {work.pivots, work.pivots + 3 * lanes * m};
+    T* const solutions[2] = {work.solutions + lanes, work.solutions + lanes + lanes * stride};
+
+    Ends<V> ends[chains];
+    for (int k = 0; k < chains; ++k) {
+        alignas(64) T values[4][lanes];
+        for (int s = 0; s < lanes; ++s) {
+            const ChunkEnds<T> at = known_ends(call, g[k].first + HWY_MIN(s, g[k].count - 1));
+            values[0][s] = at.before, values[1][s] = at.first, values[2][s] = at.last, values[3][s] = at.after;
+        }
+        ends[k] = {hn::Load(d, values[0]), hn::Load(d, values[1]), hn::Load(d, values[2]), hn::Load(d, values[3])};
+    }
+
+    FinishChain<D> a, b;
+    {
+        Tile<D> tile[chains];
+        for (std::int64_t row = 0; row < m; row += lanes) {
+            const int height = static_cast<int>(HWY_MIN(m - row, std::int64_t{lanes}));
+            load_group(d, g[0], row, height, tile[0]);
+            a.fold(d, tile[0], row, height, m, ends[0]);
+            ahead.lines(lanes / 2);
+            if constexpr (chains == 2) {
+                load_group(d, g[1], row, height, tile[1]);
+                b.fold(d, tile[1], row, height, m, ends[1]);
+                ahead.lines(lanes / 2);
+            }
+            int i = 0;
+            if (row == 0) {
+                a.start(d, tile[0]);
+                if constexpr (chains == 2) b.start(d, tile[1]);
+                i = 2;
+            }
+            for (; i < height; ++i) {
+                const std::int64_t at = (row + i - 2) * 3 * lanes;
+                a.step(d, tile[0], i, pivots[0] + at);
+                if constexpr (chains == 2) b.step(d, tile[1], i, pivots[1] + at);
+            }
+        }
+    }
+    for (std::int64_t row = (m - 1) / lanes * lanes; row >= 0; row -= lanes) {
+        const int height = static_cast<int>(HWY_MIN(m - row, std::int64_t{lanes}));
+        a.substitute(d, row, height, m, ends[0], pivots[0], solutions[0], stride);
+        if constexpr (chains == 2) b.substitute(d, row, height, m, ends[1], pivots[1], solutions[1], stride);
+        ahead.lines(lanes / 2);
+    }
+    for (int k = 0; k < chains; ++k)
+        for (int s = 0; s < g[k].count; ++s) {
+            ahead.lines(static_cast<int>(m * sizeof(T) / 64 / 4));
+            check_and_store(d, call, g[k].first + s, m, solutions[k] + s * stride);
+        }
+}
+
+template <class T>
+void finish_part(const FinishCall<T>& call, int part, int parts, const ChunkWork<T>& work) {
+    const hn::ScalableTag<T> d;
+    constexpr int lanes = Tile<decltype(d)>::lanes, pair = 2 * lanes;
+    const Partition& partition = call.partition;
+    const std::int64_t regular = partition.chunks() - 1;  // all but the last, which may be longer
+    const std::int64_t groups = (regular + pair - 1) / pair;
+    if (part == parts - 1) {
+        const ChunkGroup<T> last = group_of(call.arrays, partition, regular, 1, work.defects);
+        finish_group<1>(d, call, &last, Ahead<T>(call.arrays, 0, 0, 0), work);
+    }
+    const std::int64_t low = groups * part / parts;
+    for (std::int64_t group = groups * (part + 1) / parts - 1; group >= low; --group) {
+        const std::int64_t first = group * pair;
+        const int count = static_cast<int>(HWY_MIN(regular - first, std::int64_t{pair}));
+        const Ahead<T> ahead(call.arrays, HWY_MAX(first - pair, 0), group > low ? pair : 0, partition.chunk_rows);
+        const ChunkGroup<T> g[2] = {group_of(call.arrays, partition, first, HWY_MIN(count, lanes), work.defects),
+                                    group_of(call.arrays, partition, HWY_MIN(first + lanes, regular), HWY_MAX(count - lanes, 0),
+                                             work.defects + lanes * partition.chunk_rows)};
+        if (count == pair) {
+            finish_group<2>(d, call, g, ahead, work);
+        } else {
+            finish_group<1>(d, call, g, ahead, work);
+            if (g[1].count > 0) finish_group<1>(d, call, g + 1, ahead, work);
+        }
+    }
+    if (call.stream) hwy::FlushStream();
+}
+
+void finish_part_f32(const FinishCall<float>& call, int part, int parts, const ChunkWork<float>& work) {
+    finish_part(call, part, parts, work);
+}
+void finish_part_f64(const FinishCall<double>& call, int part, int parts, const ChunkWork<double>& work) {
+    finish_part(call, part, parts, work);
+}
+
+}  // namespace trifold::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace trifold::cpu {
+namespace {
+
+HWY_EXPORT(finish_part_f32);
+HWY_EXPORT(finish_part_f64);
+
+using namespace tridiagonal;
+
+// Below this many bytes of x and coefficients a solve may still find them in the last-level cache.
+constexpr std::int64_t cached_bytes = std::int64_t{64} << 20;
+
+template <class T>
+void run(const System& system, const Partition& partition, const Launch& launch, const double* boundary, double accept,
+         ChunkResidual* residuals) {
+    const auto part = [](const auto&... arguments) {
+        if constexpr (sizeof(T) == 4) HWY_DYNAMIC_DISPATCH(finish_part_f32)(arguments...);
+        else HWY_DYNAMIC_DISPATCH(finish_part_f64)(arguments...);
+    };
+    const bool stream = !system.in_place && 5 * system.rows * static_cast<std::int64_t>(sizeof(T)) > cached_bytes;
+    const FinishCall<T> call{chunk_arrays<T>(system, partition, launch.scratch), partition, boundary, accept, residuals, stream};
+#pragma omp parallel for num_threads(launch.threads) schedule(static, 1)
+    for (int thread = 0; thread < launch.threads; ++thread)
+        part(call, thread, launch.threads, ChunkWork<T>::of(launch.scratch, partition.chunk_rows, thread));
+}
+
+}  // namespace
+
+void finish(const System& system, const Partition& partition, const Launch& launch, const double* boundary, double accept,
+            ChunkResidual* residuals) {
+    if (system.dtype == DType::f32) run<float>(system, partition, launch, boundary, accept, residuals);
+    else run<double>(system, partition, launch, boundary, accept, residuals);
+}
+
+}  // namespace trifold::cpu
+#endif

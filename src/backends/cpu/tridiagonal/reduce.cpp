@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// First pass over one huge system: every chunk of m rows is reduced to two rows.
+//
+// Equation   a_i x[i-1] + b_i x[i] + c_i x[i+1] = r_i,  rows s … e of a chunk. Its interior unknowns x[s+1] … x[e-1] occur in
+//            these rows only; m - 2 pivots among them leave two rows in x[s-1], x[s], x[e], x[e+1].
+// Arrays     a, b, c, r: row i at [i]; lanes = chunks, so lane k reads at stride m and tiles of V × V are transposed in registers
+// Writes     two InterfaceRows per chunk; nothing of size n
+// Work       one group of 2 V chunks per step of a thread, in two vector chains that hide each other's latency
+// Words      4 per row (read a, b, c, r)
+// Numerics   two pending rows P and Q on (x[s-1], x[s], x[i], x[i+1]); row i+1 joins with (x[i], x[i+1], x[i+2]). No other row has
+//            x[i], so taking the largest of three entries as pivot is partial pivoting in full: the m × (m-2) block has full
+//            column rank whenever A is nonsingular, whatever the boundaries, and no interior block needs to be nonsingular.
+//            Multipliers ≤ 1. One division per row. A column without a pivot is named.
+// Source     docs/algorithms/two_pass.md; compare C. Klein and R. Strzodka, ICPP 2021 (two sweeps, pivoting among two rows)
+#include "backends/cpu/tridiagonal/reduce.hpp"
+
+#include <cmath>
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "backends/cpu/tridiagonal/reduce.cpp"
+#include "hwy/foreach_target.h"
+#include "hwy/highway.h"
+
+#include "backends/cpu/tridiagonal/reduce_tiles-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace trifold::cpu::HWY_NAMESPACE {
+
+using tridiagonal::InterfaceRow;
+using tridiagonal::Partition;
+
+template <class V>
+struct Pending {
+    V before, first, x0, x1, r;  ///< coefficients of x[s-1], x[s], x[i], x[i+1]; right-hand side
+};
+
+template <class D>
+struct ReduceChain {
+    using V = hn::Vec<D>;
+    Pending<V> p, q;
+    V smallest;  ///< smallest |pivot| so far
+
+    HWY_INLINE void start(D d, Tile<D>& tile) {
+        const auto load = [&](int array, int row) HWY_ATTR { return hn::Load(d, tile.row(array, row)); };
+        const V zero = hn::Zero(d);
+        p = {load(lower, 0), load(diag, 0), load(upper, 0), zero, load(rhs, 0)};
+        q = {zero, load(lower, 1), load(diag, 1), load(upper, 1), load(rhs, 1)};
+        smallest = hn::Set(d, hwy::HighestValue<hn::TFromD<D>>());
+    }
+
+    /// Row i+1 joins, x[i] leaves.
+    HWY_INLINE void step(D d, V a, V b, V c, V r) {
+        const V size_p = hn::Abs(p.x0), size_q = hn::Abs(q.x0), size_n = hn::Abs(a);
+        const auto q_wins = hn::Gt(size_q, size_p);
+        const V size_w = hn::Max(size_p, size_q);
+        const auto n_wins = hn::Gt(size_n, size_w);
+        smallest = hn::Min(smallest, hn::Max(size_w, size_n));
+
+        const Pending<V> w = {hn::IfThenElse(q_wins, q.before, p.before), hn::IfThenElse(q_wins, q.first, p.first),
+                              hn::IfThenElse(q_wins, q.x0, p.x0), hn::IfThenElse(q_wins, q.x1, p.x1), hn::IfThenElse(q_wins, q.r, p.r)};
+        const Pending<V> l = {hn::IfThenElse(q_wins, p.before, q.before), hn::IfThenElse(q_wins, p.first, q.first),
+                              hn::IfThenElse(q_wins, p.x0, q.x0), hn::IfThenElse(q_wins, p.x1, q.x1), hn::IfThenElse(q_wins, p.r, q.r)};
+
+        const V pivot = hn::IfThenElse(n_wins, a, w.x0);
+        const V inverse = hn::Div(hn::Set(d, hn::TFromD<D>(1)), pivot);
+        const V before = hn::IfThenZeroElse(n_wins, w.before), first = hn::IfThenZeroElse(n_wins, w.first);
+        const V x1 = hn::IfThenElse(n_wins, b, w.x1), x2 = hn::IfThenElseZero(n_wins, c), right = hn::IfThenElse(n_wins, r, w.r);
+
+        const V ml = hn::Mul(l.x0, inverse), mo = hn::Mul(hn::IfThenElse(n_wins, w.x0, a), inverse);
+        p = {hn::NegMulAdd(ml, before, l.before), hn::NegMulAdd(ml, first, l.first), hn::NegMulAdd(ml, x1, l.x1),
+             hn::Neg(hn::Mul(ml, x2)), hn::NegMulAdd(ml, right, l.r)};
+        q = {hn::NegMulAdd(mo, before, hn::IfThenElseZero(n_wins, w.before)),
+             hn::NegMulAdd(mo, first, hn::IfThenElseZero(n_wins, w.first)), hn::NegMulAdd(mo, x1, hn::IfThenElse(n_wins, w.x1, b)),
+             hn::NegMulAdd(mo, x2, hn::IfThenZeroElse(n_wins, c)), hn::NegMulAdd(mo, right, hn::IfThenElse(n_wins, w.r, r))};
+    }
+
+    HWY_INLINE void step(D d, Tile<D>& tile, int i) {
+        step(d, hn::Load(d, tile.row(lower, i)), hn::Load(d, tile.row(diag, i)), hn::Load(d, tile.row(upper, i)),
+             hn::Load(d, tile.row(rhs, i)));
+    }
+
+    HWY_NOINLINE void store(D d, const ChunkGroup<hn::TFromD<D>>& g, InterfaceRow* rows) const {
+        constexpr int lanes = Tile<D>::lanes;
+        alignas(64) hn::TFromD<D> out[2][5][lanes];
+        const Pending<V>* pending[2] = {&p, &q};
+        for (int k = 0; k < 2; ++k) {
+            hn::Store(pending[k]->before, d, out[k][0]), hn::Store(pending[k]->first, d, out[k][1]);
+            hn::Store(pending[k]->x0, d, out[k][2]), hn::Store(pending[k]->x1, d, out[k][3]), hn::Store(pending[k]->r, d, out[k][4]);
+        }
+        for (int s = 0; s < g.count; ++s)
+            for (int k = 0; k < 2; ++k) {
+                InterfaceRow& row = rows[2 * (g.first + s) + k];
+                for (int c = 0; c < 4; ++c) row.coefficient[c] = out[k][c][s];
+                row.rhs = out[k][4][s];
+            }
+    }
+};
+
+// The first row of `chunk` whose column has no pivot; counted from the chunk's first row, -1 = none.
+template <class D>
+HWY_NOINLINE std::int64_t find_zero_pivot(D d, const ChunkGroup<hn::TFromD<D>>& g) {
+    Tile<D> tile;
+    ReduceChain<D> chain;
+    for (std::int64_t row = 0; row < g.rows; row += Tile<D>::lanes) {
+        const int height = static_cast<int>(HWY_MIN(g.rows - row, std::int64_t{Tile<D>::lanes}));
+        load_group(d, g, row, height, tile);
+        if (row == 0) chain.start(d, tile);
+        for (int i = row == 0 ? 2 : 0; i < height; ++i) {
+            chain.step(d, tile, i);
+            if (hn::GetLane(chain.smallest) == 0) return row + i - 1;
+        }
+    }
+    return -1;
+}
+
+template <int chains, class D>
+void reduce_group(D d, const ChunkArrays<hn::TFromD<D>>& arrays, const Partition& partition, const ChunkGroup<hn::TFromD<D>>* g,
+                  Ahead<hn::TFromD<D>> ahead, hn::TFromD<D>* defects, InterfaceRow* rows, std::int64_t* zero_pivot) {
+    constexpr int lanes = Tile<D>::lanes;
+    static_assert(chains == 1 || chains == 2);
+    Tile<D> tile[chains];
+    ReduceChain<D> a, b;
+    const std::int64_t m = g[0].rows;
+    for (std::int64_t row = 0; row < m; row += lanes) {
+        const int height = static_cast<int>(HWY_MIN(m - row, std::int64_t{lanes}));
+        load_group(d, g[0], row, height, tile[0]);
+        ahead.lines(lanes);
+        if constexpr (chains == 2) {
+            load_group(d, g[1], row, height, tile[1]);
+            ahead.lines(lanes);
+        }
+        int i = 0;
+        if (row == 0) {
+            a.start(d, tile[0]);
+            if constexpr (chains == 2) b.start(d, tile[1]);
+            i = 2;
+        }
+        for (; i < height; ++i) {
+            a.step(d, tile[0], i);
+            if constexpr (chains == 2) b.step(d, tile[1], i);
+        }
+    }
+    const auto done = [&](const ReduceChain<D>& chain, const ChunkGroup<hn::TFromD<D>>& group) HWY_ATTR {
+        chain.store(d, group, rows);
+        alignas(64) hn::TFromD<D> smallest[lanes];
+        hn::Store(chain.smallest, d, smallest);
+        for (int s = 0; s < group.count; ++s) {
+            const std::int64_t chunk = group.first + s;
+            zero_pivot[chunk] = -1;
+            if (smallest[s] != 0) continue;
+            const std::int64_t found = find_zero_pivot(d, group_of(arrays, partition, chunk, 1, defects));
+            if (found >= 0) zero_pivot[chunk] = partition.first(chunk) + found;
+        }
+    };
+    done(a, g[0]);
+    if constexpr (chains == 2) done(b, g[1]);
+}
+
+template <class T>
+void reduce_part(const ChunkArrays<T>& arrays, const Partition& partition, int part, int parts, T* defects, InterfaceRow* rows,
+                 std::int64_t* zero_pivot) {
+    const hn::ScalableTag<T> d;
+    constexpr int lanes = Tile<decltype(d)>::lanes;
+    const std::int64_t regular = partition.chunks() - 1;  // all but the last, which may be longer
+    const std::int64_t groups = (regular + 2 * lanes - 1) / (2 * lanes);
+    for (std::int64_t group = groups * part / parts; group < groups * (part + 1) / parts; ++group) {
+        const std::int64_t first = group * 2 * lanes;
+        const int count = static_cast<int>(HWY_MIN(regular - first, std::int64_t{2 * lanes}));
+        const Ahead<T> ahead(arrays, first + count, HWY_MIN(regular - first - count, std::int64_t{2 * lanes}), partition.chunk_rows);
+        const ChunkGroup<T> g[2] = {
+            group_of(arrays, partition, first, HWY_MIN(count, lanes), defects),
+            group_of(arrays, partition, HWY_MIN(first + lanes, regular), HWY_MAX(count - lanes, 0), defects + lanes * partition.chunk_rows)};
+        if (count == 2 * lanes) {
+            reduce_group<2>(d, arrays, partition, g, ahead, defects, rows, zero_pivot);
+        } else {
+            reduce_group<1>(d, arrays, partition, g, ahead, defects, rows, zero_pivot);
+            if (g[1].count > 0) reduce_group<1>(d, arrays, partition, g + 1, ahead, defects, rows, zero_pivot);
+        }
+    }
+    if (part == parts - 1) {
+        const ChunkGroup<T> last = group_of(arrays, partition, regular, 1, defects);
+        reduce_group<1>(d, arrays, partition, &last, Ahead<T>(arrays, 0, 0, 0), defects, rows, zero_pivot);
+    }
+}
+
+void reduce_part_f32(const ChunkArrays<float>& arrays, const Partition& partition, int part, int parts, float* defects,
+                     InterfaceRow* rows, std::int64_t* zero_pivot) {
+    reduce_part(arrays, partition, part, parts, defects, rows, zero_pivot);
+}
+void reduce_part_f64(const ChunkArrays<double>& arrays, const Partition& partition, int part, int parts, double* defects,
+                     InterfaceRow* rows, std::int64_t* zero_pivot) {
+    reduce_part(arrays, partition, part, parts, defects, rows, zero_pivot);
+}
+
+}  // namespace trifold::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace trifold::cpu {
+namespace {
+
+HWY_EXPORT(reduce_part_f32);
+HWY_EXPORT(reduce_part_f64);
+
+using namespace tridiagonal;
+
+template <class T>
+void run(const System& system, const Partition& partition, const Launch& launch, InterfaceRow* rows, std::int64_t* zero_pivot) {
+    const auto part = [](const auto&... arguments) {
+        if constexpr (sizeof(T) == 4) HWY_DYNAMIC_DISPATCH(reduce_part_f32)(arguments...);
+        else HWY_DYNAMIC_DISPATCH(reduce_part_f64)(arguments...);
+    };
+    const ChunkArrays<T> arrays = chunk_arrays<T>(system, partition, launch.scratch);
+#pragma omp parallel for num_threads(launch.threads) schedule(static, 1)
+    for (int thread = 0; thread < launch.threads; ++thread) {
+        T* const defects = ChunkWork<T>::of(launch.scratch, partition.chunk_rows, thread).defects;
+        part(arrays, partition, thread, launch.threads, defects, rows, zero_pivot);
+    }
+}
+
+}  // namespace
+
+void reduce(const System& system, const Partition& partition, const Launch& launch, InterfaceRow* rows, std::int64_t* zero_pivot) {
+    if (system.dtype == DType::f32) run<float>(system, partition, launch, rows, zero_pivot);
+    else run<double>(system, partition, launch, rows, zero_pivot);
+}
+
+const char* two_pass_refuses(const System& system) {
+    if (system.levels != 0 || system.offsets) return "two_pass solves one system";
+    if (system.periodic) return "two_pass does not solve periodic systems";
+    if (system.accumulate) return "two_pass stores x and does not add to it";
+    if (system.rows < 4) return "two_pass needs at least two chunks of two rows";
+    for (const Operand* operand : {&system.lower, &system.diag, &system.upper, &system.rhs, &system.x}) {
+        if (operand->kind == Operand::Kind::generator) return "two_pass reads arrays and scalars, not generators";
+        if (operand->kind == Operand::Kind::view && operand->row_stride != 1) return "two_pass needs rows that lie side by side";
+    }
+    return nullptr;
+}
+
+std::size_t two_pass_scratch(const System& system, std::int64_t chunk_rows, int threads) {
+    return system.dtype == DType::f32 ? ChunkWork<float>::bytes(chunk_rows, threads) : ChunkWork<double>::bytes(chunk_rows, threads);
+}
+
+}  // namespace trifold::cpu
+#endif

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What couples chunks: the interface rows of all of them, solved for the unknowns at the chunks' ends.
+//
+// Chunk k leaves two rows in x[last k-1], x[first k], x[last k], x[first k+1] (InterfaceRow), so 2 chunks unknowns in the order
+// first 0, last 0, first 1, last 1 … form a banded system. Runs of chunks are reduced like the rows of a chunk: two carried
+// rows and the two of the next chunk lose two unknowns, with the largest entry of the column as pivot among all rows that have
+// it, until two rows in the ends of the run are left; the runs are then chunks of the next level. Runs are independent of each
+// other and of the number of threads. Interface rows of any device will do: this is the only coupling that there is.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "families/tridiagonal/ops.hpp"
+
+namespace trifold::tridiagonal {
+
+/// Scratch bytes of `couple`; a multiple of 64.
+std::size_t coupling_scratch(std::int64_t chunks) noexcept;
+
+/// rows: 2 per chunk; coefficient[0] of chunk 0 and coefficient[3] of the last one are set to 0. boundary: 2 per chunk, filled
+/// with x[first], x[last]. Returns -1, or 2 k (+ 1) where x[first] (x[last]) of chunk k is the first unknown found without a
+/// pivot: the matrix is singular and boundary holds nothing. About 0.1 µs per chunk on one thread.
+std::int64_t couple(std::int64_t chunks, InterfaceRow* rows, double* boundary, int threads, void* scratch);
+
+}  // namespace trifold::tridiagonal

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// One huge general system, pivoted, in two passes of nine words per row: every chunk is reduced to two rows, these are
+// coupled, every chunk is computed anew between known ends and checked (docs/algorithms/two_pass.md).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "families/tridiagonal/ops.hpp"
+
+namespace trifold::tridiagonal {
+
+/// Rows per chunk; depends on nothing else, so that results do not depend on threads.
+std::int64_t two_pass_chunk_rows(std::int64_t rows, DType dtype) noexcept;
+
+/// A chunk is accepted where max|rhs - A x| ≤ this × (max|A| max|x| + max|rhs|) over its rows.
+double two_pass_accept(DType dtype) noexcept;
+
+/// Bytes of Launch::scratch for solve_two_pass: what the passes use, about 1 % of the system. The rare hand-over to LU uses the
+/// same block where it is large enough and allocates otherwise.
+std::size_t two_pass_workspace(const Ops& ops, const System& system, int threads);
+
+/// nullptr, or why this driver cannot run on that device, as Ops::refuses.
+const char* two_pass_refuses(const Ops& ops, const System& system);
+
+/// Solves one system, to be called where two_pass_refuses() is nullptr. Outcome: `exact`; `refined` after one step of iterative
+/// refinement (x separate from rhs); else what Ops::solve with Algorithm::lu says, with tried_other set: a chunk was not
+/// accepted, a column has no pivot, numbers are not finite, or there are fewer rows than two chunks.
+/// In place, LU then works on rhs' = A x in the chunks that were stored already: the backward error of the result is that of
+/// LU plus the accepted one; where it could not be shown to be small against the new x, the outcome is `unstable` and
+/// the remedy a separate x. Throws Error(bad_input) where LU's scratch does not fit the memory.
+Outcome solve_two_pass(const Ops& ops, const System& system, const Launch& launch);
+
+/// The same with other chunks, 2 ≤ chunk_rows; the device's part of the scratch must suffice for them.
+Outcome solve_two_pass(const Ops& ops, const System& system, const Launch& launch, std::int64_t chunk_rows);
+
+}  // namespace trifold::tridiagonal
