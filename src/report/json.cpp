@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "report/render.hpp"
+
+namespace trifold::report {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json number(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
+Json index(std::int64_t value) { return value >= 0 ? Json(value) : Json(nullptr); }
+
+Json object(const Phases& phases) {
+    Json result = Json::object();
+    for (const auto& [name, seconds] : phases) result[name] = seconds;
+    return result;
+}
+
+Json object(const Machine& machine) {
+    return {{"cpu", machine.cpu},
+            {"cores", machine.cores},
+            {"memory_bytes", machine.memory_bytes},
+            {"system", machine.system},
+            {"compiler", machine.compiler},
+            {"version", machine.version},
+            {"commit", machine.commit.empty() ? Json(nullptr) : Json(machine.commit)}};
+}
+
+Json object(const DeviceInfo& device) {
+    return {{"name", device.name}, {"description", device.description}, {"modelled", device.modelled}};
+}
+
+Json object(const Candidate& candidate) {
+    return {{"algorithm", candidate.algorithm}, {"device", candidate.device}, {"predicted_s", number(candidate.predicted_s)},
+            {"taken", candidate.taken},         {"why", candidate.why}};
+}
+
+Json object(const Plan& plan, bool candidates) {
+    Json result{{"algorithm", plan.branch.empty() ? Json(nullptr) : Json(plan.branch.front())},
+                {"device", plan.device},
+                {"why", plan.why},
+                {"predicted_s", number(plan.predicted_s)},
+                {"branch", plan.branch},
+                {"profile", plan.profile}};
+    if (!candidates) return result;
+    result["candidates"] = Json::array();
+    for (const Candidate& candidate : plan.candidates) result["candidates"].push_back(object(candidate));
+    return result;
+}
+
+Json object(const Outcome& outcome) {
+    return {{"ok", outcome.ok()},
+            {"reason", name_of(outcome.reason)},
+            {"branch", outcome.branch},
+            {"row", index(outcome.row)},
+            {"system", index(outcome.system)},
+            {"iterations", nullptr},
+            {"failures", outcome.failures},
+            {"rescued", outcome.rescued},
+            {"certified_share", number(outcome.certified_share)},
+            {"tried_other", outcome.tried_other},
+            {"tabulated", outcome.tabulated},
+            {"device", outcome.device}};
+}
+
+Json roof_of(const Record& record) {
+    const Roof& roof = record.report.roof;
+    const bool known = roof.bytes_per_s > 0;
+    return {{"kind", "bandwidth"},
+            {"value", known ? Json(roof.bytes_per_s) : Json(nullptr)},
+            {"unit", "B/s"},
+            {"source", roof.source.empty() ? Json(nullptr) : Json(roof.source)},
+            {"needed_bytes", roof.needed_bytes},
+            {"fraction", known && record.report.outcome.ok() ? number(roof.fraction) : Json(nullptr)}};
+}
+
+std::string line(const Json& json) {
+    // A file's name may hold bytes that are not UTF-8.
+    return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace
+
+std::string json(const Record& record) {
+    const Report& report = record.report;
+    const double unknowns = static_cast<double>(report.rows) * static_cast<double>(report.systems);
+    const Json energy{{"joules", nullptr}, {"kind", "unknown"}};
+    const Json rate{{"rows_per_s", report.outcome.ok() && report.solve_s > 0 ? number(unknowns / report.solve_s) : Json(nullptr)}};
+    Json device = object(record.device);
+    device["threads"] = record.threads;
+    device["rows"] = report.rows * report.systems;
+    device["solve_s"] = report.solve_s;
+    device["roof"] = roof_of(record);
+    device["rate"] = rate;
+    device["energy"] = energy;
+    const Json result{
+        {"schema", "trifold.report/1"},
+        {"family", "tridiagonal"},
+        {"problem",
+         {{"rows", report.rows},
+          {"systems", report.systems},
+          {"layout", report.layout},
+          {"precision", name_of(report.dtype)},
+          {"rhs", record.right_hand_sides},
+          {"shape", record.shape},
+          {"axis", record.axis},
+          {"input", record.input}}},
+        {"plan", object(report.plan, false)},
+        {"outcome", object(report.outcome)},
+        {"error", {{"residual", number(record.residual)}, {"certificate", number(report.outcome.certificate)}, {"solver_residual", number(report.outcome.residual)}}},
+        {"time",
+         {{"clock", record.device.modelled ? "modelled" : "wall"},
+          {"total_s", record.total_s},
+          {"solve_s", report.solve_s},
+          {"repeats", record.repeats},
+          {"phases", object(record.phases)},
+          {"solve_phases", object(report.phases)}}},
+        {"roof", roof_of(record)},
+        {"rate", rate},
+        {"energy", energy},
+        {"memory", {{"workspace_bytes", report.workspace_bytes}, {"peak_bytes", record.peak_bytes}}},
+        {"output", record.output.empty() ? Json(nullptr) : Json(record.output)},
+        {"devices", Json::array({device})},
+        {"machine", object(record.machine)}};
+    return line(result);
+}
+
+std::string json(const Verification& v) {
+    return line({{"schema", "trifold.verify/1"},
+                 {"ok", v.ok()},
+                 {"input", v.input},
+                 {"solution", v.solution},
+                 {"problem", {{"rows", v.rows}, {"systems", v.systems}, {"precision", name_of(v.dtype)}}},
+                 {"error", {{"residual", number(v.residual)}, {"tolerance", v.tolerance}, {"system", index(v.system)}, {"row", index(v.row)}}}});
+}
+
+std::string json(const DeviceList& list) {
+    Json result{{"schema", "trifold.devices/1"}, {"threads", list.threads}, {"devices", Json::array()}, {"unavailable", Json::array()}, {"matrix", Json::array()}};
+    for (const DeviceInfo& device : list.devices) result["devices"].push_back(object(device));
+    for (const auto& [name, why] : list.unavailable) result["unavailable"].push_back({{"name", name}, {"why", why}});
+    for (const GridCell& cell : list.cells)
+        result["matrix"].push_back({{"device", cell.device}, {"family", cell.family}, {"kind", cell.kind}, {"note", cell.note}});
+    Json& profile = result["profile"] = {{"source", list.profile}, {"bandwidth", Json::array()}};
+    for (const auto& b : list.bandwidth)
+        profile["bandwidth"].push_back({{"footprint_bytes", b.footprint}, {"threads", b.threads}, {"store", b.store}, {"bytes_per_s", b.bytes_per_s}});
+    result["machine"] = object(list.machine);
+    return line(result);
+}
+
+std::string json(const BenchTable& table) {
+    Json result{{"schema", "trifold.bench/1"}, {"threads", table.threads}, {"rows", Json::array()}};
+    for (const BenchRow& row : table.rows)
+        result["rows"].push_back({{"problem", row.problem},
+                                  {"rows", row.rows},
+                                  {"precision", name_of(row.dtype)},
+                                  {"branch", row.branch},
+                                  {"reason", row.reason},
+                                  {"solve_s", row.solve_s},
+                                  {"predicted_s", number(row.predicted_s)},
+                                  {"rows_per_s", number(static_cast<double>(row.rows) / row.solve_s)},
+                                  {"certified_share", number(row.certified_share)},
+                                  {"roof", {{"kind", "bandwidth"}, {"value", row.roof_bytes_per_s}, {"unit", "B/s"}, {"source", "measured now"}, {"needed_bytes", row.needed_bytes}, {"fraction", number(row.fraction())}}}});
+    result["machine"] = object(table.machine);
+    return line(result);
+}
+
+std::string json(const PlanRecord& record) {
+    return line({{"schema", "trifold.plan/1"},
+                 {"family", "tridiagonal"},
+                 {"problem",
+                  {{"rows", record.rows},
+                   {"systems", record.systems},
+                   {"precision", name_of(record.dtype)},
+                   {"shape", record.shape},
+                   {"axis", record.axis},
+                   {"input", record.input}}},
+                 {"plan", object(record.plan, true)},
+                 {"memory", {{"problem_bytes", record.problem_bytes}, {"workspace_bytes", record.workspace_bytes}}},
+                 {"threads", record.threads}});
+}
+
+}  // namespace trifold::report

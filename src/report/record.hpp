@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What the command tells, as values; text.cpp, json.cpp and csv.cpp turn it into characters.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "report/machine.hpp"
+#include "trifold/context.hpp"
+#include "trifold/report.hpp"
+
+namespace trifold::report {
+
+inline constexpr double unknown = std::numeric_limits<double>::quiet_NaN();
+using Phases = std::vector<std::pair<std::string, double>>;  ///< wall seconds, in the order in which they ran
+
+/// One solve, from input to output.
+struct Record {
+    trifold::Report report;        ///< as the library filled it; of several repeats the one with the median solve_s
+    std::string input;             ///< file or generator
+    std::string description;       ///< of the input, in words
+    std::vector<std::int64_t> shape;
+    int axis = 0;
+    std::int64_t right_hand_sides = 1;  ///< that share one matrix
+    DeviceInfo device;             ///< that really computed
+    int threads = 1;
+    int repeats = 1;
+    double residual = unknown;     ///< backward error of x, computed after the solve and not part of solve_s
+    Phases phases;                 ///< of the whole command
+    double total_s = 0;
+    std::int64_t peak_bytes = 0;   ///< resident
+    std::string output;            ///< file, or empty
+    Machine machine;
+};
+
+/// x of a problem, looked at.
+struct Verification {
+    std::string input, solution;
+    std::int64_t rows = 0, systems = 0;
+    DType dtype = DType::f64;
+    double residual = unknown, tolerance = 0;
+    std::int64_t system = -1, row = -1;  ///< where the residual is largest
+    bool ok() const { return residual <= tolerance; }
+};
+
+/// One cell of the grid device × family.
+struct GridCell {
+    std::string device, family, kind, note;
+};
+
+struct DeviceList {
+    std::vector<DeviceInfo> devices;
+    std::vector<std::pair<std::string, std::string>> unavailable;  ///< device, why
+    std::vector<GridCell> cells;
+    struct Bandwidth {
+        std::int64_t footprint;
+        int threads;
+        std::string store;
+        double bytes_per_s;
+    };
+    std::vector<Bandwidth> bandwidth;
+    std::string profile;           ///< "measured now", "profile DATE", or "defaults"
+    int threads = 1;
+    Machine machine;
+};
+
+struct BenchRow {
+    std::string problem;
+    std::int64_t rows = 0;
+    DType dtype = DType::f64;
+    std::string branch, reason;
+    double solve_s = 0, roof_bytes_per_s = 0, needed_bytes = 0, predicted_s = 0, certified_share = unknown;
+    double fraction() const { return needed_bytes / solve_s / roof_bytes_per_s; }
+};
+
+struct BenchTable {
+    std::vector<BenchRow> rows;
+    int threads = 1;
+    Machine machine;
+};
+
+struct PlanRecord {
+    std::string input, description;
+    std::int64_t rows = 0, systems = 0;
+    std::vector<std::int64_t> shape;
+    int axis = 0;
+    DType dtype = DType::f64;
+    Plan plan;
+    std::int64_t workspace_bytes = 0, problem_bytes = 0;
+    int threads = 1;
+};
+
+}  // namespace trifold::report
