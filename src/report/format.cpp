@@ -33,9 +33,14 @@ std::string rate_text(double per_s, const char* unit) {
 }
 
 std::string count_text(std::int64_t count) {
-    std::string digits = std::to_string(count);
-    for (std::ptrdiff_t at = static_cast<std::ptrdiff_t>(digits.size()) - 3; at > (count < 0 ? 1 : 0); at -= 3) digits.insert(static_cast<std::size_t>(at), " ");
-    return digits;
+    const std::string digits = std::to_string(count);
+    std::string grouped;
+    for (std::size_t k = 0; k < digits.size(); ++k) {
+        const bool starts_group = k > 0 && (digits.size() - k) % 3 == 0 && digits[k - 1] != '-';
+        if (starts_group) grouped += ' ';
+        grouped += digits[k];
+    }
+    return grouped;
 }
 
 std::string bound_text(double value) { return std::isnan(value) ? "not known" : fmt::format("{:.1e}", value); }
