@@ -100,7 +100,7 @@ public:
 
 private:
     void take_scratch() {
-        const System& widest = decision_.one_by_one ? (probe_ = longest_line()) : system_;
+        const System& widest = decision_.one_by_one ? (longest_ = longest_line()) : system_;
         std::size_t bytes = 0;
         for (int k = 0; k < decision_.branches; ++k)
             bytes = std::max(bytes, branch_workspace(*decision_.ops, widest, decision_.branch[k], decision_.threads));
@@ -172,7 +172,7 @@ private:
     System& system_;
     const Options& options_;
     Decision decision_;
-    System probe_;
+    System longest_;
     devices::Scratch scratch_;
     std::size_t workspace_bytes_ = 0;
     bool tabulated_ = false;
