@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "families/tridiagonal/stretches.hpp"
 #include "problems/tridiagonal/system.hpp"
 #include "trifold/outcome.hpp"
 #include "trifold/tridiagonal.hpp"
@@ -102,6 +103,20 @@ struct Ops {
     /// of what is in x. Optional: nullptr = two_pass on this device needs a separate x.
     void (*restore)(const System& system, const Partition& partition, const Launch& launch, const double* boundary,
                     ChunkResidual* residuals) = nullptr;
+
+    /// The certified one-pass solve of one system (levels == 0; views with row_stride 1 and scalars); all four or none.
+    /// Eliminates from a few places of the system, without writing: the rows after which both products, of |c'| and of
+    /// |a/p|, are at most `close` at every place, or limit + 1 where they are not within `limit` rows or a pivot is unfit.
+    std::int64_t (*decay)(const System& system, const Launch& launch, double close, double growth, std::int64_t limit) = nullptr;
+
+    /// Scratch bytes of `sweep`. What `unsweep` needs is kept there from one call to the other.
+    std::size_t (*sweep_scratch)(const System& system, const Stretches& stretches, int threads) = nullptr;
+
+    /// Stores x in every row, and one bound per stretch; or stops, and leaves rhs as it was: to rounding in place.
+    SweepResult (*sweep)(const System& system, const Stretches& stretches, const Launch& launch, StretchBound* bounds) = nullptr;
+
+    /// In place, after a sweep that did not stop: puts back the right-hand side, to rounding.
+    void (*unsweep)(const System& system, const Stretches& stretches, const Launch& launch) = nullptr;
 };
 
 }  // namespace trifold::tridiagonal

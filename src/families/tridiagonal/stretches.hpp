@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// How the certified one-pass solve cuts one system, and what its sweep reports back. Theory: docs/algorithms/certified.md.
+#pragma once
+
+#include <cstdint>
+
+namespace trifold::tridiagonal {
+
+/// Rows first … are cut into groups of `lanes` stretches, which a device sweeps side by side; inside a stretch the
+/// elimination runs through, and x is finished in blocks of about `block` rows that end `halo` rows ahead of it. `first`
+/// (≥ 1) rows before and at least one row after the stretches go with the first and the last of them. length,
+/// last_length, block, left and right are multiples of `lanes`; right < block, left < block, 2 block ≤ length.
+struct Stretches {
+    std::int64_t rows = 0;
+    std::int64_t first = 1;
+    int lanes = 8;
+    std::int64_t groups = 1;
+    std::int64_t length = 0;       ///< rows of a stretch
+    std::int64_t last_length = 0;  ///< rows of each stretch of the last group, length ≤ last_length
+    std::int64_t block = 0;        ///< least rows of a block
+    std::int64_t left = 0;         ///< rows before a stretch from which its elimination is started
+    std::int64_t right = 0;        ///< most rows by which elimination may be ahead of a block's end
+    double close = 0;              ///< a block is finished where the product of |c'| over the rows ahead is at most this
+    double growth = 4;             ///< largest |c'| accepted
+    bool stream = false;           ///< x is stored past the caches (it must be aligned to 64 bytes at row `first`)
+
+    std::int64_t stretches() const noexcept { return groups * lanes; }
+    std::int64_t length_in(std::int64_t group) const noexcept { return group + 1 == groups ? last_length : length; }
+    std::int64_t group_start(std::int64_t group) const noexcept { return first + group * lanes * length; }
+    std::int64_t start(std::int64_t stretch) const noexcept {
+        return group_start(stretch / lanes) + stretch % lanes * length_in(stretch / lanes);
+    }
+    std::int64_t tail() const noexcept { return group_start(groups - 1) + lanes * last_length; }
+    std::int64_t blocks_in(std::int64_t group) const noexcept { return length_in(group) / block; }
+    /// First row of a block, counted from the start of its stretch; of block blocks_in(group) too.
+    std::int64_t block_start(std::int64_t group, std::int64_t number) const noexcept {
+        return length_in(group) / lanes * number / blocks_in(group) * lanes;
+    }
+};
+
+/// What bounds the error in one stretch; |x| stands for a bound on the true one. Every number is linear in what other
+/// stretches know: error ≤ error + per_unit w + from_left z + from_right |x after the stretch|, where z is the defect
+/// of the elimination at its start and w ≥ 0 is added to every block's largest |x| (docs/algorithms/certified.md).
+struct StretchBound {
+    double error = 0, per_unit = 0, from_left = 0, from_right = 0;
+    double excess = 0;              ///< largest error - ½ |x| of a block
+    double relative = 0;            ///< largest truncation error / |x| of a block, right ends only
+    double relative_from_left = 0;  ///< as from_left, over |x| of the block
+    double halo_product = 0;        ///< z ≤ halo_product |x before the halo| + halo_rounding |x in the halo|
+    double halo_rounding = 0;
+    double end_defect = 0, end_from_left = 0;  ///< the defect at the end, likewise: end_defect + end_from_left z
+    double first_max = 0, last_max = 0;        ///< largest |x| of the first and of the last block
+    double max = 0;                            ///< of all blocks
+};
+
+/// The rows before the first stretch, or those after the last one: sums over them and their largest |x|.
+struct EndBound {
+    double forward = 1;   ///< largest 1 + t_i (1 + t_{i-1} (…)), t = |a/p|
+    double backward = 1;  ///< largest 1 + |c'_i| (1 + |c'_{i+1}| (…))
+    double max = 0;
+};
+
+enum class SweepStop : std::int8_t { none, not_decaying, growth, not_finite };
+
+/// What stopped a sweep and where; none = x is stored in every row.
+struct SweepResult {
+    SweepStop stop = SweepStop::none;
+    std::int64_t row = -1;   ///< first row of the block (of the stretch that was met first) where it was seen
+    EndBound head, tail;
+};
+
+}  // namespace trifold::tridiagonal
