@@ -12,29 +12,13 @@
 #include "backends/cpu/tridiagonal/small.hpp"
 
 #include <cmath>
-#include <utility>
+
+#include "backends/cpu/tridiagonal/values.hpp"
 
 namespace trifold::cpu {
 namespace {
 
-using tridiagonal::Operand;
 using tridiagonal::System;
-
-// A scalar is an array of stride 0.
-template <class T>
-struct Values {
-    const T* data;
-    std::int64_t stride;
-    T scalar;
-
-    explicit Values(const Operand& operand) : scalar(static_cast<T>(operand.value)) {
-        const bool view = operand.kind == Operand::Kind::view;
-        data = view ? static_cast<const T*>(operand.data) : &scalar;
-        stride = view ? operand.row_stride : 0;
-    }
-    Values(const Values&) = delete;
-    T operator[](std::int64_t i) const { return data[i * stride]; }
-};
 
 template <class T>
 bool thomas(std::int64_t n, const Values<T>& a, const Values<T>& b, const Values<T>& c, const Values<T>& d, T* x, std::int64_t stride) {

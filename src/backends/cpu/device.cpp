@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "families/device.hpp"
+
+#include <hwy/highway.h>
+
+#include "backends/cpu/tridiagonal/cell.hpp"
+#include "devices/topology.hpp"
+
+namespace trifold {
+
+static std::string describe() {
+    const devices::Topology topology = devices::read_topology();
+    const std::int64_t best = hwy::SupportedTargets() & -hwy::SupportedTargets();  // the lowest bit is the widest
+    return topology.model + ", " + std::to_string(topology.hardware_threads) + " hardware threads, vectors: " + hwy::TargetName(best);
+}
+
+const Device& cpu_device() {
+    static const Cell cells[] = {{"tridiagonal", CellKind::native, &cpu::cpu_ops(), "periodic, ragged, generated and accumulating solves"}};
+    static const Device device{"cpu", describe, false, nullptr, cells};
+    return device;
+}
+
+}  // namespace trifold

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "backends/cpu/tridiagonal/cell.hpp"
+
+#include "backends/cpu/tridiagonal/finish.hpp"
+#include "backends/cpu/tridiagonal/reduce.hpp"
+#include "backends/cpu/tridiagonal/single.hpp"
+#include "backends/cpu/tridiagonal/small.hpp"
+#include "families/tridiagonal/two_pass.hpp"
+
+namespace trifold::cpu {
+namespace {
+
+using tridiagonal::Algorithm;
+using tridiagonal::Launch;
+using tridiagonal::Operand;
+using tridiagonal::System;
+
+const char* refuses(const System& system, Algorithm algorithm) {
+    if (system.periodic) return "the cpu's kernels do not take periodic systems";
+    if (system.accumulate) return "the cpu's kernels do not add to x";
+    if (system.offsets) return "the cpu's kernels do not take ragged batches";
+    for (const Operand* operand : {&system.lower, &system.diag, &system.upper})
+        if (operand->kind == Operand::Kind::generator) return "the cpu's kernels read arrays and scalars";
+    if (system.levels > 0) return "the cpu's kernels for one system do not take batches";
+    switch (algorithm) {
+        case Algorithm::automatic:
+        case Algorithm::thomas:
+        case Algorithm::lu: return nullptr;
+        case Algorithm::two_pass: return two_pass_refuses(system);
+        default: return "the cpu has no kernel for this algorithm";
+    }
+}
+
+std::size_t workspace(const System& system, Algorithm algorithm, int threads) {
+    if (algorithm == Algorithm::two_pass)
+        return two_pass_scratch(system, tridiagonal::two_pass_chunk_rows(system.rows, system.dtype), threads);
+    return single_bytes(system);
+}
+
+}  // namespace
+
+const tridiagonal::Ops& cpu_ops() noexcept {
+    static const tridiagonal::Ops ops = [] {
+        tridiagonal::Ops table;
+        table.device = "cpu";
+        table.refuses = refuses;
+        table.workspace = workspace;
+        table.solve = solve_single;
+        table.small_rows = small_rows;
+        table.solve_small = solve_small;
+        table.reduce = reduce;
+        table.finish = finish;
+        table.corrects = true;
+        table.restore = restore;
+        return table;
+    }();
+    return ops;
+}
+
+}  // namespace trifold::cpu
