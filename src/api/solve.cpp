@@ -78,7 +78,7 @@ public:
                 return outcome;
             }
         }
-        take_scratch();
+        if (decision_.one_by_one) longest_ = longest_line();
         outcome = decision_.one_by_one ? solve_each() : solve_one(system_);
         outcome.tabulated = tabulated_;
         return outcome;
@@ -99,13 +99,13 @@ public:
     }
 
 private:
-    void take_scratch() {
-        const System& widest = decision_.one_by_one ? (longest_ = longest_line()) : system_;
-        std::size_t bytes = 0;
-        for (int k = 0; k < decision_.branches; ++k)
-            bytes = std::max(bytes, branch_workspace(*decision_.ops, widest, decision_.branch[k], decision_.threads));
+    // Taken when a branch is about to run: what only a fall-back needs is seldom needed, and LU's is as large as the system.
+    void take_scratch(Algorithm algorithm) {
+        const std::size_t bytes = branch_workspace(*decision_.ops, decision_.one_by_one ? longest_ : system_, algorithm, decision_.threads);
+        if (bytes <= scratch_.bytes()) return;
+        scratch_ = {};
         scratch_ = state_.scratch.take(bytes, options_.workspace);
-        workspace_bytes_ = bytes;
+        workspace_bytes_ = std::max(workspace_bytes_, bytes);
     }
 
     System longest_line() const {
@@ -118,10 +118,11 @@ private:
 
     Outcome solve_one(const System& system) {
         Outcome outcome;
-        Launch launch{decision_.threads, scratch_.data(), scratch_.bytes(), options_.tolerance, options_.status};
-        if (launch.tolerance == 0) launch.tolerance = unit_roundoff(system.dtype);
+        const double tolerance = options_.tolerance > 0 ? options_.tolerance : unit_roundoff(system.dtype);
         bool handed_over = false;
         for (int k = 0; k < decision_.branches; ++k) {
+            take_scratch(decision_.branch[k]);
+            const Launch launch{decision_.threads, scratch_.data(), scratch_.bytes(), tolerance, options_.status};
             const auto start = Clock::now();
             outcome = Outcome{};
             const bool final = run_branch(*decision_.ops, system, decision_.branch[k], launch, outcome);
