@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// One generated problem with everything that is raced on it: our solves, the roof, the peers.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "bench/baselines/baseline.hpp"
+#include "bench/harness/race.hpp"
+#include "bench/harness/record.hpp"
+#include "devices/roof.hpp"
+#include "io/tridiagonal_data.hpp"
+#include "trifold/tridiagonal.hpp"
+
+namespace trifold::bench {
+
+/// Options that every suite takes.
+struct Settings {
+    bool quick = false;     ///< a tenth of the rows, few rounds
+    int threads = 0;        ///< 0 = 1 and all
+    double budget_scale = 1;
+    std::string out;
+    std::vector<int> thread_counts() const;
+};
+
+ContextOptions options_with(int threads);
+
+class Case {
+public:
+    /// `generator` without precision, as after "gen:".
+    Case(const std::string& generator, DType dtype);
+
+    const io::TridiagonalData& data() const { return data_; }
+    io::Array& x() { return x_; }
+    DType dtype() const { return data_.rhs.dtype(); }
+    double rows() const { return static_cast<double>(data_.rhs.shape().elements()); }
+    double needed_bytes() const { return 5 * rows() * static_cast<double>(size_of(dtype())); }
+
+    tridiagonal::Problem problem(bool in_place) const;
+
+    /// x becomes a copy of rhs: what an in-place solve starts from.
+    void load_rhs();
+
+private:
+    io::TridiagonalData data_;
+    io::Array x_;
+};
+
+/// A group of runners on one case with one number of threads; every runner becomes a row of the record.
+class Group {
+public:
+    Group(Case& problem, int threads, bool in_place);
+    ~Group();
+    Group(const Group&) = delete;
+    Group& operator=(const Group&) = delete;
+
+    /// Our solver; `label` names the row.
+    void add_solver(const std::string& label, tridiagonal::Algorithm algorithm = tridiagonal::Algorithm::automatic);
+
+    /// A peer, where it takes this case; else a note. One thread each.
+    void add_peer(std::unique_ptr<Baseline> peer, Record& record);
+
+    /// The roof beside them, the race, and a row each with time, rate, fraction of the roof, error and memory. `ratio_to`
+    /// names the row that ours are compared with.
+    void run(const Pace& pace, const std::string& name, Record& record, const std::string& ratio_to = {});
+
+    Queue& queue() { return queue_; }
+
+private:
+    struct Entry;
+    Runner runner_of(Entry& entry);
+
+    Case& case_;
+    int threads_;
+    bool in_place_;
+    Context context_;
+    Queue queue_;
+    std::vector<std::unique_ptr<Entry>> entries_;
+};
+
+}  // namespace trifold::bench
