@@ -61,9 +61,12 @@ def run(command, **options):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    for name in ('source', 'compiler', 'build_type', 'flags', 'type_flags', 'warnings_are_errors'):
-        parser.add_argument(name)
+    parser.add_argument('source')
+    parser.add_argument('-D', dest='settings', action='append', default=[], metavar='NAME=VALUE', help='passed to cmake')
     arguments = parser.parse_args()
+    settings = dict(setting.split('=', 1) for setting in arguments.settings)
+    compiler = settings.get('CMAKE_CXX_COMPILER', 'c++')
+    flags = ' '.join(value for name, value in settings.items() if name.startswith('CMAKE_CXX_FLAGS')).split()
     with tempfile.TemporaryDirectory() as root:
         copy_tree(arguments.source, root)
         before = files_of(root)
@@ -76,16 +79,12 @@ def main():
             sys.exit('\n'.join(problems))
 
         build = os.path.join(root, 'build', 'touch')
-        run(['cmake', '-S', root, '-B', build, '-G', 'Ninja', f'-DCMAKE_CXX_COMPILER={arguments.compiler}',
-             f'-DCMAKE_BUILD_TYPE={arguments.build_type}', f'-DCMAKE_CXX_FLAGS={arguments.flags}',
-             f'-DCMAKE_CXX_FLAGS_{arguments.build_type.upper()}={arguments.type_flags}',
-             f'-DCMAKE_COMPILE_WARNING_AS_ERROR={arguments.warnings_are_errors}',
+        run(['cmake', '-S', root, '-B', build, '-G', 'Ninja', *(f'-D{name}={value}' for name, value in settings.items()),
              *(f'-DTRIFOLD_BUILD_{part}=OFF' for part in ('CLI', 'TESTS', 'BENCH', 'EXAMPLES'))])
         run(['cmake', '--build', build, '--target', 'trifold'])
         library = os.path.join(build, 'lib')
         program = os.path.join(root, 'user')
-        flags = (arguments.flags + ' ' + arguments.type_flags).split()
-        run([arguments.compiler, '-std=c++20', *flags, '-I', os.path.join(root, 'include'), os.path.join(HERE, 'user.cpp'),
+        run([compiler, '-std=c++20', *flags, '-I', os.path.join(root, 'include'), os.path.join(HERE, 'user.cpp'),
              '-o', program, '-L', library, '-ltrifold', '-Wl,-rpath,' + library])
         run([program])
         check = os.path.join(arguments.source, 'tests', 'layers', 'check_layers.py')
