@@ -4,6 +4,7 @@
 
 #include "bench/suites/suites.hpp"
 #include "planner/calibrate.hpp"
+#include "trifold/error.hpp"
 
 namespace trifold::bench {
 namespace {
@@ -17,6 +18,17 @@ struct Candidate {
     double predicted_s = 0;
 };
 
+/// Whether the queue's own device takes this algorithm.
+bool runs(Queue& queue, const tridiagonal::Problem& problem, Algorithm algorithm) {
+    tridiagonal::Options options;
+    options.algorithm = algorithm;
+    try {
+        return tridiagonal::plan(queue, problem, options).device == queue.device();
+    } catch (const Error&) {
+        return false;
+    }
+}
+
 void run_shape(const std::string& name, const std::string& generator, DType dtype, int threads, const Settings& settings, Record& record) {
     Case problem(generator, dtype);
     Context context(options_with(threads));
@@ -26,13 +38,12 @@ void run_shape(const std::string& name, const std::string& generator, DType dtyp
     const bool batch = problem.data().systems() > 1;
     std::vector<Candidate> candidates{{"automatic", Algorithm::automatic, {}, 0}};
     for (const Algorithm algorithm : {Algorithm::certified, Algorithm::two_pass, Algorithm::lu})
-        candidates.push_back({std::string(name_of(algorithm)), algorithm, {}, 0});
+        if (runs(queue, ready, algorithm)) candidates.push_back({std::string(name_of(algorithm)), algorithm, {}, 0});
     std::vector<Runner> runners;
     for (Candidate& candidate : candidates) {
         tridiagonal::Options options;
         options.algorithm = candidate.algorithm;
-        const Plan plan = tridiagonal::plan(queue, ready, options);
-        candidate.predicted_s = plan.device == queue.device() ? plan.predicted_s : 0;
+        candidate.predicted_s = tridiagonal::plan(queue, ready, options).predicted_s;
         runners.push_back({candidate.name, {}, [&, options] { candidate.outcome = tridiagonal::solve(queue, ready, options); }, {}});
     }
     const std::vector<Timing> timings = race(runners, {.rounds = 25, .least = 5, .budget_s = 0.8 * settings.budget_scale});
