@@ -16,7 +16,7 @@ public:
     explicit Page(bool colour) : colour_(colour) {}
 
     void title(const std::string& text) { out_ += paint("1", text) + "\n"; }
-    void row(const std::string& label, const std::string& text) { out_ += paint("2", fmt::format("  {:<12}", label)) + text + "\n"; }
+    void row(const std::string& label, const std::string& text) { out_ += paint("2", fmt::format("  {:<13}", label)) + text + "\n"; }
     void more(const std::string& text) { row("", text); }
     std::string good(const std::string& text) const { return paint("32", text); }
     std::string bad(const std::string& text) const { return paint("31", text); }
@@ -99,7 +99,7 @@ std::string text(const Record& record, bool colour) {
     else
         page.row("certificate", "none needed: nothing was truncated");
     page.row("time", phases_text(record.phases) + " · total " + seconds_text(record.total_s));
-    if (!report.phases.empty()) page.row("in the solve", phases_text(report.phases));
+    if (!report.phases.empty()) page.row("of the solve", phases_text(report.phases));
     page.row("memory", "workspace " + bytes_text(static_cast<double>(report.workspace_bytes)) + ", peak " + bytes_text(static_cast<double>(record.peak_bytes)));
     const Machine& m = record.machine;
     page.row("machine", m.cpu + ", " + std::to_string(m.cores) + (m.cores == 1 ? " core, " : " cores, ") + bytes_text(static_cast<double>(m.memory_bytes)) + "; " + m.compiler + "; trifold " +
@@ -147,10 +147,10 @@ std::string text(const PlanRecord& record, bool explain) {
     std::string out = "trifold plan: " + problem_text(record.rows, record.systems) + ", " + name_of(record.dtype) + shape_text(record.shape, record.axis) + "\n";
     std::string chain;
     for (const std::string& branch : plan.branch) chain += (chain.empty() ? "" : ", else ") + branch;
-    out += fmt::format("  {:<12}{} on {}, {} {}\n", "algorithm", chain, plan.device, record.threads, record.threads == 1 ? "thread" : "threads");
-    if (!plan.why.empty()) out += fmt::format("  {:<12}why: {}\n", "", plan.why);
-    out += fmt::format("  {:<12}{} predicted ({})\n", "time", seconds_text(plan.predicted_s), plan.profile);
-    out += fmt::format("  {:<12}problem {}, workspace {}\n", "memory", bytes_text(static_cast<double>(record.problem_bytes)), bytes_text(static_cast<double>(record.workspace_bytes)));
+    out += fmt::format("  {:<13}{} on {}, {} {}\n", "algorithm", chain, plan.device, record.threads, record.threads == 1 ? "thread" : "threads");
+    if (!plan.why.empty()) out += fmt::format("  {:<13}why: {}\n", "", plan.why);
+    out += fmt::format("  {:<13}{} predicted ({})\n", "time", seconds_text(plan.predicted_s), plan.profile);
+    out += fmt::format("  {:<13}problem {}, workspace {}\n", "memory", bytes_text(static_cast<double>(record.problem_bytes)), bytes_text(static_cast<double>(record.workspace_bytes)));
     if (!explain) return out;
     out += fmt::format("\n  {:<18}{:<12}{:>12}   {:<8}{}\n", "candidate", "device", "predicted", "", "why");
     for (const Candidate& c : plan.candidates)

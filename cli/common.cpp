@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "common.hpp"
+
+#include <omp.h>
+
+#include "base/nearest.hpp"
+#include "output.hpp"
+#include "trifold/error.hpp"
+
+namespace trifold::cli {
+
+void CommonOptions::add_input(CLI::App& app, std::string& input) {
+    app.add_option("INPUT", input, "FILE.npz with arrays lower, diag, upper, rhs, or gen:NAME?key=value&... (see: trifold generate --list)")->required();
+}
+
+void CommonOptions::add_run(CLI::App& app) {
+    app.add_option("--device", device, "where to run; see: trifold devices")->capture_default_str();
+    app.add_option("--algorithm", algorithm, "ask for one by name; it is then not replaced where it fails")->capture_default_str();
+    app.add_option("--threads", threads, "0 = OMP_NUM_THREADS, else the cores this process may use")->capture_default_str();
+}
+
+void CommonOptions::add_data(CLI::App& app) {
+    app.add_option("--precision", precision, "f32 or f64; default: as the file has it, f64 for generators");
+    app.add_option("--axis", axis, "axis of n-d arrays that is solved; negative counts from the last (default: the last)");
+}
+
+void CommonOptions::add_talk(CLI::App& app) {
+    app.add_flag("-q,--quiet", quiet, "no progress and no notes on stderr");
+    app.add_flag("--json", json, "the report as JSON on stdout");
+}
+
+std::optional<DType> CommonOptions::dtype() const {
+    if (precision.empty()) return {};
+    if (precision == "f32") return DType::f32;
+    if (precision == "f64") return DType::f64;
+    static constexpr std::string_view known[] = {"f32", "f64"};
+    throw Error(ErrorCode::usage, "--precision", "unknown precision '" + precision + "'", nearest_hint(precision, known));
+}
+
+io::LoadOptions CommonOptions::load(bool values, io::Progress progress) const { return {axis, dtype(), values, std::move(progress)}; }
+
+ContextOptions CommonOptions::context() const {
+    ContextOptions options;
+    options.threads = threads;
+    if (!quiet)
+        options.log = [](std::string_view line) { say(std::string(line)); };
+    return options;
+}
+
+void set_examples(CLI::App& app, const std::string& examples) { app.footer("\nExamples:\n" + examples); }
+
+Prospect look_ahead(const std::string& input, const CommonOptions& common, Queue& queue, const tridiagonal::Options& options) {
+    omp_set_num_threads(queue.context().threads());
+    Prospect prospect{io::load_tridiagonal(input, common.load(false)), {}, 0, 0};
+    prospect.x = io::Array::without_values(prospect.shape.rhs.shape());
+    prospect.bytes = static_cast<double>(prospect.shape.bytes()) + static_cast<double>(prospect.x.shape().bytes());
+    for (const WorkspaceNeed& need : tridiagonal::workspace(queue, prospect.shape.problem(prospect.x), options))
+        prospect.workspace += static_cast<double>(need.bytes);
+    return prospect;
+}
+
+}  // namespace trifold::cli

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What the subcommands share: options of the same name mean the same everywhere.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "io/tridiagonal_data.hpp"
+#include "trifold/context.hpp"
+#include "trifold/tridiagonal.hpp"
+
+namespace trifold::cli {
+
+/// Exit codes beyond those of ErrorCode.
+enum Exit { good = 0, numerical = 4, not_verified = 6 };
+
+/// A subcommand: its part of the command line, and what runs when it is chosen. Throws Error; returns an exit code.
+struct Command {
+    CLI::App* app = nullptr;
+    std::function<int()> run;
+};
+
+Command solve_command(CLI::App& parent);
+Command generate_command(CLI::App& parent);
+Command verify_command(CLI::App& parent);
+Command plan_command(CLI::App& parent);
+Command bench_command(CLI::App& parent);
+Command devices_command(CLI::App& parent);
+
+struct CommonOptions {
+    std::string device = "cpu", algorithm = "automatic", precision;
+    int threads = 0;
+    std::optional<int> axis;
+    bool quiet = false, json = false;
+
+    void add_input(CLI::App& app, std::string& input);
+    void add_run(CLI::App& app);     ///< --device, --algorithm, --threads
+    void add_data(CLI::App& app);    ///< --precision, --axis
+    void add_talk(CLI::App& app);    ///< --quiet, --json
+
+    /// Throws Error(usage) with the nearest name.
+    std::optional<DType> dtype() const;
+
+    io::LoadOptions load(bool values, io::Progress progress = {}) const;
+
+    /// Also gives this process's OpenMP loops the same threads.
+    ContextOptions context() const;
+};
+
+/// "trifold solve" examples and the exit codes, below the options.
+void set_examples(CLI::App& app, const std::string& examples);
+
+/// The problem's shape without its values, and what solving it takes.
+struct Prospect {
+    io::TridiagonalData shape;
+    io::Array x;
+    double bytes = 0;      ///< problem and x
+    double workspace = 0;
+};
+Prospect look_ahead(const std::string& input, const CommonOptions& common, Queue& queue, const tridiagonal::Options& options);
+
+}  // namespace trifold::cli

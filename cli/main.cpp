@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// trifold: the command. Every way out is an exit code of README's table.
+#include <cstdio>
+#include <new>
+#include <vector>
+
+#include "base/nearest.hpp"
+#include "build_info.hpp"
+#include "common.hpp"
+#include "interrupt.hpp"
+#include "output.hpp"
+#include "trifold/error.hpp"
+
+namespace trifold::cli {
+namespace {
+
+const char* const exit_codes =
+    "\nExit codes: 0 ok, 1 internal, 2 usage, 3 bad input, 4 numerical (singular, not certified),\n"
+    "5 device unavailable, 6 verification failed, 130 interrupted.\n\n"
+    "Examples:\n"
+    "  trifold solve 'gen:diffusion?rows=100000&number=10&contrast=1e4&seed=1'\n"
+    "  trifold solve --help\n";
+
+// What was mistyped, and what was probably meant.
+int usage_error(const CLI::App& app, const CLI::App* chosen, const CLI::ParseError& error) {
+    const CLI::App& where = chosen ? *chosen : app;
+    const std::string help = "see: trifold " + (chosen ? chosen->get_name() + " " : std::string()) + "--help";
+    std::vector<std::string> rest = app.remaining(true);
+    if (rest.empty()) {
+        say(std::string(error.what()) + " (" + help + ")");
+        return static_cast<int>(ErrorCode::usage);
+    }
+    const std::string wrong = rest.front().substr(0, rest.front().find('='));
+    const bool option = wrong.starts_with("-");
+    std::vector<std::string> known;
+    if (option)
+        for (const CLI::Option* candidate : where.get_options()) {
+            for (const std::string& name : candidate->get_lnames()) known.push_back("--" + name);
+        }
+    else if (!chosen)
+        for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; })) known.push_back(command->get_name());
+    const std::vector<std::string_view> views(known.begin(), known.end());
+    const std::string meant = nearest(wrong, views);
+    say(std::string(option ? "unknown option '" : chosen ? "unexpected argument '" : "unknown subcommand '") + wrong + "' (" +
+        (meant.empty() ? "" : "did you mean '" + meant + "'? ") + help + ")");
+    return static_cast<int>(ErrorCode::usage);
+}
+
+int run(int argc, char** argv) {
+    CLI::App app{"Trifold: tridiagonal systems at memory speed, never silently wrong.", "trifold"};
+    app.footer(exit_codes);
+    app.set_version_flag("--version", version_text());
+    app.require_subcommand(1);
+    const Command commands[] = {solve_command(app), generate_command(app), verify_command(app), plan_command(app), bench_command(app), devices_command(app)};
+    const auto chosen = [&]() -> const Command* {
+        for (const Command& command : commands)
+            if (command.app->parsed()) return &command;
+        return nullptr;
+    };
+    try {
+        app.parse(argc, argv);
+    } catch (const CLI::ParseError& error) {
+        if (error.get_exit_code() == 0) return app.exit(error);
+        return usage_error(app, chosen() ? chosen()->app : nullptr, error);
+    }
+    return chosen()->run();
+}
+
+}  // namespace
+}  // namespace trifold::cli
+
+int main(int argc, char** argv) {
+    using namespace trifold;
+    cli::install_interrupt_handlers();
+    try {
+        return cli::run(argc, argv);
+    } catch (const Error& error) {
+        cli::say(error.what());
+        return static_cast<int>(error.code());
+    } catch (const std::bad_alloc&) {
+        cli::say("out of memory (use a smaller problem, --precision f32, or a machine with more memory)");
+        return static_cast<int>(ErrorCode::bad_input);
+    } catch (const std::exception& error) {
+        cli::say(std::string("internal error: ") + error.what());
+        return static_cast<int>(ErrorCode::internal);
+    }
+}

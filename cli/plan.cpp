@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// trifold plan: what solve would do, without reading or computing anything.
+#include <memory>
+
+#include "common.hpp"
+#include "output.hpp"
+#include "report/render.hpp"
+
+namespace trifold::cli {
+namespace {
+
+struct Options : CommonOptions {
+    std::string input;
+    bool explain = false;
+};
+
+int run(const Options& o) {
+    tridiagonal::Options settings;
+    settings.algorithm = tridiagonal::algorithm_from(o.algorithm);
+    Context context(o.context());
+    Queue queue(context, o.device);
+    const Prospect prospect = look_ahead(o.input, o, queue, settings);
+    const io::TridiagonalData& data = prospect.shape;
+    report::PlanRecord record;
+    record.input = o.input;
+    record.description = data.description;
+    record.rows = data.rows();
+    record.systems = data.systems();
+    record.shape = data.rhs.shape().extents;
+    record.axis = data.axis;
+    record.dtype = data.rhs.dtype();
+    record.plan = tridiagonal::plan(queue, data.problem(prospect.x), settings);
+    record.problem_bytes = static_cast<std::int64_t>(prospect.bytes);
+    record.workspace_bytes = static_cast<std::int64_t>(prospect.workspace);
+    record.threads = context.threads();
+    print(o.json ? report::json(record) : report::text(record, o.explain));
+    return good;
+}
+
+}  // namespace
+
+Command plan_command(CLI::App& parent) {
+    auto options = std::make_shared<Options>();
+    CLI::App* app = parent.add_subcommand("plan", "say what solve would do; reads shapes only");
+    options->add_input(*app, options->input);
+    app->add_flag("--explain", options->explain, "every candidate, its predicted time, and why it was taken or refused");
+    options->add_run(*app);
+    options->add_data(*app);
+    options->add_talk(*app);
+    set_examples(*app,
+                 "  trifold plan problem.npz --explain\n"
+                 "  trifold plan 'gen:poisson?rows=100000000' --explain --json\n");
+    return {app, [options] { return run(*options); }};
+}
+
+}  // namespace trifold::cli

@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// trifold solve: input → x, and the report of it.
+#include <algorithm>
+#include <cmath>
+#include <memory>
+
+#include "base/available_memory.hpp"
+#include "build_info.hpp"
+#include "common.hpp"
+#include "interrupt.hpp"
+#include "io/npy.hpp"
+#include "output.hpp"
+#include "progress.hpp"
+#include "report/format.hpp"
+#include "report/render.hpp"
+#include "residual.hpp"
+#include "roof.hpp"
+#include "trifold/error.hpp"
+
+namespace trifold::cli {
+namespace {
+
+struct Options : CommonOptions {
+    std::string input, output;
+    double tolerance = 0;
+    int repeat = 1;
+    bool no_check = false, no_roof = false, csv = false;
+};
+
+class Solve {
+public:
+    explicit Solve(const Options& options) : o_(options), line_(options.quiet) {}
+
+    int run() {
+        settings_.algorithm = tridiagonal::algorithm_from(o_.algorithm);
+        settings_.tolerance = o_.tolerance;
+        if (o_.output == "-" && terminal_on_stdout()) throw Error(ErrorCode::usage, "-o -", "stdout is a terminal", "name a file or redirect stdout");
+        Context context(o_.context());
+        Queue queue(context, o_.device);
+        threads_ = context.threads();
+        prepare(queue);
+        read();
+        solve(queue);
+        return finish(context);
+    }
+
+private:
+    // Everything that can be refused is, before the long work.
+    void prepare(Queue& queue) {
+        watch_.start("prepare");
+        const Prospect prospect = look_ahead(o_.input, o_, queue, settings_);
+        if (!o_.output.empty()) io::require_writable(o_.output, prospect.x.shape().bytes() + 128);
+        require_memory(o_.input, prospect.bytes + prospect.workspace, o_.dtype() == DType::f32 ? "use a smaller problem" : "use a smaller problem or --precision f32");
+    }
+
+    void read() {
+        const bool generated = o_.input.starts_with("gen:");
+        const std::string verb = generated ? "generate" : "read";
+        watch_.start(verb);
+        line_.stage(verb + " " + o_.input);
+        data_ = io::load_tridiagonal(o_.input, o_.load(true, line_.bar()));
+        line_.clear();
+        if (!o_.quiet)
+            for (const std::string& note : data_.notes) say(note);
+        if (!generated) {
+            watch_.start("validate");
+            require_finite();
+        }
+        watch_.start("allocate");
+        x_ = io::Array(data_.rhs.shape(), "x");
+        // The solve shall not wait for pages.
+        char* bytes = x_.as<char>();
+        const std::int64_t count = x_.shape().bytes(), page = 4096;
+#pragma omp parallel for schedule(static)
+        for (std::int64_t at = 0; at < count; at += page) bytes[at] = 0;
+    }
+
+    void require_finite() const {
+        const std::string place = data_.first_not_finite();
+        if (!place.empty()) throw Error(ErrorCode::bad_input, data_.name + ", " + place.substr(0, place.rfind(',')), place.substr(place.rfind(',') + 2), "mend the array and save it anew");
+    }
+
+    void solve(Queue& queue) {
+        const tridiagonal::Problem problem = data_.problem(x_);
+        std::vector<Report> reports(static_cast<std::size_t>(o_.repeat));
+        std::vector<double> roofs;
+        for (Report& report : reports) {
+            // Roof and solve in turns, over the same memory; the roof writes x, so it comes first.
+            if (!o_.no_roof) {
+                watch_.start("measure roof");
+                line_.stage("measure the roof");
+                roofs.push_back(measure_roof(data_, x_, queue.context()));
+            }
+            watch_.start("solve");
+            line_.stage("solve " + report::problem_text(data_.rows(), data_.systems()));
+            settings_.report = &report;
+            tridiagonal::solve(queue, problem, settings_);
+            watch_.stop();
+            if (!report.outcome.ok()) break;
+        }
+        line_.clear();
+        const auto failed = std::find_if(reports.begin(), reports.end(), [](const Report& report) { return !report.outcome.ok(); });
+        if (failed != reports.end()) {
+            record_.report = *failed;
+            return;
+        }
+        const auto middle = reports.begin() + static_cast<std::ptrdiff_t>((reports.size() - 1) / 2);
+        std::nth_element(reports.begin(), middle, reports.end(), [](const Report& a, const Report& b) { return a.solve_s < b.solve_s; });
+        record_.report = *middle;
+        if (roofs.empty()) return;
+        std::nth_element(roofs.begin(), roofs.begin() + static_cast<std::ptrdiff_t>((roofs.size() - 1) / 2), roofs.end());
+        Roof& roof = record_.report.roof;
+        roof.bytes_per_s = roofs[(roofs.size() - 1) / 2];
+        roof.source = roof.bytes_per_s > 0 ? "measured now" : "";
+        if (roof.bytes_per_s > 0 && record_.report.solve_s > 0) roof.fraction = roof.needed_bytes / record_.report.solve_s / roof.bytes_per_s;
+    }
+
+    int finish(const Context& context) {
+        const Outcome& outcome = record_.report.outcome;
+        if (!outcome.ok()) {
+            // The input may be to blame where it was generated, and not looked at.
+            if (outcome.reason == Reason::not_finite) require_finite();
+            tell(context);
+            say("not solved: " + std::string(name_of(outcome.reason)) + place(outcome) + (o_.output.empty() ? "" : "; " + o_.output + " was not written"));
+            return numerical;
+        }
+        bool wrong = false;
+        const double limit = std::max(backward_error_limit(data_.rhs.dtype()), 10 * o_.tolerance);
+        if (!o_.no_check) {
+            watch_.start("check");
+            line_.stage("check the residual");
+            record_.residual = backward_error(data_.problem(x_), threads_).worst;
+            wrong = !(record_.residual <= limit);
+        }
+        if (!o_.output.empty() && !wrong) {
+            watch_.start("write");
+            line_.stage("write " + o_.output);
+            io::save_npy(o_.output, x_.shape(), x_.data(), line_.bar(), watch_temporary);
+            record_.output = o_.output;
+        }
+        line_.clear();
+        watch_.stop();
+        tell(context);
+        if (!wrong) return good;
+        say("verification failed: backward error " + report::bound_text(record_.residual) + " is above " + report::bound_text(limit) + (o_.output.empty() ? "" : "; " + o_.output + " was not written"));
+        return not_verified;
+    }
+
+    std::string place(const Outcome& outcome) const {
+        std::string text;
+        if (outcome.row >= 0) text += " at row " + std::to_string(outcome.row);
+        if (outcome.system >= 0 && data_.systems() > 1) text += " of system " + std::to_string(outcome.system);
+        return text;
+    }
+
+    void tell(const Context& context) {
+        watch_.stop();
+        record_.input = o_.input;
+        record_.description = data_.description;
+        record_.shape = data_.rhs.shape().extents;
+        record_.axis = data_.axis;
+        record_.right_hand_sides = data_.diag.dims() <= 1 && data_.lower.dims() <= 1 && data_.upper.dims() <= 1 ? data_.systems() : 1;
+        record_.device.name = record_.report.outcome.device;
+        for (const DeviceInfo& device : context.devices())
+            if (device.name == record_.device.name) record_.device = device;
+        record_.threads = threads_;
+        record_.repeats = o_.repeat;
+        record_.phases = watch_.steps();
+        record_.total_s = watch_.total();
+        record_.peak_bytes = report::peak_bytes();
+        record_.machine = report::this_machine(build_commit());
+        const bool taken = o_.output == "-";
+        const std::string text = o_.json ? report::json(record_) : o_.csv ? report::csv_header() + report::csv_line(record_) : report::text(record_, !taken && colour_on_stdout());
+        if (!taken)
+            print(text);
+        else if (!o_.quiet)
+            std::fputs(text.c_str(), stderr);
+    }
+
+    const Options& o_;
+    ProgressLine line_;
+    Stopwatch watch_;
+    tridiagonal::Options settings_;
+    io::TridiagonalData data_;
+    io::Array x_;
+    report::Record record_;
+    int threads_ = 1;
+};
+
+}  // namespace
+
+Command solve_command(CLI::App& parent) {
+    auto options = std::make_shared<Options>();
+    CLI::App* app = parent.add_subcommand("solve", "solve tridiagonal systems and report how it went");
+    options->add_input(*app, options->input);
+    app->add_option("-o,--output", options->output, "X.npy for the solution, shaped like rhs; '-' = stdout");
+    options->add_run(*app);
+    options->add_data(*app);
+    options->add_talk(*app);
+    app->add_option("--tolerance", options->tolerance, "accepted truncation error relative to max|x|; 0 = unit roundoff")->capture_default_str();
+    app->add_option("--repeat", options->repeat, "solve this many times and report the median")->capture_default_str()->check(CLI::Range(1, 1000));
+    app->add_flag("--csv", options->csv, "the report as comma-separated values on stdout");
+    app->add_flag("--no-check", options->no_check, "do not compute the residual after the solve");
+    app->add_flag("--no-roof", options->no_roof, "do not measure the bandwidth beside the solve");
+    set_examples(*app,
+                 "  trifold solve 'gen:diffusion?rows=100000&number=10&contrast=1e4&seed=1'\n"
+                 "  trifold solve problem.npz -o x.npy\n"
+                 "  trifold solve batch.npz --axis 0 --precision f32 --json\n"
+                 "  trifold solve 'gen:random?rows=100000' --algorithm two_pass --threads 1 --repeat 5\n");
+    return {app, [options] { return Solve(*options).run(); }};
+}
+
+}  // namespace trifold::cli
