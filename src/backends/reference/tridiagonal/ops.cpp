@@ -16,7 +16,10 @@ bool coupled_by_the_family(Algorithm algorithm) { return algorithm == Algorithm:
 
 const char* refuses(const System& system, Algorithm algorithm) {
     if (algorithm == Algorithm::certified) return "the reference has no chunked sweep";
-    if (algorithm == Algorithm::two_pass && (system.levels > 0 || system.offsets)) return "two_pass solves one system, this is a batch";
+    if (algorithm != Algorithm::two_pass) return nullptr;
+    if (system.levels > 0 || system.offsets) return "two_pass solves one system, this is a batch";
+    if (system.periodic) return "the coupling of two_pass does not close a ring";
+    if (system.accumulate) return "two_pass may store x twice, and so cannot add to it";
     return nullptr;
 }
 

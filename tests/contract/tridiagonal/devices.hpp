@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The contract is tested on every device that this machine has, through the public interface only.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "trifold/trifold.hpp"
+
+namespace trifold::tests {
+
+inline Context& context() {
+    static Context shared({.threads = 2, .profile_path = "none", .log = {}});
+    return shared;
+}
+
+inline std::vector<std::string> devices() {
+    std::vector<std::string> names;
+    for (const DeviceInfo& device : context().devices()) names.push_back(device.name);
+    return names;
+}
+
+class OnDevice : public testing::TestWithParam<std::string> {
+protected:
+    Queue queue{context(), GetParam()};
+};
+
+inline std::string device_test_name(const testing::TestParamInfo<std::string>& info) {
+    std::string name = info.param;
+    std::ranges::replace_if(name, [](char c) { return !std::isalnum(static_cast<unsigned char>(c)); }, '_');
+    return name;
+}
+
+#define TRIFOLD_ON_EVERY_DEVICE(suite) \
+    INSTANTIATE_TEST_SUITE_P(Device, suite, testing::ValuesIn(trifold::tests::devices()), trifold::tests::device_test_name)
+
+}  // namespace trifold::tests

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What cannot be solved is named, counted, and does not spoil its neighbours.
+#include "contract/tridiagonal/devices.hpp"
+#include "contract/tridiagonal/trial.hpp"
+#include "support/measure.hpp"
+
+namespace trifold::tests {
+namespace {
+
+class Failure : public OnDevice {
+protected:
+    static Recipe batch_of(std::int64_t rows, std::int64_t systems, Layout layout, bool in_place) {
+        Recipe recipe;
+        recipe.rows = rows;
+        if (systems > 0) recipe.batch = {systems};
+        recipe.layout = layout;
+        recipe.in_place = in_place;
+        return recipe;
+    }
+
+    // Row i of system k couples to nothing, not even to itself.
+    template <class T>
+    static void make_singular(Trial<T>& trial, std::int64_t i, std::int64_t k) {
+        trial.coefficient(1, i, k) = 0;
+        const std::int64_t last = trial.recipe().rows - 1;
+        if (i > 0) trial.coefficient(0, i, k) = trial.coefficient(2, i - 1, k) = 0;
+        if (i < last) trial.coefficient(2, i, k) = trial.coefficient(0, i + 1, k) = 0;
+    }
+
+    template <class T>
+    void others_are_solved(const Trial<T>& trial, const std::vector<std::int64_t>& bad) {
+        for (std::int64_t k = 0; k < trial.systems(); ++k)
+            if (std::ranges::find(bad, k) == bad.end()) {
+                ASSERT_LE(backward_error(trial.system(k), trial.solution(k)), 20 * unit_roundoff(dtype_of<T>)) << "system " << k;
+            }
+    }
+};
+
+TEST_P(Failure, SingularSystemsOfABatchAreNamed) {
+    for (const Layout layout : layouts)
+        for (const bool in_place : {false, true})
+            for (const std::int64_t rows : {1, 2, 9, 100}) {
+                SCOPED_TRACE(testing::Message() << name_of(layout) << ", in place " << in_place << ", " << rows << " rows");
+                Trial<double> trial(batch_of(rows, 50, layout, in_place));
+                make_singular(trial, rows / 2, 41);
+                make_singular(trial, rows - 1, 13);
+                std::vector<std::int8_t> status(52, 77);
+                tridiagonal::Options options;
+                options.status = status.data() + 1;
+                const Outcome outcome = tridiagonal::solve(queue, trial.problem(), options);
+                EXPECT_EQ(outcome.reason, Reason::singular);
+                EXPECT_EQ(outcome.system, 13);
+                EXPECT_EQ(outcome.row, rows - 1);
+                EXPECT_EQ(outcome.failures, 2);
+                EXPECT_EQ(status.front(), 77);
+                EXPECT_EQ(status.back(), 77);
+                for (std::int64_t k = 0; k < 50; ++k) EXPECT_EQ(status[k + 1] < 0, k == 13 || k == 41) << k;
+                EXPECT_EQ(status[1 + 13], static_cast<std::int8_t>(Reason::singular));
+                others_are_solved(trial, {13, 41});
+            }
+}
+
+TEST_P(Failure, ASingularSystemIsNamed) {
+    for (const bool in_place : {false, true})
+        for (const std::int64_t rows : {1, 2, 3, 100, 1000, 5003, 100003})
+            for (const std::int64_t row : {std::int64_t{0}, rows / 3, rows - 1}) {
+                SCOPED_TRACE(testing::Message() << rows << " rows, in place " << in_place << ", row " << row);
+                Trial<double> trial(batch_of(rows, 0, Layout::contiguous, in_place));
+                make_singular(trial, row, 0);
+                const Outcome outcome = tridiagonal::solve(queue, trial.problem());
+                EXPECT_EQ(outcome.reason, Reason::singular);
+                EXPECT_EQ(outcome.system, 0);
+                EXPECT_EQ(outcome.row, row);
+                EXPECT_EQ(outcome.failures, 1);
+            }
+}
+
+TEST_P(Failure, InPlaceASingularSystemKeepsItsRightHandSide) {
+    for (const std::int64_t rows : {9, 1000, 100003})
+        for (const std::int64_t systems : {0, 5}) {
+            Trial<double> trial(batch_of(rows, systems, Layout::contiguous, true));
+            make_singular(trial, rows / 2, 0);
+            ASSERT_EQ(tridiagonal::solve(queue, trial.problem()).reason, Reason::singular);
+            const Bands<double> s = trial.system(0);
+            const std::vector<double> left = trial.solution(0);
+            for (std::int64_t i = 0; i < rows; ++i) ASSERT_NEAR(left[i], s.rhs[i], 1e-12 * largest(s.rhs)) << "row " << i << " of " << rows;
+        }
+}
+
+TEST_P(Failure, WhatIsNotFiniteIsNamed) {
+    for (const double bad : {double(NAN), double(INFINITY)})
+        for (const std::int64_t rows : {1, 9, 100, 5003, 100003})
+            for (const std::int64_t systems : {0, 20})
+                for (int band = 0; band < 4; ++band) {
+                    if (rows * systems > 200000) continue;
+                    const std::int64_t row = band == 0 ? rows - 1 : rows / 2, k = systems ? 7 : 0;
+                    if ((band == 0 && row == 0) || (band == 2 && row == rows - 1)) continue;
+                    // An infinite coefficient has a limit that a method may find; NaN and an infinite right-hand side have none.
+                    if (std::isinf(bad) && band < 3) continue;
+                    SCOPED_TRACE(testing::Message() << bad << " in array " << band << " at row " << row << " of " << rows << ", systems " << systems);
+                    Trial<double> trial(batch_of(rows, systems, Layout::contiguous, false));
+                    (band == 3 ? trial.rhs(row, k) : trial.coefficient(band, row, k)) = bad;
+                    const Outcome outcome = tridiagonal::solve(queue, trial.problem());
+                    EXPECT_EQ(outcome.reason, Reason::not_finite);
+                    EXPECT_EQ(outcome.system, k);
+                    EXPECT_GE(outcome.row, 0);
+                    EXPECT_EQ(outcome.failures, 1);
+                    tridiagonal::Options options;
+                    options.check_finite = true;
+                    const Outcome checked = tridiagonal::solve(queue, trial.problem(), options);
+                    EXPECT_EQ(checked.reason, Reason::not_finite);
+                    EXPECT_EQ(checked.system, k);
+                    EXPECT_EQ(checked.row, row);
+                }
+}
+
+TEST_P(Failure, PivotsAreTakenWhereTheyAreNeeded) {
+    // Zeros on the diagonal: no unpivoted elimination starts, yet the matrix is regular for an even number of rows.
+    for (const std::int64_t rows : {2, 4, 64, 1000, 5000, 100000})
+        for (const std::int64_t systems : {0, 20}) {
+            if (rows * systems > 200000) continue;
+            Trial<double> trial(batch_of(rows, systems, Layout::contiguous, false));
+            for (std::int64_t k = 0; k < trial.systems(); ++k)
+                for (std::int64_t i = 0; i < rows; ++i) {
+                    trial.coefficient(1, i, k) = 0;
+                    if (i > 0) trial.coefficient(0, i, k) = 1;
+                    if (i < rows - 1) trial.coefficient(2, i, k) = 1;
+                }
+            const Outcome outcome = tridiagonal::solve(queue, trial.problem());
+            ASSERT_TRUE(outcome.ok()) << rows << " rows: " << trifold::name_of(outcome.reason);
+            others_are_solved(trial, {});
+        }
+}
+
+TRIFOLD_ON_EVERY_DEVICE(Failure);
+
+}  // namespace
+}  // namespace trifold::tests

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The same bits every time, with any number of threads, in place or not, with the caller's scratch or the Context's.
+#include "contract/tridiagonal/devices.hpp"
+#include "contract/tridiagonal/trial.hpp"
+
+namespace trifold::tests {
+namespace {
+
+class Repeat : public OnDevice {
+protected:
+    template <class T>
+    std::vector<std::vector<T>> bits(Queue& on, const Recipe& recipe, Workspace scratch = {}) {
+        Trial<T> trial(recipe);
+        tridiagonal::Options options;
+        options.workspace = scratch;
+        EXPECT_TRUE(tridiagonal::solve(on, trial.problem(), options).ok()) << recipe.text();
+        std::vector<std::vector<T>> all;
+        for (std::int64_t k = 0; k < trial.systems(); ++k) all.push_back(trial.stored(k));
+        return all;
+    }
+
+    std::vector<Recipe> recipes() {
+        std::vector<Recipe> list;
+        for (const bool dominant : {true, false})
+            for (const auto& [rows, systems, layout] : {std::tuple{200003, 0, Layout::contiguous}, {100003, 3, Layout::contiguous}, {129, 203, Layout::contiguous},
+                                                        {129, 203, Layout::interleaved}, {65, 100, Layout::scattered}}) {
+                Recipe recipe;
+                recipe.rows = rows;
+                if (systems) recipe.batch = {systems};
+                recipe.layout = layout;
+                recipe.dominant = dominant;
+                list.push_back(recipe);
+            }
+        return list;
+    }
+};
+
+TEST_P(Repeat, DoesNotDependOnThreads) {
+    for (const Recipe& recipe : recipes()) {
+        const auto expected = bits<double>(queue, recipe);
+        const auto single = bits<float>(queue, recipe);
+        for (const int threads : {1, 2, 3}) {
+            Context other({.threads = threads, .profile_path = "none", .log = {}});
+            Queue on(other, GetParam());
+            EXPECT_EQ(bits<double>(on, recipe), expected) << recipe.text() << ", " << threads << " threads";
+            EXPECT_EQ(bits<float>(on, recipe), single) << recipe.text() << ", " << threads << " threads";
+        }
+    }
+}
+
+TEST_P(Repeat, GivesTheSameBitsAgain) {
+    for (const Recipe& recipe : recipes()) EXPECT_EQ(bits<double>(queue, recipe), bits<double>(queue, recipe)) << recipe.text();
+}
+
+TEST_P(Repeat, TakesTheCallersScratch) {
+    for (const Recipe& recipe : recipes()) {
+        Trial<double> trial(recipe);
+        const auto needs = tridiagonal::workspace(queue, trial.problem());
+        ASSERT_EQ(needs.size(), 1u);
+        std::vector<double> memory(needs[0].bytes / sizeof(double) + 16, NAN);
+        void* aligned = memory.data();
+        std::size_t room = memory.size() * sizeof(double);
+        ASSERT_TRUE(std::align(needs[0].alignment, needs[0].bytes, aligned, room));
+        EXPECT_EQ(bits<double>(queue, recipe, {aligned, needs[0].bytes}), bits<double>(queue, recipe)) << recipe.text();
+    }
+}
+
+TRIFOLD_ON_EVERY_DEVICE(Repeat);
+
+}  // namespace
+}  // namespace trifold::tests

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Sizes: single systems and batches up to larger than every block, chunk and tile; agreement with the oracle.
+#include "contract/tridiagonal/devices.hpp"
+#include "contract/tridiagonal/trial.hpp"
+#include "support/measure.hpp"
+
+namespace trifold::tests {
+namespace {
+
+class Size : public OnDevice {
+protected:
+    template <class T>
+    void attempt(std::int64_t rows, const std::vector<std::int64_t>& batch, bool dominant) {
+        for (const bool in_place : {false, true}) {
+            Recipe recipe;
+            recipe.rows = rows;
+            recipe.batch = batch;
+            recipe.in_place = in_place;
+            recipe.dominant = dominant;
+            recipe.seed = static_cast<std::uint64_t>(rows);
+            SCOPED_TRACE(recipe.text());
+            Trial<T> trial(recipe);
+            trial.expect_solved(tridiagonal::solve(queue, trial.problem()));
+            if (!dominant) continue;
+            Queue oracle(context(), "reference");
+            Trial<T> expected(recipe);
+            tridiagonal::solve(oracle, expected.problem());
+            for (std::int64_t k = 0; k < trial.systems(); ++k) {
+                const std::vector<double> x = trial.solution(k), y = expected.solution(k);
+                double difference = 0;
+                for (std::size_t i = 0; i < x.size(); ++i) difference = std::max(difference, std::abs(x[i] - y[i]));
+                ASSERT_LE(difference, 60 * unit_roundoff(dtype_of<T>) * largest(y));
+            }
+        }
+    }
+};
+
+TEST_P(Size, Single) {
+    for (const std::int64_t rows : {1, 2, 3, 4, 5, 7, 8, 9, 13, 31, 61, 127, 128, 129, 251, 255, 256, 257, 511, 513, 1021, 2047, 2048, 2049, 4093, 4095,
+                                    4097, 8191, 16384, 16411, 32769, 65521, 65536, 100003, 262144, 300007})
+        for (const bool dominant : {true, false}) {
+            attempt<double>(rows, {}, dominant);
+            attempt<float>(rows, {}, dominant);
+        }
+}
+
+TEST_P(Size, Batch) {
+    for (const std::int64_t rows : {1, 2, 3, 31, 64, 65, 1000, 5003})
+        for (const std::int64_t systems : {1, 2, 3, 7, 8, 9, 15, 17, 64, 65})
+            for (const bool dominant : {true, false}) {
+                attempt<double>(rows, {systems}, dominant);
+                attempt<float>(rows, {systems}, dominant);
+            }
+}
+
+TEST_P(Size, ManySmallSystems) {
+    for (const std::int64_t rows : {1, 2, 3, 8})
+        for (const bool dominant : {true, false}) {
+            attempt<double>(rows, {10007}, dominant);
+            attempt<float>(rows, {10007}, dominant);
+        }
+}
+
+TRIFOLD_ON_EVERY_DEVICE(Size);
+
+}  // namespace
+}  // namespace trifold::tests

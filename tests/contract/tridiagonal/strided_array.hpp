@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// An array of any layout in a block of memory whose other places hold NaN and must stay as they are.
+#pragma once
+
+#include <algorithm>
+#include <cstring>
+#include <functional>
+#include <limits>
+#include <numeric>
+#include <vector>
+
+#include "support/random.hpp"
+#include "trifold/view.hpp"
+
+namespace trifold::tests {
+
+/// How the dimensions lie in memory; the solved axis and batch dimensions are numbered as in `extents`: rows first.
+enum class Layout { contiguous, interleaved, padded, scattered, reversed };
+inline constexpr Layout layouts[] = {Layout::contiguous, Layout::interleaved, Layout::padded, Layout::scattered, Layout::reversed};
+
+inline const char* name_of(Layout layout) {
+    constexpr const char* names[] = {"contiguous", "interleaved", "padded", "scattered", "reversed"};
+    return names[static_cast<int>(layout)];
+}
+
+template <class T>
+class StridedArray {
+public:
+    /// `same` is made by the same random numbers: two arrays of the same seed have the same strides.
+    StridedArray(std::int64_t rows, const std::vector<std::int64_t>& batch, Layout layout, std::uint64_t seed) : batch_(batch) {
+        Random random(seed);
+        std::vector<std::int64_t> extents{rows};
+        extents.insert(extents.end(), batch.begin(), batch.end());
+        // From the slowest to the fastest dimension.
+        std::vector<std::size_t> order(extents.size());
+        std::iota(order.begin(), order.end(), std::size_t{0});
+        if (layout != Layout::interleaved) std::rotate(order.begin(), order.begin() + 1, order.end());
+        if (layout == Layout::scattered)
+            for (std::size_t k = order.size(); k > 1; --k) std::swap(order[k - 1], order[random.below(static_cast<std::int64_t>(k))]);
+        std::vector<std::int64_t> strides(extents.size());
+        std::int64_t stride = layout == Layout::scattered ? 1 + random.below(3) : 1;
+        std::int64_t first = 0;
+        for (std::size_t k = order.size(); k-- > 0;) {
+            const std::size_t d = order[k];
+            const bool backwards = layout == Layout::reversed || (layout == Layout::scattered && random.chance(0.3));
+            strides[d] = backwards ? -stride : stride;
+            if (backwards) first += stride * std::max<std::int64_t>(extents[d] - 1, 0);
+            const std::int64_t padding = layout == Layout::padded || layout == Layout::scattered ? random.below(4) : 0;
+            stride *= extents[d] + padding;
+        }
+        axis_ = {rows, strides[0]};
+        for (std::size_t d = 0; d < batch.size(); ++d) dims_.push_back({batch[d], strides[d + 1]});
+        memory_.assign(static_cast<std::size_t>(std::max<std::int64_t>(stride, 1) + 2 * guard), std::numeric_limits<T>::quiet_NaN());
+        first_ = guard + first;
+    }
+
+    std::int64_t systems() const { return std::accumulate(batch_.begin(), batch_.end(), std::int64_t{1}, std::multiplies<>()); }
+
+    /// Row i of the system with this number (last batch dimension fastest).
+    T& at(std::int64_t i, std::int64_t system) {
+        std::int64_t place = first_ + i * axis_.stride;
+        for (std::size_t d = dims_.size(); d-- > 0;) {
+            place += (system % dims_[d].extent) * dims_[d].stride;
+            system /= dims_[d].extent;
+        }
+        return memory_[static_cast<std::size_t>(place)];
+    }
+    const T& at(std::int64_t i, std::int64_t system) const { return const_cast<StridedArray*>(this)->at(i, system); }
+
+    View<T> view() { return View<T>::strided(memory_.data() + first_, axis_, dims_); }
+    View<const T> const_view() const { return View<const T>::strided(memory_.data() + first_, axis_, dims_); }
+
+    template <class Function>
+    void fill(Function value) {
+        for (std::int64_t k = 0; k < systems(); ++k)
+            for (std::int64_t i = 0; i < axis_.extent; ++i) at(i, k) = value();
+    }
+
+    /// Whether every place that is no element still is the NaN that it was.
+    bool surroundings_untouched() const {
+        StridedArray clean = *this;
+        clean.fill([] { return std::numeric_limits<T>::quiet_NaN(); });
+        const T pattern = std::numeric_limits<T>::quiet_NaN();
+        for (const T& value : clean.memory_)
+            if (std::memcmp(&value, &pattern, sizeof(T)) != 0) return false;
+        return true;
+    }
+
+    bool same_bits(const StridedArray& other) const {
+        return memory_.size() == other.memory_.size() && std::memcmp(memory_.data(), other.memory_.data(), memory_.size() * sizeof(T)) == 0;
+    }
+
+private:
+    static constexpr std::int64_t guard = 16;
+    std::vector<std::int64_t> batch_;
+    Dim axis_;
+    std::vector<Dim> dims_;
+    std::vector<T> memory_;
+    std::int64_t first_ = 0;
+};
+
+}  // namespace trifold::tests

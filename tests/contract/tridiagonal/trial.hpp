@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// One problem of the public interface together with what it means, written down independently: the plain matrix of every
+// system, expanded from the coefficients' definition.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "contract/tridiagonal/strided_array.hpp"
+#include "support/bands.hpp"
+#include "trifold/trifold.hpp"
+
+namespace trifold::tests {
+
+enum class Source {
+    full,       ///< a view with the batch dimensions of rhs
+    packed,     ///< the same, n-1 rows (lower and upper)
+    shared,     ///< a view without batch dimensions
+    broadcast,  ///< zero stride along a part of the batch dimensions
+    flat,       ///< zero stride along the rows
+    scalar,
+    generator
+};
+inline constexpr Source sources[] = {Source::full, Source::packed, Source::shared, Source::broadcast, Source::flat, Source::scalar, Source::generator};
+const char* name_of(Source source);
+
+struct Recipe {
+    std::int64_t rows = 0;
+    std::vector<std::int64_t> batch;
+    std::vector<std::int64_t> lengths;  ///< ragged where not empty: rows is their sum, batch is empty
+    Layout layout = Layout::contiguous;
+    Source lower = Source::full, diag = Source::full, upper = Source::full;
+    bool periodic = false, transposed = false, accumulate = false, in_place = false;
+    bool one_rhs = false;               ///< one right-hand side for all systems, by zero strides; not in place
+    bool dominant = true;               ///< else diag is as small as the couplings: pivoting is needed
+    std::uint64_t seed = 1;
+
+    std::string text() const;
+};
+
+template <class T>
+class Trial {
+public:
+    explicit Trial(const Recipe& recipe);
+    ~Trial();
+
+    const Recipe& recipe() const { return recipe_; }
+    const tridiagonal::Problem& problem() const { return problem_; }
+    std::int64_t systems() const { return static_cast<std::int64_t>(rows_of_.size()); }
+
+    /// The matrix and right-hand side of a system, after transposition, as the problem's definition has them.
+    Bands<double> system(std::int64_t k) const;
+
+    /// What a solve has made of it: x, less what was there before where it is added to.
+    std::vector<double> solution(std::int64_t k) const;
+
+    /// x as it is, to compare bits.
+    std::vector<T> stored(std::int64_t k) const;
+
+    T& rhs(std::int64_t i, std::int64_t k);
+    /// Writable entries of views that are `full` or `shared`.
+    T& coefficient(int band, std::int64_t i, std::int64_t k);
+
+    /// NaN around all arrays is still there, and what must only be read has not changed.
+    bool surroundings_untouched() const;
+
+    /// Every system was solved with an error like that of a backward stable method; reports failures to GoogleTest.
+    void expect_solved(const Outcome& outcome, const std::vector<std::int8_t>* status = nullptr) const;
+
+private:
+    struct Band;
+    double value(int band, std::int64_t i, std::int64_t k) const;
+    /// Element (row i of system k) of an array that has the shape of x.
+    template <class Array>
+    auto& element(Array& array, std::int64_t i, std::int64_t k) const {
+        return offsets_.empty() ? array.at(i, k) : array.at(offsets_[k] + i, 0);
+    }
+
+    Recipe recipe_;
+    std::vector<std::int64_t> offsets_, rows_of_;
+    std::vector<std::unique_ptr<Band>> bands_;
+    std::optional<StridedArray<T>> rhs_, x_, rhs_before_, x_before_;
+    tridiagonal::Problem problem_;
+};
+
+/// Any legal combination of options, from a seed.
+Recipe random_recipe(std::uint64_t seed);
+
+}  // namespace trifold::tests
