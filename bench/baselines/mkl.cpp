@@ -21,9 +21,10 @@ struct Mkl {
         // One thread and 32-bit integers, said before the library looks.
         setenv("MKL_THREADING_LAYER", "SEQUENTIAL", 1);
         setenv("MKL_INTERFACE_LAYER", "LP64", 1);
-        const char* given = std::getenv("TRIFOLD_MKL");
-        const std::string path = given ? given : TRIFOLD_BENCH_PEERS "/lib/libmkl_rt.so.2";
-        void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+        void* library = nullptr;
+        for (const char* path : {static_cast<const char*>(std::getenv("TRIFOLD_MKL")), TRIFOLD_BENCH_PEERS "/lib/libmkl_rt.so.3",
+                                 TRIFOLD_BENCH_PEERS "/lib/libmkl_rt.so.2"})
+            if (path && !library) library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
         if (!library) {
             absent = "libmkl_rt is not here: scripts/bench-peers installs it, or TRIFOLD_MKL names it";
             return;
