@@ -2,6 +2,7 @@
 #include "devices/topology.hpp"
 
 #include <hwloc.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <fstream>
@@ -42,6 +43,9 @@ Topology read_topology() {
     const std::string family = cpuinfo("cpu family");
     if (!family.empty()) out.stepping = family + "/" + cpuinfo("model") + "/" + cpuinfo("stepping");
 
+    const long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
+    if (pages > 0 && page > 0) out.memory = static_cast<std::size_t>(pages) * static_cast<std::size_t>(page);
+
     hwloc_topology_t raw = nullptr;
     if (hwloc_topology_init(&raw) != 0) return out;
     const Handle topology(raw);
@@ -57,7 +61,6 @@ Topology read_topology() {
     cache(raw, HWLOC_OBJ_L1CACHE, out.l1d, l1_instances);
     cache(raw, HWLOC_OBJ_L2CACHE, out.l2, out.l2_instances);
     cache(raw, HWLOC_OBJ_L3CACHE, out.l3, out.l3_instances);
-    out.memory = hwloc_get_root_obj(raw)->total_memory;
     if (out.model.empty()) {
         const hwloc_obj_t package = hwloc_get_obj_by_type(raw, HWLOC_OBJ_PACKAGE, 0);
         const char* model = package ? hwloc_obj_get_info_by_name(package, "CPUModel") : nullptr;
