@@ -77,7 +77,7 @@ private:
 
     void require_finite() const {
         const std::string place = data_.first_not_finite();
-        if (!place.empty()) throw Error(ErrorCode::bad_input, data_.name + ", " + place.substr(0, place.rfind(',')), place.substr(place.rfind(',') + 2), "mend the array and save it anew");
+        if (!place.empty()) throw Error(ErrorCode::bad_input, data_.name, place, "mend the array and save it anew");
     }
 
     void solve(Queue& queue) {

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
+#include <sys/stat.h>
+#include <unistd.h>
 #include <zip.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 
@@ -27,13 +30,9 @@ struct NpzReader::State {
     void open(zip_source_t* source, zip_error_t& error) {
         archive = source ? zip_open_from_source(source, ZIP_RDONLY, &error) : nullptr;
         if (!archive) {
-            const int code = zip_error_code_zip(&error), system = zip_error_code_system(&error);
             const std::string text = zip_error_strerror(&error);
             zip_source_free(source);
             zip_error_fini(&error);
-            if ((code == ZIP_ER_OPEN || code == ZIP_ER_READ || code == ZIP_ER_NOENT) && system != 0)
-                throw Error(ErrorCode::bad_input, path, std::string("cannot be read: ") + std::strerror(system),
-                            system == ENOENT ? "check the name and the folder" : "");
             damaged(path, "not a .npz archive, or truncated: " + text);
         }
         zip_error_fini(&error);
@@ -51,6 +50,13 @@ struct NpzReader::State {
 
 NpzReader::NpzReader(const std::string& path) : state_(std::make_unique<State>()) {
     state_->path = path;
+    const auto unreadable = [&](int code) {
+        throw Error(ErrorCode::bad_input, path, std::string("cannot be read: ") + std::strerror(code), code == ENOENT ? "check the name and the folder" : "");
+    };
+    struct stat file {};
+    if (stat(path.c_str(), &file) != 0) unreadable(errno);
+    if (S_ISDIR(file.st_mode)) unreadable(EISDIR);
+    if (access(path.c_str(), R_OK) != 0) unreadable(errno);
     zip_error_t error;
     zip_error_init(&error);
     state_->open(zip_source_file_create(path.c_str(), 0, 0, &error), error);

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
+#include <string_view>
 
 #include "base/available_memory.hpp"
 #include "report/format.hpp"
@@ -152,9 +154,14 @@ std::string text(const PlanRecord& record, bool explain) {
     out += fmt::format("  {:<13}{} predicted ({})\n", "time", seconds_text(plan.predicted_s), plan.profile);
     out += fmt::format("  {:<13}problem {}, workspace {}\n", "memory", bytes_text(static_cast<double>(record.problem_bytes)), bytes_text(static_cast<double>(record.workspace_bytes)));
     if (!explain) return out;
-    out += fmt::format("\n  {:<18}{:<12}{:>12}   {:<8}{}\n", "candidate", "device", "predicted", "", "why");
-    for (const Candidate& c : plan.candidates)
-        out += fmt::format("  {:<18}{:<12}{:>12}   {:<8}{}\n", c.algorithm, c.device, std::isnan(c.predicted_s) ? "-" : seconds_text(c.predicted_s), c.taken ? "taken" : "refused", c.why);
+    out += fmt::format("\n  {:<18}{:<12}{:>12}   {:<11}{}\n", "candidate", "device", "predicted", "", "why");
+    for (const Candidate& c : plan.candidates) {
+        const bool falls_back = !c.taken && std::find(plan.branch.begin(), plan.branch.end(), c.algorithm) != plan.branch.end();
+        const char* state = c.taken ? "taken" : falls_back ? "fall-back" : "refused";
+        constexpr std::string_view said = "refused: ";
+        const std::string_view why = std::string_view(c.why).starts_with(said) ? std::string_view(c.why).substr(said.size()) : std::string_view(c.why);
+        out += fmt::format("  {:<18}{:<12}{:>12}   {:<11}{}\n", c.algorithm, c.device, std::isnan(c.predicted_s) ? "-" : seconds_text(c.predicted_s), state, why);
+    }
     return out;
 }
 

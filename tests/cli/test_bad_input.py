@@ -1,0 +1,176 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Bad input gets a clear error that names file, array or element and what to do."""
+import math
+import os
+import subprocess
+
+from arrays import npy, npz
+from harness import TRIFOLD, CommandTest, main
+
+GOOD = {'lower': [0.0, -1, -1, -1], 'diag': [4.0] * 4, 'upper': [-1.0, -1, -1, 0], 'rhs': [1.0, 2, 3, 4]}
+
+
+class BadInput(CommandTest):
+    def good(self, **changes):
+        npz(self.path('p.npz'), **{**GOOD, **changes})
+        return 'p.npz'
+
+    def solve_fails(self, parts, code=3, *more):
+        self.write('x.npy', b'old')
+        self.refuse(code, parts, 'solve', 'p.npz', '-o', 'x.npy', *more)
+        self.assertEqual(self.read('x.npy'), b'old')
+
+    def test_good_one_is_good(self):
+        self.good()
+        self.run_it('solve', 'p.npz', '-o', 'x.npy')
+
+    def test_no_file(self):
+        self.refuse(3, ['none.npz', 'No such file', 'check the name'], 'solve', 'none.npz')
+        self.refuse(3, ['directory'], 'solve', self.folder)
+
+    def test_truncated_at_every_length(self):
+        data = self.read(self.good())
+        for length in range(0, len(data), max(1, len(data) // 12)):
+            self.write('p.npz', data[:length])
+            self.solve_fails(['p.npz'])
+
+    def test_garbage(self):
+        self.write('p.npz', os.urandom(4096))
+        self.solve_fails(['p.npz', 'not a .npz archive'])
+        self.good(diag=b'not an array')
+        self.solve_fails(['p.npz', "'diag'", 'not a .npy array', 'numpy.save'])
+
+    def test_damaged_value(self):
+        data = bytearray(self.read(self.good()))
+        data[data.find(npy(GOOD['diag'])) + 130] ^= 1
+        self.write('p.npz', data)
+        self.solve_fails(['p.npz', "'diag'", 'CRC'])
+
+    def test_lying_header(self):
+        array = npy(GOOD['diag']).replace(b'(4,)', b'(9,)')
+        self.good(diag=array)
+        self.solve_fails(["'diag'", 'truncated', 'f64[9]'])
+        self.good(diag=npy(GOOD['diag']).replace(b'(4,), }          ', b'(99999999999,), }'))
+        self.solve_fails(["'diag'", 'truncated'])
+
+    def test_missing_array(self):
+        arrays = dict(GOOD)
+        arrays['digonal'] = arrays.pop('diag')
+        npz(self.path('p.npz'), **arrays)
+        self.solve_fails(['p.npz', "'diag'", 'missing', 'lower, upper, rhs, digonal'])
+
+    def test_wrong_shape(self):
+        self.good(upper=[1.0] * 7)
+        self.solve_fails(['p.npz', "'upper'", 'f64[7]', 'rhs f64[4]', 'give it'])
+        self.good(rhs=npy([1.0] * 12, (4, 3)))
+        self.solve_fails(["'lower'", 'f64[4, 3]', '--axis 0'])
+        self.run_it('solve', 'p.npz', '--axis', '0')
+
+    def test_not_finite(self):
+        for bad, word in ((math.nan, 'nan'), (math.inf, 'inf'), (-math.inf, '-inf')):
+            self.good(diag=[4.0, 4, bad, 4])
+            self.solve_fails(['p.npz', "'diag'", f'element [2] is {word}'])
+        self.good(rhs=npy([1.0, 2, math.nan, 4, 5, 6, 7, 8], (2, 4)))
+        self.solve_fails(["'rhs'", 'element [0, 2] is nan'])
+        self.good(lower=[math.nan, -1, -1, -1], upper=[-1, -1, -1, math.inf])
+        self.run_it('solve', 'p.npz', '-o', 'x.npy')
+
+    def test_types(self):
+        for descr, word in (('<c16', 'complex'), ('<U4', 'string'), ('|S4', 'string'), ('<i8', 'integer'), ('>f8', 'big-endian'), ('|O', 'Python objects')):
+            self.good(diag=npy(b'\0' * 64, (4,), descr))
+            self.solve_fails(['p.npz', "'diag'", descr, word, "astype('<f8')"])
+        self.good(diag=npy([4.0] * 4, descr='<f4'))
+        self.solve_fails(["'diag'", 'f32 where rhs has f64', '--precision'])
+        self.run_it('solve', 'p.npz', '--precision', 'f32')
+
+    def test_too_large_for_f32(self):
+        self.good(diag=[4.0, 4, 4, 1e200])
+        self.solve_fails(["'diag'", 'element 3', 'f32', '--precision f64'], 3, '--precision', 'f32')
+
+    def test_singular(self):
+        self.good(lower=[0.0, -1, -1, 0], diag=[4.0, 4, 0, 4], upper=[-1.0, 0, -1, 0])  # column 2 is empty
+        self.write('x.npy', b'old')
+        out, err = self.run_it('solve', 'p.npz', '-o', 'x.npy', code=4)
+        self.assertIn('singular', err)
+        self.assertIn('row 2', err)
+        self.assertIn('x.npy was not written', err)
+        self.assertIn('singular', out)
+        self.assertEqual(self.read('x.npy'), b'old')
+        report = self.run_json('solve', 'p.npz', code=4)
+        self.assertEqual((report['outcome']['ok'], report['outcome']['reason'], report['outcome']['row']), (False, 'singular', 2))
+
+    def test_singular_system_of_a_batch(self):
+        shape = (3, 4)
+        self.good(**{name: npy(values * 3, shape) for name, values in GOOD.items()})
+        diag = GOOD['diag'] * 3
+        diag[4:8] = [0.0] * 4
+        zeros = GOOD['lower'] + [0.0] * 4 + GOOD['lower']
+        self.good(lower=npy(zeros, shape), upper=npy(zeros, shape), diag=npy(diag, shape), rhs=npy(GOOD['rhs'] * 3, shape))
+        _, err = self.run_it('solve', 'p.npz', code=4)
+        self.assertIn('singular', err)
+        self.assertIn('system 1', err)
+
+    def test_does_not_fit(self):
+        self.refuse(3, ['gen:poisson?rows=1e12', 'needs', 'TiB', 'available'], 'solve', 'gen:poisson?rows=1e12')
+        self.refuse(3, ['needs', 'of disk', 'free'], 'generate', 'gen:poisson?rows=1e12', '-o', 'p.npz')
+
+    def test_output_that_cannot_be_written(self):
+        self.good()
+        self.refuse(3, ['none/x.npy', 'cannot be written', 'make the folder'], 'solve', 'p.npz', '-o', 'none/x.npy')
+        self.refuse(3, ['cannot be written', 'folder'], 'solve', 'p.npz', '-o', '.')
+        self.assertEqual(self.files(), ['p.npz'])
+        with open('/dev/full', 'wb') as full:
+            done = subprocess.run([TRIFOLD, 'solve', 'p.npz', '--json'], cwd=self.folder,
+                                  stdout=full, stderr=subprocess.PIPE, env=self.environment)
+        self.assertEqual(done.returncode, 3)
+        self.assertIn(b'stdout', done.stderr)
+
+    def test_output_on_a_full_disk(self):
+        self.good()
+        self.run_it('solve', 'p.npz', '-o', '/dev/full', code=3)
+
+    def test_verify(self):
+        self.good()
+        self.run_it('solve', 'p.npz', '-o', 'x.npy')
+        self.run_it('verify', 'p.npz', 'x.npy')
+        out, _ = self.run_it('verify', 'p.npz', self.write('wrong.npy', npy([1.0] * 4)), code=6)
+        self.assertIn('not a solution', out)
+        self.run_it('verify', 'p.npz', self.write('nan.npy', npy([1.0, math.nan, 1, 1])), code=6)
+        self.refuse(3, ['short.npy', 'f64[3]', 'f64[4]'], 'verify', 'p.npz', self.write('short.npy', npy([1.0] * 3)))
+        self.refuse(3, ['p.npy', 'is one array'], 'solve', self.write('p.npy', npy([1.0])))
+
+
+class BadUsage(CommandTest):
+    def test_names(self):
+        small = 'gen:poisson?rows=10'
+        for arguments, parts in (
+                (['slove'], ["'slove'", "did you mean 'solve'"]),
+                ([], ['subcommand']),
+                (['solve'], ['INPUT']),
+                (['solve', small, '--algoritm', 'lu'], ["'--algoritm'", "did you mean '--algorithm'"]),
+                (['solve', small, '--algoritm=lu'], ["did you mean '--algorithm'"]),
+                (['solve', small, 'more'], ["'more'"]),
+                (['solve', small, '--algorithm', 'twopass'], ["'twopass'", "did you mean 'two_pass'"]),
+                (['solve', small, '--device', 'cpo'], ["'cpo'", "did you mean 'cpu'"]),
+                (['solve', small, '--precision', 'f65'], ["'f65'", "did you mean 'f64'"]),
+                (['solve', small, '--threads', 'many'], ['--threads', 'many']),
+                (['solve', small, '--threads', '-1'], ['threads', '-1']),
+                (['solve', small, '--tolerance', '2'], ['tolerance']),
+                (['solve', small, '--repeat', '0'], ['--repeat']),
+                (['solve', small, '--axis', '1'], ['--axis 1']),
+                (['solve', 'gen:posson?rows=10'], ["did you mean 'poisson'"]),
+                (['solve', 'gen:poisson?row=10'], ["did you mean 'rows'"]),
+                (['solve', 'gen:poisson?rows=ten'], ['rows', 'not a number']),
+                (['generate', small], ['-o problem.npz']),
+                (['generate', small, '-o', 'p.txt'], ['.npz']),
+                (['generate', 'p.npz', '-o', 'q.npz'], ['generate --list'])):
+            self.refuse(2, parts, *arguments)
+
+    def test_nothing_is_left_behind(self):
+        self.run_it('solve', 'gen:poisson?rows=10', '--device', 'x', '-o', 'x.npy', code=2)
+        self.assertEqual(self.files(), [])
+
+
+if __name__ == '__main__':
+    main()

@@ -1,0 +1,177 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""What the command says, and where: data on stdout, talk on stderr, schemas, examples, terminals."""
+import os
+import pty
+import re
+import shlex
+import subprocess
+
+from arrays import npz, read_npy, read_npz
+from harness import TRIFOLD, CommandTest, main
+
+SMALL = 'gen:diffusion?rows=5000&number=10&contrast=1e4&seed=1'
+
+
+class Reports(CommandTest):
+    def test_report_keys(self):
+        report = self.run_json('solve', SMALL, '--threads', '1')
+        self.assertEqual(report['schema'], 'trifold.report/1')
+        self.assertEqual(report['family'], 'tridiagonal')
+        for key, inner in {'problem': 'rows systems layout precision rhs', 'plan': 'algorithm device why predicted_s',
+                           'outcome': 'ok reason branch row system iterations', 'error': 'residual certificate',
+                           'time': 'clock total_s solve_s phases', 'roof': 'kind value unit source needed_bytes fraction',
+                           'rate': 'rows_per_s', 'energy': 'joules kind', 'memory': 'workspace_bytes peak_bytes',
+                           'machine': 'cpu cores memory_bytes compiler version commit'}.items():
+            self.assertLessEqual(set(inner.split()), set(report[key]), key)
+        self.assertEqual(report['problem']['rows'], 5000)
+        self.assertEqual(report['problem']['precision'], 'f64')
+        self.assertTrue(report['outcome']['ok'])
+        self.assertLess(report['error']['residual'], 1e-14)
+        self.assertEqual(report['time']['clock'], 'wall')
+        self.assertEqual(report['roof']['needed_bytes'], 5 * 8 * 5000)
+        self.assertAlmostEqual(report['roof']['fraction'],
+                               report['roof']['needed_bytes'] / report['time']['solve_s'] / report['roof']['value'], 6)
+        self.assertAlmostEqual(report['rate']['rows_per_s'] * report['time']['solve_s'], 5000, 3)
+        self.assertEqual(report['energy'], {'joules': None, 'kind': 'unknown'})
+        self.assertEqual(report['devices'][0]['name'], 'cpu')
+        self.assertLessEqual({'generate', 'solve', 'check'}, set(report['time']['phases']))
+
+    def test_every_schema(self):
+        self.run_it('generate', SMALL, '-o', 'p.npz')
+        self.run_it('solve', 'p.npz', '-o', 'x.npy')
+        for schema, arguments in {'plan': ['plan', 'p.npz'], 'devices': ['devices'], 'verify': ['verify', 'p.npz', 'x.npy'],
+                                  'bench': ['bench', '--rows', '1000', '--repeat', '1']}.items():
+            self.assertEqual(self.run_json(*arguments)['schema'], f'trifold.{schema}/1')
+
+    def test_plan_explains(self):
+        plan = self.run_json('plan', 'gen:poisson?rows=1e11', '--explain')  # more than any memory holds: nothing is read
+        self.assertEqual(plan['problem']['rows'], 100000000000)
+        self.assertTrue(plan['plan']['candidates'])
+        self.assertEqual([c['taken'] for c in plan['plan']['candidates']].count(True), 1)
+        for candidate in plan['plan']['candidates']:
+            self.assertTrue(candidate['why'], candidate)
+        out, _ = self.run_it('plan', 'gen:poisson?rows=1000', '--explain')
+        for candidate in plan['plan']['candidates']:
+            self.assertIn(candidate['algorithm'], out)
+
+    def test_csv(self):
+        header, line = self.run_it('solve', 'gen:poisson?rows=100', '--csv', '--no-roof')[0].splitlines()
+        self.assertEqual(len(header.split(',')), len(line.split(',')))
+        self.assertEqual(line.split(',')[1], '100')
+
+    def test_devices(self):
+        out, _ = self.run_it('devices', '--matrix')
+        self.assertRegex(out, r'cpu +tridiagonal +native')
+        grid = self.run_json('devices')['matrix']
+        self.assertLessEqual({'cpu', 'reference'}, {cell['device'] for cell in grid})
+
+    def test_reference_by_name(self):
+        report = self.run_json('solve', SMALL, '--device', 'reference', '--algorithm', 'lu')
+        self.assertEqual((report['outcome']['device'], report['outcome']['branch']), ('reference', 'lu'))
+
+    def test_examples_run(self):
+        """In order, in one folder, as they stand in --help."""
+        seen = 0
+        for command in ('generate', 'solve', 'verify', 'plan', 'bench', 'devices', ''):
+            text, _ = self.run_it(*([command] if command else []), '--help')
+            examples = re.findall(r'^  (trifold .*)$', text.split('Examples:')[1], re.M)
+            self.assertTrue(examples, command)
+            for example in examples:
+                self.run_it(*shlex.split(example)[1:])
+                seen += 1
+        self.assertGreater(seen, 12)
+
+    def test_list_names_what_can_be_generated(self):
+        text, _ = self.run_it('generate', '--list')
+        names = re.findall(r'^(\w+): ', text, re.M)
+        self.assertIn('diffusion', names)
+        for name in names:
+            self.run_it('plan', f'gen:{name}?rows=10')
+
+    def test_version(self):
+        self.assertRegex(self.run_it('--version')[0], r'^trifold \d+\.\d+\.\d+ \(.*\)$')
+
+
+class Files(CommandTest):
+    def test_generate_solve_verify_along_any_axis(self):
+        for axis in (0, 1, 2, -1):
+            self.run_it('generate', f'gen:random?shape=6x7x8&axis={axis}', '-o', 'p.npz', '-q')
+            report = self.run_json('solve', 'p.npz', '--axis', str(axis), '-o', 'x.npy')
+            self.assertEqual(report['problem']['systems'] * report['problem']['rows'], 6 * 7 * 8)
+            self.run_it('verify', 'p.npz', 'x.npy', '--axis', str(axis))
+            _, shape, descr, _ = read_npy(self.read('x.npy'))
+            self.assertEqual((shape, descr), ((6, 7, 8), '<f8'))
+
+    def test_generated_file_is_a_zip_of_arrays(self):
+        self.run_it('generate', 'gen:toeplitz?rows=5', '-o', 'p.npz', '--precision', 'f32')
+        arrays = read_npz(self.path('p.npz'))
+        self.assertEqual(set(arrays), {'lower', 'diag', 'upper', 'rhs'})
+        self.assertEqual(arrays['lower'], ([0.0, -1, -1, -1, -1], (5,), '<f4', False))
+        self.assertEqual(self.files(), ['p.npz'])
+
+    def test_deflated_and_extra_arrays(self):
+        npz(self.path('p.npz'), compress=True, lower=[1.0] * 400, diag=[4.0] * 400, upper=[1.0] * 400, rhs=[6.0] * 400, time=[0.0])
+        _, err = self.run_it('solve', 'p.npz', '-o', 'x.npy')
+        self.assertIn('ignored in p.npz: time', err)
+        values = read_npy(self.read('x.npy'))[0]
+        self.assertLess(max(abs(v - 1) for v in values[50:-50]), 1e-15)
+        self.assertEqual(self.run_it('solve', 'p.npz', '-o', 'x.npy', '--quiet')[1], '')
+
+    def test_solution_on_stdout(self):
+        out, err = self.run_it('solve', 'gen:poisson?rows=10', '-o', '-', raw=True)
+        self.assertEqual(read_npy(out)[1], (10,))
+        self.assertIn('residual', err)
+        self.assertEqual(self.run_it('solve', 'gen:poisson?rows=10', '-o', '-', '-q', raw=True)[1], '')
+
+    def test_old_solution_is_replaced(self):
+        self.write('x.npy', b'old')
+        os.chmod(self.path('x.npy'), 0o600)
+        self.run_it('solve', 'gen:poisson?rows=10', '-o', 'x.npy')
+        self.assertEqual(len(read_npy(self.read('x.npy'))[0]), 10)
+        self.assertEqual(os.stat(self.path('x.npy')).st_mode & 0o777, 0o600)
+        self.assertEqual(self.files(), ['x.npy'])
+
+
+class Terminal(CommandTest):
+    def on_terminal(self, *arguments, **environment):
+        """stdout and stderr of the command, both on one pseudo-terminal."""
+        master, slave = pty.openpty()
+        process = subprocess.Popen([TRIFOLD, *arguments], cwd=self.folder, stdin=subprocess.DEVNULL, stdout=slave, stderr=slave,
+                                   env={**self.environment, 'TERM': 'xterm', **environment})
+        os.close(slave)
+        text = b''
+        while True:
+            try:
+                piece = os.read(master, 65536)
+            except OSError:
+                break
+            if not piece:
+                break
+            text += piece
+        os.close(master)
+        self.assertEqual(process.wait(60), 0, text)
+        return text.decode()
+
+    def test_colour_and_progress_on_a_terminal_only(self):
+        plain, err = self.run_it('solve', SMALL)
+        self.assertNotIn('\033', plain + err)
+        shown = self.on_terminal('solve', SMALL)
+        self.assertIn('\033[32m', shown)
+        self.assertIn('\r\033[K', shown)
+        self.assertNotIn('\033[32m', self.on_terminal('solve', SMALL, NO_COLOR='1'))
+        self.assertNotIn('\033', self.on_terminal('solve', SMALL, TERM='dumb'))
+        self.assertNotIn('\r\033[K', self.on_terminal('solve', SMALL, '--quiet'))
+        self.assertIn('] ', self.on_terminal('generate', 'gen:diffusion?rows=8e6', '-o', 'p.npz'))
+
+    def test_no_array_on_a_terminal(self):
+        master, slave = pty.openpty()
+        self.addCleanup(os.close, master)
+        done = subprocess.run([TRIFOLD, 'solve', SMALL, '-o', '-'], stdout=slave, stderr=subprocess.PIPE, env=self.environment)
+        os.close(slave)
+        self.assertEqual(done.returncode, 2)
+        self.assertIn(b'terminal', done.stderr)
+
+
+if __name__ == '__main__':
+    main()
