@@ -78,6 +78,24 @@ HWY_INLINE void transpose_of_blocks(D d, V* HWY_RESTRICT v) {
     }
 }
 
+// The rest of a transpose whose halves of vectors are exchanged already.
+template <class D, class V>
+HWY_INLINE void transpose_after_halves(D d, V* HWY_RESTRICT v) {
+    constexpr std::size_t lanes = lanes_of<D>, per_block = 16 / sizeof(hn::TFromD<D>);
+#pragma GCC unroll 16
+    for (std::size_t first = 0; first < lanes; first += per_block) transpose_in_blocks(d, v + first);
+    if constexpr (lanes == 4 * per_block) {
+        // v[g·L + j], g = 0, 1: blocks 0, 1 of systems 4g … in the low half, of 8 + 4g … in the high one; g = 2, 3: blocks 2, 3.
+#pragma GCC unroll 16
+        for (std::size_t j = 0; j < lanes; ++j) {
+            if (j / per_block % 2) continue;
+            const V even = v[j], odd = v[j + per_block];
+            v[j] = hn::OddEvenBlocks(hn::SwapAdjacentBlocks(odd), even);
+            v[j + per_block] = hn::OddEvenBlocks(odd, hn::SwapAdjacentBlocks(even));
+        }
+    }
+}
+
 }  // namespace detail
 
 /// v[0 … N-1], N lanes each: element j of v[i] is exchanged with element i of v[j].
@@ -91,12 +109,26 @@ HWY_INLINE void transpose(D d, V* HWY_RESTRICT v) {
     for (std::size_t j = 0; j < per_block; ++j) detail::transpose_of_blocks<per_block>(d, v + j);
 }
 
-/// N consecutive rows of N systems, any alignment: v[i] = row i, lane = system. lane_stride counts elements.
+/// N consecutive rows of N systems, any alignment: v[i] = row i, lane = system. lane_stride counts elements. The halves of a
+/// vector are loaded from two systems at once: that is the first exchange of blocks, without a shuffle.
 template <class D, class V = hn::Vec<D>>
 HWY_INLINE void load_tile(D d, const hn::TFromD<D>* HWY_RESTRICT p, std::int64_t lane_stride, V* HWY_RESTRICT v) {
+    constexpr std::size_t lanes = lanes_of<D>, half = lanes / 2, per_block = 16 / sizeof(hn::TFromD<D>);
+    if constexpr (lanes > per_block) {
+        const hn::Half<D> dh;
 #pragma GCC unroll 16
-    for (std::size_t s = 0; s < lanes_of<D>; ++s) v[s] = hn::LoadU(d, p + static_cast<std::int64_t>(s) * lane_stride);
-    transpose(d, v);
+        for (std::size_t s = 0; s < half; ++s) {
+            const hn::TFromD<D>* low = p + static_cast<std::int64_t>(s) * lane_stride;
+            const hn::TFromD<D>* high = low + static_cast<std::int64_t>(half) * lane_stride;
+            v[s] = hn::Combine(d, hn::LoadU(dh, high), hn::LoadU(dh, low));
+            v[s + half] = hn::Combine(d, hn::LoadU(dh, high + half), hn::LoadU(dh, low + half));
+        }
+        detail::transpose_after_halves(d, v);
+    } else {
+#pragma GCC unroll 16
+        for (std::size_t s = 0; s < lanes; ++s) v[s] = hn::LoadU(d, p + static_cast<std::int64_t>(s) * lane_stride);
+        transpose(d, v);
+    }
 }
 
 enum class Store {
@@ -115,6 +147,10 @@ HWY_INLINE void store_tile(D d, V* HWY_RESTRICT v, hn::TFromD<D>* HWY_RESTRICT p
         else hn::StoreU(v[s], d, to);
     }
 }
+
+/// Into the second level: far ahead of use, where strides that map to few sets would push each other out of the first. Inlined
+/// by force, as the compiler drops calls of functions that do nothing but prefetch.
+HWY_INLINE void prefetch_second_level(const void* p) { __builtin_prefetch(p, 0, 2); }
 
 /// Asks for the cache line at p of each of the N systems of a tile that will be read soon; p may lie past the arrays' end.
 template <class D>

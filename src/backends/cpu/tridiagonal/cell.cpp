@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "backends/cpu/tridiagonal/cell.hpp"
 
+#include "backends/cpu/tridiagonal/batch.hpp"
 #include "backends/cpu/tridiagonal/finish.hpp"
 #include "backends/cpu/tridiagonal/reduce.hpp"
 #include "backends/cpu/tridiagonal/single.hpp"
@@ -21,11 +22,14 @@ const char* refuses(const System& system, Algorithm algorithm) {
     if (system.offsets) return "the cpu's kernels do not take ragged batches";
     for (const Operand* operand : {&system.lower, &system.diag, &system.upper})
         if (operand->kind == Operand::Kind::generator) return "the cpu's kernels read arrays and scalars";
-    if (system.levels > 0) return "the cpu's kernels for one system do not take batches";
     switch (algorithm) {
         case Algorithm::automatic:
         case Algorithm::thomas:
         case Algorithm::lu: return nullptr;
+        default: break;
+    }
+    if (system.levels > 0) return "the cpu's kernels take batches by thomas and lu only";
+    switch (algorithm) {
         case Algorithm::two_pass: return two_pass_refuses(system);
         default: return "the cpu has no kernel for this algorithm";
     }
@@ -34,7 +38,12 @@ const char* refuses(const System& system, Algorithm algorithm) {
 std::size_t workspace(const System& system, Algorithm algorithm, int threads) {
     if (algorithm == Algorithm::two_pass)
         return two_pass_scratch(system, tridiagonal::two_pass_chunk_rows(system.rows, system.dtype), threads);
-    return single_bytes(system);
+    return system.levels > 0 ? batch_bytes(system, algorithm, threads) : single_bytes(system);
+}
+
+void solve(const System& system, Algorithm algorithm, const Launch& launch, Outcome& outcome) {
+    if (system.levels > 0) solve_batch(system, algorithm, launch, outcome);
+    else solve_single(system, algorithm, launch, outcome);
 }
 
 }  // namespace
@@ -45,7 +54,7 @@ const tridiagonal::Ops& cpu_ops() noexcept {
         table.device = "cpu";
         table.refuses = refuses;
         table.workspace = workspace;
-        table.solve = solve_single;
+        table.solve = solve;
         table.small_rows = small_rows;
         table.solve_small = solve_small;
         table.reduce = reduce;

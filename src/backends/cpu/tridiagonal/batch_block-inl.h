@@ -1,0 +1,354 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// One block: up to a few cache lines of systems, all their rows, from operands to x.
+//
+// Forward through all rows in tiles, c' and d' kept for a segment of rows in scratch that fits the second-level cache; every
+// test is known before the first store. Backward through the segments, the last one first; where there are several, each is
+// eliminated again from the carry that was kept at its start (9 words per row instead of 5, no array of the system's length).
+// Lanes that failed are eliminated once more with pivoting (one segment) or left to the caller (several): they get their own
+// rhs back in place.
+//
+// Memory is asked for ahead of use at a steady pace: a forward tile asks for the tile `ahead` further on, the backward
+// sweep, which reads no operand, asks for the first `ahead` tiles of the next block.
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+
+#include "backends/cpu/tridiagonal/batch_job.hpp"
+#include "backends/cpu/tridiagonal/batch_rows-inl.h"
+#include "backends/cpu/tridiagonal/batch_tiles-inl.h"
+#include "hwy/highway.h"
+
+#if defined(TRIFOLD_BACKENDS_CPU_TRIDIAGONAL_BATCH_BLOCK_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef TRIFOLD_BACKENDS_CPU_TRIDIAGONAL_BATCH_BLOCK_INL_H_
+#undef TRIFOLD_BACKENDS_CPU_TRIDIAGONAL_BATCH_BLOCK_INL_H_
+#else
+#define TRIFOLD_BACKENDS_CPU_TRIDIAGONAL_BATCH_BLOCK_INL_H_
+#endif
+
+HWY_BEFORE_NAMESPACE();
+namespace trifold::cpu::HWY_NAMESPACE {
+
+template <class T>
+class Block {
+public:
+    using D = hn::ScalableTag<T>;
+    static constexpr std::int64_t N = static_cast<std::int64_t>(lanes_of<D>);
+    static constexpr std::int64_t tile_rows = Source<D>::tile_rows;
+
+    Block(const BatchJob<T>& job, T* scratch, T* buffers, void* sink)
+        : job_(job),
+          n_(job.rows),
+          width_(job.block_lines * BatchJob<T>::line),
+          sink_(sink),
+          lower_(job.lower, n_, 1, n_, buffers, width_),
+          diag_(job.diag, n_, 0, n_, buffers + Source<D>::buffer_elements(width_), width_),
+          upper_(job.upper, n_, 0, n_ - 1, buffers + 2 * Source<D>::buffer_elements(width_), width_),
+          rhs_(job.rhs, n_, 0, n_, buffers + 3 * Source<D>::buffer_elements(width_), width_) {
+        const std::int64_t kept = std::min(job.segment_rows, n_);
+        reduced_ = {scratch, scratch + 2 * width_ * kept, width_};
+        carries_ = scratch + 3 * width_ * kept;
+        waiting_buffers_ = buffers + 4 * Source<D>::buffer_elements(width_);
+    }
+
+    static constexpr std::int64_t buffer_elements(std::int64_t width) { return 4 * Source<D>::buffer_elements(width) + 7 * width; }
+
+    void solve(std::int64_t first_block, std::int64_t last_block) {
+        if (first_block >= last_block) return;
+        Place here = place_of(first_block);
+        for (std::int64_t k = first_block; k < last_block; ++k) {
+            const Place next = k + 1 < last_block ? place_of(k + 1) : Place{};
+            solve(here, next);
+            here = next;
+        }
+    }
+
+private:
+    struct Place {
+        T *lower = nullptr, *diag = nullptr, *upper = nullptr, *rhs = nullptr, *x = nullptr;
+        std::int64_t outer = 0, lane = 0, count = 0, number = 0;
+    };
+
+    Place place_of(std::int64_t block) const {
+        Place p;
+        const std::int64_t run = job_.blocks_per_run(), k = block % run;
+        p.outer = block / run;
+        p.lane = job_.first_lane(k);
+        p.count = job_.first_lane(k + 1) - p.lane;
+        const auto at = [&](const BatchOperand<T>& operand) {
+            std::int64_t offset = p.lane * operand.lane_stride, rest = p.outer;
+            for (int l = job_.outer_levels - 1; l >= 0; --l) {
+                offset += rest % job_.outer_extent[l] * operand.outer_stride[l];
+                rest /= job_.outer_extent[l];
+            }
+            return operand.data + offset;
+        };
+        p.lower = at(job_.lower), p.diag = at(job_.diag), p.upper = at(job_.upper), p.rhs = at(job_.rhs), p.x = at(job_.x);
+        return p;
+    }
+
+    void enter(const Place& here) {
+        span_.count = here.count;
+        span_.vectors = static_cast<int>((here.count + N - 1) / N);
+        span_.last = std::max<std::int64_t>(here.count - N, 0);
+        for (Source<D>* source : {&lower_, &diag_, &upper_, &rhs_}) source->choose(span_);
+        lower_.enter(here.lower, here.number, span_);
+        diag_.enter(here.diag, here.number, span_);
+        upper_.enter(here.upper, here.number, span_);
+        rhs_.enter(here.rhs, here.number, span_);
+        x_ = here.x;
+        const bool whole = here.count >= N;
+        x_direct_ = whole && job_.x.lane_stride == 1;
+        x_transposed_ = whole && !x_direct_ && job_.x.row_stride == 1 && n_ >= tile_rows;
+        const auto lines = [](const T* p, std::int64_t stride) { return (reinterpret_cast<std::uintptr_t>(p) | stride * sizeof(T)) % 64 == 0; };
+        stream_ = !job_.in_place && span_.last == (span_.vectors - 1) * N &&
+                  ((x_direct_ && here.count % tile_rows == 0 && lines(x_, job_.x.row_stride)) ||
+                   (x_transposed_ && N == tile_rows && lines(x_, job_.x.lane_stride)));
+        tiles_ = (n_ + tile_rows - 1) / tile_rows;
+        ahead_ = std::clamp<std::int64_t>(tiles_ * job_.ahead_percent / 100, 2, std::max<std::int64_t>(2, job_.ahead_bytes / (4 * 64 * width_)));
+    }
+
+    void solve(const Place& here, const Place& next) {
+        enter(here);
+        next_ = next, asked_ = 0;
+        const std::int64_t segments = job_.segments();
+        Carry<T> first = carry(0);
+        std::fill_n(first.c, 3 * width_, T(0));
+        for (std::int64_t s = 0; s < segments; ++s) {
+            Carry<T> now = carry(s + 1);
+            std::copy_n(carry(s).c, 3 * width_, now.c);
+            forward(s * job_.segment_rows, end_of(s), now, here, true);
+        }
+        const Carry<T> end = carry(segments);
+        const bool refused = judge(end);
+        bool slow = false, second = false;
+        if (refused) {
+            slow = true;
+            if (job_.method != BatchMethod::unpivoted && segments == 1) second = true, pivoted(end);
+        }
+        T* x1 = x_carry(0);
+        std::fill_n(x1, 2 * width_, T(0));
+        for (std::int64_t s = segments - 1; s >= 0; --s) {
+            if (s + 1 < segments) {
+                Carry<T> again = carry(segments);
+                std::copy_n(carry(s).c, 3 * width_, again.c);
+                forward(s * job_.segment_rows, end_of(s), again, here, false);
+            }
+            if (slow) freeze(s * job_.segment_rows, end_of(s));
+            backward(s * job_.segment_rows, end_of(s), slow, second);
+        }
+        report(here, slow);
+    }
+
+    std::int64_t end_of(std::int64_t segment) const { return std::min((segment + 1) * job_.segment_rows, n_); }
+    Carry<T> carry(std::int64_t k) const { T* p = carries_ + 3 * width_ * k; return {p, p + width_, p + 2 * width_}; }
+    T* x_carry(int k) const { return waiting_buffers_ + k * width_; }        // x1, x2
+    T* waiting(int k) const { return waiting_buffers_ + (2 + k) * width_; }  // diagonal, upper, right-hand side, test
+    T* state() const { return waiting_buffers_ + 6 * width_; }               // per lane: 0 good, 1 pivoted, 2 refused
+
+    template <class Body>
+    HWY_INLINE void each_group(const Body& body) const {
+        int k = 0;
+        for (; k + 4 <= span_.vectors; k += 4) body(std::integral_constant<int, 4>(), k);
+        switch (span_.vectors - k) {
+            case 3: return body(std::integral_constant<int, 3>(), k);
+            case 2: return body(std::integral_constant<int, 2>(), k);
+            case 1: return body(std::integral_constant<int, 1>(), k);
+            default: return;
+        }
+    }
+
+    void forward(std::int64_t first, std::int64_t end, Carry<T> now, const Place& here, bool prefetching) {
+        const D d;
+        for (std::int64_t i = first; i < end; i += tile_rows) {
+            const std::int64_t count = std::min(tile_rows, end - i), soon = i + ahead_ * tile_rows;
+            if (!job_.whole_ahead) {
+                if (prefetching && soon < n_) prefetch(here, soon / tile_rows);
+            } else if (prefetching && next_.count > 0) {
+                ask((i / tile_rows + 1) * job_.forward_percent / 100);
+            }
+            const Rows<T> a = lower_.rows(d, i, count), b = diag_.rows(d, i, count), c = upper_.rows(d, i, count), f = rhs_.rows(d, i, count);
+            const Reduced<T> to = reduced_.skip(i - first);
+            each_group([&](auto G, int k) HWY_ATTR {
+                const auto part = [&](const Rows<T>& r) { return r.group(k, G, span_.vectors); };
+                eliminate<G>(d, part(a), part(b), part(c), part(f), count, to.group(k * N), now.group(k * N), job_.growth);
+            });
+        }
+    }
+
+    void ask(std::int64_t due) {
+        for (; asked_ < due; ++asked_) prefetch(next_, asked_);
+    }
+
+    HWY_INLINE void prefetch(const Place& place, std::int64_t row) const {
+        lower_.prefetch(place.lower, row, place.count);
+        diag_.prefetch(place.diag, row, place.count);
+        upper_.prefetch(place.upper, row, place.count);
+        rhs_.prefetch(place.rhs, row, place.count);
+    }
+
+    // Marks the lanes whose test failed; true where there are any (or all are to be pivoted).
+    bool judge(const Carry<T>& end) {
+        const D d;
+        bool any = job_.method == BatchMethod::pivoted;
+        auto good = hn::Eq(hn::Zero(d), hn::Zero(d));
+        const auto zero = hn::Zero(d);
+        for (int k = 0; k < span_.vectors; ++k)
+            good = hn::And(good, hn::Eq(hn::MulAdd(hn::Load(d, end.d + k * N), zero, hn::Load(d, end.test + k * N)), zero));
+        if (!any && hn::AllTrue(d, good)) return false;
+        for (std::int64_t j = 0; j < span_.vectors * N; ++j) {
+            const bool failed = job_.method == BatchMethod::pivoted || !(end.test[j] + end.d[j] * 0 == 0);
+            state()[j] = failed ? 2 : 0;
+            end.test[j] = failed ? std::numeric_limits<T>::quiet_NaN() : T(0);
+        }
+        return true;
+    }
+
+    // Redoes the marked lanes with pivoting; those that come out finite are solved.
+    void pivoted(const Carry<T>& end) {
+        const D d;
+        for (std::int64_t i = 0; i < n_; i += tile_rows) {
+            std::int64_t count = std::min(tile_rows, n_ - i);
+            Rows<T> a = lower_.rows(d, i, count), b = diag_.rows(d, i, count), c = upper_.rows(d, i, count), f = rhs_.rows(d, i, count);
+            const bool top = i == 0;
+            if (top) --count;
+            each_group([&](auto G, int k) HWY_ATTR {
+                auto part = [&](const Rows<T>& r) { return r.group(k, G, span_.vectors); };
+                const Waiting<T> wait = Waiting<T>{waiting(0), waiting(1), waiting(2), waiting(3)}.group(k * N);
+                Rows<T> ga = part(a), gb = part(b), gc = part(c), gf = part(f);
+                if (top) {
+                    for (int v = 0; v < G; ++v) {
+                        const auto at = [&](const Rows<T>& r) HWY_ATTR { return hn::LoadU(d, r.p + (v == G - 1 ? r.last : v * r.column_step)); };
+                        hn::Store(at(gb), d, wait.diag + v * N), hn::Store(at(gc), d, wait.upper + v * N), hn::Store(at(gf), d, wait.rhs + v * N);
+                        hn::Store(hn::Mul(hn::Add(hn::Abs(at(gb)), hn::Abs(at(gc))), hn::Zero(d)), d, wait.test + v * N);
+                    }
+                    ga = ga.skip(1), gb = gb.skip(1), gc = gc.skip(1), gf = gf.skip(1);
+                }
+                eliminate_pivoted<G>(d, ga, gb, gc, gf, count, reduced_.skip(i + top).group(k * N), wait, end.test + k * N);
+            });
+        }
+        T* const s = reduced_.s + (n_ - 1) * 2 * width_;
+        T* const u = reduced_.u + (n_ - 1) * width_;
+        for (std::int64_t j = 0; j < span_.vectors * N; ++j) {
+            u[j] = 0;
+            if (state()[j] == 0) continue;
+            s[j] = 0, s[width_ + j] = waiting(2)[j] / waiting(0)[j];
+            // A pivot of zero leaves NaN or infinity in the rest of the lane's right-hand side.
+            if (std::isfinite(s[width_ + j]) && waiting(3)[j] == 0) state()[j] = 1;
+        }
+    }
+
+    // Refused lanes: d' is what shall be stored, the right-hand side itself.
+    void freeze(std::int64_t first, std::int64_t end) {
+        for (std::int64_t j = 0; j < span_.vectors * N; ++j) {
+            T& frozen = waiting(0)[j] = state()[j] == 2;
+            if (frozen == 0) continue;
+            const std::int64_t lane = lane_of(j);
+            for (std::int64_t i = first; i < end; ++i) {
+                const T* const f = here_rhs(i, lane);
+                reduced_.s[(i - first) * 2 * width_ + width_ + j] = *f;
+            }
+        }
+    }
+
+    const T* here_rhs(std::int64_t i, std::int64_t lane) const {
+        return rhs_base() + i * job_.rhs.row_stride + lane * job_.rhs.lane_stride;
+    }
+    const T* rhs_base() const { return rhs_.base(); }
+
+    std::int64_t lane_of(std::int64_t j) const {
+        const std::int64_t k = j / N;
+        return std::min((k + 1 == span_.vectors ? span_.last : k * N) + j % N, span_.count - 1);
+    }
+
+    void backward(std::int64_t first, std::int64_t end, bool slow, bool second) {
+        const std::int64_t tiles = (end - first + tile_rows - 1) / tile_rows;
+        const bool asking = next_.count > 0 && first == 0;
+        bool tail = false;  // the last rows are less than a tile and are not stored yet
+        for (std::int64_t t = tiles - 1; t >= 0; --t) {
+            const std::int64_t i = first + t * tile_rows, count = std::min(tile_rows, end - i);
+            if (asking) {
+                const std::int64_t before = job_.whole_ahead ? tiles_ * job_.forward_percent / 100 : 0, all = job_.whole_ahead ? tiles_ : std::min(ahead_, tiles_);
+                ask(before + (all - before) * (tiles - t) / tiles);
+            }
+            const Reduced<T> from = reduced_.skip(i - first);
+            if (slow) substitute_slowly(from, count, second);
+            else if (x_direct_) { stream_ ? substitute_rows<Into::stream>(from, count, i) : substitute_rows<Into::place>(from, count, i); continue; }
+            else substitute_rows<Into::scratch>(from, count, i);
+            if (x_direct_ || !x_transposed_) { store_rows(from, count, i); continue; }
+            if (count < tile_rows) {
+                if (t == 0) store_rows(from, count, i);  // a segment shorter than a tile
+                else tail = true;
+                continue;
+            }
+            if (tail) store_tile_at(reduced_.skip(end - tile_rows - first), end - tile_rows, Store::regular), tail = false;
+            store_tile_at(from, i, stream_ ? Store::stream : Store::regular);
+        }
+        if (stream_) hwy::FlushStream();
+    }
+
+    template <Into into>
+    void substitute_rows(const Reduced<T>& from, std::int64_t count, std::int64_t i) {
+        const D d;
+        const Rows<T> x{into == Into::scratch ? nullptr : x_ + i * job_.x.row_stride, job_.x.row_stride, N, span_.last};
+        each_group([&](auto G, int k) HWY_ATTR {
+            substitute<G, into>(d, from.group(k * N), count, x.group(k, G, span_.vectors), x_carry(0) + k * N);
+        });
+    }
+
+    void substitute_slowly(const Reduced<T>& from, std::int64_t count, bool second) {
+        const D d;
+        each_group([&](auto G, int k) HWY_ATTR {
+            substitute_pivoted<G>(d, from.group(k * N), count, x_carry(0) + k * N, x_carry(1) + k * N, waiting(0) + k * N, second);
+        });
+    }
+
+    void store_tile_at(const Reduced<T>& from, std::int64_t i, Store how) {
+        const D d;
+        const T* x = from.s + width_;
+        if (how == Store::stream) store_columns<Store::stream>(d, x, 2 * width_, span_.vectors, span_.last, x_ + i, job_.x.lane_stride);
+        else store_columns<Store::regular>(d, x, 2 * width_, span_.vectors, span_.last, x_ + i, job_.x.lane_stride);
+    }
+
+    // Any layout, any number of lanes.
+    void store_rows(const Reduced<T>& from, std::int64_t count, std::int64_t i) {
+        for (std::int64_t r = 0; r < count; ++r) {
+            const T* x = from.s + r * 2 * width_ + width_;
+            T* place = x_ + (i + r) * job_.x.row_stride;
+            for (std::int64_t j = 0; j < span_.vectors * N; ++j) place[lane_of(j) * job_.x.lane_stride] = x[j];
+        }
+    }
+
+    void report(const Place& here, bool slow) {
+        const D d;
+        const auto zero = hn::Zero(d);
+        auto good = hn::Eq(zero, zero);
+        for (int k = 0; k < span_.vectors; ++k) good = hn::And(good, hn::Eq(hn::Mul(hn::Load(d, x_carry(0) + k * N), zero), zero));
+        if (!slow && hn::AllTrue(d, good)) return;
+        for (std::int64_t lane = 0; lane < span_.count; ++lane) {
+            const bool in_last = lane >= span_.last;
+            const std::int64_t j = in_last ? (span_.vectors - 1) * N + lane - span_.last : lane;
+            const T mark = slow ? state()[j] : T(0);
+            if (mark == 2) job_.event(sink_, here.outer, here.lane + lane, BatchEvent::refused);
+            else if (!std::isfinite(x_carry(0)[j])) job_.event(sink_, here.outer, here.lane + lane, BatchEvent::overflow);
+            else if (mark == 1) job_.event(sink_, here.outer, here.lane + lane, BatchEvent::pivoted);
+        }
+    }
+
+    const BatchJob<T>& job_;
+    std::int64_t n_, width_;
+    void* sink_;
+    Source<D> lower_, diag_, upper_, rhs_;
+    Reduced<T> reduced_{};
+    T *carries_ = nullptr, *waiting_buffers_ = nullptr, *x_ = nullptr;
+    Place next_;
+    std::int64_t asked_ = 0;  ///< tiles of the next block that were asked for
+    Span span_;
+    bool x_direct_ = false, x_transposed_ = false, stream_ = false;
+    std::int64_t tiles_ = 0, ahead_ = 2;
+};
+
+}  // namespace trifold::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif
