@@ -22,12 +22,13 @@ struct Bandwidth {
     double bytes_per_s = 0;
 };
 
-/// Pace of one algorithm where memory does not hold it up: a call of n rows on t threads takes
-/// overhead_s + n / (rows_per_s t), and team_s more where t > 1.
+/// Pace of one algorithm. In cache a call of n rows on t threads takes overhead_s + n / (rows_per_s t), and team_s more where
+/// t > 1. Where moving the words takes m seconds and working on them w, both take (m^overlap + w^overlap)^(1/overlap).
 struct CellRate {
     double rows_per_s = 0;
     double overhead_s = 0;
     double team_s = 0;
+    double overlap = 4;  ///< 1 = one after the other; large = the longer hides the shorter; below 1 = they disturb each other
 };
 
 struct Profile {

@@ -9,6 +9,7 @@
 
 #include "backends/registry.hpp"
 #include "base/aligned_buffer.hpp"
+#include "base/available_memory.hpp"
 #include "devices/context_state.hpp"
 #include "families/tridiagonal/branch.hpp"
 #include "planner/cost.hpp"
@@ -88,7 +89,8 @@ public:
             }
             return seconds_since(start) / count;
         };
-        calls(1);
+        const double first = calls(1);
+        if (first > long_run) return good ? std::min(calls(1), calls(1)) : std::nan("");
         const int count = std::clamp(static_cast<int>(std::ceil(worth_timing / std::max(calls(1), 1e-9))), 1, 1000);
         std::vector<double> times;
         for (const auto start = Clock::now(); times.size() < 5 || (times.size() < 25 && seconds_since(start) < enough);)
@@ -98,7 +100,7 @@ public:
     }
 
 private:
-    static constexpr double worth_timing = 30e-6, enough = 4e-3;
+    static constexpr double worth_timing = 30e-6, enough = 4e-3, long_run = 2e-3;
     const Ops& ops_;
     devices::ScratchArena& arena_;
 };
@@ -132,20 +134,26 @@ std::string today() {
 
 }  // namespace
 
-void calibrate(const Ops& ops, devices::ScratchArena& scratch, int threads, std::size_t cache_bytes, double budget_s,
-               std::map<std::string, devices::CellRate, std::less<>>& rates) {
+void calibrate(const Ops& ops, devices::ScratchArena& scratch, int threads, const SampleSizes& sizes, double budget_s,
+               devices::Profile& profile) {
     const auto start = Clock::now();
     Stopwatch watch(ops, scratch);
+    threads = std::max(1, threads);
     for (const DType dtype : {DType::f64, DType::f32}) {
-        const auto fit_in = static_cast<std::int64_t>(cache_bytes / (5 * size_of(dtype)));
-        const std::int64_t many = std::max<std::int64_t>(fit_in / 4096, 2) * 4096, few = 1024;
-        Sample sample(dtype, many * std::max(1, threads));
+        auto rows_in = [&](std::size_t bytes) { return std::max<std::int64_t>(static_cast<std::int64_t>(bytes / (5 * size_of(dtype))) / 4096, 2) * 4096; };
+        const std::int64_t many = rows_in(sizes.cache), most = sizes.memory ? rows_in(sizes.memory) : 0;
+        Sample sample(dtype, std::max(many * threads, most));
         auto measure = [&](Shape shape, Algorithm algorithm) {
-            const bool batch = shape != Shape::single;
+            const bool batch = shape != Shape::single, sequential = algorithm == Algorithm::lu && !batch;
             if (seconds_since(start) > budget_s || ops.refuses(sample.system(shape, many), algorithm)) return;
-            const bool sequential = algorithm == Algorithm::lu && !batch;
-            const devices::CellRate rate = fit(watch, sample, shape, algorithm, batch ? many / 4 : few, many, sequential ? 1 : threads);
-            if (rate.rows_per_s > 0) rates[rate_key(ops, algorithm, dtype, batch, shape == Shape::contiguous).text] = rate;
+            devices::CellRate rate = fit(watch, sample, shape, algorithm, batch ? many / 4 : 1024, many, sequential ? 1 : threads);
+            if (rate.rows_per_s <= 0) return;
+            if (most > 0 && !sequential && seconds_since(start) < budget_s) {
+                const System large = sample.system(shape, most);
+                const double seconds = watch(large, algorithm, threads) - rate.overhead_s - rate.team_s;
+                if (seconds > 0) rate.overlap = overlap_of(shares_of(features_of(large), algorithm, rate, profile, threads), seconds);
+            }
+            profile.rates[rate_key(ops, algorithm, dtype, batch, shape == Shape::contiguous).text] = rate;
         };
         for (const Algorithm algorithm : {Algorithm::certified, Algorithm::two_pass, Algorithm::lu}) measure(Shape::single, algorithm);
         for (const Shape shape : {Shape::contiguous, Shape::interleaved}) measure(shape, Algorithm::automatic);
@@ -159,13 +167,17 @@ static const devices::Profile& measure(Context::State& state) {
     profile.now = true;
     profile.date = today();
     profile.machine = devices::fingerprint(topology);
-    profile.bandwidth = devices::measure_bandwidth(topology, state.threads, 1.2);
-    const std::size_t cache = std::max<std::size_t>(topology.l2 / 2, std::size_t{1} << 18);
+    profile.bandwidth = devices::measure_bandwidth(topology, state.threads, 1.0);
+    SampleSizes sizes;
+    sizes.cache = std::max<std::size_t>(topology.l2 / 2, std::size_t{1} << 18);
+    sizes.memory = std::min(4 * topology.last_level(), std::size_t{1} << 29);
+    if (available_memory() / 4 < static_cast<std::int64_t>(sizes.memory)) sizes.memory = 0;
     for (const Device* device : registered_devices()) {
         if (device->modelled || (device->unavailable && device->unavailable())) continue;
         const Cell& cell = find_cell(*device, "tridiagonal");
-        if (cell.kind == CellKind::native && cell.ops)
-            calibrate(*static_cast<const Ops*>(cell.ops), state.scratch, state.threads, cache, 0.5, profile.rates);
+        if (cell.kind != CellKind::native || !cell.ops) continue;
+        calibrate(*static_cast<const Ops*>(cell.ops), state.scratch, state.threads, sizes, 0.6, profile);
+        sizes.memory = 0;  // only the default device is asked for work that large without being named
     }
     return state.adopt_profile(std::move(profile));
 }

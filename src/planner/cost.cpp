@@ -60,20 +60,35 @@ double most_threads(const Features& f) noexcept {
 }
 
 double seconds_on(const Features& f, Algorithm algorithm, const CellRate& rate, const Profile& profile, int threads) noexcept {
+    const Shares shares = shares_of(f, algorithm, rate, profile, threads);
+    return rate.overhead_s + (threads > 1 ? rate.team_s : 0) + together(shares, rate.overlap);
+}
+
+}  // namespace
+
+Shares shares_of(const Features& f, Algorithm algorithm, const CellRate& rate, const Profile& profile, int threads) noexcept {
     const Traffic extra = extra_traffic(algorithm, f.batch);
     const double bytes = f.bytes + extra.reads * (f.bytes - f.output_bytes) + extra.writes * f.output_bytes;
     const double bandwidth =
         f.in_place ? profile.bandwidth_at(f.footprint, threads, Store::in_place)
                    : std::max(profile.bandwidth_at(f.footprint, threads, Store::past_cache),
                               profile.bandwidth_at(f.footprint, threads, Store::regular));
-    const double moving = bytes / bandwidth;
-    const double working = f.rows / (rate.rows_per_s * threads * lanes_used(f));
-    // Neither hides the other wholly where both are near: the fourth-power mean adds a fifth there, and little elsewhere.
-    const double both = std::pow(std::pow(moving, 4) + std::pow(working, 4), 0.25);
-    return rate.overhead_s + (threads > 1 ? rate.team_s : 0) + both;
+    return {bytes / bandwidth, f.rows / (rate.rows_per_s * threads * lanes_used(f))};
 }
 
-}  // namespace
+double together(const Shares& shares, double overlap) noexcept {
+    const double longer = std::max(shares.moving, shares.working), shorter = std::min(shares.moving, shares.working);
+    return longer > 0 ? longer * std::pow(1 + std::pow(shorter / longer, overlap), 1 / overlap) : 0;
+}
+
+double overlap_of(const Shares& shares, double seconds) noexcept {
+    double low = 0.5, high = 8;  // together() falls with overlap
+    for (int step = 0; step < 40; ++step) {
+        const double middle = 0.5 * (low + high);
+        (together(shares, middle) > seconds ? low : high) = middle;
+    }
+    return low;
+}
 
 Features features_of(const System& system) noexcept {
     Features f;

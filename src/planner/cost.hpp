@@ -40,6 +40,16 @@ struct Prediction {
 /// decays and no system needs a rescue.
 Prediction predict(const Features& f, const Ops& ops, Algorithm algorithm, const devices::Profile& profile, int max_threads) noexcept;
 
+/// Seconds that moving the words and working on them would take alone.
+struct Shares {
+    double moving, working;
+};
+Shares shares_of(const Features& f, Algorithm algorithm, const devices::CellRate& rate, const devices::Profile& profile, int threads) noexcept;
+
+/// Both of them, by CellRate::overlap; and the overlap, between 0.5 and 8, with which they take `seconds`.
+double together(const Shares& shares, double overlap) noexcept;
+double overlap_of(const Shares& shares, double seconds) noexcept;
+
 /// Key of the pace of an algorithm in a profile: "device.algorithm.dtype" for single systems, with ".contiguous" or
 /// ".interleaved" behind for batches.
 struct RateKey {

@@ -86,7 +86,7 @@ Profile sample() {
     p.machine = "test machine";
     p.bandwidth = {{1 << 20, 1, Store::past_cache, 100e9}, {1 << 28, 1, Store::past_cache, 20e9},
                    {1 << 20, 4, Store::past_cache, 400e9}, {1 << 28, 4, Store::past_cache, 50e9}};
-    p.rates["tridiagonal.lu.f64"] = {5e7, 1e-7, 0};
+    p.rates["tridiagonal.lu.f64"] = {5e7, 1e-7, 0, 4};
     return p;
 }
 

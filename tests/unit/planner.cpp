@@ -111,7 +111,7 @@ TEST(Cost, FewRowsOneThread) {
     Shape shape;
     Fake fake;
     devices::Profile profile = devices::default_profile();
-    profile.rates["fake.two_pass.f64"] = {1e9, 1e-7, 2e-5};
+    profile.rates["fake.two_pass.f64"] = {1e9, 1e-7, 2e-5, 4};
     EXPECT_EQ(predict(features_of(shape.single(2000)), fake.ops, Algorithm::two_pass, profile, 8).threads, 1);
     EXPECT_EQ(predict(features_of(shape.single(100'000'000)), fake.ops, Algorithm::two_pass, profile, 8).threads, 8);
     EXPECT_EQ(predict(features_of(shape.single(100'000'000)), fake.ops, Algorithm::lu, profile, 8).threads, 1) << "sequential";
@@ -135,12 +135,24 @@ TEST(Cost, MemoryOrArithmeticWhicheverIsSlower) {
     Fake fake;
     devices::Profile profile;
     profile.bandwidth = {{std::size_t{1} << 20, 1, devices::Store::past_cache, 10e9}};
-    profile.rates["fake.certified.f64"] = {1e12, 0, 0};
+    profile.rates["fake.certified.f64"] = {1e12, 0, 0, 4};
     const Features f = features_of(shape.single(1'000'000));
     EXPECT_NEAR(predict(f, fake.ops, Algorithm::certified, profile, 1).seconds, 40e6 / 10e9, 0.05 * 40e6 / 10e9);
-    profile.rates["fake.certified.f64"] = {1e6, 0.5, 0};
+    profile.rates["fake.certified.f64"] = {1e6, 0.5, 0, 4};
     EXPECT_NEAR(predict(f, fake.ops, Algorithm::certified, profile, 1).seconds, 1.5, 0.01);
     EXPECT_NEAR(predict(f, fake.ops, Algorithm::two_pass, profile, 1).seconds, 72e6 / 10e9, 0.4 * 72e6 / 10e9) << "9 words";
+}
+
+TEST(Cost, OverlapOfMovingAndWorking) {
+    const Shares equal{1, 1}, apart{1, 0.1};
+    EXPECT_NEAR(together(equal, 1), 2, 1e-12);
+    EXPECT_NEAR(together({3, 4}, 2), 5, 1e-12);
+    EXPECT_NEAR(together(equal, 8), 1.09, 0.01);
+    EXPECT_NEAR(together(apart, 8), 1, 1e-6);
+    EXPECT_EQ(together({0, 0}, 1), 0);
+    for (const double seconds : {1.2, 1.5, 2.0, 3.0}) EXPECT_NEAR(together(equal, overlap_of(equal, seconds)), seconds, 1e-6);
+    EXPECT_NEAR(overlap_of(equal, 1e-9), 8, 1e-6);
+    EXPECT_NEAR(overlap_of(equal, 1e9), 0.5, 1e-6);
 }
 
 TEST(Options, RefusedOnesCarryTheReason) {
@@ -229,7 +241,7 @@ TEST_P(Decide, WorkspaceCoversEveryChain) {
         // Whatever a profile says, the chain that follows from it fits.
         for (const double pace : {1e3, 1e12}) {
             for (const char* name : {"certified", "two_pass", "lu"})
-                profile.rates[std::string(ops_of(queue).device) + "." + name + ".f64"] = {pace, 0, 0};
+                profile.rates[std::string(ops_of(queue).device) + "." + name + ".f64"] = {pace, 0, 0, 4};
             profile.date = "2025-01-31";
             context.state().adopt_profile(profile);
             const Decision decision = decide(queue, system, Algorithm::automatic);
@@ -255,19 +267,19 @@ INSTANTIATE_TEST_SUITE_P(Devices, Decide, testing::ValuesIn(device_names()), [](
 TEST(Calibrate, FillsRatesAndIsAdopted) {
     Context context(quiet());
     Queue queue(context);
-    std::map<std::string, devices::CellRate, std::less<>> rates;
-    calibrate(ops_of(queue), context.state().scratch, 2, std::size_t{1} << 18, 0.5, rates);
-    ASSERT_FALSE(rates.empty());
-    for (const auto& [key, rate] : rates) {
+    devices::Profile profile = devices::default_profile();
+    calibrate(ops_of(queue), context.state().scratch, 2, {std::size_t{1} << 18, std::size_t{1} << 22}, 0.5, profile);
+    ASSERT_FALSE(profile.rates.empty());
+    for (const auto& [key, rate] : profile.rates) {
         EXPECT_TRUE(key.starts_with("cpu.")) << key;
         EXPECT_GT(rate.rows_per_s, 1e5) << key;
         EXPECT_LT(rate.rows_per_s, 1e12) << key;
         EXPECT_GE(rate.overhead_s, 0);
         EXPECT_GE(rate.team_s, 0);
+        EXPECT_GE(rate.overlap, 0.5);
+        EXPECT_LE(rate.overlap, 8);
     }
-    devices::Profile profile = devices::default_profile();
     profile.date = "2025-01-31";
-    profile.rates = rates;
     context.state().adopt_profile(profile);
     EXPECT_EQ(&ensure_profile(context), &context.state().profile_at_hand()) << "not measured twice";
     Shape shape;
