@@ -67,22 +67,24 @@ struct FinishChain {
     HWY_INLINE void step(D d, Tile<D>& tile, int i, T* HWY_RESTRICT pivot_row) {
         const V a = hn::Load(d, tile.row(lower, i)), b = hn::Load(d, tile.row(diag, i)), c = hn::Load(d, tile.row(upper, i));
         const V r = hn::Load(d, tile.row(rhs, i));
-        const V size_p = hn::Abs(p.x0), size_q = hn::Abs(q.x0);
-        const auto q_wins = hn::Gt(size_q, size_p);
-        const auto n_wins = hn::Gt(hn::Abs(a), hn::Max(size_p, size_q));
+        const Sorted<D> pending = sort_by_magnitude(d, p.x0, q.x0);
+        const Sorted<D> all = sort_by_magnitude(d, pending.larger, a);
+        const auto q_wins = pending.q_wins, n_wins = all.q_wins;
+        const V inverse = hn::Div(hn::Set(d, T(1)), all.larger);
 
-        const Carried<V> w = {hn::IfThenElse(q_wins, q.x0, p.x0), hn::IfThenElse(q_wins, q.x1, p.x1), hn::IfThenElse(q_wins, q.r, p.r)};
-        const Carried<V> l = {hn::IfThenElse(q_wins, p.x0, q.x0), hn::IfThenElse(q_wins, p.x1, q.x1), hn::IfThenElse(q_wins, p.r, q.r)};
-        const V inverse = hn::Div(hn::Set(d, T(1)), hn::IfThenElse(n_wins, a, w.x0));
-        const V u1 = hn::Mul(hn::IfThenElse(n_wins, b, w.x1), inverse);
+        const V w_x1 = hn::IfThenElse(q_wins, q.x1, p.x1), l_x1 = hn::IfThenElse(q_wins, p.x1, q.x1);
+        const V w_r = hn::IfThenElse(q_wins, q.r, p.r), l_r = hn::IfThenElse(q_wins, p.r, q.r);
+        const V other_x1 = hn::IfThenElse(n_wins, w_x1, b), other_x2 = hn::IfThenZeroElse(n_wins, c);
+        const V other_r = hn::IfThenElse(n_wins, w_r, r);
+        const V u1 = hn::Mul(hn::IfThenElse(n_wins, b, w_x1), inverse);
         const V u2 = hn::Mul(hn::IfThenElseZero(n_wins, c), inverse);
-        const V right = hn::Mul(hn::IfThenElse(n_wins, r, w.r), inverse);
+        const V right = hn::Mul(hn::IfThenElse(n_wins, r, w_r), inverse);
         hn::Store(u1, d, pivot_row), hn::Store(u2, d, pivot_row + lanes), hn::Store(right, d, pivot_row + 2 * lanes);
 
-        const V o0 = hn::IfThenElse(n_wins, w.x0, a);
-        p = {hn::NegMulAdd(l.x0, u1, l.x1), hn::Neg(hn::Mul(l.x0, u2)), hn::NegMulAdd(l.x0, right, l.r)};
-        q = {hn::NegMulAdd(o0, u1, hn::IfThenElse(n_wins, w.x1, b)), hn::NegMulAdd(o0, u2, hn::IfThenZeroElse(n_wins, c)),
-             hn::NegMulAdd(o0, right, hn::IfThenElse(n_wins, w.r, r))};
+        p = {hn::NegMulAdd(pending.smaller, u1, l_x1), hn::NegMulAdd(pending.smaller, u2, hn::Zero(d)),
+             hn::NegMulAdd(pending.smaller, right, l_r)};
+        q = {hn::NegMulAdd(all.smaller, u1, other_x1), hn::NegMulAdd(all.smaller, u2, other_x2),
+             hn::NegMulAdd(all.smaller, right, other_r)};
     }
 
     /// x of rows first_row … first_row + height - 1, which follow those of the last call downwards; p.x0, q.x0 hold the
@@ -133,40 +135,36 @@ void finish_group(D d, const FinishCall<hn::TFromD<D>>& call, const ChunkGroup<h
     }
 
     FinishChain<D> a, b;
-    {
-        Tile<D> tile[chains];
-        for (std::int64_t row = 0; row < m; row += lanes) {
-            const int height = static_cast<int>(HWY_MIN(m - row, std::int64_t{lanes}));
-            load_group(d, g[0], row, height, tile[0]);
-            a.fold(d, tile[0], row, height, m, ends[0]);
-            ahead.lines(lanes / 2);
+    for_rows<chains>(
+        d, g, 2,
+        [&](Tile<D>* tiles, std::int64_t row, int height) HWY_ATTR {
+            a.fold(d, tiles[0], row, height, m, ends[0]);
+            if constexpr (chains == 2) b.fold(d, tiles[1], row, height, m, ends[1]);
+            if (row > 0) return;
+            a.start(d, tiles[0]);
+            if constexpr (chains == 2) b.start(d, tiles[1]);
+        },
+        [&](Tile<D>* tiles, int i, std::int64_t row) HWY_ATTR {
+            const std::int64_t at = (row + i - 2) * 3 * lanes;
+            a.step(d, tiles[0], i, pivots[0] + at);
+            ahead.line(lower), ahead.line(diag);
             if constexpr (chains == 2) {
-                load_group(d, g[1], row, height, tile[1]);
-                b.fold(d, tile[1], row, height, m, ends[1]);
-                ahead.lines(lanes / 2);
+                b.step(d, tiles[1], i, pivots[1] + at);
+                ahead.line(lower), ahead.line(diag);
             }
-            int i = 0;
-            if (row == 0) {
-                a.start(d, tile[0]);
-                if constexpr (chains == 2) b.start(d, tile[1]);
-                i = 2;
-            }
-            for (; i < height; ++i) {
-                const std::int64_t at = (row + i - 2) * 3 * lanes;
-                a.step(d, tile[0], i, pivots[0] + at);
-                if constexpr (chains == 2) b.step(d, tile[1], i, pivots[1] + at);
-            }
-        }
-    }
+        });
     for (std::int64_t row = (m - 1) / lanes * lanes; row >= 0; row -= lanes) {
         const int height = static_cast<int>(HWY_MIN(m - row, std::int64_t{lanes}));
         a.substitute(d, row, height, m, ends[0], pivots[0], solutions[0], stride);
         if constexpr (chains == 2) b.substitute(d, row, height, m, ends[1], pivots[1], solutions[1], stride);
-        ahead.lines(lanes / 2);
+        for (int i = 0; i < lanes; ++i) {
+            ahead.line(upper);
+            if constexpr (chains == 2) ahead.line(upper);
+        }
     }
     for (int k = 0; k < chains; ++k)
         for (int s = 0; s < g[k].count; ++s) {
-            ahead.lines(static_cast<int>(m * sizeof(T) / 64 / 4));
+            for (int line = static_cast<int>(m * sizeof(T) / 64); line > 0; --line) ahead.line(rhs);
             check_and_store(d, call, g[k].first + s, m, solutions[k] + s * stride);
         }
 }
@@ -180,13 +178,13 @@ void finish_part(const FinishCall<T>& call, int part, int parts, const ChunkWork
     const std::int64_t groups = (regular + pair - 1) / pair;
     if (part == parts - 1) {
         const ChunkGroup<T> last = group_of(call.arrays, partition, regular, 1, work.defects);
-        finish_group<1>(d, call, &last, Ahead<T>(call.arrays, 0, 0, 0), work);
+        finish_group<1>(d, call, &last, Ahead<T>(call.arrays, HWY_MAX(groups - 1, 0) * pair), work);
     }
     const std::int64_t low = groups * part / parts;
     for (std::int64_t group = groups * (part + 1) / parts - 1; group >= low; --group) {
         const std::int64_t first = group * pair;
         const int count = static_cast<int>(HWY_MIN(regular - first, std::int64_t{pair}));
-        const Ahead<T> ahead(call.arrays, HWY_MAX(first - pair, 0), group > low ? pair : 0, partition.chunk_rows);
+        const Ahead<T> ahead(call.arrays, group > low ? first - pair : first);
         const ChunkGroup<T> g[2] = {group_of(call.arrays, partition, first, HWY_MIN(count, lanes), work.defects),
                                     group_of(call.arrays, partition, HWY_MIN(first + lanes, regular), HWY_MAX(count - lanes, 0),
                                              work.defects + lanes * partition.chunk_rows)};

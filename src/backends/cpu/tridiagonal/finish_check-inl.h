@@ -7,6 +7,7 @@
 
 #include "backends/cpu/simd/transpose-inl.h"
 #include "backends/cpu/tridiagonal/finish_call.hpp"
+#include "backends/cpu/tridiagonal/reduce_tiles-inl.h"
 
 #if defined(TRIFOLD_BACKENDS_CPU_TRIDIAGONAL_FINISH_CHECK_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef TRIFOLD_BACKENDS_CPU_TRIDIAGONAL_FINISH_CHECK_INL_H_
@@ -31,17 +32,17 @@ HWY_INLINE void residual_of_rows(D d, const hn::TFromD<D>* const* row, const hn:
         const V a = hn::LoadU(d, row[0] + i), b = hn::LoadU(d, row[1] + i), c = hn::LoadU(d, row[2] + i), r = hn::LoadU(d, row[3] + i);
         const V v = hn::LoadU(d, x + i);
         const V left = hn::NegMulAdd(c, hn::LoadU(d, x + i + 1), hn::NegMulAdd(b, v, hn::NegMulAdd(a, hn::LoadU(d, x + i - 1), r)));
-        residual = hn::Max(residual, hn::Abs(left));
+        residual = of_larger_magnitude(d, residual, left);
         sum = hn::Add(sum, left);
-        matrix = hn::Max(matrix, hn::Max(hn::Max(hn::Abs(a), hn::Abs(b)), hn::Abs(c)));
-        size = hn::Max(size, hn::Abs(v));
-        right = hn::Max(right, hn::Abs(r));
+        matrix = of_larger_magnitude(d, of_larger_magnitude(d, matrix, a), of_larger_magnitude(d, b, c));
+        size = of_larger_magnitude(d, size, v);
+        right = of_larger_magnitude(d, right, r);
     }
     const auto join = [](T& into, T value) HWY_ATTR { into = into < value ? value : into; };
-    join(maxima.residual, hn::GetLane(hn::MaxOfLanes(d, residual)));
-    join(maxima.matrix, hn::GetLane(hn::MaxOfLanes(d, matrix)));
-    join(maxima.x, hn::GetLane(hn::MaxOfLanes(d, size)));
-    join(maxima.rhs, hn::GetLane(hn::MaxOfLanes(d, right)));
+    join(maxima.residual, hn::GetLane(hn::MaxOfLanes(d, hn::Abs(residual))));
+    join(maxima.matrix, hn::GetLane(hn::MaxOfLanes(d, hn::Abs(matrix))));
+    join(maxima.x, hn::GetLane(hn::MaxOfLanes(d, hn::Abs(size))));
+    join(maxima.rhs, hn::GetLane(hn::MaxOfLanes(d, hn::Abs(right))));
     maxima.sum += hn::GetLane(hn::SumOfLanes(d, sum));
     for (; i < high; ++i) {
         const T left = row[3][i] - row[0][i] * x[i - 1] - row[1][i] * x[i] - row[2][i] * x[i + 1];

@@ -48,30 +48,30 @@ struct ReduceChain {
         smallest = hn::Set(d, hwy::HighestValue<hn::TFromD<D>>());
     }
 
-    /// Row i+1 joins, x[i] leaves.
+    /// Row n (i+1) joins, x[i] leaves. w and l: the pending row with the larger and the smaller entry in column x[i].
     HWY_INLINE void step(D d, V a, V b, V c, V r) {
-        const V size_p = hn::Abs(p.x0), size_q = hn::Abs(q.x0), size_n = hn::Abs(a);
-        const auto q_wins = hn::Gt(size_q, size_p);
-        const V size_w = hn::Max(size_p, size_q);
-        const auto n_wins = hn::Gt(size_n, size_w);
-        smallest = hn::Min(smallest, hn::Max(size_w, size_n));
+        const V zero = hn::Zero(d), one = hn::Set(d, hn::TFromD<D>(1));
+        const Sorted<D> pending = sort_by_magnitude(d, p.x0, q.x0);
+        const Sorted<D> all = sort_by_magnitude(d, pending.larger, a);
+        const auto q_wins = pending.q_wins, n_wins = all.q_wins;
+        smallest = hn::Min(smallest, hn::Abs(all.larger));
+        const V ml = hn::Div(pending.smaller, all.larger), mo = hn::Div(all.smaller, all.larger);
 
-        const Pending<V> w = {hn::IfThenElse(q_wins, q.before, p.before), hn::IfThenElse(q_wins, q.first, p.first),
-                              hn::IfThenElse(q_wins, q.x0, p.x0), hn::IfThenElse(q_wins, q.x1, p.x1), hn::IfThenElse(q_wins, q.r, p.r)};
-        const Pending<V> l = {hn::IfThenElse(q_wins, p.before, q.before), hn::IfThenElse(q_wins, p.first, q.first),
-                              hn::IfThenElse(q_wins, p.x0, q.x0), hn::IfThenElse(q_wins, p.x1, q.x1), hn::IfThenElse(q_wins, p.r, q.r)};
+        const V w_before = hn::IfThenElse(q_wins, q.before, p.before), l_before = hn::IfThenElse(q_wins, p.before, q.before);
+        const V w_first = hn::IfThenElse(q_wins, q.first, p.first), l_first = hn::IfThenElse(q_wins, p.first, q.first);
+        const V w_x1 = hn::IfThenElse(q_wins, q.x1, p.x1), l_x1 = hn::IfThenElse(q_wins, p.x1, q.x1);
+        const V w_r = hn::IfThenElse(q_wins, q.r, p.r), l_r = hn::IfThenElse(q_wins, p.r, q.r);
 
-        const V pivot = hn::IfThenElse(n_wins, a, w.x0);
-        const V inverse = hn::Div(hn::Set(d, hn::TFromD<D>(1)), pivot);
-        const V before = hn::IfThenZeroElse(n_wins, w.before), first = hn::IfThenZeroElse(n_wins, w.first);
-        const V x1 = hn::IfThenElse(n_wins, b, w.x1), x2 = hn::IfThenElseZero(n_wins, c), right = hn::IfThenElse(n_wins, r, w.r);
-
-        const V ml = hn::Mul(l.x0, inverse), mo = hn::Mul(hn::IfThenElse(n_wins, w.x0, a), inverse);
-        p = {hn::NegMulAdd(ml, before, l.before), hn::NegMulAdd(ml, first, l.first), hn::NegMulAdd(ml, x1, l.x1),
-             hn::Neg(hn::Mul(ml, x2)), hn::NegMulAdd(ml, right, l.r)};
-        q = {hn::NegMulAdd(mo, before, hn::IfThenElseZero(n_wins, w.before)),
-             hn::NegMulAdd(mo, first, hn::IfThenElseZero(n_wins, w.first)), hn::NegMulAdd(mo, x1, hn::IfThenElse(n_wins, w.x1, b)),
-             hn::NegMulAdd(mo, x2, hn::IfThenZeroElse(n_wins, c)), hn::NegMulAdd(mo, right, hn::IfThenElse(n_wins, w.r, r))};
+        const V pivot_x1 = hn::IfThenElse(n_wins, b, w_x1), other_x1 = hn::IfThenElse(n_wins, w_x1, b);
+        const V pivot_r = hn::IfThenElse(n_wins, r, w_r), other_r = hn::IfThenElse(n_wins, w_r, r);
+        p.x0 = hn::NegMulAdd(ml, pivot_x1, l_x1), q.x0 = hn::NegMulAdd(mo, pivot_x1, other_x1);
+        p.r = hn::NegMulAdd(ml, pivot_r, l_r), q.r = hn::NegMulAdd(mo, pivot_r, other_r);
+        // Row n has neither x[s-1] nor x[s], row w no x[i+2]: the zeros go into the multipliers.
+        const V ml_of_w = hn::IfThenZeroElse(n_wins, ml), ml_of_n = hn::IfThenElseZero(n_wins, ml), minus = hn::Neg(mo);
+        const V of_w = hn::IfThenElse(n_wins, one, minus), of_n = hn::IfThenElse(n_wins, minus, one);
+        p.before = hn::NegMulAdd(ml_of_w, w_before, l_before), q.before = hn::Mul(of_w, w_before);
+        p.first = hn::NegMulAdd(ml_of_w, w_first, l_first), q.first = hn::Mul(of_w, w_first);
+        p.x1 = hn::NegMulAdd(ml_of_n, c, zero), q.x1 = hn::Mul(of_n, c);
     }
 
     HWY_INLINE void step(D d, Tile<D>& tile, int i) {
@@ -118,28 +118,22 @@ void reduce_group(D d, const ChunkArrays<hn::TFromD<D>>& arrays, const Partition
                   Ahead<hn::TFromD<D>> ahead, hn::TFromD<D>* defects, InterfaceRow* rows, std::int64_t* zero_pivot) {
     constexpr int lanes = Tile<D>::lanes;
     static_assert(chains == 1 || chains == 2);
-    Tile<D> tile[chains];
     ReduceChain<D> a, b;
-    const std::int64_t m = g[0].rows;
-    for (std::int64_t row = 0; row < m; row += lanes) {
-        const int height = static_cast<int>(HWY_MIN(m - row, std::int64_t{lanes}));
-        load_group(d, g[0], row, height, tile[0]);
-        ahead.lines(lanes);
-        if constexpr (chains == 2) {
-            load_group(d, g[1], row, height, tile[1]);
-            ahead.lines(lanes);
-        }
-        int i = 0;
-        if (row == 0) {
-            a.start(d, tile[0]);
-            if constexpr (chains == 2) b.start(d, tile[1]);
-            i = 2;
-        }
-        for (; i < height; ++i) {
-            a.step(d, tile[0], i);
-            if constexpr (chains == 2) b.step(d, tile[1], i);
-        }
-    }
+    for_rows<chains>(
+        d, g, 2,
+        [&](Tile<D>* tiles, std::int64_t row, int) HWY_ATTR {
+            if (row > 0) return;
+            a.start(d, tiles[0]);
+            if constexpr (chains == 2) b.start(d, tiles[1]);
+        },
+        [&](Tile<D>* tiles, int i, std::int64_t) HWY_ATTR {
+            a.step(d, tiles[0], i);
+            ahead.line(lower), ahead.line(diag), ahead.line(upper), ahead.line(rhs);
+            if constexpr (chains == 2) {
+                b.step(d, tiles[1], i);
+                ahead.line(lower), ahead.line(diag), ahead.line(upper), ahead.line(rhs);
+            }
+        });
     const auto done = [&](const ReduceChain<D>& chain, const ChunkGroup<hn::TFromD<D>>& group) HWY_ATTR {
         chain.store(d, group, rows);
         alignas(64) hn::TFromD<D> smallest[lanes];
@@ -156,17 +150,32 @@ void reduce_group(D d, const ChunkArrays<hn::TFromD<D>>& arrays, const Partition
     if constexpr (chains == 2) done(b, g[1]);
 }
 
+// Coefficients of x[s-1] and x[s] may decay below the normal range, where arithmetic is slow on some machines: they become 0.
+class FlushToZero {
+public:
+#if HWY_ARCH_X86
+    FlushToZero() : saved_(_mm_getcsr()) { _mm_setcsr(saved_ | 0x8000); }
+    ~FlushToZero() { _mm_setcsr(saved_); }
+
+private:
+    unsigned saved_;
+#else
+    FlushToZero() {}
+#endif
+};
+
 template <class T>
 void reduce_part(const ChunkArrays<T>& arrays, const Partition& partition, int part, int parts, T* defects, InterfaceRow* rows,
                  std::int64_t* zero_pivot) {
     const hn::ScalableTag<T> d;
+    const FlushToZero flush_to_zero;
     constexpr int lanes = Tile<decltype(d)>::lanes;
     const std::int64_t regular = partition.chunks() - 1;  // all but the last, which may be longer
     const std::int64_t groups = (regular + 2 * lanes - 1) / (2 * lanes);
     for (std::int64_t group = groups * part / parts; group < groups * (part + 1) / parts; ++group) {
         const std::int64_t first = group * 2 * lanes;
         const int count = static_cast<int>(HWY_MIN(regular - first, std::int64_t{2 * lanes}));
-        const Ahead<T> ahead(arrays, first + count, HWY_MIN(regular - first - count, std::int64_t{2 * lanes}), partition.chunk_rows);
+        const Ahead<T> ahead(arrays, first + count);
         const ChunkGroup<T> g[2] = {
             group_of(arrays, partition, first, HWY_MIN(count, lanes), defects),
             group_of(arrays, partition, HWY_MIN(first + lanes, regular), HWY_MAX(count - lanes, 0), defects + lanes * partition.chunk_rows)};
@@ -179,7 +188,7 @@ void reduce_part(const ChunkArrays<T>& arrays, const Partition& partition, int p
     }
     if (part == parts - 1) {
         const ChunkGroup<T> last = group_of(arrays, partition, regular, 1, defects);
-        reduce_group<1>(d, arrays, partition, &last, Ahead<T>(arrays, 0, 0, 0), defects, rows, zero_pivot);
+        reduce_group<1>(d, arrays, partition, &last, Ahead<T>(arrays, regular), defects, rows, zero_pivot);
     }
 }
 

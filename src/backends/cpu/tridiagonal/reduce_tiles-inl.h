@@ -52,44 +52,115 @@ HWY_NOINLINE void load_slowly(D d, const ChunkGroup<hn::TFromD<D>>& g, int array
 }
 
 template <class D>
-HWY_INLINE void load_group(D d, const ChunkGroup<hn::TFromD<D>>& g, std::int64_t first_row, int height, Tile<D>& tile) {
+HWY_INLINE void load_array(D d, const ChunkGroup<hn::TFromD<D>>& g, int array, std::int64_t first_row, hn::TFromD<D>* tile) {
     constexpr int lanes = Tile<D>::lanes;
-    const bool whole = height == lanes && g.count == lanes && !(g.top && first_row == 0) && !g.bottom;
-#pragma GCC unroll 4
-    for (int array = 0; array < 4; ++array) {
-        if (HWY_LIKELY(whole)) {
-            hn::Vec<D> v[lanes];
-            load_tile(d, g.data[array] + first_row, g.stride[array], v);
+    hn::Vec<D> v[lanes];
+    load_tile(d, g.data[array] + first_row, g.stride[array], v);
 #pragma GCC unroll 16
-            for (int i = 0; i < lanes; ++i) hn::Store(v[i], d, tile.row(array, i));
+    for (int i = 0; i < lanes; ++i) hn::Store(v[i], d, tile + i * lanes);
+}
+
+/// V rows of V chunks, none of which is outside the system.
+template <class D>
+HWY_INLINE bool is_whole(const ChunkGroup<hn::TFromD<D>>& g, std::int64_t first_row, int height) {
+    return height == Tile<D>::lanes && g.count == Tile<D>::lanes && !(g.top && first_row == 0) && !g.bottom;
+}
+
+template <class D>
+HWY_NOINLINE void load_group(D d, const ChunkGroup<hn::TFromD<D>>& g, std::int64_t first_row, int height, Tile<D>& tile) {
+    for (int array = 0; array < 4; ++array) {
+        if (is_whole<D>(g, first_row, height)) load_array(d, g, array, first_row, tile.row(array, 0));
+        else load_slowly(d, g, array, first_row, height, tile.row(array, 0));
+    }
+}
+
+/// Runs down the rows of `chains` groups: `row_step(tiles, i, row)` for row i of the tiles that start at `row`, after
+/// `tile_ready(tiles, row, height)`. The next tiles are transposed between the rows of these: the elimination is bound by latency,
+/// the transposes by the shuffle units, so each runs in the other's shadow.
+template <int chains, class D, class Ready, class Step>
+HWY_INLINE void for_rows(D d, const ChunkGroup<hn::TFromD<D>>* g, int start, Ready tile_ready, Step row_step) {
+    constexpr int lanes = Tile<D>::lanes, arrays = 4 * chains;
+    constexpr int rows_per_array = HWY_MAX(lanes / arrays, 1), arrays_per_row = HWY_MAX(arrays / lanes, 1);
+    Tile<D> tiles[2][chains];
+    const std::int64_t m = g[0].rows;
+    const auto height_at = [m](std::int64_t row) HWY_ATTR { return static_cast<int>(HWY_MIN(m - row, std::int64_t{lanes})); };
+    int now = 0;
+    for (int k = 0; k < chains; ++k) load_group(d, g[k], 0, height_at(0), tiles[0][k]);
+    for (std::int64_t row = 0; row < m; row += lanes, now ^= 1) {
+        const int height = height_at(row), next_height = height_at(row + lanes);
+        Tile<D>* const current = tiles[now];
+        Tile<D>* const next = tiles[now ^ 1];
+        tile_ready(current, row, height);
+        // With 16 lanes a transpose takes too many registers to be had beside two chains.
+        bool whole = row > 0 && lanes <= 8;
+        for (int k = 0; k < chains; ++k) whole = whole && is_whole<D>(g[k], row + lanes, next_height);
+        if (whole) {
+            int i = 0;
+            for (int array = 0; array < arrays;) {
+                for (int n = 0; n < arrays_per_row; ++n, ++array)
+                    load_array(d, g[array / 4], array % 4, row + lanes, next[array / 4].row(array % 4, 0));
+                for (int n = 0; n < rows_per_array; ++n, ++i) row_step(current, i, row);
+            }
         } else {
-            load_slowly(d, g, array, first_row, height, tile.row(array, 0));
+            for (int i = row == 0 ? start : 0; i < height; ++i) row_step(current, i, row);
+            if (next_height > 0)
+                for (int k = 0; k < chains; ++k) load_group(d, g[k], row + lanes, next_height, next[k]);
         }
     }
 }
 
-/// Asks for the lines of the groups that come next, evenly over the work on this one: the arrays of a group are contiguous.
+/// |larger| ≥ |smaller|, from p and q; q_wins says which is which. Of equal magnitudes either is the larger one.
+template <class D>
+struct Sorted {
+    hn::Vec<D> larger, smaller;
+    hn::Mask<D> q_wins;
+};
+
+/// Where opposite numbers of equal magnitude meet, the positive one.
+template <class D, class V = hn::Vec<D>>
+HWY_INLINE V of_larger_magnitude(D, V p, V q) {
+#if HWY_TARGET <= HWY_AVX3
+    if constexpr (sizeof(V) == 64 && sizeof(hn::TFromD<D>) == 8) return V{_mm512_range_pd(p.raw, q.raw, 7)};
+    else if constexpr (sizeof(V) == 64) return V{_mm512_range_ps(p.raw, q.raw, 7)};
+    else
+#endif
+        return hn::Max(hn::Abs(p), hn::Abs(q));
+}
+
+template <class D, class V = hn::Vec<D>>
+HWY_INLINE Sorted<D> sort_by_magnitude(D d, V p, V q) {
+#if HWY_TARGET <= HWY_AVX3
+    // One instruction each, so that the division need not wait for a mask. The mask follows from the values: where opposite
+    // numbers of equal magnitude meet, the two instructions agree on an order of their own.
+    Sorted<D> sorted;
+    sorted.larger = of_larger_magnitude(d, p, q);
+    if constexpr (sizeof(hn::TFromD<D>) == 8) sorted.smaller = V{_mm512_range_pd(p.raw, q.raw, 6)};
+    else sorted.smaller = V{_mm512_range_ps(p.raw, q.raw, 6)};
+    sorted.q_wins = hn::Eq(sorted.larger, q);
+    return sorted;
+#else
+    (void)d;
+    const auto q_wins = hn::Gt(hn::Abs(q), hn::Abs(p));
+    return {hn::IfThenElse(q_wins, q, p), hn::IfThenElse(q_wins, p, q), q_wins};
+#endif
+}
+
+/// Asks for the lines of the group that comes next, evenly over the work on this one: its part of each array is contiguous.
 template <class T>
 struct Ahead {
     const char* at[4];
     std::int64_t step[4];
-    std::int64_t left;  ///< lines of each array
 
-    Ahead(const ChunkArrays<T>& arrays, std::int64_t chunk, std::int64_t chunks, std::int64_t chunk_rows) {
+    Ahead(const ChunkArrays<T>& arrays, std::int64_t chunk) {
         for (int k = 0; k < 4; ++k) {
             at[k] = reinterpret_cast<const char*>(arrays.data[k] + chunk * arrays.stride[k]);
             step[k] = arrays.stride[k] ? 64 : 0;
         }
-        left = chunks * chunk_rows * static_cast<std::int64_t>(sizeof(T)) / 64;
     }
-    HWY_INLINE void lines(int count) {
-        if (left <= 0) return;
-        left -= count;
-        for (int k = 0; k < 4; ++k) {
-            const char* p = at[k];
-            for (int l = 0; l < count; ++l, p += 64) __builtin_prefetch(p, 0, 2);
-            at[k] += count * step[k];
-        }
+    /// One line of one array.
+    HWY_INLINE void line(int k) {
+        __builtin_prefetch(at[k], 0, 2);
+        at[k] += step[k];
     }
 };
 
