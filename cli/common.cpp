@@ -47,10 +47,12 @@ ContextOptions CommonOptions::context() const {
     return options;
 }
 
+void use_threads_of(const Context& context) { omp_set_num_threads(context.threads()); }
+
 void set_examples(CLI::App& app, const std::string& examples) { app.footer("\nExamples:\n" + examples); }
 
 Prospect look_ahead(const std::string& input, const CommonOptions& common, Queue& queue, const tridiagonal::Options& options) {
-    omp_set_num_threads(queue.context().threads());
+    use_threads_of(queue.context());
     Prospect prospect{io::load_tridiagonal(input, common.load(false)), {}, 0, 0};
     prospect.x = io::Array::without_values(prospect.shape.rhs.shape());
     prospect.bytes = static_cast<double>(prospect.shape.bytes()) + static_cast<double>(prospect.x.shape().bytes());

@@ -45,9 +45,11 @@ struct CommonOptions {
 
     io::LoadOptions load(bool values, io::Progress progress = {}) const;
 
-    /// Also gives this process's OpenMP loops the same threads.
     ContextOptions context() const;
 };
+
+/// Loops outside the library (generators, checks) take as many threads as the Context.
+void use_threads_of(const Context& context);
 
 /// "trifold solve" examples and the exit codes, below the options.
 void set_examples(CLI::App& app, const std::string& examples);

@@ -58,7 +58,8 @@ int run(const Options& o) {
     if (!o.input.starts_with("gen:")) throw Error(ErrorCode::usage, "generate", "'" + o.input + "' is not a generator", "write gen:NAME?key=value&..., see: trifold generate --list");
     if (o.output.empty()) throw Error(ErrorCode::usage, "generate", "no output named", "add -o problem.npz");
     if (!o.output.ends_with(".npz")) throw Error(ErrorCode::usage, "-o " + o.output, "is not an .npz file", "a problem has four arrays: name it *.npz");
-    Context context(o.context());
+    const Context context(o.context());
+    use_threads_of(context);
     Stopwatch watch;
     ProgressLine line(o.quiet);
     const io::TridiagonalData shape = io::load_tridiagonal(o.input, o.load(false));

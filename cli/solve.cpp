@@ -83,13 +83,13 @@ private:
     void solve(Queue& queue) {
         const tridiagonal::Problem problem = data_.problem(x_);
         std::vector<Report> reports(static_cast<std::size_t>(o_.repeat));
-        std::vector<double> roofs;
+        ProblemRoof roof(data_, x_, queue.context());
         for (Report& report : reports) {
             // Roof and solve in turns, over the same memory; the roof writes x, so it comes first.
             if (!o_.no_roof) {
                 watch_.start("measure roof");
                 line_.stage("measure the roof");
-                roofs.push_back(measure_roof(data_, x_, queue.context()));
+                roof.sample();
             }
             watch_.start("solve");
             line_.stage("solve " + report::problem_text(data_.rows(), data_.systems()));
@@ -107,12 +107,10 @@ private:
         const auto middle = reports.begin() + static_cast<std::ptrdiff_t>((reports.size() - 1) / 2);
         std::nth_element(reports.begin(), middle, reports.end(), [](const Report& a, const Report& b) { return a.solve_s < b.solve_s; });
         record_.report = *middle;
-        if (roofs.empty()) return;
-        std::nth_element(roofs.begin(), roofs.begin() + static_cast<std::ptrdiff_t>((roofs.size() - 1) / 2), roofs.end());
-        Roof& roof = record_.report.roof;
-        roof.bytes_per_s = roofs[(roofs.size() - 1) / 2];
-        roof.source = roof.bytes_per_s > 0 ? "measured now" : "";
-        if (roof.bytes_per_s > 0 && record_.report.solve_s > 0) roof.fraction = roof.needed_bytes / record_.report.solve_s / roof.bytes_per_s;
+        Roof& found = record_.report.roof;
+        found.bytes_per_s = roof.bytes_per_s();
+        found.source = found.bytes_per_s > 0 ? "measured now" : "";
+        found.fraction = found.bytes_per_s > 0 && record_.report.solve_s > 0 ? found.needed_bytes / record_.report.solve_s / found.bytes_per_s : 0;
     }
 
     int finish(const Context& context) {

@@ -21,7 +21,8 @@ struct Options : CommonOptions {
 };
 
 int run(const Options& o) {
-    Context context(o.context());
+    const Context context(o.context());
+    use_threads_of(context);
     ProgressLine line(o.quiet);
     line.stage("read " + o.input);
     io::TridiagonalData data = io::load_tridiagonal(o.input, o.load(true, line.bar()));

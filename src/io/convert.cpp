@@ -16,14 +16,14 @@ Array converted(const Array& array, DType to, bool values, const std::string& wh
     if (to == DType::f64) {
         const float* from = array.as<float>();
         double* out = result.as<double>();
-#pragma omp parallel for
+#pragma omp parallel for if (count > 65536)
         for (std::int64_t i = 0; i < count; ++i) out[i] = from[i];
         return result;
     }
     const double* from = array.as<double>();
     float* out = result.as<float>();
     std::int64_t lost = count;
-#pragma omp parallel for reduction(min : lost)
+#pragma omp parallel for reduction(min : lost) if (count > 65536)
     for (std::int64_t i = 0; i < count; ++i) {
         out[i] = static_cast<float>(from[i]);
         if (std::isinf(out[i]) && !std::isinf(from[i]) && i < lost) lost = i;

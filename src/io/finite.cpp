@@ -27,7 +27,7 @@ std::int64_t first_in(const Array& array, int axis, std::int64_t unread) {
     const T* values = array.as<T>();
     const std::int64_t count = array.shape().elements(), block = 4096, blocks = (count + block - 1) / block;
     std::int64_t first = count;
-#pragma omp parallel for reduction(min : first)
+#pragma omp parallel for reduction(min : first) if (blocks > 16)
     for (std::int64_t b = 0; b < blocks; ++b) {
         const std::int64_t begin = b * block, end = std::min(count, begin + block);
         // x * 0 is 0 for what is finite and NaN for what is not; several sums let the compiler keep them in vectors.

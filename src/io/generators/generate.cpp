@@ -114,7 +114,7 @@ private:
     template <class T>
     void make_rows() {
         constexpr std::int64_t step = 512;
-#pragma omp parallel for schedule(static)
+#pragma omp parallel for schedule(static) if (order_.rows > 16 * step)
         for (std::int64_t first = 0; first < order_.rows; first += step) {
             double values[4][step];
             const Tile tile{order_.rows, first, std::min(step, order_.rows - first), matrix_key(0), values[0], values[1], values[2], values[3]};
@@ -134,7 +134,7 @@ private:
         const std::int64_t row_tiles = (order_.rows + down - 1) / down, system_tiles = (order_.inner + across - 1) / across;
         const std::int64_t tiles = order_.outer * row_tiles * system_tiles, bytes = data_.bytes();
         std::atomic<std::int64_t> done{0};
-#pragma omp parallel
+#pragma omp parallel if (tiles >= 16)
         {
             double lower[most], diag[most], upper[most], rhs[most], line[32];
             std::int64_t since = 0;
