@@ -8,78 +8,122 @@
 namespace trifold::tridiagonal {
 namespace {
 
-constexpr std::int64_t run_length = 64;
+constexpr std::int64_t run_length = 64, together = 4;
 
 std::int64_t runs_of(std::int64_t count) { return (count + run_length - 1) / run_length; }
 
-/// Divided by its pivot: unknown = rhs - outer[0] x[last before the run] - outer[1] x[first of the run]
-///                                     - next[0] x[first] - next[1] x[last] - next[2] x[first after]
-/// where the next three belong to the chunk that joined; next[0] is 0 in the row of that x[first] itself.
-struct PivotRow {
-    double outer[2], next[3], rhs;
+// Moved as a whole: written as two numbers and read as a vector, a pair would wait for the store.
+typedef double Pair __attribute__((vector_size(16)));
+
+// Two unknowns leave with every chunk that joins a run: x[last k] and x[first k+1] ("in"); x[last k+1] and x[first k+2] come
+// ("next"). outer: x[last before the run], x[first of the run]. right: rhs and, once the row is a pivot row, 1 / pivot.
+struct Row {
+    Pair in, next, outer, right;
 };
 
-/// Coefficients of the run's two outer unknowns, of last k and first k+1 (which leave), last k+1 and first k+2; rhs.
-using Row = double[7];
+// `lost` -= multiplier × pivot, from column `from` of `in` on.
+template <int from>
+void subtract(Row& lost, const Row& pivot) {
+    const double number = lost.in[from] * pivot.right[1];
+    const Pair multiplier = {number, number};
+    if constexpr (from == 0) lost.in -= multiplier * pivot.in;
+    lost.next -= multiplier * pivot.next;
+    lost.outer -= multiplier * pivot.outer;
+    lost.right -= multiplier * pivot.right;
+}
 
-/// Column 2 or 3 of rows[0 … count-1]: brings the pivot row to the end and eliminates above it. False where there is none.
-bool eliminate(Row* rows, int count, int column) {
+// Which of the rows `at` has the largest entry in a column. Branches would be taken at random, so there are none.
+template <int column, int count>
+int largest(const Row* rows, const int (&at)[count]) {
     int best = 0;
-    for (int k = 1; k < count; ++k)
-        if (std::abs(rows[k][column]) > std::abs(rows[best][column])) best = k;
-    if (rows[best][column] == 0) return false;
-    std::swap(rows[best], rows[count - 1]);
-    const double* const pivot = rows[count - 1];
-    const double inverse = 1 / pivot[column];
-    for (int k = 0; k + 1 < count; ++k) {
-        const double multiplier = rows[k][column] * inverse;
-        for (int c = 0; c < 7; ++c) rows[k][c] -= multiplier * pivot[c];
+    double size = std::abs(rows[at[0]].in[column]);
+    for (int k = 1; k < count; ++k) {
+        const double other = std::abs(rows[at[k]].in[column]);
+        best = other > size ? k : best;
+        size = other > size ? other : size;
     }
-    return true;
+    return best;
 }
 
-PivotRow normalised(const Row& row, int column) {
-    const double inverse = 1 / row[column];
-    return {{row[0] * inverse, row[1] * inverse}, {column == 2 ? row[3] * inverse : 0, row[4] * inverse, row[5] * inverse}, row[6] * inverse};
-}
+// A run on its way: two carried rows, in terms of the chunk that joined last.
+struct Run {
+    Row carried[2];
 
-/// Rows of chunks 0 … count-1 of a run → its two rows; 2 (count - 1) pivot rows are kept. Returns the unknown without a pivot
-/// (2 k or 2 k + 1, counted in the run), or -1.
-std::int64_t reduce_run(const InterfaceRow* rows, std::int64_t count, InterfaceRow* out, PivotRow* pivots) {
-    Row work[4] = {};
-    for (int k = 0; k < 2; ++k) {
-        const InterfaceRow& r = rows[k];
-        const double values[7] = {r.coefficient[0], r.coefficient[1], 0, 0, r.coefficient[2], r.coefficient[3], r.rhs};
-        std::copy_n(values, 7, work[k]);
-    }
-    for (std::int64_t chunk = 1; chunk < count; ++chunk) {
+    void start(const InterfaceRow* rows) {
         for (int k = 0; k < 2; ++k) {
-            const InterfaceRow& r = rows[2 * chunk + k];
-            const double values[7] = {0, 0, r.coefficient[0], r.coefficient[1], r.coefficient[2], r.coefficient[3], r.rhs};
-            std::copy_n(values, 7, work[2 + k]);
-            work[k][2] = work[k][4], work[k][3] = work[k][5], work[k][4] = 0, work[k][5] = 0;
+            const double* const c = rows[k].coefficient;
+            carried[k] = Row{Pair{0, 0}, Pair{c[2], c[3]}, Pair{c[0], c[1]}, Pair{rows[k].rhs, 0}};
         }
-        if (!eliminate(work, 4, 2)) return 2 * chunk - 1;
-        if (!eliminate(work, 3, 3)) return 2 * chunk;
-        pivots[2 * chunk - 2] = normalised(work[3], 2);
-        pivots[2 * chunk - 1] = normalised(work[2], 3);
     }
-    for (int k = 0; k < 2; ++k) out[k] = {{work[k][0], work[k][1], work[k][4], work[k][5]}, work[k][6]};
-    return -1;
+
+    /// Keeps two pivot rows. 0, or 1 (2) where x[last k] (x[first k+1]) has no pivot.
+    int join(const InterfaceRow* rows, Row* pivots) {
+        Row work[4];
+        for (int k = 0; k < 2; ++k) {
+            const double* const c = rows[k].coefficient;
+            work[k] = Row{carried[k].next, Pair{0, 0}, carried[k].outer, carried[k].right};
+            work[2 + k] = Row{Pair{c[0], c[1]}, Pair{c[2], c[3]}, Pair{0, 0}, Pair{rows[k].rhs, 0}};
+        }
+        const int best = largest<0>(work, {0, 1, 2, 3});
+        if (work[best].in[0] == 0) return 1;
+        pivots[0] = work[best];
+        pivots[0].right = Pair{pivots[0].right[0], 1 / pivots[0].in[0]};
+        const int others[3] = {best == 0 ? 3 : 0, best == 1 ? 3 : 1, best == 2 ? 3 : 2};
+        for (int k = 0; k < 3; ++k) subtract<0>(work[others[k]], pivots[0]);
+
+        const int second = largest<1>(work, others);
+        pivots[1] = work[others[second]];
+        if (pivots[1].in[1] == 0) return 2;
+        pivots[1].right = Pair{pivots[1].right[0], 1 / pivots[1].in[1]};
+        carried[0] = work[others[second == 0 ? 2 : 0]], carried[1] = work[others[second == 1 ? 2 : 1]];
+        for (int k = 0; k < 2; ++k) subtract<1>(carried[k], pivots[1]);
+        return 0;
+    }
+
+    void store(InterfaceRow* rows) const {
+        for (int k = 0; k < 2; ++k)
+            rows[k] = {{carried[k].outer[0], carried[k].outer[1], carried[k].next[0], carried[k].next[1]}, carried[k].right[0]};
+    }
+};
+
+/// `interleaved` runs of `count` chunks side by side, since one alone waits for its divisions. Returns the first unknown without
+/// a pivot (2 k or 2 k + 1, counted from the first run's first chunk), or -1.
+template <int interleaved>
+std::int64_t reduce_runs(const InterfaceRow* rows, std::int64_t count, InterfaceRow* out, Row* pivots) {
+    Run run[interleaved];
+    std::int64_t missing = -1;
+    for (int r = 0; r < interleaved; ++r) run[r].start(rows + 2 * r * count);
+    for (std::int64_t chunk = 1; chunk < count; ++chunk)
+        for (int r = 0; r < interleaved; ++r) {
+            const std::int64_t at = 2 * (r * count + chunk);
+            const int lacking = run[r].join(rows + at, pivots + at - 2);
+            if (lacking && (missing < 0 || at - 2 + lacking < missing)) missing = at - 2 + lacking;
+        }
+    for (int r = 0; r < interleaved; ++r) run[r].store(out + 2 * r);
+    return missing;
 }
 
-/// before, first, last, after: x at the ends of the run and beside it.
-void finish_run(const PivotRow* pivots, std::int64_t count, double before, double first, double last, double after, double* boundary) {
-    boundary[0] = first, boundary[2 * count - 1] = last;
-    double last_x = last, after_x = after;
-    for (std::int64_t chunk = count - 1; chunk > 0; --chunk) {
-        const PivotRow& s = pivots[2 * chunk - 1];
-        const PivotRow& e = pivots[2 * chunk - 2];
-        const double first_x = s.rhs - s.outer[0] * before - s.outer[1] * first - s.next[1] * last_x - s.next[2] * after_x;
-        const double x = e.rhs - e.outer[0] * before - e.outer[1] * first - e.next[0] * first_x - e.next[1] * last_x - e.next[2] * after_x;
-        boundary[2 * chunk] = first_x, boundary[2 * chunk - 1] = x;
-        last_x = x, after_x = first_x;
+/// ends: x[last before], x[first], x[last], x[first after] of every run.
+template <int interleaved>
+void finish_runs(const Row* pivots, std::int64_t count, const double (*ends)[4], double* boundary) {
+    double next[interleaved][2];
+    for (int r = 0; r < interleaved; ++r) {
+        next[r][0] = ends[r][2], next[r][1] = ends[r][3];
+        boundary[2 * r * count] = ends[r][1], boundary[2 * (r + 1) * count - 1] = ends[r][2];
     }
+    for (std::int64_t chunk = count - 1; chunk > 0; --chunk)
+        for (int r = 0; r < interleaved; ++r) {
+            const std::int64_t at = 2 * (r * count + chunk);
+            const auto rest = [&](const Row& row) {
+                return row.right[0] - row.outer[0] * ends[r][0] - row.outer[1] * ends[r][1] - row.next[1] * next[r][1] -
+                       row.next[0] * next[r][0];
+            };
+            const Row& e = pivots[at - 2];
+            const Row& s = pivots[at - 1];
+            const double first = rest(s) * s.right[1], last = (rest(e) - e.in[1] * first) * e.right[1];
+            boundary[at] = first, boundary[at - 1] = last;
+            next[r][0] = last, next[r][1] = first;
+        }
 }
 
 /// Two rows in two unknowns.
@@ -97,7 +141,7 @@ std::int64_t solve_last(InterfaceRow* rows, double* x) {
 
 std::size_t level_bytes(std::int64_t count) {
     const std::int64_t runs = runs_of(count);
-    const std::size_t bytes = 2 * count * sizeof(PivotRow) + runs * (2 * sizeof(InterfaceRow) + 2 * sizeof(double));
+    const std::size_t bytes = 2 * count * sizeof(Row) + runs * (2 * sizeof(InterfaceRow) + 2 * sizeof(double));
     return (bytes + 63) / 64 * 64;
 }
 
@@ -114,16 +158,20 @@ std::int64_t couple(std::int64_t chunks, InterfaceRow* rows, double* boundary, i
     if (chunks == 1) return solve_last(rows, boundary);
 
     const std::int64_t runs = runs_of(chunks);
-    PivotRow* const pivots = static_cast<PivotRow*>(scratch);
+    Row* const pivots = static_cast<Row*>(scratch);
     InterfaceRow* const run_rows = reinterpret_cast<InterfaceRow*>(pivots + 2 * chunks);
     double* const run_boundary = reinterpret_cast<double*>(run_rows + 2 * runs);
     void* const rest = static_cast<char*>(scratch) + level_bytes(chunks);
 
+    // Whole sets of runs first, then the runs that are left, of which the last may be short.
+    const std::int64_t sets = chunks / run_length / together, singles = runs - sets * together;
     std::int64_t missing = 2 * chunks;
-#pragma omp parallel for num_threads(threads) schedule(static) reduction(min : missing) if (runs > 1)
-    for (std::int64_t run = 0; run < runs; ++run) {
-        const std::int64_t first = run * run_length, count = std::min(run_length, chunks - first);
-        const std::int64_t at = reduce_run(rows + 2 * first, count, run_rows + 2 * run, pivots + 2 * first);
+#pragma omp parallel for num_threads(threads) schedule(static) reduction(min : missing) if (sets > 1)
+    for (std::int64_t part = 0; part < sets + singles; ++part) {
+        const std::int64_t run = part < sets ? part * together : sets * (together - 1) + part, first = run * run_length;
+        const std::int64_t count = std::min(run_length, chunks - first);
+        const auto reduce = part < sets ? reduce_runs<together> : reduce_runs<1>;
+        const std::int64_t at = reduce(rows + 2 * first, count, run_rows + 2 * run, pivots + 2 * first);
         if (at >= 0) missing = std::min(missing, 2 * first + at);
     }
     if (missing < 2 * chunks) return missing;
@@ -133,11 +181,17 @@ std::int64_t couple(std::int64_t chunks, InterfaceRow* rows, double* boundary, i
         const std::int64_t run = above / 2;
         return above % 2 == 0 ? 2 * run * run_length : 2 * std::min((run + 1) * run_length, chunks) - 1;
     }
-#pragma omp parallel for num_threads(threads) schedule(static) if (runs > 1)
-    for (std::int64_t run = 0; run < runs; ++run) {
-        const std::int64_t first = run * run_length, count = std::min(run_length, chunks - first);
-        const double before = run > 0 ? run_boundary[2 * run - 1] : 0, after = run + 1 < runs ? run_boundary[2 * run + 2] : 0;
-        finish_run(pivots + 2 * first, count, before, run_boundary[2 * run], run_boundary[2 * run + 1], after, boundary + 2 * first);
+#pragma omp parallel for num_threads(threads) schedule(static) if (sets > 1)
+    for (std::int64_t part = 0; part < sets + singles; ++part) {
+        const std::int64_t run = part < sets ? part * together : sets * (together - 1) + part, first = run * run_length;
+        const std::int64_t count = std::min(run_length, chunks - first);
+        double ends[together][4];
+        for (std::int64_t r = 0; r < (part < sets ? together : 1); ++r) {
+            const double* const at = run_boundary + 2 * (run + r);
+            ends[r][0] = run + r > 0 ? at[-1] : 0, ends[r][1] = at[0], ends[r][2] = at[1], ends[r][3] = run + r + 1 < runs ? at[2] : 0;
+        }
+        const auto finish = part < sets ? finish_runs<together> : finish_runs<1>;
+        finish(pivots + 2 * first, count, ends, boundary + 2 * first);
     }
     return -1;
 }
