@@ -35,6 +35,12 @@ bench: ## measure everything, into bench/results/<machine>/*.json
 	@cmake --build $(BUILD) --target trifold_bench
 	@$(BUILD)/bin/trifold_bench
 
+fuzz: ## feed the readers of files and generator strings with libFuzzer (clang), a short while each
+	@scripts/setup fuzz
+	@cmake --preset fuzz
+	@cmake --build build/fuzz --target tests/fuzz/all
+	@ctest --test-dir build/fuzz -j2 -R '^fuzz_' --output-on-failure --no-label-summary
+
 check-fresh: ## prove make run and make test on a fresh Debian 12, in a chroot (root or sudo)
 	@scripts/setup fresh
 	@scripts/check-fresh

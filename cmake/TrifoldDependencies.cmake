@@ -4,7 +4,7 @@
 #              nlohmann_json::nlohmann_json  FastFloat::fast_float  Threads::Threads  ${CMAKE_DL_LIBS}
 #   command    CLI11::CLI11
 #   tests      GTest::gtest  GTest::gmock  rapidcheck  rapidcheck_gtest  PkgConfig::lapacke
-#   benchmarks benchmark::benchmark  PkgConfig::lapacke
+#   benchmarks PkgConfig::lapacke
 # Debian packages that bring them are listed in scripts/setup.
 
 set(THREADS_PREFER_PTHREAD_FLAG ON)
@@ -26,10 +26,9 @@ endif()
 if(TRIFOLD_BUILD_TESTS)
   find_package(GTest REQUIRED CONFIG)
   find_package(rapidcheck REQUIRED CONFIG)
+  # The system's Python first: it is the one whose NumPy the set-up installs.
+  find_program(Python3_EXECUTABLE python3 PATHS /usr/bin NO_DEFAULT_PATH)
   find_package(Python3 REQUIRED COMPONENTS Interpreter)
-endif()
-if(TRIFOLD_BUILD_BENCH)
-  find_package(benchmark REQUIRED CONFIG)
 endif()
 if(TRIFOLD_BUILD_TESTS OR TRIFOLD_BUILD_BENCH)
   # OpenBLAS serves LAPACK's symbols: the pthread build, whose thread count can be set (a serial one would shadow it).
