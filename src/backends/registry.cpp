@@ -24,15 +24,15 @@ std::span<const Device* const> registered_devices() noexcept {
 
 int find_device(std::string_view name) {
     const auto devices = registered_devices();
-    std::vector<std::string_view> names;
     for (std::size_t i = 0; i < devices.size(); ++i) {
         if (name == devices[i]->name) {
             const char* why = devices[i]->unavailable ? devices[i]->unavailable() : nullptr;
             if (why) throw Error(ErrorCode::device_unavailable, "device '" + std::string(name) + "'", why);
             return static_cast<int>(i);
         }
-        names.push_back(devices[i]->name);
     }
+    std::vector<std::string_view> names;
+    for (const Device* device : devices) names.push_back(device->name);
     throw Error(ErrorCode::usage, "device", "unknown device '" + std::string(name) + "'", nearest_hint(name, names));
 }
 

@@ -16,7 +16,6 @@ using tridiagonal::reference_ops;
 
 struct Tally {
     int certified = 0, refused = 0;
-    double tightest = 0, loosest = 0;
 };
 
 template <class T>
@@ -34,7 +33,6 @@ void check(const Bands<T>& s, double tolerance, Tally& tally) {
     const double error = largest_error(as_double(result.x), truth) / most;
     EXPECT_GE(result.outcome.certificate, error);
     ++tally.certified;
-    if (error > 0) tally.loosest = std::max(tally.loosest, result.outcome.certificate / error);
 }
 
 TEST(ReferenceCertificate, BoundsTheErrorOfRandomSystems) {
@@ -43,12 +41,12 @@ TEST(ReferenceCertificate, BoundsTheErrorOfRandomSystems) {
         Random random(seed);
         const double dominance = 1 + std::pow(10.0, random.uniform(-3, 0.3));
         const bool periodic = random.chance(0.3);
-        const std::int64_t n = 1 + random.below(900);
+        const std::int64_t n = 1 + random.below(2000);
         SCOPED_TRACE(testing::Message() << n << " rows, dominance " << dominance << ", seed " << seed);
         Bands<double> s = random_system(n, dominance, seed, periodic);
         // Couplings of one size decay slowly, those of random size fast.
         if (random.chance(0.5)) {
-            for (std::int64_t i = 0; i < n; ++i) s.lower[i] = s.upper[i] = -1, s.diag[i] = std::copysign(2 * dominance, s.diag[i]);
+            for (std::int64_t i = 0; i < n; ++i) s.lower[i] = s.upper[i] = -1, s.diag[i] = 2 * dominance;
             set_rhs(s, random);
         }
         // In half of the cases a piece of the solution is far larger than what lies beside it.

@@ -37,7 +37,7 @@ protected:
 
 TEST_P(Size, Single) {
     for (const std::int64_t rows : {1, 2, 3, 4, 5, 7, 8, 9, 13, 31, 61, 127, 128, 129, 251, 255, 256, 257, 511, 513, 1021, 2047, 2048, 2049, 4093, 4095,
-                                    4097, 8191, 16384, 16411, 32769, 65521, 65536, 100003, 262144, 300007})
+                                    4097, 8191, 16384, 16411, 32769, 65521, 100003, 262144})
         for (const bool dominant : {true, false}) {
             attempt<double>(rows, {}, dominant);
             attempt<float>(rows, {}, dominant);
@@ -45,8 +45,8 @@ TEST_P(Size, Single) {
 }
 
 TEST_P(Size, Batch) {
-    for (const std::int64_t rows : {1, 2, 3, 31, 64, 65, 1000, 5003})
-        for (const std::int64_t systems : {1, 2, 3, 7, 8, 9, 15, 17, 64, 65})
+    for (const std::int64_t rows : {1, 2, 3, 31, 64, 65, 1000, 2003})
+        for (const std::int64_t systems : {1, 2, 3, 7, 8, 9, 17, 33, 65})
             for (const bool dominant : {true, false}) {
                 attempt<double>(rows, {systems}, dominant);
                 attempt<float>(rows, {systems}, dominant);

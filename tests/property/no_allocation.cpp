@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Every form of operator new and malloc's family counted: small solves do not allocate.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cerrno>
+#include <cstdlib>
+#include <new>
+
+#include "support/random_system.hpp"
+#include "support/run.hpp"
+#include "trifold/trifold.hpp"
+
+namespace {
+std::atomic<long> allocations{0};
+}
+
+// glibc's own entry points, so that what C code takes is seen as well.
+extern "C" {
+void* __libc_malloc(std::size_t);
+void* __libc_calloc(std::size_t, std::size_t);
+void* __libc_realloc(void*, std::size_t);
+void* __libc_memalign(std::size_t, std::size_t);
+
+void* malloc(std::size_t bytes) { return ++allocations, __libc_malloc(bytes); }
+void* calloc(std::size_t count, std::size_t bytes) { return ++allocations, __libc_calloc(count, bytes); }
+void* realloc(void* old, std::size_t bytes) { return ++allocations, __libc_realloc(old, bytes); }
+void* aligned_alloc(std::size_t alignment, std::size_t bytes) { return ++allocations, __libc_memalign(alignment, bytes); }
+int posix_memalign(void** out, std::size_t alignment, std::size_t bytes) {
+    ++allocations;
+    *out = __libc_memalign(alignment, bytes);
+    return *out ? 0 : ENOMEM;
+}
+}
+
+namespace trifold::tests {
+namespace {
+
+template <class T>
+long allocations_of(Queue& queue, const Bands<T>& s, bool in_place, const tridiagonal::Options& options, Outcome& outcome) {
+    std::vector<T> x = s.rhs;
+    tridiagonal::Problem problem = problem_of(s, x);
+    if (in_place) problem.rhs = problem.x;
+    outcome = tridiagonal::solve(queue, problem, options);  // what a Context keeps for later is taken by now
+    x = s.rhs;
+    const long before = allocations;
+    outcome = tridiagonal::solve(queue, problem, options);
+    return allocations - before;
+}
+
+TEST(NoAllocation, TheHookCounts) {
+    const long before = allocations;
+    ::operator delete(::operator new(4));  // called by name: a new-expression may be optimised away
+    ::operator delete(::operator new(100, std::align_val_t{64}), std::align_val_t{64});
+    EXPECT_EQ(allocations - before, 2);
+}
+
+TEST(NoAllocation, InSystemsOfUpTo256Rows) {
+    Context context({.threads = 2, .profile_path = "none", .log = {}});
+    for (const DeviceInfo& device : context.devices()) {
+        Queue queue(context, device.name);
+        for (std::int64_t rows = 1; rows <= 256; rows += rows < 10 ? 1 : 41)
+            for (const double dominance : {0.0, 1.5})
+                for (const bool periodic : {false, true})
+                    for (const bool in_place : {false, true}) {
+                        const Bands<double> s = random_system(rows, dominance, 7, periodic);
+                        std::int8_t status = 0;
+                        tridiagonal::Options options;
+                        options.status = &status;
+                        Outcome outcome;
+                        EXPECT_EQ(allocations_of(queue, s, in_place, options, outcome), 0) << rows << " rows on " << device.name << ", periodic " << periodic;
+                        EXPECT_TRUE(outcome.ok());
+                        EXPECT_GT(status, 0);
+                        EXPECT_EQ(allocations_of(queue, cast<float>(s), in_place, options, outcome), 0) << rows << " rows on " << device.name;
+                    }
+    }
+}
+
+TEST(NoAllocation, InASingularSystem) {
+    Context context({.threads = 2, .profile_path = "none", .log = {}});
+    for (const DeviceInfo& device : context.devices()) {
+        Queue queue(context, device.name);
+        Bands<double> s = random_system(100, 2, 7);
+        s.diag[50] = s.upper[49] = s.lower[51] = 0;
+        Outcome outcome;
+        EXPECT_EQ(allocations_of(queue, s, false, {}, outcome), 0) << device.name;
+        EXPECT_EQ(outcome.reason, Reason::singular);
+        EXPECT_EQ(outcome.row, 50);
+    }
+}
+
+}  // namespace
+}  // namespace trifold::tests
