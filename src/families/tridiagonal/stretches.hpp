@@ -38,23 +38,25 @@ struct Stretches {
     }
 };
 
-/// What bounds the error in one stretch; |x| stands for a bound on the true one. Every number is linear in what other
-/// stretches know: error ≤ error + per_unit w + from_left z + from_right |x after the stretch|, where z is the defect
-/// of the elimination at its start and w ≥ 0 is added to every block's largest |x| (docs/algorithms/certified.md).
+/// What bounds the error in one stretch. Every number is linear in what other stretches know:
+///   error of a block ≤ error + per_unit w + from_left z + from_right |x after the stretch|
+/// where z is the defect of the elimination at its start, w ≥ 0 is added to every block's bound on |x|, and "relative" is
+/// over a block's own largest |x| (docs/algorithms/certified.md).
 struct StretchBound {
     double error = 0, per_unit = 0, from_left = 0, from_right = 0;
-    double excess = 0;              ///< largest error - ½ |x| of a block
-    double relative = 0;            ///< largest truncation error / |x| of a block, right ends only
-    double relative_from_left = 0;  ///< as from_left, over |x| of the block
+    double excess = 0;              ///< largest error - |x|/2 of a block
     double halo_product = 0;        ///< z ≤ halo_product |x before the halo| + halo_rounding |x in the halo|
     double halo_rounding = 0;
-    double end_defect = 0, end_from_left = 0;  ///< the defect at the end, likewise: end_defect + end_from_left z
-    double first_max = 0, last_max = 0;        ///< largest |x| of the first and of the last block
-    double max = 0;                            ///< of all blocks
+    double end_defect = 0, end_per_unit = 0, end_from_left = 0;  ///< the defect at its end, likewise
+    double truncation = 0;          ///< largest product over the rows ahead of a block
+    double relative = 0;            ///< truncation error relative to the block, all but the last one; as from_left; as from_right
+    double relative_from_left = 0, relative_from_right = 0;
+    double first_max = 0, last_max = 0, max = 0;  ///< largest |x| of the first block, of the last one, of all
 };
 
 /// The rows before the first stretch, or those after the last one: sums over them and their largest |x|.
 struct EndBound {
+    double largest_c = 0;  ///< largest |c'|
     double forward = 1;   ///< largest 1 + t_i (1 + t_{i-1} (…)), t = |a/p|
     double backward = 1;  ///< largest 1 + |c'_i| (1 + |c'_{i+1}| (…))
     double max = 0;

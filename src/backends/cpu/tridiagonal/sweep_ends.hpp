@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The rows before the first stretch and after the last one, fewer than a tile holds, in plain loops; and the way back: x in
+// place becomes the right-hand side that it solves.
+#pragma once
+
+#include <omp.h>
+
+#include <cmath>
+
+#include "backends/cpu/tridiagonal/sweep_job.hpp"
+
+namespace trifold::cpu {
+
+inline int thread_number() { return omp_get_thread_num(); }
+
+/// Elimination of rows first … last from the state c, d of the row before; c', d' go to out, then substitution from the system's
+/// row last+1, which is x_next. Both sums are for the bounds.
+template <class T>
+void solve_end(const SweepArrays<T>& arrays, std::int64_t first, std::int64_t last, T c, T d, T x_next, T* out,
+               tridiagonal::EndBound& bound) {
+    const std::int64_t count = last - first + 1;
+    double forward = 1, backward = 1;
+    for (std::int64_t i = 0; i < count; ++i) {
+        const T a = arrays.at(0, first + i), inverse = 1 / std::fma(-a, c, arrays.at(1, first + i));
+        d = std::fma(-a, d, arrays.at(3, first + i)) * inverse;
+        c = arrays.at(2, first + i) * inverse;
+        out[2 * i] = c, out[2 * i + 1] = d;
+        forward = 1 + std::abs(static_cast<double>(a * inverse)) * forward;
+        bound.forward = std::fmax(bound.forward, forward);
+        bound.largest_c = std::fmax(bound.largest_c, std::abs(static_cast<double>(c)));
+    }
+    for (std::int64_t i = count - 1; i >= 0; --i) {
+        backward = 1 + std::abs(static_cast<double>(out[2 * i])) * backward;
+        bound.backward = std::fmax(bound.backward, backward);
+        arrays.x[first + i] = x_next = std::fma(-out[2 * i], x_next, out[2 * i + 1]);
+        bound.max = std::fmax(bound.max, std::abs(static_cast<double>(x_next)));
+        if (!std::isfinite(x_next)) bound.max = INFINITY;
+    }
+}
+
+template <class T>
+void sweep_ends(SweepJob<T>& job, tridiagonal::SweepResult& result) {
+    const std::int64_t lanes = job.cut.lanes, tail = job.cut.tail();
+    const T c = job.ends[lanes - 1], d = job.ends[2 * lanes - 1];
+    T* const work = job.ends + 2 * lanes;
+    solve_end(job.arrays, tail, job.arrays.rows - 1, c, d, T(0), work, result.tail);
+    solve_end(job.arrays, 0, job.cut.first - 1, T(0), T(0), job.arrays.x[job.cut.first], work, result.head);
+}
+
+/// x[first … last] ← the right-hand side it solves where `before` and `after` are the x beside it.
+template <class T>
+void restore_rows(const SweepArrays<T>& arrays, std::int64_t first, std::int64_t last, T before, T after) {
+    for (std::int64_t i = first; i <= last; ++i) {
+        const T here = arrays.x[i], next = i < last ? arrays.x[i + 1] : after;
+        arrays.x[i] = arrays.at(0, i) * before + arrays.at(1, i) * here + arrays.at(2, i) * next;
+        before = here;
+    }
+}
+
+/// While the stretches still hold x.
+template <class T>
+void restore_ends(const SweepJob<T>& job) {
+    const std::int64_t lanes = job.cut.lanes, tail = job.cut.tail();
+    restore_rows(job.arrays, 0, job.cut.first - 1, T(0), job.arrays.x[job.cut.first]);
+    const T before = job.ends[2 * lanes - 1] - job.ends[lanes - 1] * job.arrays.x[tail];
+    restore_rows(job.arrays, tail, job.arrays.rows - 1, before, T(0));
+}
+
+/// Every stored block, from the x that its own elimination and substitution saw beside it.
+template <class T>
+void restore_groups(const SweepJob<T>& job, int threads) {
+    const auto& cut = job.cut;
+#pragma omp parallel for num_threads(threads) schedule(dynamic, 1)
+    for (std::int64_t group = 0; group < cut.groups; ++group)
+        for (std::int64_t lane = 0; lane < cut.lanes; ++lane)
+            for (std::int64_t block = 0; block < job.stored[group]; ++block) {
+                const T* const beside = job.repair_of(group, block) + lane;
+                const std::int64_t start = cut.group_start(group) + lane * cut.length_in(group);
+                const std::int64_t first = start + cut.block_start(group, block), last = start + cut.block_start(group, block + 1) - 1;
+                const T before = beside[cut.lanes] - beside[0] * job.arrays.x[first];
+                restore_rows(job.arrays, first, last, before, beside[2 * cut.lanes]);
+            }
+}
+
+}  // namespace trifold::cpu

@@ -1,0 +1,348 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// One group of stretches, lanes = stretches: elimination runs ahead, substitution follows one block behind it, tile by tile.
+//
+// Equation   a_i x[i-1] + b_i x[i] + c_i x[i+1] = r_i
+// Arrays     a, b, c, r (read once), x (written once; may be r): lane l's row i at start + l length + i
+// Work       per step one tile of elimination of block k+1 and one of substitution of block k: independent chains
+// Words      5 per row and 2 (left + right) / length more for halos; c', d' of two blocks and a halo stay in the ring (L2)
+// Numerics   a block is stored once: its largest |c'| ≤ growth, c' and d' are finite, and the product of |c'| over the halo ahead
+//            is ≤ close in every lane. Error bounds per block, combined here into one per stretch
+// Source     docs/algorithms/certified.md
+#include <cmath>
+#include <limits>
+
+#include "backends/cpu/tridiagonal/sweep_job.hpp"
+#include "backends/cpu/tridiagonal/sweep_tiles-inl.h"
+
+#if defined(TRIFOLD_BACKENDS_CPU_TRIDIAGONAL_SWEEP_GROUP_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef TRIFOLD_BACKENDS_CPU_TRIDIAGONAL_SWEEP_GROUP_INL_H_
+#undef TRIFOLD_BACKENDS_CPU_TRIDIAGONAL_SWEEP_GROUP_INL_H_
+#else
+#define TRIFOLD_BACKENDS_CPU_TRIDIAGONAL_SWEEP_GROUP_INL_H_
+#endif
+
+HWY_BEFORE_NAMESPACE();
+namespace trifold::cpu::HWY_NAMESPACE {
+
+/// What is known of one block in one vector of lanes once elimination (first four) and substitution have passed.
+template <class D>
+struct BlockSums {
+    hn::Vec<D> decay, sum, largest_sum, rounding;  ///< rounding: relative, per row, 16 u max(1, largest |c'|)
+    hn::Vec<D> truncation;                         ///< bound on prod |c'| from any kept row to the halo's end
+    hn::Vec<D> back_sum, largest_x;
+};
+
+/// Error bounds of the blocks of one vector of lanes, from first to last. In units that docs/algorithms/certified.md defines:
+/// defect = own + unit w + from_left z, bounds on |x| are 1.5 largest_x + w.
+template <class D>
+struct BoundChain {
+    using V = hn::Vec<D>;
+    V own, unit, from_left;
+    V error, per_unit, error_from_left, excess, truncation, relative, relative_from_left, max;
+
+    HWY_INLINE void start(D d) {
+        own = unit = error = per_unit = error_from_left = excess = truncation = relative = relative_from_left = max = hn::Zero(d);
+        from_left = hn::Set(d, hn::TFromD<D>(1));
+    }
+
+    /// Block `b`, followed by `next`, whose largest_x is `beyond`; what `beyond` adds is left out where it is not known (0).
+    HWY_INLINE void add(D d, const BlockSums<D>& b, const BlockSums<D>& next, V beyond) {
+        using T = hn::TFromD<D>;
+        const V here_x = hn::Mul(hn::Set(d, T(1.5)), b.largest_x), next_x = hn::Mul(hn::Set(d, T(1.5)), beyond);
+        const V rounding = hn::Mul(b.rounding, hn::Max(here_x, next_x));
+        const V own_end = hn::MulAdd(b.decay, own, hn::Mul(rounding, b.sum));
+        const V unit_end = hn::MulAdd(b.decay, unit, hn::Mul(b.rounding, b.sum));
+        const V left_end = hn::Mul(b.decay, from_left);
+        const auto worst = [&](V here, V there) HWY_ATTR {
+            return hn::Mul(b.back_sum, hn::Max(hn::Mul(b.largest_sum, here), hn::Mul(next.largest_sum, there)));
+        };
+        const V cut = hn::Mul(b.truncation, next_x);
+        const V block_error = hn::Add(worst(hn::Add(own, rounding), hn::MulAdd(next.rounding, next_x, own_end)), cut);
+        const V block_unit = hn::Add(worst(hn::Add(unit, b.rounding), hn::Add(unit_end, next.rounding)), b.truncation);
+        const V block_left = worst(from_left, left_end);
+        const V scale = hn::Max(b.largest_x, hn::Set(d, std::numeric_limits<T>::min()));
+        error = hn::Max(error, block_error), per_unit = hn::Max(per_unit, block_unit);
+        error_from_left = hn::Max(error_from_left, block_left);
+        excess = hn::Max(excess, hn::NegMulAdd(hn::Set(d, T(0.5)), b.largest_x, block_error));
+        truncation = hn::Max(truncation, b.truncation);
+        relative = hn::Max(relative, hn::Div(cut, scale));
+        relative_from_left = hn::Max(relative_from_left, hn::Div(block_left, scale));
+        max = hn::Max(max, b.largest_x);
+        own = own_end, unit = unit_end, from_left = left_end;
+    }
+};
+
+template <class D>
+struct GroupSweep {
+    using T = hn::TFromD<D>;
+    using V = hn::Vec<D>;
+    static constexpr int vectors = vectors_of<D>, n = static_cast<int>(lanes_of<D>), lanes = vectors * n;
+
+    const D d;
+    SweepJob<T>& job;
+    const std::int64_t group, length, tiles;
+    T *const ring, *const edges;
+    static constexpr std::int64_t prefetch_tiles = 4;
+    std::int64_t ahead = 0;         ///< tiles of the stretch that elimination has passed; negative before it
+    std::int64_t turned = 0;        ///< tiles of the stretch that are in a stage or were
+    int current = 0;                ///< the stage that is eliminated next
+    Stage<T> stage[2];
+    std::int64_t ahead_slot = 0;    ///< where it is in the ring
+    TileInputs<T> inputs;
+    Forward<D> forward[vectors];
+    Backward<D> backward[vectors];
+    BlockSums<D> sums[2][vectors];  ///< of blocks k (at k & 1) and k+1
+    BlockSums<D> previous[vectors]; ///< of the block completed last
+    BoundChain<D> chain[vectors];
+    V left_decay[vectors], left_rounding[vectors], first_x[vectors];
+
+    GroupSweep(D d_, SweepJob<T>& job_, std::int64_t group_, T* scratch)
+        : d(d_), job(job_), group(group_), length(job_.cut.length_in(group_)), tiles(length / lanes), ring(scratch),
+          edges(scratch + job_.sizes.ring_tiles * job_.sizes.tile) {}
+
+    T* slot(std::int64_t tiles_back) const {
+        std::int64_t at = ahead_slot - tiles_back;
+        if (at < 0) at += job.sizes.ring_tiles;
+        return ring + at * job.sizes.tile;
+    }
+    void read_edges(int side) {
+        for (int k = 0; k < 4; ++k) {
+            inputs.p[k] = edges + side * job.sizes.edges + k * lanes * job.sizes.edge_stride;
+            inputs.stride[k] = job.sizes.edge_stride, inputs.step[k] = lanes;
+        }
+    }
+    void read_stretches() {
+        for (int k = 0; k < 4; ++k) {
+            const std::int64_t step = job.arrays.step[k];
+            inputs.p[k] = job.arrays.data[k] + step * job.cut.group_start(group);
+            inputs.stride[k] = step * length, inputs.step[k] = step * lanes;
+        }
+    }
+
+    /// The tile that is eliminated next is in stage[0]; the one after it is turned on the way.
+    HWY_INLINE void load(int array) { load_stage(d, inputs, array, prefetch_tiles, stage[1 - current]); }
+
+    void loaded() {
+        inputs.next();
+        ++turned;
+        if (turned == 0) read_stretches();
+        if (turned == tiles) read_edges(1);
+    }
+
+    /// One tile of elimination, and where `also` one of substitution: tile `behind` of the stretches.
+    template <bool also, Store how>
+    HWY_INLINE void step(std::int64_t behind) {
+        T* const to = ring + ahead_slot * job.sizes.tile;
+        const T* const from = also ? slot(ahead - behind) : nullptr;
+        const Stage<T>& rows = stage[current];
+        Forward<D> f[vectors];    // copies, which stay in registers
+        Backward<D> b[vectors];
+        V out[vectors][lanes];
+        for (int v = 0; v < vectors; ++v) f[v] = forward[v];
+        if constexpr (also)
+            for (int v = 0; v < vectors; ++v) b[v] = backward[v];
+#pragma GCC unroll 4
+        for (int array = 0; array < 4; ++array) {
+#pragma GCC unroll 16
+            for (int i = array * (lanes / 4); i < (array + 1) * (lanes / 4); ++i) {
+                forward_row(d, rows, i, f, to);
+                if constexpr (also) backward_row(d, from, lanes - 1 - i, b, out);
+            }
+            load(array);
+        }
+        if constexpr (also) {
+            store_rows<how>(d, out, job.arrays.x + job.cut.group_start(group) + behind * lanes, length);
+            for (int v = 0; v < vectors; ++v) backward[v] = b[v];
+        }
+        for (int v = 0; v < vectors; ++v) forward[v] = f[v];
+        loaded();
+        current = 1 - current;
+        ++ahead;
+        if (++ahead_slot == job.sizes.ring_tiles) ahead_slot = 0;
+    }
+
+    /// Substitution alone.
+    template <Store how>
+    HWY_NOINLINE void substitute(std::int64_t tile) {
+        const T* const from = slot(ahead - tile);
+        Backward<D> b[vectors];
+        V out[vectors][lanes];
+        for (int v = 0; v < vectors; ++v) b[v] = backward[v];
+#pragma GCC unroll 16
+        for (int i = lanes - 1; i >= 0; --i) backward_row(d, from, i, b, out);
+        store_rows<how>(d, out, job.arrays.x + job.cut.group_start(group) + tile * lanes, length);
+        for (int v = 0; v < vectors; ++v) backward[v] = b[v];
+    }
+
+    /// Whether no pivot in the halos was too small.
+    template <Store how>
+    bool start() {
+        job.copy_edges(group, edges);
+        ahead = turned = -job.cut.left / lanes;
+        if (ahead < 0) read_edges(0);
+        else read_stretches();
+        current = 1;
+        for (int array = 0; array < 4; ++array) load(array);
+        current = 0;
+        loaded();
+        for (auto& f : forward) f.start(d);
+        while (ahead < 0) step<false, how>(0);
+        bool small = true;
+        for (int v = 0; v < vectors; ++v) {
+            small &= hn::AllTrue(d, hn::Le(forward[v].largest_c, hn::Set(d, static_cast<T>(job.cut.growth))));
+            left_decay[v] = forward[v].decay, left_rounding[v] = hn::Mul(rounding_of(forward[v]), forward[v].sum);
+            forward[v].reset_sums(d);
+            chain[v].start(d);
+        }
+        return small;
+    }
+
+    /// Relative rounding error per row, in units of the largest |x| nearby.
+    V rounding_of(const Forward<D>& f) const {
+        constexpr T u16 = 8 * std::numeric_limits<T>::epsilon();
+        return hn::Mul(hn::Set(d, u16), hn::Max(hn::Set(d, T(1)), f.largest_c));
+    }
+
+    /// Elimination has just passed the last row of block k.
+    HWY_NOINLINE void pass_end(std::int64_t block) {
+        for (int v = 0; v < vectors; ++v) {
+            BlockSums<D>& s = sums[block & 1][v];
+            s.decay = forward[v].decay, s.sum = forward[v].sum, s.largest_sum = forward[v].largest_sum;
+            s.rounding = rounding_of(forward[v]);
+            s.truncation = forward[v].largest_c;  // until the halo is known
+            forward[v].reset_sums(d);
+        }
+        if (block + 1 < job.cut.blocks_in(group)) {
+            save_state(block + 1);
+        } else if (group + 1 == job.cut.groups) {
+            for (int v = 0; v < vectors; ++v) {
+                hn::Store(forward[v].c, d, job.ends + v * n);
+                hn::Store(forward[v].d, d, job.ends + lanes + v * n);
+            }
+        }
+    }
+
+    tridiagonal::SweepStop fit(std::int64_t block, bool closed) const {
+        bool finite = true, small = true;
+        for (int v = 0; v < vectors; ++v) {
+            finite &= hn::AllTrue(d, hn::IsFinite(forward[v].d)) && hn::AllTrue(d, hn::IsFinite(sums[block & 1][v].sum));
+            const V largest = hn::Max(sums[block & 1][v].truncation, forward[v].largest_c);
+            small &= hn::AllTrue(d, hn::Le(largest, hn::Set(d, static_cast<T>(job.cut.growth))));
+        }
+        using tridiagonal::SweepStop;
+        return !small ? SweepStop::growth : !finite ? SweepStop::not_finite : !closed ? SweepStop::not_decaying : SweepStop::none;
+    }
+
+    /// Substitution through the halo of block k, down to the row after the block.
+    void turn_back(std::int64_t block, std::int64_t halo_tiles, const V* product) {
+        for (int v = 0; v < vectors; ++v) backward[v].start(d);
+        for (std::int64_t back = 1; back <= halo_tiles; ++back) backward_halo_tile(d, slot(back), backward);
+        for (int v = 0; v < vectors; ++v) {
+            BlockSums<D>& s = sums[block & 1][v];
+            s.truncation = hn::IfThenElse(hn::Le(s.truncation, hn::Set(d, T(1))), product[v], hn::Neg(product[v]));
+        }
+        if (!job.arrays.in_place) return;
+        for (int v = 0; v < vectors; ++v) hn::Store(backward[v].x, d, job.repair_of(group, block) + 2 * lanes + v * n);
+    }
+
+    void save_state(std::int64_t block) {
+        if (!job.arrays.in_place) return;
+        T* const to = job.repair_of(group, block);
+        for (int v = 0; v < vectors; ++v) {
+            hn::Store(forward[v].c, d, to + v * n);
+            hn::Store(forward[v].d, d, to + lanes + v * n);
+        }
+    }
+
+    /// All rows of block k are stored: its own sums are complete, and those of block k-1 can be bounded.
+    void complete(std::int64_t block) {
+        for (int v = 0; v < vectors; ++v) {
+            BlockSums<D>& s = sums[block & 1][v];
+            s.back_sum = backward[v].largest_sum, s.largest_x = backward[v].largest_x;
+            // Where all |c'| ≤ 1 the halo's product is the largest; a negative one says that it is not so.
+            s.truncation = hn::Max(s.truncation, hn::Neg(hn::Mul(s.truncation, s.back_sum)));
+            if (block == 0) first_x[v] = s.largest_x;
+            else chain[v].add(d, previous[v], s, s.largest_x);
+            previous[v] = s;
+        }
+        job.stored[group] = block + 1;
+    }
+
+    template <Store how>
+    tridiagonal::SweepStop run() {
+        using tridiagonal::SweepStop;
+        const auto& cut = job.cut;
+        const std::int64_t blocks = cut.blocks_in(group);
+        std::int64_t behind_first = 0, behind = 0;  // substitution has tiles behind_first … behind-1 of block k-1 to do
+        SweepStop why = SweepStop::none;
+        std::int64_t block = 0, begin = 0;
+        if (!start<how>()) return SweepStop::growth;
+        save_state(0);
+        for (; block < blocks; ++block) {
+            const std::int64_t end = cut.block_start(group, block + 1) / lanes, limit = end + cut.right / lanes;
+            V product[vectors];
+            for (auto& p : product) p = hn::Set(d, T(1));
+            bool closed = false;
+            while (!closed && ahead < limit) {
+                if (behind > behind_first) step<true, how>(--behind);
+                else step<false, how>(0);
+                if (ahead > end) closed = closes(d, slot(1), product, static_cast<T>(cut.close));
+                else if (ahead == end) pass_end(block);
+            }
+            while (behind > behind_first) substitute<how>(--behind);
+            if (block > 0) complete(block - 1);
+            why = fit(block, closed);
+            if (why != SweepStop::none || job.stop.load(std::memory_order_relaxed) != 0) break;
+            turn_back(block, ahead - end, product);
+            behind_first = begin, behind = end, begin = end;
+        }
+        if (block < blocks) return why;
+        while (behind > behind_first) substitute<how>(--behind);
+        complete(blocks - 1);
+        return why;
+    }
+
+    /// After run() has gone through.
+    void report() {
+        using tridiagonal::StretchBound;
+        T* const out = edges;  // no longer needed
+        for (int v = 0; v < vectors; ++v) {
+            BlockSums<D> halo{};
+            halo.largest_sum = forward[v].largest_sum;
+            halo.rounding = rounding_of(forward[v]);
+            const BlockSums<D>& s = previous[v];
+            // Per unit of |x| after the stretch: rounding of the last block's rows and of the halo's, and truncation.
+            const V end_unit = hn::Mul(s.rounding, s.sum);
+            const V right = hn::MulAdd(s.back_sum, hn::MulAdd(s.largest_sum, s.rounding, hn::Mul(halo.largest_sum, hn::Add(end_unit, halo.rounding))),
+                                       s.truncation);
+            chain[v].add(d, s, halo, hn::Zero(d));
+            const V values[] = {chain[v].error, chain[v].per_unit, chain[v].error_from_left, right, chain[v].excess,
+                                left_decay[v], left_rounding[v], chain[v].own, chain[v].unit, chain[v].from_left,
+                                chain[v].truncation, chain[v].relative, chain[v].relative_from_left,
+                                hn::Div(s.truncation, hn::Max(s.largest_x, hn::Set(d, std::numeric_limits<T>::min()))),
+                                first_x[v], s.largest_x, chain[v].max};
+            for (const V& value : values) hn::Store(value, d, out + (&value - values) * lanes + v * n);
+        }
+        for (int lane = 0; lane < lanes; ++lane) {
+            double* const to = &job.bounds[group * lanes + lane].error;
+            static_assert(sizeof(StretchBound) == 17 * sizeof(double));
+            for (int what = 0; what < 17; ++what) to[what] = static_cast<double>(out[what * lanes + lane]);
+        }
+    }
+};
+
+template <class T>
+void sweep_group(SweepJob<T>& job, std::int64_t group, T* scratch) {
+    const hn::ScalableTag<T> d;
+    GroupSweep<hn::ScalableTag<T>> sweep(d, job, group, scratch);
+    const tridiagonal::SweepStop why = job.cut.stream ? sweep.template run<Store::stream>() : sweep.template run<Store::regular>();
+    if (job.cut.stream) hwy::FlushStream();
+    if (why != tridiagonal::SweepStop::none) job.stop_at(why, job.cut.group_start(group) + job.cut.block_start(group, job.stored[group]));
+    if (why != tridiagonal::SweepStop::none || job.stored[group] < job.cut.blocks_in(group)) return;
+    sweep.report();
+}
+
+}  // namespace trifold::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif

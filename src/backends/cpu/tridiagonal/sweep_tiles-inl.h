@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Elimination forwards and substitution backwards through one tile: a cache line of rows in as many lanes.
+//
+// Equation   p_i = b_i - a_i c'_{i-1},  c'_i = c_i / p_i,  d'_i = (d_i - a_i d'_{i-1}) / p_i;   x_i = d'_i - c'_i x_{i+1}
+// Arrays     inputs: row i of lane l at p + l stride + i; ring tile: c' of the lanes, then d' of the lanes, row after row
+// Sums       t_i = |a_i / p_i|:  decay = prod t,  sum = 1 + t_i sum,  and the largest |c'|;  backwards  sum = 1 + |c'_i| sum
+// Numerics   one reciprocal per row; every lane's sums are what docs/algorithms/certified.md calls A, T, gamma and S
+// Once per Highway target. Elimination of one tile is a chain of divisions; what is independent of it (turning the next tile,
+// substitution of a tile behind) is laid between its rows, so that it lies within the window of an out-of-order core.
+#include <cstdint>
+
+#include "hwy/highway.h"
+
+#include "backends/cpu/simd/transpose-inl.h"
+
+#if defined(TRIFOLD_BACKENDS_CPU_TRIDIAGONAL_SWEEP_TILES_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef TRIFOLD_BACKENDS_CPU_TRIDIAGONAL_SWEEP_TILES_INL_H_
+#undef TRIFOLD_BACKENDS_CPU_TRIDIAGONAL_SWEEP_TILES_INL_H_
+#else
+#define TRIFOLD_BACKENDS_CPU_TRIDIAGONAL_SWEEP_TILES_INL_H_
+#endif
+
+HWY_BEFORE_NAMESPACE();
+namespace trifold::cpu::HWY_NAMESPACE {
+
+/// Vectors that make up the lanes of a tile, and pieces of N rows that make up its rows.
+template <class D>
+inline constexpr int vectors_of = static_cast<int>(64 / sizeof(hn::TFromD<D>) / lanes_of<D>);
+
+/// Elimination in one vector of lanes, after the rows so far.
+template <class D>
+struct Forward {
+    using V = hn::Vec<D>;
+    V c, d;                          ///< c'_i, d'_i
+    V decay, sum, largest_sum, largest_c;
+
+    HWY_INLINE void reset_sums(D d_) {
+        decay = sum = hn::Set(d_, hn::TFromD<D>(1));
+        largest_sum = largest_c = hn::Zero(d_);
+    }
+    HWY_INLINE void start(D d_) {
+        c = d = hn::Zero(d_);
+        reset_sums(d_);
+    }
+    HWY_INLINE void row(D d_, V lower, V diag, V upper, V rhs) {
+        const V one = hn::Set(d_, hn::TFromD<D>(1));
+        const V inverse = hn::Div(one, hn::NegMulAdd(lower, c, diag));
+        const V t = hn::Abs(hn::Mul(lower, inverse));
+        c = hn::Mul(upper, inverse);
+        d = hn::Mul(hn::NegMulAdd(lower, d, rhs), inverse);
+        decay = hn::Mul(decay, t);
+        sum = hn::MulAdd(t, sum, one);
+        largest_sum = hn::Max(largest_sum, sum);
+        largest_c = hn::Max(largest_c, hn::Abs(c));
+    }
+};
+
+template <class D>
+struct Backward {
+    using V = hn::Vec<D>;
+    V x, sum, largest_sum, largest_x;
+
+    HWY_INLINE void start(D d) {
+        x = largest_sum = largest_x = hn::Zero(d);
+        sum = hn::Set(d, hn::TFromD<D>(1));
+    }
+    HWY_INLINE void row(D d, V c, V rhs) {
+        x = hn::NegMulAdd(c, x, rhs);
+        sum = hn::MulAdd(hn::Abs(c), sum, hn::Set(d, hn::TFromD<D>(1)));
+    }
+    HWY_INLINE void kept_row(D d, V c, V rhs) {
+        row(d, c, rhs);
+        largest_sum = hn::Max(largest_sum, sum);
+        largest_x = hn::Max(largest_x, hn::Abs(x));
+    }
+};
+
+/// Where the next tile of inputs is.
+template <class T>
+struct TileInputs {
+    const T* p[4];
+    std::int64_t stride[4];
+    std::int64_t step[4];  ///< from one tile to the next
+
+    HWY_INLINE void next() {
+        for (int k = 0; k < 4; ++k) p[k] += step[k];
+    }
+};
+
+/// A tile of inputs, turned so that lanes lie side by side: row i of array k at rows[k] + i lanes.
+template <class T>
+struct Stage {
+    static constexpr int lanes = 64 / sizeof(T);
+    alignas(64) T rows[4][lanes * lanes];
+};
+
+/// Turns one array of the next tile, and asks for its lines of `ahead` tiles later.
+template <class D, class T = hn::TFromD<D>>
+HWY_INLINE void load_stage(D d, const TileInputs<T>& in, int k, std::int64_t ahead, Stage<T>& stage) {
+    constexpr int n = static_cast<int>(lanes_of<D>), pieces = vectors_of<D>, lanes = n * pieces;
+    const std::int64_t stride = in.stride[k];
+#pragma GCC unroll 16
+    for (int lane = 0; lane < lanes; ++lane) hwy::Prefetch(in.p[k] + lane * stride + ahead * in.step[k]);
+#pragma GCC unroll 4
+    for (int v = 0; v < pieces; ++v)
+#pragma GCC unroll 4
+        for (int piece = 0; piece < pieces; ++piece) {
+            hn::Vec<D> row[n];
+#pragma GCC unroll 16
+            for (int s = 0; s < n; ++s) row[s] = hn::LoadU(d, in.p[k] + (v * n + s) * stride + piece * n);
+            transpose(d, row);
+#pragma GCC unroll 16
+            for (int i = 0; i < n; ++i) hn::Store(row[i], d, stage.rows[k] + (piece * n + i) * lanes + v * n);
+        }
+}
+
+template <class D, class T = hn::TFromD<D>>
+HWY_INLINE void forward_row(D d, const Stage<T>& stage, int i, Forward<D>* HWY_RESTRICT f, T* HWY_RESTRICT ring) {
+    constexpr int n = static_cast<int>(lanes_of<D>), lanes = n * vectors_of<D>;
+#pragma GCC unroll 4
+    for (int v = 0; v < vectors_of<D>; ++v) {
+        const int at = i * lanes + v * n;
+        f[v].row(d, hn::Load(d, stage.rows[0] + at), hn::Load(d, stage.rows[1] + at), hn::Load(d, stage.rows[2] + at),
+                 hn::Load(d, stage.rows[3] + at));
+        hn::Store(f[v].c, d, ring + i * 2 * lanes + v * n);
+        hn::Store(f[v].d, d, ring + i * 2 * lanes + lanes + v * n);
+    }
+}
+
+template <class D, class T = hn::TFromD<D>>
+HWY_INLINE void backward_halo_tile(D d, const T* HWY_RESTRICT ring, Backward<D>* HWY_RESTRICT back) {
+    constexpr int n = static_cast<int>(lanes_of<D>), lanes = n * vectors_of<D>;
+#pragma GCC unroll 4
+    for (int v = 0; v < vectors_of<D>; ++v) {
+        Backward<D> state = back[v];
+        for (int i = lanes - 1; i >= 0; --i) {
+            const T* const from = ring + i * 2 * lanes + v * n;
+            state.row(d, hn::Load(d, from), hn::Load(d, from + lanes));
+        }
+        back[v] = state;
+    }
+}
+
+template <class D, class T = hn::TFromD<D>>
+HWY_INLINE void backward_row(D d, const T* HWY_RESTRICT ring, int i, Backward<D>* HWY_RESTRICT back,
+                             hn::Vec<D> (&out)[vectors_of<D>][64 / sizeof(T)]) {
+    constexpr int n = static_cast<int>(lanes_of<D>), lanes = n * vectors_of<D>;
+#pragma GCC unroll 4
+    for (int v = 0; v < vectors_of<D>; ++v) {
+        const T* const from = ring + i * 2 * lanes + v * n;
+        back[v].kept_row(d, hn::Load(d, from), hn::Load(d, from + lanes));
+        out[v][i] = back[v].x;
+    }
+}
+
+/// Row i of lane l to x + l stride + i. Whole cache lines, one after the other.
+template <Store how, class D, class T = hn::TFromD<D>>
+HWY_INLINE void store_rows(D d, hn::Vec<D> (&out)[vectors_of<D>][64 / sizeof(T)], T* HWY_RESTRICT x, std::int64_t stride) {
+    constexpr int n = static_cast<int>(lanes_of<D>), pieces = vectors_of<D>;
+#pragma GCC unroll 4
+    for (int v = 0; v < pieces; ++v) {
+#pragma GCC unroll 4
+        for (int piece = 0; piece < pieces; ++piece) transpose(d, out[v] + piece * n);
+#pragma GCC unroll 16
+        for (int s = 0; s < n; ++s)
+#pragma GCC unroll 4
+            for (int piece = 0; piece < pieces; ++piece) {
+                T* const to = x + (v * n + s) * stride + piece * n;
+                if constexpr (how == Store::stream) hn::Stream(out[v][piece * n + s], d, to);
+                else hn::StoreU(out[v][piece * n + s], d, to);
+            }
+    }
+}
+
+/// product *= |c'| over the rows of a ring tile; whether it is at most `close` in all lanes.
+template <class D, class T = hn::TFromD<D>>
+HWY_INLINE bool closes(D d, const T* HWY_RESTRICT ring, hn::Vec<D>* HWY_RESTRICT product, T close) {
+    constexpr int n = static_cast<int>(lanes_of<D>), lanes = n * vectors_of<D>;
+    bool all = true;
+#pragma GCC unroll 4
+    for (int v = 0; v < vectors_of<D>; ++v) {
+        hn::Vec<D> p = product[v];
+        for (int i = 0; i < lanes; ++i) p = hn::Mul(p, hn::Abs(hn::Load(d, ring + i * 2 * lanes + v * n)));
+        all &= hn::AllTrue(d, hn::Le(p, hn::Set(d, close)));
+        product[v] = p;
+    }
+    return all;
+}
+
+}  // namespace trifold::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif

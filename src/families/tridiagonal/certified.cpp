@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "families/tridiagonal/certified.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "families/tridiagonal/certified_bound.hpp"
+
+namespace trifold::tridiagonal {
+namespace {
+
+// Halos longer than this leave the caches of a core, and nine words are fewer.
+constexpr std::int64_t longest_halo = 8192;
+
+// Strict: what lies beyond a halo may be 2^40 times larger than the block before it. Weak: as large, which is checked.
+constexpr double strict = 0x1p-42, weak = 0x1p-4;
+
+std::int64_t lanes_of(const System& system) { return 64 / static_cast<std::int64_t>(size_of(system.dtype)); }
+
+std::int64_t round_up(std::int64_t value, std::int64_t unit) { return (value + unit - 1) / unit * unit; }
+
+/// Halos come in sizes of 2^k and 3 2^(k-1) tiles, so that the workspace can be known beforehand.
+std::int64_t next_halo(std::int64_t rows, std::int64_t lanes) {
+    std::int64_t halo = 2 * lanes;
+    while (halo < rows) halo = halo % (3 * lanes) == 0 ? halo / 3 * 4 : halo / 2 * 3;
+    return halo;
+}
+
+std::size_t bytes_for(const Ops& ops, const System& system, const Stretches& stretches, int threads) {
+    return round_up(static_cast<std::int64_t>(stretches.stretches() * sizeof(StretchBound)), 64) +
+           ops.sweep_scratch(system, stretches, threads);
+}
+
+void give_up(Outcome& outcome, Reason reason, std::int64_t row) {
+    outcome.reason = reason;
+    outcome.system = 0;
+    outcome.row = row;
+    outcome.failures = 1;
+}
+
+}  // namespace
+
+Stretches plan_stretches(const System& system, std::int64_t halo, double close) {
+    const std::int64_t lanes = lanes_of(system), size = static_cast<std::int64_t>(size_of(system.dtype));
+    Stretches s;
+    s.rows = system.rows;
+    s.lanes = static_cast<int>(lanes);
+    s.close = close;
+    const std::int64_t misaligned = static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(system.x.data) % 64) / size;
+    s.first = lanes - misaligned;  // so that every stretch of x begins with a cache line
+    s.left = halo;
+    s.right = halo / 2 * 3 / lanes * lanes;
+    s.block = std::max<std::int64_t>(256, s.right + lanes);
+
+    const std::int64_t usable = s.rows - s.first - 1, each = usable / lanes;
+    if (each < std::max(2 * s.block, 8 * halo)) {
+        s.groups = 0;
+        return s;
+    }
+    s.groups = std::clamp<std::int64_t>(each / std::max<std::int64_t>({4 * s.block, 32 * halo, 4096}), 1, 256);
+    s.length = each / s.groups / lanes * lanes;
+    // Streams that start at the same offset of a page would fight for the same sets of the first cache: spread them over it.
+    const std::int64_t page = 4096 / size, offset = page / lanes + lanes;
+    if (s.length >= 4 * page) s.length = (s.length - offset) / page * page + offset;
+    s.last_length = (usable - (s.groups - 1) * lanes * s.length) / (lanes * lanes) * lanes;
+    s.stream = !system.in_place && system.rows * 5 * size > (std::int64_t{24} << 20);
+    return s;
+}
+
+const char* certified_refuses(const Ops& ops, const System& system) {
+    if (!ops.sweep) return "this device has no one-pass sweep";
+    if (const char* why = ops.refuses(system, Algorithm::certified)) return why;
+    return plan_stretches(system, 2 * lanes_of(system), 0).groups == 0 ? "there are too few rows to cut" : nullptr;
+}
+
+std::size_t certified_workspace(const Ops& ops, const System& system, int threads) {
+    std::size_t most = 0;
+    const std::int64_t lanes = lanes_of(system);
+    for (std::int64_t halo = 2 * lanes; halo <= longest_halo; halo = next_halo(halo + 1, lanes)) {
+        const Stretches stretches = plan_stretches(system, halo, 0);
+        if (stretches.groups == 0) break;
+        most = std::max(most, bytes_for(ops, system, stretches, threads));
+    }
+    return most;
+}
+
+bool solve_certified(const Ops& ops, const System& system, const Launch& launch, Outcome& outcome) {
+    const std::int64_t lanes = lanes_of(system);
+    // The longest decay whose halo, a quarter longer, still fits.
+    std::int64_t limit = 0;
+    for (std::int64_t halo = 2 * lanes; halo <= longest_halo && plan_stretches(system, halo, 0).groups; halo = next_halo(halo + 1, lanes))
+        limit = (halo - lanes) * 4 / 5;
+    const double growth = Stretches{}.growth;
+    for (const double margin : {strict, weak}) {
+        const double close = launch.tolerance * margin;
+        const std::int64_t decay = ops.decay(system, launch, close, growth, limit);
+        if (decay > limit) continue;
+        return solve_certified(ops, system, launch, plan_stretches(system, next_halo(decay * 5 / 4 + lanes, lanes), close), outcome);
+    }
+    outcome = {};
+    outcome.branch = name_of(Algorithm::certified);
+    outcome.device = ops.device;
+    outcome.certified_share = 0;
+    give_up(outcome, Reason::not_certified, -1);
+    return false;
+}
+
+bool solve_certified(const Ops& ops, const System& system, const Launch& launch, const Stretches& stretches, Outcome& outcome) {
+    outcome = {};
+    outcome.branch = name_of(Algorithm::certified);
+    outcome.device = ops.device;
+    outcome.certified_share = 0;
+
+    StretchBound* const bounds = static_cast<StretchBound*>(launch.scratch);
+    const std::int64_t offset = round_up(static_cast<std::int64_t>(stretches.stretches() * sizeof(StretchBound)), 64);
+    Launch inner = launch;
+    inner.scratch = static_cast<char*>(launch.scratch) + offset;
+    inner.scratch_bytes = launch.scratch_bytes - offset;
+
+    const SweepResult swept = ops.sweep(system, stretches, inner, bounds);
+    if (swept.stop != SweepStop::none) {
+        give_up(outcome, swept.stop == SweepStop::growth       ? Reason::unstable
+                         : swept.stop == SweepStop::not_finite ? Reason::not_finite
+                                                               : Reason::not_certified, swept.row);
+        return false;
+    }
+    const CertifiedBound bound = combine(stretches, bounds, swept, launch.tolerance, unit_roundoff(system.dtype));
+    if (!bound.holds) {
+        if (system.in_place) ops.unsweep(system, stretches, inner);
+        give_up(outcome, Reason::not_certified, bound.row);
+        return false;
+    }
+    outcome.reason = Reason::certified;
+    outcome.certificate = bound.certificate;
+    outcome.certified_share = 1;
+    return true;
+}
+
+}  // namespace trifold::tridiagonal
