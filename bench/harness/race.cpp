@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <numeric>
+#include <random>
 
 #include "bench/harness/memory.hpp"
 
@@ -48,14 +50,20 @@ std::vector<Timing> race(const std::vector<Runner>& runners, const Pace& pace) {
     std::vector<Lane> lanes;
     for (const Runner& runner : runners) lanes.push_back(warmed_up(runner));
     const double share = pace.budget_s / static_cast<double>(std::max<std::size_t>(1, runners.size()));
-    for (int round = 0; round < pace.rounds; ++round)
-        for (std::size_t k = 0; k < runners.size(); ++k) {
+    std::vector<std::size_t> order(runners.size());
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    std::mt19937 shuffle(1);
+    for (int round = 0; round < pace.rounds; ++round) {
+        // Who runs after whom decides what lies in the caches: no one always follows the same.
+        std::shuffle(order.begin(), order.end(), shuffle);
+        for (const std::size_t k : order) {
             Lane& lane = lanes[k];
             if (round >= pace.least && lane.used_s > share) continue;
             const auto start = Clock::now();
             lane.times.push_back(timed(runners[k], lane.repeats));
             lane.used_s += seconds_since(start);
         }
+    }
     std::vector<Timing> out;
     for (Lane& lane : lanes) {
         std::sort(lane.times.begin(), lane.times.end());

@@ -28,7 +28,7 @@ struct Pace {
     double budget_s = 10;   ///< for all runners together; a runner that used up its share sits out
 };
 
-/// One untimed run of each, then rounds in which every runner runs once. Runs shorter than 20 µs are repeated within a
+/// One untimed run of each, then rounds in which every runner runs once, in shuffled order. Runs shorter than 20 µs are repeated within a
 /// sample where there is nothing to prepare.
 std::vector<Timing> race(const std::vector<Runner>& runners, const Pace& pace);
 

@@ -93,7 +93,7 @@ std::vector<Bandwidth> measure_bandwidth(const Topology& topology, int threads, 
         std::size_t one, all;  // footprint on one thread, on all
         double share;          // of the budget, for one measurement
     };
-    std::vector<Size> sizes{{4 * last_level, 4 * last_level, 0.03}, {last_level / 2, last_level / 2, 0.01}};
+    std::vector<Size> sizes{{4 * last_level, 4 * last_level, 0.03}, {last_level / 2, last_level / 2, 0.01}, {last_level, last_level, 0.01}};
     if (topology.l3 && topology.l2) sizes.push_back({topology.l2 / 2, topology.l2 / 2 * static_cast<std::size_t>(threads), 0.01});
     sizes.push_back({16 * last_level, 16 * last_level, 0.04});
 

@@ -22,12 +22,14 @@ struct Bandwidth {
     double bytes_per_s = 0;
 };
 
-/// Pace of one algorithm. In cache a call of n rows on t threads takes overhead_s + n / (rows_per_s t), and team_s more where
-/// t > 1. Where moving the words takes m seconds and working on them w, both take (m^overlap + w^overlap)^(1/overlap).
+/// Pace of one algorithm. In cache a call of n rows on t threads works overhead_s + n (serial + (1 - serial) / t) / rows_per_s,
+/// and team_s more where t > 1. Where moving the words takes m seconds and working on them w, both take
+/// (m^overlap + w^overlap)^(1/overlap).
 struct CellRate {
     double rows_per_s = 0;
     double overhead_s = 0;
     double team_s = 0;
+    double serial = 0;   ///< share of the work that more threads do not shorten, 0 to 1
     double overlap = 4;  ///< 1 = one after the other; large = the longer hides the shorter; below 1 = they disturb each other
 };
 
@@ -54,9 +56,9 @@ struct Profile {
 /// Cautious figures for a machine that nobody has measured, from the sizes that sysconf knows.
 Profile default_profile();
 
-/// Bandwidth on 1 and `threads` threads, at half of the private and of the shared cache, and at 4 and 16 times the last
-/// level; the points that matter most come first, and no new one is begun when `budget_s` is over. 16 times is left out where
-/// the machine is slow to hand out fresh memory.
+/// Bandwidth on 1 and `threads` threads, at half of the private cache and at half, all, 4 and 16 times the last level; the
+/// points that matter most come first, and no new one is begun when `budget_s` is over. 16 times is left out where the machine
+/// is slow to hand out fresh memory.
 std::vector<Bandwidth> measure_bandwidth(const Topology& topology, int threads, double budget_s);
 
 }  // namespace trifold::devices

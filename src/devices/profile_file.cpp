@@ -54,7 +54,8 @@ Profile from_json(const Json& json) {
                                  store_from(p.at("store").get<std::string>()), positive(p, "bytes_per_s")});
     }
     for (const auto& [key, rate] : json.at("rates").items())
-        out.rates[key] = {positive(rate, "rows_per_s"), at_least_zero(rate, "overhead_s"), at_least_zero(rate, "team_s"), positive(rate, "overlap")};
+        out.rates[key] = {positive(rate, "rows_per_s"), at_least_zero(rate, "overhead_s"), at_least_zero(rate, "team_s"),
+                          std::fmin(1, at_least_zero(rate, "serial")), positive(rate, "overlap")};
     return out;
 }
 
@@ -114,7 +115,11 @@ bool save_profile(const Profile& profile, const std::string& file, std::string& 
                                      {"bytes_per_s", p.bytes_per_s}});
     json["rates"] = Json::object();
     for (const auto& [key, rate] : profile.rates)
-        json["rates"][key] = {{"rows_per_s", rate.rows_per_s}, {"overhead_s", rate.overhead_s}, {"team_s", rate.team_s}, {"overlap", rate.overlap}};
+        json["rates"][key] = {{"rows_per_s", rate.rows_per_s},
+                              {"overhead_s", rate.overhead_s},
+                              {"team_s", rate.team_s},
+                              {"serial", rate.serial},
+                              {"overlap", rate.overlap}};
 
     const std::string temporary = file + "." + std::to_string(getpid()) + ".tmp";
     std::error_code error;

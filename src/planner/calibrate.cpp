@@ -11,6 +11,7 @@
 #include "base/aligned_buffer.hpp"
 #include "base/available_memory.hpp"
 #include "devices/context_state.hpp"
+#include "devices/threads.hpp"
 #include "families/tridiagonal/branch.hpp"
 #include "planner/cost.hpp"
 
@@ -21,9 +22,15 @@ using Clock = std::chrono::steady_clock;
 
 double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
-constexpr std::int64_t batch_rows = 128;  // of one system; a batch grows by systems
+/// One system, or a batch of systems of `length` rows that grows by systems.
+struct Shape {
+    std::int64_t length = 0;
+    bool contiguous = true;
+    bool batch() const { return length > 0; }
+};
 
-enum class Shape { single, contiguous, interleaved };
+/// Systems that fill eight vectors: enough to keep a core busy, few enough for long ones to stay in the shared cache.
+std::int64_t batch_vectors(DType dtype) { return 8 * 64 / static_cast<std::int64_t>(size_of(dtype)); }
 
 /// Arrays for `rows` rows in all: dominant by a factor of two, right-hand side between 1 and 2.
 class Sample {
@@ -36,10 +43,10 @@ public:
     System system(Shape shape, std::int64_t rows) {
         System out;
         out.dtype = dtype_;
-        out.rows = shape == Shape::single ? rows : batch_rows;
-        if (shape != Shape::single) {
+        out.rows = shape.batch() ? shape.length : rows;
+        if (shape.batch()) {
             out.levels = 1;
-            out.extent[0] = rows / batch_rows;
+            out.extent[0] = rows / shape.length;
             out.number_stride[0] = 1;
         }
         Operand* operands[] = {&out.lower, &out.diag, &out.upper, &out.rhs, &out.x};
@@ -47,8 +54,8 @@ public:
             Operand& operand = *operands[k];
             operand.kind = Operand::Kind::view;
             operand.data = static_cast<char*>(data_.data()) + size_of(dtype_) * pitch() * static_cast<std::size_t>(k);
-            operand.row_stride = shape == Shape::interleaved ? out.extent[0] : 1;
-            operand.level_stride[0] = shape == Shape::interleaved ? 1 : batch_rows;
+            operand.row_stride = shape.contiguous ? 1 : out.extent[0];
+            operand.level_stride[0] = shape.contiguous ? shape.length : 1;
         }
         return out;
     }
@@ -76,7 +83,7 @@ class Stopwatch {
 public:
     Stopwatch(const Ops& ops, devices::ScratchArena& scratch) : ops_(ops), arena_(scratch) {}
 
-    /// Median seconds of one call, NaN where it fails.
+    /// Seconds of one call, NaN where it fails.
     double operator()(const System& system, Algorithm algorithm, int threads) {
         const devices::Scratch scratch = arena_.take(branch_workspace(ops_, system, algorithm, threads));
         const Launch launch{threads, scratch.data(), scratch.bytes(), unit_roundoff(system.dtype), nullptr};
@@ -95,8 +102,10 @@ public:
         std::vector<double> times;
         for (const auto start = Clock::now(); times.size() < 5 || (times.size() < 25 && seconds_since(start) < enough);)
             times.push_back(calls(count));
-        std::nth_element(times.begin(), times.begin() + static_cast<std::ptrdiff_t>(times.size() / 2), times.end());
-        return good ? times[times.size() / 2] : std::nan("");
+        // The lower quartile: what disturbs this minute should not stay in the profile for months.
+        const auto quartile = times.begin() + static_cast<std::ptrdiff_t>(times.size() / 4);
+        std::nth_element(times.begin(), quartile, times.end());
+        return good ? *quartile : std::nan("");
     }
 
 private:
@@ -105,9 +114,9 @@ private:
     devices::ScratchArena& arena_;
 };
 
-/// overhead + rows / rate through two sizes on one thread; what the team adds from a third.
-devices::CellRate fit(Stopwatch& watch, Sample& sample, Shape shape, Algorithm algorithm, std::int64_t few, std::int64_t many,
-                      int threads) {
+/// A line through two sizes on one thread, and through two larger ones on all.
+devices::CellRate fit(Stopwatch& watch, Sample& sample, const Shape& shape, Algorithm algorithm, std::int64_t few, std::int64_t many,
+                      int threads, std::int64_t many_per_thread) {
     const double short_s = watch(sample.system(shape, few), algorithm, 1), long_s = watch(sample.system(shape, many), algorithm, 1);
     devices::CellRate out;
     if (!(short_s > 0) || !(long_s > 0)) return out;
@@ -115,11 +124,14 @@ devices::CellRate fit(Stopwatch& watch, Sample& sample, Shape shape, Algorithm a
     const double slope = std::max((long_s - short_s) / static_cast<double>(many - few), 0.5 * long_s / static_cast<double>(many));
     out.rows_per_s = 1 / slope;
     out.overhead_s = std::max(0.0, std::min(short_s - slope * static_cast<double>(few), long_s - slope * static_cast<double>(many)));
-    if (threads > 1) {
-        const double team_s = watch(sample.system(shape, many * threads), algorithm, threads);
-        out.team_s = std::max(0.0, team_s - out.overhead_s - slope * static_cast<double>(many));
-        if (!std::isfinite(out.team_s)) out.team_s = 0;
-    }
+    if (threads == 1) return out;
+    const std::int64_t less = many_per_thread * threads, more = 4 * less;
+    const double less_s = watch(sample.system(shape, less), algorithm, threads), more_s = watch(sample.system(shape, more), algorithm, threads);
+    if (!(less_s > 0) || !(more_s > 0)) return out;
+    const double team_slope = (more_s - less_s) / static_cast<double>(more - less);
+    out.serial = std::clamp((team_slope * threads / slope - 1) / (threads - 1), 0.0, 1.0);
+    const double expected = out.overhead_s + slope * (out.serial + (1 - out.serial) / threads) * static_cast<double>(less);
+    out.team_s = std::max(0.0, less_s - expected);
     return out;
 }
 
@@ -142,42 +154,60 @@ void calibrate(const Ops& ops, devices::ScratchArena& scratch, int threads, cons
     for (const DType dtype : {DType::f64, DType::f32}) {
         auto rows_in = [&](std::size_t bytes) { return std::max<std::int64_t>(static_cast<std::int64_t>(bytes / (5 * size_of(dtype))) / 4096, 2) * 4096; };
         const std::int64_t many = rows_in(sizes.cache), most = sizes.memory ? rows_in(sizes.memory) : 0;
-        Sample sample(dtype, std::max(many * threads, most));
-        auto measure = [&](Shape shape, Algorithm algorithm) {
-            const bool batch = shape != Shape::single, sequential = algorithm == Algorithm::lu && !batch;
-            if (seconds_since(start) > budget_s || ops.refuses(sample.system(shape, many), algorithm)) return;
-            devices::CellRate rate = fit(watch, sample, shape, algorithm, batch ? many / 4 : 1024, many, sequential ? 1 : threads);
+        const std::int64_t per_thread = std::max<std::int64_t>(many, 32768);
+        Sample sample(dtype, std::max({batch_vectors(dtype) * batch_lengths[2], 8 * many, 4 * per_thread * threads, most}));
+        double batch_overlap[2] = {4, 4};  // of interleaved and contiguous ones: measured with the short systems, kept for the long
+        auto measure = [&](const Shape& shape, Algorithm algorithm) {
+            const bool sequential = algorithm == Algorithm::lu && !shape.batch(), all_threads = !sequential && shape.length <= batch_lengths[0];
+            // What cuts a system into parts shows its pace on long ones only; what runs through it keeps to a core's cache.
+            const std::int64_t rows = shape.batch() ? std::max(many, batch_vectors(dtype) * shape.length) : sequential ? many : 8 * many;
+            if (seconds_since(start) > budget_s || branch_refuses(ops, sample.system(shape, rows), algorithm)) return;
+            std::int64_t few = shape.batch() ? rows / 4 : sequential ? 1024 : 4096;
+            while (few < rows / 2 && branch_refuses(ops, sample.system(shape, few), algorithm)) few *= 2;
+            devices::CellRate rate = fit(watch, sample, shape, algorithm, few, rows, all_threads ? threads : 1, per_thread);
             if (rate.rows_per_s <= 0) return;
-            if (most > 0 && !sequential && seconds_since(start) < budget_s) {
+            if (most > 0 && all_threads && seconds_since(start) < budget_s) {
                 const System large = sample.system(shape, most);
-                const double seconds = watch(large, algorithm, threads) - rate.overhead_s - rate.team_s;
+                const double seconds = watch(large, algorithm, threads) - rate.overhead_s - (threads > 1 ? rate.team_s : 0);
                 if (seconds > 0) rate.overlap = overlap_of(shares_of(features_of(large), algorithm, rate, profile, threads), seconds);
             }
-            profile.rates[rate_key(ops, algorithm, dtype, batch, shape == Shape::contiguous).text] = rate;
+            if (shape.batch()) {
+                double& kept = batch_overlap[shape.contiguous];
+                if (all_threads) kept = rate.overlap;
+                else rate.overlap = kept;
+            }
+            const RateKey key = shape.batch() ? rate_key(ops, algorithm, dtype, shape.contiguous, shape.length) : rate_key(ops, algorithm, dtype);
+            profile.rates[key.text] = rate;
         };
-        for (const Algorithm algorithm : {Algorithm::certified, Algorithm::two_pass, Algorithm::lu}) measure(Shape::single, algorithm);
-        for (const Shape shape : {Shape::contiguous, Shape::interleaved}) measure(shape, Algorithm::automatic);
+        for (const Algorithm algorithm : {Algorithm::certified, Algorithm::two_pass, Algorithm::lu}) measure({}, algorithm);
+        for (const bool contiguous : {true, false})
+            for (const std::int64_t length : batch_lengths) measure({length, contiguous}, Algorithm::automatic);
     }
 }
 
 /// The caller holds State::measuring.
 static const devices::Profile& measure(Context::State& state) {
     const devices::Topology& topology = state.topology();
+    // A profile is the machine's, whatever this Context was given.
+    const int threads = std::max(state.threads, devices::usable_cores());
     devices::Profile profile;
     profile.now = true;
     profile.date = today();
     profile.machine = devices::fingerprint(topology);
-    profile.bandwidth = devices::measure_bandwidth(topology, state.threads, 1.0);
+    profile.bandwidth = devices::measure_bandwidth(topology, threads, 0.8);
     SampleSizes sizes;
     sizes.cache = std::max<std::size_t>(topology.l2 / 2, std::size_t{1} << 18);
     sizes.memory = std::min(4 * topology.last_level(), std::size_t{1} << 29);
     if (available_memory() / 4 < static_cast<std::int64_t>(sizes.memory)) sizes.memory = 0;
+    double budget_s = 0.9;
     for (const Device* device : registered_devices()) {
         if (device->modelled || (device->unavailable && device->unavailable())) continue;
         const Cell& cell = find_cell(*device, "tridiagonal");
         if (cell.kind != CellKind::native || !cell.ops) continue;
-        calibrate(*static_cast<const Ops*>(cell.ops), state.scratch, state.threads, sizes, 0.6, profile);
-        sizes.memory = 0;  // only the default device is asked for work that large without being named
+        calibrate(*static_cast<const Ops*>(cell.ops), state.scratch, threads, sizes, budget_s, profile);
+        // The first device is the default; the others are asked for by name, and for less.
+        sizes.memory = 0;
+        budget_s = 0.15;
     }
     return state.adopt_profile(std::move(profile));
 }

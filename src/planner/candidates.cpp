@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "planner/candidates.hpp"
 
+#include "families/tridiagonal/branch.hpp"
+
 namespace trifold::tridiagonal {
 
 Option named_option(const Ops& ops, const System& system, const Features& features, Algorithm algorithm,
                     const devices::Profile& profile, int max_threads) noexcept {
-    Option out{&ops, algorithm, false, ops.refuses(system, algorithm), {}};
+    Option out{&ops, algorithm, false, branch_refuses(ops, system, algorithm), {}};
     if (!out.refused) out.prediction = predict(features, ops, algorithm, profile, max_threads);
     return out;
 }

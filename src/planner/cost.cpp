@@ -18,15 +18,15 @@ using devices::Store;
 CellRate default_rate(Algorithm algorithm, DType dtype, bool batch) noexcept {
     const double wide = dtype == DType::f32 ? 2 : 1;  // twice the lanes
     constexpr double call = 1e-6, team = 5e-6;
-    if (batch) return {3e8 * wide, call, team};
+    if (batch) return {3e8 * wide, call, team, 0, 4};
     switch (algorithm) {
-        case Algorithm::certified: return {5e8 * wide, call, team};
-        case Algorithm::two_pass: return {2e8 * wide, call, team};
-        case Algorithm::thomas: return {1e8, call / 4, 0};
-        case Algorithm::twisted: return {1.5e8, call / 4, 0};
-        case Algorithm::cyclic_reduction: return {3e7, call, 0};
-        case Algorithm::pcr: return {5e6, call, 0};
-        default: return {4e7, call / 4, 0};
+        case Algorithm::certified: return {5e8 * wide, call, team, 0, 4};
+        case Algorithm::two_pass: return {2e8 * wide, call, team, 0, 1};
+        case Algorithm::thomas: return {1e8, call / 4, 0, 0, 4};
+        case Algorithm::twisted: return {1.5e8, call / 4, 0, 0, 4};
+        case Algorithm::cyclic_reduction: return {3e7, call, 0, 0, 4};
+        case Algorithm::pcr: return {5e6, call, 0, 0, 4};
+        default: return {4e7, call / 4, 0, 0, 4};
     }
 }
 
@@ -47,16 +47,25 @@ bool uses_threads(Algorithm algorithm, bool batch) noexcept {
     return batch || algorithm == Algorithm::certified || algorithm == Algorithm::two_pass;
 }
 
-/// Systems are solved side by side in vectors of 64 bytes: a last one that is not full costs as much as a full one, and no
-/// more threads can work than there are vectors.
+/// Systems are solved side by side in vectors of 64 bytes. A vector that is not full goes a slower way.
 double lanes_used(const Features& f) noexcept {
     if (!f.batch) return 1;
-    const double lanes = 64.0 / static_cast<double>(size_of(f.dtype));
-    return f.systems / (std::ceil(f.systems / lanes) * lanes);
+    const double lanes = 64.0 / static_cast<double>(size_of(f.dtype)), full = std::floor(f.systems / lanes);
+    const double part = f.systems > full * lanes ? 2.5 : 0;
+    return f.systems / ((full + part) * lanes);
 }
+
+/// A thread is started for some thousands of rows, and in a batch for a vector of systems.
 double most_threads(const Features& f) noexcept {
-    if (!f.batch) return std::max(1.0, f.rows / 256);
-    return std::max(1.0, std::ceil(f.systems * static_cast<double>(size_of(f.dtype)) / 64.0));
+    if (!f.batch) return std::max(1.0, f.rows / 2048);
+    return std::max(1.0, std::min(std::ceil(f.systems * static_cast<double>(size_of(f.dtype)) / 64.0), f.rows / 16384));
+}
+
+/// Between two paces, by the logarithm of the length: seconds per row and overheads, linearly.
+CellRate between(const CellRate& low, const CellRate& high, double x) noexcept {
+    auto mix = [x](double a, double b) { return a + x * (b - a); };
+    return {1 / mix(1 / low.rows_per_s, 1 / high.rows_per_s), mix(low.overhead_s, high.overhead_s), mix(low.team_s, high.team_s),
+            mix(low.serial, high.serial), mix(low.overlap, high.overlap)};
 }
 
 double seconds_on(const Features& f, Algorithm algorithm, const CellRate& rate, const Profile& profile, int threads) noexcept {
@@ -73,7 +82,7 @@ Shares shares_of(const Features& f, Algorithm algorithm, const CellRate& rate, c
         f.in_place ? profile.bandwidth_at(f.footprint, threads, Store::in_place)
                    : std::max(profile.bandwidth_at(f.footprint, threads, Store::past_cache),
                               profile.bandwidth_at(f.footprint, threads, Store::regular));
-    return {bytes / bandwidth, f.rows / (rate.rows_per_s * threads * lanes_used(f))};
+    return {bytes / bandwidth, f.rows * (rate.serial + (1 - rate.serial) / threads) / (rate.rows_per_s * lanes_used(f))};
 }
 
 double together(const Shares& shares, double overlap) noexcept {
@@ -117,17 +126,42 @@ Features one_line(const Features& batch) noexcept {
     return f;
 }
 
-RateKey rate_key(const Ops& ops, Algorithm algorithm, DType dtype, bool batch, bool contiguous) noexcept {
+RateKey rate_key(const Ops& ops, Algorithm algorithm, DType dtype) noexcept {
     RateKey key;
-    std::snprintf(key.text, sizeof key.text, "%s.%s.%s%s", ops.device, name_of(algorithm), trifold::name_of(dtype),
-                  !batch ? "" : contiguous ? ".contiguous" : ".interleaved");
+    std::snprintf(key.text, sizeof key.text, "%s.%s.%s", ops.device, name_of(algorithm), trifold::name_of(dtype));
     return key;
 }
 
+RateKey rate_key(const Ops& ops, Algorithm algorithm, DType dtype, bool contiguous, std::int64_t length) noexcept {
+    RateKey key;
+    std::snprintf(key.text, sizeof key.text, "%s.%s.%s.%s.%lld", ops.device, name_of(algorithm), trifold::name_of(dtype),
+                  contiguous ? "contiguous" : "interleaved", static_cast<long long>(length));
+    return key;
+}
+
+CellRate rate_for(const Features& f, const Ops& ops, Algorithm algorithm, const Profile& profile) noexcept {
+    if (profile.rates.empty()) return default_rate(algorithm, f.dtype, f.batch);
+    if (!f.batch) {
+        const CellRate* rate = profile.rate(rate_key(ops, algorithm, f.dtype).text);
+        return rate ? *rate : default_rate(algorithm, f.dtype, false);
+    }
+    const CellRate *below = nullptr, *above = nullptr;
+    double shorter = 0, longer = 0;
+    for (const std::int64_t length : batch_lengths) {
+        const CellRate* rate = profile.rate(rate_key(ops, algorithm, f.dtype, f.contiguous, length).text);
+        if (!rate) continue;
+        const auto at = static_cast<double>(length);
+        if (at <= f.longest || !below) below = rate, shorter = at;
+        above = rate, longer = at;
+        if (at >= f.longest) break;
+    }
+    if (!below) return default_rate(algorithm, f.dtype, true);
+    if (longer <= shorter || f.longest <= shorter) return *below;
+    return between(*below, *above, std::min(1.0, std::log(f.longest / shorter) / std::log(longer / shorter)));
+}
+
 Prediction predict(const Features& f, const Ops& ops, Algorithm algorithm, const Profile& profile, int max_threads) noexcept {
-    const CellRate* measured = nullptr;
-    if (!profile.rates.empty()) measured = profile.rate(rate_key(ops, algorithm, f.dtype, f.batch, f.contiguous).text);
-    const CellRate rate = measured ? *measured : default_rate(algorithm, f.dtype, f.batch);
+    const CellRate rate = rate_for(f, ops, algorithm, profile);
     Prediction best{seconds_on(f, algorithm, rate, profile, 1), 1};
     if (!uses_threads(algorithm, f.batch)) return best;
     const int most = static_cast<int>(std::min<double>(max_threads, most_threads(f)));

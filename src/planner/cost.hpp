@@ -40,6 +40,9 @@ struct Prediction {
 /// decays and no system needs a rescue.
 Prediction predict(const Features& f, const Ops& ops, Algorithm algorithm, const devices::Profile& profile, int max_threads) noexcept;
 
+/// What a profile says of this algorithm on problems like `f`, or a default.
+devices::CellRate rate_for(const Features& f, const Ops& ops, Algorithm algorithm, const devices::Profile& profile) noexcept;
+
 /// Seconds that moving the words and working on them would take alone.
 struct Shares {
     double moving, working;
@@ -50,11 +53,15 @@ Shares shares_of(const Features& f, Algorithm algorithm, const devices::CellRate
 double together(const Shares& shares, double overlap) noexcept;
 double overlap_of(const Shares& shares, double seconds) noexcept;
 
-/// Key of the pace of an algorithm in a profile: "device.algorithm.dtype" for single systems, with ".contiguous" or
-/// ".interleaved" behind for batches.
+/// The pace of a batch depends on how long its systems are: it is measured at these lengths, and interpolated.
+inline constexpr std::int64_t batch_lengths[] = {128, 2048, 32768};
+
+/// Key of the pace of an algorithm in a profile: "device.algorithm.dtype" for single systems; for batches with
+/// ".contiguous" or ".interleaved" and the length of the systems behind.
 struct RateKey {
     char text[96];
 };
-RateKey rate_key(const Ops& ops, Algorithm algorithm, DType dtype, bool batch, bool contiguous) noexcept;
+RateKey rate_key(const Ops& ops, Algorithm algorithm, DType dtype) noexcept;
+RateKey rate_key(const Ops& ops, Algorithm algorithm, DType dtype, bool contiguous, std::int64_t length) noexcept;
 
 }  // namespace trifold::tridiagonal

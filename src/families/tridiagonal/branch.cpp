@@ -1,12 +1,22 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "families/tridiagonal/branch.hpp"
 
+#include "families/tridiagonal/certified.hpp"
 #include "families/tridiagonal/two_pass.hpp"
 
 namespace trifold::tridiagonal {
 
+const char* branch_refuses(const Ops& ops, const System& system, Algorithm algorithm) {
+    switch (algorithm) {
+        case Algorithm::certified: return certified_refuses(ops, system);
+        case Algorithm::two_pass: return two_pass_refuses(ops, system);
+        default: return ops.refuses(system, algorithm);
+    }
+}
+
 std::size_t branch_workspace(const Ops& ops, const System& system, Algorithm algorithm, int threads) {
     switch (algorithm) {
+        case Algorithm::certified: return certified_workspace(ops, system, threads);
         case Algorithm::two_pass: return two_pass_workspace(ops, system, threads);
         default: return ops.workspace(system, algorithm, threads);
     }
@@ -14,6 +24,7 @@ std::size_t branch_workspace(const Ops& ops, const System& system, Algorithm alg
 
 bool run_branch(const Ops& ops, const System& system, Algorithm algorithm, const Launch& launch, Outcome& outcome) {
     switch (algorithm) {
+        case Algorithm::certified: return solve_certified(ops, system, launch, outcome);
         case Algorithm::two_pass: outcome = solve_two_pass(ops, system, launch); return true;
         default: ops.solve(system, algorithm, launch, outcome); return true;
     }

@@ -6,6 +6,9 @@
 
 namespace trifold::tridiagonal {
 
+/// nullptr, or why this algorithm cannot run on that device, the family's drivers included; as Ops::refuses.
+const char* branch_refuses(const Ops& ops, const System& system, Algorithm algorithm);
+
 /// Scratch for run_branch with this algorithm.
 std::size_t branch_workspace(const Ops& ops, const System& system, Algorithm algorithm, int threads);
 
