@@ -54,7 +54,7 @@ struct ReduceChain {
         const Sorted<D> pending = sort_by_magnitude(d, p.x0, q.x0);
         const Sorted<D> all = sort_by_magnitude(d, pending.larger, a);
         const auto q_wins = pending.q_wins, n_wins = all.q_wins;
-        smallest = hn::Min(smallest, hn::Abs(all.larger));
+        smallest = hn::Min(hn::Abs(all.larger), smallest);  // in this order x86 keeps `smallest` where the pivot is NaN
         const V ml = hn::Div(pending.smaller, all.larger), mo = hn::Div(all.smaller, all.larger);
 
         const V w_before = hn::IfThenElse(q_wins, q.before, p.before), l_before = hn::IfThenElse(q_wins, p.before, q.before);
@@ -141,7 +141,7 @@ void reduce_group(D d, const ChunkArrays<hn::TFromD<D>>& arrays, const Partition
         for (int s = 0; s < group.count; ++s) {
             const std::int64_t chunk = group.first + s;
             zero_pivot[chunk] = -1;
-            if (smallest[s] != 0) continue;
+            if (smallest[s] > 0) continue;
             const std::int64_t found = find_zero_pivot(d, group_of(arrays, partition, chunk, 1, defects));
             if (found >= 0) zero_pivot[chunk] = partition.first(chunk) + found;
         }

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Two-pass solves of arrays of one's own, on every vector target that was generated and that this machine has.
+#pragma once
+
+#include <gtest/gtest.h>
+#include <hwy/highway.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "backends/cpu/tridiagonal/cell.hpp"
+#include "backends/cpu/tridiagonal/reduce.hpp"
+#include "families/tridiagonal/two_pass.hpp"
+#include "problems/tridiagonal/normalise.hpp"
+#include "support/bands.hpp"
+#include "support/lapack.hpp"
+#include "support/measure.hpp"
+#include "support/random_system.hpp"
+#include "support/run.hpp"
+#include "support/zoo.hpp"
+
+namespace trifold::tests {
+
+/// The cpu's table with scratch for chunks of any length.
+inline tridiagonal::Ops any_chunks() {
+    tridiagonal::Ops ops = cpu::cpu_ops();
+    ops.workspace = [](const tridiagonal::System& system, tridiagonal::Algorithm algorithm, int threads) {
+        if (algorithm == tridiagonal::Algorithm::two_pass) return cpu::two_pass_scratch(system, std::min<std::int64_t>(system.rows, 512), threads);
+        return cpu::cpu_ops().workspace(system, algorithm, threads);
+    };
+    return ops;
+}
+
+struct Scratch64 {
+    std::vector<std::byte> memory;
+    void* data = nullptr;
+
+    explicit Scratch64(std::size_t bytes) : memory(bytes + 64) {
+        std::size_t room = memory.size();
+        data = memory.data();
+        std::align(64, bytes, data, room);
+    }
+};
+
+template <class T>
+Solved<T> two_pass(const tridiagonal::Ops& ops, const Bands<T>& s, std::int64_t chunk_rows, int threads = 1, bool in_place = false) {
+    Solved<T> result{{}, in_place ? s.rhs : std::vector<T>(s.rhs.size(), T{77})};
+    tridiagonal::Problem problem = problem_of(s, result.x);
+    if (in_place) problem.rhs = problem.x;
+    const tridiagonal::System system = tridiagonal::normalise(problem);
+    EXPECT_EQ(tridiagonal::two_pass_refuses(ops, system), nullptr);
+    const Scratch64 scratch(tridiagonal::two_pass_workspace(ops, system, threads));
+    tridiagonal::Launch launch;
+    launch.threads = threads;
+    launch.scratch = scratch.data;
+    launch.scratch_bytes = scratch.memory.size() - 64;
+    result.outcome = tridiagonal::solve_two_pass(ops, system, launch, chunk_rows);
+    return result;
+}
+
+/// Calls `body` with each target forced.
+inline void on_every_target(const std::function<void()>& body) {
+    int tried = 0;
+    for (std::int64_t left = hwy::SupportedTargets() & HWY_TARGETS; left != 0; left &= left - 1, ++tried) {
+        const std::int64_t target = left & -left;
+        SCOPED_TRACE(hwy::TargetName(target));
+        hwy::SetSupportedTargetsForTest(target);
+        hwy::GetChosenTarget().Update(hwy::SupportedTargets());
+        body();
+    }
+    hwy::SetSupportedTargetsForTest(0);
+    hwy::GetChosenTarget().Update(hwy::SupportedTargets());
+    EXPECT_GE(tried, 2);
+}
+
+}  // namespace trifold::tests
