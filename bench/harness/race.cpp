@@ -16,7 +16,10 @@ using Clock = std::chrono::steady_clock;
 
 double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
-double timed(const Runner& runner, int repeats) {
+double timed(const Runner& runner, int repeats, bool warm) {
+    if (warm && runner.sample) runner.sample();
+    // What a peer overwrites is brought back just before, and is warm then.
+    if (warm && runner.run && !runner.prepare) runner.run();
     if (runner.prepare) runner.prepare();
     if (runner.sample) return runner.sample();
     const auto start = Clock::now();
@@ -37,10 +40,10 @@ Lane warmed_up(const Runner& runner) {
     if (runner.prepare) runner.prepare();
     const bool reset = reset_peak();
     const std::size_t before = resident_bytes();
-    const double first = runner.sample ? runner.sample() : timed({runner.name, {}, runner.run, {}}, 1);
+    const double first = runner.sample ? runner.sample() : timed({runner.name, {}, runner.run, {}}, 1, false);
     if (reset) lane.extra_bytes = static_cast<double>(std::max(peak_bytes(), before) - before);
     if (!runner.prepare && !runner.sample && first < worth_timing)
-        lane.repeats = static_cast<int>(std::ceil(worth_timing / std::max(timed(runner, 10), 1e-9)));
+        lane.repeats = static_cast<int>(std::ceil(worth_timing / std::max(timed(runner, 10, false), 1e-9)));
     return lane;
 }
 
@@ -60,7 +63,7 @@ std::vector<Timing> race(const std::vector<Runner>& runners, const Pace& pace) {
             Lane& lane = lanes[k];
             if (round >= pace.least && lane.used_s > share) continue;
             const auto start = Clock::now();
-            lane.times.push_back(timed(runners[k], lane.repeats));
+            lane.times.push_back(timed(runners[k], lane.repeats, pace.warm));
             lane.used_s += seconds_since(start);
         }
     }

@@ -25,6 +25,7 @@ struct Timing {
 struct Pace {
     int rounds = 9;         ///< at most
     int least = 3;          ///< rounds of every runner, whatever they cost
+    bool warm = false;      ///< an untimed run before every timed one: the arrays then lie in the cache they fit
     double budget_s = 10;   ///< for all runners together; a runner that used up its share sits out
 };
 
