@@ -6,6 +6,7 @@
 #include "backends/cpu/tridiagonal/reduce.hpp"
 #include "backends/cpu/tridiagonal/single.hpp"
 #include "backends/cpu/tridiagonal/small.hpp"
+#include "backends/cpu/tridiagonal/sweep.hpp"
 #include "families/tridiagonal/two_pass.hpp"
 
 namespace trifold::cpu {
@@ -30,6 +31,7 @@ const char* refuses(const System& system, Algorithm algorithm) {
     }
     if (system.levels > 0) return "the cpu's kernels take batches by thomas and lu only";
     switch (algorithm) {
+        case Algorithm::certified: return sweep_refuses(system);
         case Algorithm::two_pass: return two_pass_refuses(system);
         default: return "the cpu has no kernel for this algorithm";
     }
@@ -61,6 +63,10 @@ const tridiagonal::Ops& cpu_ops() noexcept {
         table.finish = finish;
         table.corrects = true;
         table.restore = restore;
+        table.decay = decay;
+        table.sweep_scratch = sweep_scratch;
+        table.sweep = sweep;
+        table.unsweep = unsweep;
         return table;
     }();
     return ops;
