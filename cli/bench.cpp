@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// trifold bench: this machine in a few seconds. Roof and solve in turns over the same memory, medians. The benchmarks with
-// peers are in bench/.
+// trifold bench: this machine in a few seconds. Roof and solve in turns over the same memory, medians. The benchmarks
+// with peers are in bench/.
 #include <algorithm>
 #include <memory>
 
@@ -28,8 +28,10 @@ double median(std::vector<double> values) {
     return *middle;
 }
 
-report::BenchRow measure(const std::string& problem, std::int64_t rows, const Options& o, Queue& queue, const tridiagonal::Options& settings) {
-    const std::string input = problem + (problem.find('?') == std::string::npos ? "?" : "&") + "rows=" + std::to_string(rows);
+report::BenchRow measure(const std::string& problem, std::int64_t rows, const Options& o, Queue& queue,
+                         const tridiagonal::Options& settings) {
+    const std::string input =
+        problem + (problem.find('?') == std::string::npos ? "?" : "&") + "rows=" + std::to_string(rows);
     const Prospect prospect = look_ahead(input, o, queue, settings);
     require_memory(input, prospect.bytes + prospect.workspace, "leave it out with --rows");
     const io::TridiagonalData data = io::load_tridiagonal(input, o.load(true));
@@ -75,7 +77,10 @@ int run(const Options& o) {
         }
     line.clear();
     print(o.json ? report::json(table) : report::text(table));
-    const bool all_good = std::all_of(table.rows.begin(), table.rows.end(), [](const report::BenchRow& row) { return row.reason != "singular" && row.reason != "not_finite" && row.reason != "unstable" && row.reason != "not_certified"; });
+    const bool all_good = std::all_of(table.rows.begin(), table.rows.end(), [](const report::BenchRow& row) {
+        return row.reason != "singular" && row.reason != "not_finite" && row.reason != "unstable" &&
+               row.reason != "not_certified";
+    });
     return all_good ? good : numerical;
 }
 
@@ -84,15 +89,20 @@ int run(const Options& o) {
 Command bench_command(CLI::App& parent) {
     auto options = std::make_shared<Options>();
     CLI::App* app = parent.add_subcommand("bench", "time generated problems against this machine's memory");
-    app->add_option("--rows", options->rows, "rows of the systems")->delimiter(',')->capture_default_str()->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 48));
+    app->add_option("--rows", options->rows, "rows of the systems")
+        ->delimiter(',')
+        ->capture_default_str()
+        ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 48));
     app->add_option("--problems", options->problems, "generators, without rows")->delimiter(',')->capture_default_str();
-    app->add_option("--repeat", options->repeat, "solves of each, of which the median counts")->capture_default_str()->check(CLI::Range(1, 1000));
+    app->add_option("--repeat", options->repeat, "solves of each, of which the median counts")
+        ->capture_default_str()
+        ->check(CLI::Range(1, 1000));
     options->add_run(*app);
     app->add_option("--precision", options->precision, "f32 or f64 (default: f64)");
     options->add_talk(*app);
-    set_examples(*app,
-                 "  trifold bench --rows 100000,1000000 --repeat 5\n"
-                 "  trifold bench --problems gen:dominant --rows 100000 --repeat 5 --precision f32 --threads 1 --json\n");
+    set_examples(
+        *app, "  trifold bench --rows 100000,1000000 --repeat 5\n"
+              "  trifold bench --problems gen:dominant --rows 100000 --repeat 5 --precision f32 --threads 1 --json\n");
     return {app, [options] { return run(*options); }};
 }
 

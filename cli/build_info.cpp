@@ -6,7 +6,9 @@
 
 namespace trifold::cli {
 
-std::string build_commit() { return TRIFOLD_COMMIT; }
+std::string build_commit() {
+    return TRIFOLD_COMMIT;
+}
 
 std::string version_text() {
     std::string text = "trifold " TRIFOLD_VERSION " (";

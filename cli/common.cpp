@@ -10,18 +10,24 @@
 namespace trifold::cli {
 
 void CommonOptions::add_input(CLI::App& app, std::string& input) {
-    app.add_option("INPUT", input, "FILE.npz with arrays lower, diag, upper, rhs, or gen:NAME?key=value&... (see: trifold generate --list)")->required();
+    app.add_option(
+           "INPUT", input,
+           "FILE.npz with arrays lower, diag, upper, rhs, or gen:NAME?key=value&... (see: trifold generate --list)")
+        ->required();
 }
 
 void CommonOptions::add_run(CLI::App& app) {
     app.add_option("--device", device, "where to run; see: trifold devices")->capture_default_str();
-    app.add_option("--algorithm", algorithm, "ask for one by name; it is then not replaced where it fails")->capture_default_str();
-    app.add_option("--threads", threads, "0 = OMP_NUM_THREADS, else the cores this process may use")->capture_default_str();
+    app.add_option("--algorithm", algorithm, "ask for one by name; it is then not replaced where it fails")
+        ->capture_default_str();
+    app.add_option("--threads", threads, "0 = OMP_NUM_THREADS, else the cores this process may use")
+        ->capture_default_str();
 }
 
 void CommonOptions::add_data(CLI::App& app) {
     app.add_option("--precision", precision, "f32 or f64; default: as the file has it, f64 for generators");
-    app.add_option("--axis", axis, "axis of n-d arrays that is solved; negative counts from the last (default: the last)");
+    app.add_option("--axis", axis,
+                   "axis of n-d arrays that is solved; negative counts from the last (default: the last)");
 }
 
 void CommonOptions::add_talk(CLI::App& app) {
@@ -34,24 +40,31 @@ std::optional<DType> CommonOptions::dtype() const {
     if (precision == "f32") return DType::f32;
     if (precision == "f64") return DType::f64;
     static constexpr std::string_view known[] = {"f32", "f64"};
-    throw Error(ErrorCode::usage, "--precision", "unknown precision '" + precision + "'", nearest_hint(precision, known));
+    throw Error(ErrorCode::usage, "--precision", "unknown precision '" + precision + "'",
+                nearest_hint(precision, known));
 }
 
-io::LoadOptions CommonOptions::load(bool values, io::Progress progress) const { return {axis, dtype(), values, std::move(progress)}; }
+io::LoadOptions CommonOptions::load(bool values, io::Progress progress) const {
+    return {axis, dtype(), values, std::move(progress)};
+}
 
 ContextOptions CommonOptions::context() const {
     ContextOptions options;
     options.threads = threads;
-    if (!quiet)
-        options.log = [](std::string_view line) { say(std::string(line)); };
+    if (!quiet) options.log = [](std::string_view line) { say(std::string(line)); };
     return options;
 }
 
-void use_threads_of(const Context& context) { omp_set_num_threads(context.threads()); }
+void use_threads_of(const Context& context) {
+    omp_set_num_threads(context.threads());
+}
 
-void set_examples(CLI::App& app, const std::string& examples) { app.footer("\nExamples:\n" + examples); }
+void set_examples(CLI::App& app, const std::string& examples) {
+    app.footer("\nExamples:\n" + examples);
+}
 
-Prospect look_ahead(const std::string& input, const CommonOptions& common, Queue& queue, const tridiagonal::Options& options) {
+Prospect look_ahead(const std::string& input, const CommonOptions& common, Queue& queue,
+                    const tridiagonal::Options& options) {
     use_threads_of(queue.context());
     Prospect prospect{io::load_tridiagonal(input, common.load(false)), {}, 0, 0};
     prospect.x = io::Array::without_values(prospect.shape.rhs.shape());

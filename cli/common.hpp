@@ -36,9 +36,9 @@ struct CommonOptions {
     bool quiet = false, json = false;
 
     void add_input(CLI::App& app, std::string& input);
-    void add_run(CLI::App& app);     ///< --device, --algorithm, --threads
-    void add_data(CLI::App& app);    ///< --precision, --axis
-    void add_talk(CLI::App& app);    ///< --quiet, --json
+    void add_run(CLI::App& app);   ///< --device, --algorithm, --threads
+    void add_data(CLI::App& app);  ///< --precision, --axis
+    void add_talk(CLI::App& app);  ///< --quiet, --json
 
     /// Throws Error(usage) with the nearest name.
     std::optional<DType> dtype() const;
@@ -58,9 +58,10 @@ void set_examples(CLI::App& app, const std::string& examples);
 struct Prospect {
     io::TridiagonalData shape;
     io::Array x;
-    double bytes = 0;      ///< problem and x
+    double bytes = 0;  ///< problem and x
     double workspace = 0;
 };
-Prospect look_ahead(const std::string& input, const CommonOptions& common, Queue& queue, const tridiagonal::Options& options);
+Prospect look_ahead(const std::string& input, const CommonOptions& common, Queue& queue,
+                    const tridiagonal::Options& options);
 
 }  // namespace trifold::cli

@@ -20,18 +20,23 @@ struct Options : CommonOptions {
 
 const char* name_of(CellKind kind) {
     switch (kind) {
-        case CellKind::native: return "native";
-        case CellKind::delegated: return "delegated";
-        case CellKind::absent: return "absent";
+    case CellKind::native:
+        return "native";
+    case CellKind::delegated:
+        return "delegated";
+    case CellKind::absent:
+        return "absent";
     }
     return "?";
 }
 
 void add_grid(report::DeviceList& list) {
     for (const Device* device : registered_devices()) {
-        if (const char* why = device->unavailable ? device->unavailable() : nullptr) list.unavailable.emplace_back(device->name, why);
+        if (const char* why = device->unavailable ? device->unavailable() : nullptr)
+            list.unavailable.emplace_back(device->name, why);
         for (const FamilyEntry& family : registered_families()) {
-            report::GridCell cell{device->name, family.name, name_of(CellKind::absent), "the device has no cell for this family"};
+            report::GridCell cell{device->name, family.name, name_of(CellKind::absent),
+                                  "the device has no cell for this family"};
             for (const Cell& own : device->cells)
                 if (std::string_view(own.family) == family.name) cell.kind = name_of(own.kind), cell.note = own.note;
             list.cells.push_back(std::move(cell));
@@ -49,11 +54,14 @@ int run(const Options& o) {
         tridiagonal::measure_profile(context);
     }
     const devices::Profile& profile = state.profile();
-    list.profile = o.measure ? "measured now" : profile.measured() ? "profile " + profile.date : "defaults, not measured: trifold devices --measure";
+    list.profile = o.measure            ? "measured now"
+                   : profile.measured() ? "profile " + profile.date
+                                        : "defaults, not measured: trifold devices --measure";
     list.devices = context.devices();
     add_grid(list);
     for (const devices::Bandwidth& b : profile.bandwidth)
-        list.bandwidth.push_back({static_cast<std::int64_t>(b.footprint), b.threads, devices::name_of(b.store), b.bytes_per_s});
+        list.bandwidth.push_back(
+            {static_cast<std::int64_t>(b.footprint), b.threads, devices::name_of(b.store), b.bytes_per_s});
     list.threads = context.threads();
     list.machine = report::this_machine(build_commit());
     print(o.json ? report::json(list) : report::text(list, o.matrix));
@@ -66,13 +74,14 @@ Command devices_command(CLI::App& parent) {
     auto options = std::make_shared<Options>();
     CLI::App* app = parent.add_subcommand("devices", "list the devices, what each can do, and how fast its memory is");
     app->add_flag("--matrix", options->matrix, "the grid device x family: native, delegated (to whom), absent (why)");
-    app->add_flag("--measure", options->measure, "measure this machine's bandwidth and pace anew and keep them for planning");
-    app->add_option("--threads", options->threads, "0 = OMP_NUM_THREADS, else the cores this process may use")->capture_default_str();
+    app->add_flag("--measure", options->measure,
+                  "measure this machine's bandwidth and pace anew and keep them for planning");
+    app->add_option("--threads", options->threads, "0 = OMP_NUM_THREADS, else the cores this process may use")
+        ->capture_default_str();
     options->add_talk(*app);
-    set_examples(*app,
-                 "  trifold devices\n"
-                 "  trifold devices --matrix\n"
-                 "  trifold devices --measure --json\n");
+    set_examples(*app, "  trifold devices\n"
+                       "  trifold devices --matrix\n"
+                       "  trifold devices --measure --json\n");
     return {app, [options] { return run(*options); }};
 }
 

@@ -7,8 +7,8 @@
 #include "base/available_memory.hpp"
 #include "common.hpp"
 #include "interrupt.hpp"
-#include "io/generators/generator.hpp"
 #include "io/atomic_file.hpp"
+#include "io/generators/generator.hpp"
 #include "output.hpp"
 #include "progress.hpp"
 #include "report/format.hpp"
@@ -45,7 +45,8 @@ std::string catalogue() {
     out += "\nevery generator:\n";
     append(out, io::common_parameters());
     out += "    shape=                  extents of an n-d array, for example 512x512x512, instead of rows and systems\n"
-           "    matrix=own              own: one matrix per system; shared: one for all; scalar: one number per diagonal\n";
+           "    matrix=own              own: one matrix per system; shared: one for all; scalar: one number per "
+           "diagonal\n";
     return out;
 }
 
@@ -54,10 +55,15 @@ int run(const Options& o) {
         print(catalogue());
         return good;
     }
-    if (o.input.empty()) throw Error(ErrorCode::usage, "generate", "no generator named", "see: trifold generate --list");
-    if (!o.input.starts_with("gen:")) throw Error(ErrorCode::usage, "generate", "'" + o.input + "' is not a generator", "write gen:NAME?key=value&..., see: trifold generate --list");
+    if (o.input.empty())
+        throw Error(ErrorCode::usage, "generate", "no generator named", "see: trifold generate --list");
+    if (!o.input.starts_with("gen:"))
+        throw Error(ErrorCode::usage, "generate", "'" + o.input + "' is not a generator",
+                    "write gen:NAME?key=value&..., see: trifold generate --list");
     if (o.output.empty()) throw Error(ErrorCode::usage, "generate", "no output named", "add -o problem.npz");
-    if (!o.output.ends_with(".npz")) throw Error(ErrorCode::usage, "-o " + o.output, "is not an .npz file", "a problem has four arrays: name it *.npz");
+    if (!o.output.ends_with(".npz"))
+        throw Error(ErrorCode::usage, "-o " + o.output, "is not an .npz file",
+                    "a problem has four arrays: name it *.npz");
     const Context context(o.context());
     use_threads_of(context);
     Stopwatch watch;
@@ -70,8 +76,8 @@ int run(const Options& o) {
     io::save_tridiagonal(o.output, data, line.bar(), watch_temporary);
     line.clear();
     if (!o.quiet)
-        say(o.output + ": " + report::problem_text(data.rows(), data.systems()) + ", " + name_of(data.rhs.dtype()) + ", " +
-            bytes_text(static_cast<double>(data.bytes())) + ", " + report::seconds_text(watch.total()));
+        say(o.output + ": " + report::problem_text(data.rows(), data.systems()) + ", " + name_of(data.rhs.dtype()) +
+            ", " + bytes_text(static_cast<double>(data.bytes())) + ", " + report::seconds_text(watch.total()));
     return good;
 }
 
@@ -85,7 +91,8 @@ Command generate_command(CLI::App& parent) {
     app->add_flag("--list", options->list, "every generator with its parameters, defaults and ranges");
     options->add_data(*app);
     app->add_flag("-q,--quiet", options->quiet, "no progress and no notes on stderr");
-    app->add_option("--threads", options->threads, "0 = OMP_NUM_THREADS, else the cores this process may use")->capture_default_str();
+    app->add_option("--threads", options->threads, "0 = OMP_NUM_THREADS, else the cores this process may use")
+        ->capture_default_str();
     set_examples(*app,
                  "  trifold generate --list\n"
                  "  trifold generate 'gen:diffusion?rows=100000&number=10&contrast=1e4&seed=1' -o problem.npz\n"

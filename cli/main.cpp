@@ -38,11 +38,14 @@ int usage_error(const CLI::App& app, const CLI::App* chosen, const CLI::ParseErr
             for (const std::string& name : candidate->get_lnames()) known.push_back("--" + name);
         }
     else if (!chosen)
-        for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; })) known.push_back(command->get_name());
+        for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; }))
+            known.push_back(command->get_name());
     const std::vector<std::string_view> views(known.begin(), known.end());
     const std::string meant = nearest(wrong, views);
-    say(std::string(option ? "unknown option '" : chosen ? "unexpected argument '" : "unknown subcommand '") + wrong + "' (" +
-        (meant.empty() ? "" : "did you mean '" + meant + "'? ") + help + ")");
+    say(std::string(option   ? "unknown option '"
+                    : chosen ? "unexpected argument '"
+                             : "unknown subcommand '") +
+        wrong + "' (" + (meant.empty() ? "" : "did you mean '" + meant + "'? ") + help + ")");
     return static_cast<int>(ErrorCode::usage);
 }
 
@@ -51,7 +54,8 @@ int run(int argc, char** argv) {
     app.footer(exit_codes);
     app.set_version_flag("--version", version_text());
     app.require_subcommand(1);
-    const Command commands[] = {solve_command(app), generate_command(app), verify_command(app), plan_command(app), bench_command(app), devices_command(app)};
+    const Command commands[] = {solve_command(app), generate_command(app), verify_command(app),
+                                plan_command(app),  bench_command(app),    devices_command(app)};
     const auto chosen = [&]() -> const Command* {
         for (const Command& command : commands)
             if (command.app->parsed()) return &command;

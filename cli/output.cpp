@@ -18,7 +18,9 @@ void print(const std::string& data) {
         throw Error(ErrorCode::bad_input, "stdout", std::string("cannot be written: ") + std::strerror(errno));
 }
 
-void say(const std::string& line) { std::fprintf(stderr, "trifold: %s\n", line.c_str()); }
+void say(const std::string& line) {
+    std::fprintf(stderr, "trifold: %s\n", line.c_str());
+}
 
 static bool dumb() {
     const char* term = std::getenv("TERM");
@@ -30,8 +32,14 @@ static bool no_colour() {
     return value && *value;
 }
 
-bool colour_on_stdout() { return isatty(STDOUT_FILENO) && !dumb() && !no_colour(); }
-bool terminal_on_stderr() { return isatty(STDERR_FILENO) && !dumb(); }
-bool terminal_on_stdout() { return isatty(STDOUT_FILENO); }
+bool colour_on_stdout() {
+    return isatty(STDOUT_FILENO) && !dumb() && !no_colour();
+}
+bool terminal_on_stderr() {
+    return isatty(STDERR_FILENO) && !dumb();
+}
+bool terminal_on_stdout() {
+    return isatty(STDOUT_FILENO);
+}
 
 }  // namespace trifold::cli

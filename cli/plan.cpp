@@ -3,7 +3,10 @@
 #include <memory>
 
 #include "common.hpp"
+#include "devices/context_state.hpp"
 #include "output.hpp"
+#include "planner/calibrate.hpp"
+#include "progress.hpp"
 #include "report/render.hpp"
 
 namespace trifold::cli {
@@ -29,6 +32,11 @@ int run(const Options& o) {
     record.shape = data.rhs.shape().extents;
     record.axis = data.axis;
     record.dtype = data.rhs.dtype();
+    if (o.explain && !context.state().profile().measured()) {
+        ProgressLine line(o.quiet);
+        line.stage("measure bandwidth and pace, once for this machine");
+        tridiagonal::ensure_profile(context);
+    }
     record.plan = tridiagonal::plan(queue, data.problem(prospect.x), settings);
     record.problem_bytes = static_cast<std::int64_t>(prospect.bytes);
     record.workspace_bytes = static_cast<std::int64_t>(prospect.workspace);
@@ -43,13 +51,13 @@ Command plan_command(CLI::App& parent) {
     auto options = std::make_shared<Options>();
     CLI::App* app = parent.add_subcommand("plan", "say what solve would do; reads shapes only");
     options->add_input(*app, options->input);
-    app->add_flag("--explain", options->explain, "every candidate, its predicted time, and why it was taken or refused");
+    app->add_flag("--explain", options->explain,
+                  "every candidate, its predicted time, and why it was taken or refused");
     options->add_run(*app);
     options->add_data(*app);
     options->add_talk(*app);
-    set_examples(*app,
-                 "  trifold plan problem.npz --explain\n"
-                 "  trifold plan 'gen:poisson?rows=100000000' --explain --json\n");
+    set_examples(*app, "  trifold plan problem.npz --explain\n"
+                       "  trifold plan 'gen:poisson?rows=100000000' --explain --json\n");
     return {app, [options] { return run(*options); }};
 }
 

@@ -31,7 +31,8 @@ void ProgressLine::draw(double share) {
     std::string line = "\r\033[K" + text_;
     if (share >= 0) {
         const int full = static_cast<int>(std::min(share, 1.0) * width);
-        line += " [" + std::string(static_cast<std::size_t>(full), '#') + std::string(static_cast<std::size_t>(width - full), '.') + "] " +
+        line += " [" + std::string(static_cast<std::size_t>(full), '#') +
+                std::string(static_cast<std::size_t>(width - full), '.') + "] " +
                 std::to_string(static_cast<int>(std::min(share, 1.0) * 100)) + " %";
     }
     std::fputs(line.c_str(), stderr);
@@ -46,7 +47,9 @@ void ProgressLine::clear() {
 
 void Stopwatch::start(const std::string& name) {
     stop();
-    running_ = static_cast<std::size_t>(std::find_if(steps_.begin(), steps_.end(), [&](const auto& step) { return step.first == name; }) - steps_.begin());
+    running_ = static_cast<std::size_t>(
+        std::find_if(steps_.begin(), steps_.end(), [&](const auto& step) { return step.first == name; }) -
+        steps_.begin());
     if (running_ == steps_.size()) steps_.emplace_back(name, 0.0);
     since_ = Clock::now();
     runs_ = true;

@@ -16,8 +16,8 @@ using Wide = std::conditional_t<std::is_same_v<T, float>, double, long double>;
 template <class T>
 struct Source {
     const T* data = nullptr;
-    std::int64_t row = 0;                             // elements to the next row
-    std::array<std::int64_t, max_batch_dims> batch{}; // and to the next system of each dimension
+    std::int64_t row = 0;                              // elements to the next row
+    std::array<std::int64_t, max_batch_dims> batch{};  // and to the next system of each dimension
     T scalar{};
 
     const T* at(std::int64_t offset) const { return data + offset; }
@@ -41,13 +41,15 @@ struct Maxima {
 template <class T>
 class Checker {
 public:
-    Checker(const tridiagonal::Problem& problem, int threads) : threads_(threads), n_(problem.rhs.rows()), dims_(problem.rhs.batch_dims) {
+    Checker(const tridiagonal::Problem& problem, int threads)
+        : threads_(threads), n_(problem.rhs.rows()), dims_(problem.rhs.batch_dims) {
         x_ = of(problem.x);
         rhs_ = of(problem.rhs);
         settle(lower_, problem.matrix.lower, true);
         settle(diag_, problem.matrix.diag, false);
         settle(upper_, problem.matrix.upper, false);
-        for (int d = 0; d < dims_; ++d) extent_[static_cast<std::size_t>(d)] = problem.rhs.batch[static_cast<std::size_t>(d)].extent;
+        for (int d = 0; d < dims_; ++d)
+            extent_[static_cast<std::size_t>(d)] = problem.rhs.batch[static_cast<std::size_t>(d)].extent;
     }
     Checker(const Checker&) = delete;
     Checker& operator=(const Checker&) = delete;
@@ -65,7 +67,8 @@ private:
         Source<T> source;
         source.data = static_cast<const T*>(view.data);
         source.row = view.axis.stride;
-        for (int d = 0; d < view.batch_dims; ++d) source.batch[static_cast<std::size_t>(d)] = view.batch[static_cast<std::size_t>(d)].stride;
+        for (int d = 0; d < view.batch_dims; ++d)
+            source.batch[static_cast<std::size_t>(d)] = view.batch[static_cast<std::size_t>(d)].stride;
         return source;
     }
 
@@ -91,7 +94,8 @@ private:
         return sum;
     }
 
-    std::array<std::int64_t, max_batch_dims> index_of(std::int64_t system, const std::array<std::int64_t, max_batch_dims>& extent) const {
+    std::array<std::int64_t, max_batch_dims> index_of(std::int64_t system,
+                                                      const std::array<std::int64_t, max_batch_dims>& extent) const {
         std::array<std::int64_t, max_batch_dims> index{};
         for (int d = dims_ - 1; d >= 0; --d) {
             index[static_cast<std::size_t>(d)] = system % extent[static_cast<std::size_t>(d)];
@@ -101,14 +105,17 @@ private:
     }
 
     // Rows [first, last) of `width` systems that follow `index` along dimension `inner`.
-    void rows(const std::array<std::int64_t, max_batch_dims>& index, std::size_t inner, std::int64_t width, std::int64_t first, std::int64_t last, Maxima* maxima) const {
+    void rows(const std::array<std::int64_t, max_batch_dims>& index, std::size_t inner, std::int64_t width,
+              std::int64_t first, std::int64_t last, Maxima* maxima) const {
         using W = Wide<T>;
-        const T *l = lower_.data + offset(lower_, index) + shift_, *d = diag_.data + offset(diag_, index), *u = upper_.data + offset(upper_, index);
+        const T *l = lower_.data + offset(lower_, index) + shift_, *d = diag_.data + offset(diag_, index),
+                *u = upper_.data + offset(upper_, index);
         const T *b = rhs_.data + offset(rhs_, index), *x = x_.data + offset(x_, index);
         for (std::int64_t i = first; i < last; ++i) {
             for (std::int64_t s = 0; s < width; ++s) {
                 const T* xs = x + s * x_.batch[inner];
-                const T here = xs[i * x_.row], centre = d[i * diag_.row + s * diag_.batch[inner]], right = b[i * rhs_.row + s * rhs_.batch[inner]];
+                const T here = xs[i * x_.row], centre = d[i * diag_.row + s * diag_.batch[inner]],
+                        right = b[i * rhs_.row + s * rhs_.batch[inner]];
                 W r = static_cast<W>(right) - static_cast<W>(centre) * here;
                 double size = std::fabs(static_cast<double>(centre));
                 if (i > 0) {
@@ -148,7 +155,8 @@ private:
             {
                 Maxima mine;
 #pragma omp for schedule(static) nowait
-                for (std::int64_t first = 0; first < n_; first += piece) rows(index, 0, 1, first, std::min(n_, first + piece), &mine);
+                for (std::int64_t first = 0; first < n_; first += piece)
+                    rows(index, 0, 1, first, std::min(n_, first + piece), &mine);
 #pragma omp critical
                 all.take(mine);
             }
@@ -181,7 +189,8 @@ private:
                 for (std::int64_t s = 0; s < here; ++s) keep(mine, maxima[s], number_of(index, inner, s));
             }
 #pragma omp critical
-            if (mine.system >= 0 && (worst.system < 0 || (!(mine.worst <= worst.worst) && !std::isnan(worst.worst)))) worst = mine;
+            if (mine.system >= 0 && (worst.system < 0 || (!(mine.worst <= worst.worst) && !std::isnan(worst.worst))))
+                worst = mine;
         }
         return worst;
     }
@@ -189,7 +198,8 @@ private:
     std::int64_t number_of(std::array<std::int64_t, max_batch_dims> index, std::size_t inner, std::int64_t s) const {
         index[inner] += s;
         std::int64_t number = 0;
-        for (int d = 0; d < dims_; ++d) number = number * extent_[static_cast<std::size_t>(d)] + index[static_cast<std::size_t>(d)];
+        for (int d = 0; d < dims_; ++d)
+            number = number * extent_[static_cast<std::size_t>(d)] + index[static_cast<std::size_t>(d)];
         return number;
     }
 
@@ -204,9 +214,12 @@ private:
 }  // namespace
 
 BackwardError backward_error(const tridiagonal::Problem& problem, int threads) {
-    return problem.rhs.dtype == DType::f32 ? Checker<float>(problem, threads).run() : Checker<double>(problem, threads).run();
+    return problem.rhs.dtype == DType::f32 ? Checker<float>(problem, threads).run()
+                                           : Checker<double>(problem, threads).run();
 }
 
-double backward_error_limit(DType dtype) { return 1000 * unit_roundoff(dtype); }
+double backward_error_limit(DType dtype) {
+    return 1000 * unit_roundoff(dtype);
+}
 
 }  // namespace trifold::cli

@@ -22,7 +22,8 @@ ProblemRoof::ProblemRoof(const io::TridiagonalData& data, const io::Array& x, Co
     arrays.write = x.as<unsigned char>();
     // Stores past the cache are the faster ones where the arrays do not fit it; near it, both are tried.
     probes_.emplace_back(arrays, bytes, devices::Store::past_cache, context.threads());
-    const bool far_outside = bytes * static_cast<std::size_t>(arrays.reads + 1) > 4 * context.state().topology().last_level();
+    const bool far_outside =
+        bytes * static_cast<std::size_t>(arrays.reads + 1) > 4 * context.state().topology().last_level();
     if (!far_outside) probes_.emplace_back(arrays, bytes, devices::Store::regular, context.threads());
 }
 

@@ -9,8 +9,8 @@
 
 namespace trifold::cli {
 
-/// The bandwidth of a stream with a problem's mix of reads and writes over the problem's own memory. x is overwritten: take a
-/// sample before a solve, not between it and the use of x.
+/// The bandwidth of a stream with a problem's mix of reads and writes over the problem's own memory. x is overwritten:
+/// take a sample before a solve, not between it and the use of x.
 class ProblemRoof {
 public:
     ProblemRoof(const io::TridiagonalData& data, const io::Array& x, Context& context);

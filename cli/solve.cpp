@@ -34,7 +34,8 @@ public:
     int run() {
         settings_.algorithm = tridiagonal::algorithm_from(o_.algorithm);
         settings_.tolerance = o_.tolerance;
-        if (o_.output == "-" && terminal_on_stdout()) throw Error(ErrorCode::usage, "-o -", "stdout is a terminal", "name a file or redirect stdout");
+        if (o_.output == "-" && terminal_on_stdout())
+            throw Error(ErrorCode::usage, "-o -", "stdout is a terminal", "name a file or redirect stdout");
         Context context(o_.context());
         Queue queue(context, o_.device);
         threads_ = context.threads();
@@ -50,7 +51,8 @@ private:
         watch_.start("prepare");
         const Prospect prospect = look_ahead(o_.input, o_, queue, settings_);
         if (!o_.output.empty()) io::require_writable(o_.output, prospect.x.shape().bytes() + 128);
-        require_memory(o_.input, prospect.bytes + prospect.workspace, o_.dtype() == DType::f32 ? "use a smaller problem" : "use a smaller problem or --precision f32");
+        require_memory(o_.input, prospect.bytes + prospect.workspace,
+                       o_.dtype() == DType::f32 ? "use a smaller problem" : "use a smaller problem or --precision f32");
     }
 
     void read() {
@@ -99,18 +101,22 @@ private:
             if (!report.outcome.ok()) break;
         }
         line_.clear();
-        const auto failed = std::find_if(reports.begin(), reports.end(), [](const Report& report) { return !report.outcome.ok(); });
+        const auto failed =
+            std::find_if(reports.begin(), reports.end(), [](const Report& report) { return !report.outcome.ok(); });
         if (failed != reports.end()) {
             record_.report = *failed;
             return;
         }
         const auto middle = reports.begin() + static_cast<std::ptrdiff_t>((reports.size() - 1) / 2);
-        std::nth_element(reports.begin(), middle, reports.end(), [](const Report& a, const Report& b) { return a.solve_s < b.solve_s; });
+        std::nth_element(reports.begin(), middle, reports.end(),
+                         [](const Report& a, const Report& b) { return a.solve_s < b.solve_s; });
         record_.report = *middle;
         Roof& found = record_.report.roof;
         found.bytes_per_s = roof.bytes_per_s();
         found.source = found.bytes_per_s > 0 ? "measured now" : "";
-        found.fraction = found.bytes_per_s > 0 && record_.report.solve_s > 0 ? found.needed_bytes / record_.report.solve_s / found.bytes_per_s : 0;
+        found.fraction = found.bytes_per_s > 0 && record_.report.solve_s > 0
+                             ? found.needed_bytes / record_.report.solve_s / found.bytes_per_s
+                             : 0;
     }
 
     int finish(const Context& context) {
@@ -119,7 +125,8 @@ private:
             // The input may be to blame where it was generated, and not looked at.
             if (outcome.reason == Reason::not_finite) require_finite();
             tell(context);
-            say("not solved: " + std::string(name_of(outcome.reason)) + place(outcome) + (o_.output.empty() ? "" : "; " + o_.output + " was not written"));
+            say("not solved: " + std::string(name_of(outcome.reason)) + place(outcome) +
+                (o_.output.empty() ? "" : "; " + o_.output + " was not written"));
             return numerical;
         }
         bool wrong = false;
@@ -140,7 +147,8 @@ private:
         watch_.stop();
         tell(context);
         if (!wrong) return good;
-        say("verification failed: backward error " + report::bound_text(record_.residual) + " is above " + report::bound_text(limit) + (o_.output.empty() ? "" : "; " + o_.output + " was not written"));
+        say("verification failed: backward error " + report::bound_text(record_.residual) + " is above " +
+            report::bound_text(limit) + (o_.output.empty() ? "" : "; " + o_.output + " was not written"));
         return not_verified;
     }
 
@@ -157,7 +165,8 @@ private:
         record_.description = data_.description;
         record_.shape = data_.rhs.shape().extents;
         record_.axis = data_.axis;
-        record_.right_hand_sides = data_.diag.dims() <= 1 && data_.lower.dims() <= 1 && data_.upper.dims() <= 1 ? data_.systems() : 1;
+        record_.right_hand_sides =
+            data_.diag.dims() <= 1 && data_.lower.dims() <= 1 && data_.upper.dims() <= 1 ? data_.systems() : 1;
         record_.device.name = record_.report.outcome.device;
         for (const DeviceInfo& device : context.devices())
             if (device.name == record_.device.name) record_.device = device;
@@ -168,7 +177,9 @@ private:
         record_.peak_bytes = report::peak_bytes();
         record_.machine = report::this_machine(build_commit());
         const bool taken = o_.output == "-";
-        const std::string text = o_.json ? report::json(record_) : o_.csv ? report::csv_header() + report::csv_line(record_) : report::text(record_, !taken && colour_on_stdout());
+        const std::string text = o_.json  ? report::json(record_)
+                                 : o_.csv ? report::csv_header() + report::csv_line(record_)
+                                          : report::text(record_, !taken && colour_on_stdout());
         if (!taken)
             print(text);
         else if (!o_.quiet)
@@ -195,16 +206,19 @@ Command solve_command(CLI::App& parent) {
     options->add_run(*app);
     options->add_data(*app);
     options->add_talk(*app);
-    app->add_option("--tolerance", options->tolerance, "accepted truncation error relative to max|x|; 0 = unit roundoff")->capture_default_str();
-    app->add_option("--repeat", options->repeat, "solve this many times and report the median")->capture_default_str()->check(CLI::Range(1, 1000));
+    app->add_option("--tolerance", options->tolerance,
+                    "accepted truncation error relative to max|x|; 0 = unit roundoff")
+        ->capture_default_str();
+    app->add_option("--repeat", options->repeat, "solve this many times and report the median")
+        ->capture_default_str()
+        ->check(CLI::Range(1, 1000));
     app->add_flag("--csv", options->csv, "the report as comma-separated values on stdout");
     app->add_flag("--no-check", options->no_check, "do not compute the residual after the solve");
     app->add_flag("--no-roof", options->no_roof, "do not measure the bandwidth beside the solve");
-    set_examples(*app,
-                 "  trifold solve 'gen:diffusion?rows=100000&number=10&contrast=1e4&seed=1'\n"
-                 "  trifold solve problem.npz -o x.npy\n"
-                 "  trifold solve batch.npz --axis 0 --precision f32 --json\n"
-                 "  trifold solve 'gen:random?rows=100000' --algorithm two_pass --threads 1 --repeat 5\n");
+    set_examples(*app, "  trifold solve 'gen:diffusion?rows=100000&number=10&contrast=1e4&seed=1'\n"
+                       "  trifold solve problem.npz -o x.npy\n"
+                       "  trifold solve batch.npz --axis 0 --precision f32 --json\n"
+                       "  trifold solve 'gen:random?rows=100000' --algorithm two_pass --threads 1 --repeat 5\n");
     return {app, [options] { return Solve(*options).run(); }};
 }
 

@@ -29,19 +29,30 @@ int run(const Options& o) {
     line.stage("read " + o.solution);
     io::Array x = io::load_npy(o.solution, true, line.bar());
     if (x.shape().extents != data.rhs.shape().extents)
-        throw Error(ErrorCode::bad_input, o.solution, "shape " + x.shape().text() + " where rhs has " + data.rhs.shape().text(), "give the solution of this problem, shaped like rhs");
+        throw Error(ErrorCode::bad_input, o.solution,
+                    "shape " + x.shape().text() + " where rhs has " + data.rhs.shape().text(),
+                    "give the solution of this problem, shaped like rhs");
     // The narrower side is widened, which is exact; x is judged by its own precision.
     const DType own = x.dtype(), narrower = std::min(own, data.rhs.dtype());
     if (own != data.rhs.dtype()) {
         if (own == DType::f32)
             x = io::converted(x, DType::f64, true, o.solution);
         else
-            for (io::Array* array : {&data.lower, &data.diag, &data.upper, &data.rhs}) *array = io::converted(*array, DType::f64, true, o.input);
+            for (io::Array* array : {&data.lower, &data.diag, &data.upper, &data.rhs})
+                *array = io::converted(*array, DType::f64, true, o.input);
     }
     line.stage("check the residual");
     const BackwardError error = backward_error(data.problem(x), context.threads());
     line.clear();
-    report::Verification v{o.input, o.solution, data.rows(), data.systems(), own, error.worst, o.tolerance > 0 ? o.tolerance : backward_error_limit(narrower), error.system, error.row};
+    report::Verification v{o.input,
+                           o.solution,
+                           data.rows(),
+                           data.systems(),
+                           own,
+                           error.worst,
+                           o.tolerance > 0 ? o.tolerance : backward_error_limit(narrower),
+                           error.system,
+                           error.row};
     print(o.json ? report::json(v) : report::text(v, colour_on_stdout()));
     return v.ok() ? good : not_verified;
 }
@@ -50,18 +61,20 @@ int run(const Options& o) {
 
 Command verify_command(CLI::App& parent) {
     auto options = std::make_shared<Options>();
-    CLI::App* app = parent.add_subcommand("verify", "compute the backward error of a solution; exit code 6 where it is too large");
+    CLI::App* app =
+        parent.add_subcommand("verify", "compute the backward error of a solution; exit code 6 where it is too large");
     options->add_input(*app, options->input);
     app->add_option("SOLUTION", options->solution, "X.npy, shaped like rhs")->required();
-    app->add_option("--tolerance", options->tolerance, "largest normwise backward error that passes; 0 = 1000 roundings of the type")
+    app->add_option("--tolerance", options->tolerance,
+                    "largest normwise backward error that passes; 0 = 1000 roundings of the type")
         ->capture_default_str()
         ->check(CLI::NonNegativeNumber);
     options->add_data(*app);
     options->add_talk(*app);
-    app->add_option("--threads", options->threads, "0 = OMP_NUM_THREADS, else the cores this process may use")->capture_default_str();
-    set_examples(*app,
-                 "  trifold verify problem.npz x.npy\n"
-                 "  trifold verify problem.npz x.npy --tolerance 1e-12 --json\n");
+    app->add_option("--threads", options->threads, "0 = OMP_NUM_THREADS, else the cores this process may use")
+        ->capture_default_str();
+    set_examples(*app, "  trifold verify problem.npz x.npy\n"
+                       "  trifold verify problem.npz x.npy --tolerance 1e-12 --json\n");
     return {app, [options] { return run(*options); }};
 }
 

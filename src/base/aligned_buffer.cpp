@@ -11,7 +11,8 @@
 
 namespace trifold {
 
-// Eight buffers in a row differ by more than a page's worth of neighbouring lines; which one a buffer gets does not matter.
+// Eight buffers in a row differ by more than a page's worth of neighbouring lines; which one a buffer gets does not
+// matter.
 static std::size_t next_stagger() {
     static std::atomic<unsigned> made{0};
     return (made.fetch_add(1, std::memory_order_relaxed) % 8) * (4096 + 5 * 64);

@@ -34,7 +34,8 @@ static std::int64_t field_of(const std::string& path, const std::string& field) 
     return unlimited;
 }
 
-static std::int64_t left_in(const std::string& folder, const char* limit_file, const char* usage_file, const char* cache_field) {
+static std::int64_t left_in(const std::string& folder, const char* limit_file, const char* usage_file,
+                            const char* cache_field) {
     const std::int64_t limit = number_in(folder + limit_file), usage = number_in(folder + usage_file);
     if (limit == unlimited || usage == unlimited) return unlimited;
     // Usage counts the page cache, which gives way.
@@ -44,8 +45,8 @@ static std::int64_t left_in(const std::string& folder, const char* limit_file, c
 }
 
 // Limits hold for a group and for all groups around it.
-static std::int64_t left_in_groups(const std::string& mount, std::string group, const char* limit_file, const char* usage_file,
-                                   const char* cache_field) {
+static std::int64_t left_in_groups(const std::string& mount, std::string group, const char* limit_file,
+                                   const char* usage_file, const char* cache_field) {
     std::int64_t least = unlimited;
     for (;;) {
         least = std::min(least, left_in(mount + group, limit_file, usage_file, cache_field));
@@ -65,7 +66,8 @@ static std::int64_t left_in_control_group() {
         std::string group = line.substr(second + 1);
         if (group == "/") group.clear();
         if (controllers.empty())
-            least = std::min(least, left_in_groups("/sys/fs/cgroup", group, "/memory.max", "/memory.current", "inactive_file"));
+            least = std::min(
+                least, left_in_groups("/sys/fs/cgroup", group, "/memory.max", "/memory.current", "inactive_file"));
         else if (controllers.find("memory") != std::string::npos)
             least = std::min(least, left_in_groups("/sys/fs/cgroup/memory", group, "/memory.limit_in_bytes",
                                                    "/memory.usage_in_bytes", "total_inactive_file"));
@@ -100,7 +102,9 @@ void require_memory(const std::string& where, double bytes, const std::string& h
     const std::int64_t available = available_memory();
     if (bytes <= static_cast<double>(available)) return;
     throw Error(ErrorCode::bad_input, where,
-                "needs " + bytes_text(bytes) + " of memory, " + bytes_text(static_cast<double>(available)) + " available", hint);
+                "needs " + bytes_text(bytes) + " of memory, " + bytes_text(static_cast<double>(available)) +
+                    " available",
+                hint);
 }
 
 }  // namespace trifold

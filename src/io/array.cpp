@@ -37,14 +37,16 @@ bool Shape::countable() const {
     std::int64_t bytes = static_cast<std::int64_t>(size_of(dtype));
     bool good = true;
     // An empty array is counted as if that dimension were 1: the strides of the others must be countable too.
-    for (const std::int64_t extent : extents) good = good && extent >= 0 && !(extent > 0 && __builtin_mul_overflow(bytes, extent, &bytes));
+    for (const std::int64_t extent : extents)
+        good = good && extent >= 0 && !(extent > 0 && __builtin_mul_overflow(bytes, extent, &bytes));
     return good;
 }
 
 const Shape& Shape::checked(const std::string& where) const {
     if (countable()) return *this;
     for (const std::int64_t extent : extents)
-        if (extent < 0) throw Error(ErrorCode::bad_input, where, "a dimension of " + std::to_string(extent) + " elements");
+        if (extent < 0)
+            throw Error(ErrorCode::bad_input, where, "a dimension of " + std::to_string(extent) + " elements");
     throw Error(ErrorCode::bad_input, where, "the shape " + text() + " has more bytes than 63 bits can count");
 }
 
@@ -55,7 +57,8 @@ Array::Array(Shape shape, const std::string& where) : shape_(std::move(shape)) {
     try {
         storage_ = AlignedBuffer(static_cast<std::size_t>(bytes));
     } catch (const std::bad_alloc&) {
-        throw Error(ErrorCode::bad_input, where, "the system refuses " + bytes_text(static_cast<double>(bytes)) + " of memory", hint);
+        throw Error(ErrorCode::bad_input, where,
+                    "the system refuses " + bytes_text(static_cast<double>(bytes)) + " of memory", hint);
     }
 }
 
@@ -64,7 +67,8 @@ Array Array::without_values(Shape shape) {
     try {
         array.storage_ = AlignedBuffer::addresses_only(static_cast<std::size_t>(shape.bytes()));
     } catch (const std::bad_alloc&) {
-        throw Error(ErrorCode::bad_input, shape.text(), bytes_text(static_cast<double>(shape.bytes())) + " are more than this machine can address",
+        throw Error(ErrorCode::bad_input, shape.text(),
+                    bytes_text(static_cast<double>(shape.bytes())) + " are more than this machine can address",
                     "use a smaller problem");
     }
     array.shape_ = std::move(shape);
@@ -74,7 +78,8 @@ Array Array::without_values(Shape shape) {
 AnyView Array::view(int axis, bool writable) const {
     const int count = dims();
     if (count < 1 || count > max_batch_dims + 1)
-        throw Error(ErrorCode::usage, "array " + shape_.text(), "has " + std::to_string(count) + " dimensions", "1 to 5 are supported");
+        throw Error(ErrorCode::usage, "array " + shape_.text(), "has " + std::to_string(count) + " dimensions",
+                    "1 to 5 are supported");
     const int solved = axis < 0 ? axis + count : axis;
     if (solved < 0 || solved >= count)
         throw Error(ErrorCode::usage, "axis " + std::to_string(axis),

@@ -22,7 +22,7 @@ struct Shape {
     std::vector<std::int64_t> extents;  ///< empty = one number
     bool fortran = false;               ///< the first index counts fastest
 
-    std::int64_t elements() const;      ///< product of the extents; checked where a Shape is made (see checked())
+    std::int64_t elements() const;  ///< product of the extents; checked where a Shape is made (see checked())
     std::int64_t bytes() const { return elements() * static_cast<std::int64_t>(size_of(dtype)); }
     std::vector<std::int64_t> strides() const;  ///< elements from one index to the next, per dimension
 
@@ -55,7 +55,8 @@ public:
         return static_cast<T*>(storage_.data());
     }
 
-    /// Rows along `axis` (negative counts from the last), the other dimensions as batch in their order. 1 to 5 dimensions.
+    /// Rows along `axis` (negative counts from the last), the other dimensions as batch in their order. 1 to 5
+    /// dimensions.
     AnyView view(int axis, bool writable) const;
 
 private:

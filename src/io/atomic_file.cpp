@@ -87,7 +87,9 @@ AtomicFile::AtomicFile(const std::string& path, TemporaryWatch watch) : path_(pa
     if (watch_) watch_(temporary_.c_str());
 }
 
-AtomicFile::~AtomicFile() { discard(); }
+AtomicFile::~AtomicFile() {
+    discard();
+}
 
 void AtomicFile::discard() noexcept {
     if (owned_ && file_ >= 0) close(file_);
@@ -103,7 +105,9 @@ void AtomicFile::fail(const char* what, int error) const {
     std::string hint = "choose another place with -o";
     if (error == ENOENT) hint = "make the folder " + folder_of(target_) + " first, or choose another";
     if (error == ENOSPC || error == EDQUOT) hint = "free some space, or choose another disk with -o";
-    cannot_write(path_, std::string(std::strerror(error)) + (std::strcmp(what, "open") == 0 ? "" : std::string(" in ") + what), hint);
+    cannot_write(path_,
+                 std::string(std::strerror(error)) + (std::strcmp(what, "open") == 0 ? "" : std::string(" in ") + what),
+                 hint);
 }
 
 void AtomicFile::write(const void* bytes, std::size_t count) {
@@ -172,7 +176,8 @@ void require_writable(const std::string& path, std::int64_t bytes) {
     if (statvfs(folder_of(target).c_str(), &space) != 0) return;
     const double left = static_cast<double>(space.f_bavail) * static_cast<double>(space.f_frsize);
     if (left < static_cast<double>(bytes))
-        cannot_write(path, "needs " + bytes_text(static_cast<double>(bytes)) + " of disk, " + bytes_text(left) + " free",
+        cannot_write(path,
+                     "needs " + bytes_text(static_cast<double>(bytes)) + " of disk, " + bytes_text(left) + " free",
                      "free some space, or choose another disk with -o");
 }
 

@@ -9,8 +9,8 @@
 
 namespace trifold::io {
 
-/// Told the path of a temporary file when it exists, and nullptr when it no longer does; called with all signals blocked,
-/// so that a handler that removes it has no gap.
+/// Told the path of a temporary file when it exists, and nullptr when it no longer does; called with all signals
+/// blocked, so that a handler that removes it has no gap.
 using TemporaryWatch = std::function<void(const char* path)>;
 
 class AtomicFile {

@@ -29,7 +29,9 @@ Array converted(const Array& array, DType to, bool values, const std::string& wh
         if (std::isinf(out[i]) && !std::isinf(from[i]) && i < lost) lost = i;
     }
     if (lost < count)
-        throw Error(ErrorCode::bad_input, where, "element " + std::to_string(lost) + " (in memory order) = " + std::to_string(from[lost]) + " is too large for f32",
+        throw Error(ErrorCode::bad_input, where,
+                    "element " + std::to_string(lost) + " (in memory order) = " + std::to_string(from[lost]) +
+                        " is too large for f32",
                     "use --precision f64");
     return result;
 }

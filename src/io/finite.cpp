@@ -48,16 +48,19 @@ std::int64_t first_in(const Array& array, int axis, std::int64_t unread) {
 }  // namespace
 
 std::string TridiagonalData::first_not_finite() const {
-    const std::pair<std::string_view, const Array*> arrays[] = {{"lower", &lower}, {"diag", &diag}, {"upper", &upper}, {"rhs", &rhs}};
+    const std::pair<std::string_view, const Array*> arrays[] = {
+        {"lower", &lower}, {"diag", &diag}, {"upper", &upper}, {"rhs", &rhs}};
     for (const auto& [label, array] : arrays) {
         const int along = array->dims() > 1 ? axis : 0;
         std::int64_t unread = -1;
         const bool full = array->dims() > 0 && array->shape().extents[along] == rows();
         if (full && label == "lower") unread = 0;
         if (full && label == "upper") unread = rows() - 1;
-        const std::int64_t place = array->dtype() == DType::f32 ? first_in<float>(*array, along, unread) : first_in<double>(*array, along, unread);
+        const std::int64_t place = array->dtype() == DType::f32 ? first_in<float>(*array, along, unread)
+                                                                : first_in<double>(*array, along, unread);
         if (place < 0) continue;
-        const double value = array->dtype() == DType::f32 ? static_cast<double>(array->as<float>()[place]) : array->as<double>()[place];
+        const double value =
+            array->dtype() == DType::f32 ? static_cast<double>(array->as<float>()[place]) : array->as<double>()[place];
         std::string text = "array '" + std::string(label) + "', element [";
         const std::vector<std::int64_t> index = index_of(place, array->shape());
         for (std::size_t d = 0; d < index.size(); ++d) text += (d ? ", " : "") + std::to_string(index[d]);

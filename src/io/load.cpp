@@ -14,9 +14,12 @@ namespace {
 
 constexpr std::string_view array_names[] = {"lower", "diag", "upper", "rhs"};
 
-std::string at(const std::string& file, std::string_view array) { return file + ", array '" + std::string(array) + "'"; }
+std::string at(const std::string& file, std::string_view array) {
+    return file + ", array '" + std::string(array) + "'";
+}
 
-[[noreturn]] void wrong(const TridiagonalData& data, std::string_view array, const std::string& what, const std::string& hint) {
+[[noreturn]] void wrong(const TridiagonalData& data, std::string_view array, const std::string& what,
+                        const std::string& hint) {
     throw Error(ErrorCode::bad_input, at(data.name, array), what, hint);
 }
 
@@ -42,7 +45,8 @@ bool fits(const Shape& array, const Shape& rhs, int axis, bool packs) {
     if (dims == 1) return rows_fit(array.extents[0]);
     if (dims != rhs.extents.size()) return false;
     for (int d = 0; d < static_cast<int>(dims); ++d)
-        if (d == axis ? !rows_fit(array.extents[d]) : array.extents[d] != rhs.extents[d] && array.extents[d] != 1) return false;
+        if (d == axis ? !rows_fit(array.extents[d]) : array.extents[d] != rhs.extents[d] && array.extents[d] != 1)
+            return false;
     return true;
 }
 
@@ -54,10 +58,15 @@ void check_coefficient(const TridiagonalData& data, std::string_view name, const
               "save all arrays in one type, or ask for one with --precision");
     if (fits(shape, rhs, data.axis, packs)) return;
     const std::string n = std::to_string(data.rows());
-    std::string hint = "give it rhs's shape, or " + n + " rows for one matrix that all systems share" + (packs ? ", or one row less as LAPACK does" : "");
+    std::string hint = "give it rhs's shape, or " + n + " rows for one matrix that all systems share" +
+                       (packs ? ", or one row less as LAPACK does" : "");
     for (int axis = 0; axis < data.rhs.dims(); ++axis)
-        if (axis != data.axis && fits(shape, rhs, axis, packs)) hint = "it would fit with --axis " + std::to_string(axis);
-    wrong(data, name, "shape " + shape.text() + " does not fit rhs " + rhs.text() + ", solved along axis " + std::to_string(data.axis), hint);
+        if (axis != data.axis && fits(shape, rhs, axis, packs))
+            hint = "it would fit with --axis " + std::to_string(axis);
+    wrong(data, name,
+          "shape " + shape.text() + " does not fit rhs " + rhs.text() + ", solved along axis " +
+              std::to_string(data.axis),
+          hint);
 }
 
 TridiagonalData load_npz(const std::string& path, const LoadOptions& options) {
@@ -88,18 +97,24 @@ TridiagonalData load_npz(const std::string& path, const LoadOptions& options) {
     for (int k = 0; k < 4; ++k) {
         // A single number is needed for a plan too: it becomes a scalar coefficient.
         if (options.values || arrays[k]->dims() == 0) {
-            const Progress progress = options.progress ? [&](std::int64_t done, std::int64_t) { options.progress(before + done, total); } : Progress{};
+            const Progress progress =
+                options.progress ? [&](std::int64_t done, std::int64_t) { options.progress(before + done, total); }
+                                 : Progress{};
             *arrays[k] = archive.read(array_names[k], true, progress);
             before += arrays[k]->shape().bytes();
         }
         if (!converts || arrays[k]->dtype() == *options.precision) continue;
-        data.notes.push_back(at(path, array_names[k]) + " converted from " + name_of(arrays[k]->dtype()) + " to " + name_of(*options.precision));
-        *arrays[k] = converted(*arrays[k], *options.precision, options.values || arrays[k]->dims() == 0, at(path, array_names[k]));
+        data.notes.push_back(at(path, array_names[k]) + " converted from " + name_of(arrays[k]->dtype()) + " to " +
+                             name_of(*options.precision));
+        *arrays[k] = converted(*arrays[k], *options.precision, options.values || arrays[k]->dims() == 0,
+                               at(path, array_names[k]));
     }
     return data;
 }
 
-bool has_ending(std::string_view text, std::string_view ending) { return text.ends_with(ending); }
+bool has_ending(std::string_view text, std::string_view ending) {
+    return text.ends_with(ending);
+}
 
 }  // namespace
 

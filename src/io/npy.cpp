@@ -16,12 +16,14 @@ namespace trifold::io {
 // Large enough to run at the speed of the disk, small enough for a progress bar.
 static constexpr std::int64_t piece_bytes = std::int64_t{8} << 20;
 
-Array read_npy(const ReadBytes& read, std::int64_t available, const std::string& where, bool values, const Progress& progress) {
+Array read_npy(const ReadBytes& read, std::int64_t available, const std::string& where, bool values,
+               const Progress& progress) {
     NpyHeader header = read_npy_header(read, where);
     const std::int64_t total = header.shape.bytes(), held = available - header.bytes;
     if (held != total)
         throw Error(ErrorCode::bad_input, where,
-                    std::string(held < total ? "truncated: " : "too long: ") + std::to_string(std::max<std::int64_t>(held, 0)) + " bytes of values where " +
+                    std::string(held < total ? "truncated: " : "too long: ") +
+                        std::to_string(std::max<std::int64_t>(held, 0)) + " bytes of values where " +
                         header.shape.text() + " has " + std::to_string(total),
                     "copy or write the file anew");
     if (!values) return Array::without_values(std::move(header.shape));
@@ -31,7 +33,9 @@ Array read_npy(const ReadBytes& read, std::int64_t available, const std::string&
         const std::int64_t piece = std::min(piece_bytes, total - done);
         const std::size_t got = read(to + done, static_cast<std::size_t>(piece));
         if (static_cast<std::int64_t>(got) != piece)
-            throw Error(ErrorCode::bad_input, where, "truncated after " + std::to_string(done + static_cast<std::int64_t>(got)) + " bytes of values", "copy or write the file anew");
+            throw Error(ErrorCode::bad_input, where,
+                        "truncated after " + std::to_string(done + static_cast<std::int64_t>(got)) + " bytes of values",
+                        "copy or write the file anew");
         done += piece;
         if (progress) progress(done, total);
     }
@@ -47,7 +51,8 @@ public:
         if (stat(path.c_str(), &state) != 0) fail(errno);
         if (S_ISDIR(state.st_mode)) fail(EISDIR);
         if (!S_ISREG(state.st_mode))
-            throw Error(ErrorCode::bad_input, path, "is not a regular file, and its size must be known", "copy it into a file first");
+            throw Error(ErrorCode::bad_input, path, "is not a regular file, and its size must be known",
+                        "copy it into a file first");
         file_ = open(path.c_str(), O_RDONLY | O_CLOEXEC);
         if (file_ < 0) fail(errno);
         bytes_ = state.st_size;
@@ -89,7 +94,8 @@ Array load_npy(const std::string& path, bool values, const Progress& progress) {
     return read_npy(read, file.bytes(), path, values, progress);
 }
 
-void save_npy(const std::string& path, const Shape& shape, const void* data, const Progress& progress, TemporaryWatch watch) {
+void save_npy(const std::string& path, const Shape& shape, const void* data, const Progress& progress,
+              TemporaryWatch watch) {
     AtomicFile file(path, std::move(watch));
     const std::string header = format_npy_header(shape);
     file.write(header.data(), header.size());

@@ -12,12 +12,14 @@ namespace trifold::io {
 
 /// Header and values from `read`, which holds `available` bytes in all (checked before anything is allocated).
 /// Throws Error(bad_input) at `where`. `values` false: the shape only, see Array::without_values.
-Array read_npy(const ReadBytes& read, std::int64_t available, const std::string& where, bool values = true, const Progress& progress = {});
+Array read_npy(const ReadBytes& read, std::int64_t available, const std::string& where, bool values = true,
+               const Progress& progress = {});
 
 /// From a file.
 Array load_npy(const std::string& path, bool values = true, const Progress& progress = {});
 
 /// `data` holds shape.elements() values in the order that shape.fortran says. Written atomically; path "-" is stdout.
-void save_npy(const std::string& path, const Shape& shape, const void* data, const Progress& progress = {}, TemporaryWatch watch = {});
+void save_npy(const std::string& path, const Shape& shape, const void* data, const Progress& progress = {},
+              TemporaryWatch watch = {});
 
 }  // namespace trifold::io

@@ -48,7 +48,8 @@ public:
 
 private:
     [[noreturn]] void garbage(const std::string& what) const {
-        throw Error(ErrorCode::bad_input, where_, "the .npy header is damaged: " + what, "write the file anew with numpy.save");
+        throw Error(ErrorCode::bad_input, where_, "the .npy header is damaged: " + what,
+                    "write the file anew with numpy.save");
     }
 
     static std::string printable(std::string_view text) {
@@ -58,7 +59,8 @@ private:
     }
 
     void skip_space() {
-        while (!rest_.empty() && (rest_[0] == ' ' || rest_[0] == '\n' || rest_[0] == '\t' || rest_[0] == '\r')) rest_.remove_prefix(1);
+        while (!rest_.empty() && (rest_[0] == ' ' || rest_[0] == '\n' || rest_[0] == '\t' || rest_[0] == '\r'))
+            rest_.remove_prefix(1);
     }
     bool accept(char c) {
         skip_space();
@@ -110,7 +112,8 @@ private:
     }
 
     [[noreturn]] void unusable(const std::string& type, const std::string& kind) const {
-        throw Error(ErrorCode::bad_input, where_, "type '" + printable(type) + "' is " + kind + "; f4 and f8, little-endian, can be read",
+        throw Error(ErrorCode::bad_input, where_,
+                    "type '" + printable(type) + "' is " + kind + "; f4 and f8, little-endian, can be read",
                     "save it as array.astype('<f8') or array.astype('<f4')");
     }
 
@@ -123,15 +126,28 @@ private:
         if (type == "<f4") return DType::f32;
         const char order = type.empty() ? '\0' : type[0], kind = type.size() < 2 ? '\0' : type[1];
         switch (kind) {
-            case 'f': unusable(type, order == '>' ? "big-endian" : "a real of another size");
-            case 'c': unusable(type, "complex");
-            case 'i': case 'u': unusable(type, "integer");
-            case 'b': unusable(type, "boolean");
-            case 'S': case 'U': case 'a': unusable(type, "a string type");
-            case 'O': unusable(type, "Python objects");
-            case 'V': unusable(type, "structured");
-            case 'M': case 'm': unusable(type, "a time");
-            default: unusable(type, "unknown");
+        case 'f':
+            unusable(type, order == '>' ? "big-endian" : "a real of another size");
+        case 'c':
+            unusable(type, "complex");
+        case 'i':
+        case 'u':
+            unusable(type, "integer");
+        case 'b':
+            unusable(type, "boolean");
+        case 'S':
+        case 'U':
+        case 'a':
+            unusable(type, "a string type");
+        case 'O':
+            unusable(type, "Python objects");
+        case 'V':
+            unusable(type, "structured");
+        case 'M':
+        case 'm':
+            unusable(type, "a time");
+        default:
+            unusable(type, "unknown");
         }
     }
 
@@ -145,23 +161,27 @@ NpyHeader read_npy_header(const ReadBytes& read, const std::string& where) {
     unsigned char start[12];
     const auto take = [&](void* to, std::size_t bytes) {
         if (read(to, bytes) != bytes)
-            throw Error(ErrorCode::bad_input, where, "truncated within the .npy header", "write the file anew with numpy.save");
+            throw Error(ErrorCode::bad_input, where, "truncated within the .npy header",
+                        "write the file anew with numpy.save");
     };
     const std::size_t got = read(start, 8);
     if (std::string_view(reinterpret_cast<const char*>(start), std::min(got, magic.size())) != magic)
-        throw Error(ErrorCode::bad_input, where, got == 0 ? "empty" : "not a .npy array (its first bytes are not \\x93NUMPY)",
+        throw Error(ErrorCode::bad_input, where,
+                    got == 0 ? "empty" : "not a .npy array (its first bytes are not \\x93NUMPY)",
                     "write it with numpy.save or numpy.savez");
     if (got != 8) take(start + got, 8 - got);
     const int major = start[6];
     if (major < 1 || major > 3)
-        throw Error(ErrorCode::bad_input, where, ".npy version " + std::to_string(major) + "." + std::to_string(start[7]),
+        throw Error(ErrorCode::bad_input, where,
+                    ".npy version " + std::to_string(major) + "." + std::to_string(start[7]),
                     "versions 1.0 to 3.0 can be read");
     const std::size_t length_bytes = major == 1 ? 2 : 4;
     take(start + 8, length_bytes);
     std::size_t length = 0;
     for (std::size_t k = length_bytes; k-- > 0;) length = length << 8 | start[8 + k];
     if (length > longest_header)
-        throw Error(ErrorCode::bad_input, where, "the .npy header claims " + std::to_string(length) + " bytes", "write the file anew with numpy.save");
+        throw Error(ErrorCode::bad_input, where, "the .npy header claims " + std::to_string(length) + " bytes",
+                    "write the file anew with numpy.save");
     std::string text(length, '\0');
     take(text.data(), length);
     NpyHeader header = HeaderText(text, where).parse();
@@ -170,8 +190,9 @@ NpyHeader read_npy_header(const ReadBytes& read, const std::string& where) {
 }
 
 std::string format_npy_header(const Shape& shape) {
-    std::string text = std::string("{'descr': '<f") + (shape.dtype == DType::f32 ? '4' : '8') + "', 'fortran_order': " +
-                       (shape.fortran && shape.extents.size() > 1 ? "True" : "False") + ", 'shape': (";
+    std::string text = std::string("{'descr': '<f") + (shape.dtype == DType::f32 ? '4' : '8') +
+                       "', 'fortran_order': " + (shape.fortran && shape.extents.size() > 1 ? "True" : "False") +
+                       ", 'shape': (";
     for (const std::int64_t extent : shape.extents) text += std::to_string(extent) + ",";
     text += "), }";
     const std::size_t unpadded = magic.size() + 4 + text.size() + 1;

@@ -21,7 +21,8 @@ struct NpyHeader {
     std::int64_t bytes = 0;  ///< of the header itself: where the values start
 };
 
-/// Reads up to the first value. Throws Error(bad_input) at `where` for anything but a dense little-endian f4 or f8 array.
+/// Reads up to the first value. Throws Error(bad_input) at `where` for anything but a dense little-endian f4 or f8
+/// array.
 NpyHeader read_npy_header(const ReadBytes& read, const std::string& where);
 
 /// Version 1.0, padded so that the values start at a multiple of 64.

@@ -13,8 +13,8 @@
 
 namespace trifold::io {
 
-/// An archive open for reading. Arrays are named without ".npy". Every failure is an Error(bad_input) that names the archive
-/// and the array.
+/// An archive open for reading. Arrays are named without ".npy". Every failure is an Error(bad_input) that names the
+/// archive and the array.
 class NpzReader {
 public:
     explicit NpzReader(const std::string& path);
@@ -40,6 +40,7 @@ struct NamedArray {
 };
 
 /// Stored (not deflated), as numpy.savez does. Written atomically; not to a device or pipe.
-void save_npz(const std::string& path, std::span<const NamedArray> arrays, const Progress& progress = {}, TemporaryWatch watch = {});
+void save_npz(const std::string& path, std::span<const NamedArray> arrays, const Progress& progress = {},
+              TemporaryWatch watch = {});
 
 }  // namespace trifold::io

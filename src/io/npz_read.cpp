@@ -51,7 +51,8 @@ struct NpzReader::State {
 NpzReader::NpzReader(const std::string& path) : state_(std::make_unique<State>()) {
     state_->path = path;
     const auto unreadable = [&](int code) {
-        throw Error(ErrorCode::bad_input, path, std::string("cannot be read: ") + std::strerror(code), code == ENOENT ? "check the name and the folder" : "");
+        throw Error(ErrorCode::bad_input, path, std::string("cannot be read: ") + std::strerror(code),
+                    code == ENOENT ? "check the name and the folder" : "");
     };
     struct stat file {};
     if (stat(path.c_str(), &file) != 0) unreadable(errno);
@@ -72,7 +73,9 @@ NpzReader::NpzReader(std::span<const std::byte> bytes, std::string name) : state
 NpzReader::~NpzReader() = default;
 NpzReader::NpzReader(NpzReader&&) noexcept = default;
 
-const std::vector<std::string>& NpzReader::names() const { return state_->names; }
+const std::vector<std::string>& NpzReader::names() const {
+    return state_->names;
+}
 
 Array NpzReader::read(std::string_view name, bool values, const Progress& progress) const {
     const State& state = *state_;
@@ -82,7 +85,9 @@ Array NpzReader::read(std::string_view name, bool values, const Progress& progre
     if (index == state.names.size()) {
         const std::vector<std::string_view> known(state.names.begin(), state.names.end());
         throw Error(ErrorCode::bad_input, where, "is missing",
-                    known.empty() ? "the archive is empty" : nearest_hint(name, std::span(known).first(std::min<std::size_t>(known.size(), 16))));
+                    known.empty()
+                        ? "the archive is empty"
+                        : nearest_hint(name, std::span(known).first(std::min<std::size_t>(known.size(), 16))));
     }
     const zip_uint64_t entry = state.entries[index];
     zip_stat_t stat;
@@ -93,7 +98,8 @@ Array NpzReader::read(std::string_view name, bool values, const Progress& progre
         throw Error(ErrorCode::bad_input, where, "is encrypted", "write the archive without a password");
     // Deflate cannot do better than 1032 : 1; a larger claim would make us allocate for nothing.
     if (stat.size > static_cast<zip_uint64_t>(INT64_MAX) || stat.size / 1040 > stat.comp_size + 1)
-        state.damaged(where, "claims " + std::to_string(stat.size) + " bytes from " + std::to_string(stat.comp_size) + " compressed ones");
+        state.damaged(where, "claims " + std::to_string(stat.size) + " bytes from " + std::to_string(stat.comp_size) +
+                                 " compressed ones");
 
     zip_file_t* file = zip_fopen_index(state.archive, entry, 0);
     if (!file) state.damaged(where, zip_strerror(state.archive));

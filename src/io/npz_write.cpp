@@ -32,44 +32,45 @@ struct Sink {
 zip_int64_t command(void* state, void* data, zip_uint64_t length, zip_source_cmd_t cmd) {
     Sink& sink = *static_cast<Sink*>(state);
     switch (cmd) {
-        case ZIP_SOURCE_SUPPORTS:
-            return ZIP_SOURCE_SUPPORTS_WRITABLE;
-        case ZIP_SOURCE_STAT: {
-            auto* stat = static_cast<zip_stat_t*>(data);
-            zip_stat_init(stat);
-            stat->size = static_cast<zip_uint64_t>(sink.size);
-            stat->valid = ZIP_STAT_SIZE;
-            return sizeof *stat;
-        }
-        case ZIP_SOURCE_ERROR:
-            return zip_error_to_data(&sink.error, data, length);
-        case ZIP_SOURCE_WRITE:
-            return sink.guarded([&] {
-                sink.file.write_at(sink.position, data, length);
-                sink.position += static_cast<std::int64_t>(length);
-                sink.size = std::max(sink.size, sink.position);
-                return static_cast<zip_int64_t>(length);
-            });
-        case ZIP_SOURCE_SEEK_WRITE: {
-            const zip_int64_t to = zip_source_seek_compute_offset(static_cast<zip_uint64_t>(sink.position), static_cast<zip_uint64_t>(sink.size), data, length, &sink.error);
-            if (to < 0) return -1;
-            sink.position = to;
-            return 0;
-        }
-        case ZIP_SOURCE_TELL_WRITE:
-            return sink.position;
-        case ZIP_SOURCE_BEGIN_WRITE:
-        case ZIP_SOURCE_COMMIT_WRITE:
-        case ZIP_SOURCE_ROLLBACK_WRITE:
-        case ZIP_SOURCE_OPEN:
-        case ZIP_SOURCE_CLOSE:
-        case ZIP_SOURCE_REMOVE:
-        case ZIP_SOURCE_FREE:
-            return 0;
-        default:
-            // Reading back: the archive is new, so there is nothing to read.
-            zip_error_set(&sink.error, ZIP_ER_OPNOTSUPP, 0);
-            return -1;
+    case ZIP_SOURCE_SUPPORTS:
+        return ZIP_SOURCE_SUPPORTS_WRITABLE;
+    case ZIP_SOURCE_STAT: {
+        auto* stat = static_cast<zip_stat_t*>(data);
+        zip_stat_init(stat);
+        stat->size = static_cast<zip_uint64_t>(sink.size);
+        stat->valid = ZIP_STAT_SIZE;
+        return sizeof *stat;
+    }
+    case ZIP_SOURCE_ERROR:
+        return zip_error_to_data(&sink.error, data, length);
+    case ZIP_SOURCE_WRITE:
+        return sink.guarded([&] {
+            sink.file.write_at(sink.position, data, length);
+            sink.position += static_cast<std::int64_t>(length);
+            sink.size = std::max(sink.size, sink.position);
+            return static_cast<zip_int64_t>(length);
+        });
+    case ZIP_SOURCE_SEEK_WRITE: {
+        const zip_int64_t to = zip_source_seek_compute_offset(
+            static_cast<zip_uint64_t>(sink.position), static_cast<zip_uint64_t>(sink.size), data, length, &sink.error);
+        if (to < 0) return -1;
+        sink.position = to;
+        return 0;
+    }
+    case ZIP_SOURCE_TELL_WRITE:
+        return sink.position;
+    case ZIP_SOURCE_BEGIN_WRITE:
+    case ZIP_SOURCE_COMMIT_WRITE:
+    case ZIP_SOURCE_ROLLBACK_WRITE:
+    case ZIP_SOURCE_OPEN:
+    case ZIP_SOURCE_CLOSE:
+    case ZIP_SOURCE_REMOVE:
+    case ZIP_SOURCE_FREE:
+        return 0;
+    default:
+        // Reading back: the archive is new, so there is nothing to read.
+        zip_error_set(&sink.error, ZIP_ER_OPNOTSUPP, 0);
+        return -1;
     }
 }
 
@@ -80,7 +81,8 @@ void on_progress(zip_t*, double share, void* state) {
 
 }  // namespace
 
-void save_npz(const std::string& path, std::span<const NamedArray> arrays, const Progress& progress, TemporaryWatch watch) {
+void save_npz(const std::string& path, std::span<const NamedArray> arrays, const Progress& progress,
+              TemporaryWatch watch) {
     if (path == "-") throw Error(ErrorCode::usage, "-", "an .npz archive cannot be written to a pipe", "name a file");
     AtomicFile file(path, std::move(watch));
     Sink sink{file};
@@ -108,12 +110,14 @@ void save_npz(const std::string& path, std::span<const NamedArray> arrays, const
         parts.push_back({array->as<zip_uint8_t>(), static_cast<zip_uint64_t>(array->shape().bytes())});
         total += array->shape().bytes();
         zip_source_t* source = zip_source_buffer_fragment(archive, &parts[parts.size() - 2], 2, 0);
-        const zip_int64_t index = source ? zip_file_add(archive, (std::string(name) + ".npy").c_str(), source, ZIP_FL_ENC_UTF_8) : -1;
+        const zip_int64_t index =
+            source ? zip_file_add(archive, (std::string(name) + ".npy").c_str(), source, ZIP_FL_ENC_UTF_8) : -1;
         if (index < 0) {
             zip_source_free(source);
             fail(zip_strerror(archive));
         }
-        if (zip_set_file_compression(archive, static_cast<zip_uint64_t>(index), ZIP_CM_STORE, 0) != 0) fail(zip_strerror(archive));
+        if (zip_set_file_compression(archive, static_cast<zip_uint64_t>(index), ZIP_CM_STORE, 0) != 0)
+            fail(zip_strerror(archive));
     }
     std::pair<const Progress&, std::int64_t> telling(progress, total);
     if (progress) zip_register_progress_callback_with_state(archive, 0.01, on_progress, nullptr, &telling);

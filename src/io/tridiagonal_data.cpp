@@ -13,7 +13,8 @@ std::int64_t TridiagonalData::bytes() const {
 }
 
 static Coefficient coefficient_of(const Array& array, const TridiagonalData& data) {
-    if (array.dims() == 0) return array.dtype() == DType::f32 ? static_cast<double>(*array.as<float>()) : *array.as<double>();
+    if (array.dims() == 0)
+        return array.dtype() == DType::f32 ? static_cast<double>(*array.as<float>()) : *array.as<double>();
     if (array.dims() == 1) return array.view(0, false);
     AnyView view = array.view(data.axis, false);
     const AnyView rhs = data.rhs.view(data.axis, false);
@@ -32,8 +33,10 @@ tridiagonal::Problem TridiagonalData::problem(const Array& x) const {
     return problem;
 }
 
-void save_tridiagonal(const std::string& path, const TridiagonalData& data, const Progress& progress, std::function<void(const char*)> watch) {
-    const NamedArray arrays[] = {{"lower", &data.lower}, {"diag", &data.diag}, {"upper", &data.upper}, {"rhs", &data.rhs}};
+void save_tridiagonal(const std::string& path, const TridiagonalData& data, const Progress& progress,
+                      std::function<void(const char*)> watch) {
+    const NamedArray arrays[] = {
+        {"lower", &data.lower}, {"diag", &data.diag}, {"upper", &data.upper}, {"rhs", &data.rhs}};
     save_npz(path, arrays, progress, std::move(watch));
 }
 

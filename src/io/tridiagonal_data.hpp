@@ -12,8 +12,8 @@
 
 namespace trifold::io {
 
-/// rhs decides the shape and, with `axis`, the rows. lower, diag and upper are each: of rhs's dimensions (an extent of 1
-/// repeats), or one-dimensional with n rows (all systems share it), or one number. lower and upper may have n-1 rows.
+/// rhs decides the shape and, with `axis`, the rows. lower, diag and upper are each: of rhs's dimensions (an extent of
+/// 1 repeats), or one-dimensional with n rows (all systems share it), or one number. lower and upper may have n-1 rows.
 struct TridiagonalData {
     Array lower, diag, upper, rhs;
     int axis = -1;
@@ -23,24 +23,26 @@ struct TridiagonalData {
 
     std::int64_t rows() const { return rhs.shape().extents[axis]; }
     std::int64_t systems() const { return rows() ? rhs.shape().elements() / rows() : 0; }
-    std::int64_t bytes() const;      ///< of the four arrays
+    std::int64_t bytes() const;  ///< of the four arrays
 
     /// Views over these arrays and over `x`, which has rhs's shape. A single number becomes a scalar coefficient.
     tridiagonal::Problem problem(const Array& x) const;
 
-    /// The first NaN or infinity that a solve would read: "array 'diag', element [3, 17] is nan". Empty where all are finite.
+    /// The first NaN or infinity that a solve would read: "array 'diag', element [3, 17] is nan". Empty where all are
+    /// finite.
     std::string first_not_finite() const;
 };
 
 struct LoadOptions {
-    std::optional<int> axis{};         ///< negative counts from the last dimension; empty = the last, or what the generator says
+    std::optional<int>
+        axis{};  ///< negative counts from the last dimension; empty = the last, or what the generator says
     std::optional<DType> precision{};  ///< empty = as the file has it, f64 for generators
     bool values = true;                ///< false: shapes only, for planning; nothing large is allocated
     Progress progress{};
 };
 
-/// `input` is "gen:NAME?key=value&…" or an .npz file with the arrays lower, diag, upper and rhs. Throws Error(usage) for a
-/// generator's text, Error(bad_input) for a file, both naming what is wrong where and what to do.
+/// `input` is "gen:NAME?key=value&…" or an .npz file with the arrays lower, diag, upper and rhs. Throws Error(usage)
+/// for a generator's text, Error(bad_input) for a file, both naming what is wrong where and what to do.
 TridiagonalData load_tridiagonal(const std::string& input, const LoadOptions& options = {});
 
 /// The four arrays as an .npz.

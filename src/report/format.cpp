@@ -43,9 +43,13 @@ std::string count_text(std::int64_t count) {
     return grouped;
 }
 
-std::string bound_text(double value) { return std::isnan(value) ? "not known" : fmt::format("{:.1e}", value); }
+std::string bound_text(double value) {
+    return std::isnan(value) ? "not known" : fmt::format("{:.1e}", value);
+}
 
-std::string percent_text(double share) { return std::isnan(share) ? "not known" : fmt::format("{:.{}f} %", 100 * share, share < 0.0995 ? 1 : 0); }
+std::string percent_text(double share) {
+    return std::isnan(share) ? "not known" : fmt::format("{:.{}f} %", 100 * share, share < 0.0995 ? 1 : 0);
+}
 
 std::string problem_text(std::int64_t rows, std::int64_t systems) {
     const std::string each = count_text(rows) + (rows == 1 ? " row" : " rows");

@@ -9,8 +9,12 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-Json number(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
-Json index(std::int64_t value) { return value >= 0 ? Json(value) : Json(nullptr); }
+Json number(double value) {
+    return std::isfinite(value) ? Json(value) : Json(nullptr);
+}
+Json index(std::int64_t value) {
+    return value >= 0 ? Json(value) : Json(nullptr);
+}
 
 Json object(const Phases& phases) {
     Json result = Json::object();
@@ -33,8 +37,11 @@ Json object(const DeviceInfo& device) {
 }
 
 Json object(const Candidate& candidate) {
-    return {{"algorithm", candidate.algorithm}, {"device", candidate.device}, {"predicted_s", number(candidate.predicted_s)},
-            {"taken", candidate.taken},         {"why", candidate.why}};
+    return {{"algorithm", candidate.algorithm},
+            {"device", candidate.device},
+            {"predicted_s", number(candidate.predicted_s)},
+            {"taken", candidate.taken},
+            {"why", candidate.why}};
 }
 
 Json object(const Plan& plan, bool candidates) {
@@ -87,7 +94,8 @@ std::string json(const Record& record) {
     const Report& report = record.report;
     const double unknowns = static_cast<double>(report.rows) * static_cast<double>(report.systems);
     const Json energy{{"joules", nullptr}, {"kind", "unknown"}};
-    const Json rate{{"rows_per_s", report.outcome.ok() && report.solve_s > 0 ? number(unknowns / report.solve_s) : Json(nullptr)}};
+    const Json rate{
+        {"rows_per_s", report.outcome.ok() && report.solve_s > 0 ? number(unknowns / report.solve_s) : Json(nullptr)}};
     Json device = object(record.device);
     device["threads"] = record.threads;
     device["rows"] = report.rows * report.systems;
@@ -95,35 +103,37 @@ std::string json(const Record& record) {
     device["roof"] = roof_of(record);
     device["rate"] = rate;
     device["energy"] = energy;
-    const Json result{
-        {"schema", "trifold.report/1"},
-        {"family", "tridiagonal"},
-        {"problem",
-         {{"rows", report.rows},
-          {"systems", report.systems},
-          {"layout", report.layout},
-          {"precision", name_of(report.dtype)},
-          {"rhs", record.right_hand_sides},
-          {"shape", record.shape},
-          {"axis", record.axis},
-          {"input", record.input}}},
-        {"plan", object(report.plan, false)},
-        {"outcome", object(report.outcome)},
-        {"error", {{"residual", number(record.residual)}, {"certificate", number(report.outcome.certificate)}, {"solver_residual", number(report.outcome.residual)}}},
-        {"time",
-         {{"clock", record.device.modelled ? "modelled" : "wall"},
-          {"total_s", record.total_s},
-          {"solve_s", report.solve_s},
-          {"repeats", record.repeats},
-          {"phases", object(record.phases)},
-          {"solve_phases", object(report.phases)}}},
-        {"roof", roof_of(record)},
-        {"rate", rate},
-        {"energy", energy},
-        {"memory", {{"workspace_bytes", report.workspace_bytes}, {"peak_bytes", record.peak_bytes}}},
-        {"output", record.output.empty() ? Json(nullptr) : Json(record.output)},
-        {"devices", Json::array({device})},
-        {"machine", object(record.machine)}};
+    const Json result{{"schema", "trifold.report/1"},
+                      {"family", "tridiagonal"},
+                      {"problem",
+                       {{"rows", report.rows},
+                        {"systems", report.systems},
+                        {"layout", report.layout},
+                        {"precision", name_of(report.dtype)},
+                        {"rhs", record.right_hand_sides},
+                        {"shape", record.shape},
+                        {"axis", record.axis},
+                        {"input", record.input}}},
+                      {"plan", object(report.plan, false)},
+                      {"outcome", object(report.outcome)},
+                      {"error",
+                       {{"residual", number(record.residual)},
+                        {"certificate", number(report.outcome.certificate)},
+                        {"solver_residual", number(report.outcome.residual)}}},
+                      {"time",
+                       {{"clock", record.device.modelled ? "modelled" : "wall"},
+                        {"total_s", record.total_s},
+                        {"solve_s", report.solve_s},
+                        {"repeats", record.repeats},
+                        {"phases", object(record.phases)},
+                        {"solve_phases", object(report.phases)}}},
+                      {"roof", roof_of(record)},
+                      {"rate", rate},
+                      {"energy", energy},
+                      {"memory", {{"workspace_bytes", report.workspace_bytes}, {"peak_bytes", record.peak_bytes}}},
+                      {"output", record.output.empty() ? Json(nullptr) : Json(record.output)},
+                      {"devices", Json::array({device})},
+                      {"machine", object(record.machine)}};
     return line(result);
 }
 
@@ -133,18 +143,30 @@ std::string json(const Verification& v) {
                  {"input", v.input},
                  {"solution", v.solution},
                  {"problem", {{"rows", v.rows}, {"systems", v.systems}, {"precision", name_of(v.dtype)}}},
-                 {"error", {{"residual", number(v.residual)}, {"tolerance", v.tolerance}, {"system", index(v.system)}, {"row", index(v.row)}}}});
+                 {"error",
+                  {{"residual", number(v.residual)},
+                   {"tolerance", v.tolerance},
+                   {"system", index(v.system)},
+                   {"row", index(v.row)}}}});
 }
 
 std::string json(const DeviceList& list) {
-    Json result{{"schema", "trifold.devices/1"}, {"threads", list.threads}, {"devices", Json::array()}, {"unavailable", Json::array()}, {"matrix", Json::array()}};
+    Json result{{"schema", "trifold.devices/1"},
+                {"threads", list.threads},
+                {"devices", Json::array()},
+                {"unavailable", Json::array()},
+                {"matrix", Json::array()}};
     for (const DeviceInfo& device : list.devices) result["devices"].push_back(object(device));
     for (const auto& [name, why] : list.unavailable) result["unavailable"].push_back({{"name", name}, {"why", why}});
     for (const GridCell& cell : list.cells)
-        result["matrix"].push_back({{"device", cell.device}, {"family", cell.family}, {"kind", cell.kind}, {"note", cell.note}});
+        result["matrix"].push_back(
+            {{"device", cell.device}, {"family", cell.family}, {"kind", cell.kind}, {"note", cell.note}});
     Json& profile = result["profile"] = {{"source", list.profile}, {"bandwidth", Json::array()}};
     for (const auto& b : list.bandwidth)
-        profile["bandwidth"].push_back({{"footprint_bytes", b.footprint}, {"threads", b.threads}, {"store", b.store}, {"bytes_per_s", b.bytes_per_s}});
+        profile["bandwidth"].push_back({{"footprint_bytes", b.footprint},
+                                        {"threads", b.threads},
+                                        {"store", b.store},
+                                        {"bytes_per_s", b.bytes_per_s}});
     result["machine"] = object(list.machine);
     return line(result);
 }
@@ -161,7 +183,13 @@ std::string json(const BenchTable& table) {
                                   {"predicted_s", number(row.predicted_s)},
                                   {"rows_per_s", number(static_cast<double>(row.rows) / row.solve_s)},
                                   {"certified_share", number(row.certified_share)},
-                                  {"roof", {{"kind", "bandwidth"}, {"value", row.roof_bytes_per_s}, {"unit", "B/s"}, {"source", "measured now"}, {"needed_bytes", row.needed_bytes}, {"fraction", number(row.fraction())}}}});
+                                  {"roof",
+                                   {{"kind", "bandwidth"},
+                                    {"value", row.roof_bytes_per_s},
+                                    {"unit", "B/s"},
+                                    {"source", "measured now"},
+                                    {"needed_bytes", row.needed_bytes},
+                                    {"fraction", number(row.fraction())}}}});
     result["machine"] = object(table.machine);
     return line(result);
 }

@@ -8,12 +8,12 @@
 namespace trifold::report {
 
 struct Machine {
-    std::string cpu;               ///< as the system calls it
-    int cores = 1;                 ///< that this process may use
+    std::string cpu;  ///< as the system calls it
+    int cores = 1;    ///< that this process may use
     std::int64_t memory_bytes = 0;
-    std::string system;            ///< "Linux 6.1.0 x86_64"
+    std::string system;  ///< "Linux 6.1.0 x86_64"
     std::string compiler, version;
-    std::string commit;            ///< empty = unknown
+    std::string commit;  ///< empty = unknown
 };
 
 /// `commit` is known to the program, not to the library.

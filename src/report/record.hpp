@@ -19,20 +19,20 @@ using Phases = std::vector<std::pair<std::string, double>>;  ///< wall seconds, 
 
 /// One solve, from input to output.
 struct Record {
-    trifold::Report report;        ///< as the library filled it; of several repeats the one with the median solve_s
-    std::string input;             ///< file or generator
-    std::string description;       ///< of the input, in words
+    trifold::Report report;   ///< as the library filled it; of several repeats the one with the median solve_s
+    std::string input;        ///< file or generator
+    std::string description;  ///< of the input, in words
     std::vector<std::int64_t> shape;
     int axis = 0;
     std::int64_t right_hand_sides = 1;  ///< that share one matrix
-    DeviceInfo device;             ///< that really computed
+    DeviceInfo device;                  ///< that really computed
     int threads = 1;
     int repeats = 1;
-    double residual = unknown;     ///< backward error of x, computed after the solve and not part of solve_s
-    Phases phases;                 ///< of the whole command
+    double residual = unknown;  ///< backward error of x, computed after the solve and not part of solve_s
+    Phases phases;              ///< of the whole command
     double total_s = 0;
-    std::int64_t peak_bytes = 0;   ///< resident
-    std::string output;            ///< file, or empty
+    std::int64_t peak_bytes = 0;  ///< resident
+    std::string output;           ///< file, or empty
     Machine machine;
 };
 
@@ -62,7 +62,7 @@ struct DeviceList {
         double bytes_per_s;
     };
     std::vector<Bandwidth> bandwidth;
-    std::string profile;           ///< "measured now", "profile DATE", or "defaults"
+    std::string profile;  ///< "measured now", "profile DATE", or "defaults"
     int threads = 1;
     Machine machine;
 };

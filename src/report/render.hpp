@@ -15,7 +15,8 @@ std::string text(const DeviceList& list, bool matrix);
 std::string text(const BenchTable& table);
 std::string text(const PlanRecord& plan, bool explain);
 
-/// One object and a line end. Schemas trifold.report/1, trifold.verify/1, trifold.devices/1, trifold.bench/1, trifold.plan/1.
+/// One object and a line end. Schemas trifold.report/1, trifold.verify/1, trifold.devices/1, trifold.bench/1,
+/// trifold.plan/1.
 std::string json(const Record& record);
 std::string json(const Verification& verification);
 std::string json(const DeviceList& list);

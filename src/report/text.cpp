@@ -18,7 +18,9 @@ public:
     explicit Page(bool colour) : colour_(colour) {}
 
     void title(const std::string& text) { out_ += paint("1", text) + "\n"; }
-    void row(const std::string& label, const std::string& text) { out_ += paint("2", fmt::format("  {:<13}", label)) + text + "\n"; }
+    void row(const std::string& label, const std::string& text) {
+        out_ += paint("2", fmt::format("  {:<13}", label)) + text + "\n";
+    }
     void more(const std::string& text) { row("", text); }
     std::string good(const std::string& text) const { return paint("32", text); }
     std::string bad(const std::string& text) const { return paint("31", text); }
@@ -51,14 +53,22 @@ std::string place_of(const Outcome& outcome, std::int64_t systems) {
 // What the word means for the reader's x.
 const char* meaning_of(Reason reason) {
     switch (reason) {
-        case Reason::exact: return "direct, pivot growth small or pivoted";
-        case Reason::certified: return "truncation bounded, and the bound holds";
-        case Reason::refined: return "one step of refinement, good now";
-        case Reason::none: return "nothing to solve";
-        case Reason::singular: return "a pivot is exactly zero";
-        case Reason::not_finite: return "NaN or infinity in the input or the result";
-        case Reason::unstable: return "a pivot is too small for this unpivoted method; leave --algorithm out";
-        case Reason::not_certified: return "the truncation error could not be bounded; leave --algorithm out";
+    case Reason::exact:
+        return "direct, pivot growth small or pivoted";
+    case Reason::certified:
+        return "truncation bounded, and the bound holds";
+    case Reason::refined:
+        return "one step of refinement, good now";
+    case Reason::none:
+        return "nothing to solve";
+    case Reason::singular:
+        return "a pivot is exactly zero";
+    case Reason::not_finite:
+        return "NaN or infinity in the input or the result";
+    case Reason::unstable:
+        return "a pivot is too small for this unpivoted method; leave --algorithm out";
+    case Reason::not_certified:
+        return "the truncation error could not be bounded; leave --algorithm out";
     }
     return "";
 }
@@ -79,11 +89,14 @@ std::string text(const Record& record, bool colour) {
     page.row("problem", record.description + shape_text(record.shape, record.axis));
     if (record.input != record.description) page.more(record.input);
     const std::string planned = report.plan.branch.empty() ? "" : report.plan.branch.front();
-    page.row("algorithm", page.strong(outcome.branch[0] ? outcome.branch : planned) + " on " + record.device.name + ", " + std::to_string(record.threads) +
-                              (record.threads == 1 ? " thread" : " threads") + (outcome.tried_other ? ", after another was tried" : ""));
+    page.row("algorithm", page.strong(outcome.branch[0] ? outcome.branch : planned) + " on " + record.device.name +
+                              ", " + std::to_string(record.threads) + (record.threads == 1 ? " thread" : " threads") +
+                              (outcome.tried_other ? ", after another was tried" : ""));
     if (!report.plan.why.empty()) page.more("why: " + report.plan.why);
-    page.row("outcome", (outcome.ok() ? page.good(name_of(outcome.reason)) : page.bad(name_of(outcome.reason))) + place_of(outcome, report.systems) + ": " + meaning_of(outcome.reason));
-    if (outcome.rescued > 0) page.more(count_text(outcome.rescued) + " of its parts took the pivoted path, and are good");
+    page.row("outcome", (outcome.ok() ? page.good(name_of(outcome.reason)) : page.bad(name_of(outcome.reason))) +
+                            place_of(outcome, report.systems) + ": " + meaning_of(outcome.reason));
+    if (outcome.rescued > 0)
+        page.more(count_text(outcome.rescued) + " of its parts took the pivoted path, and are good");
     if (!outcome.ok()) {
         page.row("time", phases_text(record.phases));
         return page.take();
@@ -92,19 +105,29 @@ std::string text(const Record& record, bool colour) {
     page.row("solve", page.strong(seconds_text(report.solve_s)) + ", " + page.strong(rate_text(rate, "rows")) +
                           (record.repeats > 1 ? fmt::format(" (median of {})", record.repeats) : ""));
     if (report.roof.bytes_per_s > 0)
-        page.row("roof", page.strong(percent_text(report.roof.fraction)) + " of " + rate_text(report.roof.bytes_per_s, "B") + " (" + report.roof.source + "), " +
-                             bytes_text(report.roof.needed_bytes) + " must move" + (report.roof.fraction > 1.03 ? "; above 103 % the measurement is in error" : ""));
-    page.row("residual", std::isnan(record.residual) ? "not checked" : bound_text(record.residual) + " backward error, checked after the solve in higher precision");
+        page.row("roof", page.strong(percent_text(report.roof.fraction)) + " of " +
+                             rate_text(report.roof.bytes_per_s, "B") + " (" + report.roof.source + "), " +
+                             bytes_text(report.roof.needed_bytes) + " must move" +
+                             (report.roof.fraction > 1.03 ? "; above 103 % the measurement is in error" : ""));
+    page.row("residual",
+             std::isnan(record.residual)
+                 ? "not checked"
+                 : bound_text(record.residual) + " backward error, checked after the solve in higher precision");
     if (!std::isnan(outcome.certificate))
-        page.row("certificate", bound_text(outcome.certificate) + " bounds the error of truncation relative to the largest |x|" +
-                                    (std::isnan(outcome.certified_share) ? "" : ", for " + percent_text(outcome.certified_share) + " of the rows"));
+        page.row("certificate", bound_text(outcome.certificate) +
+                                    " bounds the error of truncation relative to the largest |x|" +
+                                    (std::isnan(outcome.certified_share)
+                                         ? ""
+                                         : ", for " + percent_text(outcome.certified_share) + " of the rows"));
     else
         page.row("certificate", "none needed: nothing was truncated");
     page.row("time", phases_text(record.phases) + " · total " + seconds_text(record.total_s));
     if (!report.phases.empty()) page.row("of the solve", phases_text(report.phases));
-    page.row("memory", "workspace " + bytes_text(static_cast<double>(report.workspace_bytes)) + ", peak " + bytes_text(static_cast<double>(record.peak_bytes)));
+    page.row("memory", "workspace " + bytes_text(static_cast<double>(report.workspace_bytes)) + ", peak " +
+                           bytes_text(static_cast<double>(record.peak_bytes)));
     const Machine& m = record.machine;
-    page.row("machine", m.cpu + ", " + std::to_string(m.cores) + (m.cores == 1 ? " core, " : " cores, ") + bytes_text(static_cast<double>(m.memory_bytes)) + "; " + m.compiler + "; trifold " +
+    page.row("machine", m.cpu + ", " + std::to_string(m.cores) + (m.cores == 1 ? " core, " : " cores, ") +
+                            bytes_text(static_cast<double>(m.memory_bytes)) + "; " + m.compiler + "; trifold " +
                             m.version + (m.commit.empty() ? "" : " (" + m.commit + ")"));
     if (!record.output.empty()) page.row("written", record.output);
     return page.take();
@@ -114,53 +137,69 @@ std::string text(const Verification& v, bool colour) {
     Page page(colour);
     page.title("trifold verify: " + problem_text(v.rows, v.systems) + ", " + name_of(v.dtype));
     page.row("residual", bound_text(v.residual) + " backward error, allowed " + bound_text(v.tolerance));
-    if (v.row >= 0) page.row("largest at", "row " + std::to_string(v.row) + (v.systems > 1 ? " of system " + std::to_string(v.system) : ""));
+    if (v.row >= 0)
+        page.row("largest at",
+                 "row " + std::to_string(v.row) + (v.systems > 1 ? " of system " + std::to_string(v.system) : ""));
     page.row("verdict", v.ok() ? page.good("good") : page.bad("not a solution"));
     return page.take();
 }
 
 std::string text(const DeviceList& list, bool matrix) {
     std::string out;
-    for (const DeviceInfo& device : list.devices) out += fmt::format("{:<12} {}{}\n", device.name, device.description, device.modelled ? " (modelled)" : "");
+    for (const DeviceInfo& device : list.devices)
+        out += fmt::format("{:<12} {}{}\n", device.name, device.description, device.modelled ? " (modelled)" : "");
     for (const auto& [name, why] : list.unavailable) out += fmt::format("{:<12} not usable here: {}\n", name, why);
     if (matrix) {
         out += "\n";
-        for (const GridCell& cell : list.cells) out += fmt::format("{:<12} {:<12} {:<10} {}\n", cell.device, cell.family, cell.kind, cell.note);
+        for (const GridCell& cell : list.cells)
+            out += fmt::format("{:<12} {:<12} {:<10} {}\n", cell.device, cell.family, cell.kind, cell.note);
         return out;
     }
     out += fmt::format("\nbandwidth of a solve's mix of reads and writes ({}):\n", list.profile);
     for (const auto& b : list.bandwidth)
-        out += fmt::format("  {:>10}  {:>2} {:<7}  {:<20} {}\n", bytes_text(static_cast<double>(b.footprint)), b.threads, b.threads == 1 ? "thread" : "threads", b.store, rate_text(b.bytes_per_s, "B"));
+        out += fmt::format("  {:>10}  {:>2} {:<7}  {:<20} {}\n", bytes_text(static_cast<double>(b.footprint)),
+                           b.threads, b.threads == 1 ? "thread" : "threads", b.store, rate_text(b.bytes_per_s, "B"));
     return out;
 }
 
 std::string text(const BenchTable& table) {
-    std::string out = fmt::format("{} threads on {}\n\n{:<22} {:>12} {:>4}  {:<10} {:>10} {:>14} {:>8} {:>12} {:>10}\n", table.threads, table.machine.cpu, "problem", "rows",
-                                  "type", "algorithm", "solve", "rate", "of roof", "roof", "certified");
+    std::string out = fmt::format("{} threads on {}\n\n{:<22} {:>12} {:>4}  {:<10} {:>10} {:>14} {:>8} {:>12} {:>10}\n",
+                                  table.threads, table.machine.cpu, "problem", "rows", "type", "algorithm", "solve",
+                                  "rate", "of roof", "roof", "certified");
     for (const BenchRow& row : table.rows)
-        out += fmt::format("{:<22} {:>12} {:>4}  {:<10} {:>10} {:>14} {:>8} {:>12} {:>10}\n", row.problem, count_text(row.rows), name_of(row.dtype), row.branch, seconds_text(row.solve_s),
-                           rate_text(static_cast<double>(row.rows) / row.solve_s, "rows"), percent_text(row.fraction()), rate_text(row.roof_bytes_per_s, "B"),
+        out += fmt::format("{:<22} {:>12} {:>4}  {:<10} {:>10} {:>14} {:>8} {:>12} {:>10}\n", row.problem,
+                           count_text(row.rows), name_of(row.dtype), row.branch, seconds_text(row.solve_s),
+                           rate_text(static_cast<double>(row.rows) / row.solve_s, "rows"), percent_text(row.fraction()),
+                           rate_text(row.roof_bytes_per_s, "B"),
                            std::isnan(row.certified_share) ? "-" : percent_text(row.certified_share));
     return out;
 }
 
 std::string text(const PlanRecord& record, bool explain) {
     const Plan& plan = record.plan;
-    std::string out = "trifold plan: " + problem_text(record.rows, record.systems) + ", " + name_of(record.dtype) + shape_text(record.shape, record.axis) + "\n";
+    std::string out = "trifold plan: " + problem_text(record.rows, record.systems) + ", " + name_of(record.dtype) +
+                      shape_text(record.shape, record.axis) + "\n";
     std::string chain;
     for (const std::string& branch : plan.branch) chain += (chain.empty() ? "" : ", else ") + branch;
-    out += fmt::format("  {:<13}{} on {}, {} {}\n", "algorithm", chain, plan.device, record.threads, record.threads == 1 ? "thread" : "threads");
+    out += fmt::format("  {:<13}{} on {}, {} {}\n", "algorithm", chain, plan.device, record.threads,
+                       record.threads == 1 ? "thread" : "threads");
     if (!plan.why.empty()) out += fmt::format("  {:<13}why: {}\n", "", plan.why);
     out += fmt::format("  {:<13}{} predicted ({})\n", "time", seconds_text(plan.predicted_s), plan.profile);
-    out += fmt::format("  {:<13}problem {}, workspace {}\n", "memory", bytes_text(static_cast<double>(record.problem_bytes)), bytes_text(static_cast<double>(record.workspace_bytes)));
+    out += fmt::format("  {:<13}problem {}, workspace {}\n", "memory",
+                       bytes_text(static_cast<double>(record.problem_bytes)),
+                       bytes_text(static_cast<double>(record.workspace_bytes)));
     if (!explain) return out;
     out += fmt::format("\n  {:<18}{:<12}{:>12}   {:<11}{}\n", "candidate", "device", "predicted", "", "why");
     for (const Candidate& c : plan.candidates) {
-        const bool falls_back = !c.taken && std::find(plan.branch.begin(), plan.branch.end(), c.algorithm) != plan.branch.end();
+        const bool falls_back =
+            !c.taken && std::find(plan.branch.begin(), plan.branch.end(), c.algorithm) != plan.branch.end();
         const char* state = c.taken ? "taken" : falls_back ? "fall-back" : "refused";
         constexpr std::string_view said = "refused: ";
-        const std::string_view why = std::string_view(c.why).starts_with(said) ? std::string_view(c.why).substr(said.size()) : std::string_view(c.why);
-        out += fmt::format("  {:<18}{:<12}{:>12}   {:<11}{}\n", c.algorithm, c.device, std::isnan(c.predicted_s) ? "-" : seconds_text(c.predicted_s), state, why);
+        const std::string_view why = std::string_view(c.why).starts_with(said)
+                                         ? std::string_view(c.why).substr(said.size())
+                                         : std::string_view(c.why);
+        out += fmt::format("  {:<18}{:<12}{:>12}   {:<11}{}\n", c.algorithm, c.device,
+                           std::isnan(c.predicted_s) ? "-" : seconds_text(c.predicted_s), state, why);
     }
     return out;
 }

@@ -63,7 +63,8 @@ void npy(const std::uint8_t* data, std::size_t size) {
             return got;
         };
         const io::NpyHeader back = io::read_npy_header(again, "again.npy");
-        require(back.shape.extents == array.shape().extents && back.shape.dtype == array.dtype(), "a header that changes");
+        require(back.shape.extents == array.shape().extents && back.shape.dtype == array.dtype(),
+                "a header that changes");
     });
 }
 

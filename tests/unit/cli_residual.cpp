@@ -29,8 +29,11 @@ BackwardError plain(const io::TridiagonalData& data, const io::Array& x) {
         long double r = 0, a = 0, m = 0, b = 0;
         std::int64_t row = -1;
         for (std::int64_t i = 0; i < n; ++i) {
-            const long double l = i > 0 ? value(data.lower, s, i) : 0, u = i + 1 < n ? value(data.upper, s, i) : 0, d = value(data.diag, s, i);
-            const long double here = std::fabs(value(data.rhs, s, i) - d * value(x, s, i) - (i > 0 ? l * value(x, s, i - 1) : 0) - (i + 1 < n ? u * value(x, s, i + 1) : 0));
+            const long double l = i > 0 ? value(data.lower, s, i) : 0, u = i + 1 < n ? value(data.upper, s, i) : 0,
+                              d = value(data.diag, s, i);
+            const long double here =
+                std::fabs(value(data.rhs, s, i) - d * value(x, s, i) - (i > 0 ? l * value(x, s, i - 1) : 0) -
+                          (i + 1 < n ? u * value(x, s, i + 1) : 0));
             if (here > r) r = here, row = i;
             a = std::max(a, std::fabs(l) + std::fabs(d) + std::fabs(u));
             m = std::max(m, std::fabs(value(x, s, i)));
@@ -48,7 +51,8 @@ void compare(const std::string& input) {
     options.precision = dtype_of<T>;
     const io::TridiagonalData data = io::load_tridiagonal(input, options);
     io::Array x(data.rhs.shape(), "x");
-    for (std::int64_t i = 0; i < x.shape().elements(); ++i) x.as<T>()[i] = static_cast<T>(3 + std::sin(static_cast<double>(i)));
+    for (std::int64_t i = 0; i < x.shape().elements(); ++i)
+        x.as<T>()[i] = static_cast<T>(3 + std::sin(static_cast<double>(i)));
     const BackwardError expected = plain<T>(data, x);
     for (const int threads : {1, 3}) {
         const BackwardError found = backward_error(data.problem(x), threads);
@@ -59,15 +63,18 @@ void compare(const std::string& input) {
 }
 
 TEST(BackwardError, EqualsItsDefinition) {
-    for (const char* input : {"gen:random?rows=1", "gen:random?rows=2", "gen:random?rows=50000", "gen:random?rows=70&systems=33", "gen:random?shape=5x40x130&axis=1", "gen:random?shape=40x5x13&axis=0",
-                              "gen:dominant?rows=30&systems=20&matrix=shared", "gen:random?shape=3x4x5x6x7&axis=2"}) {
+    for (const char* input :
+         {"gen:random?rows=1", "gen:random?rows=2", "gen:random?rows=50000", "gen:random?rows=70&systems=33",
+          "gen:random?shape=5x40x130&axis=1", "gen:random?shape=40x5x13&axis=0",
+          "gen:dominant?rows=30&systems=20&matrix=shared", "gen:random?shape=3x4x5x6x7&axis=2"}) {
         compare<double>(input);
         compare<float>(input);
     }
 }
 
 TEST(BackwardError, NotANumberIsNeverSmall) {
-    for (const char* input : {"gen:poisson?rows=100", "gen:poisson?rows=10&systems=100", "gen:poisson?shape=10x100&axis=0"}) {
+    for (const char* input :
+         {"gen:poisson?rows=100", "gen:poisson?rows=10&systems=100", "gen:poisson?shape=10x100&axis=0"}) {
         const io::TridiagonalData data = io::load_tridiagonal(input);
         io::Array x(data.rhs.shape(), "x");
         for (std::int64_t i = 0; i < x.shape().elements(); ++i) x.as<double>()[i] = 1;

@@ -66,9 +66,11 @@ TEST(AtomicFile, DevicesAreWrittenNotReplaced) {
 
 TEST(AtomicFile, WhatCannotBeWritten) {
     const test::TemporaryFolder folder;
-    expect_error(ErrorCode::bad_input, {"none/x", "No such file", "make the folder"}, [&] { AtomicFile(folder / "none/x"); });
+    expect_error(ErrorCode::bad_input, {"none/x", "No such file", "make the folder"},
+                 [&] { AtomicFile(folder / "none/x"); });
     expect_error(ErrorCode::bad_input, {"it is a folder"}, [] { AtomicFile("/tmp"); });
-    expect_error(ErrorCode::bad_input, {"needs", "of disk", "free"}, [&] { require_writable(folder / "x", std::int64_t{1} << 60); });
+    expect_error(ErrorCode::bad_input, {"needs", "of disk", "free"},
+                 [&] { require_writable(folder / "x", std::int64_t{1} << 60); });
     require_writable(folder / "x", 1);
     EXPECT_EQ(folder.files(), 0u);
 }

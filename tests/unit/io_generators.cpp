@@ -12,10 +12,13 @@ namespace {
 
 using test::expect_error;
 
-TridiagonalData make(const std::string& text, LoadOptions options = {}) { return load_tridiagonal(text, options); }
+TridiagonalData make(const std::string& text, LoadOptions options = {}) {
+    return load_tridiagonal(text, options);
+}
 
 bool same(const Array& a, const Array& b) {
-    return a.shape().bytes() == b.shape().bytes() && std::memcmp(a.data(), b.data(), static_cast<std::size_t>(a.shape().bytes())) == 0;
+    return a.shape().bytes() == b.shape().bytes() &&
+           std::memcmp(a.data(), b.data(), static_cast<std::size_t>(a.shape().bytes())) == 0;
 }
 
 bool same(const TridiagonalData& a, const TridiagonalData& b) {
@@ -63,7 +66,9 @@ TEST(Generators, EveryOneIsFiniteSymmetricInThreadsAndClosed) {
         EXPECT_EQ(one.lower.as<double>()[0], 0) << text;
         EXPECT_EQ(one.upper.as<double>()[4999], 0) << text;
         EXPECT_FALSE(kind->doc.empty());
-        for (const std::int64_t rows : {1, 2, 3}) EXPECT_EQ(make("gen:" + std::string(kind->name) + "?rows=" + std::to_string(rows)).first_not_finite(), "") << text;
+        for (const std::int64_t rows : {1, 2, 3})
+            EXPECT_EQ(make("gen:" + std::string(kind->name) + "?rows=" + std::to_string(rows)).first_not_finite(), "")
+                << text;
     }
 }
 
@@ -80,7 +85,8 @@ TEST(Generators, AnyRowsCanBeMadeAlone) {
             kind->fill(spec.values, t);
         };
         tile(whole, 0, n);
-        for (std::int64_t first = 0, step = 1; first < n; first += step, step = step % 13 + 1) tile(part, first, std::min(step, n - first));
+        for (std::int64_t first = 0, step = 1; first < n; first += step, step = step % 13 + 1)
+            tile(part, first, std::min(step, n - first));
         for (int k = 0; k < 3; ++k) EXPECT_EQ(whole[k], part[k]) << kind->name << " " << k;
     }
 }
@@ -88,11 +94,13 @@ TEST(Generators, AnyRowsCanBeMadeAlone) {
 TEST(Generators, LayoutDoesNotChangeAValue) {
     for (const char* name : {"gen:diffusion", "gen:random", "gen:dominant"}) {
         const std::string start = std::string(name) + "?seed=5&shape=";
-        const TridiagonalData along = make(start + "3x70x45&axis=-1"), middle = make(start + "3x45x70&axis=1"), front = make(start + "45x3x70&axis=0");
+        const TridiagonalData along = make(start + "3x70x45&axis=-1"), middle = make(start + "3x45x70&axis=1"),
+                              front = make(start + "45x3x70&axis=0");
         for (std::int64_t a = 0; a < 3; ++a)
             for (std::int64_t b = 0; b < 70; ++b)
                 for (std::int64_t i = 0; i < 45; ++i)
-                    for (const auto array : {&TridiagonalData::lower, &TridiagonalData::diag, &TridiagonalData::upper, &TridiagonalData::rhs}) {
+                    for (const auto array : {&TridiagonalData::lower, &TridiagonalData::diag, &TridiagonalData::upper,
+                                             &TridiagonalData::rhs}) {
                         const double value = (along.*array).as<double>()[(a * 70 + b) * 45 + i];
                         ASSERT_EQ(value, (middle.*array).as<double>()[(a * 45 + i) * 70 + b]) << name;
                         ASSERT_EQ(value, (front.*array).as<double>()[(i * 3 + a) * 70 + b]) << name;
@@ -107,7 +115,8 @@ TEST(Generators, SystemsDifferAndSeedsDo) {
 }
 
 TEST(Generators, SharedAndScalarMatrices) {
-    const TridiagonalData own = make("gen:dominant?rows=9&systems=4"), shared = make("gen:dominant?rows=9&systems=4&matrix=shared");
+    const TridiagonalData own = make("gen:dominant?rows=9&systems=4"),
+                          shared = make("gen:dominant?rows=9&systems=4&matrix=shared");
     EXPECT_EQ(shared.diag.dims(), 1);
     EXPECT_EQ(std::memcmp(shared.diag.data(), own.diag.data(), 72), 0);
     EXPECT_EQ(shared.rhs.shape().text(), "f64[4, 9]");
@@ -132,9 +141,11 @@ TEST(Generators, Zoo) {
 }
 
 TEST(Generators, F32IsTheRoundedF64) {
-    const TridiagonalData wide = make("gen:random?rows=100"), narrow = make("gen:random?rows=100", {.precision = DType::f32});
+    const TridiagonalData wide = make("gen:random?rows=100"),
+                          narrow = make("gen:random?rows=100", {.precision = DType::f32});
     for (int i = 0; i < 100; ++i) EXPECT_EQ(static_cast<float>(wide.diag.as<double>()[i]), narrow.diag.as<float>()[i]);
-    expect_error(ErrorCode::usage, {"gen:graded", "f32", "--precision f64"}, [] { make("gen:graded", {.precision = DType::f32}); });
+    expect_error(ErrorCode::usage, {"gen:graded", "f32", "--precision f64"},
+                 [] { make("gen:graded", {.precision = DType::f32}); });
 }
 
 TEST(GeneratorText, WhatIsWrongIsNamed) {
@@ -162,7 +173,8 @@ TEST(GeneratorText, WhatIsWrongIsNamed) {
         {"gen:diffusion?shape=2x2&rows=4", {"both shape"}},
         {"gen:toeplitz?matrix=scaler", {"did you mean 'scalar'"}},
     };
-    for (const auto& [text, parts] : cases) expect_error(ErrorCode::usage, parts, [text = text] { parse_generator(text); });
+    for (const auto& [text, parts] : cases)
+        expect_error(ErrorCode::usage, parts, [text = text] { parse_generator(text); });
     expect_error(ErrorCode::usage, {"contradicts"}, [] { make("gen:random?shape=2x3&axis=0", {.axis = 1}); });
     EXPECT_EQ(make("gen:random?shape=2x3", {.axis = 0}).rows(), 2);
 }

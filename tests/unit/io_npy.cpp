@@ -29,7 +29,9 @@ std::string npy(const std::string& dict, const std::string& values = {}, int maj
     return bytes + dict + values;
 }
 
-Array read(const std::string& bytes) { return read_npy(reader_of(bytes), static_cast<std::int64_t>(bytes.size()), "x.npy"); }
+Array read(const std::string& bytes) {
+    return read_npy(reader_of(bytes), static_cast<std::int64_t>(bytes.size()), "x.npy");
+}
 
 TEST(Npy, EveryVersion) {
     const double values[] = {1, 2, 3};
@@ -50,7 +52,8 @@ TEST(Npy, KeysInAnyOrderAndBothQuotes) {
 TEST(Npy, FortranOrderIsAView) {
     std::vector<double> values(6);
     std::iota(values.begin(), values.end(), 0.0);
-    const Array array = read(npy("{'descr': '<f8', 'fortran_order': True, 'shape': (2, 3), }", std::string(reinterpret_cast<char*>(values.data()), 48)));
+    const Array array = read(npy("{'descr': '<f8', 'fortran_order': True, 'shape': (2, 3), }",
+                                 std::string(reinterpret_cast<char*>(values.data()), 48)));
     const AnyView rows = array.view(0, false);
     EXPECT_EQ(rows.axis, (Dim{2, 1}));
     EXPECT_EQ(rows.batch[0], (Dim{3, 2}));
@@ -59,8 +62,9 @@ TEST(Npy, FortranOrderIsAView) {
 }
 
 TEST(Npy, HeaderRoundTrip) {
-    for (const Shape& shape : {Shape{DType::f64, {}, false}, Shape{DType::f32, {7}, false}, Shape{DType::f64, {5, 0, 3}, false},
-                               Shape{DType::f32, {std::int64_t{1} << 40, 2}, true}}) {
+    for (const Shape& shape :
+         {Shape{DType::f64, {}, false}, Shape{DType::f32, {7}, false}, Shape{DType::f64, {5, 0, 3}, false},
+          Shape{DType::f32, {std::int64_t{1} << 40, 2}, true}}) {
         const std::string text = format_npy_header(shape);
         EXPECT_EQ(text.size() % 64, 0u);
         const NpyHeader back = read_npy_header(reader_of(text), "x");
@@ -85,12 +89,16 @@ TEST(Npy, FileRoundTripAndProgress) {
 }
 
 TEST(Npy, TypesThatCannotBeRead) {
-    const std::pair<const char*, const char*> types[] = {{"'>f8'", "big-endian"}, {"'<c16'", "complex"}, {"'<i8'", "integer"}, {"'|u1'", "integer"},
-                                                         {"'|b1'", "boolean"},    {"'|S8'", "string"},   {"'<U3'", "string"},  {"'|O'", "Python objects"},
-                                                         {"[('a', '<f8')]", "structured"}, {"'<f2'", "another size"}, {"'<M8[s]'", "a time"}, {"'|V8'", "structured"}};
+    const std::pair<const char*, const char*> types[] = {
+        {"'>f8'", "big-endian"},   {"'<c16'", "complex"},      {"'<i8'", "integer"},
+        {"'|u1'", "integer"},      {"'|b1'", "boolean"},       {"'|S8'", "string"},
+        {"'<U3'", "string"},       {"'|O'", "Python objects"}, {"[('a', '<f8')]", "structured"},
+        {"'<f2'", "another size"}, {"'<M8[s]'", "a time"},     {"'|V8'", "structured"}};
     for (const auto& [type, kind] : types)
-        expect_error(ErrorCode::bad_input, {"x.npy", kind, "astype"},
-                     [&] { read(npy(std::string("{'descr': ") + type + ", 'fortran_order': False, 'shape': (1,), }", std::string(8, '\0'))); });
+        expect_error(ErrorCode::bad_input, {"x.npy", kind, "astype"}, [&] {
+            read(npy(std::string("{'descr': ") + type + ", 'fortran_order': False, 'shape': (1,), }",
+                     std::string(8, '\0')));
+        });
 }
 
 TEST(Npy, Damage) {
@@ -101,12 +109,17 @@ TEST(Npy, Damage) {
         expect_error(ErrorCode::bad_input, {"x.npy", "truncated"}, [&] { read(good.substr(0, length)); });
     expect_error(ErrorCode::bad_input, {"too long", "25 bytes"}, [&] { read(good + "y"); });
     expect_error(ErrorCode::bad_input, {"version 4"}, [] { read(npy("{}", "", 4)); });
-    for (const char* dict : {"", "{", "{}", "{'descr': '<f8'}", "{'descr': '<f8', 'descr': '<f8'}", "{'descr': '<f8', 'fortran_order': Maybe, 'shape': (1,)}",
-                             "{'descr': '<f8', 'fortran_order': False, 'shape': (1,)} x", "{'descr': '<f8', 'fortran_order': False, 'shape': (1"})
+    for (const char* dict : {"", "{", "{}", "{'descr': '<f8'}", "{'descr': '<f8', 'descr': '<f8'}",
+                             "{'descr': '<f8', 'fortran_order': Maybe, 'shape': (1,)}",
+                             "{'descr': '<f8', 'fortran_order': False, 'shape': (1,)} x",
+                             "{'descr': '<f8', 'fortran_order': False, 'shape': (1"})
         expect_error(ErrorCode::bad_input, {"damaged"}, [&] { read(npy(dict, "12345678")); });
-    expect_error(ErrorCode::bad_input, {"-1"}, [] { read(npy("{'descr': '<f8', 'fortran_order': False, 'shape': (-1,), }")); });
-    expect_error(ErrorCode::bad_input, {"63 bits"}, [] { read(npy("{'descr': '<f8', 'fortran_order': False, 'shape': (4611686018427387904, 4), }")); });
-    expect_error(ErrorCode::bad_input, {"63 bits"}, [] { read(npy("{'descr': '<f8', 'fortran_order': False, 'shape': (99999999999999999999,), }")); });
+    expect_error(ErrorCode::bad_input, {"-1"},
+                 [] { read(npy("{'descr': '<f8', 'fortran_order': False, 'shape': (-1,), }")); });
+    expect_error(ErrorCode::bad_input, {"63 bits"},
+                 [] { read(npy("{'descr': '<f8', 'fortran_order': False, 'shape': (4611686018427387904, 4), }")); });
+    expect_error(ErrorCode::bad_input, {"63 bits"},
+                 [] { read(npy("{'descr': '<f8', 'fortran_order': False, 'shape': (99999999999999999999,), }")); });
     expect_error(ErrorCode::bad_input, {"claims"}, [] { read(std::string("\x93NUMPY\2\0\xff\xff\xff\xff", 12)); });
 }
 
@@ -117,7 +130,9 @@ TEST(Npy, WhatIsNotThere) {
 }
 
 TEST(Array, TooLargeIsSaidBeforeAllocating) {
-    expect_error(ErrorCode::bad_input, {"huge", "PiB", "available"}, [] { Array(Shape{DType::f64, {std::int64_t{1} << 50}, false}, "huge"); });
+    expect_error(ErrorCode::bad_input, {"huge", "PiB", "available"}, [] {
+        Array(Shape{DType::f64, {std::int64_t{1} << 50}, false}, "huge");
+    });
 }
 
 TEST(Array, BadAxis) {

@@ -76,8 +76,10 @@ TEST(Npz, WhatIsMissingOrTooMuch) {
     const Problem p = plain();
     const NamedArray three[] = {{"lower", &p.lower}, {"diag", &p.diag}, {"uper", &p.upper}, {"rhs", &p.rhs}};
     save_npz(folder / "three.npz", three);
-    expect_error(ErrorCode::bad_input, {"three.npz", "'upper'", "missing", "did you mean 'uper'"}, [&] { load_tridiagonal(folder / "three.npz"); });
-    const NamedArray five[] = {{"lower", &p.lower}, {"diag", &p.diag}, {"upper", &p.upper}, {"rhs", &p.rhs}, {"time", &p.rhs}};
+    expect_error(ErrorCode::bad_input, {"three.npz", "'upper'", "missing", "did you mean 'uper'"},
+                 [&] { load_tridiagonal(folder / "three.npz"); });
+    const NamedArray five[] = {
+        {"lower", &p.lower}, {"diag", &p.diag}, {"upper", &p.upper}, {"rhs", &p.rhs}, {"time", &p.rhs}};
     save_npz(folder / "five.npz", five);
     const TridiagonalData data = load_tridiagonal(folder / "five.npz");
     ASSERT_EQ(data.notes.size(), 1u);
@@ -89,16 +91,16 @@ TEST(Npz, WhatIsMissingOrTooMuch) {
 TEST(Npz, ShapesThatFit) {
     const test::TemporaryFolder folder;
     Problem p = plain(DType::f64, {4, 5});
-    p.lower = filled(DType::f64, {4, 4});   // packed
-    p.diag = filled(DType::f64, {1, 5}, 9); // repeated
-    p.upper = filled(DType::f64, {5});      // shared
+    p.lower = filled(DType::f64, {4, 4});    // packed
+    p.diag = filled(DType::f64, {1, 5}, 9);  // repeated
+    p.upper = filled(DType::f64, {5});       // shared
     const TridiagonalData data = load_tridiagonal(p.save(folder));
     const Array x(data.rhs.shape(), "x");
     const tridiagonal::Problem problem = data.problem(x);
     EXPECT_EQ(std::get<AnyView>(problem.matrix.lower).axis.extent, 4);
     EXPECT_EQ(std::get<AnyView>(problem.matrix.diag).batch[0], (Dim{4, 0}));
     EXPECT_EQ(std::get<AnyView>(problem.matrix.upper).batch_dims, 0);
-    p.diag = filled(DType::f64, {}, 9);     // a number
+    p.diag = filled(DType::f64, {}, 9);  // a number
     const TridiagonalData scalar = load_tridiagonal(p.save(folder), {.values = false});
     EXPECT_EQ(std::get<double>(scalar.problem(x).matrix.diag), 9);
 }
@@ -107,7 +109,8 @@ TEST(Npz, ShapesThatDoNotFit) {
     const test::TemporaryFolder folder;
     Problem p = plain(DType::f64, {4, 5});
     p.diag = filled(DType::f64, {4});
-    expect_error(ErrorCode::bad_input, {"'diag'", "f64[4]", "f64[4, 5]", "--axis 0"}, [&] { load_tridiagonal(p.save(folder)); });
+    expect_error(ErrorCode::bad_input, {"'diag'", "f64[4]", "f64[4, 5]", "--axis 0"},
+                 [&] { load_tridiagonal(p.save(folder)); });
     p.diag = filled(DType::f64, {5, 4});
     expect_error(ErrorCode::bad_input, {"'diag'", "f64[5, 4]"}, [&] { load_tridiagonal(p.save(folder)); });
     p.diag = filled(DType::f32, {4, 5});
@@ -115,7 +118,8 @@ TEST(Npz, ShapesThatDoNotFit) {
     const TridiagonalData data = load_tridiagonal(p.save(folder), {.precision = DType::f32});
     EXPECT_EQ(data.rhs.dtype(), DType::f32);
     EXPECT_EQ(data.notes.size(), 3u);
-    expect_error(ErrorCode::usage, {"--axis 2"}, [&] { load_tridiagonal(p.save(folder), {.axis = 2, .precision = DType::f32}); });
+    expect_error(ErrorCode::usage, {"--axis 2"},
+                 [&] { load_tridiagonal(p.save(folder), {.axis = 2, .precision = DType::f32}); });
     p.rhs = filled(DType::f64, {1, 1, 1, 1, 1, 1});
     expect_error(ErrorCode::bad_input, {"'rhs'", "6 dimensions"}, [&] { load_tridiagonal(p.save(folder)); });
 }
@@ -135,7 +139,8 @@ TEST(Npz, TooLargeForF32) {
     const test::TemporaryFolder folder;
     Problem p = plain();
     p.rhs.as<double>()[3] = 1e39;
-    expect_error(ErrorCode::bad_input, {"'rhs'", "element 3", "f32"}, [&] { load_tridiagonal(p.save(folder), {.precision = DType::f32}); });
+    expect_error(ErrorCode::bad_input, {"'rhs'", "element 3", "f32"},
+                 [&] { load_tridiagonal(p.save(folder), {.precision = DType::f32}); });
 }
 
 TEST(Npz, FailedWriteKeepsTheOldFile) {
@@ -145,7 +150,8 @@ TEST(Npz, FailedWriteKeepsTheOldFile) {
     const Problem p = plain();
     const NamedArray arrays[] = {{"lower", &p.lower}};
     // Thrown from within the archive's writing.
-    EXPECT_THROW(save_npz(path, arrays, [](std::int64_t, std::int64_t) { throw std::runtime_error("stop"); }), std::runtime_error);
+    EXPECT_THROW(save_npz(path, arrays, [](std::int64_t, std::int64_t) { throw std::runtime_error("stop"); }),
+                 std::runtime_error);
     EXPECT_EQ(test::read_text(path), before);
     EXPECT_EQ(folder.files(), 1u);
 }

@@ -25,7 +25,8 @@ public:
     ~TemporaryFolder() { std::filesystem::remove_all(path_); }
     std::string operator/(const std::string& name) const { return (path_ / name).string(); }
     std::size_t files() const {
-        return static_cast<std::size_t>(std::distance(std::filesystem::directory_iterator(path_), std::filesystem::directory_iterator()));
+        return static_cast<std::size_t>(
+            std::distance(std::filesystem::directory_iterator(path_), std::filesystem::directory_iterator()));
     }
 
 private:
@@ -49,7 +50,8 @@ void expect_error(ErrorCode code, const std::vector<std::string>& parts, Body bo
         ADD_FAILURE() << "no error";
     } catch (const Error& error) {
         EXPECT_EQ(static_cast<int>(error.code()), static_cast<int>(code)) << error.what();
-        for (const std::string& part : parts) EXPECT_NE(std::string(error.what()).find(part), std::string::npos) << error.what() << "\nlacks: " << part;
+        for (const std::string& part : parts)
+            EXPECT_NE(std::string(error.what()).find(part), std::string::npos) << error.what() << "\nlacks: " << part;
     }
 }
 

@@ -36,11 +36,43 @@ Record solved() {
 
 TEST(Json, EveryKeyOfTheSchemaAndTheirValues) {
     const auto json = nlohmann::json::parse(report::json(solved()));
-    for (const char* pointer : {"/schema", "/family", "/problem/rows", "/problem/systems", "/problem/layout", "/problem/precision", "/problem/rhs", "/plan/algorithm", "/plan/device", "/plan/why",
-                                "/plan/predicted_s", "/outcome/ok", "/outcome/reason", "/outcome/branch", "/outcome/row", "/outcome/system", "/outcome/iterations", "/error/residual",
-                                "/error/certificate", "/time/clock", "/time/total_s", "/time/solve_s", "/time/phases", "/roof/kind", "/roof/value", "/roof/unit", "/roof/source",
-                                "/roof/needed_bytes", "/roof/fraction", "/rate/rows_per_s", "/energy/joules", "/energy/kind", "/memory/workspace_bytes", "/memory/peak_bytes", "/devices/0",
-                                "/machine/cpu", "/machine/commit"})
+    for (const char* pointer : {"/schema",
+                                "/family",
+                                "/problem/rows",
+                                "/problem/systems",
+                                "/problem/layout",
+                                "/problem/precision",
+                                "/problem/rhs",
+                                "/plan/algorithm",
+                                "/plan/device",
+                                "/plan/why",
+                                "/plan/predicted_s",
+                                "/outcome/ok",
+                                "/outcome/reason",
+                                "/outcome/branch",
+                                "/outcome/row",
+                                "/outcome/system",
+                                "/outcome/iterations",
+                                "/error/residual",
+                                "/error/certificate",
+                                "/time/clock",
+                                "/time/total_s",
+                                "/time/solve_s",
+                                "/time/phases",
+                                "/roof/kind",
+                                "/roof/value",
+                                "/roof/unit",
+                                "/roof/source",
+                                "/roof/needed_bytes",
+                                "/roof/fraction",
+                                "/rate/rows_per_s",
+                                "/energy/joules",
+                                "/energy/kind",
+                                "/memory/workspace_bytes",
+                                "/memory/peak_bytes",
+                                "/devices/0",
+                                "/machine/cpu",
+                                "/machine/commit"})
         EXPECT_TRUE(json.contains(nlohmann::json::json_pointer(pointer))) << pointer;
     EXPECT_EQ(json["schema"], "trifold.report/1");
     EXPECT_EQ(json["rate"]["rows_per_s"], 2e9);
@@ -60,7 +92,8 @@ TEST(Json, WhatIsNotKnownIsNull) {
     const auto json = nlohmann::json::parse(report::json(record));
     EXPECT_FALSE(json["outcome"]["ok"]);
     EXPECT_EQ(json["outcome"]["row"], 7);
-    for (const char* pointer : {"/error/residual", "/error/certificate", "/roof/value", "/roof/fraction", "/rate/rows_per_s", "/plan/predicted_s"})
+    for (const char* pointer : {"/error/residual", "/error/certificate", "/roof/value", "/roof/fraction",
+                                "/rate/rows_per_s", "/plan/predicted_s"})
         EXPECT_TRUE(json[nlohmann::json::json_pointer(pointer)].is_null()) << pointer;
 }
 
@@ -81,7 +114,8 @@ TEST(Csv, AsManyFieldsAsNames) {
 
 TEST(Text, SaysWhatMatters) {
     const std::string good = text(solved(), false);
-    for (const char* part : {"4 systems of 1 000 rows", "certified", "why: decays", "2.00 Grows/s", "80 % of 100 GB/s (measured now)", "2.0e-16", "1.0e-16", "read 250 ms"})
+    for (const char* part : {"4 systems of 1 000 rows", "certified", "why: decays", "2.00 Grows/s",
+                             "80 % of 100 GB/s (measured now)", "2.0e-16", "1.0e-16", "read 250 ms"})
         EXPECT_NE(good.find(part), std::string::npos) << part << "\n" << good;
     EXPECT_EQ(good.find('\033'), std::string::npos);
     EXPECT_NE(text(solved(), true).find('\033'), std::string::npos);

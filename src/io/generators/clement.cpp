@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// clement(n): zero diagonal, lower 1 … n-1, upper n-1 … 1. Eigenvalues ±(n-1), ±(n-3), …; singular for odd n (Clement, "A
-// class of triple-diagonal matrices for test purposes", SIAM Review 1, 1959).
+// clement(n): zero diagonal, lower 1 … n-1, upper n-1 … 1. Eigenvalues ±(n-1), ±(n-3), …; singular for odd n (Clement,
+// "A class of triple-diagonal matrices for test purposes", SIAM Review 1, 1959).
 #include "io/generators/kinds.hpp"
 
 namespace trifold::io {
@@ -13,6 +13,7 @@ static void fill(const Values&, const Tile& tile) {
     }
 }
 
-const GeneratorKind clement_kind{"clement", "zero diagonal; singular for an odd number of rows (Clement 1959)", {}, fill, nullptr, false, nullptr};
+const GeneratorKind clement_kind{
+    "clement", "zero diagonal; singular for an odd number of rows (Clement 1959)", {}, fill, nullptr, false, nullptr};
 
 }  // namespace trifold::io

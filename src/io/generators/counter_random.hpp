@@ -20,13 +20,17 @@ struct StreamKey {
     std::uint64_t key = 0;
 
     constexpr StreamKey stream(std::uint64_t number) const { return {mix64(key + (number + 1) * golden_gamma)}; }
-    constexpr std::uint64_t bits(std::int64_t index) const { return mix64(key + (static_cast<std::uint64_t>(index) + 1) * golden_gamma); }
+    constexpr std::uint64_t bits(std::int64_t index) const {
+        return mix64(key + (static_cast<std::uint64_t>(index) + 1) * golden_gamma);
+    }
 
     /// In [0, 1).
     constexpr double uniform(std::int64_t index) const { return static_cast<double>(bits(index) >> 11) * 0x1p-53; }
 
     /// In [-1, 1).
-    constexpr double symmetric(std::int64_t index) const { return static_cast<double>(bits(index) >> 11) * 0x1p-52 - 1.0; }
+    constexpr double symmetric(std::int64_t index) const {
+        return static_cast<double>(bits(index) >> 11) * 0x1p-52 - 1.0;
+    }
 
     /// Mean 0, variance 1, within ±2√3: the sum of four uniforms (Irwin–Hall), which needs no function but a root.
     constexpr double bell(std::int64_t index) const {

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // One implicit (backward Euler) step of 1-D diffusion  u_t = (k u_z)_z  through rough, layered material:
 //
-//   (1 + t[i-1/2] + t[i+1/2]) x[i] - t[i-1/2] x[i-1] - t[i+1/2] x[i+1] = u[i],     t[i+1/2] = number · 2 k[i] k[i+1] / (k[i] + k[i+1])
+//   (1 + t[i-1/2] + t[i+1/2]) x[i] - t[i-1/2] x[i-1] - t[i+1/2] x[i+1] = u[i],     t[i+1/2] = number · 2 k[i] k[i+1] /
+//   (k[i] + k[i+1])
 //
-// Cells of equal height h; conductivity k log-uniform over `contrast` with geometric mean 1, constant over layers of 8 cells;
-// harmonic means at the faces; number = Δt·k_mean/h². Dirichlet ends: temperature 0 at the outer faces, half a cell away
-// from the centres, so t there is number · 2 k. u, the temperature before, is rough: uniform in [0, 1), cell by cell.
+// Cells of equal height h; conductivity k log-uniform over `contrast` with geometric mean 1, constant over layers of 8
+// cells; harmonic means at the faces; number = Δt·k_mean/h². Dirichlet ends: temperature 0 at the outer faces, half a
+// cell away from the centres, so t there is number · 2 k. u, the temperature before, is rough: uniform in [0, 1), cell
+// by cell.
 #include <cmath>
 
 #include "io/generators/kinds.hpp"
@@ -55,6 +57,9 @@ void fill_rhs(const Values&, const Tile& tile) {
 
 }  // namespace
 
-const GeneratorKind diffusion_kind{"diffusion", "one implicit step of 1-D diffusion through rough, layered material", parameters, fill, fill_rhs, false, nullptr};
+const GeneratorKind diffusion_kind{"diffusion", "one implicit step of 1-D diffusion through rough, layered material",
+                                   parameters,  fill,
+                                   fill_rhs,    false,
+                                   nullptr};
 
 }  // namespace trifold::io

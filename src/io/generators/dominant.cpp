@@ -17,13 +17,16 @@ void fill(const Values& values, const Tile& tile) {
         tile.upper[j] = above.symmetric(tile.first + j);
     }
     close_ends(tile);
-    for (std::int64_t j = 0; j < tile.count; ++j) tile.diag[j] = values[ratio] * (std::fabs(tile.lower[j]) + std::fabs(tile.upper[j]));
+    for (std::int64_t j = 0; j < tile.count; ++j)
+        tile.diag[j] = values[ratio] * (std::fabs(tile.lower[j]) + std::fabs(tile.upper[j]));
     // A lone row has no neighbours to dominate.
     if (tile.rows == 1) tile.diag[0] = values[ratio];
 }
 
 }  // namespace
 
-const GeneratorKind dominant_kind{"dominant", "random off-diagonals, a diagonal that dominates them by a ratio", parameters, fill, nullptr, false, nullptr};
+const GeneratorKind dominant_kind{
+    "dominant", "random off-diagonals, a diagonal that dominates them by a ratio", parameters, fill, nullptr, false,
+    nullptr};
 
 }  // namespace trifold::io

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// dorr(n, theta): centred differences of a singular perturbation problem with a turning point; row dominant by a hair and
-// very ill conditioned for small theta (Dorr, "An example of ill-conditioning in the numerical solution of singular
+// dorr(n, theta): centred differences of a singular perturbation problem with a turning point; row dominant by a hair
+// and very ill conditioned for small theta (Dorr, "An example of ill-conditioning in the numerical solution of singular
 // perturbation problems", Math. Comp. 25, 1971).
 //
 //   h = 1/(n+1), m = ⌊(n+1)/2⌋, t = theta/h², for i = 1 … n:
-//   i ≤ m: lower = -t, upper = lower - (1/2 - i h)/h;   i > m: upper = -t, lower = upper + (1/2 - i h)/h;   diag = -(lower + upper)
+//   i ≤ m: lower = -t, upper = lower - (1/2 - i h)/h;   i > m: upper = -t, lower = upper + (1/2 - i h)/h;   diag =
+//   -(lower + upper)
 #include "io/generators/kinds.hpp"
 
 namespace trifold::io {
@@ -28,6 +29,10 @@ void fill(const Values& values, const Tile& tile) {
 
 }  // namespace
 
-const GeneratorKind dorr_kind{"dorr", "singular perturbation with a turning point, very ill conditioned (Dorr 1971)", parameters, fill, nullptr, false, nullptr};
+const GeneratorKind dorr_kind{
+    "dorr",     "singular perturbation with a turning point, very ill conditioned (Dorr 1971)",
+    parameters, fill,
+    nullptr,    false,
+    nullptr};
 
 }  // namespace trifold::io

@@ -19,11 +19,15 @@ constexpr std::uint64_t solution_stream = 21;
 // C order: outer × rows × inner, systems numbered outer × inner.
 struct Order {
     std::int64_t outer = 1, rows = 1, inner = 1;
-    std::int64_t offset(std::int64_t system, std::int64_t row) const { return (system / inner * rows + row) * inner + system % inner; }
+    std::int64_t offset(std::int64_t system, std::int64_t row) const {
+        return (system / inner * rows + row) * inner + system % inner;
+    }
 };
 
 // The exact solution around which rhs is made.
-double solution(const StreamKey& key, std::int64_t row) { return 3 + key.bell(row); }
+double solution(const StreamKey& key, std::int64_t row) {
+    return 3 + key.bell(row);
+}
 
 // rhs = A x; x of the neighbouring rows is drawn again where they lie in another tile.
 void multiply(const Tile& tile, const StreamKey& key) {
@@ -53,8 +57,10 @@ public:
         else
             fill<double>();
         if (const std::int64_t row = bad_row_; row < none)
-            throw Error(ErrorCode::usage, spec_.text, "row " + std::to_string(row) + " has entries too large for " + name_of(data_.rhs.dtype()),
-                        data_.rhs.dtype() == DType::f32 ? "use --precision f64, or smaller parameters" : "use smaller parameters");
+            throw Error(ErrorCode::usage, spec_.text,
+                        "row " + std::to_string(row) + " has entries too large for " + name_of(data_.rhs.dtype()),
+                        data_.rhs.dtype() == DType::f32 ? "use --precision f64, or smaller parameters"
+                                                        : "use smaller parameters");
     }
 
     // One matrix of n rows, or one number per diagonal, taken from row 1, which has all three.
@@ -70,7 +76,9 @@ private:
     static constexpr std::int64_t none = std::numeric_limits<std::int64_t>::max();
 
     bool own() const { return spec_.matrix == MatrixStorage::own; }
-    StreamKey matrix_key(std::int64_t system) const { return seed_.stream(own() ? static_cast<std::uint64_t>(system) : 0); }
+    StreamKey matrix_key(std::int64_t system) const {
+        return seed_.stream(own() ? static_cast<std::uint64_t>(system) : 0);
+    }
 
     // The coefficients, and rhs, of some rows of one system.
     void make(const Tile& tile, std::int64_t system) const {
@@ -99,7 +107,8 @@ private:
 
     void note_bad(std::int64_t row) {
         std::int64_t least = bad_row_;
-        while (row < least && !bad_row_.compare_exchange_weak(least, row)) {}
+        while (row < least && !bad_row_.compare_exchange_weak(least, row)) {
+        }
     }
 
     template <class T>
@@ -117,7 +126,9 @@ private:
 #pragma omp parallel for schedule(static) if (order_.rows > 16 * step)
         for (std::int64_t first = 0; first < order_.rows; first += step) {
             double values[4][step];
-            const Tile tile{order_.rows, first, std::min(step, order_.rows - first), matrix_key(0), values[0], values[1], values[2], values[3]};
+            const Tile tile{order_.rows,   first,     std::min(step, order_.rows - first),
+                            matrix_key(0), values[0], values[1],
+                            values[2],     values[3]};
             spec_.kind->fill(spec_.values, tile);
             store(data_.lower.as<T>() + first, 1, values[0], tile.count, first);
             store(data_.diag.as<T>() + first, 1, values[1], tile.count, first);
@@ -131,7 +142,8 @@ private:
         constexpr std::int64_t most = 1024;
         const std::int64_t across = order_.inner == 1 ? 1 : std::min<std::int64_t>(32, order_.inner);
         const std::int64_t down = order_.inner == 1 ? 512 : 32;
-        const std::int64_t row_tiles = (order_.rows + down - 1) / down, system_tiles = (order_.inner + across - 1) / across;
+        const std::int64_t row_tiles = (order_.rows + down - 1) / down,
+                           system_tiles = (order_.inner + across - 1) / across;
         const std::int64_t tiles = order_.outer * row_tiles * system_tiles, bytes = data_.bytes();
         std::atomic<std::int64_t> done{0};
 #pragma omp parallel if (tiles >= 16)
@@ -140,11 +152,15 @@ private:
             std::int64_t since = 0;
 #pragma omp for schedule(static)
             for (std::int64_t t = 0; t < tiles; ++t) {
-                const std::int64_t in = t % system_tiles, along = t / system_tiles % row_tiles, outer = t / system_tiles / row_tiles;
+                const std::int64_t in = t % system_tiles, along = t / system_tiles % row_tiles,
+                                   outer = t / system_tiles / row_tiles;
                 const std::int64_t first = along * down, count = std::min(down, order_.rows - first);
-                const std::int64_t system = outer * order_.inner + in * across, width = std::min(across, order_.inner - in * across);
+                const std::int64_t system = outer * order_.inner + in * across,
+                                   width = std::min(across, order_.inner - in * across);
                 for (std::int64_t s = 0; s < width; ++s)
-                    make(Tile{order_.rows, first, count, matrix_key(system + s), lower + s * down, diag + s * down, upper + s * down, rhs + s * down}, system + s);
+                    make(Tile{order_.rows, first, count, matrix_key(system + s), lower + s * down, diag + s * down,
+                              upper + s * down, rhs + s * down},
+                         system + s);
                 const auto put = [&](const Array& array, const double* values) {
                     T* to = array.as<T>() + order_.offset(system, first);
                     if (width == 1) return store(to, order_.inner, values, count, first);
@@ -158,7 +174,10 @@ private:
                 if (!progress_ || ++since < 256) continue;
                 const std::int64_t now = done += since;
                 since = 0;
-                if (omp_get_thread_num() == 0) progress_(static_cast<std::int64_t>(static_cast<double>(now) / static_cast<double>(tiles) * static_cast<double>(bytes)), bytes);
+                if (omp_get_thread_num() == 0)
+                    progress_(static_cast<std::int64_t>(static_cast<double>(now) / static_cast<double>(tiles) *
+                                                        static_cast<double>(bytes)),
+                              bytes);
             }
         }
         if (progress_) progress_(bytes, bytes);
@@ -183,10 +202,12 @@ TridiagonalData generate_tridiagonal(const GeneratorSpec& spec, const LoadOption
     data.axis = counted(spec.axis);
     if (options.axis) {
         if (spec.axis_given && counted(*options.axis) != data.axis)
-            throw Error(ErrorCode::usage, spec.text, "--axis " + std::to_string(*options.axis) + " contradicts its axis", "give one of them");
+            throw Error(ErrorCode::usage, spec.text,
+                        "--axis " + std::to_string(*options.axis) + " contradicts its axis", "give one of them");
         data.axis = counted(*options.axis);
         if (data.axis < 0 || data.axis >= dims)
-            throw Error(ErrorCode::usage, "--axis " + std::to_string(*options.axis), "the problem has " + std::to_string(dims) + " dimensions",
+            throw Error(ErrorCode::usage, "--axis " + std::to_string(*options.axis),
+                        "the problem has " + std::to_string(dims) + " dimensions",
                         "use an axis from " + std::to_string(-dims) + " to " + std::to_string(dims - 1));
     }
     const Shape rhs{options.precision.value_or(DType::f64), spec.extents, false};
@@ -195,9 +216,12 @@ TridiagonalData generate_tridiagonal(const GeneratorSpec& spec, const LoadOption
     if (spec.matrix == MatrixStorage::scalar) matrix.extents.clear();
 
     const bool small = matrix.extents.empty();  // numbers are needed even for a plan
-    const auto allocate = [&](const Shape& shape, bool values) { return values ? Array(shape, spec.text) : Array::without_values(shape); };
+    const auto allocate = [&](const Shape& shape, bool values) {
+        return values ? Array(shape, spec.text) : Array::without_values(shape);
+    };
     if (options.values)
-        require_memory(spec.text, static_cast<double>(rhs.bytes()) + 3 * static_cast<double>(matrix.bytes()), "use fewer rows or --precision f32");
+        require_memory(spec.text, static_cast<double>(rhs.bytes()) + 3 * static_cast<double>(matrix.bytes()),
+                       "use fewer rows or --precision f32");
     data.lower = allocate(matrix, options.values || small);
     data.diag = allocate(matrix, options.values || small);
     data.upper = allocate(matrix, options.values || small);

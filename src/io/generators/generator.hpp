@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Generated tridiagonal problems: "gen:NAME?key=value&key=value". A generator makes any rows of any system alone, so that
-// the result depends neither on the number of threads nor on the order in which rows are made.
+// Generated tridiagonal problems: "gen:NAME?key=value&key=value". A generator makes any rows of any system alone, so
+// that the result depends neither on the number of threads nor on the order in which rows are made.
 #pragma once
 
 #include <array>
@@ -20,16 +20,16 @@ using Values = std::array<double, max_parameters>;  ///< in the order of Generat
 
 struct Parameter {
     std::string_view name;
-    double value;            ///< default
+    double value;  ///< default
     double least, most;
-    bool whole;              ///< an integer
+    bool whole;  ///< an integer
     std::string_view doc;
 };
 
 /// Rows first … first+count-1 of one system of `rows` rows. The arrays hold `count` values each.
 struct Tile {
     std::int64_t rows, first, count;
-    StreamKey key;           ///< random numbers of this system's matrix
+    StreamKey key;  ///< random numbers of this system's matrix
     double *lower, *diag, *upper, *rhs;
 };
 
@@ -63,7 +63,7 @@ struct GeneratorSpec {
     const GeneratorKind* kind = nullptr;
     Values values{};
     std::vector<std::int64_t> extents;
-    int axis = -1;           ///< as given; negative counts from the last
+    int axis = -1;  ///< as given; negative counts from the last
     bool axis_given = false;
     std::uint64_t seed = 1;
     MatrixStorage matrix = MatrixStorage::own;

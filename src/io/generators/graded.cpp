@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// `dominant` with row i scaled by 10^(-decades/2 … +decades/2), growing from the first row to the last: a solver that forms
-// products of rows far apart overflows.
+// `dominant` with row i scaled by 10^(-decades/2 … +decades/2), growing from the first row to the last: a solver that
+// forms products of rows far apart overflows.
 #include <cmath>
 
 #include "io/generators/kinds.hpp"
@@ -27,6 +27,7 @@ void fill(const Values& values, const Tile& tile) {
 
 }  // namespace
 
-const GeneratorKind graded_kind{"graded", "dominant rows whose sizes span many powers of ten", parameters, fill, nullptr, false, nullptr};
+const GeneratorKind graded_kind{
+    "graded", "dominant rows whose sizes span many powers of ten", parameters, fill, nullptr, false, nullptr};
 
 }  // namespace trifold::io

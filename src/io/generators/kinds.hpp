@@ -8,8 +8,8 @@
 
 namespace trifold::io {
 
-extern const GeneratorKind diffusion_kind, poisson_kind, toeplitz_kind, dominant_kind, random_kind, graded_kind, lesp_kind, kms_kind,
-    dorr_kind, clement_kind, zoo_kind;
+extern const GeneratorKind diffusion_kind, poisson_kind, toeplitz_kind, dominant_kind, random_kind, graded_kind,
+    lesp_kind, kms_kind, dorr_kind, clement_kind, zoo_kind;
 
 /// Random streams of a system's matrix, one per diagonal.
 enum MatrixStream : std::uint64_t { lower_stream = 11, diag_stream, upper_stream };

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The inverse of the Kac–Murdock–Szegő matrix  K[i][j] = rho^|i-j|:  (1/(1-rho²)) · tridiag(-rho, 1+rho², -rho), both ends of
-// the diagonal 1 (Trench, "Numerical solution of the eigenvalue problem for Hermitian Toeplitz matrices", 1989).
+// The inverse of the Kac–Murdock–Szegő matrix  K[i][j] = rho^|i-j|:  (1/(1-rho²)) · tridiag(-rho, 1+rho², -rho), both
+// ends of the diagonal 1 (Trench, "Numerical solution of the eigenvalue problem for Hermitian Toeplitz matrices",
+// 1989).
 #include "io/generators/kinds.hpp"
 
 namespace trifold::io {
@@ -21,6 +22,7 @@ void fill(const Values& values, const Tile& tile) {
 
 }  // namespace
 
-const GeneratorKind kms_kind{"kms", "inverse of the Kac-Murdock-Szego matrix", parameters, fill, nullptr, false, nullptr};
+const GeneratorKind kms_kind{"kms",  "inverse of the Kac-Murdock-Szego matrix", parameters, fill, nullptr, false,
+                             nullptr};
 
 }  // namespace trifold::io

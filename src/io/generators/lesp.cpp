@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // lesp(n): lower[i] = 1/(i+1), diag[i] = -(2i+5), upper[i] = i+2 for i = 0 … n-1. Eigenvalues real and smoothly
-// distributed, increasingly sensitive (Lenferink and Spijker, "On the use of stability regions in the numerical analysis
-// of initial value problems", 1991).
+// distributed, increasingly sensitive (Lenferink and Spijker, "On the use of stability regions in the numerical
+// analysis of initial value problems", 1991).
 #include "io/generators/kinds.hpp"
 
 namespace trifold::io {
@@ -16,6 +16,7 @@ static void fill(const Values&, const Tile& tile) {
     close_ends(tile);
 }
 
-const GeneratorKind lesp_kind{"lesp", "sensitive real eigenvalues (Lenferink and Spijker)", {}, fill, nullptr, false, nullptr};
+const GeneratorKind lesp_kind{"lesp", "sensitive real eigenvalues (Lenferink and Spijker)", {}, fill, nullptr, false,
+                              nullptr};
 
 }  // namespace trifold::io

@@ -43,7 +43,8 @@ public:
         if (text.starts_with("gen:")) text.remove_prefix(4);
         const std::size_t question = text.find('?');
         settle_kind(text.substr(0, question));
-        for (std::string_view rest = question == std::string_view::npos ? "" : text.substr(question + 1); !rest.empty();) {
+        for (std::string_view rest = question == std::string_view::npos ? "" : text.substr(question + 1);
+             !rest.empty();) {
             const std::size_t end = rest.find('&');
             pair(rest.substr(0, end));
             rest = end == std::string_view::npos ? "" : rest.substr(end + 1);
@@ -52,23 +53,28 @@ public:
     }
 
 private:
-    [[noreturn]] void wrong(const std::string& what, const std::string& hint) const { throw Error(ErrorCode::usage, where_, what, hint); }
+    [[noreturn]] void wrong(const std::string& what, const std::string& hint) const {
+        throw Error(ErrorCode::usage, where_, what, hint);
+    }
 
     void settle_kind(std::string_view name) {
         spec_.kind = find_generator(name);
         if (!spec_.kind) {
             std::vector<std::string_view> known;
             for (const GeneratorKind* kind : generator_kinds()) known.push_back(kind->name);
-            throw Error(ErrorCode::usage, "gen:" + shown(name), name.empty() ? "no generator named" : "no generator has this name", nearest_hint(name, known));
+            throw Error(ErrorCode::usage, "gen:" + shown(name),
+                        name.empty() ? "no generator named" : "no generator has this name", nearest_hint(name, known));
         }
         where_ = "gen:" + std::string(name);
-        for (std::size_t k = 0; k < spec_.kind->parameters.size(); ++k) spec_.values[k] = spec_.kind->parameters[k].value;
+        for (std::size_t k = 0; k < spec_.kind->parameters.size(); ++k)
+            spec_.values[k] = spec_.kind->parameters[k].value;
         for (std::size_t k = 0; k < std::size(common); ++k) common_[k] = common[k].value;
     }
 
     void pair(std::string_view text) {
         const std::size_t equals = text.find('=');
-        if (equals == std::string_view::npos) wrong("'" + shown(text) + "' is not key=value", "write " + where_ + "?key=value&key=value");
+        if (equals == std::string_view::npos)
+            wrong("'" + shown(text) + "' is not key=value", "write " + where_ + "?key=value&key=value");
         const std::string_view key = text.substr(0, equals), value = text.substr(equals + 1);
         for (const std::string& before : seen_)
             if (before == key) wrong("parameter '" + shown(key) + "' is given twice", "give it once");
@@ -80,7 +86,8 @@ private:
         if (key == "shape") settle_shape(value);
         if (key == "matrix") settle_storage(value);
         const std::vector<std::string_view> known = known_keys();
-        if (std::find(known.begin(), known.end(), key) == known.end()) wrong("parameter '" + shown(key) + "' is not known", nearest_hint(key, known));
+        if (std::find(known.begin(), known.end(), key) == known.end())
+            wrong("parameter '" + shown(key) + "' is not known", nearest_hint(key, known));
         seen_.emplace_back(key);
     }
 
@@ -94,7 +101,8 @@ private:
 
     double number(const Parameter& parameter, std::string_view text) const {
         const std::string what = "parameter " + std::string(parameter.name) + " = '" + shown(text) + "' ";
-        const std::string range = (parameter.whole ? "an integer from " : "a number from ") + shown(parameter.least) + " to " + shown(parameter.most);
+        const std::string range = (parameter.whole ? "an integer from " : "a number from ") + shown(parameter.least) +
+                                  " to " + shown(parameter.most);
         double value = 0;
         const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
         if (error == std::errc::result_out_of_range) wrong(what + "is out of range", "give " + range);
@@ -109,7 +117,8 @@ private:
         while (true) {
             const std::size_t end = text.find('x');
             static constexpr Parameter extent{"shape", 1, 1, most_rows, true, ""};
-            if (text.substr(0, end).empty() || spec_.extents.size() == max_batch_dims + 1) wrong("parameter shape is not a list of extents", hint);
+            if (text.substr(0, end).empty() || spec_.extents.size() == max_batch_dims + 1)
+                wrong("parameter shape is not a list of extents", hint);
             spec_.extents.push_back(static_cast<std::int64_t>(number(extent, text.substr(0, end))));
             if (end == std::string_view::npos) return;
             text.remove_prefix(end + 1);
@@ -129,7 +138,8 @@ private:
         spec_.axis = static_cast<int>(common_[axis]);
         spec_.axis_given = given("axis");
         if (given("shape")) {
-            if (given("rows") || given("systems")) wrong("both shape and rows or systems are given", "shape and axis say it all");
+            if (given("rows") || given("systems"))
+                wrong("both shape and rows or systems are given", "shape and axis say it all");
         } else {
             if (given("axis")) wrong("axis is given without shape", "add shape=, or leave axis out");
             if (common_[systems] > 1) spec_.extents.push_back(static_cast<std::int64_t>(common_[systems]));
@@ -144,7 +154,8 @@ private:
         if (spec_.kind->refuses)
             if (const char* why = spec_.kind->refuses(spec_.values)) wrong(why, "choose another value");
         const Shape shape{DType::f64, spec_.extents, false};
-        if (!shape.countable()) wrong("the shape " + shape.text() + " has more bytes than 63 bits can count", "use fewer rows or systems");
+        if (!shape.countable())
+            wrong("the shape " + shape.text() + " has more bytes than 63 bits can count", "use fewer rows or systems");
         return std::move(spec_);
     }
 
@@ -156,8 +167,12 @@ private:
 
 }  // namespace
 
-std::span<const Parameter> common_parameters() { return common; }
+std::span<const Parameter> common_parameters() {
+    return common;
+}
 
-GeneratorSpec parse_generator(std::string_view text) { return Parser(text).parse(); }
+GeneratorSpec parse_generator(std::string_view text) {
+    return Parser(text).parse();
+}
 
 }  // namespace trifold::io

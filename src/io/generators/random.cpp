@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Every entry uniform in [-1, 1): sign-indefinite, pivoting needed. Single diagonals may be set instead, which makes most of
-// the matrices that tridiagonal solvers are compared on (Klein and Strzodka 2021, table 1).
+// Every entry uniform in [-1, 1): sign-indefinite, pivoting needed. Single diagonals may be set instead, which makes
+// most of the matrices that tridiagonal solvers are compared on (Klein and Strzodka 2021, table 1).
 #include <cmath>
 #include <limits>
 
@@ -36,7 +36,8 @@ void drop(double* values, double probability, const StreamKey& key, const Tile& 
 }
 
 void fill(const Values& values, const Tile& tile) {
-    const RandomEntries entries{values[lower], values[diag], values[upper], values[zeros], values[lower_scale], values[weak_link]};
+    const RandomEntries entries{values[lower], values[diag],        values[upper],
+                                values[zeros], values[lower_scale], values[weak_link]};
     fill_random(entries, tile);
 }
 
@@ -56,6 +57,8 @@ void fill_random(const RandomEntries& entries, const Tile& tile) {
     close_ends(tile);
 }
 
-const GeneratorKind random_kind{"random", "uniform in [-1, 1): sign-indefinite; single diagonals can be set", parameters, fill, nullptr, false, nullptr};
+const GeneratorKind random_kind{
+    "random", "uniform in [-1, 1): sign-indefinite; single diagonals can be set", parameters, fill, nullptr, false,
+    nullptr};
 
 }  // namespace trifold::io

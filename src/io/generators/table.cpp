@@ -3,10 +3,13 @@
 
 namespace trifold::io {
 
-static constexpr const GeneratorKind* kinds[] = {&diffusion_kind, &poisson_kind, &toeplitz_kind, &dominant_kind, &random_kind, &graded_kind,
-                                                 &lesp_kind,      &kms_kind,     &dorr_kind,     &clement_kind,  &zoo_kind};
+static constexpr const GeneratorKind* kinds[] = {&diffusion_kind, &poisson_kind, &toeplitz_kind, &dominant_kind,
+                                                 &random_kind,    &graded_kind,  &lesp_kind,     &kms_kind,
+                                                 &dorr_kind,      &clement_kind, &zoo_kind};
 
-std::span<const GeneratorKind* const> generator_kinds() { return kinds; }
+std::span<const GeneratorKind* const> generator_kinds() {
+    return kinds;
+}
 
 const GeneratorKind* find_generator(std::string_view name) {
     for (const GeneratorKind* kind : kinds)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The same three numbers in every row; poisson is  -x[i-1] + 2 x[i] - x[i+1], the second difference with Dirichlet ends.
+// The same three numbers in every row; poisson is  -x[i-1] + 2 x[i] - x[i+1], the second difference with Dirichlet
+// ends.
 #include "io/generators/kinds.hpp"
 
 namespace trifold::io {
@@ -19,12 +20,19 @@ void fill_constant(const Tile& tile, double below, double on, double above) {
     close_ends(tile);
 }
 
-void fill(const Values& values, const Tile& tile) { fill_constant(tile, values[lower], values[diag], values[upper]); }
-void fill_poisson(const Values&, const Tile& tile) { fill_constant(tile, -1, 2, -1); }
+void fill(const Values& values, const Tile& tile) {
+    fill_constant(tile, values[lower], values[diag], values[upper]);
+}
+void fill_poisson(const Values&, const Tile& tile) {
+    fill_constant(tile, -1, 2, -1);
+}
 
 }  // namespace
 
-const GeneratorKind toeplitz_kind{"toeplitz", "the same three numbers in every row", parameters, fill, nullptr, true, nullptr};
-const GeneratorKind poisson_kind{"poisson", "-1, 2, -1: condition grows with rows squared, couplings never decay", {}, fill_poisson, nullptr, true, nullptr};
+const GeneratorKind toeplitz_kind{"toeplitz", "the same three numbers in every row", parameters, fill, nullptr, true,
+                                  nullptr};
+const GeneratorKind poisson_kind{
+    "poisson", "-1, 2, -1: condition grows with rows squared, couplings never decay", {}, fill_poisson, nullptr, true,
+    nullptr};
 
 }  // namespace trifold::io
