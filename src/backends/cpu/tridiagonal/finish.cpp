@@ -114,7 +114,7 @@ struct FinishChain {
 };
 
 template <int chains, class D>
-void finish_group(D d, const FinishCall<hn::TFromD<D>>& call, const ChunkGroup<hn::TFromD<D>>* g, Ahead<hn::TFromD<D>> ahead,
+void finish_group(D d, const FinishCall<hn::TFromD<D>>& call, const ChunkGroup<hn::TFromD<D>>* g, Ahead<hn::TFromD<D>, 2> ahead,
                   const ChunkWork<hn::TFromD<D>>& work) {
     using T = hn::TFromD<D>;
     using V = hn::Vec<D>;
@@ -147,24 +147,19 @@ void finish_group(D d, const FinishCall<hn::TFromD<D>>& call, const ChunkGroup<h
         [&](Tile<D>* tiles, int i, std::int64_t row) HWY_ATTR {
             const std::int64_t at = (row + i - 2) * 3 * lanes;
             a.step(d, tiles[0], i, pivots[0] + at);
-            ahead.line(lower), ahead.line(diag);
+            ahead.next();
             if constexpr (chains == 2) {
                 b.step(d, tiles[1], i, pivots[1] + at);
-                ahead.line(lower), ahead.line(diag);
+                ahead.next();
             }
         });
     for (std::int64_t row = (m - 1) / lanes * lanes; row >= 0; row -= lanes) {
         const int height = static_cast<int>(HWY_MIN(m - row, std::int64_t{lanes}));
         a.substitute(d, row, height, m, ends[0], pivots[0], solutions[0], stride);
         if constexpr (chains == 2) b.substitute(d, row, height, m, ends[1], pivots[1], solutions[1], stride);
-        for (int i = 0; i < lanes; ++i) {
-            ahead.line(upper);
-            if constexpr (chains == 2) ahead.line(upper);
-        }
     }
     for (int k = 0; k < chains; ++k)
         for (int s = 0; s < g[k].count; ++s) {
-            for (int line = static_cast<int>(m * sizeof(T) / 64); line > 0; --line) ahead.line(rhs);
             check_and_store(d, call, g[k].first + s, m, solutions[k] + s * stride);
         }
 }
@@ -178,13 +173,13 @@ void finish_part(const FinishCall<T>& call, int part, int parts, const ChunkWork
     const std::int64_t groups = (regular + pair - 1) / pair;
     if (part == parts - 1) {
         const ChunkGroup<T> last = group_of(call.arrays, partition, regular, 1, work.defects);
-        finish_group<1>(d, call, &last, Ahead<T>(call.arrays, HWY_MAX(groups - 1, 0) * pair), work);
+        finish_group<1>(d, call, &last, Ahead<T, 2>(call.arrays, HWY_MAX(groups - 1, 0) * pair), work);
     }
     const std::int64_t low = groups * part / parts;
     for (std::int64_t group = groups * (part + 1) / parts - 1; group >= low; --group) {
         const std::int64_t first = group * pair;
         const int count = static_cast<int>(HWY_MIN(regular - first, std::int64_t{pair}));
-        const Ahead<T> ahead(call.arrays, group > low ? first - pair : first);
+        const Ahead<T, 2> ahead(call.arrays, group > low ? first - pair : first);
         const ChunkGroup<T> g[2] = {group_of(call.arrays, partition, first, HWY_MIN(count, lanes), work.defects),
                                     group_of(call.arrays, partition, HWY_MIN(first + lanes, regular), HWY_MAX(count - lanes, 0),
                                              work.defects + lanes * partition.chunk_rows)};

@@ -145,8 +145,9 @@ HWY_INLINE Sorted<D> sort_by_magnitude(D d, V p, V q) {
 #endif
 }
 
-/// Asks for the lines of the group that comes next, evenly over the work on this one: its part of each array is contiguous.
-template <class T>
+/// Asks for the lines of the group that comes next, evenly over the elimination of this one: its part of each array is contiguous.
+/// locality: 3 = into the first level, 2 = into the second, where the elimination leaves no room in the first.
+template <class T, int locality>
 struct Ahead {
     const char* at[4];
     std::int64_t step[4];
@@ -157,10 +158,12 @@ struct Ahead {
             step[k] = arrays.stride[k] ? 64 : 0;
         }
     }
-    /// One line of one array.
-    HWY_INLINE void line(int k) {
-        __builtin_prefetch(at[k], 0, 2);
-        at[k] += step[k];
+    /// One line of each array, for every row of a vector.
+    HWY_INLINE void next() {
+        for (int k = 0; k < 4; ++k) {
+            __builtin_prefetch(at[k], 0, locality);
+            at[k] += step[k];
+        }
     }
 };
 
