@@ -106,9 +106,7 @@ HWY_INLINE void load_stage(D d, const TileInputs<T>& in, int k, std::int64_t ahe
 #pragma GCC unroll 4
         for (int piece = 0; piece < pieces; ++piece) {
             hn::Vec<D> row[n];
-#pragma GCC unroll 16
-            for (int s = 0; s < n; ++s) row[s] = hn::LoadU(d, in.p[k] + (v * n + s) * stride + piece * n);
-            transpose(d, row);
+            load_tile(d, in.p[k] + v * n * stride + piece * n, stride, row);
 #pragma GCC unroll 16
             for (int i = 0; i < n; ++i) hn::Store(row[i], d, stage.rows[k] + (piece * n + i) * lanes + v * n);
         }
