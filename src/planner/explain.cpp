@@ -26,7 +26,7 @@ bool same(const Option& option, const Decision& decision, Algorithm branch) {
 
 Candidate candidate_of(const Option& option, const Decision& decision) {
     Candidate out;
-    out.algorithm = std::string(name_of(option.algorithm)) + (option.one_by_one ? ", one by one" : "");
+    out.algorithm = name_of(option.algorithm);
     out.device = option.ops->device;
     if (option.refused) {
         out.predicted_s = std::numeric_limits<double>::quiet_NaN();
@@ -43,6 +43,7 @@ Candidate candidate_of(const Option& option, const Decision& decision) {
         out.why = option.prediction.seconds >= decision.predicted_s
                       ? "predicted to take " + seconds_text(option.prediction.seconds) + ", not " + seconds_text(decision.predicted_s)
                       : "not looked at: another was asked for by name";
+    if (option.one_by_one) out.why += ", one system after another";
     return out;
 }
 
