@@ -7,8 +7,7 @@
 // Lanes that failed are eliminated once more with pivoting (one segment) or left to the caller (several): they get their own
 // rhs back in place.
 //
-// Memory is asked for ahead of use at a steady pace: a forward tile asks for the tile `ahead` further on, the backward
-// sweep, which reads no operand, asks for the first `ahead` tiles of the next block.
+// Memory is asked for one tile ahead of use, the first tile of the next block at the end of this one.
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
@@ -34,7 +33,7 @@ class Block {
 public:
     using D = hn::ScalableTag<T>;
     static constexpr std::int64_t N = static_cast<std::int64_t>(lanes_of<D>);
-    static constexpr std::int64_t tile_rows = Source<D>::tile_rows;
+    static constexpr std::int64_t tile_rows = Source<D>::tile_rows, line = Source<D>::line;
 
     Block(const BatchJob<T>& job, T* scratch, T* buffers, void* sink)
         : job_(job),
@@ -99,18 +98,16 @@ private:
         x_ = here.x;
         const bool whole = here.count >= N;
         x_direct_ = whole && job_.x.lane_stride == 1;
-        x_transposed_ = whole && !x_direct_ && job_.x.row_stride == 1 && n_ >= tile_rows;
+        x_transposed_ = whole && !x_direct_ && job_.x.row_stride == 1 && n_ >= line;
         const auto lines = [](const T* p, std::int64_t stride) { return (reinterpret_cast<std::uintptr_t>(p) | stride * sizeof(T)) % 64 == 0; };
         stream_ = !job_.in_place && span_.last == (span_.vectors - 1) * N &&
-                  ((x_direct_ && here.count % tile_rows == 0 && lines(x_, job_.x.row_stride)) ||
-                   (x_transposed_ && N == tile_rows && lines(x_, job_.x.lane_stride)));
-        tiles_ = (n_ + tile_rows - 1) / tile_rows;
-        ahead_ = std::clamp<std::int64_t>(tiles_ * job_.ahead_percent / 100, 2, std::max<std::int64_t>(2, job_.ahead_bytes / (4 * 64 * width_)));
+                  ((x_direct_ && here.count % line == 0 && lines(x_, job_.x.row_stride)) ||
+                   (x_transposed_ && N == line && lines(x_, job_.x.lane_stride)));
     }
 
     void solve(const Place& here, const Place& next) {
         enter(here);
-        next_ = next, asked_ = 0;
+        next_ = next;
         const std::int64_t segments = job_.segments();
         Carry<T> first = carry(0);
         std::fill_n(first.c, 3 * width_, T(0));
@@ -161,30 +158,24 @@ private:
     void forward(std::int64_t first, std::int64_t end, Carry<T> now, const Place& here, bool prefetching) {
         const D d;
         for (std::int64_t i = first; i < end; i += tile_rows) {
-            const std::int64_t count = std::min(tile_rows, end - i), soon = i + ahead_ * tile_rows;
-            if (!job_.whole_ahead) {
-                if (prefetching && soon < n_) prefetch(here, soon / tile_rows);
-            } else if (prefetching && next_.count > 0) {
-                ask((i / tile_rows + 1) * job_.forward_percent / 100);
-            }
-            const Rows<T> a = lower_.rows(d, i, count), b = diag_.rows(d, i, count), c = upper_.rows(d, i, count), f = rhs_.rows(d, i, count);
+            const std::int64_t count = std::min(tile_rows, end - i), soon = i + tile_rows;
+            Asks<T> asks;
+            if (prefetching && soon < n_) ask(asks, here, soon);
+            const Place& there = soon < n_ ? here : next_;
+            const auto rows = [&](Source<D>& source, const T* base) {
+                return source.rows(d, i, count, prefetching && there.count > 0 ? base + (soon < n_ ? soon : 0) : nullptr);
+            };
+            const Rows<T> a = rows(lower_, there.lower), b = rows(diag_, there.diag), c = rows(upper_, there.upper), f = rows(rhs_, there.rhs);
             const Reduced<T> to = reduced_.skip(i - first);
             each_group([&](auto G, int k) HWY_ATTR {
                 const auto part = [&](const Rows<T>& r) { return r.group(k, G, span_.vectors); };
-                eliminate<G>(d, part(a), part(b), part(c), part(f), count, to.group(k * N), now.group(k * N), job_.growth);
+                eliminate<G>(d, part(a), part(b), part(c), part(f), asks.group(k), count, to.group(k * N), now.group(k * N), job_.growth);
             });
         }
     }
 
-    void ask(std::int64_t due) {
-        for (; asked_ < due; ++asked_) prefetch(next_, asked_);
-    }
-
-    HWY_INLINE void prefetch(const Place& place, std::int64_t row) const {
-        lower_.prefetch(place.lower, row, place.count);
-        diag_.prefetch(place.diag, row, place.count);
-        upper_.prefetch(place.upper, row, place.count);
-        rhs_.prefetch(place.rhs, row, place.count);
+    void ask(Asks<T>& asks, const Place& place, std::int64_t row) const {
+        asks = {{lower_.ahead(place.lower, row), diag_.ahead(place.diag, row), upper_.ahead(place.upper, row), rhs_.ahead(place.rhs, row)}, true};
     }
 
     // Marks the lanes whose test failed; true where there are any (or all are to be pivoted).
@@ -263,36 +254,38 @@ private:
 
     void backward(std::int64_t first, std::int64_t end, bool slow, bool second) {
         const std::int64_t tiles = (end - first + tile_rows - 1) / tile_rows;
-        const bool asking = next_.count > 0 && first == 0;
-        bool tail = false;  // the last rows are less than a tile and are not stored yet
+        bool tail = false;  // the last rows are less than a line and are not stored yet
         for (std::int64_t t = tiles - 1; t >= 0; --t) {
             const std::int64_t i = first + t * tile_rows, count = std::min(tile_rows, end - i);
-            if (asking) {
-                const std::int64_t before = job_.whole_ahead ? tiles_ * job_.forward_percent / 100 : 0, all = job_.whole_ahead ? tiles_ : std::min(ahead_, tiles_);
-                ask(before + (all - before) * (tiles - t) / tiles);
-            }
+            Asks<T> asks;
+            if (next_.count > 0 && i == 0) ask(asks, next_, 0);
             const Reduced<T> from = reduced_.skip(i - first);
             if (slow) substitute_slowly(from, count, second);
-            else if (x_direct_) { stream_ ? substitute_rows<Into::stream>(from, count, i) : substitute_rows<Into::place>(from, count, i); continue; }
-            else substitute_rows<Into::scratch>(from, count, i);
-            if (x_direct_ || !x_transposed_) { store_rows(from, count, i); continue; }
-            if (count < tile_rows) {
-                if (t == 0) store_rows(from, count, i);  // a segment shorter than a tile
-                else tail = true;
-                continue;
+            else if (!x_direct_) substitute_rows<Into::scratch>(from, count, i, asks);
+            else if (stream_) substitute_rows<Into::stream>(from, count, i, asks);
+            else substitute_rows<Into::place>(from, count, i, asks);
+            if (x_transposed_) {
+                if (count < line && t > 0) {
+                    tail = true;
+                    continue;
+                }
+                if (tail) store_lines(reduced_.skip(end - line - first), 1, end - line, Store::regular), tail = false;
+                if (count < line) store_rows(from, count, i);  // a segment shorter than a line
+                else store_lines(from, count / line, i, stream_ ? Store::stream : Store::regular);
+                if (count > line && count % line != 0) store_lines(from.skip(count - line), 1, i + count - line, Store::regular);
+            } else if (slow || !x_direct_) {
+                store_rows(from, count, i);
             }
-            if (tail) store_tile_at(reduced_.skip(end - tile_rows - first), end - tile_rows, Store::regular), tail = false;
-            store_tile_at(from, i, stream_ ? Store::stream : Store::regular);
         }
         if (stream_) hwy::FlushStream();
     }
 
     template <Into into>
-    void substitute_rows(const Reduced<T>& from, std::int64_t count, std::int64_t i) {
+    void substitute_rows(const Reduced<T>& from, std::int64_t count, std::int64_t i, const Asks<T>& asks) {
         const D d;
-        const Rows<T> x{into == Into::scratch ? nullptr : x_ + i * job_.x.row_stride, job_.x.row_stride, N, span_.last};
+        const Rows<T> x = into == Into::scratch ? Rows<T>{from.s, 0, 0, 0} : Rows<T>{x_ + i * job_.x.row_stride, job_.x.row_stride, N, span_.last};
         each_group([&](auto G, int k) HWY_ATTR {
-            substitute<G, into>(d, from.group(k * N), count, x.group(k, G, span_.vectors), x_carry(0) + k * N);
+            substitute<G, into>(d, from.group(k * N), count, x.group(k, G, span_.vectors), asks.group(k), x_carry(0) + k * N);
         });
     }
 
@@ -303,11 +296,12 @@ private:
         });
     }
 
-    void store_tile_at(const Reduced<T>& from, std::int64_t i, Store how) {
+    void store_lines(const Reduced<T>& from, std::int64_t lines, std::int64_t i, Store how) {
         const D d;
         const T* x = from.s + width_;
-        if (how == Store::stream) store_columns<Store::stream>(d, x, 2 * width_, span_.vectors, span_.last, x_ + i, job_.x.lane_stride);
-        else store_columns<Store::regular>(d, x, 2 * width_, span_.vectors, span_.last, x_ + i, job_.x.lane_stride);
+        const std::int64_t stride = job_.x.lane_stride;
+        if (how == Store::stream) store_columns<Store::stream>(d, x, 2 * width_, lines, span_.vectors, span_.last, x_ + i, stride);
+        else store_columns<Store::regular>(d, x, 2 * width_, lines, span_.vectors, span_.last, x_ + i, stride);
     }
 
     // Any layout, any number of lanes.
@@ -342,10 +336,8 @@ private:
     Reduced<T> reduced_{};
     T *carries_ = nullptr, *waiting_buffers_ = nullptr, *x_ = nullptr;
     Place next_;
-    std::int64_t asked_ = 0;  ///< tiles of the next block that were asked for
     Span span_;
     bool x_direct_ = false, x_transposed_ = false, stream_ = false;
-    std::int64_t tiles_ = 0, ahead_ = 2;
 };
 
 }  // namespace trifold::cpu::HWY_NAMESPACE

@@ -45,10 +45,6 @@ struct BatchJob {
     T growth = 0;                               ///< accepted |lower c'| over |lower| + |diag|
     int block_lines = 4;                        ///< width of a block in cache lines of one row
     std::int64_t segment_rows = 0;              ///< rows whose c', d' are kept at a time
-    bool whole_ahead = false;                   ///< ask for the whole next block while this one is solved, forward_percent of it on the way forward
-    std::int64_t forward_percent = 75;
-    std::int64_t ahead_percent = 30;            ///< how far ahead memory is asked for: share of a block's rows …
-    std::int64_t ahead_bytes = 1 << 17;         ///< … but no more than this
     std::int64_t number = 0, lane_number_stride = 0, outer_number_stride[3] = {};
     void (*event)(void* sink, std::int64_t outer, std::int64_t lane, BatchEvent event) = nullptr;
 
@@ -66,7 +62,7 @@ struct BatchJob {
     /// Elements of scratch per thread: c', d' and the second upper diagonal of U for a segment, the carry at every segment's
     /// start and end, four tiles with room before and after them, seven rows for the block's own state.
     std::int64_t scratch_elements() const noexcept {
-        return block_lines * line * (3 * std::min(segment_rows, rows) + 3 * (segments() + 1) + 4 * (2 * line + 2) + 7);
+        return block_lines * line * (3 * std::min(segment_rows, rows) + 3 * (segments() + 1) + 4 * (4 * line + 2) + 7);
     }
 };
 

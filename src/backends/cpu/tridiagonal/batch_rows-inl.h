@@ -47,6 +47,37 @@ struct Rows {
     Rows skip(std::int64_t rows) const { return {p + rows * row_step, row_step, column_step, last}; }
 };
 
+/// Cache lines of one operand to be asked for on the way: per row the one at p and, per vector, the one of its last element.
+/// They are spread over the rows because a processor drops prefetches that come faster than its miss buffers drain.
+template <class T>
+struct Ahead {
+    const T* p = nullptr;
+    std::int64_t row_step = 0, column_step = 0;
+};
+
+template <class T>
+struct Asks {
+    Ahead<T> of[4];
+    bool on = false;
+
+    Asks group(std::int64_t k) const {
+        Asks part = *this;
+        for (Ahead<T>& a : part.of) a.p += k * a.column_step;
+        return part;
+    }
+
+    template <int G>
+    HWY_INLINE void in_row() {
+        if (!on) return;
+        for (Ahead<T>& a : of) {
+            prefetch_second_level(a.p);
+#pragma GCC unroll 4
+            for (int k = 1; k <= G; ++k) prefetch_second_level(a.p + k * a.column_step - 1);
+            a.p += a.row_step;
+        }
+    }
+};
+
 /// What passes from row to row, W systems each: c', d', and a sum that is 0 where all tests held, else NaN.
 template <class T>
 struct Carry {
@@ -73,7 +104,8 @@ struct Reduced {
 #define TRIFOLD_EACH(k) _Pragma("GCC unroll 4") for (int k = 0; k < G; ++k)
 
 template <int G, class D, class T = hn::TFromD<D>>
-HWY_INLINE void eliminate(D d, Rows<T> a, Rows<T> b, Rows<T> c, Rows<T> f, std::int64_t rows, Reduced<T> to, Carry<T> carry, T growth) {
+HWY_INLINE void eliminate(D d, Rows<T> a, Rows<T> b, Rows<T> c, Rows<T> f, Asks<T> asks, std::int64_t rows, Reduced<T> to,
+                          Carry<T> carry, T growth) {
     using V = hn::Vec<D>;
     constexpr int N = static_cast<int>(lanes_of<D>);
     const V one = hn::Set(d, T(1)), zero = hn::Zero(d), limit = hn::Set(d, growth);
@@ -85,6 +117,7 @@ HWY_INLINE void eliminate(D d, Rows<T> a, Rows<T> b, Rows<T> c, Rows<T> f, std::
     }
     T* HWY_RESTRICT s = to.s;
     for (std::int64_t i = 0; i < rows; ++i) {
+        asks.template in_row<G>();
         TRIFOLD_EACH(k) {
             const std::int64_t last = k == G - 1;
             const auto at = [&](const Rows<T>& r) HWY_ATTR { return hn::LoadU(d, r.p + (last ? r.last : k * r.column_step)); };
@@ -157,7 +190,7 @@ enum class Into { scratch, place, stream };
 
 /// Rows rows-1 … 0 of a tile; x1 is x of the row below the tile on entry and of row 0 on return.
 template <int G, Into into, class D, class T = hn::TFromD<D>>
-HWY_INLINE void substitute(D d, Reduced<T> from, std::int64_t rows, Rows<T> x, T* x1) {
+HWY_INLINE void substitute(D d, Reduced<T> from, std::int64_t rows, Rows<T> x, Asks<T> asks, T* x1) {
     using V = hn::Vec<D>;
     constexpr int N = static_cast<int>(lanes_of<D>);
     V next[G];
@@ -165,6 +198,7 @@ HWY_INLINE void substitute(D d, Reduced<T> from, std::int64_t rows, Rows<T> x, T
     T* s = from.s + (rows - 1) * 2 * from.half;
     x.p += (rows - 1) * x.row_step;
     for (std::int64_t i = rows; i > 0; --i) {
+        asks.template in_row<G>();
         TRIFOLD_EACH(k) {
             next[k] = hn::NegMulAdd(hn::Load(d, s + k * N), next[k], hn::Load(d, s + from.half + k * N));
             T* const place = x.p + (k == G - 1 ? x.last : k * x.column_step);

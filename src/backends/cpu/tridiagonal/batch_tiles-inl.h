@@ -40,7 +40,8 @@ template <class D, class T = hn::TFromD<D>>
 class Source {
 public:
     static constexpr std::int64_t N = static_cast<std::int64_t>(lanes_of<D>);
-    static constexpr std::int64_t tile_rows = 64 / static_cast<std::int64_t>(sizeof(T));
+    static constexpr std::int64_t line = 64 / static_cast<std::int64_t>(sizeof(T));  ///< elements of a cache line
+    static constexpr std::int64_t tile_rows = 2 * line;                              ///< neighbouring lines are read together
 
     /// Elements of buffer for blocks of `width` lanes: a tile, and as many rows before and after it for tiles loaded from further inside.
     static constexpr std::int64_t buffer_elements(std::int64_t width) { return (2 * tile_rows + 2) * width; }
@@ -56,7 +57,7 @@ public:
         else if (view && operand_.lane_stride == 0) access_ = Access::splat;
         else if (!view || span.count < N) access_ = Access::gathered;
         else if (operand_.lane_stride == 1) access_ = Access::direct;
-        else if (operand_.row_stride == 1 && high_ - low_ >= tile_rows) access_ = Access::transposed;
+        else if (operand_.row_stride == 1 && high_ - low_ >= line) access_ = Access::transposed;
         else access_ = Access::gathered;
     }
 
@@ -69,8 +70,10 @@ public:
         if (access_ == Access::constant) std::fill_n(buffer_ + width_, width_, operand_.value);
     }
 
-    /// Rows first … first+count-1, count ≤ tile_rows; the view holds until the next call.
-    Rows<T> rows(D d, std::int64_t first, std::int64_t count) {
+    /// Rows first … first+count-1, count ≤ tile_rows; the view holds until the next call. Transposed loads ask on the way, line
+    /// for line, for the rows from `soon` on (a pointer to lane 0, or null), into both levels: what the second level
+    /// drops because its miss buffers are full has another chance.
+    Rows<T> rows(D d, std::int64_t first, std::int64_t count, const T* soon = nullptr) {
         const std::int64_t packed = (span_.vectors - 1) * N;
         const bool edge = first < low_ || first + count > high_;
         switch (access_) {
@@ -81,8 +84,7 @@ public:
                 if (!edge) return {base_ + first * operand_.row_stride, operand_.row_stride, N, span_.last};
                 break;
             case Access::transposed: {
-                const std::int64_t window = std::clamp(first, low_, high_ - tile_rows);
-                load_columns(d, window, row(window - first));
+                load_columns(d, first, count, soon);
                 if (edge) zero_outside(first, count);
                 return {row(0), width_, N, packed};
             }
@@ -99,44 +101,43 @@ public:
         return {row(0), width_, N, packed};
     }
 
-    /// Asks for part `unit` of `units` of the block whose lane 0 is at `base`, which will be entered soon: rows where they are
-    /// direct, else the systems one after the other, as they lie in memory.
-    HWY_INLINE void prefetch(const T* base, std::int64_t unit, std::int64_t lanes) const {
-        const std::int64_t line = tile_rows;
-        if (access_ == Access::direct) {
-            const std::int64_t end = std::min((unit + 1) * tile_rows, rows_);
-            for (std::int64_t i = unit * tile_rows; i < end; ++i) {
-                const T* p = base + i * operand_.row_stride;
-                for (std::int64_t j = 0; j < lanes; j += line) prefetch_second_level(p + j);
-            }
-        } else if (access_ == Access::transposed) {
-            const std::int64_t per_lane = (rows_ + line - 1) / line;
-            std::int64_t lane = unit * lanes / per_lane, at = unit * lanes % per_lane;
-            for (std::int64_t j = 0; j < lanes; ++j) {
-                prefetch_second_level(base + lane * operand_.lane_stride + at * line);
-                if (++at == per_lane) at = 0, ++lane;
-            }
-        }
+    /// What the rows from `row` on of the block whose lane 0 is at `base` will read.
+    Ahead<T> ahead(const T* base, std::int64_t row) const {
+        if (access_ == Access::direct) return {base + row * operand_.row_stride, operand_.row_stride, N};
+        return {buffer_, 0, 0};
     }
+
+    bool transposed() const { return access_ == Access::transposed; }
 
 private:
     T* row(std::int64_t i) const { return buffer_ + (i + tile_rows) * width_; }
     std::int64_t lane(int k) const { return k + 1 == span_.vectors ? span_.last : k * N; }
 
-    HWY_INLINE void load_columns(D d, std::int64_t window, T* to) const {
+    // Line by line; one that would reach outside [low, high) is loaded from further inside and overlaps its neighbour.
+    HWY_INLINE void load_columns(D d, std::int64_t first, std::int64_t count, const T* soon) const {
         const std::int64_t stride = operand_.lane_stride, pitch = width_;
         const int vectors = span_.vectors;
+        const std::int64_t window[2] = {std::clamp(first, low_, high_ - line), std::clamp(first + line, low_, high_ - line)};
+        T* const rows[2] = {row(window[0] - first), row(window[1] - first)};
         for (int k = 0; k < vectors; ++k) {
-            const T* p = base_ + (k + 1 == vectors ? span_.last : k * N) * stride + window;
+            const T* p = base_ + (k + 1 == vectors ? span_.last : k * N) * stride;
+            for (int half = 0; half < (count > line ? 2 : 1); ++half)
 #pragma GCC unroll 1
-            for (std::int64_t i = 0; i < tile_rows; i += N) {
-                hn::Vec<D> v[N];
-                load_tile(d, p + i, stride, v);
-                T* HWY_RESTRICT row = to + i * pitch + k * N;
+                for (std::int64_t i = 0; i < line; i += N) {
+                    hn::Vec<D> v[N];
+                    if (soon && i == 0) ask_columns(soon + (p - base_) + half * line, stride);
+                    load_tile(d, p + window[half] + i, stride, v);
+                    T* HWY_RESTRICT to = rows[half] + i * pitch + k * N;
 #pragma GCC unroll 16
-                for (std::int64_t j = 0; j < N; ++j) hn::Store(v[j], d, row + j * pitch);
-            }
+                    for (std::int64_t j = 0; j < N; ++j) hn::Store(v[j], d, to + j * pitch);
+                }
         }
+    }
+
+    // The line of the last element: of a line that is not aligned, the first part came with the tile before.
+    static HWY_INLINE void ask_columns(const T* p, std::int64_t stride) {
+#pragma GCC unroll 16
+        for (std::int64_t j = 0; j < N; ++j) prefetch_second_level(p + j * stride + line - 1), hwy::Prefetch(p + j * stride + line - 1);
     }
 
     void zero_outside(std::int64_t first, std::int64_t count) const {
@@ -167,13 +168,15 @@ private:
     Access access_ = Access::gathered;
 };
 
-/// x rows first … first+count-1 from rows of lanes at `from` (vector k at column k·N) to x's place.
+/// `lines` cache lines of x rows from rows of lanes at `from` (vector k at column k·N) to each system's place.
 template <Store how, class D, class T = hn::TFromD<D>>
-HWY_INLINE void store_columns(D d, const T* from, std::int64_t pitch, int vectors, std::int64_t last, T* to, std::int64_t lane_stride) {
-    constexpr std::int64_t N = static_cast<std::int64_t>(lanes_of<D>), tile_rows = 64 / sizeof(T);
+HWY_INLINE void store_columns(D d, const T* from, std::int64_t pitch, std::int64_t lines, int vectors, std::int64_t last, T* to,
+                              std::int64_t lane_stride) {
+    constexpr std::int64_t N = static_cast<std::int64_t>(lanes_of<D>);
     for (int k = 0; k < vectors; ++k) {
         T* place = to + (k + 1 == vectors ? last : k * N) * lane_stride;
-        for (std::int64_t i = 0; i < tile_rows; i += N) {
+#pragma GCC unroll 1
+        for (std::int64_t i = 0; i < lines * Source<D>::line; i += N) {
             hn::Vec<D> v[N];
 #pragma GCC unroll 16
             for (std::int64_t j = 0; j < N; ++j) v[j] = hn::Load(d, from + (i + j) * pitch + k * N);
