@@ -53,7 +53,7 @@ Solved<T> two_pass(const tridiagonal::Ops& ops, const Bands<T>& s, std::int64_t 
     if (in_place) problem.rhs = problem.x;
     const tridiagonal::System system = tridiagonal::normalise(problem);
     EXPECT_EQ(tridiagonal::two_pass_refuses(ops, system), nullptr);
-    const Scratch64 scratch(tridiagonal::two_pass_workspace(ops, system, threads));
+    const Scratch64 scratch(tridiagonal::two_pass_workspace(ops, system, threads, chunk_rows));
     tridiagonal::Launch launch;
     launch.threads = threads;
     launch.scratch = scratch.data;

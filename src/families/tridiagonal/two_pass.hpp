@@ -15,7 +15,8 @@ std::int64_t two_pass_chunk_rows(std::int64_t rows, DType dtype) noexcept;
 
 /// A chunk is accepted where max|rhs - A x| ≤ this × (max|A| max|x| + max|rhs|) over its rows: 10 unit roundoffs u. Partial
 /// pivoting leaves 1 to 5 u; the residual's own rounding is at most 3 u. So the backward error of the system is a few u, and
-/// within 10 × that of any method that leaves u.
+/// within 10 × that of any method that leaves u. Up to 32 u are accepted where all residuals are below 4 u of the largest
+/// such scale of any chunk, so that the backward error of the system is below 4 u.
 double two_pass_accept(DType dtype) noexcept;
 
 /// Bytes of Launch::scratch for solve_two_pass: what the passes use, about 1 % of the system. The rare hand-over to LU uses the
@@ -33,7 +34,8 @@ const char* two_pass_refuses(const Ops& ops, const System& system);
 /// the remedy a separate x. Throws Error(bad_input) where LU's scratch does not fit the memory.
 Outcome solve_two_pass(const Ops& ops, const System& system, const Launch& launch);
 
-/// The same with other chunks, 2 ≤ chunk_rows; the device's part of the scratch must suffice for them.
+/// The same with other chunks, chunk_rows ≥ 2, on a device whose `workspace` suffices for them.
 Outcome solve_two_pass(const Ops& ops, const System& system, const Launch& launch, std::int64_t chunk_rows);
+std::size_t two_pass_workspace(const Ops& ops, const System& system, int threads, std::int64_t chunk_rows);
 
 }  // namespace trifold::tridiagonal

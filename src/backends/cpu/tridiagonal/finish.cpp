@@ -114,7 +114,7 @@ struct FinishChain {
 };
 
 template <int chains, class D>
-void finish_group(D d, const FinishCall<hn::TFromD<D>>& call, const ChunkGroup<hn::TFromD<D>>* g, Ahead<hn::TFromD<D>, 2> ahead,
+void finish_group(D d, const FinishCall<hn::TFromD<D>>& call, const ChunkGroup<hn::TFromD<D>>* g, Ahead<hn::TFromD<D>> ahead,
                   const ChunkWork<hn::TFromD<D>>& work) {
     using T = hn::TFromD<D>;
     using V = hn::Vec<D>;
@@ -173,13 +173,13 @@ void finish_part(const FinishCall<T>& call, int part, int parts, const ChunkWork
     const std::int64_t groups = (regular + pair - 1) / pair;
     if (part == parts - 1) {
         const ChunkGroup<T> last = group_of(call.arrays, partition, regular, 1, work.defects);
-        finish_group<1>(d, call, &last, Ahead<T, 2>(call.arrays, HWY_MAX(groups - 1, 0) * pair), work);
+        finish_group<1>(d, call, &last, Ahead<T>(call.arrays, HWY_MAX(groups - 1, 0) * pair), work);
     }
     const std::int64_t low = groups * part / parts;
     for (std::int64_t group = groups * (part + 1) / parts - 1; group >= low; --group) {
         const std::int64_t first = group * pair;
         const int count = static_cast<int>(HWY_MIN(regular - first, std::int64_t{pair}));
-        const Ahead<T, 2> ahead(call.arrays, group > low ? first - pair : first);
+        const Ahead<T> ahead(call.arrays, group > low ? first - pair : first);
         const ChunkGroup<T> g[2] = {group_of(call.arrays, partition, first, HWY_MIN(count, lanes), work.defects),
                                     group_of(call.arrays, partition, HWY_MIN(first + lanes, regular), HWY_MAX(count - lanes, 0),
                                              work.defects + lanes * partition.chunk_rows)};

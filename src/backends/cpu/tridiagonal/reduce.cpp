@@ -115,7 +115,7 @@ HWY_NOINLINE std::int64_t find_zero_pivot(D d, const ChunkGroup<hn::TFromD<D>>& 
 
 template <int chains, class D>
 void reduce_group(D d, const ChunkArrays<hn::TFromD<D>>& arrays, const Partition& partition, const ChunkGroup<hn::TFromD<D>>* g,
-                  Ahead<hn::TFromD<D>, 3> ahead, hn::TFromD<D>* defects, InterfaceRow* rows, std::int64_t* zero_pivot) {
+                  Ahead<hn::TFromD<D>> ahead, hn::TFromD<D>* defects, InterfaceRow* rows, std::int64_t* zero_pivot) {
     constexpr int lanes = Tile<D>::lanes;
     static_assert(chains == 1 || chains == 2);
     ReduceChain<D> a, b;
@@ -175,7 +175,7 @@ void reduce_part(const ChunkArrays<T>& arrays, const Partition& partition, int p
     for (std::int64_t group = groups * part / parts; group < groups * (part + 1) / parts; ++group) {
         const std::int64_t first = group * 2 * lanes;
         const int count = static_cast<int>(HWY_MIN(regular - first, std::int64_t{2 * lanes}));
-        const Ahead<T, 3> ahead(arrays, first + count);
+        const Ahead<T> ahead(arrays, first + count);
         const ChunkGroup<T> g[2] = {
             group_of(arrays, partition, first, HWY_MIN(count, lanes), defects),
             group_of(arrays, partition, HWY_MIN(first + lanes, regular), HWY_MAX(count - lanes, 0), defects + lanes * partition.chunk_rows)};
@@ -188,7 +188,7 @@ void reduce_part(const ChunkArrays<T>& arrays, const Partition& partition, int p
     }
     if (part == parts - 1) {
         const ChunkGroup<T> last = group_of(arrays, partition, regular, 1, defects);
-        reduce_group<1>(d, arrays, partition, &last, Ahead<T, 3>(arrays, regular), defects, rows, zero_pivot);
+        reduce_group<1>(d, arrays, partition, &last, Ahead<T>(arrays, regular), defects, rows, zero_pivot);
     }
 }
 

@@ -146,8 +146,7 @@ HWY_INLINE Sorted<D> sort_by_magnitude(D d, V p, V q) {
 }
 
 /// Asks for the lines of the group that comes next, evenly over the elimination of this one: its part of each array is contiguous.
-/// locality: 3 = into the first level, 2 = into the second, where the elimination leaves no room in the first.
-template <class T, int locality>
+template <class T>
 struct Ahead {
     const char* at[4];
     std::int64_t step[4];
@@ -161,7 +160,7 @@ struct Ahead {
     /// One line of each array, for every row of a vector.
     HWY_INLINE void next() {
         for (int k = 0; k < 4; ++k) {
-            __builtin_prefetch(at[k], 0, locality);
+            __builtin_prefetch(at[k]);
             at[k] += step[k];
         }
     }
