@@ -78,8 +78,8 @@ TYPED_TEST(CpuBatch, LongSystemsGoInSegments) {
     using T = TypeParam;
     on_every_target([] {
         for (Layout layout : {Layout::contiguous, Layout::interleaved})
-            for (std::int64_t n : {1000, 4096, 20011}) {
-                Batch<T> b(layout, n, 1, 19, 1, 1, n == 4096);
+            for (std::int64_t n : {4096, 20011, 131072 + 4099}) {
+                Batch<T> b(layout, n, 1, n > 100000 ? 9 : 19, 1, 1, n != 4096);
                 dominant(b, static_cast<unsigned>(n));
                 const auto rhs = kept_rhs(b);
                 EXPECT_EQ(run(b).reason, Reason::exact);

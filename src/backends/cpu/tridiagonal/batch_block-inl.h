@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // One block: up to a few cache lines of systems, all their rows, from operands to x.
 //
-// Forward through all rows in tiles, c' and d' kept for a segment of rows in scratch that fits the second-level cache; every
-// test is known before the first store. Backward through the segments, the last one first; where there are several, each is
-// eliminated again from the carry that was kept at its start (9 words per row instead of 5, no array of the system's length).
+// Forward through all rows in tiles, c' and d' kept in scratch (in the second-level cache for up to about 1000 rows); every
+// test is known before the first store. Backward; systems so long that scratch holds only a segment of their rows have
+// each segment eliminated again from the carry that was kept at its start (9 words per row instead of 5, no array of the system's length).
 // Lanes that failed are eliminated once more with pivoting (one segment) or left to the caller (several): they get their own
 // rhs back in place.
 //

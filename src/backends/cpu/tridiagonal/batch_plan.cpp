@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "backends/cpu/tridiagonal/batch_plan.hpp"
 
-#include <unistd.h>
+#include <algorithm>
 
 namespace trifold::cpu {
 namespace {
@@ -16,15 +16,10 @@ constexpr double safe_growth = 4;
 // The same for `thomas` by name, whose caller wants it unless it fails: three digits.
 constexpr double tolerated_growth = 1e3;
 
-constexpr std::int64_t pivoted_at_once = 64LL << 20;
-
-std::int64_t second_level_cache() {
-    static const long size = [] {
-        const long found = sysconf(_SC_LEVEL2_CACHE_SIZE);
-        return found > 0 ? found : 512L << 10;
-    }();
-    return size;
-}
+// c' and d' of a block: above the first they leave the caches that one core can count on, and a narrow block is better; the
+// second bounds the workspace. Spilling them costs less than eliminating twice as long as they fit the last cache, and was
+// not slower than that at four times its size.
+constexpr std::int64_t wide_block_bytes = 4 << 20, kept_bytes = 32 << 20;
 
 template <class T>
 BatchOperand<T> operand_of(const Operand& from, const BatchShape& shape) {
@@ -79,14 +74,9 @@ BatchJob<T> job_of(const System& system, const BatchShape& shape, Algorithm algo
                  : algorithm == Algorithm::thomas ? BatchMethod::unpivoted
                                                   : BatchMethod::checked;
     job.growth = static_cast<T>(algorithm == Algorithm::thomas ? tolerated_growth : safe_growth);
-    // c' and d' take half of the cache; narrow blocks for long systems, and at last a part of their rows at a time.
-    const std::int64_t kept = second_level_cache() / 2;
-    const auto fits = [&](int lines) { return kept / (2 * 64 * lines); };
-    job.block_lines = job.rows <= fits(4) ? 4 : 2;
-    // Pivoting for all needs every row at once.
-    const std::int64_t pivoted_bytes = 3 * 64 * job.block_lines * job.rows;
-    const bool whole = job.method == BatchMethod::pivoted && pivoted_bytes <= pivoted_at_once;
-    job.segment_rows = whole ? job.rows : std::max<std::int64_t>(fits(job.block_lines) / BatchJob<T>::line * BatchJob<T>::line, BatchJob<T>::line);
+    const auto rows_in = [&](std::int64_t bytes) { return bytes / (2 * 64 * job.block_lines); };
+    if (job.rows > rows_in(wide_block_bytes)) job.block_lines = 2;
+    job.segment_rows = rows_in(kept_bytes);
     return job;
 }
 
