@@ -71,7 +71,7 @@ public:
         double residual = pass(parts_.boundary, system_.in_place ? wide_ : infinite);
         if (residual <= accept_ || (residual <= wide_ && good_for_the_whole())) return done(Reason::exact, residual);
         const bool stored = std::all_of(parts_.residuals, parts_.residuals + chunks, [](const ChunkResidual& r) { return r.stored; });
-        if (finished_ && stored && ops_.corrects) {
+        if (!system_.in_place && finished_ && stored && ops_.corrects) {
             partition_.stored = parts_.boundary;
             residual = pass(parts_.correction, infinite);
             if (residual <= accept_ || good_for_the_whole()) return done(Reason::refined, residual);
