@@ -11,6 +11,10 @@
 //            x[i], so taking the largest of three entries as pivot is partial pivoting in full: the m × (m-2) block has full
 //            column rank whenever A is nonsingular, whatever the boundaries, and no interior block needs to be nonsingular.
 //            Multipliers ≤ 1. One division per row. A column without a pivot is named.
+//            Where the coefficients of every row of a chunk nearly cancel (|a + b + c| ≤ (|a| + |b| + |c|) / 2, as in Poisson's
+//            equation), what the chunk adds is of the size 1/m beside coefficients of 1 and would drown in their rounding: there
+//            the sum of a row's coefficients is eliminated along with them, and the largest coefficient of each result is set
+//            to that sum less the others (W. K. Grassmann, M. I. Taksar, D. P. Heyman 1985, for Markov chains).
 // Source     docs/algorithms/two_pass.md; compare C. Klein and R. Strzodka, ICPP 2021 (two sweeps, pivoting among two rows)
 #include "backends/cpu/tridiagonal/reduce.hpp"
 
@@ -32,19 +36,32 @@ using tridiagonal::Partition;
 template <class V>
 struct Pending {
     V before, first, x0, x1, r;  ///< coefficients of x[s-1], x[s], x[i], x[i+1]; right-hand side
+    V sum;                       ///< of the four coefficients, where sums are kept
 };
 
-template <class D>
+/// Twice the sum of a row's coefficients against the sum of their magnitudes.
+template <class D, class V = hn::Vec<D>>
+HWY_INLINE hn::Mask<D> cancels(D, V a, V b, V c, V sum) {
+    return hn::Le(hn::Add(hn::Abs(sum), hn::Abs(sum)), hn::Add(hn::Add(hn::Abs(a), hn::Abs(c)), hn::Abs(b)));
+}
+
+template <class D, bool sums = false>
 struct ReduceChain {
     using V = hn::Vec<D>;
     Pending<V> p, q;
-    V smallest;  ///< smallest |pivot| so far
+    V smallest;             ///< smallest |pivot| so far
+    hn::Mask<D> cancelled;  ///< lanes whose rows have all cancelled so far, where sums are kept
 
     HWY_INLINE void start(D d, Tile<D>& tile) {
         const auto load = [&](int array, int row) HWY_ATTR { return hn::Load(d, tile.row(array, row)); };
         const V zero = hn::Zero(d);
-        p = {load(lower, 0), load(diag, 0), load(upper, 0), zero, load(rhs, 0)};
-        q = {zero, load(lower, 1), load(diag, 1), load(upper, 1), load(rhs, 1)};
+        p = {load(lower, 0), load(diag, 0), load(upper, 0), zero, load(rhs, 0), zero};
+        q = {zero, load(lower, 1), load(diag, 1), load(upper, 1), load(rhs, 1), zero};
+        if constexpr (sums) {
+            p.sum = hn::Add(hn::Add(p.before, p.x0), p.first);
+            q.sum = hn::Add(hn::Add(q.first, q.x1), q.x0);
+            cancelled = hn::And(cancels(d, p.before, p.first, p.x0, p.sum), cancels(d, q.first, q.x0, q.x1, q.sum));
+        }
         smallest = hn::Set(d, hwy::HighestValue<hn::TFromD<D>>());
     }
 
@@ -66,6 +83,13 @@ struct ReduceChain {
         const V pivot_r = hn::IfThenElse(n_wins, r, w_r), other_r = hn::IfThenElse(n_wins, w_r, r);
         p.x0 = hn::NegMulAdd(ml, pivot_x1, l_x1), q.x0 = hn::NegMulAdd(mo, pivot_x1, other_x1);
         p.r = hn::NegMulAdd(ml, pivot_r, l_r), q.r = hn::NegMulAdd(mo, pivot_r, other_r);
+        if constexpr (sums) {
+            const V sum = hn::Add(hn::Add(a, c), b);
+            cancelled = hn::And(cancelled, cancels(d, a, b, c, sum));
+            const V w_sum = hn::IfThenElse(q_wins, q.sum, p.sum), l_sum = hn::IfThenElse(q_wins, p.sum, q.sum);
+            const V pivot_sum = hn::IfThenElse(n_wins, sum, w_sum), other_sum = hn::IfThenElse(n_wins, w_sum, sum);
+            p.sum = hn::NegMulAdd(ml, pivot_sum, l_sum), q.sum = hn::NegMulAdd(mo, pivot_sum, other_sum);
+        }
         // Row n has neither x[s-1] nor x[s], row w no x[i+2]: the zeros go into the multipliers.
         const V ml_of_w = hn::IfThenZeroElse(n_wins, ml), ml_of_n = hn::IfThenElseZero(n_wins, ml), minus = hn::Neg(mo);
         const V of_w = hn::IfThenElse(n_wins, one, minus), of_n = hn::IfThenElse(n_wins, minus, one);
@@ -93,6 +117,23 @@ struct ReduceChain {
                 for (int c = 0; c < 4; ++c) row.coefficient[c] = out[k][c][s];
                 row.rhs = out[k][4][s];
             }
+        if constexpr (sums) {
+            alignas(64) hn::TFromD<D> sum[2][lanes], all[lanes];
+            hn::Store(p.sum, d, sum[0]), hn::Store(q.sum, d, sum[1]);
+            hn::Store(hn::IfThenElseZero(cancelled, hn::Set(d, hn::TFromD<D>(1))), d, all);
+            for (int s = 0; s < g.count; ++s)
+                for (int k = 0; k < 2 && all[s] != 0; ++k) balance(rows[2 * (g.first + s) + k], sum[k][s]);
+        }
+    }
+
+    /// The largest coefficient becomes what the sum leaves for it.
+    static void balance(InterfaceRow& row, double sum) {
+        int largest = 0;
+        for (int c = 1; c < 4; ++c)
+            if (std::fabs(row.coefficient[c]) > std::fabs(row.coefficient[largest])) largest = c;
+        for (int c = 0; c < 4; ++c)
+            if (c != largest) sum -= row.coefficient[c];
+        row.coefficient[largest] = sum;
     }
 };
 
@@ -113,12 +154,27 @@ HWY_NOINLINE std::int64_t find_zero_pivot(D d, const ChunkGroup<hn::TFromD<D>>& 
     return -1;
 }
 
-template <int chains, class D>
-void reduce_group(D d, const ChunkArrays<hn::TFromD<D>>& arrays, const Partition& partition, const ChunkGroup<hn::TFromD<D>>* g,
+/// Whether the first rows of some chunk of the group all cancel: then it is worth keeping the sums.
+template <class D>
+HWY_NOINLINE bool may_cancel(D d, const ChunkGroup<hn::TFromD<D>>& g) {
+    constexpr std::int64_t lanes = Tile<D>::lanes;
+    Tile<D> tile;
+    const int height = static_cast<int>(HWY_MIN(g.rows, lanes));
+    load_group(d, g, 0, height, tile);
+    auto all = hn::Eq(hn::Zero(d), hn::Zero(d));
+    for (int i = 0; i < height; ++i) {
+        const auto a = hn::Load(d, tile.row(lower, i)), b = hn::Load(d, tile.row(diag, i)), c = hn::Load(d, tile.row(upper, i));
+        all = hn::And(all, cancels(d, a, b, c, hn::Add(hn::Add(a, c), b)));
+    }
+    return !hn::AllFalse(d, all);
+}
+
+template <int chains, bool sums, class D>
+void reduce_group_as(D d, const ChunkArrays<hn::TFromD<D>>& arrays, const Partition& partition, const ChunkGroup<hn::TFromD<D>>* g,
                   Ahead<hn::TFromD<D>> ahead, hn::TFromD<D>* defects, InterfaceRow* rows, std::int64_t* zero_pivot) {
     constexpr int lanes = Tile<D>::lanes;
     static_assert(chains == 1 || chains == 2);
-    ReduceChain<D> a, b;
+    ReduceChain<D, sums> a, b;
     for_rows<chains>(
         d, g, 2,
         [&](Tile<D>* tiles, std::int64_t row, int) HWY_ATTR {
@@ -134,7 +190,7 @@ void reduce_group(D d, const ChunkArrays<hn::TFromD<D>>& arrays, const Partition
                 ahead.next();
             }
         });
-    const auto done = [&](const ReduceChain<D>& chain, const ChunkGroup<hn::TFromD<D>>& group) HWY_ATTR {
+    const auto done = [&](const ReduceChain<D, sums>& chain, const ChunkGroup<hn::TFromD<D>>& group) HWY_ATTR {
         chain.store(d, group, rows);
         alignas(64) hn::TFromD<D> smallest[lanes];
         hn::Store(chain.smallest, d, smallest);
@@ -148,6 +204,15 @@ void reduce_group(D d, const ChunkArrays<hn::TFromD<D>>& arrays, const Partition
     };
     done(a, g[0]);
     if constexpr (chains == 2) done(b, g[1]);
+}
+
+template <int chains, class D>
+void reduce_group(D d, const ChunkArrays<hn::TFromD<D>>& arrays, const Partition& partition, const ChunkGroup<hn::TFromD<D>>* g,
+                  Ahead<hn::TFromD<D>> ahead, hn::TFromD<D>* defects, InterfaceRow* rows, std::int64_t* zero_pivot) {
+    bool sums = may_cancel(d, g[0]);
+    if constexpr (chains == 2) sums = sums || may_cancel(d, g[1]);
+    if (sums) reduce_group_as<chains, true>(d, arrays, partition, g, ahead, defects, rows, zero_pivot);
+    else reduce_group_as<chains, false>(d, arrays, partition, g, ahead, defects, rows, zero_pivot);
 }
 
 // Coefficients of x[s-1] and x[s] may decay below the normal range, where arithmetic is slow on some machines: they become 0.
