@@ -3,7 +3,7 @@
 
 PRESET ?= release
 BUILD := build/$(PRESET)
-RUN ?= solve 'gen:diffusion?rows=16000000&number=10&contrast=1e4&seed=1'
+RUN ?= solve 'gen:diffusion?rows=16000000&number=10&contrast=1e4&seed=1' --repeat 5
 CTEST_ARGS ?=
 
 export CMAKE_BUILD_PARALLEL_LEVEL ?= $(shell nproc)
@@ -16,7 +16,7 @@ help: ## this list
 	    printf '  make %-12s %s\n' "$$name" "$$what"; done
 	@printf '  variables: PRESET=release|ci|dev|asan|tsan, RUN="arguments of trifold", CTEST_ARGS="-R name"\n'
 
-run: ## install what is missing, build the command, solve a system of 16 million rows
+run: ## install what is missing, build the command, solve a system of 16 million rows, five times
 	@scripts/setup run
 	@test -f $(BUILD)/build.ninja || cmake --preset $(PRESET) -DTRIFOLD_BUILD_TESTS=OFF -DTRIFOLD_BUILD_BENCH=OFF \
 	    -DTRIFOLD_BUILD_EXAMPLES=OFF >&2

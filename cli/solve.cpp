@@ -7,9 +7,11 @@
 #include "base/available_memory.hpp"
 #include "build_info.hpp"
 #include "common.hpp"
+#include "devices/context_state.hpp"
 #include "interrupt.hpp"
 #include "io/npy.hpp"
 #include "output.hpp"
+#include "planner/calibrate.hpp"
 #include "progress.hpp"
 #include "report/format.hpp"
 #include "report/render.hpp"
@@ -19,6 +21,9 @@
 
 namespace trifold::cli {
 namespace {
+
+/// Bytes of an array from which a solve takes long enough for its plan to rest on measured figures.
+constexpr std::int64_t worth_measuring = std::int64_t{32} << 20;
 
 struct Options : CommonOptions {
     std::string input, output;
@@ -85,6 +90,11 @@ private:
     void solve(Queue& queue) {
         const tridiagonal::Problem problem = data_.problem(x_);
         std::vector<Report> reports(static_cast<std::size_t>(o_.repeat));
+        if (!o_.no_roof && data_.rhs.shape().bytes() >= worth_measuring && !queue.context().state().profile().measured()) {
+            watch_.start("measure machine");
+            line_.stage("measure bandwidth and pace, once for this machine");
+            tridiagonal::ensure_profile(queue.context());
+        }
         ProblemRoof roof(data_, x_, queue.context());
         for (Report& report : reports) {
             // Roof and solve in turns, over the same memory; the roof writes x, so it comes first.

@@ -161,7 +161,8 @@ void calibrate(const Ops& ops, devices::ScratchArena& scratch, int threads, cons
             const bool sequential = algorithm == Algorithm::lu && !shape.batch(), all_threads = !sequential && shape.length <= batch_lengths[0];
             // What cuts a system into parts shows its pace on long ones only; what runs through it keeps to a core's cache.
             const std::int64_t rows = shape.batch() ? std::max(many, batch_vectors(dtype) * shape.length) : sequential ? many : 8 * many;
-            if (seconds_since(start) > budget_s || branch_refuses(ops, sample.system(shape, rows), algorithm)) return;
+            const bool late = seconds_since(start) > budget_s && !profile.rates.empty();  // a busy machine measures one at least
+            if (late || branch_refuses(ops, sample.system(shape, rows), algorithm)) return;
             std::int64_t few = shape.batch() ? rows / 4 : sequential ? 1024 : 4096;
             while (few < rows / 2 && branch_refuses(ops, sample.system(shape, few), algorithm)) few *= 2;
             devices::CellRate rate = fit(watch, sample, shape, algorithm, few, rows, all_threads ? threads : 1, per_thread);

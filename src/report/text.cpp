@@ -115,7 +115,7 @@ std::string text(const Record& record, bool colour) {
                  : bound_text(record.residual) + " backward error, checked after the solve in higher precision");
     if (!std::isnan(outcome.certificate))
         page.row("certificate", bound_text(outcome.certificate) +
-                                    " bounds the error of truncation relative to the largest |x|" +
+                                    " bounds the error, truncation and rounding, relative to the largest |x|" +
                                     (std::isnan(outcome.certified_share)
                                          ? ""
                                          : ", for " + percent_text(outcome.certified_share) + " of the rows"));
