@@ -7,7 +7,7 @@
 // Lanes that failed are eliminated once more with pivoting (one segment) or left to the caller (several): they get their own
 // rhs back in place.
 //
-// Memory is asked for one tile ahead of use, the first tile of the next block at the end of this one.
+// Memory is asked for one or two tiles ahead of use, for the next block's first tiles at the end of this one.
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
@@ -96,6 +96,8 @@ private:
         upper_.enter(here.upper, here.number, span_);
         rhs_.enter(here.rhs, here.number, span_);
         x_ = here.x;
+        far_ = rhs_.transposed() ? 2 : 1;
+        lead_ = rhs_.unaligned() || diag_.unaligned() ? N - 1 : 0;
         const bool whole = here.count >= N;
         x_direct_ = whole && job_.x.lane_stride == 1;
         x_transposed_ = whole && !x_direct_ && job_.x.row_stride == 1 && n_ >= line;
@@ -160,7 +162,7 @@ private:
         for (std::int64_t i = first; i < end; i += tile_rows) {
             const std::int64_t count = std::min(tile_rows, end - i), soon = i + tile_rows;
             Asks<T> asks;
-            if (prefetching && soon < n_) ask(asks, here, soon);
+            if (prefetching && i + far_ * tile_rows < n_) ask(asks, here, i + far_ * tile_rows);
             const Place& there = soon < n_ ? here : next_;
             const auto rows = [&](Source<D>& source, const T* base) {
                 return source.rows(d, i, count, prefetching && there.count > 0 ? base + (soon < n_ ? soon : 0) : nullptr);
@@ -175,7 +177,8 @@ private:
     }
 
     void ask(Asks<T>& asks, const Place& place, std::int64_t row) const {
-        asks = {{lower_.ahead(place.lower, row), diag_.ahead(place.diag, row), upper_.ahead(place.upper, row), rhs_.ahead(place.rhs, row)}, true};
+        asks = {{lower_.ahead(place.lower, row), diag_.ahead(place.diag, row), upper_.ahead(place.upper, row), rhs_.ahead(place.rhs, row)},
+                true, lead_};
     }
 
     // Marks the lanes whose test failed; true where there are any (or all are to be pivoted).
@@ -258,7 +261,7 @@ private:
         for (std::int64_t t = tiles - 1; t >= 0; --t) {
             const std::int64_t i = first + t * tile_rows, count = std::min(tile_rows, end - i);
             Asks<T> asks;
-            if (next_.count > 0 && i == 0) ask(asks, next_, 0);
+            if (next_.count > 0 && first == 0 && t < far_) ask(asks, next_, (far_ - 1 - t) * tile_rows);
             const Reduced<T> from = reduced_.skip(i - first);
             if (slow) substitute_slowly(from, count, second);
             else if (!x_direct_) substitute_rows<Into::scratch>(from, count, i, asks);
@@ -337,6 +340,7 @@ private:
     T *carries_ = nullptr, *waiting_buffers_ = nullptr, *x_ = nullptr;
     Place next_;
     Span span_;
+    std::int64_t far_ = 1, lead_ = 0;  ///< tiles between asking and use; see Asks
     bool x_direct_ = false, x_transposed_ = false, stream_ = false;
 };
 

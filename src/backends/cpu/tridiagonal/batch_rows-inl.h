@@ -47,22 +47,24 @@ struct Rows {
     Rows skip(std::int64_t rows) const { return {p + rows * row_step, row_step, column_step, last}; }
 };
 
-/// Cache lines of one operand to be asked for on the way: per row the one at p and, per vector, the one of its last element.
-/// They are spread over the rows because a processor drops prefetches that come faster than its miss buffers drain.
+/// Cache lines of one operand to be asked for on the way: per row and vector k the one at p + row·row_step + offset[k].
 template <class T>
 struct Ahead {
     const T* p = nullptr;
-    std::int64_t row_step = 0, column_step = 0;
+    std::int64_t row_step = 0, group_step = 0, offset[4] = {};  ///< group_step: from one vector to the next, for whole groups
 };
 
+/// The same for all four operands, spread over the rows because a processor drops prefetches that come faster than its miss
+/// buffers drain. `lead`: elements from p back to the first line of a row that is not aligned.
 template <class T>
 struct Asks {
     Ahead<T> of[4];
     bool on = false;
+    std::int64_t lead = 0;
 
     Asks group(std::int64_t k) const {
         Asks part = *this;
-        for (Ahead<T>& a : part.of) a.p += k * a.column_step;
+        for (Ahead<T>& a : part.of) a.p += k * a.group_step;
         return part;
     }
 
@@ -70,9 +72,9 @@ struct Asks {
     HWY_INLINE void in_row() {
         if (!on) return;
         for (Ahead<T>& a : of) {
-            prefetch_second_level(a.p);
 #pragma GCC unroll 4
-            for (int k = 1; k <= G; ++k) prefetch_second_level(a.p + k * a.column_step - 1);
+            for (int k = 0; k < G; ++k) prefetch_second_level(a.p + a.offset[k]);
+            if (lead) prefetch_second_level(a.p - lead);
             a.p += a.row_step;
         }
     }

@@ -71,8 +71,7 @@ public:
     }
 
     /// Rows first … first+count-1, count ≤ tile_rows; the view holds until the next call. Transposed loads ask on the way, line
-    /// for line, for the rows from `soon` on (a pointer to lane 0, or null), into both levels: what the second level
-    /// drops because its miss buffers are full has another chance.
+    /// for line, for the rows from `soon` on (a pointer to lane 0, or null), which come from the second level into the first.
     Rows<T> rows(D d, std::int64_t first, std::int64_t count, const T* soon = nullptr) {
         const std::int64_t packed = (span_.vectors - 1) * N;
         const bool edge = first < low_ || first + count > high_;
@@ -101,10 +100,21 @@ public:
         return {row(0), width_, N, packed};
     }
 
-    /// What the rows from `row` on of the block whose lane 0 is at `base` will read.
+    /// What the tile of rows from `row` on of the block whose lane 0 is at `base` will read.
     Ahead<T> ahead(const T* base, std::int64_t row) const {
-        if (access_ == Access::direct) return {base + row * operand_.row_stride, operand_.row_stride, N};
-        return {buffer_, 0, 0};
+        const std::int64_t stride = operand_.lane_stride;
+        if (access_ == Access::direct) return {base + row * operand_.row_stride + N - 1, operand_.row_stride, N, {0, N, 2 * N, 3 * N}};
+        if (access_ != Access::transposed) return {buffer_};
+        // Four vectors are 4N lanes of two lines each; as many lanes as a tile has rows per vector of the group.
+        constexpr std::int64_t sets = std::max<std::int64_t>(4 * N / tile_rows, 1);
+        Ahead<T> to{base + row + line - 1, stride, N * stride};
+        for (int k = 0; k < 4; ++k) to.offset[k] = k % sets * tile_rows * stride + k / sets % 2 * line;
+        return to;
+    }
+
+    /// Rows that are read where they are start inside a line.
+    bool unaligned() const {
+        return access_ == Access::direct && (reinterpret_cast<std::uintptr_t>(base_) | static_cast<std::uintptr_t>(operand_.row_stride) * sizeof(T)) % 64 != 0;
     }
 
     bool transposed() const { return access_ == Access::transposed; }
@@ -137,7 +147,7 @@ private:
     // The line of the last element: of a line that is not aligned, the first part came with the tile before.
     static HWY_INLINE void ask_columns(const T* p, std::int64_t stride) {
 #pragma GCC unroll 16
-        for (std::int64_t j = 0; j < N; ++j) prefetch_second_level(p + j * stride + line - 1), hwy::Prefetch(p + j * stride + line - 1);
+        for (std::int64_t j = 0; j < N; ++j) hwy::Prefetch(p + j * stride + line - 1);
     }
 
     void zero_outside(std::int64_t first, std::int64_t count) const {
