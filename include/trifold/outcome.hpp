@@ -13,7 +13,8 @@ enum class Reason : std::int8_t {
     refined = 3,       ///< the residual asked for one step of refinement, and is good now
     none = 0,          ///< nothing was solved (no rows or no systems)
     singular = -1,     ///< a pivot is exactly zero: see `system` and `row`
-    not_finite = -2,   ///< NaN or infinity in the input or in the result
+    not_finite = -2,   ///< NaN or infinity in the input or in the result (without Options::check_finite, an infinite diagonal
+                       ///< entry of a long system may be taken for its limit, x = 0 in that row)
     unstable = -3,     ///< an unpivoted method that was asked for by name met a pivot too small
     not_certified = -4 ///< a truncated method that was asked for by name could not prove its bound
 };

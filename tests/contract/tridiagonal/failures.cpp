@@ -96,8 +96,8 @@ TEST_P(Failure, WhatIsNotFiniteIsNamed) {
                     if (rows * systems > 200000) continue;
                     const std::int64_t row = band == 0 ? rows - 1 : rows / 2, k = systems ? 7 : 0;
                     if ((band == 0 && row == 0) || (band == 2 && row == rows - 1)) continue;
-                    // An infinite coefficient has a limit that a method may find; NaN and an infinite right-hand side have none.
-                    if (std::isinf(bad) && band < 3) continue;
+                    // In a long system an infinite diagonal entry may be taken for its limit, x = 0 (outcome.hpp).
+                    if (std::isinf(bad) && band == 1 && rows > 1000) continue;
                     SCOPED_TRACE(testing::Message() << bad << " in array " << band << " at row " << row << " of " << rows << ", systems " << systems);
                     Trial<double> trial(batch_of(rows, systems, Layout::contiguous, false));
                     (band == 3 ? trial.rhs(row, k) : trial.coefficient(band, row, k)) = bad;

@@ -44,13 +44,14 @@ std::int64_t thomas(const Rows<T>& a, T* u) {
         c = above * r;
         u[4 * i] = c, u[4 * i + 1] = d;
         const bool small = std::fabs(update) <= growth * std::fmax(std::fmax(std::fabs(below), std::fabs(above)), std::fabs(diag));
-        if (!small || !std::isfinite(r)) return i;
+        if (!small || !std::isfinite(r) || r == T(0)) return i;  // 0: an infinite pivot
     }
     for (std::int64_t i = a.n - 2; i >= 0; --i) u[4 * i + 1] -= u[4 * i] * u[4 * i + 5];
     return -1;
 }
 
-// u[4 i …] = upper, solution, pivot, second upper. Returns the first row without a pivot, or -1.
+// u[4 i …] = upper, solution, pivot, second upper. Returns the first row without a pivot, or -1. An infinite pivot leaves NaN
+// as its row's solution.
 template <class T>
 std::int64_t lu(const Rows<T>& a, T* u) {
     const std::int64_t n = a.n;
@@ -74,12 +75,12 @@ std::int64_t lu(const Rows<T>& a, T* u) {
         }
     }
     if (diag == T(0)) return n - 1;
-    u[4 * (n - 1) + 1] = right / diag;
+    u[4 * (n - 1) + 1] = right / diag + (diag - diag);
     for (std::int64_t i = n - 2; i >= 0; --i) {
         T* const row = u + 4 * i;
         T value = row[1] - row[0] * row[5];
         if (i + 2 < n) value -= row[3] * row[9];
-        row[1] = value / row[2];
+        row[1] = value / row[2] + (row[2] - row[2]);
     }
     return -1;
 }

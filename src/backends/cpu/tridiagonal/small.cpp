@@ -27,7 +27,7 @@ bool thomas(std::int64_t n, const Values<T>& a, const Values<T>& b, const Values
     T r = T(1) / b[0];
     T c_last = n > 1 ? c[0] * r : T(0), d_last = d[0] * r;
     cp[0] = c_last, dp[0] = d_last;
-    bool safe = std::isfinite(r);
+    bool safe = std::isfinite(r) && r != T(0);
     for (std::int64_t i = 1; i < n; ++i) {
         const T ai = a[i], bi = b[i], ci = i + 1 < n ? c[i] : T(0);
         const T update = ai * c_last;
@@ -35,6 +35,7 @@ bool thomas(std::int64_t n, const Values<T>& a, const Values<T>& b, const Values
         d_last = (d[i] - ai * d_last) * r;
         c_last = ci * r;
         cp[i] = c_last, dp[i] = d_last;
+        safe &= r != T(0);  // an infinite pivot
         safe &= std::fabs(update) <= growth * std::fmax(std::fmax(std::fabs(ai), std::fabs(ci)), std::fabs(bi));
     }
     // A pivot of zero made c' or d' infinite or NaN on the way; both reach d' of the last row or the bound above.
@@ -76,11 +77,19 @@ void lu(std::int64_t n, const Values<T>& a, const Values<T>& b, const Values<T>&
             next_right = right - m * kept_right;
             diag = below, upper = kept_diag, right = kept_right;
         }
+        if (!std::isfinite(diag)) {  // x would be a finite 0 there
+            outcome.reason = Reason::not_finite, outcome.row = i;
+            return;
+        }
         u0[i] = diag, u1[i] = upper, u2[i] = second, y[i] = right;
         diag = next_diag, upper = next_upper, right = next_right;
     }
     if (diag == T(0)) {
         outcome.reason = Reason::singular, outcome.row = n - 1;
+        return;
+    }
+    if (!std::isfinite(diag)) {
+        outcome.reason = Reason::not_finite, outcome.row = n - 1;
         return;
     }
     y[n - 1] = right / diag;
