@@ -50,7 +50,7 @@ Stretches plan_stretches(const System& system, std::int64_t halo, double close) 
     s.first = lanes - misaligned;  // so that every stretch of x begins with a cache line
     s.left = halo;
     s.right = halo / 2 * 3 / lanes * lanes;
-    s.block = std::max<std::int64_t>(256, s.right + lanes);
+    s.block = std::max<std::int64_t>(size == 4 ? 128 : 256, s.right + lanes);
 
     const std::int64_t usable = s.rows - s.first - 1, each = usable / lanes;
     if (each < std::max(2 * s.block, 8 * halo)) {
@@ -125,6 +125,10 @@ bool solve_certified(const Ops& ops, const System& system, const Launch& launch,
         return false;
     }
     const CertifiedBound bound = combine(stretches, bounds, swept, launch.tolerance, unit_roundoff(system.dtype));
+    if (!bound.holds && bound.stable) {
+        outcome.reason = Reason::exact;
+        return true;
+    }
     if (!bound.holds) {
         if (system.in_place) ops.unsweep(system, stretches, inner);
         give_up(outcome, Reason::not_certified, bound.row);

@@ -17,7 +17,9 @@ const char* certified_refuses(const Ops& ops, const System& system);
 std::size_t certified_workspace(const Ops& ops, const System& system, int threads);
 
 /// Solves one system, to be called where certified_refuses() is nullptr. True: x is stored, the outcome is `certified`, with a
-/// certificate ≥ max|error| / max|x| that covers truncation and rounding. False: handed over, rhs holds the right-hand side (in
+/// certificate ≥ max|error| / max|x| that covers truncation and rounding; or it is `exact`, without a certificate: truncation is
+/// within the tolerance, |c'| and seams show the backward error of elimination in one go, but the condition leaves no useful
+/// forward bound (FP32 mostly). False: handed over, rhs holds the right-hand side (in
 /// place to rounding) and the outcome says why: not_certified where couplings do not decay within the halos or the bound is no
 /// bound, unstable where |c'| shows a small pivot, not_finite; row is near where it was seen.
 /// Truncation of every block is at most tolerance × the largest |x| of the block, or of 2^-40 of the largest |x| of all where

@@ -7,8 +7,9 @@
 namespace trifold::tridiagonal {
 
 struct CertifiedBound {
-    bool holds = false;       ///< it is a bound, and every block's truncation is within the tolerance
-    double certificate = 0;   ///< ≥ max|error| / max|x|
+    bool holds = false;       ///< the certificate is a bound, and every block's truncation is within the tolerance
+    bool stable = false;      ///< truncation is, and the local solutions agree at their seams: as good as elimination in one go
+    double certificate = 0;   ///< ≥ max|error| / max|x| where it holds
     std::int64_t row = -1;    ///< first row of the stretch that broke it
 };
 

@@ -45,21 +45,27 @@ struct Stretches {
 struct StretchBound {
     double error = 0, per_unit = 0, from_left = 0, from_right = 0;
     double excess = 0;              ///< largest error - |x|/2 of a block
-    double halo_product = 0;        ///< z ≤ halo_product |x before the halo| + halo_rounding |x in the halo|
+    double halo_product = 0;        ///< z ≤ (halo_product + halo_rounding) × |x before the stretch|
     double halo_rounding = 0;
-    double end_defect = 0, end_per_unit = 0, end_from_left = 0;  ///< the defect at its end, likewise
+    double end_defect = 0, end_per_unit = 0, end_from_left = 0;  ///< defect at its end from all but its last block, likewise
+    double end_sum = 0;             ///< sum 1 + t_i (1 + t_{i-1} (…)) at its end, t = |a/p|
+    double last_rounding = 0, last_per_unit = 0;  ///< rounding of the rows of the last block, likewise
     double truncation = 0;          ///< largest product over the rows ahead of a block
     double relative = 0;            ///< truncation error relative to the block, all but the last one; as from_left; as from_right
     double relative_from_left = 0, relative_from_right = 0;
     double first_max = 0, last_max = 0, max = 0;  ///< largest |x| of the first block, of the last one, of all
+    double jump = 0;                              ///< largest difference at a seam of two blocks / the largest |x| of both
+    double first_x = 0, before_x = 0;             ///< x of the first row; x of the row before it as that row saw it
+    double beyond_x = 0, last_x = 0;              ///< x of the row after the last one as that one saw it; x of the last row
 };
 
-/// The rows before the first stretch, or those after the last one: sums over them and their largest |x|.
+/// The rows before the first stretch, or those after the last one.
 struct EndBound {
     double largest_c = 0;  ///< largest |c'|
-    double forward = 1;   ///< largest 1 + t_i (1 + t_{i-1} (…)), t = |a/p|
-    double backward = 1;  ///< largest 1 + |c'_i| (1 + |c'_{i+1}| (…))
-    double max = 0;
+    double sum = 0;        ///< largest s_i = T_i + |c'_i| s_{i+1}, where T_i = 1 + t_i T_{i-1} goes on from the stretch before
+    double product = 1;    ///< largest product of |c'| from a row to the last one
+    double max = 0;        ///< largest |x|
+    double near = 0;       ///< x of the row next to the stretches
 };
 
 enum class SweepStop : std::int8_t { none, not_decaying, growth, not_finite };

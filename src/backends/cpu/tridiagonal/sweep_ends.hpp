@@ -14,25 +14,27 @@ namespace trifold::cpu {
 inline int thread_number() { return omp_get_thread_num(); }
 
 /// Elimination of rows first … last from the state c, d of the row before; c', d' go to out, then substitution from the system's
-/// row last+1, which is x_next. Both sums are for the bounds.
+/// row last+1, which is x_next. `forward` is the sum 1 + t_i (1 + t_{i-1} (…)) at the row before.
 template <class T>
-void solve_end(const SweepArrays<T>& arrays, std::int64_t first, std::int64_t last, T c, T d, T x_next, T* out,
+void solve_end(const SweepArrays<T>& arrays, std::int64_t first, std::int64_t last, T c, T d, T x_next, double forward, T* out,
                tridiagonal::EndBound& bound) {
     const std::int64_t count = last - first + 1;
-    double forward = 1, backward = 1;
     for (std::int64_t i = 0; i < count; ++i) {
         const T a = arrays.at(0, first + i), inverse = 1 / std::fma(-a, c, arrays.at(1, first + i));
         d = std::fma(-a, d, arrays.at(3, first + i)) * inverse;
         c = arrays.at(2, first + i) * inverse;
-        out[2 * i] = c, out[2 * i + 1] = d;
         forward = 1 + std::abs(static_cast<double>(a * inverse)) * forward;
-        bound.forward = std::fmax(bound.forward, forward);
+        out[3 * i] = c, out[3 * i + 1] = d, out[3 * i + 2] = static_cast<T>(forward * 1.001);
         bound.largest_c = std::fmax(bound.largest_c, std::abs(static_cast<double>(c)));
     }
+    double sum = 0, product = 1;
     for (std::int64_t i = count - 1; i >= 0; --i) {
-        backward = 1 + std::abs(static_cast<double>(out[2 * i])) * backward;
-        bound.backward = std::fmax(bound.backward, backward);
-        arrays.x[first + i] = x_next = std::fma(-out[2 * i], x_next, out[2 * i + 1]);
+        const double here = std::abs(static_cast<double>(out[3 * i]));
+        sum = static_cast<double>(out[3 * i + 2]) + here * sum;
+        product *= here;
+        bound.sum = std::fmax(bound.sum, sum);
+        bound.product = std::fmax(bound.product, product);
+        arrays.x[first + i] = x_next = std::fma(-out[3 * i], x_next, out[3 * i + 1]);
         bound.max = std::fmax(bound.max, std::abs(static_cast<double>(x_next)));
         if (!std::isfinite(x_next)) bound.max = INFINITY;
     }
@@ -43,8 +45,11 @@ void sweep_ends(SweepJob<T>& job, tridiagonal::SweepResult& result) {
     const std::int64_t lanes = job.cut.lanes, tail = job.cut.tail();
     const T c = job.ends[lanes - 1], d = job.ends[2 * lanes - 1];
     T* const work = job.ends + 2 * lanes;
-    solve_end(job.arrays, tail, job.arrays.rows - 1, c, d, T(0), work, result.tail);
-    solve_end(job.arrays, 0, job.cut.first - 1, T(0), T(0), job.arrays.x[job.cut.first], work, result.head);
+    const double sum = job.bounds[job.cut.stretches() - 1].end_sum;
+    solve_end(job.arrays, tail, job.arrays.rows - 1, c, d, T(0), sum, work, result.tail);
+    solve_end(job.arrays, 0, job.cut.first - 1, T(0), T(0), job.arrays.x[job.cut.first], 0.0, work, result.head);
+    result.tail.near = static_cast<double>(job.arrays.x[tail]);
+    result.head.near = static_cast<double>(job.arrays.x[job.cut.first - 1]);
 }
 
 /// x[first … last] ← the right-hand side it solves where `before` and `after` are the x beside it.

@@ -24,42 +24,49 @@
 HWY_BEFORE_NAMESPACE();
 namespace trifold::cpu::HWY_NAMESPACE {
 
-/// What is known of one block in one vector of lanes once elimination (first four) and substitution have passed.
+/// What is known of one block in one vector of lanes once elimination (first three) and substitution have passed.
 template <class D>
 struct BlockSums {
-    hn::Vec<D> decay, sum, largest_sum, rounding;  ///< rounding: relative, per row, 16 u max(1, largest |c'|)
-    hn::Vec<D> truncation;                         ///< bound on prod |c'| from any kept row to the halo's end
-    hn::Vec<D> back_sum, largest_x;
+    hn::Vec<D> decay, end_sum, rounding;  ///< rounding: relative, per row, 24 u max(1, largest |c'|)
+    hn::Vec<D> truncation;                ///< bound on prod |c'| from any kept row to the halo's end
+    hn::Vec<D> halo_sum;                  ///< backward sum over the halo, times the bound on prod |c'| over kept rows
+    hn::Vec<D> back_sum, largest_x;       ///< the largest backward sum over kept rows alone
+    hn::Vec<D> beyond;                    ///< x of the row after the block as its own substitution had it
 };
 
-/// Error bounds of the blocks of one vector of lanes, from first to last. In units that docs/algorithms/certified.md defines:
-/// defect = own + unit w + from_left z, bounds on |x| are 1.5 largest_x + w.
+/// Error bounds of the blocks of one vector of lanes, from first to last: docs/algorithms/certified.md, "One stretch".
+/// Three kinds of defect are carried along: own, those for bounds on |x| of 1 (unit), those of a defect 1 at the start.
 template <class D>
 struct BoundChain {
     using V = hn::Vec<D>;
-    V own, unit, from_left;
+    V own, unit, from_left;                            ///< from blocks before the last one, arriving at this one
+    V last, last_unit, last_sum;                       ///< rounding and end_sum of the block before this one
+    V arriving;                                        ///< by how much the left halo's own sum enlarges from_left beyond the first block
     V error, per_unit, error_from_left, excess, truncation, relative, relative_from_left, max;
 
-    HWY_INLINE void start(D d) {
-        own = unit = error = per_unit = error_from_left = excess = truncation = relative = relative_from_left = max = hn::Zero(d);
+    HWY_INLINE void start(D d, V left_sum) {
+        arriving = hn::Max(left_sum, hn::Set(d, hn::TFromD<D>(1)));
+        own = unit = last = last_unit = last_sum = error = per_unit = error_from_left = hn::Zero(d);
+        excess = truncation = relative = relative_from_left = max = hn::Zero(d);
         from_left = hn::Set(d, hn::TFromD<D>(1));
     }
 
-    /// Block `b`, followed by `next`, whose largest_x is `beyond`; what `beyond` adds is left out where it is not known (0).
+    /// Block `b`, followed by `next`, whose largest_x is `beyond` (0 where it is not known: what it adds is left out then).
     HWY_INLINE void add(D d, const BlockSums<D>& b, const BlockSums<D>& next, V beyond) {
         using T = hn::TFromD<D>;
         const V here_x = hn::Mul(hn::Set(d, T(1.5)), b.largest_x), next_x = hn::Mul(hn::Set(d, T(1.5)), beyond);
-        const V rounding = hn::Mul(b.rounding, hn::Max(here_x, next_x));
-        const V own_end = hn::MulAdd(b.decay, own, hn::Mul(rounding, b.sum));
-        const V unit_end = hn::MulAdd(b.decay, unit, hn::Mul(b.rounding, b.sum));
-        const V left_end = hn::Mul(b.decay, from_left);
-        const auto worst = [&](V here, V there) HWY_ATTR {
-            return hn::Mul(b.back_sum, hn::Max(hn::Mul(b.largest_sum, here), hn::Mul(next.largest_sum, there)));
-        };
+        const V rounding = hn::Mul(b.rounding, hn::Max(here_x, next_x)), there = hn::Mul(next.rounding, next_x);
+        const V next_own = hn::Mul(b.decay, hn::MulAdd(last_sum, last, own));
+        const V next_unit = hn::Mul(b.decay, hn::MulAdd(last_sum, last_unit, unit));
+        const V next_left = hn::Mul(b.decay, hn::Mul(from_left, arriving));
+        arriving = hn::Set(d, T(1));
+
         const V cut = hn::Mul(b.truncation, next_x);
-        const V block_error = hn::Add(worst(hn::Add(own, rounding), hn::MulAdd(next.rounding, next_x, own_end)), cut);
-        const V block_unit = hn::Add(worst(hn::Add(unit, b.rounding), hn::Add(unit_end, next.rounding)), b.truncation);
-        const V block_left = worst(from_left, left_end);
+        const V block_error = hn::MulAdd(b.back_sum, hn::Add(hn::Max(rounding, last), own),
+                                         hn::MulAdd(b.halo_sum, hn::Add(hn::Max(there, rounding), next_own), cut));
+        const V block_unit = hn::MulAdd(b.back_sum, hn::Add(hn::Max(b.rounding, last_unit), unit),
+                                        hn::MulAdd(b.halo_sum, hn::Add(hn::Max(next.rounding, b.rounding), next_unit), b.truncation));
+        const V block_left = hn::MulAdd(b.back_sum, from_left, hn::Mul(b.halo_sum, next_left));
         const V scale = hn::Max(b.largest_x, hn::Set(d, std::numeric_limits<T>::min()));
         error = hn::Max(error, block_error), per_unit = hn::Max(per_unit, block_unit);
         error_from_left = hn::Max(error_from_left, block_left);
@@ -68,7 +75,8 @@ struct BoundChain {
         relative = hn::Max(relative, hn::Div(cut, scale));
         relative_from_left = hn::Max(relative_from_left, hn::Div(block_left, scale));
         max = hn::Max(max, b.largest_x);
-        own = own_end, unit = unit_end, from_left = left_end;
+        own = next_own, unit = next_unit, from_left = next_left;
+        last = rounding, last_unit = b.rounding, last_sum = b.end_sum;
     }
 };
 
@@ -82,7 +90,7 @@ struct GroupSweep {
     SweepJob<T>& job;
     const std::int64_t group, length, tiles;
     T *const ring, *const edges;
-    static constexpr std::int64_t prefetch_tiles = 4;
+    static constexpr std::int64_t prefetch_tiles = sizeof(T) == 4 ? 3 : 4;  // tuned on Zen 5: less is late, more is evicted
     std::int64_t ahead = 0;         ///< tiles of the stretch that elimination has passed; negative before it
     std::int64_t turned = 0;        ///< tiles of the stretch that are in a stage or were
     int current = 0;                ///< the stage that is eliminated next
@@ -94,7 +102,8 @@ struct GroupSweep {
     BlockSums<D> sums[2][vectors];  ///< of blocks k (at k & 1) and k+1
     BlockSums<D> previous[vectors]; ///< of the block completed last
     BoundChain<D> chain[vectors];
-    V left_decay[vectors], left_rounding[vectors], first_x[vectors];
+    V left_decay[vectors], left_rounding[vectors], left_c[vectors], left_d[vectors];
+    V first_max[vectors], first_x[vectors], jump[vectors];
 
     GroupSweep(D d_, SweepJob<T>& job_, std::int64_t group_, T* scratch)
         : d(d_), job(job_), group(group_), length(job_.cut.length_in(group_)), tiles(length / lanes), ring(scratch),
@@ -138,9 +147,14 @@ struct GroupSweep {
         Forward<D> f[vectors];    // copies, which stay in registers
         Backward<D> b[vectors];
         V out[vectors][lanes];
-        for (int v = 0; v < vectors; ++v) f[v] = forward[v];
-        if constexpr (also)
-            for (int v = 0; v < vectors; ++v) b[v] = backward[v];
+        for (int v = 0; v < vectors; ++v) {
+            f[v] = forward[v];
+            f[v].largest_sum = hn::Zero(d);
+            if constexpr (also) {
+                b[v] = backward[v];
+                b[v].tile_sum = hn::Load(d, from + 2 * lanes * lanes + v * n);
+            }
+        }
 #pragma GCC unroll 4
         for (int array = 0; array < 4; ++array) {
 #pragma GCC unroll 16
@@ -154,7 +168,10 @@ struct GroupSweep {
             store_rows<how>(d, out, job.arrays.x + job.cut.group_start(group) + behind * lanes, length);
             for (int v = 0; v < vectors; ++v) backward[v] = b[v];
         }
-        for (int v = 0; v < vectors; ++v) forward[v] = f[v];
+        for (int v = 0; v < vectors; ++v) {
+            forward[v] = f[v];
+            hn::Store(f[v].largest_sum, d, to + 2 * lanes * lanes + v * n);
+        }
         loaded();
         current = 1 - current;
         ++ahead;
@@ -167,7 +184,10 @@ struct GroupSweep {
         const T* const from = slot(ahead - tile);
         Backward<D> b[vectors];
         V out[vectors][lanes];
-        for (int v = 0; v < vectors; ++v) b[v] = backward[v];
+        for (int v = 0; v < vectors; ++v) {
+            b[v] = backward[v];
+            b[v].tile_sum = hn::Load(d, from + 2 * lanes * lanes + v * n);
+        }
 #pragma GCC unroll 16
         for (int i = lanes - 1; i >= 0; --i) backward_row(d, from, i, b, out);
         store_rows<how>(d, out, job.arrays.x + job.cut.group_start(group) + tile * lanes, length);
@@ -190,27 +210,28 @@ struct GroupSweep {
         bool small = true;
         for (int v = 0; v < vectors; ++v) {
             small &= hn::AllTrue(d, hn::Le(forward[v].largest_c, hn::Set(d, static_cast<T>(job.cut.growth))));
-            left_decay[v] = forward[v].decay, left_rounding[v] = hn::Mul(rounding_of(forward[v]), forward[v].sum);
-            forward[v].reset_sums(d);
-            chain[v].start(d);
+            left_c[v] = forward[v].c, left_d[v] = forward[v].d, jump[v] = hn::Zero(d);
+            left_decay[v] = forward[v].decay, left_rounding[v] = rounding_of(forward[v]);
+            forward[v].start_block(d);
+            chain[v].start(d, forward[v].sum);
         }
         return small;
     }
 
     /// Relative rounding error per row, in units of the largest |x| nearby.
     V rounding_of(const Forward<D>& f) const {
-        constexpr T u16 = 8 * std::numeric_limits<T>::epsilon();
-        return hn::Mul(hn::Set(d, u16), hn::Max(hn::Set(d, T(1)), f.largest_c));
+        constexpr T u24 = 12 * std::numeric_limits<T>::epsilon();
+        return hn::Mul(hn::Set(d, u24), hn::Max(hn::Set(d, T(1)), f.largest_c));
     }
 
     /// Elimination has just passed the last row of block k.
     HWY_NOINLINE void pass_end(std::int64_t block) {
         for (int v = 0; v < vectors; ++v) {
             BlockSums<D>& s = sums[block & 1][v];
-            s.decay = forward[v].decay, s.sum = forward[v].sum, s.largest_sum = forward[v].largest_sum;
+            s.decay = forward[v].decay, s.end_sum = forward[v].sum;
             s.rounding = rounding_of(forward[v]);
             s.truncation = forward[v].largest_c;  // until the halo is known
-            forward[v].reset_sums(d);
+            forward[v].start_block(d);
         }
         if (block + 1 < job.cut.blocks_in(group)) {
             save_state(block + 1);
@@ -225,7 +246,7 @@ struct GroupSweep {
     tridiagonal::SweepStop fit(std::int64_t block, bool closed) const {
         bool finite = true, small = true;
         for (int v = 0; v < vectors; ++v) {
-            finite &= hn::AllTrue(d, hn::IsFinite(forward[v].d)) && hn::AllTrue(d, hn::IsFinite(sums[block & 1][v].sum));
+            finite &= hn::AllTrue(d, hn::IsFinite(forward[v].d)) && hn::AllTrue(d, hn::IsFinite(sums[block & 1][v].end_sum));
             const V largest = hn::Max(sums[block & 1][v].truncation, forward[v].largest_c);
             small &= hn::AllTrue(d, hn::Le(largest, hn::Set(d, static_cast<T>(job.cut.growth))));
         }
@@ -239,7 +260,12 @@ struct GroupSweep {
         for (std::int64_t back = 1; back <= halo_tiles; ++back) backward_halo_tile(d, slot(back), backward);
         for (int v = 0; v < vectors; ++v) {
             BlockSums<D>& s = sums[block & 1][v];
-            s.truncation = hn::IfThenElse(hn::Le(s.truncation, hn::Set(d, T(1))), product[v], hn::Neg(product[v]));
+            // Where all |c'| ≤ 1 these are bounds already; negative ones say that it is not so.
+            const auto tame = hn::Le(s.truncation, hn::Set(d, T(1)));
+            s.truncation = hn::IfThenElse(tame, product[v], hn::Neg(product[v]));
+            s.halo_sum = hn::IfThenElse(tame, backward[v].sum, hn::Neg(backward[v].sum));
+            backward[v].sum = hn::Zero(d);
+            s.beyond = backward[v].x;
         }
         if (!job.arrays.in_place) return;
         for (int v = 0; v < vectors; ++v) hn::Store(backward[v].x, d, job.repair_of(group, block) + 2 * lanes + v * n);
@@ -259,10 +285,15 @@ struct GroupSweep {
         for (int v = 0; v < vectors; ++v) {
             BlockSums<D>& s = sums[block & 1][v];
             s.back_sum = backward[v].largest_sum, s.largest_x = backward[v].largest_x;
-            // Where all |c'| ≤ 1 the halo's product is the largest; a negative one says that it is not so.
             s.truncation = hn::Max(s.truncation, hn::Neg(hn::Mul(s.truncation, s.back_sum)));
-            if (block == 0) first_x[v] = s.largest_x;
-            else chain[v].add(d, previous[v], s, s.largest_x);
+            s.halo_sum = hn::Max(s.halo_sum, hn::Neg(hn::Mul(s.halo_sum, s.back_sum)));
+            if (block == 0) {
+                first_max[v] = s.largest_x, first_x[v] = backward[v].x;
+            } else {
+                chain[v].add(d, previous[v], s, s.largest_x);
+                const V scale = hn::Max(hn::Max(previous[v].largest_x, s.largest_x), hn::Set(d, std::numeric_limits<T>::min()));
+                jump[v] = hn::Max(jump[v], hn::Div(hn::Abs(hn::Sub(previous[v].beyond, backward[v].x)), scale));
+            }
             previous[v] = s;
         }
         job.stored[group] = block + 1;
@@ -308,25 +339,24 @@ struct GroupSweep {
         T* const out = edges;  // no longer needed
         for (int v = 0; v < vectors; ++v) {
             BlockSums<D> halo{};
-            halo.largest_sum = forward[v].largest_sum;
             halo.rounding = rounding_of(forward[v]);
             const BlockSums<D>& s = previous[v];
             // Per unit of |x| after the stretch: rounding of the last block's rows and of the halo's, and truncation.
-            const V end_unit = hn::Mul(s.rounding, s.sum);
-            const V right = hn::MulAdd(s.back_sum, hn::MulAdd(s.largest_sum, s.rounding, hn::Mul(halo.largest_sum, hn::Add(end_unit, halo.rounding))),
-                                       s.truncation);
+            const V right = hn::MulAdd(s.back_sum, s.rounding, hn::MulAdd(s.halo_sum, hn::Add(s.rounding, halo.rounding), s.truncation));
             chain[v].add(d, s, halo, hn::Zero(d));
             const V values[] = {chain[v].error, chain[v].per_unit, chain[v].error_from_left, right, chain[v].excess,
-                                left_decay[v], left_rounding[v], chain[v].own, chain[v].unit, chain[v].from_left,
+                                left_decay[v], left_rounding[v], chain[v].own, chain[v].unit, chain[v].from_left, s.end_sum, chain[v].last, s.rounding,
                                 chain[v].truncation, chain[v].relative, chain[v].relative_from_left,
                                 hn::Div(s.truncation, hn::Max(s.largest_x, hn::Set(d, std::numeric_limits<T>::min()))),
-                                first_x[v], s.largest_x, chain[v].max};
+                                first_max[v], s.largest_x, chain[v].max, jump[v], first_x[v],
+                                hn::NegMulAdd(left_c[v], first_x[v], left_d[v]), s.beyond};
             for (const V& value : values) hn::Store(value, d, out + (&value - values) * lanes + v * n);
         }
         for (int lane = 0; lane < lanes; ++lane) {
-            double* const to = &job.bounds[group * lanes + lane].error;
-            static_assert(sizeof(StretchBound) == 17 * sizeof(double));
-            for (int what = 0; what < 17; ++what) to[what] = static_cast<double>(out[what * lanes + lane]);
+            StretchBound& bound = job.bounds[group * lanes + lane];
+            static_assert(sizeof(StretchBound) == 25 * sizeof(double));
+            for (int what = 0; what < 24; ++what) (&bound.error)[what] = static_cast<double>(out[what * lanes + lane]);
+            bound.last_x = static_cast<double>(job.arrays.x[job.cut.start(group * lanes + lane) + length - 1]);
         }
     }
 };

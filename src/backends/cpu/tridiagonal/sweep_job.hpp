@@ -41,7 +41,7 @@ struct SweepSizes {
     std::int64_t tile, ring_tiles, edge_stride, edges, boundary, block_repair, repairs, ends;
 
     SweepSizes(const tridiagonal::Stretches& cut, bool in_place) {
-        tile = 2 * lanes * lanes;  // c' and d' of a line of rows in every lane
+        tile = 2 * lanes * lanes + lanes;  // c' and d' of a line of rows in every lane, and a sum
         std::int64_t longest = 0, blocks = 0;
         for (std::int64_t group : {std::int64_t{0}, cut.groups - 1}) {
             const std::int64_t count = cut.blocks_in(group);
@@ -54,7 +54,7 @@ struct SweepSizes {
         boundary = cut.left + cut.right;
         block_repair = 3 * lanes;
         repairs = in_place ? cut.groups * blocks * block_repair : 0;
-        ends = 2 * (lanes * lanes + 4 * lanes);
+        ends = 3 * (lanes * lanes + 4 * lanes);
         blocks_per_group = blocks;
         boundaries = in_place ? cut.groups * boundary : 0;
         stored = (cut.groups * 8 + 63) / 64 * lanes;
@@ -74,7 +74,7 @@ struct SweepJob {
     SweepArrays<T> arrays;
     Stretches cut;
     SweepSizes<T> sizes;
-    T* ends;               ///< c', d' at the last row of the last stretch; then c', d' of the rows outside the stretches
+    T* ends;               ///< c', d' at the last row of the last stretch; then c', d' and sums of the rows outside the stretches
     std::int64_t* stored;  ///< per group, blocks of every lane that hold x
     T* repair;             ///< in place, per group and block: c', d' before the block and the x that its last row saw, of each lane
     T* boundaries;         ///< in place: rhs around the first row of each group

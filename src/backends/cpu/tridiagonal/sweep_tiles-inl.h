@@ -2,9 +2,10 @@
 // Elimination forwards and substitution backwards through one tile: a cache line of rows in as many lanes.
 //
 // Equation   p_i = b_i - a_i c'_{i-1},  c'_i = c_i / p_i,  d'_i = (d_i - a_i d'_{i-1}) / p_i;   x_i = d'_i - c'_i x_{i+1}
-// Arrays     inputs: row i of lane l at p + l stride + i; ring tile: c' of the lanes, then d' of the lanes, row after row
-// Sums       t_i = |a_i / p_i|:  decay = prod t,  sum = 1 + t_i sum,  and the largest |c'|;  backwards  sum = 1 + |c'_i| sum
-// Numerics   one reciprocal per row; every lane's sums are what docs/algorithms/certified.md calls A, T, gamma and S
+// Arrays     inputs: row i of lane l at p + l stride + i; ring tile: c' of the lanes, then d' of the lanes, row after row, and
+//            at its end the largest sum of its rows in each lane
+// Sums       t_i = |a_i / p_i|:  decay = prod t,  sum = 1 + t_i sum,  and the largest |c'|;  backwards  sum = (the tile's) + |c'_i| sum
+// Numerics   one reciprocal per row; every lane's sums are what docs/algorithms/certified.md calls A, T, gamma and E
 // Once per Highway target. Elimination of one tile is a chain of divisions; what is independent of it (turning the next tile,
 // substitution of a tile behind) is laid between its rows, so that it lies within the window of an out-of-order core.
 #include <cstdint>
@@ -34,13 +35,13 @@ struct Forward {
     V c, d;                          ///< c'_i, d'_i
     V decay, sum, largest_sum, largest_c;
 
-    HWY_INLINE void reset_sums(D d_) {
-        decay = sum = hn::Set(d_, hn::TFromD<D>(1));
-        largest_sum = largest_c = hn::Zero(d_);
+    HWY_INLINE void start_block(D d_) {
+        decay = hn::Set(d_, hn::TFromD<D>(1));
+        largest_c = hn::Zero(d_);
     }
     HWY_INLINE void start(D d_) {
-        c = d = hn::Zero(d_);
-        reset_sums(d_);
+        c = d = sum = hn::Zero(d_);
+        start_block(d_);
     }
     HWY_INLINE void row(D d_, V lower, V diag, V upper, V rhs) {
         const V one = hn::Set(d_, hn::TFromD<D>(1));
@@ -60,16 +61,15 @@ struct Backward {
     using V = hn::Vec<D>;
     V x, sum, largest_sum, largest_x;
 
-    HWY_INLINE void start(D d) {
-        x = largest_sum = largest_x = hn::Zero(d);
-        sum = hn::Set(d, hn::TFromD<D>(1));
-    }
-    HWY_INLINE void row(D d, V c, V rhs) {
+    V tile_sum;  ///< the largest forward sum of the tile's rows
+
+    HWY_INLINE void start(D d) { x = sum = largest_sum = largest_x = hn::Zero(d); }
+    HWY_INLINE void row(V c, V rhs) {
         x = hn::NegMulAdd(c, x, rhs);
-        sum = hn::MulAdd(hn::Abs(c), sum, hn::Set(d, hn::TFromD<D>(1)));
+        sum = hn::MulAdd(hn::Abs(c), sum, tile_sum);
     }
-    HWY_INLINE void kept_row(D d, V c, V rhs) {
-        row(d, c, rhs);
+    HWY_INLINE void kept_row(V c, V rhs) {
+        row(c, rhs);
         largest_sum = hn::Max(largest_sum, sum);
         largest_x = hn::Max(largest_x, hn::Abs(x));
     }
@@ -131,9 +131,10 @@ HWY_INLINE void backward_halo_tile(D d, const T* HWY_RESTRICT ring, Backward<D>*
 #pragma GCC unroll 4
     for (int v = 0; v < vectors_of<D>; ++v) {
         Backward<D> state = back[v];
+        state.tile_sum = hn::Load(d, ring + 2 * lanes * lanes + v * n);
         for (int i = lanes - 1; i >= 0; --i) {
             const T* const from = ring + i * 2 * lanes + v * n;
-            state.row(d, hn::Load(d, from), hn::Load(d, from + lanes));
+            state.row(hn::Load(d, from), hn::Load(d, from + lanes));
         }
         back[v] = state;
     }
@@ -146,7 +147,7 @@ HWY_INLINE void backward_row(D d, const T* HWY_RESTRICT ring, int i, Backward<D>
 #pragma GCC unroll 4
     for (int v = 0; v < vectors_of<D>; ++v) {
         const T* const from = ring + i * 2 * lanes + v * n;
-        back[v].kept_row(d, hn::Load(d, from), hn::Load(d, from + lanes));
+        back[v].kept_row(hn::Load(d, from), hn::Load(d, from + lanes));
         out[v][i] = back[v].x;
     }
 }
