@@ -6,9 +6,9 @@
 #include <cctype>
 #include <cstdio>
 #include <cstdlib>
-#include <ctime>
 
 #include "base/available_memory.hpp"
+#include "base/utc.hpp"
 #include "devices/stream.hpp"
 #include "devices/threads.hpp"
 #include "devices/topology.hpp"
@@ -35,15 +35,6 @@ std::string commit() {
     const std::string hash = output_of("git rev-parse --short=12 HEAD 2>/dev/null");
     if (hash.empty()) return "unknown";
     return hash + (output_of("git status --porcelain --untracked-files=no 2>/dev/null").empty() ? "" : " with changes");
-}
-
-std::string now() {
-    const std::time_t time = std::time(nullptr);
-    std::tm date{};
-    gmtime_r(&time, &date);
-    char text[32];
-    std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &date);
-    return text;
 }
 
 std::string bytes(std::size_t count) { return bytes_text(static_cast<double>(count)); }
@@ -82,7 +73,7 @@ std::vector<std::pair<std::string, std::string>> machine_facts() {
             {"blas", std::string(openblas_get_config()) + ", core " + openblas_get_corename()},
             {"version", TRIFOLD_VERSION},
             {"commit", commit()},
-            {"date", now()}};
+            {"date", utc_now("%Y-%m-%dT%H:%M:%SZ")}};
 }
 
 double load_average() {

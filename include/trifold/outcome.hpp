@@ -8,7 +8,8 @@
 namespace trifold {
 
 enum class Reason : std::int8_t {
-    exact = 1,         ///< a direct method with pivoting, or one whose pivot growth was seen to be small
+    exact = 1,         ///< a direct method with pivoting, or one whose pivot growth was seen to be small; also a truncated one
+                       ///< whose truncation is within the tolerance while no useful bound of its rounding exists
     certified = 2,     ///< a truncated method whose error bound was computed and holds
     refined = 3,       ///< the residual asked for one step of refinement, and is good now
     none = 0,          ///< nothing was solved (no rows or no systems)

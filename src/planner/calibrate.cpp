@@ -4,12 +4,12 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <ctime>
 #include <vector>
 
 #include "backends/registry.hpp"
 #include "base/aligned_buffer.hpp"
 #include "base/available_memory.hpp"
+#include "base/utc.hpp"
 #include "devices/context_state.hpp"
 #include "devices/threads.hpp"
 #include "families/tridiagonal/branch.hpp"
@@ -135,15 +135,6 @@ devices::CellRate fit(Stopwatch& watch, Sample& sample, const Shape& shape, Algo
     return out;
 }
 
-std::string today() {
-    const std::time_t now = std::time(nullptr);
-    std::tm date{};
-    gmtime_r(&now, &date);
-    char text[16];
-    std::strftime(text, sizeof text, "%Y-%m-%d", &date);
-    return text;
-}
-
 }  // namespace
 
 void calibrate(const Ops& ops, devices::ScratchArena& scratch, int threads, const SampleSizes& sizes, double budget_s,
@@ -193,7 +184,7 @@ static const devices::Profile& measure(Context::State& state) {
     const int threads = std::max(state.threads, devices::usable_cores());
     devices::Profile profile;
     profile.now = true;
-    profile.date = today();
+    profile.date = utc_now("%Y-%m-%d");
     profile.machine = devices::fingerprint(topology);
     profile.bandwidth = devices::measure_bandwidth(topology, threads, 0.8);
     SampleSizes sizes;

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <gtest/gtest.h>
-#include <hwy/highway.h>
 
 #include <cstring>
 #include <vector>
@@ -11,6 +10,7 @@
 #include "backends/cpu/tridiagonal/sweep.hpp"
 #include "families/tridiagonal/certified.hpp"
 #include "support/bands.hpp"
+#include "support/simd_targets.hpp"
 
 namespace trifold::tests {
 
@@ -18,19 +18,6 @@ using tridiagonal::Launch;
 using tridiagonal::Operand;
 using tridiagonal::Stretches;
 using tridiagonal::System;
-
-template <class Body>
-void on_every_target(const Body& body) {
-    for (std::int64_t left = hwy::SupportedTargets() & HWY_TARGETS; left != 0; left &= left - 1) {
-        const std::int64_t target = left & -left;
-        SCOPED_TRACE(hwy::TargetName(target));
-        hwy::SetSupportedTargetsForTest(target);
-        hwy::GetChosenTarget().Update(hwy::SupportedTargets());
-        body();
-    }
-    hwy::SetSupportedTargetsForTest(0);
-    hwy::GetChosenTarget().Update(hwy::SupportedTargets());
-}
 
 inline const tridiagonal::Ops& sweep_ops() {
     static const tridiagonal::Ops ops = [] {

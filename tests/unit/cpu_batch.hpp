@@ -3,7 +3,6 @@
 #pragma once
 
 #include <gtest/gtest.h>
-#include <hwy/highway.h>
 
 #include <algorithm>
 #include <cmath>
@@ -12,6 +11,7 @@
 #include <vector>
 
 #include "backends/cpu/tridiagonal/cell.hpp"
+#include "support/simd_targets.hpp"
 
 namespace trifold::cpu::test {
 
@@ -19,19 +19,7 @@ using tridiagonal::Algorithm;
 using tridiagonal::Launch;
 using tridiagonal::Operand;
 using tridiagonal::System;
-
-template <class Body>
-void on_every_target(const Body& body) {
-    for (std::int64_t left = hwy::SupportedTargets() & HWY_TARGETS; left != 0; left &= left - 1) {
-        const std::int64_t target = left & -left;
-        SCOPED_TRACE(hwy::TargetName(target));
-        hwy::SetSupportedTargetsForTest(target);
-        hwy::GetChosenTarget().Update(hwy::SupportedTargets());
-        body();
-    }
-    hwy::SetSupportedTargetsForTest(0);
-    hwy::GetChosenTarget().Update(hwy::SupportedTargets());
-}
+using trifold::tests::on_every_target;
 
 enum class Layout { contiguous, interleaved, middle_axis, scattered };
 

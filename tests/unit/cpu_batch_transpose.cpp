@@ -55,6 +55,8 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 #include <gtest/gtest.h>
 
+#include "support/simd_targets.hpp"
+
 namespace trifold::cpu {
 namespace {
 
@@ -62,19 +64,10 @@ HWY_EXPORT(wrong_f32);
 HWY_EXPORT(wrong_f64);
 
 TEST(CpuTranspose, EveryTarget) {
-    int tried = 0;
-    for (std::int64_t targets = hwy::SupportedTargets() & HWY_TARGETS; targets != 0; targets &= targets - 1) {
-        const std::int64_t target = targets & -targets;
-        SCOPED_TRACE(hwy::TargetName(target));
-        hwy::SetSupportedTargetsForTest(target);
-        hwy::GetChosenTarget().Update(hwy::SupportedTargets());
+    tests::on_every_target([] {
         EXPECT_EQ(HWY_DYNAMIC_DISPATCH(wrong_f32)(), 0);
         EXPECT_EQ(HWY_DYNAMIC_DISPATCH(wrong_f64)(), 0);
-        ++tried;
-    }
-    hwy::SetSupportedTargetsForTest(0);
-    hwy::GetChosenTarget().DeInit();
-    EXPECT_GE(tried, 2);
+    });
 }
 
 }  // namespace

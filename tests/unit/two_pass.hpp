@@ -3,12 +3,10 @@
 #pragma once
 
 #include <gtest/gtest.h>
-#include <hwy/highway.h>
 
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
-#include <functional>
 #include <memory>
 #include <vector>
 
@@ -21,6 +19,7 @@
 #include "support/measure.hpp"
 #include "support/random_system.hpp"
 #include "support/run.hpp"
+#include "support/simd_targets.hpp"
 #include "support/zoo.hpp"
 
 namespace trifold::tests {
@@ -60,21 +59,6 @@ Solved<T> two_pass(const tridiagonal::Ops& ops, const Bands<T>& s, std::int64_t 
     launch.scratch_bytes = scratch.memory.size() - 64;
     result.outcome = tridiagonal::solve_two_pass(ops, system, launch, chunk_rows);
     return result;
-}
-
-/// Calls `body` with each target forced.
-inline void on_every_target(const std::function<void()>& body) {
-    int tried = 0;
-    for (std::int64_t left = hwy::SupportedTargets() & HWY_TARGETS; left != 0; left &= left - 1, ++tried) {
-        const std::int64_t target = left & -left;
-        SCOPED_TRACE(hwy::TargetName(target));
-        hwy::SetSupportedTargetsForTest(target);
-        hwy::GetChosenTarget().Update(hwy::SupportedTargets());
-        body();
-    }
-    hwy::SetSupportedTargetsForTest(0);
-    hwy::GetChosenTarget().Update(hwy::SupportedTargets());
-    EXPECT_GE(tried, 2);
 }
 
 }  // namespace trifold::tests
