@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What the kernels of one solve find out, in the device's memory. Zeroed by reset_outcome before the first kernel, changed by
+// atomics whose order does not matter, read back when the work is done.
+#pragma once
+
+#include <cstdint>
+
+#include "trifold/outcome.hpp"
+
+namespace trifold::cuda {
+
+/// The first failure is the least of its keys: system and row are one number, so that one atomic minimum finds all three.
+///   key = (system × (rows + 1) + row + 1) × 8 - reason,   row = -1 where it is not known
+/// Elements of an array in device memory are fewer than 2^40, so this never overflows.
+struct DeviceOutcome {
+    static constexpr unsigned long long nothing = ~0ull;
+
+    unsigned long long first = nothing;   ///< least key of a failure
+    unsigned long long failures = 0;      ///< systems that failed
+    unsigned long long rescued = 0;       ///< systems that took the pivoted path and are good
+    std::int64_t rows = 0;                ///< of the longest system: what `first` was made with
+    std::int64_t systems = 0;
+    int branch = 0;                       ///< tridiagonal::Algorithm that computes where nothing is rescued
+    int reason = 1;                       ///< Reason where nothing fails
+    double residual = -1, certificate = -1;  ///< as in Outcome; negative = not computed
+};
+
+constexpr unsigned long long failure_key(std::int64_t system, std::int64_t rows, std::int64_t row, Reason reason) {
+    return static_cast<unsigned long long>(system * (rows + 1) + row + 1) * 8 + static_cast<unsigned long long>(-static_cast<int>(reason));
+}
+
+#ifdef __CUDACC__
+/// One system failed, counted once per system. `status` as in BatchLaunch; `system` is its number.
+__device__ inline void report_failure(DeviceOutcome* outcome, std::int8_t* status, std::int64_t system, std::int64_t row, Reason reason) {
+    atomicMin(&outcome->first, failure_key(system, outcome->rows, row, reason));
+    atomicAdd(&outcome->failures, 1ull);
+    if (status) status[system] = static_cast<std::int8_t>(reason);
+}
+
+__device__ inline void report_rescued(DeviceOutcome* outcome, unsigned long long count = 1) { atomicAdd(&outcome->rescued, count); }
+#endif
+
+}  // namespace trifold::cuda

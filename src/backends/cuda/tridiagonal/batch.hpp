@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Batches on the device: unpivoted where a pass over the system shows it to be safe, pivoted for the systems where it does not.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <cstddef>
+#include <cstdint>
+
+#include "backends/cuda/runtime/outcome.hpp"
+#include "problems/tridiagonal/system.hpp"
+
+namespace trifold::cuda {
+
+/// What one solve may use. Every pointer is the device's, and so are those of the system.
+struct BatchLaunch {
+    cudaStream_t stream = nullptr;
+    void* scratch = nullptr;          ///< aligned to 256; at least what the solve asked for, contents undefined
+    std::size_t scratch_bytes = 0;
+    std::int8_t* status = nullptr;    ///< per system, by its number: 1 (exact) on entry; failures are written by report_failure. May be null
+    DeviceOutcome* outcome = nullptr; ///< reset on entry, `rows` and `systems` filled
+};
+
+/// nullptr where solve_batch runs this system (levels ≥ 0, any layout; neither periodic, accumulating nor ragged: the cell has
+/// refused those), else why not, as a phrase that follows "because"; it is then solved by solve_pivoted.
+const char* batch_refuses(const tridiagonal::System& system);
+
+/// Bytes of scratch for solve_batch, the rescue of every system included.
+std::size_t batch_scratch(const tridiagonal::System& system);
+
+/// Enqueues; neither synchronises nor allocates, nor reads anything back: it is captured in CUDA graphs. Launch errors stay in
+/// the runtime's last error, where the caller looks. In place, a failed system's right-hand side is left as it was.
+void solve_batch(const tridiagonal::System& system, const BatchLaunch& launch);
+
+}  // namespace trifold::cuda
