@@ -32,7 +32,7 @@ const char* name_of(CellKind kind) {
 
 void add_grid(report::DeviceList& list) {
     for (const Device* device : registered_devices()) {
-        if (const char* why = device->unavailable ? device->unavailable() : nullptr)
+        if (const char* why = why_unavailable(*device))
             list.unavailable.emplace_back(device->name, why);
         for (const FamilyEntry& family : registered_families()) {
             report::GridCell cell{device->name, family.name, name_of(CellKind::absent),

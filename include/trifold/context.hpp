@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "trifold/export.hpp"
+#include "trifold/memory.hpp"
 
 namespace trifold {
 
@@ -43,20 +44,30 @@ private:
     std::unique_ptr<State> state_;
 };
 
-/// Work goes to one device, in the order it was enqueued. Cheap to make; refers to its Context.
+/// Work goes to one device, in the order it was enqueued. Cheap to make; refers to its Context, and to the stream it is given.
 class TRIFOLD_API Queue {
 public:
     /// Throws Error(usage) with the nearest name where the device is not known, Error(device_unavailable) where it cannot be used.
-    explicit Queue(Context& context, std::string_view device = "cpu");
+    /// `stream`: CUDA: the user's cudaStream_t, made on that device; null = its default stream. The host's devices take none.
+    explicit Queue(Context& context, std::string_view device = "cpu", void* stream = nullptr);
 
     Context& context() const noexcept { return *context_; }
     const char* device() const noexcept { return device_; }
     int device_index() const noexcept { return index_; }
+    void* stream() const noexcept { return stream_; }
+
+    /// Where the device computes: host, or the memory of the device with this number.
+    Memory memory() const noexcept { return memory_; }
+
+    /// Waits for all that was enqueued. Throws Error(device_unavailable) where some of it has failed.
+    void synchronize() const;
 
 private:
     Context* context_;
     const char* device_;
     int index_;
+    void* stream_;
+    Memory memory_;
 };
 
 }  // namespace trifold

@@ -80,8 +80,29 @@ TRIFOLD_API Outcome solve(Context& context, const Problem& problem, const Option
 /// Like solve, without exceptions for misuse: `error` receives the text and the outcome's reason is `none`.
 TRIFOLD_API bool try_solve(Queue& queue, const Problem& problem, const Options& options, Outcome& outcome, std::string& error) noexcept;
 
-/// Enqueues. `outcome` is written when the work is done; on a host device that is before the call returns.
-TRIFOLD_API void solve_async(Queue& queue, const Problem& problem, const Options& options, Outcome* outcome);
+/// Where solve_async leaves its outcome: a few bytes of the queue's device, or of the host for a host device. For one solve at a
+/// time; a graph that was recorded with it fills it anew with each launch. The queue's Context must outlive it.
+class TRIFOLD_API PendingOutcome {
+public:
+    explicit PendingOutcome(const Queue& queue);
+    ~PendingOutcome();
+    PendingOutcome(PendingOutcome&&) noexcept;
+    PendingOutcome& operator=(PendingOutcome&&) noexcept;
+
+    /// Waits for the work of the queue's stream, then says how it went. Throws Error(device_unavailable) where it has failed.
+    Outcome read() const;
+
+private:
+    friend TRIFOLD_API void solve_async(Queue& queue, const Problem& problem, const Options& options, PendingOutcome& outcome);
+    struct State;
+    std::unique_ptr<State> state_;
+};
+
+/// Enqueues on the queue's stream and returns: neither waits nor allocates, and can be recorded into a CUDA graph. Arrays, status
+/// and Options::workspace (see workspace(); where it asks for any) must be the device's memory, or pinned memory that it reaches.
+/// Throws Error(usage) for what cannot be done so: host arrays, generators, check_finite, report, or what the device leaves to
+/// another. On a host device it solves before it returns.
+TRIFOLD_API void solve_async(Queue& queue, const Problem& problem, const Options& options, PendingOutcome& outcome);
 
 /// What solve would do and what it would look at; nothing is run, no data is read.
 TRIFOLD_API Plan plan(Queue& queue, const Problem& problem, const Options& options = {});

@@ -4,6 +4,7 @@
 
 #include "trifold/coefficient.hpp"
 #include "trifold/context.hpp"
+#include "trifold/device_memory.hpp"
 #include "trifold/dtype.hpp"
 #include "trifold/error.hpp"
 #include "trifold/memory.hpp"

@@ -19,7 +19,7 @@ bool keeps_factors(const Ops& ops) { return ops.factor_bytes && ops.factor_scrat
 const Ops& factoring_ops(const Queue& queue) {
     const Ops& own = ops_of(queue);
     if (keeps_factors(own)) return own;
-    for (const Device* device : registered_devices()) {
+    for (const Device* device : host_devices()) {
         const Cell& cell = find_cell(*device, "tridiagonal");
         if (cell.kind != CellKind::native) continue;
         const Ops& other = *static_cast<const Ops*>(cell.ops);

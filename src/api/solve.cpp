@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include "api/device_solve.hpp"
 #include "api/finite.hpp"
 #include "api/tabulate.hpp"
 #include "devices/context_state.hpp"
@@ -51,12 +52,13 @@ void merge(Outcome& all, const Outcome& one) {
 
 class Call {
 public:
-    Call(Queue& queue, System& system, const Options& options)
-        : queue_(queue), state_(queue.context().state()), system_(system), options_(options) {}
+    Call(Queue& queue, const Problem& problem, System& system, const Options& options)
+        : queue_(queue), state_(queue.context().state()), device_(device_at(queue.device_index())), problem_(problem), system_(system), options_(options) {}
 
     Outcome run() {
         Outcome outcome;
         devices::Scratch tables;
+        if (device_.runtime) placement_ = place(queue_, problem_, options_, false);
         const Ops& own = ops_of(queue_);
         if (has_generators(system_) && !system_.periodic && !system_.offsets && own.refuses(system_, options_.algorithm)) {
             const auto start = Clock::now();
@@ -68,6 +70,8 @@ public:
         auto start = Clock::now();
         decision_ = decide(queue_, system_, options_.algorithm);
         phase("plan", start);
+        if (decision_.ops->enqueue) return on_device();
+        if (placement_.first_there) require_host();
         if (options_.check_finite) {
             start = Clock::now();
             const bool finite = all_finite(system_, state_.threads, outcome);
@@ -99,6 +103,28 @@ public:
     }
 
 private:
+    Outcome on_device() {
+        DeviceTimes times;
+        Outcome outcome = solve_on_device(queue_, device_, *decision_.ops, system_, problem_.matrix.transposed, decision_.branch[0], placement_,
+                                          options_, options_.report != nullptr, times);
+        outcome.tabulated = tabulated_;
+        solve_s_ = times.solve;
+        workspace_bytes_ = times.workspace_bytes;
+        if (!options_.report) return outcome;
+        if (times.to_device > 0) phases_.emplace_back("to device", times.to_device);
+        phases_.emplace_back(name_of(decision_.branch[0]), times.solve);
+        if (times.from_device > 0) phases_.emplace_back("from device", times.from_device);
+        return outcome;
+    }
+
+    // Who computes in place of the device reads the host's memory.
+    void require_host() const {
+        throw Error(ErrorCode::device_unavailable, std::string("device '") + device_.name + "'",
+                    std::string("cannot solve this itself: ") + (decision_.delegated_because ? decision_.delegated_because : "") + "; '" +
+                        decision_.ops->device + "' would, from host memory, but " + placement_.first_there + " lies on the device",
+                    "copy the arrays to the host, and give all of them as host memory");
+    }
+
     // Taken when a branch is about to run: what only a fall-back needs is seldom needed, and LU's is as large as the system.
     void take_scratch(Algorithm algorithm) {
         const std::size_t bytes = branch_workspace(*decision_.ops, decision_.one_by_one ? longest_ : system_, algorithm, decision_.threads);
@@ -170,6 +196,9 @@ private:
 
     Queue& queue_;
     Context::State& state_;
+    const Device& device_;
+    const Problem& problem_;
+    Placement placement_;
     System& system_;
     const Options& options_;
     Decision decision_;
@@ -185,7 +214,7 @@ private:
 
 Outcome solve(Queue& queue, const Problem& problem, const Options& options) {
     check_options(options);
-    System system = normalise(problem);
+    System system = normalise(problem, queue.memory());
     if (system.rows == 0 || system.systems() == 0) {
         Outcome nothing;
         nothing.device = queue.device();
@@ -203,7 +232,7 @@ Outcome solve(Queue& queue, const Problem& problem, const Options& options) {
         }
     }
     const auto start = Clock::now();
-    Call call(queue, system, options);
+    Call call(queue, problem, system, options);
     const Outcome outcome = call.run();
     if (options.report) call.fill(*options.report, outcome, seconds_since(start));
     return outcome;
@@ -227,21 +256,18 @@ bool try_solve(Queue& queue, const Problem& problem, const Options& options, Out
     return false;
 }
 
-void solve_async(Queue& queue, const Problem& problem, const Options& options, Outcome* outcome) {
-    const Outcome done = solve(queue, problem, options);
-    if (outcome) *outcome = done;
-}
-
 Plan plan(Queue& queue, const Problem& problem, const Options& options) {
     check_options(options);
-    return explain(queue, normalise(problem), options.algorithm);
+    return explain(queue, normalise(problem, queue.memory()), options.algorithm);
 }
 
 std::vector<WorkspaceNeed> workspace(Queue& queue, const Problem& problem, const Options& options) {
     check_options(options);
-    const System system = normalise(problem);
+    const System system = normalise(problem, queue.memory());
     WorkspaceNeed need;
-    if (system.rows > 0 && system.systems() > 0) need.bytes = workspace_bound(queue, system, options.algorithm);
+    if (system.rows == 0 || system.systems() == 0) return {need};
+    need.bytes = workspace_bound(queue, system, options.algorithm);
+    if (decide(queue, system, options.algorithm).ops->enqueue) need.memory = queue.memory(), need.alignment = 256;
     return {need};
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "backends/registry.hpp"
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -10,29 +11,87 @@
 namespace trifold {
 
 #define TRIFOLD_DEVICE(name) const Device& name##_device();
+#define TRIFOLD_DEVICES(name) std::span<const Device> name##_devices();
 #include "backends/backends.def"
 #undef TRIFOLD_DEVICE
+#undef TRIFOLD_DEVICES
 
-std::span<const Device* const> registered_devices() noexcept {
-    static const Device* const devices[] = {
-#define TRIFOLD_DEVICE(name) &name##_device(),
-#include "backends/backends.def"
-#undef TRIFOLD_DEVICE
-    };
-    return devices;
+namespace {
+
+struct Line {
+    std::string_view name;
+    bool numbered;
+    std::span<const Device> (*devices)();
+};
+
+template <const Device& (*device)()>
+std::span<const Device> alone() {
+    return {&device(), 1};
 }
 
+constexpr Line lines[] = {
+#define TRIFOLD_DEVICE(name) {#name, false, alone<name##_device>},
+#define TRIFOLD_DEVICES(name) {#name, true, name##_devices},
+#include "backends/backends.def"
+#undef TRIFOLD_DEVICE
+#undef TRIFOLD_DEVICES
+};
+
+// An index is line and number, so that finding one device asks nothing of the others.
+constexpr int numbers_per_line = 1 << 12;
+
+std::vector<const Device*> collect(bool numbered_too) {
+    std::vector<const Device*> found;
+    for (const Line& line : lines)
+        if (numbered_too || !line.numbered)
+            for (const Device& device : line.devices()) found.push_back(&device);
+    return found;
+}
+
+bool is_number(std::string_view text) {
+    return !text.empty() && std::ranges::all_of(text, [](char c) { return c >= '0' && c <= '9'; });
+}
+
+int usable(int line, int number, const Device& device) {
+    if (const char* why = why_unavailable(device)) throw Error(ErrorCode::device_unavailable, "device '" + std::string(device.name) + "'", why);
+    return line * numbers_per_line + number;
+}
+
+int find_numbered(int line, std::string_view name) {
+    const auto devices = lines[line].devices();
+    for (std::size_t number = 0; number < devices.size(); ++number)
+        if (name == devices[number].name) return usable(line, static_cast<int>(number), devices[number]);
+    const std::string where = "device '" + std::string(name) + "'";
+    if (const char* why = why_unavailable(devices[0])) throw Error(ErrorCode::device_unavailable, where, why);
+    std::string there = devices[0].name;
+    for (std::size_t number = 1; number < devices.size(); ++number) there += std::string(", ") + devices[number].name;
+    throw Error(ErrorCode::device_unavailable, where, "there is no such device on this machine", "there is " + there);
+}
+
+}  // namespace
+
+std::span<const Device* const> registered_devices() {
+    static const std::vector<const Device*> all = collect(true);
+    return all;
+}
+
+std::span<const Device* const> host_devices() noexcept {
+    static const std::vector<const Device*> all = collect(false);
+    return all;
+}
+
+const Device& device_at(int index) { return lines[index / numbers_per_line].devices()[static_cast<std::size_t>(index % numbers_per_line)]; }
+
 int find_device(std::string_view name) {
-    const auto devices = registered_devices();
-    for (std::size_t i = 0; i < devices.size(); ++i) {
-        if (name == devices[i]->name) {
-            const char* why = devices[i]->unavailable ? devices[i]->unavailable() : nullptr;
-            if (why) throw Error(ErrorCode::device_unavailable, "device '" + std::string(name) + "'", why);
-            return static_cast<int>(i);
-        }
+    std::vector<std::string> known;
+    for (int line = 0; line < static_cast<int>(std::size(lines)); ++line) {
+        const Line& l = lines[line];
+        known.push_back(std::string(l.name) + (l.numbered ? ":0" : ""));
+        if (!l.numbered && name == l.name) return usable(line, 0, l.devices()[0]);
+        if (l.numbered && name.starts_with(l.name) && name.substr(l.name.size()).starts_with(':') && is_number(name.substr(l.name.size() + 1)))
+            return find_numbered(line, name);
     }
-    std::vector<std::string_view> names;
-    for (const Device* device : devices) names.push_back(device->name);
+    const std::vector<std::string_view> names(known.begin(), known.end());
     throw Error(ErrorCode::usage, "device", "unknown device '" + std::string(name) + "'", nearest_hint(name, names));
 }
 
@@ -41,7 +100,7 @@ const Cell& find_cell(const Device& device, std::string_view family) noexcept {
     for (const Cell& cell : device.cells) {
         if (family != cell.family) continue;
         if (cell.kind != CellKind::delegated) return cell;
-        for (const Device* other : registered_devices())
+        for (const Device* other : host_devices())
             if (std::string_view(other->name) == cell.note)
                 for (const Cell& target : other->cells)
                     if (family == target.family && target.kind == CellKind::native) return target;

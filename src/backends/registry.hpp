@@ -10,11 +10,17 @@
 
 namespace trifold {
 
-std::span<const Device* const> registered_devices() noexcept;
+/// All of them; asks the drivers of those that need one.
+std::span<const Device* const> registered_devices();
 
-/// Index into registered_devices(). Throws Error(usage) with the nearest name where there is none of that name and
-/// Error(device_unavailable) where it cannot be used here.
+/// Those that need no driver: nothing is loaded or asked.
+std::span<const Device* const> host_devices() noexcept;
+
+/// For device_at. Throws Error(usage) with the nearest name where there is none of that name and Error(device_unavailable)
+/// where it cannot be used here. Asks no driver but that device's.
 int find_device(std::string_view name);
+
+const Device& device_at(int index);
 
 /// The cell of a family, following delegation (at most one step); a cell that the device does not list is absent.
 const Cell& find_cell(const Device& device, std::string_view family) noexcept;

@@ -2,6 +2,7 @@
 #include "devices/context_state.hpp"
 
 #include <cstdlib>
+#include <tuple>
 #include <utility>
 
 #include "devices/profile_file.hpp"
@@ -23,6 +24,13 @@ Context::State::State(ContextOptions& options, std::string note)
 const devices::Topology& Context::State::topology() {
     std::call_once(topology_once_, [this] { topology_ = devices::read_topology(); });
     return topology_;
+}
+
+devices::DeviceArena& Context::State::device_memory(const devices::Runtime& runtime, int device, const char* name) {
+    const std::lock_guard lock(devices_mutex_);
+    const auto found = devices_.find(std::string_view(name));
+    if (found != devices_.end()) return found->second;
+    return devices_.emplace(std::piecewise_construct, std::forward_as_tuple(name), std::forward_as_tuple(runtime, device, name)).first->second;
 }
 
 const devices::Profile& Context::State::make_current(devices::Profile profile) {

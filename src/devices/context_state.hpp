@@ -3,12 +3,14 @@
 #pragma once
 
 #include <atomic>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "devices/device_arena.hpp"
 #include "devices/profile.hpp"
 #include "devices/scratch.hpp"
 #include "devices/topology.hpp"
@@ -24,6 +26,9 @@ struct Context::State {
     const int threads;              ///< at least 1
     const std::string profile_path; ///< as in ContextOptions
     devices::ScratchArena scratch;
+
+    /// Memory kept on a device that has its own; `name` is unique to it.
+    devices::DeviceArena& device_memory(const devices::Runtime& runtime, int device, const char* name);
 
     /// Read on first use.
     const devices::Topology& topology();
@@ -50,7 +55,8 @@ private:
     explicit State(ContextOptions& options, std::string note);
 
     std::function<void(std::string_view)> sink_;
-    std::mutex log_mutex_;
+    std::mutex log_mutex_, devices_mutex_;
+    std::map<std::string, devices::DeviceArena, std::less<>> devices_;
     std::once_flag topology_once_, profile_once_;
     devices::Topology topology_;
     std::mutex profiles_mutex_;

@@ -5,6 +5,8 @@
 #include <span>
 #include <string>
 
+#include "devices/runtime.hpp"
+
 namespace trifold {
 
 enum class CellKind : unsigned char { native, delegated, absent };
@@ -18,11 +20,15 @@ struct Cell {
 
 struct Device {
     const char* name;
-    std::string (*description)();   ///< what there is on this machine, one line
+    std::string (*description)(const Device& device);   ///< what there is on this machine, one line
     bool modelled = false;
-    /// nullptr where the device can be used on this machine; else why not.
-    const char* (*unavailable)() = nullptr;
+    /// nullptr where the device can be used on this machine; else why not, and how to get it.
+    const char* (*unavailable)(const Device& device) = nullptr;
     std::span<const Cell> cells;
+    int number = 0;                            ///< of several of a kind: name:number
+    const devices::Runtime* runtime = nullptr; ///< of a device with memory of its own; nullptr = it works in the host's
 };
+
+inline const char* why_unavailable(const Device& device) { return device.unavailable ? device.unavailable(device) : nullptr; }
 
 }  // namespace trifold

@@ -192,8 +192,8 @@ static const devices::Profile& measure(Context::State& state) {
     sizes.memory = std::min(4 * topology.last_level(), std::size_t{1} << 29);
     if (available_memory() / 4 < static_cast<std::int64_t>(sizes.memory)) sizes.memory = 0;
     double budget_s = 0.9;
-    for (const Device* device : registered_devices()) {
-        if (device->modelled || (device->unavailable && device->unavailable())) continue;
+    for (const Device* device : host_devices()) {
+        if (device->modelled || why_unavailable(*device)) continue;
         const Cell& cell = find_cell(*device, "tridiagonal");
         if (cell.kind != CellKind::native || !cell.ops) continue;
         calibrate(*static_cast<const Ops*>(cell.ops), state.scratch, threads, sizes, budget_s, profile);

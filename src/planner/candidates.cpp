@@ -24,6 +24,12 @@ OptionList options_on(const Ops& ops, const System& system, const Features& feat
     System line = system;
     Features per_line = features;
     const double times = features.systems;
+    if (ops.enqueue) {
+        // A device that finds out in its own kernels what it must pivot; the host does not loop over systems for it.
+        for (const Algorithm algorithm : {Algorithm::automatic, Algorithm::lu})
+            out.option[out.count++] = named_option(ops, system, features, algorithm, profile, max_threads);
+        return out;
+    }
     if (features.batch) {
         out.option[out.count++] = named_option(ops, system, features, Algorithm::automatic, profile, max_threads);
         line = typical_line(system);

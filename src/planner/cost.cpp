@@ -161,6 +161,11 @@ CellRate rate_for(const Features& f, const Ops& ops, Algorithm algorithm, const 
 }
 
 Prediction predict(const Features& f, const Ops& ops, Algorithm algorithm, const Profile& profile, int max_threads) noexcept {
+    if (ops.enqueue) {
+        // Of launching, moving the words, and for LU the scattered words of its scratch (pivoted.cu).
+        constexpr double launch = 1e-5, unknown = 5e11, scattered = 10;
+        return {launch + f.bytes / (ops.bytes_per_s > 0 ? ops.bytes_per_s : unknown) * (algorithm == Algorithm::lu ? scattered : 1), 1};
+    }
     const CellRate rate = rate_for(f, ops, algorithm, profile);
     Prediction best{seconds_on(f, algorithm, rate, profile, 1), 1};
     if (!uses_threads(algorithm, f.batch)) return best;

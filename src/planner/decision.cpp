@@ -16,7 +16,7 @@ namespace {
 constexpr double worth_reading_bytes = 16e6;
 
 const Ops& reference() {
-    const Device& device = *registered_devices()[static_cast<std::size_t>(find_device("reference"))];
+    const Device& device = device_at(find_device("reference"));
     return *static_cast<const Ops*>(find_cell(device, "tridiagonal").ops);
 }
 
@@ -33,6 +33,7 @@ void take(Decision& decision, const OptionList& options, int first) {
 }
 
 const char* reason(const Decision& decision, bool batch) {
+    if (decision.ops->enqueue) return "in the GPU's memory: unpivoted where the pass shows it to be safe, pivoted else";
     if (decision.one_by_one) return "few and long systems: each is solved like a single one";
     if (batch) return "systems side by side in vectors: unpivoted where the pass shows it to be safe, pivoted else";
     switch (decision.branch[0]) {
@@ -98,7 +99,7 @@ Decision decide_named(const Ops& own, const System& system, const Features& feat
 }  // namespace
 
 const Ops& ops_of(const Queue& queue) {
-    const Device& device = *registered_devices()[static_cast<std::size_t>(queue.device_index())];
+    const Device& device = device_at(queue.device_index());
     const Cell& cell = find_cell(device, "tridiagonal");
     if (!cell.ops)
         throw Error(ErrorCode::device_unavailable, std::string("device '") + device.name + "'",

@@ -36,7 +36,7 @@ Candidate candidate_of(const Option& option, const Decision& decision) {
     out.predicted_s = option.prediction.seconds;
     for (int k = 0; k < decision.branches && !out.taken && out.why.empty(); ++k)
         if (same(option, decision, decision.branch[k])) {
-            if (k == 0) out.taken = true, out.why = "tried first, on " + threads_text(option.prediction.threads);
+            if (k == 0) out.taken = true, out.why = option.ops->enqueue ? "tried first" : "tried first, on " + threads_text(option.prediction.threads);
             else out.why = std::string("where ") + name_of(decision.branch[k - 1]) + " hands over";
         }
     if (out.why.empty())

@@ -69,7 +69,7 @@ struct Fake {
 };
 
 const Ops& ops_of_cpu() {
-    return *static_cast<const Ops*>(find_cell(*registered_devices()[static_cast<std::size_t>(find_device("cpu"))], "tridiagonal").ops);
+    return *static_cast<const Ops*>(find_cell(device_at(find_device("cpu")), "tridiagonal").ops);
 }
 
 TEST(Features, OfSinglesAndBatches) {
@@ -298,7 +298,7 @@ TEST_P(Decide, WorkspaceCoversEveryChain) {
 std::vector<std::string> device_names() {
     std::vector<std::string> names;
     for (const Device* device : registered_devices())
-        if (!device->unavailable || !device->unavailable()) names.push_back(device->name);
+        if (!why_unavailable(*device)) names.push_back(device->name);
     return names;
 }
 INSTANTIATE_TEST_SUITE_P(Devices, Decide, testing::ValuesIn(device_names()), [](const auto& each) {

@@ -6,7 +6,7 @@ namespace trifold {
 
 const Device& reference_device() {
     static const Cell cells[] = {{"tridiagonal", CellKind::native, &tridiagonal::reference_ops(), ""}};
-    static const Device device{"reference", [] { return std::string("scalar oracle: the textbook, one thread"); }, false, nullptr, cells};
+    static const Device device{"reference", [](const Device&) { return std::string("scalar oracle: the textbook, one thread"); }, false, nullptr, cells};
     return device;
 }
 

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "base/failure.hpp"
 #include "families/tridiagonal/stretches.hpp"
 #include "problems/tridiagonal/system.hpp"
 #include "trifold/outcome.hpp"
@@ -14,7 +15,7 @@
 
 namespace trifold::tridiagonal {
 
-inline constexpr int ops_version = 1;
+inline constexpr int ops_version = 2;
 
 /// What a call may use. Scratch is at least `workspace(...)` bytes, aligned to 64.
 struct Launch {
@@ -23,6 +24,7 @@ struct Launch {
     std::size_t scratch_bytes = 0;
     double tolerance = 0;            ///< relative truncation error accepted; already resolved, never 0
     std::int8_t* status = nullptr;   ///< per system, by its number; may be null
+    void* stream = nullptr;          ///< a device with memory of its own: where to enqueue; the other pointers are then that device's
 };
 
 /// Rows of one system cut into chunks of `chunk_rows`; the last chunk also takes the remainder, so it has between
@@ -58,6 +60,7 @@ struct ChunkResidual {
 struct Ops {
     int version = ops_version;
     const char* device = "";
+    int number = 0;  ///< of a device of which there are several; its functions take it as `device`
 
     /// nullptr where this device runs `algorithm` on `system` itself; else why not, as a phrase that follows "because".
     const char* (*refuses)(const System& system, Algorithm algorithm) = nullptr;
@@ -69,6 +72,16 @@ struct Ops {
     /// `unstable` where a pivot is too small, `automatic` falls back to pivoting for that system and counts it in
     /// outcome.rescued. Nothing is stored into a failed system that `solve` could not rebuild (in place).
     void (*solve)(const System& system, Algorithm algorithm, const Launch& launch, Outcome& outcome) = nullptr;
+
+    /// A device with memory of its own has these in place of `solve`. The system's pointers, scratch (aligned to 256), status and
+    /// `outcome` (outcome_bytes) lie in its memory. Enqueue and return: they neither synchronise nor allocate, nor decide by
+    /// anything that must be read back, so that they can be recorded into a graph. False: nothing runs, failure says why.
+    /// `enqueue_finite` looks at every value that a solve would read; read_outcome makes an Outcome of a copy of `outcome`.
+    double bytes_per_s = 0;  ///< what its memory is thought to move; 0 = not known
+    std::size_t outcome_bytes = 0;
+    bool (*enqueue)(int device, const System& system, Algorithm algorithm, const Launch& launch, void* outcome, Failure& failure) = nullptr;
+    bool (*enqueue_finite)(int device, const System& system, const Launch& launch, void* outcome, Failure& failure) = nullptr;
+    void (*read_outcome)(const void* copy, Outcome& outcome) = nullptr;
 
     /// Optional, all three or none: LU with partial pivoting that is kept. `factor` takes the matrix of a system (its rhs and x
     /// are not read) and writes factor_bytes of it to `factors`, aligned to 64; a singular one is named in the outcome.

@@ -38,10 +38,24 @@ void check_view(const char* name, const AnyView& view) {
     if (negative) misuse(name, "a negative extent in " + shape_text(view));
     if (overflow) misuse(name, "more than 2^63 elements in " + shape_text(view));
     if (!view.data && count > 0) misuse(name, "no memory (null pointer) for " + shape_text(view));
-    if (view.memory.kind == MemoryKind::device)
-        misuse(name, "device memory where host memory is due", "copy it to the host; no device of this build reads it");
     if (reinterpret_cast<std::uintptr_t>(view.data) % size_of(view.dtype))
         misuse(name, std::string("an address that is not a multiple of the size of ") + name_of(view.dtype));
+}
+
+void check_memory(const Problem& problem, Memory device) {
+    const auto check = [device](const char* name, const AnyView& view) {
+        if (view.memory.kind != MemoryKind::device || view.memory == device) return;
+        const std::string lies = "memory of device " + std::to_string(view.memory.index);
+        if (device.kind == MemoryKind::device)
+            misuse(name, lies + " where the queue's device is number " + std::to_string(device.index), "copy it there, or take a Queue on its own device");
+        misuse(name, lies + " where host memory is due", "copy it to the host, or take a Queue on its own device");
+    };
+    check("rhs", problem.rhs);
+    check("x", problem.x);
+    const std::pair<const char*, const Coefficient*> matrix[] = {
+        {"lower", &problem.matrix.lower}, {"diag", &problem.matrix.diag}, {"upper", &problem.matrix.upper}};
+    for (const auto& [name, coefficient] : matrix)
+        if (const AnyView* view = std::get_if<AnyView>(coefficient)) check(name, *view);
 }
 
 // `shift`: the operand's row i is the coefficient's row i + shift (transposition); `packed_front`: a packed array starts with row 1.
@@ -196,8 +210,9 @@ void check_aliasing(const Problem& problem, System& system) {
 
 }  // namespace
 
-System normalise(const Problem& problem) {
+System normalise(const Problem& problem, Memory device) {
     const AnyView &rhs = problem.rhs, &x = problem.x;
+    check_memory(problem, device);
     check_view("rhs", rhs);
     check_view("x", x);
     if (!x.writable) misuse("x", "a read-only view", "give a View<double> or View<float>");
@@ -237,6 +252,9 @@ System normalise(const Problem& problem) {
 System normalise(const Matrix& matrix, std::int64_t rows, std::span<const std::int64_t> batch, DType dtype) {
     if (rows < 0) misuse("rows", std::to_string(rows) + " rows");
     if (batch.size() > max_batch_dims) misuse("batch", std::to_string(batch.size()) + " dimensions", "at most 4 are supported");
+    Problem alone;
+    alone.matrix = matrix;
+    check_memory(alone, {});
     System system;
     system.dtype = dtype;
     system.rows = rows;

@@ -9,8 +9,9 @@
 
 namespace trifold::tridiagonal {
 
-/// Throws Error(usage) that names the array, what is wrong with it and what it should be. Reads no array but `offsets`.
-System normalise(const Problem& problem);
+/// Throws Error(usage) that names the array, what is wrong with it and what it should be. Reads no array but `offsets`. `device`:
+/// where views may lie besides the host.
+System normalise(const Problem& problem, Memory device = {});
 
 /// The matrix alone, with n rows and these batch dimensions (C order, contiguous numbering); rhs and x stay empty.
 System normalise(const Matrix& matrix, std::int64_t rows, std::span<const std::int64_t> batch, DType dtype);

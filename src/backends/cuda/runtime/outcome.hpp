@@ -29,6 +29,9 @@ constexpr unsigned long long failure_key(std::int64_t system, std::int64_t rows,
     return static_cast<unsigned long long>(system * (rows + 1) + row + 1) * 8 + static_cast<unsigned long long>(-static_cast<int>(reason));
 }
 
+/// What the kernels wrote, as the user's Outcome; the device's name is the caller's to fill.
+void read_outcome(const DeviceOutcome& from, Outcome& to);
+
 #ifdef __CUDACC__
 /// One system failed, counted once per system. `status` as in BatchLaunch; `system` is its number.
 __device__ inline void report_failure(DeviceOutcome* outcome, std::int8_t* status, std::int64_t system, std::int64_t row, Reason reason) {

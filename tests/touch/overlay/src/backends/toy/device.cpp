@@ -7,7 +7,7 @@ namespace trifold {
 const Device& toy_device() {
     static const Cell cells[] = {{"tridiagonal", CellKind::native, &toy::tridiagonal_ops(), "Thomas only"},
                                  {"diagonal", CellKind::native, &toy::diagonal_ops(), ""}};
-    static const Device device{"toy", [] { return std::string("one thread, to prove that a device is a folder"); }, false, nullptr, cells};
+    static const Device device{"toy", [](const Device&) { return std::string("one thread, to prove that a device is a folder"); }, false, nullptr, cells};
     return device;
 }
 

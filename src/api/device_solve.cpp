@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "api/device_solve.hpp"
+
+#include <array>
+#include <chrono>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "api/stage.hpp"
+#include "base/available_memory.hpp"
+#include "devices/context_state.hpp"
+
+namespace trifold::tridiagonal {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr std::size_t align(std::size_t bytes) { return (bytes + 255) / 256 * 256; }
+
+double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+
+// Marks in the stream that are given back.
+class Mark {
+public:
+    Mark(const devices::Runtime& runtime, int device) : runtime_(runtime), device_(device) {}
+    ~Mark() {
+        if (event) runtime_.release_mark(device_, event);
+    }
+    Mark(const Mark&) = delete;
+    Mark& operator=(const Mark&) = delete;
+    void* event = nullptr;
+
+private:
+    const devices::Runtime& runtime_;
+    int device_;
+};
+
+class DeviceSolve {
+public:
+    DeviceSolve(Queue& queue, const Device& device, const Ops& ops, const System& system, const Options& options)
+        : queue_(queue), state_(queue.context().state()), device_(device), runtime_(*device.runtime), ops_(ops), system_(system), options_(options) {}
+
+    Outcome run(bool transposed, Algorithm algorithm, const Placement& placement, bool timed, DeviceTimes& times) {
+        enter();
+        plan_copies(transposed, placement);
+        take_memory(algorithm, placement, times);
+        auto start = Clock::now();
+        bring();
+        if (copies_) wait(), times.to_device = seconds_since(start);
+
+        if (options_.check_finite) {
+            enqueue(ops_.enqueue_finite(ops_.number, on_device_, launch(nullptr), outcome_, failure_));
+            const Outcome looked = read();
+            if (!looked.ok()) return not_finite(looked, placement);
+        }
+        Mark before(runtime_, device_.number), after(runtime_, device_.number);
+        if (timed) enqueue(runtime_.mark(device_.number, queue_.stream(), &before.event, failure_));
+        enqueue(ops_.enqueue(ops_.number, on_device_, algorithm, launch(status_), outcome_, failure_));
+        if (timed) enqueue(runtime_.mark(device_.number, queue_.stream(), &after.event, failure_));
+        const Outcome outcome = read();
+        if (timed) enqueue(runtime_.seconds(device_.number, before.event, after.event, &times.solve, failure_));
+
+        start = Clock::now();
+        fetch(outcome, placement);
+        if (copies_) times.from_device = seconds_since(start);
+        return outcome;
+    }
+
+private:
+    [[noreturn]] void raise() const { failure_.raise(std::string("device '") + device_.name + "'"); }
+    void enqueue(bool good) const {
+        if (!good) raise();
+    }
+    void wait() { enqueue(runtime_.synchronize(device_.number, queue_.stream(), failure_)); }
+    void copy(void* to, const void* from, std::size_t bytes) {
+        enqueue(runtime_.copy(device_.number, queue_.stream(), to, from, bytes, failure_));
+    }
+
+    void enter() {
+        bool capturing = false;
+        enqueue(runtime_.enter(device_.number, queue_.stream(), true, &capturing, failure_));
+        if (capturing)
+            throw Error(ErrorCode::usage, "solve", "the queue's stream is being recorded into a graph, and solve waits", "use solve_async there");
+    }
+
+    // The order of Placement; a transposed matrix has its couplings exchanged.
+    void plan_copies(bool transposed, const Placement& placement) {
+        const std::int64_t n = system_.rows;
+        on_device_ = system_;
+        Operand* const operands[] = {&on_device_.lower, &on_device_.diag, &on_device_.upper, &on_device_.rhs, &on_device_.x};
+        const int origin[] = {transposed ? 2 : 0, 1, transposed ? 0 : 2, 3, 4};
+        for (int k = 0; k < 5; ++k) {
+            copied_[k] = operands[k]->kind == Operand::Kind::view && !placement.there[origin[k]];
+            if (!copied_[k]) continue;
+            staged_[k] = stage_operand(*operands[k], system_, k == 0 ? 1 : 0, k == 2 ? n - 2 : n - 1);
+            copies_ = true;
+        }
+    }
+
+    void take_memory(Algorithm algorithm, const Placement& placement, DeviceTimes& times) {
+        const auto systems = static_cast<std::size_t>(system_.systems());
+        const std::size_t scratch = ops_.workspace(system_, algorithm, 1);
+        std::size_t bytes = align(ops_.outcome_bytes), place[5] = {};
+        const std::size_t status_place = bytes;
+        if (options_.status && !placement.status_there) bytes += align(systems);
+        for (int k = 0; k < 5; ++k) {
+            if (!copied_[k] || (k == 4 && system_.in_place)) continue;
+            place[k] = bytes;
+            bytes += align(staged_[k].bytes());
+        }
+        if (system_.in_place) place[4] = place[3];
+        const std::size_t scratch_place = bytes;
+        if (!options_.workspace.data) bytes += align(scratch);
+        block_ = state_.device_memory(runtime_, device_.number, device_.name)
+                     .take(bytes, "solve", static_cast<double>(system_.rows) * static_cast<double>(systems));
+        times.workspace_bytes = bytes + (options_.workspace.data ? scratch : 0);
+        char* const base = static_cast<char*>(block_.data());
+        outcome_ = base;
+        status_ = options_.status ? placement.status_there ? options_.status : reinterpret_cast<std::int8_t*>(base + status_place) : nullptr;
+        Operand* const operands[] = {&on_device_.lower, &on_device_.diag, &on_device_.upper, &on_device_.rhs, &on_device_.x};
+        for (int k = 0; k < 5; ++k) {
+            if (!copied_[k]) continue;
+            *operands[k] = staged_[k].compact;
+            operands[k]->data = base + place[k];
+        }
+        scratch_ = options_.workspace.data ? supplied(scratch) : base + scratch_place;
+        scratch_bytes_ = scratch;
+    }
+
+    void* supplied(std::size_t bytes) const {
+        const Workspace& w = options_.workspace;
+        if (w.bytes < bytes)
+            throw Error(ErrorCode::usage, "Options::workspace", std::to_string(w.bytes) + " bytes, but " + std::to_string(bytes) + " are needed",
+                        "ask workspace() with the same problem and options for the size");
+        if (reinterpret_cast<std::uintptr_t>(w.data) % 256 != 0)
+            throw Error(ErrorCode::usage, "Options::workspace", "an address that is not aligned to 256", "allocate() and cudaMalloc align so");
+        if (bytes > 0 && runtime_.where(device_.number, w.data) != Memory{MemoryKind::device, device_.number})
+            throw Error(ErrorCode::usage, "Options::workspace", std::string("is not memory of '") + device_.name + "'",
+                        "workspace() says where it must lie; allocate() gives such memory");
+        return w.data;
+    }
+
+    // In place x is rhs; else x comes back only.
+    void bring() {
+        const Operand* const operands[] = {&on_device_.lower, &on_device_.diag, &on_device_.upper, &on_device_.rhs};
+        for (int k = 0; k < 4; ++k) {
+            if (!copied_[k] || staged_[k].bytes() == 0) continue;
+            const StagedOperand& s = staged_[k];
+            char* const to = static_cast<char*>(operands[k]->data);
+            if (s.dense) {
+                copy(to + s.dense_offset(), static_cast<const char*>(s.host.data) + s.dense_offset(), s.dense_bytes());
+                continue;
+            }
+            const devices::Scratch packed = state_.scratch.take(s.bytes());
+            s.pack(packed.data(), state_.threads);
+            copy(to, packed.data(), s.bytes());
+            wait();  // before the host's copy is given back
+        }
+    }
+
+    void fetch(const Outcome& outcome, const Placement& placement) {
+        if (copied_[4] && outcome.failures < system_.systems()) {
+            const StagedOperand& s = staged_[4];
+            const void* const from = on_device_.x.data;
+            if (s.dense) {
+                copy(s.host.data, from, s.bytes());
+                wait();
+            } else {
+                const devices::Scratch packed = state_.scratch.take(s.bytes());
+                copy(packed.data(), from, s.bytes());
+                wait();
+                s.unpack(packed.data(), state_.threads);
+            }
+        }
+        if (options_.status && !placement.status_there) {
+            copy(options_.status, status_, static_cast<std::size_t>(system_.systems()));
+            wait();
+        }
+    }
+
+    Launch launch(std::int8_t* status) const {
+        Launch out;
+        out.scratch = scratch_;
+        out.scratch_bytes = scratch_bytes_;
+        out.tolerance = options_.tolerance > 0 ? options_.tolerance : unit_roundoff(system_.dtype);
+        out.status = status;
+        out.stream = queue_.stream();
+        return out;
+    }
+
+    Outcome read() {
+        std::array<std::byte, 512> kept;
+        copy(kept.data(), outcome_, ops_.outcome_bytes);
+        wait();
+        Outcome outcome;
+        ops_.read_outcome(kept.data(), outcome);
+        outcome.device = ops_.device;
+        return outcome;
+    }
+
+    // As on the host: the first bad system is named, nothing was solved.
+    Outcome not_finite(Outcome looked, const Placement& placement) {
+        looked.failures = 1;
+        looked.branch = "";
+        looked.tried_other = false;
+        if (!options_.status) return looked;
+        std::vector<std::int8_t> none(static_cast<std::size_t>(system_.systems()), static_cast<std::int8_t>(Reason::none));
+        none[static_cast<std::size_t>(looked.system)] = static_cast<std::int8_t>(looked.reason);
+        if (placement.status_there) {
+            copy(options_.status, none.data(), none.size());
+            wait();
+        } else {
+            std::memcpy(options_.status, none.data(), none.size());
+        }
+        return looked;
+    }
+
+    Queue& queue_;
+    Context::State& state_;
+    const Device& device_;
+    const devices::Runtime& runtime_;
+    const Ops& ops_;
+    const System& system_;
+    const Options& options_;
+    mutable Failure failure_;
+    System on_device_;
+    StagedOperand staged_[5];
+    bool copied_[5] = {}, copies_ = false;
+    devices::DeviceBlock block_;
+    void *outcome_ = nullptr, *scratch_ = nullptr;
+    std::size_t scratch_bytes_ = 0;
+    std::int8_t* status_ = nullptr;
+};
+
+}  // namespace
+
+Outcome solve_on_device(Queue& queue, const Device& device, const Ops& ops, const System& system, bool transposed, Algorithm algorithm,
+                        const Placement& placement, const Options& options, bool timed, DeviceTimes& times) {
+    return DeviceSolve(queue, device, ops, system, options).run(transposed, algorithm, placement, timed, times);
+}
+
+void enqueue_on_device(Queue& queue, const Device& device, const Ops& ops, const System& system, Algorithm algorithm, const Options& options,
+                       void* outcome) {
+    const std::string place = std::string("device '") + device.name + "'";
+    Failure failure;
+    bool capturing = false;
+    if (!device.runtime->enter(device.number, queue.stream(), false, &capturing, failure)) failure.raise(place);
+    const std::size_t bytes = ops.workspace(system, algorithm, 1);
+    if (bytes > options.workspace.bytes || (bytes > 0 && !options.workspace.data))
+        throw Error(ErrorCode::usage, "Options::workspace",
+                    std::to_string(bytes) + " bytes of '" + device.name + "' are needed" +
+                        (options.workspace.data ? ", and " + std::to_string(options.workspace.bytes) + " were given" : ", and solve_async does not allocate"),
+                    "ask workspace() for the size and allocate() it once");
+    if (bytes > 0 && device.runtime->where(device.number, options.workspace.data) != Memory{MemoryKind::device, device.number})
+        throw Error(ErrorCode::usage, "Options::workspace", std::string("is not memory of '") + device.name + "'", "allocate() gives such memory");
+    Launch launch;
+    launch.scratch = options.workspace.data;
+    launch.scratch_bytes = options.workspace.bytes;
+    launch.tolerance = options.tolerance > 0 ? options.tolerance : unit_roundoff(system.dtype);
+    launch.status = options.status;
+    launch.stream = queue.stream();
+    if (!ops.enqueue(ops.number, system, algorithm, launch, outcome, failure)) failure.raise(place);
+}
+
+}  // namespace trifold::tridiagonal

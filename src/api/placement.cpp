@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "api/placement.hpp"
+
+#include <string>
+
+#include "backends/registry.hpp"
+
+namespace trifold::tridiagonal {
+namespace {
+
+// The kernels of the queue's device can use this address.
+bool usable(const Queue& queue, const char* name, const void* address, bool reaches_pinned) {
+    const Device& device = device_at(queue.device_index());
+    const Memory found = device.runtime->where(device.number, address);
+    if (found.kind == MemoryKind::device && found.index != device.number)
+        throw Error(ErrorCode::usage, name, "memory of device " + std::to_string(found.index) + " in a solve on '" + device.name + "'",
+                    "copy it there, or take a Queue on its own device");
+    return found.kind == MemoryKind::device || (found.kind == MemoryKind::registered && reaches_pinned);
+}
+
+}  // namespace
+
+Placement place(const Queue& queue, const Problem& problem, const Options& options, bool reaches_pinned) {
+    Placement out;
+    const char* const names[] = {"lower", "diag", "upper", "rhs", "x"};
+    const AnyView* const views[] = {std::get_if<AnyView>(&problem.matrix.lower), std::get_if<AnyView>(&problem.matrix.diag),
+                                    std::get_if<AnyView>(&problem.matrix.upper), &problem.rhs, &problem.x};
+    for (int k = 0; k < 5; ++k) {
+        if (!views[k] || !views[k]->data) continue;
+        out.there[k] = usable(queue, names[k], views[k]->data, reaches_pinned);
+        if (!out.there[k] && views[k]->memory.kind == MemoryKind::device)
+            throw Error(ErrorCode::usage, names[k], std::string("host memory in a view that says it lies on '") + queue.device() + "'",
+                        "give a pointer of the device (allocate, cudaMalloc), or leave the view's memory at host");
+        const char*& first = out.there[k] ? out.first_there : out.first_here;
+        if (!first) first = names[k];
+    }
+    if (options.status) out.status_there = usable(queue, "Options::status", options.status, reaches_pinned);
+    return out;
+}
+
+}  // namespace trifold::tridiagonal

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The devices cuda:0, cuda:1 … as libtrifold sees them. Nothing here needs CUDA: what does lies in libtrifold_cuda.so, which
+// is loaded when such a device is first named.
+#include <dlfcn.h>
+
+#include <array>
+#include <string>
+#include <vector>
+
+#include "backends/cuda/table.hpp"
+#include "families/device.hpp"
+
+namespace trifold {
+namespace {
+
+struct Library {
+    const cuda::Table* table = nullptr;
+    std::string why;  // there is none
+};
+
+std::string folder_of_this_code() {
+    Dl_info info;
+    if (!dladdr(reinterpret_cast<void*>(&folder_of_this_code), &info) || !info.dli_fname) return "";
+    const std::string path = info.dli_fname;
+    const std::size_t slash = path.rfind('/');
+    return slash == std::string::npos ? "./" : path.substr(0, slash + 1);
+}
+
+// Beside libtrifold; beside a program that holds it statically, or in the lib/ next to that one's bin/; then the usual search.
+void* open_library(std::string& why) {
+    const std::string here = folder_of_this_code(), name = cuda::library_name;
+    for (const std::string& path : {here + name, here + "../lib/" + name, name}) {
+        if (void* handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL)) return handle;
+        const char* message = dlerror();
+        const std::string text = message ? message : "";
+        // A file that is there but does not load is the reason worth telling; one that is not there is told last.
+        if (why.empty() || text.find("No such file") == std::string::npos) why = text;
+    }
+    return nullptr;
+}
+
+Library load() {
+    Library out;
+    std::string why;
+    void* const handle = open_library(why);
+    if (!handle) {
+        out.why = std::string(cuda::library_name) + " cannot be loaded: " + why + " (it is built where nvcc is found, and belongs beside libtrifold)";
+        return out;
+    }
+    const auto function = reinterpret_cast<cuda::TableFunction>(dlsym(handle, cuda::table_symbol));
+    const cuda::Table* const table = function ? function() : nullptr;
+    const cuda::Table own;
+    if (!table || table->version != own.version || table->ops_bytes != own.ops_bytes || table->system_bytes != own.system_bytes ||
+        table->runtime_bytes != own.runtime_bytes) {
+        out.why = std::string(cuda::library_name) + " is of another version of Trifold (build and install both together)";
+        return out;
+    }
+    out.table = table;
+    if (table->count() == 0) out.why = table->absent();
+    return out;
+}
+
+// Never unloaded: the driver's threads may outlive every Context.
+const Library& library() {
+    static const Library loaded = load();
+    return loaded;
+}
+
+std::string describe(const Device& device) {
+    const Library& lib = library();
+    return lib.table && lib.table->count() > device.number ? lib.table->describe(device.number) : "";
+}
+
+const char* unavailable(const Device& device) {
+    const Library& lib = library();
+    return lib.why.empty() ? lib.table->unusable(device.number) : lib.why.c_str();
+}
+
+constexpr const char* note = "the reference computes periodic, ragged, accumulating and kept-factor solves and algorithms by name, from host memory; generators are tabulated";
+
+struct Devices {
+    std::vector<std::string> names;
+    std::vector<std::array<Cell, 1>> cells;
+    std::vector<Device> devices;
+
+    Devices() {
+        const Library& lib = library();
+        const int there = lib.table ? lib.table->count() : 0, listed = there > 0 ? there : 1;
+        for (int k = 0; k < listed; ++k) {
+            names.push_back("cuda:" + std::to_string(k));
+            cells.push_back({Cell{"tridiagonal", CellKind::native, k < there ? lib.table->tridiagonal(k) : nullptr, note}});
+        }
+        for (int k = 0; k < listed; ++k)
+            devices.push_back({names[static_cast<std::size_t>(k)].c_str(), describe, false, unavailable, cells[static_cast<std::size_t>(k)], k,
+                               there > 0 ? lib.table->runtime : nullptr});
+    }
+};
+
+}  // namespace
+
+std::span<const Device> cuda_devices() {
+    static const Devices all;
+    return all.devices;
+}
+
+}  // namespace trifold

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "backends/cuda/runtime/runtime.hpp"
+
+#include <cstdio>
+
+namespace trifold::cuda {
+
+OnDevice::OnDevice(int device) : device_(device) {
+    if (cudaGetDevice(&before_) != cudaSuccess) before_ = -1;
+    if (before_ != device_) cudaSetDevice(device_);
+}
+
+OnDevice::~OnDevice() {
+    if (before_ >= 0 && before_ != device_) cudaSetDevice(before_);
+}
+
+namespace {
+
+// After one of these every later call of the process fails too.
+bool ends_the_context(cudaError_t error) {
+    switch (error) {
+        case cudaErrorIllegalAddress:
+        case cudaErrorLaunchFailure:
+        case cudaErrorLaunchTimeout:
+        case cudaErrorHardwareStackError:
+        case cudaErrorIllegalInstruction:
+        case cudaErrorMisalignedAddress:
+        case cudaErrorInvalidAddressSpace:
+        case cudaErrorInvalidPc:
+        case cudaErrorAssert:
+        case cudaErrorECCUncorrectable:
+        case cudaErrorContained: return true;
+        default: return false;
+    }
+}
+
+void size_text(char (&out)[32], std::size_t bytes) {
+    const double b = static_cast<double>(bytes);
+    if (b >= 1 << 30) std::snprintf(out, sizeof out, "%.1f GiB", b / (1 << 30));
+    else if (b >= 1 << 20) std::snprintf(out, sizeof out, "%.0f MiB", b / (1 << 20));
+    else std::snprintf(out, sizeof out, "%zu bytes", bytes);
+}
+
+cudaStream_t stream_of(void* stream) { return static_cast<cudaStream_t>(stream); }
+
+bool memory_info(int device, std::size_t* free, std::size_t* total, Failure& failure) {
+    const OnDevice on(device);
+    return good(cudaMemGetInfo(free, total), "asking for free memory", failure);
+}
+
+bool allocate(int device, std::size_t bytes, void** memory, Failure& failure) {
+    const OnDevice on(device);
+    *memory = nullptr;
+    if (bytes == 0) return true;
+    std::size_t free = 0, total = 0;
+    if (!memory_info(device, &free, &total, failure)) return false;
+    cudaError_t error = cudaErrorMemoryAllocation;
+    if (bytes <= free) error = cudaMalloc(memory, bytes);
+    if (error != cudaErrorMemoryAllocation) return good(error, "allocating device memory", failure);
+    cudaGetLastError();
+    char asked[32], left[32], all[32], message[160];
+    size_text(asked, bytes), size_text(left, free), size_text(all, total);
+    std::snprintf(message, sizeof message, "%s asked for, %s free of %s", asked, left, all);
+    return failure.say(ErrorCode::bad_input, message, "solve fewer rows or systems at a time, use f32, or free what else is held on this GPU");
+}
+
+void release(int device, void* memory) {
+    const OnDevice on(device);
+    cudaFree(memory);
+    cudaGetLastError();  // at the end of a process the driver may be gone before us
+}
+
+Memory where(int device, const void* address) {
+    const OnDevice on(device);
+    cudaPointerAttributes attributes{};
+    if (cudaPointerGetAttributes(&attributes, address) != cudaSuccess) {
+        cudaGetLastError();
+        return {};
+    }
+    switch (attributes.type) {
+        case cudaMemoryTypeDevice: return {MemoryKind::device, attributes.device};
+        case cudaMemoryTypeManaged: return {MemoryKind::device, device};
+        case cudaMemoryTypeHost: return {MemoryKind::registered, 0};
+        default: return {};
+    }
+}
+
+bool copy(int device, void* stream, void* to, const void* from, std::size_t bytes, Failure& failure) {
+    if (bytes == 0) return true;
+    const OnDevice on(device);
+    return good(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, stream_of(stream)), "copying", failure);
+}
+
+bool synchronize(int device, void* stream, Failure& failure) {
+    const OnDevice on(device);
+    return good(cudaStreamSynchronize(stream_of(stream)), "waiting for the device", failure);
+}
+
+bool enter(int device, void* stream, bool wait, bool* capturing, Failure& failure) {
+    const OnDevice on(device);
+    cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
+    cudaError_t error = cudaGetLastError();  // of this thread, before us
+    if (error == cudaSuccess) error = cudaStreamIsCapturing(stream_of(stream), &status);
+    *capturing = status != cudaStreamCaptureStatusNone;
+    if (error == cudaSuccess && wait && !*capturing) error = cudaStreamSynchronize(stream_of(stream));
+    if (error == cudaSuccess) return true;
+    cudaGetLastError();
+    if (error == cudaErrorInvalidResourceHandle || error == cudaErrorInvalidValue || error == cudaErrorContextIsDestroyed)
+        return failure.say(ErrorCode::usage, "the stream of the queue is none of this device", "give the Queue a cudaStream_t that lives, made on that device");
+    char message[256];
+    std::snprintf(message, sizeof message, "work that was enqueued before this call has failed: %s (%s)", cudaGetErrorString(error), cudaGetErrorName(error));
+    return failure.say(ErrorCode::device_unavailable, message,
+                       "Trifold has enqueued nothing in this call; compute-sanitizer finds the kernel; the process cannot use the GPU any more");
+}
+
+bool mark(int device, void* stream, void** event, Failure& failure) {
+    const OnDevice on(device);
+    cudaEvent_t made = nullptr;
+    if (!good(cudaEventCreate(&made), "making an event", failure)) return false;
+    *event = made;
+    return good(cudaEventRecord(made, stream_of(stream)), "recording an event", failure);
+}
+
+bool seconds(int device, void* from, void* to, double* seconds, Failure& failure) {
+    const OnDevice on(device);
+    float ms = 0;
+    if (!good(cudaEventSynchronize(static_cast<cudaEvent_t>(to)), "waiting for an event", failure)) return false;
+    if (!good(cudaEventElapsedTime(&ms, static_cast<cudaEvent_t>(from), static_cast<cudaEvent_t>(to)), "reading events", failure)) return false;
+    *seconds = ms * 1e-3;
+    return true;
+}
+
+void release_mark(int device, void* event) {
+    const OnDevice on(device);
+    if (event) cudaEventDestroy(static_cast<cudaEvent_t>(event));
+}
+
+}  // namespace
+
+bool good(cudaError_t error, const char* doing, Failure& failure) {
+    if (error == cudaSuccess) return true;
+    cudaGetLastError();
+    char message[256];
+    std::snprintf(message, sizeof message, "%s failed: %s (%s)", doing, cudaGetErrorString(error), cudaGetErrorName(error));
+    if (ends_the_context(error))
+        return failure.say(ErrorCode::device_unavailable, message, "the process cannot use the GPU any more; compute-sanitizer finds the kernel");
+    if (error == cudaErrorMemoryAllocation)
+        return failure.say(ErrorCode::bad_input, message, "solve fewer rows or systems at a time");
+    return failure.say(ErrorCode::device_unavailable, message, "does nvidia-smi still show the GPU?");
+}
+
+const devices::Runtime& runtime() {
+    static const devices::Runtime table = [] {
+        devices::Runtime r;
+        r.allocate = allocate;
+        r.release = release;
+        r.memory_info = memory_info;
+        r.where = where;
+        r.copy = copy;
+        r.synchronize = synchronize;
+        r.enter = enter;
+        r.mark = mark;
+        r.seconds = seconds;
+        r.release_mark = release_mark;
+        return r;
+    }();
+    return table;
+}
+
+}  // namespace trifold::cuda

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What libtrifold_cuda.so gives to libtrifold: one plain table behind one symbol. Both come from one source tree; the
+// version and the sizes refuse a mixture of two.
+#pragma once
+
+#include <cstddef>
+
+#include "devices/runtime.hpp"
+#include "families/tridiagonal/ops.hpp"
+
+namespace trifold::cuda {
+
+inline constexpr int table_version = 1;
+inline constexpr const char* table_symbol = "trifold_cuda_table";
+inline constexpr const char* library_name = "libtrifold_cuda.so";
+
+struct Table {
+    int version = table_version;
+    std::size_t ops_bytes = sizeof(tridiagonal::Ops), system_bytes = sizeof(tridiagonal::System), runtime_bytes = sizeof(devices::Runtime);
+
+    /// GPUs that the driver shows; 0 where `absent` says why.
+    int (*count)() = nullptr;
+    const char* (*absent)() = nullptr;
+
+    /// One line: model, multiprocessors, memory, driver. And nullptr, or why this build cannot use it.
+    const char* (*describe)(int device) = nullptr;
+    const char* (*unusable)(int device) = nullptr;
+
+    const devices::Runtime* runtime = nullptr;
+    const tridiagonal::Ops* (*tridiagonal)(int device) = nullptr;
+};
+
+using TableFunction = const Table* (*)();
+
+}  // namespace trifold::cuda

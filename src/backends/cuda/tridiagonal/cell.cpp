@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "backends/cuda/tridiagonal/cell.hpp"
+
+#include <deque>
+#include <string>
+
+#include "backends/cuda/runtime/discovery.hpp"
+#include "backends/cuda/runtime/reset.hpp"
+#include "backends/cuda/runtime/runtime.hpp"
+#include "backends/cuda/tridiagonal/batch.hpp"
+#include "backends/cuda/tridiagonal/finite.hpp"
+#include "backends/cuda/tridiagonal/pivoted.hpp"
+
+namespace trifold::cuda {
+namespace {
+
+using tridiagonal::Algorithm;
+using tridiagonal::Launch;
+using tridiagonal::Operand;
+using tridiagonal::System;
+
+const char* refuses(const System& system, Algorithm algorithm) {
+    if (system.periodic) return "the GPU's kernels do not take periodic systems";
+    if (system.accumulate) return "the GPU's kernels do not add to x";
+    if (system.offsets) return "the GPU's kernels do not take ragged batches";
+    for (const Operand* operand : {&system.lower, &system.diag, &system.upper})
+        if (operand->kind == Operand::Kind::generator) return "the GPU's kernels read arrays and scalars";
+    if (algorithm == Algorithm::automatic || algorithm == Algorithm::lu) return nullptr;
+    return "the GPU has no kernel for this algorithm";
+}
+
+bool pivots_all(const System& system, Algorithm algorithm) { return algorithm == Algorithm::lu || batch_refuses(system) != nullptr; }
+
+std::size_t workspace(const System& system, Algorithm algorithm, int) {
+    return pivots_all(system, algorithm) ? pivoted_scratch(system) : batch_scratch(system);
+}
+
+bool launched(Failure& failure) { return good(cudaGetLastError(), "launching a kernel", failure); }
+
+// System, status and outcome of one call, and what every kernel of it starts from.
+template <class Kernels>
+bool run(int device, const System& system, Algorithm branch, const Launch& launch, void* outcome, Failure& failure, Kernels kernels) {
+    const OnDevice on(device);
+    BatchLaunch to;
+    to.stream = static_cast<cudaStream_t>(launch.stream);
+    to.scratch = launch.scratch;
+    to.scratch_bytes = launch.scratch_bytes;
+    to.status = launch.status;
+    to.outcome = static_cast<DeviceOutcome*>(outcome);
+    const std::int64_t systems = system.systems();
+    reset_outcome(to.outcome, system.rows, systems, static_cast<int>(branch), to.stream);
+    if (!launched(failure)) return false;
+    if (to.status && !good(cudaMemsetAsync(to.status + system.number, static_cast<int>(Reason::exact), static_cast<std::size_t>(systems), to.stream),
+                           "setting the status", failure))
+        return false;
+    kernels(to);
+    return launched(failure);
+}
+
+bool enqueue(int device, const System& system, Algorithm algorithm, const Launch& launch, void* outcome, Failure& failure) {
+    const bool pivots = pivots_all(system, algorithm);
+    return run(device, system, pivots ? Algorithm::lu : Algorithm::thomas, launch, outcome, failure, [&](const BatchLaunch& to) {
+        if (pivots) solve_pivoted(system, to);
+        else solve_batch(system, to);
+    });
+}
+
+bool enqueue_finite(int device, const System& system, const Launch& launch, void* outcome, Failure& failure) {
+    return run(device, system, Algorithm::automatic, launch, outcome, failure,
+               [&](const BatchLaunch& to) { check_finite(system, to.outcome, to.stream); });
+}
+
+void read(const void* copy, Outcome& outcome) { read_outcome(*static_cast<const DeviceOutcome*>(copy), outcome); }
+
+struct Tables {
+    std::deque<std::string> names;
+    std::deque<tridiagonal::Ops> ops;
+
+    Tables() {
+        for (int device = 0; device < device_count(); ++device) {
+            tridiagonal::Ops table;
+            table.device = names.emplace_back("cuda:" + std::to_string(device)).c_str();
+            table.number = device;
+            table.bytes_per_s = bytes_per_s(device);
+            table.refuses = refuses;
+            table.workspace = workspace;
+            table.outcome_bytes = sizeof(DeviceOutcome);
+            table.enqueue = enqueue;
+            table.enqueue_finite = enqueue_finite;
+            table.read_outcome = read;
+            ops.push_back(table);
+        }
+    }
+};
+
+}  // namespace
+
+const tridiagonal::Ops* tridiagonal_ops(int device) {
+    static const Tables tables;
+    return &tables.ops[static_cast<std::size_t>(device)];
+}
+
+}  // namespace trifold::cuda

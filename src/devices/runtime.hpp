@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What a device with memory of its own offers besides its solvers: a plain table, since it may lie in a shared object of its
+// own. `device` is its number there, `stream` the user's (CUDA: cudaStream_t; null = the default stream). Functions that
+// return bool fill the failure where they return false.
+#pragma once
+
+#include <cstddef>
+
+#include "base/failure.hpp"
+#include "trifold/memory.hpp"
+
+namespace trifold::devices {
+
+struct Runtime {
+    /// Aligned to 256. Says what was asked and what is free where that is less.
+    bool (*allocate)(int device, std::size_t bytes, void** memory, Failure& failure) = nullptr;
+    void (*release)(int device, void* memory) = nullptr;
+    bool (*memory_info)(int device, std::size_t* free, std::size_t* total, Failure& failure) = nullptr;
+
+    /// Where an address lies: host, registered, or device with the number of the device whose kernels may read it.
+    Memory (*where)(int device, const void* address) = nullptr;
+
+    /// Enqueues a copy in any direction. Ordinary host memory may be read before it returns, and is written before it returns.
+    bool (*copy)(int device, void* stream, void* to, const void* from, std::size_t bytes, Failure& failure) = nullptr;
+
+    /// Waits for the stream.
+    bool (*synchronize)(int device, void* stream, Failure& failure) = nullptr;
+
+    /// What must be known before anything is enqueued. Waits for the stream where `wait`; an error of what was enqueued
+    /// before is reported as the caller's. `capturing`: work is being recorded into a graph, not run.
+    bool (*enter)(int device, void* stream, bool wait, bool* capturing, Failure& failure) = nullptr;
+
+    /// Marks in the stream, and the seconds between two of them that have been passed.
+    bool (*mark)(int device, void* stream, void** event, Failure& failure) = nullptr;
+    bool (*seconds)(int device, void* from, void* to, double* seconds, Failure& failure) = nullptr;
+    void (*release_mark)(int device, void* event) = nullptr;
+};
+
+}  // namespace trifold::devices
