@@ -191,7 +191,7 @@ TEST(Normalise, MisuseNamesTheArray) {
     says([](Single& s) { s.problem.x.data = s.rhs.data() + 1, s.problem.x.axis.extent = s.problem.rhs.axis.extent = 4,
          s.problem.matrix = {1.0, 2.0, 1.0}; }, "x", "overlaps rhs");
     says([](Single& s) { s.problem.x = View<double>::rows(s.upper); }, "x", "overlaps upper");
-    says([](Single& s) { s.problem.rhs.memory = {MemoryKind::device, 0}; }, "rhs", "device memory");
+    says([](Single& s) { s.problem.rhs.memory = {MemoryKind::device, 0}; }, "rhs", "memory of device 0 where host memory is due");
     says([](Single& s) { s.problem.matrix.upper = Generator{}; }, "upper", "no function for f64");
     says([](Single& s) { s.problem.matrix.periodic = true,
          s.problem.matrix.lower = View<const double>::rows(std::span<const double>(s.lower).first(4)); }, "lower", "periodic");

@@ -4,6 +4,7 @@
 #include <dlfcn.h>
 
 #include <array>
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -21,9 +22,11 @@ struct Library {
 std::string folder_of_this_code() {
     Dl_info info;
     if (!dladdr(reinterpret_cast<void*>(&folder_of_this_code), &info) || !info.dli_fname) return "";
-    const std::string path = info.dli_fname;
-    const std::size_t slash = path.rfind('/');
-    return slash == std::string::npos ? "./" : path.substr(0, slash + 1);
+    std::filesystem::path path = info.dli_fname;
+    std::error_code ignored;
+    // A program is known by the name that it was called by, which may be found by the PATH.
+    if (!path.is_absolute()) path = std::filesystem::read_symlink("/proc/self/exe", ignored);
+    return path.parent_path().string() + "/";
 }
 
 // Beside libtrifold; beside a program that holds it statically, or in the lib/ next to that one's bin/; then the usual search.
