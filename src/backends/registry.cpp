@@ -83,14 +83,14 @@ std::span<const Device* const> host_devices() noexcept {
 const Device& device_at(int index) { return lines[index / numbers_per_line].devices()[static_cast<std::size_t>(index % numbers_per_line)]; }
 
 int find_device(std::string_view name) {
-    std::vector<std::string> known;
     for (int line = 0; line < static_cast<int>(std::size(lines)); ++line) {
         const Line& l = lines[line];
-        known.push_back(std::string(l.name) + (l.numbered ? ":0" : ""));
         if (!l.numbered && name == l.name) return usable(line, 0, l.devices()[0]);
         if (l.numbered && name.starts_with(l.name) && name.substr(l.name.size()).starts_with(':') && is_number(name.substr(l.name.size() + 1)))
             return find_numbered(line, name);
     }
+    std::vector<std::string> known;
+    for (const Line& line : lines) known.push_back(std::string(line.name) + (line.numbered ? ":0" : ""));
     const std::vector<std::string_view> names(known.begin(), known.end());
     throw Error(ErrorCode::usage, "device", "unknown device '" + std::string(name) + "'", nearest_hint(name, names));
 }

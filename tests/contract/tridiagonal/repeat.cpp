@@ -57,9 +57,12 @@ TEST_P(Repeat, TakesTheCallersScratch) {
         Trial<double> trial(recipe);
         const auto needs = tridiagonal::workspace(queue, trial.problem());
         ASSERT_EQ(needs.size(), 1u);
-        std::vector<double> memory(needs[0].bytes / sizeof(double) + 16, NAN);
-        void* aligned = memory.data();
-        std::size_t room = memory.size() * sizeof(double);
+        // One word in, so that the alignment is no luck.
+        const std::vector<double> nothing(needs[0].bytes / sizeof(double) + needs[0].alignment / sizeof(double) + 1, NAN);
+        Queue home(context(), needs[0].memory.kind == MemoryKind::device ? GetParam() : "cpu");
+        const DeviceArray<double> memory(home, nothing);
+        void* aligned = memory.data() + 1;
+        std::size_t room = nothing.size() * sizeof(double) - sizeof(double);
         ASSERT_TRUE(std::align(needs[0].alignment, needs[0].bytes, aligned, room));
         EXPECT_EQ(bits<double>(queue, recipe, {aligned, needs[0].bytes}), bits<double>(queue, recipe)) << recipe.text();
     }
