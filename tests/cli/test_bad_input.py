@@ -111,6 +111,19 @@ class BadInput(CommandTest):
         self.assertIn('singular', err)
         self.assertIn('system 1', err)
 
+    def test_absent_device(self):
+        environment = dict(self.environment)
+        try:
+            # Where there is a GPU it is hidden; where there is none, or no driver, or nothing was built, it is absent anyway.
+            self.environment['CUDA_VISIBLE_DEVICES'] = ''
+            self.refuse(5, ["device 'cuda:0'", '('], 'solve', 'gen:random?rows=100', '--device', 'cuda:0')
+            self.refuse(5, ["device 'cuda:4711'"], 'solve', 'gen:random?rows=100', '--device', 'cuda:4711')
+            self.refuse(2, ['cuda:x', "did you mean 'cuda:0'?"], 'solve', 'gen:random?rows=100', '--device', 'cuda:x')
+            out, _ = self.run_it('devices')
+            self.assertRegex(out, r'cuda:0 +not usable here: ')
+        finally:
+            self.environment = environment
+
     def test_does_not_fit(self):
         self.refuse(3, ['gen:poisson?rows=1e12', 'needs', 'TiB', 'available'], 'solve', 'gen:poisson?rows=1e12')
         self.refuse(3, ['needs', 'of disk', 'free'], 'generate', 'gen:poisson?rows=1e12', '-o', 'p.npz')

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <string>
 #include <vector>
 
@@ -17,9 +18,12 @@ inline Context& context() {
     return shared;
 }
 
+/// All that can be used here, or of these the one that TRIFOLD_TEST_DEVICE names.
 inline std::vector<std::string> devices() {
+    const char* const only = std::getenv("TRIFOLD_TEST_DEVICE");
     std::vector<std::string> names;
-    for (const DeviceInfo& device : context().devices()) names.push_back(device.name);
+    for (const DeviceInfo& device : context().devices())
+        if (!only || device.name == only) names.push_back(device.name);
     return names;
 }
 
@@ -35,6 +39,7 @@ inline std::string device_test_name(const testing::TestParamInfo<std::string>& i
 }
 
 #define TRIFOLD_ON_EVERY_DEVICE(suite) \
+    GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(suite); \
     INSTANTIATE_TEST_SUITE_P(Device, suite, testing::ValuesIn(trifold::tests::devices()), trifold::tests::device_test_name)
 
 }  // namespace trifold::tests

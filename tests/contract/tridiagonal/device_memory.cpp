@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Arrays that lie in the device's own memory: solved where they are, at once or enqueued, with the bits of a solve that copies
+// them there; and what is refused, by name. On a host device the same calls work on host memory.
+#include "contract/tridiagonal/devices.hpp"
+#include "support/random.hpp"
+
+namespace trifold::tests {
+namespace {
+
+using tridiagonal::Algorithm;
+using tridiagonal::Options;
+using tridiagonal::PendingOutcome;
+using tridiagonal::Problem;
+
+struct Form {
+    std::int64_t rows, systems, pad;
+    bool interleaved, in_place, shared, dominant;
+};
+
+// One problem twice: in host arrays, and in the device's.
+template <class T>
+struct Twice {
+    Form form;
+    std::int64_t size, matrix_size;
+    std::vector<T> lower, diag, upper, rhs, x;
+    DeviceArray<T> d_lower, d_diag, d_upper, d_rhs, d_x;
+
+    Twice(const Queue& queue, const Form& f) : form(f) {
+        Random random(static_cast<std::uint64_t>(f.rows * 131 + f.systems));
+        size = f.interleaved ? f.rows * (f.systems + f.pad) : f.systems * (f.rows + f.pad);
+        matrix_size = f.shared ? f.rows : size;
+        const auto fill = [&](std::vector<T>& to, std::int64_t count, double offset) {
+            to.resize(static_cast<std::size_t>(count));
+            for (T& value : to) {
+                const double v = random.uniform(-1, 1);
+                value = static_cast<T>(offset > 0 ? std::copysign(offset + std::abs(v), v) : v);
+            }
+        };
+        fill(lower, matrix_size, 0), fill(diag, matrix_size, f.dominant ? 2.2 : 0), fill(upper, matrix_size, 0), fill(rhs, size, 0);
+        x.assign(static_cast<std::size_t>(size), T(77));
+        d_lower = {queue, std::span<const T>(lower)}, d_diag = {queue, std::span<const T>(diag)}, d_upper = {queue, std::span<const T>(upper)};
+        d_rhs = {queue, std::span<const T>(rhs)}, d_x = {queue, std::span<const T>(x)};
+    }
+
+    template <class U>
+    View<U> all(U* data, Memory where) const {
+        return form.interleaved ? View<U>::interleaved(data, form.rows, form.systems, form.systems + form.pad, where)
+                                : View<U>::contiguous(data, form.systems, form.rows, form.rows + form.pad, where);
+    }
+    AnyView matrix(const T* data, Memory where) const {
+        if (form.shared) return View<const T>::rows(std::span<const T>(data, static_cast<std::size_t>(form.rows)), where);
+        return all<const T>(data, where);
+    }
+
+    Problem host() {
+        Problem p;
+        p.matrix.lower = matrix(lower.data(), {}), p.matrix.diag = matrix(diag.data(), {}), p.matrix.upper = matrix(upper.data(), {});
+        p.rhs = all<const T>(rhs.data(), {});
+        p.x = form.in_place ? all<T>(rhs.data(), {}) : all<T>(x.data(), {});
+        return p;
+    }
+    Problem device() const {
+        const Memory m = d_rhs.memory();
+        Problem p;
+        p.matrix.lower = matrix(d_lower.data(), m), p.matrix.diag = matrix(d_diag.data(), m), p.matrix.upper = matrix(d_upper.data(), m);
+        p.rhs = all<const T>(d_rhs.data(), m);
+        p.x = form.in_place ? all<T>(d_rhs.data(), m) : all<T>(d_x.data(), m);
+        return p;
+    }
+
+    const std::vector<T>& host_x() const { return form.in_place ? rhs : x; }
+    std::vector<T> device_x() const {
+        std::vector<T> out(static_cast<std::size_t>(size));
+        (form.in_place ? d_rhs : d_x).download(out);
+        return out;
+    }
+};
+
+std::vector<Form> forms() {
+    std::vector<Form> list;
+    for (const auto& [rows, systems] : {std::pair<std::int64_t, std::int64_t>{1, 1}, {1, 70}, {2, 33}, {17, 1}, {64, 100}, {65, 999}, {129, 40}, {1000, 9}})
+        for (const bool interleaved : {false, true})
+            for (const int kind : {0, 1, 2, 3})
+                list.push_back({rows, systems, kind == 1 ? 3 : 0, interleaved, kind == 2, kind == 3, kind != 1});
+    return list;
+}
+
+std::string text(const Form& f) {
+    return std::to_string(f.rows) + " rows, " + std::to_string(f.systems) + " systems" + (f.interleaved ? ", interleaved" : "") + (f.pad ? ", padded" : "") +
+           (f.in_place ? ", in place" : "") + (f.shared ? ", shared" : "") + (f.dominant ? ", dominant" : "");
+}
+
+class DeviceMemory : public OnDevice {
+protected:
+    bool own_memory() const { return queue.memory().kind == MemoryKind::device; }
+
+    template <class T>
+    void same_bits(const Form& form, bool async) {
+        SCOPED_TRACE(text(form) + (async ? ", enqueued" : ""));
+        Twice<T> t(queue, form);
+        const Problem problem = t.device();
+        std::vector<std::int8_t> host_status(static_cast<std::size_t>(form.systems), 55), found = host_status;
+        DeviceArray<std::int8_t> status(queue, host_status);
+        Options options;
+        options.status = status.data();
+        Outcome outcome;
+        DeviceArray<std::byte> scratch;
+        if (async) {
+            const auto needs = tridiagonal::workspace(queue, problem, options);
+            scratch = {queue, static_cast<std::int64_t>(needs[0].bytes)};
+            options.workspace = {scratch.data(), needs[0].bytes};
+            PendingOutcome pending(queue);
+            tridiagonal::solve_async(queue, problem, options, pending);
+            outcome = pending.read();
+        } else {
+            outcome = tridiagonal::solve(queue, problem, options);
+        }
+        options = {};
+        options.status = host_status.data();
+        const Outcome expected = tridiagonal::solve(queue, t.host(), options);
+        ASSERT_TRUE(expected.ok());
+        EXPECT_EQ(outcome.reason, expected.reason);
+        EXPECT_STREQ(outcome.branch, expected.branch);
+        EXPECT_STREQ(outcome.device, expected.device);
+        EXPECT_EQ(outcome.rescued, expected.rescued);
+        EXPECT_EQ(outcome.failures, 0);
+        EXPECT_EQ(t.device_x(), t.host_x());
+        status.download(found);
+        EXPECT_EQ(found, host_status);
+    }
+
+    Error refusal(const std::function<void()>& call) {
+        try {
+            call();
+        } catch (const Error& error) {
+            return error;
+        }
+        return Error(ErrorCode::internal, "nothing", "was refused");
+    }
+};
+
+TEST_P(DeviceMemory, IsSolvedWhereItLies) {
+    for (const Form& form : forms()) same_bits<double>(form, false), same_bits<float>(form, false);
+}
+
+TEST_P(DeviceMemory, IsSolvedWhenEnqueued) {
+    for (const Form& form : forms()) same_bits<double>(form, true), same_bits<float>(form, true);
+}
+
+TEST_P(DeviceMemory, MixesWithTheHosts) {
+    Twice<double> t(queue, {100, 20, 0, false, false, false, true});
+    Problem mixed = t.device();
+    mixed.matrix.diag = t.host().matrix.diag;
+    mixed.x = t.host().x;
+    ASSERT_TRUE(tridiagonal::solve(queue, mixed).ok());
+    const std::vector<double> x = t.x;
+    ASSERT_TRUE(tridiagonal::solve(queue, t.device()).ok());
+    EXPECT_EQ(t.device_x(), x);
+}
+
+TEST_P(DeviceMemory, FailuresAreNamed) {
+    for (const bool in_place : {false, true}) {
+        Twice<double> t(queue, {50, 30, 0, false, in_place, false, true});
+        for (const std::int64_t system : {21, 7}) {
+            const std::size_t at = static_cast<std::size_t>(system * 50 + 20);
+            t.diag[at] = t.upper[at - 1] = t.lower[at + 1] = 0;
+        }
+        t.d_diag.upload(t.diag), t.d_upper.upload(t.upper), t.d_lower.upload(t.lower);
+        const auto needs = tridiagonal::workspace(queue, t.device());
+        const DeviceArray<std::byte> scratch(queue, static_cast<std::int64_t>(needs[0].bytes));
+        Options options;
+        options.workspace = {scratch.data(), needs[0].bytes};
+        PendingOutcome pending(queue);
+        tridiagonal::solve_async(queue, t.device(), options, pending);
+        const Outcome outcome = pending.read();
+        EXPECT_EQ(outcome.reason, Reason::singular);
+        EXPECT_EQ(outcome.system, 7);
+        EXPECT_EQ(outcome.row, 20);
+        EXPECT_EQ(outcome.failures, 2);
+    }
+}
+
+TEST_P(DeviceMemory, WhatIsNotFiniteIsFoundBeforeAnythingIsWritten) {
+    Twice<double> t(queue, {50, 30, 0, true, false, false, true});
+    t.rhs[static_cast<std::size_t>(31 * 30 + 12)] = NAN;
+    t.d_rhs.upload(t.rhs);
+    Options options;
+    options.check_finite = true;
+    const Outcome outcome = tridiagonal::solve(queue, t.device(), options);
+    EXPECT_EQ(outcome.reason, Reason::not_finite);
+    EXPECT_EQ(outcome.system, 12);
+    EXPECT_EQ(outcome.row, 31);
+    EXPECT_EQ(outcome.failures, 1);
+    EXPECT_EQ(t.device_x(), t.x);
+}
+
+TEST_P(DeviceMemory, HostArraysAreRefusedWhereTheyWouldHaveToBeCopied) {
+    if (!own_memory()) GTEST_SKIP() << GetParam() << " works in the host's memory";
+    Twice<double> t(queue, {20, 4, 0, false, false, false, true});
+    PendingOutcome pending(queue);
+    Problem problem = t.device();
+    problem.rhs = t.host().rhs;
+    Error error = refusal([&] { tridiagonal::solve_async(queue, problem, {}, pending); });
+    EXPECT_EQ(error.code(), ErrorCode::usage);
+    EXPECT_EQ(error.where(), "rhs");
+    problem = t.device();
+    problem.matrix.upper = t.host().matrix.upper;
+    error = refusal([&] { tridiagonal::solve_async(queue, problem, {}, pending); });
+    EXPECT_EQ(error.where(), "upper");
+    // A view that says it lies on the device, and does not.
+    problem.matrix.upper = t.matrix(t.upper.data(), queue.memory());
+    error = refusal([&] { tridiagonal::solve(queue, problem); });
+    EXPECT_EQ(error.code(), ErrorCode::usage);
+    EXPECT_EQ(error.where(), "upper");
+}
+
+TEST_P(DeviceMemory, WhatNeedsTheHostIsRefusedWhenEnqueued) {
+    if (!own_memory()) GTEST_SKIP() << GetParam() << " is the host";
+    Twice<double> t(queue, {20, 4, 0, false, false, false, true});
+    PendingOutcome pending(queue);
+    Problem problem = t.device();
+    problem.matrix.periodic = true;
+    Error error = refusal([&] { tridiagonal::solve_async(queue, problem, {}, pending); });
+    EXPECT_EQ(error.code(), ErrorCode::usage);
+    EXPECT_NE(std::string(error.what()).find("periodic"), std::string::npos) << error.what();
+    error = refusal([&] { tridiagonal::solve(queue, problem); });
+    EXPECT_EQ(error.code(), ErrorCode::device_unavailable);
+    EXPECT_NE(std::string(error.what()).find("periodic"), std::string::npos) << error.what();
+    Options options;
+    options.check_finite = true;
+    EXPECT_EQ(refusal([&] { tridiagonal::solve_async(queue, t.device(), options, pending); }).code(), ErrorCode::usage);
+    const auto needs = tridiagonal::workspace(queue, t.device());
+    if (needs[0].bytes > 0) {
+        error = refusal([&] { tridiagonal::solve_async(queue, t.device(), {}, pending); });
+        EXPECT_EQ(error.where(), "Options::workspace");
+        EXPECT_NE(std::string(error.what()).find(std::to_string(needs[0].bytes)), std::string::npos) << error.what();
+    }
+}
+
+TEST_P(DeviceMemory, TooMuchIsSaidBeforeItIsTaken) {
+    const Error error = refusal([&] { release(queue, allocate(queue, std::size_t{1} << 50)); });
+    EXPECT_EQ(error.code(), ErrorCode::bad_input);
+    const std::string text = error.what();
+    EXPECT_TRUE(text.find("1048576.0 GiB") != std::string::npos || text.find("1024.0 TiB") != std::string::npos || text.find("PiB") != std::string::npos) << text;
+}
+
+TEST_P(DeviceMemory, AStreamIsForDevicesThatHaveThem) {
+    if (own_memory()) GTEST_SKIP() << GetParam() << " has streams";
+    int nothing = 0;
+    EXPECT_EQ(refusal([&] { Queue(context(), GetParam(), &nothing); }).code(), ErrorCode::usage);
+}
+
+TRIFOLD_ON_EVERY_DEVICE(DeviceMemory);
+
+}  // namespace
+}  // namespace trifold::tests

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The user's stream and graph: solve_async is ordered among the user's own work, is recorded, and recomputes what its arrays hold
+// at each launch.
+#include "cuda/gpu.hpp"
+
+namespace trifold::tests {
+namespace {
+
+using tridiagonal::PendingOutcome;
+
+__global__ void scale(double* values, std::int64_t count, double factor) {
+    const std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+    if (i < count) values[i] *= factor;
+}
+
+// Systems that are all the same matrix but for their diagonal: 4 + system, and a known solution i + 1.
+struct Streams : testing::Test {
+    static constexpr std::int64_t rows = 200, systems = 1000, count = rows * systems;
+    Context context{{.threads = 1, .profile_path = "none", .log = {}}};
+    std::vector<double> lower, diag, upper, rhs, x;
+    cudaStream_t stream = nullptr;
+
+    void SetUp() override {
+        if (const std::string why = no_gpu(context); !why.empty()) GTEST_SKIP() << why;
+        TRIFOLD_CUDA(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+        for (std::int64_t k = 0; k < systems; ++k)
+            for (std::int64_t i = 0; i < rows; ++i) {
+                const double d = 4 + static_cast<double>(k % 17);
+                lower.push_back(i > 0 ? -1 : 0), diag.push_back(d), upper.push_back(i + 1 < rows ? -1 : 0), x.push_back(static_cast<double>(i + 1));
+                rhs.push_back(d * static_cast<double>(i + 1) - (i > 0 ? static_cast<double>(i) : 0) - (i + 1 < rows ? static_cast<double>(i + 2) : 0));
+            }
+    }
+    void TearDown() override {
+        if (stream) cudaStreamDestroy(stream);
+    }
+
+    tridiagonal::Problem problem(const Owned<double>& l, const Owned<double>& d, const Owned<double>& u, const Owned<double>& f, const Owned<double>& to) {
+        tridiagonal::Problem p;
+        p.matrix.lower = View<const double>::contiguous(l.data, systems, rows);
+        p.matrix.diag = View<const double>::contiguous(d.data, systems, rows);
+        p.matrix.upper = View<const double>::contiguous(u.data, systems, rows);
+        p.rhs = View<const double>::contiguous(f.data, systems, rows);
+        p.x = View<double>::contiguous(to.data, systems, rows);
+        return p;
+    }
+
+    void expect_x(const std::vector<double>& found, double factor) {
+        double worst = 0;
+        for (std::size_t i = 0; i < found.size(); ++i) worst = std::max(worst, std::abs(found[i] / (factor * x[i]) - 1));
+        EXPECT_LE(worst, 1e-13);
+    }
+};
+
+TEST_F(Streams, AGraphSolvesWhatItsArraysHoldAtEachLaunch) {
+    Owned<double> l(lower), d(diag), u(upper), f(rhs), to(std::vector<double>(count, 0));
+    Queue queue(context, "cuda:0", stream);
+    const auto p = problem(l, d, u, f, to);
+    const std::size_t bytes = tridiagonal::workspace(queue, p)[0].bytes;
+    Owned<char> scratch(std::vector<char>(bytes + 1));
+    Owned<std::int8_t> status(std::vector<std::int8_t>(systems, 0));
+    tridiagonal::Options options;
+    options.workspace = {scratch.data, bytes};
+    options.status = status.data;
+    PendingOutcome pending(queue);
+
+    cudaGraph_t graph = nullptr;
+    cudaGraphExec_t ready = nullptr;
+    TRIFOLD_CUDA(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
+    scale<<<(count + 255) / 256, 256, 0, stream>>>(f.data, count, 2.0);
+    tridiagonal::solve_async(queue, p, options, pending);
+    scale<<<(count + 255) / 256, 256, 0, stream>>>(to.data, count, 3.0);
+    TRIFOLD_CUDA(cudaStreamEndCapture(stream, &graph));
+    TRIFOLD_CUDA(cudaGraphInstantiate(&ready, graph, 0));
+    std::size_t nodes = 0;
+    TRIFOLD_CUDA(cudaGraphGetNodes(graph, nullptr, &nodes));
+    EXPECT_GE(nodes, 4u);
+    EXPECT_EQ(to.get(), std::vector<double>(count, 0));  // recorded, not run
+
+    for (int launch = 1; launch <= 3; ++launch) {
+        TRIFOLD_CUDA(cudaGraphLaunch(ready, stream));
+        const Outcome outcome = pending.read();
+        EXPECT_TRUE(outcome.ok());
+        EXPECT_EQ(outcome.failures, 0);
+        EXPECT_STREQ(outcome.device, "cuda:0");
+        expect_x(to.get(), 3 * std::pow(2.0, launch));
+        EXPECT_EQ(status.get(), std::vector<std::int8_t>(systems, static_cast<std::int8_t>(Reason::exact)));
+    }
+    // The same graph, another matrix: one system that cannot be solved is named, and then solved again.
+    std::vector<double> broken = diag;
+    for (std::int64_t i = 0; i < rows; ++i) broken[static_cast<std::size_t>(77 * rows + i)] = 0;
+    std::vector<double> uncoupled = lower, above = upper;
+    for (std::int64_t i = 0; i < rows; ++i) uncoupled[static_cast<std::size_t>(77 * rows + i)] = above[static_cast<std::size_t>(77 * rows + i)] = 0;
+    d.set(broken), l.set(uncoupled), u.set(above);
+    TRIFOLD_CUDA(cudaGraphLaunch(ready, stream));
+    Outcome outcome = pending.read();
+    EXPECT_EQ(outcome.reason, Reason::singular);
+    EXPECT_EQ(outcome.system, 77);
+    EXPECT_EQ(outcome.row, 0);
+    EXPECT_EQ(outcome.failures, 1);
+    EXPECT_EQ(status.get()[77], static_cast<std::int8_t>(Reason::singular));
+    d.set(diag), l.set(lower), u.set(upper);
+    TRIFOLD_CUDA(cudaGraphLaunch(ready, stream));
+    outcome = pending.read();
+    EXPECT_TRUE(outcome.ok());
+    EXPECT_EQ(outcome.failures, 0);
+    cudaGraphExecDestroy(ready);
+    cudaGraphDestroy(graph);
+}
+
+TEST_F(Streams, WhileAGraphIsRecordedNothingWaits) {
+    Owned<double> l(lower), d(diag), u(upper), f(rhs), to(std::vector<double>(count, 0));
+    Queue queue(context, "cuda:0", stream);
+    const auto p = problem(l, d, u, f, to);
+    TRIFOLD_CUDA(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
+    std::string said;
+    try {
+        tridiagonal::solve(queue, p);
+    } catch (const Error& error) {
+        said = error.what();
+        EXPECT_EQ(error.code(), ErrorCode::usage);
+    }
+    cudaGraph_t graph = nullptr;
+    TRIFOLD_CUDA(cudaStreamEndCapture(stream, &graph));  // the refusal has not spoilt the recording
+    cudaGraphDestroy(graph);
+    EXPECT_NE(said.find("solve_async"), std::string::npos) << said;
+}
+
+TEST_F(Streams, WorkIsOrderedWithTheUsers) {
+    Owned<double> l(lower), d(diag), u(upper), f(rhs), to(std::vector<double>(count, 0));
+    Queue queue(context, "cuda:0", stream);
+    const auto p = problem(l, d, u, f, to);
+    const std::size_t bytes = tridiagonal::workspace(queue, p)[0].bytes;
+    Owned<char> scratch(std::vector<char>(bytes + 1));
+    tridiagonal::Options options;
+    options.workspace = {scratch.data, bytes};
+    PendingOutcome pending(queue);
+    for (int k = 0; k < 20; ++k) scale<<<(count + 255) / 256, 256, 0, stream>>>(f.data, count, k % 2 ? 0.5 : 4.0);
+    tridiagonal::solve_async(queue, p, options, pending);
+    scale<<<(count + 255) / 256, 256, 0, stream>>>(to.data, count, 0x1p-10);
+    EXPECT_TRUE(pending.read().ok());
+    expect_x(to.get(), 1);
+}
+
+TEST_F(Streams, KnowsWhereAnAddressLies) {
+    Owned<double> l(lower), d(diag), u(upper), f(rhs), to(std::vector<double>(count, 0));
+    Queue queue(context, "cuda:0", stream);
+    queue.synchronize();
+    EXPECT_EQ(memory_of(queue, f.data), (Memory{MemoryKind::device, 0}));
+    EXPECT_EQ(memory_of(queue, rhs.data()).kind, MemoryKind::host);
+    double* pinned = nullptr;
+    TRIFOLD_CUDA(cudaMallocHost(reinterpret_cast<void**>(&pinned), 4096));
+    EXPECT_EQ(memory_of(queue, pinned).kind, MemoryKind::registered);
+    cudaFreeHost(pinned);
+    double* managed = nullptr;
+    TRIFOLD_CUDA(cudaMallocManaged(reinterpret_cast<void**>(&managed), 4096));
+    EXPECT_EQ(memory_of(queue, managed), (Memory{MemoryKind::device, 0}));
+    cudaFree(managed);
+}
+
+}  // namespace
+}  // namespace trifold::tests
