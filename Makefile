@@ -9,18 +9,18 @@ CTEST_ARGS ?=
 export CMAKE_BUILD_PARALLEL_LEVEL ?= $(shell nproc)
 
 .DEFAULT_GOAL := help
-.PHONY: help run test bench fuzz check-fresh clean
+.PHONY: help run test bench fuzz device-bundle check-fresh clean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1|/p' $(MAKEFILE_LIST) | while IFS='|' read -r name what; do \
-	    printf '  make %-12s %s\n' "$$name" "$$what"; done
+	    printf '  make %-14s %s\n' "$$name" "$$what"; done
 	@printf '  variables: PRESET=release|ci|dev|asan|tsan, RUN="arguments of trifold", CTEST_ARGS="-R name"\n'
 
 run: ## install what is missing, build the command, solve a system of 16 million rows, five times
 	@scripts/setup run
 	@test -f $(BUILD)/build.ninja || cmake --preset $(PRESET) -DTRIFOLD_BUILD_TESTS=OFF -DTRIFOLD_BUILD_BENCH=OFF \
 	    -DTRIFOLD_BUILD_EXAMPLES=OFF >&2
-	@cmake --build $(BUILD) --target trifold_cli >&2
+	@cmake --build $(BUILD) --target trifold_cli trifold_loadable >&2
 	@$(BUILD)/bin/trifold $(RUN)
 
 test: ## build everything and run all tests
@@ -40,6 +40,12 @@ fuzz: ## feed the readers of files and generator strings with libFuzzer (clang),
 	@cmake --preset fuzz
 	@cmake --build build/fuzz --target tests/fuzz/all
 	@ctest --test-dir build/fuzz -j2 -R '^fuzz_' --output-on-failure --no-label-summary
+
+device-bundle: ## pack what tests and measures on a machine with a GPU: build/device-bundle (needs nvcc here)
+	@scripts/setup test
+	@cmake --preset $(PRESET) -DTRIFOLD_CUDA=ON -DTRIFOLD_BUILD_TESTS=ON -DTRIFOLD_BUILD_BENCH=ON
+	@cmake --build $(BUILD)
+	@scripts/device-bundle $(BUILD) build/device-bundle
 
 check-fresh: ## prove make run and make test on a fresh Debian 12, in a chroot (root or sudo)
 	@scripts/setup fresh

@@ -6,7 +6,7 @@
 
 namespace trifold::cuda {
 
-const char* batch_refuses(const tridiagonal::System&) { return nullptr; }
+const char* batch_refuses(const tridiagonal::System&) { return "batches go the general pivoted way"; }
 
 std::size_t batch_scratch(const tridiagonal::System& system) { return pivoted_scratch(system); }
 
