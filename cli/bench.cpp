@@ -37,7 +37,7 @@ report::BenchRow measure(const std::string& problem, std::int64_t rows, const Op
     const io::TridiagonalData data = io::load_tridiagonal(input, o.load(true));
     const io::Array x(data.rhs.shape(), "x");
     std::vector<double> solves;
-    ProblemRoof roof(data, x, queue.context());
+    ProblemRoof roof(data, x, queue);
     report::BenchRow row;
     row.problem = problem;
     row.rows = data.systems() * data.rows();

@@ -70,7 +70,7 @@ Prospect look_ahead(const std::string& input, const CommonOptions& common, Queue
     prospect.x = io::Array::without_values(prospect.shape.rhs.shape());
     prospect.bytes = static_cast<double>(prospect.shape.bytes()) + static_cast<double>(prospect.x.shape().bytes());
     for (const WorkspaceNeed& need : tridiagonal::workspace(queue, prospect.shape.problem(prospect.x), options))
-        prospect.workspace += static_cast<double>(need.bytes);
+        if (need.memory.kind != MemoryKind::device) prospect.workspace += static_cast<double>(need.bytes);
     return prospect;
 }
 

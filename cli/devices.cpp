@@ -44,6 +44,21 @@ void add_grid(report::DeviceList& list) {
     }
 }
 
+// Of devices with memory of their own, far outside their caches: four arrays read, and one more or the last of them written.
+void add_own_memory(report::DeviceList& list) {
+    constexpr std::size_t array = std::size_t{1} << 29;
+    for (const Device* device : registered_devices()) {
+        if (why_unavailable(*device) || !device->runtime) continue;
+        for (const bool in_place : {false, true}) {
+            Failure failure;
+            double found = 0;
+            if (device->runtime->bandwidth(device->number, nullptr, 4, in_place, array, &found, failure) && found > 0)
+                list.bandwidth.push_back({static_cast<std::int64_t>(array) * (in_place ? 4 : 5), 0,
+                                          devices::name_of(in_place ? devices::Store::in_place : devices::Store::past_cache), found, device->name});
+        }
+    }
+}
+
 int run(const Options& o) {
     Context context(o.context());
     Context::State& state = context.state();
@@ -62,6 +77,7 @@ int run(const Options& o) {
     for (const devices::Bandwidth& b : profile.bandwidth)
         list.bandwidth.push_back(
             {static_cast<std::int64_t>(b.footprint), b.threads, devices::name_of(b.store), b.bytes_per_s});
+    if (o.measure) add_own_memory(list);
     list.threads = context.threads();
     list.machine = report::this_machine(build_commit());
     print(o.json ? report::json(list) : report::text(list, o.matrix));

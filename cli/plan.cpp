@@ -32,7 +32,8 @@ int run(const Options& o) {
     record.shape = data.rhs.shape().extents;
     record.axis = data.axis;
     record.dtype = data.rhs.dtype();
-    if (o.explain && !context.state().profile().measured()) {
+    const bool on_host = queue.memory().kind != MemoryKind::device;
+    if (on_host && o.explain && !context.state().profile().measured()) {
         ProgressLine line(o.quiet);
         line.stage("measure bandwidth and pace, once for this machine");
         tridiagonal::ensure_profile(context);
@@ -40,7 +41,7 @@ int run(const Options& o) {
     record.plan = tridiagonal::plan(queue, data.problem(prospect.x), settings);
     record.problem_bytes = static_cast<std::int64_t>(prospect.bytes);
     record.workspace_bytes = static_cast<std::int64_t>(prospect.workspace);
-    record.threads = context.threads();
+    record.threads = !on_host && record.plan.device == queue.device() ? 0 : context.threads();
     print(o.json ? report::json(record) : report::text(record, o.explain));
     return good;
 }

@@ -3,11 +3,12 @@
 
 #include <algorithm>
 
+#include "backends/registry.hpp"
 #include "devices/context_state.hpp"
 
 namespace trifold::cli {
 
-ProblemRoof::ProblemRoof(const io::TridiagonalData& data, const io::Array& x, Context& context) {
+ProblemRoof::ProblemRoof(const io::TridiagonalData& data, const io::Array& x, const Queue& queue) : queue_(queue) {
     const auto whole = static_cast<std::size_t>(x.shape().bytes());
     if (whole < 4096) return;
     devices::StreamArrays arrays;
@@ -19,6 +20,12 @@ ProblemRoof::ProblemRoof(const io::TridiagonalData& data, const io::Array& x, Co
         arrays.read[arrays.reads++] = array->as<unsigned char>();
         bytes = std::min(bytes, size);
     }
+    if (queue.memory().kind == MemoryKind::device) {
+        device_reads_ = std::max(arrays.reads, 1);
+        device_bytes_ = bytes;
+        return;
+    }
+    Context& context = queue.context();
     arrays.write = x.as<unsigned char>();
     // Stores past the cache are the faster ones where the arrays do not fit it; near it, both are tried.
     probes_.emplace_back(arrays, bytes, devices::Store::past_cache, context.threads());
@@ -27,7 +34,17 @@ ProblemRoof::ProblemRoof(const io::TridiagonalData& data, const io::Array& x, Co
     if (!far_outside) probes_.emplace_back(arrays, bytes, devices::Store::regular, context.threads());
 }
 
+// What the device's own stream finds; where it has no memory left for that, there is no roof.
+void ProblemRoof::sample_device() {
+    const Device& device = device_at(queue_.device_index());
+    Failure failure;
+    double found = 0;
+    if (device.runtime->bandwidth(device.number, queue_.stream(), device_reads_, false, device_bytes_, &found, failure) && found > 0)
+        samples_.push_back(found);
+}
+
 void ProblemRoof::sample() {
+    if (device_reads_ > 0) return sample_device();
     if (probes_.empty()) return;
     if (!samples_.empty()) {
         samples_.push_back(probes_[0].bytes_per_pass() / probes_[0].sample());

@@ -9,11 +9,11 @@
 
 namespace trifold::cli {
 
-/// The bandwidth of a stream with a problem's mix of reads and writes over the problem's own memory. x is overwritten:
-/// take a sample before a solve, not between it and the use of x.
+/// The bandwidth of a stream with a problem's mix of reads and writes over the problem's own memory, or over as much memory of
+/// a device that has its own. x is overwritten: take a sample before a solve, not between it and the use of x.
 class ProblemRoof {
 public:
-    ProblemRoof(const io::TridiagonalData& data, const io::Array& x, Context& context);
+    ProblemRoof(const io::TridiagonalData& data, const io::Array& x, const Queue& queue);
 
     /// The first call looks for the fastest way to read and write, in well under a second; the next ones are short.
     void sample();
@@ -22,6 +22,11 @@ public:
     double bytes_per_s() const;
 
 private:
+    void sample_device();
+
+    const Queue& queue_;
+    int device_reads_ = 0;                    // on a device with memory of its own: arrays of device_bytes_ there
+    std::size_t device_bytes_ = 0;
     std::vector<devices::RoofProbe> probes_;  // the fastest alone after the first sample
     std::vector<double> samples_;
 };

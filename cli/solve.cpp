@@ -44,6 +44,7 @@ public:
         Context context(o_.context());
         Queue queue(context, o_.device);
         threads_ = context.threads();
+        if (queue.memory().kind == MemoryKind::device) own_memory_ = queue.device();
         prepare(queue);
         read();
         solve(queue);
@@ -90,12 +91,13 @@ private:
     void solve(Queue& queue) {
         const tridiagonal::Problem problem = data_.problem(x_);
         std::vector<Report> reports(static_cast<std::size_t>(o_.repeat));
-        if (!o_.no_roof && data_.rhs.shape().bytes() >= worth_measuring && !queue.context().state().profile().measured()) {
+        const bool on_host = queue.memory().kind != MemoryKind::device;
+        if (on_host && !o_.no_roof && data_.rhs.shape().bytes() >= worth_measuring && !queue.context().state().profile().measured()) {
             watch_.start("measure machine");
             line_.stage("measure bandwidth and pace, once for this machine");
             tridiagonal::ensure_profile(queue.context());
         }
-        ProblemRoof roof(data_, x_, queue.context());
+        ProblemRoof roof(data_, x_, queue);
         for (Report& report : reports) {
             // Roof and solve in turns, over the same memory; the roof writes x, so it comes first.
             if (!o_.no_roof) {
@@ -180,7 +182,7 @@ private:
         record_.device.name = record_.report.outcome.device;
         for (const DeviceInfo& device : context.devices())
             if (device.name == record_.device.name) record_.device = device;
-        record_.threads = threads_;
+        record_.threads = record_.report.outcome.device == own_memory_ ? 0 : threads_;
         record_.repeats = o_.repeat;
         record_.phases = watch_.steps();
         record_.total_s = watch_.total();
@@ -204,6 +206,7 @@ private:
     io::Array x_;
     report::Record record_;
     int threads_ = 1;
+    std::string_view own_memory_ = "none";  // device that computes without the host's threads
 };
 
 }  // namespace

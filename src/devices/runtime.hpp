@@ -34,6 +34,10 @@ struct Runtime {
     bool (*mark)(int device, void* stream, void** event, Failure& failure) = nullptr;
     bool (*seconds)(int device, void* from, void* to, double* seconds, Failure& failure) = nullptr;
     void (*release_mark)(int device, void* event) = nullptr;
+
+    /// The roof: bytes per second of the fastest stream found that reads `reads` (1 to 4) arrays of `bytes` bytes and writes one
+    /// more, or the last of them (`in_place`). Takes that memory and gives it back; waits.
+    bool (*bandwidth)(int device, void* stream, int reads, bool in_place, std::size_t bytes, double* bytes_per_s, Failure& failure) = nullptr;
 };
 
 }  // namespace trifold::devices

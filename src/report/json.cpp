@@ -166,7 +166,8 @@ std::string json(const DeviceList& list) {
         profile["bandwidth"].push_back({{"footprint_bytes", b.footprint},
                                         {"threads", b.threads},
                                         {"store", b.store},
-                                        {"bytes_per_s", b.bytes_per_s}});
+                                        {"bytes_per_s", b.bytes_per_s},
+                                        {"device", b.device}});
     result["machine"] = object(list.machine);
     return line(result);
 }

@@ -26,7 +26,7 @@ struct Record {
     int axis = 0;
     std::int64_t right_hand_sides = 1;  ///< that share one matrix
     DeviceInfo device;                  ///< that really computed
-    int threads = 1;
+    int threads = 1;  ///< of the host; 0 = the device computes without them
     int repeats = 1;
     double residual = unknown;  ///< backward error of x, computed after the solve and not part of solve_s
     Phases phases;              ///< of the whole command
@@ -57,9 +57,10 @@ struct DeviceList {
     std::vector<GridCell> cells;
     struct Bandwidth {
         std::int64_t footprint;
-        int threads;
+        int threads;  ///< 0 = the device's own
         std::string store;
         double bytes_per_s;
+        std::string device = "cpu";
     };
     std::vector<Bandwidth> bandwidth;
     std::string profile;  ///< "measured now", "profile DATE", or "defaults"
@@ -90,7 +91,7 @@ struct PlanRecord {
     DType dtype = DType::f64;
     Plan plan;
     std::int64_t workspace_bytes = 0, problem_bytes = 0;
-    int threads = 1;
+    int threads = 1;  ///< of the host; 0 = the device computes without them
 };
 
 }  // namespace trifold::report

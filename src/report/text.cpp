@@ -73,6 +73,10 @@ const char* meaning_of(Reason reason) {
     return "";
 }
 
+std::string threads_text(int threads) {
+    return threads > 0 ? fmt::format(", {} {}", threads, threads == 1 ? "thread" : "threads") : "";
+}
+
 std::string phases_text(const Phases& phases) {
     std::string text;
     for (const auto& [name, seconds] : phases) text += (text.empty() ? "" : " · ") + name + " " + seconds_text(seconds);
@@ -90,7 +94,7 @@ std::string text(const Record& record, bool colour) {
     if (record.input != record.description) page.more(record.input);
     const std::string planned = report.plan.branch.empty() ? "" : report.plan.branch.front();
     page.row("algorithm", page.strong(outcome.branch[0] ? outcome.branch : planned) + " on " + record.device.name +
-                              ", " + std::to_string(record.threads) + (record.threads == 1 ? " thread" : " threads") +
+                              threads_text(record.threads) +
                               (outcome.tried_other ? ", after another was tried" : ""));
     if (!report.plan.why.empty()) page.more("why: " + report.plan.why);
     page.row("outcome", (outcome.ok() ? page.good(name_of(outcome.reason)) : page.bad(name_of(outcome.reason))) +
@@ -157,8 +161,9 @@ std::string text(const DeviceList& list, bool matrix) {
     }
     out += fmt::format("\nbandwidth of a solve's mix of reads and writes ({}):\n", list.profile);
     for (const auto& b : list.bandwidth)
-        out += fmt::format("  {:>10}  {:>2} {:<7}  {:<20} {}\n", bytes_text(static_cast<double>(b.footprint)),
-                           b.threads, b.threads == 1 ? "thread" : "threads", b.store, rate_text(b.bytes_per_s, "B"));
+        out += fmt::format("  {:>10}  {:<10}  {:<20} {}\n", bytes_text(static_cast<double>(b.footprint)),
+                           b.threads > 0 ? fmt::format("{:>2} {}", b.threads, b.threads == 1 ? "thread" : "threads") : b.device, b.store,
+                           rate_text(b.bytes_per_s, "B"));
     return out;
 }
 
@@ -181,8 +186,7 @@ std::string text(const PlanRecord& record, bool explain) {
                       shape_text(record.shape, record.axis) + "\n";
     std::string chain;
     for (const std::string& branch : plan.branch) chain += (chain.empty() ? "" : ", else ") + branch;
-    out += fmt::format("  {:<13}{} on {}, {} {}\n", "algorithm", chain, plan.device, record.threads,
-                       record.threads == 1 ? "thread" : "threads");
+    out += fmt::format("  {:<13}{} on {}{}\n", "algorithm", chain, plan.device, threads_text(record.threads));
     if (!plan.why.empty()) out += fmt::format("  {:<13}why: {}\n", "", plan.why);
     out += fmt::format("  {:<13}{} predicted ({})\n", "time", seconds_text(plan.predicted_s), plan.profile);
     out += fmt::format("  {:<13}problem {}, workspace {}\n", "memory",

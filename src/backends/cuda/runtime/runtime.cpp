@@ -3,6 +3,8 @@
 
 #include <cstdio>
 
+#include "backends/cuda/runtime/stream.hpp"
+
 namespace trifold::cuda {
 
 OnDevice::OnDevice(int device) : device_(device) {
@@ -135,6 +137,27 @@ void release_mark(int device, void* event) {
     if (event) cudaEventDestroy(static_cast<cudaEvent_t>(event));
 }
 
+bool bandwidth(int device, void* stream, int reads, bool in_place, std::size_t bytes, double* bytes_per_s, Failure& failure) {
+    const OnDevice on(device);
+    *bytes_per_s = 0;
+    StreamArrays arrays;
+    arrays.reads = reads < 1 ? 1 : reads > 4 ? 4 : reads;
+    arrays.bytes = bytes / 16 * 16;
+    // Not multiples of a power of two apart: the arrays of a user are not either.
+    const std::size_t pitch = (arrays.bytes + 255) / 256 * 256 + 4352;
+    const int count = arrays.reads + (in_place ? 0 : 1);
+    void* memory = nullptr;
+    if (!allocate(device, pitch * static_cast<std::size_t>(count), &memory, failure)) return false;
+    char* const base = static_cast<char*>(memory);
+    for (int r = 0; r < arrays.reads; ++r) arrays.read[r] = base + pitch * static_cast<std::size_t>(r);
+    if (!in_place) arrays.write = base + pitch * static_cast<std::size_t>(arrays.reads);
+    bool fine = good(cudaMemsetAsync(memory, 0, pitch * static_cast<std::size_t>(count), stream_of(stream)), "filling memory", failure);
+    if (fine) *bytes_per_s = measure_stream(arrays, 9, stream_of(stream));
+    fine = fine && good(cudaGetLastError(), "measuring the memory's bandwidth", failure);
+    release(device, memory);
+    return fine;
+}
+
 }  // namespace
 
 bool good(cudaError_t error, const char* doing, Failure& failure) {
@@ -162,6 +185,7 @@ const devices::Runtime& runtime() {
         r.mark = mark;
         r.seconds = seconds;
         r.release_mark = release_mark;
+        r.bandwidth = bandwidth;
         return r;
     }();
     return table;
