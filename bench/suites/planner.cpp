@@ -46,7 +46,7 @@ void run_shape(const std::string& name, const std::string& generator, DType dtyp
         candidate.predicted_s = tridiagonal::plan(queue, ready, options).predicted_s;
         runners.push_back({candidate.name, {}, [&, options] { candidate.outcome = tridiagonal::solve(queue, ready, options); }, {}});
     }
-    const std::vector<Timing> timings = race(runners, {.rounds = 25, .least = 5, .budget_s = 0.8 * settings.budget_scale});
+    const std::vector<Timing> timings = race(runners, {.rounds = 25, .least = 5, .warm = true, .budget_s = 0.8 * settings.budget_scale});
 
     std::size_t best = 0;
     for (std::size_t k = 1; k < candidates.size(); ++k)

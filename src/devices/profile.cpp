@@ -48,6 +48,29 @@ double interpolated(const std::vector<Bandwidth>& points, double footprint, int 
     return 1 / low + (1 / high - 1 / low) * (threads - fewer) / (more - fewer);
 }
 
+/// A power law through two points; all positive.
+double between(double x, double x0, double low, double x1, double high) {
+    return low * std::pow(high / low, std::log(x / x0) / std::log(x1 / x0));
+}
+
+/// Where `threads` is one of the counts measured.
+double seconds_on(const std::vector<Timing>& points, double rows, int threads) {
+    const Timing *below = nullptr, *above = nullptr, *next = nullptr;  // next: the second one above
+    for (const Timing& t : points) {
+        if (t.threads != threads) continue;
+        if (t.rows <= rows && (!below || t.rows > below->rows)) below = &t;
+        if (t.rows >= rows && (!above || t.rows < above->rows)) above = &t;
+    }
+    if (!above) return below->seconds * (rows / below->rows);
+    if (below) return below == above ? below->seconds : between(rows, below->rows, below->seconds, above->rows, above->seconds);
+    for (const Timing& t : points)
+        if (t.threads == threads && t.rows > above->rows && (!next || t.rows < next->rows)) next = &t;
+    if (!next) return above->seconds * (rows / above->rows);
+    // Fewer rows than any: what a call costs, whatever its size, stays.
+    const double slope = std::max(0.0, (next->seconds - above->seconds) / (next->rows - above->rows));
+    return std::max(0.1 * above->seconds, above->seconds - slope * (above->rows - rows));
+}
+
 }  // namespace
 
 double Profile::bandwidth_at(std::size_t footprint, int threads, Store store) const noexcept {
@@ -57,9 +80,31 @@ double Profile::bandwidth_at(std::size_t footprint, int threads, Store store) co
     return 1e10;
 }
 
-const CellRate* Profile::rate(std::string_view key) const noexcept {
-    const auto found = rates.find(key);
-    return found == rates.end() ? nullptr : &found->second;
+const std::vector<Timing>* Profile::timings_of(std::string_view key) const noexcept {
+    const auto found = timings.find(key);
+    return found == timings.end() || found->second.empty() ? nullptr : &found->second;
+}
+
+double seconds_for(const std::vector<Timing>& timings, double rows, int threads) noexcept {
+    int fewer = 0, more = 0;
+    for (const Timing& t : timings) {
+        if (t.threads <= threads) fewer = std::max(fewer, t.threads);
+        if (t.threads >= threads) more = more ? std::min(more, t.threads) : t.threads;
+    }
+    if (!fewer) fewer = more;
+    if (!more) more = fewer;
+    const double low = seconds_on(timings, rows, fewer);
+    return fewer == more ? low : between(threads, fewer, low, more, seconds_on(timings, rows, more));
+}
+
+double least_per_row(const std::vector<Timing>& timings, int threads) noexcept {
+    int fewer = 0;
+    for (const Timing& t : timings)
+        if (t.threads <= threads) fewer = std::max(fewer, t.threads);
+    double least = 0;
+    for (const Timing& t : timings)
+        if (t.threads == fewer && (least == 0 || t.seconds / t.rows < least)) least = t.seconds / t.rows;
+    return least;
 }
 
 Profile default_profile() {

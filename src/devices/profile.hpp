@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What was measured on this machine: bandwidth by footprint and threads, and the pace of algorithms in cache. A profile is a
+// What was measured on this machine: bandwidth by footprint and threads, and the time of algorithms by rows and threads. A profile is a
 // value; predictions read it, nothing in a solve waits for one.
 #pragma once
 
@@ -22,15 +22,11 @@ struct Bandwidth {
     double bytes_per_s = 0;
 };
 
-/// Pace of one algorithm. In cache a call of n rows on t threads works overhead_s + n (serial + (1 - serial) / t) / rows_per_s,
-/// and team_s more where t > 1. Where moving the words takes m seconds and working on them w, both take
-/// (m^overlap + w^overlap)^(1/overlap).
-struct CellRate {
-    double rows_per_s = 0;
-    double overhead_s = 0;
-    double team_s = 0;
-    double serial = 0;   ///< share of the work that more threads do not shorten, 0 to 1
-    double overlap = 4;  ///< 1 = one after the other; large = the longer hides the shorter; below 1 = they disturb each other
+/// One algorithm, on `rows` rows in all and `threads` threads: five arrays, x apart from rhs, a dominant matrix.
+struct Timing {
+    int threads = 1;
+    double rows = 0;
+    double seconds = 0;
 };
 
 struct Profile {
@@ -38,7 +34,7 @@ struct Profile {
     std::string machine;  ///< fingerprint(topology)
     bool now = false;     ///< measured by this process, not read from a file
     std::vector<Bandwidth> bandwidth;
-    std::map<std::string, CellRate, std::less<>> rates;  ///< by "family.algorithm.dtype"
+    std::map<std::string, std::vector<Timing>, std::less<>> timings;  ///< by "device.algorithm.dtype", and more for batches
 
     bool measured() const noexcept { return !date.empty(); }
 
@@ -50,8 +46,15 @@ struct Profile {
     double bandwidth_at(std::size_t footprint, int threads, Store store) const noexcept;
 
     /// Null where `key` was not measured.
-    const CellRate* rate(std::string_view key) const noexcept;
+    const std::vector<Timing>* timings_of(std::string_view key) const noexcept;
 };
+
+/// Seconds for `rows` rows on `threads` threads: interpolated between the rows and the thread counts that were measured, all on
+/// logarithmic scales, and in proportion to the rows beyond the most. `timings` has one element at least.
+double seconds_for(const std::vector<Timing>& timings, double rows, int threads) noexcept;
+
+/// The fewest seconds per row on `threads` threads, or on the next fewer that were measured.
+double least_per_row(const std::vector<Timing>& timings, int threads) noexcept;
 
 /// Cautious figures for a machine that nobody has measured, from the sizes that sysconf knows.
 Profile default_profile();

@@ -21,7 +21,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 namespace fs = std::filesystem;
-constexpr const char* schema = "trifold.profile/1";
+constexpr const char* schema = "trifold.profile/2";
 constexpr Store stores[] = {Store::none, Store::regular, Store::past_cache, Store::in_place};
 
 double positive(const Json& object, const char* key) {
@@ -30,10 +30,10 @@ double positive(const Json& object, const char* key) {
     return value;
 }
 
-double at_least_zero(const Json& object, const char* key) {
-    const double value = object.at(key).get<double>();
-    if (!std::isfinite(value) || value < 0) throw std::invalid_argument(std::string(key) + " is negative");
-    return value;
+int thread_count(const Json& object) {
+    const double threads = positive(object, "threads");
+    if (threads < 1 || threads > 1e6) throw std::invalid_argument("no number of threads");
+    return static_cast<int>(threads);
 }
 
 Store store_from(const std::string& name) {
@@ -48,14 +48,11 @@ Profile from_json(const Json& json) {
     out.machine = json.at("machine").get<std::string>();
     if (out.date.empty()) throw std::invalid_argument("no date");
     for (const Json& p : json.at("bandwidth")) {
-        const double threads = positive(p, "threads");
-        if (threads > 1e6) throw std::invalid_argument("too many threads");
-        out.bandwidth.push_back({static_cast<std::size_t>(std::fmin(positive(p, "footprint"), 0x1p62)), static_cast<int>(threads),
+        out.bandwidth.push_back({static_cast<std::size_t>(std::fmin(positive(p, "footprint"), 0x1p62)), thread_count(p),
                                  store_from(p.at("store").get<std::string>()), positive(p, "bytes_per_s")});
     }
-    for (const auto& [key, rate] : json.at("rates").items())
-        out.rates[key] = {positive(rate, "rows_per_s"), at_least_zero(rate, "overhead_s"), at_least_zero(rate, "team_s"),
-                          std::fmin(1, at_least_zero(rate, "serial")), positive(rate, "overlap")};
+    for (const auto& [key, timings] : json.at("timings").items())
+        for (const Json& t : timings) out.timings[key].push_back({thread_count(t), positive(t, "rows"), positive(t, "seconds")});
     return out;
 }
 
@@ -113,13 +110,11 @@ bool save_profile(const Profile& profile, const std::string& file, std::string& 
                                      {"threads", p.threads},
                                      {"store", name_of(p.store)},
                                      {"bytes_per_s", p.bytes_per_s}});
-    json["rates"] = Json::object();
-    for (const auto& [key, rate] : profile.rates)
-        json["rates"][key] = {{"rows_per_s", rate.rows_per_s},
-                              {"overhead_s", rate.overhead_s},
-                              {"team_s", rate.team_s},
-                              {"serial", rate.serial},
-                              {"overlap", rate.overlap}};
+    json["timings"] = Json::object();
+    for (const auto& [key, timings] : profile.timings) {
+        Json& to = json["timings"][key] = Json::array();
+        for (const Timing& t : timings) to.push_back({{"threads", t.threads}, {"rows", t.rows}, {"seconds", t.seconds}});
+    }
 
     const std::string temporary = file + "." + std::to_string(getpid()) + ".tmp";
     std::error_code error;

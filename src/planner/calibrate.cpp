@@ -29,8 +29,8 @@ struct Shape {
     bool batch() const { return length > 0; }
 };
 
-/// Systems that fill eight vectors: enough to keep a core busy, few enough for long ones to stay in the shared cache.
-std::int64_t batch_vectors(DType dtype) { return 8 * 64 / static_cast<std::int64_t>(size_of(dtype)); }
+/// Systems that fill a vector.
+std::int64_t lanes_of(DType dtype) { return 64 / static_cast<std::int64_t>(size_of(dtype)); }
 
 /// Arrays for `rows` rows in all: dominant by a factor of two, right-hand side between 1 and 2.
 class Sample {
@@ -96,11 +96,10 @@ public:
             }
             return seconds_since(start) / count;
         };
-        const double first = calls(1);
-        if (first > long_run) return good ? std::min(calls(1), calls(1)) : std::nan("");
+        calls(1);
         const int count = std::clamp(static_cast<int>(std::ceil(worth_timing / std::max(calls(1), 1e-9))), 1, 1000);
         std::vector<double> times;
-        for (const auto start = Clock::now(); times.size() < 5 || (times.size() < 25 && seconds_since(start) < enough);)
+        for (const auto start = Clock::now(); times.size() < 4 || (times.size() < 25 && seconds_since(start) < enough);)
             times.push_back(calls(count));
         // The lower quartile: what disturbs this minute should not stay in the profile for months.
         const auto quartile = times.begin() + static_cast<std::ptrdiff_t>(times.size() / 4);
@@ -109,71 +108,51 @@ public:
     }
 
 private:
-    static constexpr double worth_timing = 30e-6, enough = 4e-3, long_run = 2e-3;
+    static constexpr double worth_timing = 30e-6, enough = 3e-3;
     const Ops& ops_;
     devices::ScratchArena& arena_;
 };
 
-/// A line through two sizes on one thread, and through two larger ones on all.
-devices::CellRate fit(Stopwatch& watch, Sample& sample, const Shape& shape, Algorithm algorithm, std::int64_t few, std::int64_t many,
-                      int threads, std::int64_t many_per_thread) {
-    const double short_s = watch(sample.system(shape, few), algorithm, 1), long_s = watch(sample.system(shape, many), algorithm, 1);
-    devices::CellRate out;
-    if (!(short_s > 0) || !(long_s > 0)) return out;
-    // Where noise makes the long run the cheaper one per row beyond reason, the whole time is counted as pace.
-    const double slope = std::max((long_s - short_s) / static_cast<double>(many - few), 0.5 * long_s / static_cast<double>(many));
-    out.rows_per_s = 1 / slope;
-    out.overhead_s = std::max(0.0, std::min(short_s - slope * static_cast<double>(few), long_s - slope * static_cast<double>(many)));
-    if (threads == 1) return out;
-    const std::int64_t less = many_per_thread * threads, more = 4 * less;
-    const double less_s = watch(sample.system(shape, less), algorithm, threads), more_s = watch(sample.system(shape, more), algorithm, threads);
-    if (!(less_s > 0) || !(more_s > 0)) return out;
-    const double team_slope = (more_s - less_s) / static_cast<double>(more - less);
-    out.serial = std::clamp((team_slope * threads / slope - 1) / (threads - 1), 0.0, 1.0);
-    const double expected = out.overhead_s + slope * (out.serial + (1 - out.serial) / threads) * static_cast<double>(less);
-    out.team_s = std::max(0.0, less_s - expected);
+/// 1, all, and where these are far apart one in between.
+std::vector<int> thread_counts(int threads) {
+    std::vector<int> out{1};
+    if (threads >= 8) out.push_back(static_cast<int>(std::lround(std::sqrt(threads))));
+    if (threads > 1) out.push_back(threads);
     return out;
 }
 
 }  // namespace
 
-void calibrate(const Ops& ops, devices::ScratchArena& scratch, int threads, const SampleSizes& sizes, double budget_s,
+void calibrate(const Ops& ops, devices::ScratchArena& scratch, int threads, std::size_t largest_bytes, double budget_s,
                devices::Profile& profile) {
     const auto start = Clock::now();
     Stopwatch watch(ops, scratch);
-    threads = std::max(1, threads);
+    const std::vector<int> counts = thread_counts(std::max(1, threads));
     for (const DType dtype : {DType::f64, DType::f32}) {
-        auto rows_in = [&](std::size_t bytes) { return std::max<std::int64_t>(static_cast<std::int64_t>(bytes / (5 * size_of(dtype))) / 4096, 2) * 4096; };
-        const std::int64_t many = rows_in(sizes.cache), most = sizes.memory ? rows_in(sizes.memory) : 0;
-        const std::int64_t per_thread = std::max<std::int64_t>(many, 32768);
-        Sample sample(dtype, std::max({batch_vectors(dtype) * batch_lengths[2], 8 * many, 4 * per_thread * threads, most}));
-        double batch_overlap[2] = {4, 4};  // of interleaved and contiguous ones: measured with the short systems, kept for the long
-        auto measure = [&](const Shape& shape, Algorithm algorithm) {
-            const bool sequential = algorithm == Algorithm::lu && !shape.batch(), all_threads = !sequential && shape.length <= batch_lengths[0];
-            // What cuts a system into parts shows its pace on long ones only; what runs through it keeps to a core's cache.
-            const std::int64_t rows = shape.batch() ? std::max(many, batch_vectors(dtype) * shape.length) : sequential ? many : 8 * many;
-            const bool late = seconds_since(start) > budget_s && !profile.rates.empty();  // a busy machine measures one at least
-            if (late || branch_refuses(ops, sample.system(shape, rows), algorithm)) return;
-            std::int64_t few = shape.batch() ? rows / 4 : sequential ? 1024 : 4096;
-            while (few < rows / 2 && branch_refuses(ops, sample.system(shape, few), algorithm)) few *= 2;
-            devices::CellRate rate = fit(watch, sample, shape, algorithm, few, rows, all_threads ? threads : 1, per_thread);
-            if (rate.rows_per_s <= 0) return;
-            if (most > 0 && all_threads && seconds_since(start) < budget_s) {
-                const System large = sample.system(shape, most);
-                const double seconds = watch(large, algorithm, threads) - rate.overhead_s - (threads > 1 ? rate.team_s : 0);
-                if (seconds > 0) rate.overlap = overlap_of(shares_of(features_of(large), algorithm, rate, profile, threads), seconds);
+        const std::int64_t most = std::max<std::int64_t>(static_cast<std::int64_t>(largest_bytes / (5 * size_of(dtype))), 16384);
+        Sample sample(dtype, most);
+        auto measure = [&](const Shape& shape, Algorithm algorithm, std::int64_t rows, std::int64_t step, std::int64_t limit) {
+            const TimingKey key = shape.batch() ? timing_key(ops, algorithm, dtype, shape.contiguous, shape.length) : timing_key(ops, algorithm, dtype);
+            for (bool last = false; !last; rows *= step) {
+                last = rows * step > limit;
+                if (last && rows < limit) rows = shape.batch() ? std::max(limit / (lanes_of(dtype) * shape.length), std::int64_t{1}) * lanes_of(dtype) * shape.length : limit;
+                if (rows > most) return;
+                const System system = sample.system(shape, rows);
+                if (branch_refuses(ops, system, algorithm)) continue;
+                for (const int t : counts) {
+                    if (t > 1 && (rows < 2048 * t || (algorithm == Algorithm::lu && !shape.batch()))) break;
+                    // A busy machine measures one at least.
+                    if (seconds_since(start) > budget_s && !profile.timings.empty()) return;
+                    const double seconds = watch(system, algorithm, t);
+                    if (seconds > 0) profile.timings[key.text].push_back({t, static_cast<double>(rows), seconds});
+                }
             }
-            if (shape.batch()) {
-                double& kept = batch_overlap[shape.contiguous];
-                if (all_threads) kept = rate.overlap;
-                else rate.overlap = kept;
-            }
-            const RateKey key = shape.batch() ? rate_key(ops, algorithm, dtype, shape.contiguous, shape.length) : rate_key(ops, algorithm, dtype);
-            profile.rates[key.text] = rate;
         };
-        for (const Algorithm algorithm : {Algorithm::certified, Algorithm::two_pass, Algorithm::lu}) measure({}, algorithm);
+        for (const Algorithm algorithm : {Algorithm::certified, Algorithm::two_pass}) measure({}, algorithm, 512, 4, most);
+        measure({}, Algorithm::lu, 512, 16, std::min<std::int64_t>(most, 512 * 256));
         for (const bool contiguous : {true, false})
-            for (const std::int64_t length : batch_lengths) measure({length, contiguous}, Algorithm::automatic);
+            for (const std::int64_t length : batch_lengths)
+                measure({length, contiguous}, Algorithm::automatic, lanes_of(dtype) * length, 4, most);
     }
 }
 
@@ -187,18 +166,16 @@ static const devices::Profile& measure(Context::State& state) {
     profile.date = utc_now("%Y-%m-%d");
     profile.machine = devices::fingerprint(topology);
     profile.bandwidth = devices::measure_bandwidth(topology, threads, 0.8);
-    SampleSizes sizes;
-    sizes.cache = std::max<std::size_t>(topology.l2 / 2, std::size_t{1} << 18);
-    sizes.memory = std::min(4 * topology.last_level(), std::size_t{1} << 29);
-    if (available_memory() / 4 < static_cast<std::int64_t>(sizes.memory)) sizes.memory = 0;
-    double budget_s = 0.9;
+    std::size_t largest = std::clamp(4 * topology.last_level(), std::size_t{1} << 24, std::size_t{1} << 29);
+    largest = std::min(largest, static_cast<std::size_t>(std::max<std::int64_t>(available_memory() / 4, 1 << 20)));
+    double budget_s = 2;
     for (const Device* device : host_devices()) {
         if (device->modelled || why_unavailable(*device)) continue;
         const Cell& cell = find_cell(*device, "tridiagonal");
         if (cell.kind != CellKind::native || !cell.ops) continue;
-        calibrate(*static_cast<const Ops*>(cell.ops), state.scratch, threads, sizes, budget_s, profile);
+        calibrate(*static_cast<const Ops*>(cell.ops), state.scratch, threads, largest, budget_s, profile);
         // The first device is the default; the others are asked for by name, and for less.
-        sizes.memory = 0;
+        largest = std::size_t{1} << 20;
         budget_s = 0.15;
     }
     return state.adopt_profile(std::move(profile));

@@ -2,31 +2,35 @@
 #include "planner/cost.hpp"
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
-#include <cstdio>
+#include <iterator>
+#include <string_view>
 
 #include "problems/tridiagonal/normalise.hpp"
 
 namespace trifold::tridiagonal {
 namespace {
 
-using devices::CellRate;
 using devices::Profile;
 using devices::Store;
 
 /// Until it is measured: cautious, and in the order that holds on every machine.
-CellRate default_rate(Algorithm algorithm, DType dtype, bool batch) noexcept {
+struct Pace {
+    double rows_per_s, call_s, team_s;
+};
+Pace default_pace(Algorithm algorithm, DType dtype, bool batch) noexcept {
     const double wide = dtype == DType::f32 ? 2 : 1;  // twice the lanes
     constexpr double call = 1e-6, team = 5e-6;
-    if (batch) return {3e8 * wide, call, team, 0, 4};
+    if (batch) return {3e8 * wide, call, team};
     switch (algorithm) {
-        case Algorithm::certified: return {5e8 * wide, call, team, 0, 4};
-        case Algorithm::two_pass: return {2e8 * wide, call, team, 0, 1};
-        case Algorithm::thomas: return {1e8, call / 4, 0, 0, 4};
-        case Algorithm::twisted: return {1.5e8, call / 4, 0, 0, 4};
-        case Algorithm::cyclic_reduction: return {3e7, call, 0, 0, 4};
-        case Algorithm::pcr: return {5e6, call, 0, 0, 4};
-        default: return {4e7, call / 4, 0, 0, 4};
+        case Algorithm::certified: return {5e8 * wide, call, team};
+        case Algorithm::two_pass: return {2e8 * wide, call, team};
+        case Algorithm::thomas: return {1e8, call / 4, 0};
+        case Algorithm::twisted: return {1.5e8, call / 4, 0};
+        case Algorithm::cyclic_reduction: return {3e7, call, 0};
+        case Algorithm::pcr: return {5e6, call, 0};
+        default: return {4e7, call / 4, 0};
     }
 }
 
@@ -61,43 +65,76 @@ double most_threads(const Features& f) noexcept {
     return std::max(1.0, std::min(std::ceil(f.systems * static_cast<double>(size_of(f.dtype)) / 64.0), f.rows / 16384));
 }
 
-/// Between two paces, by the logarithm of the length: seconds per row and overheads, linearly.
-CellRate between(const CellRate& low, const CellRate& high, double x) noexcept {
-    auto mix = [x](double a, double b) { return a + x * (b - a); };
-    return {1 / mix(1 / low.rows_per_s, 1 / high.rows_per_s), mix(low.overhead_s, high.overhead_s), mix(low.team_s, high.team_s),
-            mix(low.serial, high.serial), mix(low.overlap, high.overlap)};
+/// Seconds to move `bytes`, with a store of this solve's kind.
+double moving(double bytes, std::size_t footprint, bool in_place, const Profile& profile, int threads) noexcept {
+    if (in_place) return bytes / profile.bandwidth_at(footprint, threads, Store::in_place);
+    return bytes / std::max(profile.bandwidth_at(footprint, threads, Store::past_cache), profile.bandwidth_at(footprint, threads, Store::regular));
 }
 
-double seconds_on(const Features& f, Algorithm algorithm, const CellRate& rate, const Profile& profile, int threads) noexcept {
-    const Shares shares = shares_of(f, algorithm, rate, profile, threads);
-    return rate.overhead_s + (threads > 1 ? rate.team_s : 0) + together(shares, rate.overlap);
+double guessed_seconds(const Features& f, Algorithm algorithm, const Profile& profile, int threads) noexcept {
+    const Pace pace = default_pace(algorithm, f.dtype, f.batch);
+    const Traffic extra = extra_traffic(algorithm, f.batch);
+    const double bytes = f.bytes + extra.reads * (f.bytes - f.output_bytes) + extra.writes * f.output_bytes;
+    const double working = f.rows / (pace.rows_per_s * threads * lanes_used(f));
+    return pace.call_s + (threads > 1 ? pace.team_s : 0) + std::max(moving(bytes, f.footprint, f.in_place, profile, threads), working);
+}
+
+/// Timings of an algorithm on problems of this kind: for a batch those of the two lengths around it, `weight` for the longer.
+struct Curves {
+    const std::vector<devices::Timing>*low = nullptr, *high = nullptr;
+    double weight = 0;
+};
+Curves curves_for(const Features& f, const Ops& ops, Algorithm algorithm, const Profile& profile) noexcept {
+    Curves out;
+    if (profile.timings.empty()) return out;
+    if (!f.batch) {
+        out.low = profile.timings_of(timing_key(ops, algorithm, f.dtype).text);
+        return out;
+    }
+    double shorter = 0, longer = 0;
+    for (const std::int64_t length : batch_lengths) {
+        const auto at = static_cast<double>(length);
+        const auto* here = profile.timings_of(timing_key(ops, algorithm, f.dtype, f.contiguous, length).text);
+        if (!here) continue;
+        if (at <= f.longest || !out.low) out.low = here, shorter = at;
+        out.high = here, longer = at;
+        if (at >= f.longest) break;
+    }
+    if (longer > shorter && f.longest > shorter) out.weight = std::min(1.0, std::log(f.longest / shorter) / std::log(longer / shorter));
+    return out;
+}
+
+/// What was measured for as many rows; in a batch, rows of vectors that are full. `least`: were they all in the nearest cache.
+struct Measured {
+    double seconds, least;
+};
+Measured measured(const std::vector<devices::Timing>& curve, const Features& f, int threads) noexcept {
+    const double rows = f.rows / lanes_used(f), passing = f.passing / lanes_used(f);
+    Measured out{devices::seconds_for(curve, rows, threads), rows * devices::least_per_row(curve, threads)};
+    // What came by since the last time is no longer in cache, however few rows this system has.
+    if (passing > rows) out.seconds = std::max(out.seconds, devices::seconds_for(curve, passing, threads) * (rows / passing));
+    return out;
+}
+
+double seconds_on(const Features& f, Algorithm algorithm, const Curves& curves, const Profile& profile, int threads) noexcept {
+    if (!curves.low) return guessed_seconds(f, algorithm, profile, threads);
+    Measured there = measured(*curves.low, f, threads);
+    if (curves.weight > 0) {
+        const Measured longer = measured(*curves.high, f, threads);
+        there = {there.seconds * std::pow(longer.seconds / there.seconds, curves.weight),
+                 there.least * std::pow(longer.least / there.least, curves.weight)};
+    }
+    // Validating, planning and taking scratch are not part of what was timed.
+    constexpr double call = 1e-6;
+    // Measured were five arrays. What moves fewer words is faster, but not than in cache.
+    const double five = 5 * static_cast<double>(size_of(f.dtype));
+    if (f.bytes >= f.rows * five && !f.in_place) return call + there.seconds;
+    const auto all = static_cast<std::size_t>(std::min(f.passing * five, 0x1p62));
+    const double ratio = moving(f.bytes, f.footprint, f.in_place, profile, threads) / moving(f.rows * five, all, false, profile, threads);
+    return call + (ratio < 1 ? std::max(there.seconds * ratio, std::min(there.seconds, there.least)) : there.seconds);
 }
 
 }  // namespace
-
-Shares shares_of(const Features& f, Algorithm algorithm, const CellRate& rate, const Profile& profile, int threads) noexcept {
-    const Traffic extra = extra_traffic(algorithm, f.batch);
-    const double bytes = f.bytes + extra.reads * (f.bytes - f.output_bytes) + extra.writes * f.output_bytes;
-    const double bandwidth =
-        f.in_place ? profile.bandwidth_at(f.footprint, threads, Store::in_place)
-                   : std::max(profile.bandwidth_at(f.footprint, threads, Store::past_cache),
-                              profile.bandwidth_at(f.footprint, threads, Store::regular));
-    return {bytes / bandwidth, f.rows * (rate.serial + (1 - rate.serial) / threads) / (rate.rows_per_s * lanes_used(f))};
-}
-
-double together(const Shares& shares, double overlap) noexcept {
-    const double longer = std::max(shares.moving, shares.working), shorter = std::min(shares.moving, shares.working);
-    return longer > 0 ? longer * std::pow(1 + std::pow(shorter / longer, overlap), 1 / overlap) : 0;
-}
-
-double overlap_of(const Shares& shares, double seconds) noexcept {
-    double low = 0.5, high = 8;  // together() falls with overlap
-    for (int step = 0; step < 40; ++step) {
-        const double middle = 0.5 * (low + high);
-        (together(shares, middle) > seconds ? low : high) = middle;
-    }
-    return low;
-}
 
 Features features_of(const System& system) noexcept {
     Features f;
@@ -111,6 +148,7 @@ Features features_of(const System& system) noexcept {
     f.footprint = static_cast<std::size_t>(f.bytes - (system.in_place || system.accumulate ? f.output_bytes : 0));
     f.batch = system.levels > 0 || system.offsets;
     f.contiguous = system.x.row_stride == 1 || system.x.row_stride == -1;
+    f.passing = f.rows;
     f.dtype = system.dtype;
     return f;
 }
@@ -122,42 +160,37 @@ Features one_line(const Features& batch) noexcept {
     f.rows *= share;
     f.bytes *= share;
     f.output_bytes *= share;
-    f.batch = false;  // the footprint stays that of all: one line after another goes through the caches
+    f.batch = false;  // passing and footprint stay those of all: one line after another goes through the caches
     return f;
 }
 
-RateKey rate_key(const Ops& ops, Algorithm algorithm, DType dtype) noexcept {
-    RateKey key;
-    std::snprintf(key.text, sizeof key.text, "%s.%s.%s", ops.device, name_of(algorithm), trifold::name_of(dtype));
+namespace {
+
+// By hand: a plan is made for every call, and printf takes longer than the rest of it.
+void append(TimingKey& key, std::size_t& at, std::string_view text) noexcept {
+    const std::size_t count = std::min(text.size(), sizeof key.text - 1 - at);
+    std::copy_n(text.data(), count, key.text + at);
+    key.text[at += count] = '\0';
+}
+
+}  // namespace
+
+TimingKey timing_key(const Ops& ops, Algorithm algorithm, DType dtype) noexcept {
+    TimingKey key;
+    std::size_t at = 0;
+    for (const std::string_view part : {std::string_view(ops.device), std::string_view("."), std::string_view(name_of(algorithm)),
+                                        std::string_view("."), std::string_view(trifold::name_of(dtype))})
+        append(key, at, part);
     return key;
 }
 
-RateKey rate_key(const Ops& ops, Algorithm algorithm, DType dtype, bool contiguous, std::int64_t length) noexcept {
-    RateKey key;
-    std::snprintf(key.text, sizeof key.text, "%s.%s.%s.%s.%lld", ops.device, name_of(algorithm), trifold::name_of(dtype),
-                  contiguous ? "contiguous" : "interleaved", static_cast<long long>(length));
+TimingKey timing_key(const Ops& ops, Algorithm algorithm, DType dtype, bool contiguous, std::int64_t length) noexcept {
+    TimingKey key = timing_key(ops, algorithm, dtype);
+    std::size_t at = std::string_view(key.text).size();
+    append(key, at, contiguous ? ".contiguous." : ".interleaved.");
+    char digits[24];
+    append(key, at, {digits, static_cast<std::size_t>(std::to_chars(digits, digits + sizeof digits, length).ptr - digits)});
     return key;
-}
-
-CellRate rate_for(const Features& f, const Ops& ops, Algorithm algorithm, const Profile& profile) noexcept {
-    if (profile.rates.empty()) return default_rate(algorithm, f.dtype, f.batch);
-    if (!f.batch) {
-        const CellRate* rate = profile.rate(rate_key(ops, algorithm, f.dtype).text);
-        return rate ? *rate : default_rate(algorithm, f.dtype, false);
-    }
-    const CellRate *below = nullptr, *above = nullptr;
-    double shorter = 0, longer = 0;
-    for (const std::int64_t length : batch_lengths) {
-        const CellRate* rate = profile.rate(rate_key(ops, algorithm, f.dtype, f.contiguous, length).text);
-        if (!rate) continue;
-        const auto at = static_cast<double>(length);
-        if (at <= f.longest || !below) below = rate, shorter = at;
-        above = rate, longer = at;
-        if (at >= f.longest) break;
-    }
-    if (!below) return default_rate(algorithm, f.dtype, true);
-    if (longer <= shorter || f.longest <= shorter) return *below;
-    return between(*below, *above, std::min(1.0, std::log(f.longest / shorter) / std::log(longer / shorter)));
 }
 
 Prediction predict(const Features& f, const Ops& ops, Algorithm algorithm, const Profile& profile, int max_threads) noexcept {
@@ -166,12 +199,12 @@ Prediction predict(const Features& f, const Ops& ops, Algorithm algorithm, const
         constexpr double launch = 1e-5, unknown = 5e11, scattered = 10;
         return {launch + f.bytes / (ops.bytes_per_s > 0 ? ops.bytes_per_s : unknown) * (algorithm == Algorithm::lu ? scattered : 1), 1};
     }
-    const CellRate rate = rate_for(f, ops, algorithm, profile);
-    Prediction best{seconds_on(f, algorithm, rate, profile, 1), 1};
+    const Curves curves = curves_for(f, ops, algorithm, profile);
+    Prediction best{seconds_on(f, algorithm, curves, profile, 1), 1};
     if (!uses_threads(algorithm, f.batch)) return best;
     const int most = static_cast<int>(std::min<double>(max_threads, most_threads(f)));
     for (int threads = 2; threads <= most; threads = threads < most ? std::min(2 * threads, most) : most + 1) {
-        const double seconds = seconds_on(f, algorithm, rate, profile, threads);
+        const double seconds = seconds_on(f, algorithm, curves, profile, threads);
         if (seconds < best.seconds) best = {seconds, threads};
     }
     return best;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// How long an algorithm is thought to take: the slower of memory and arithmetic, plus what a call costs whatever its size.
+// How long an algorithm is thought to take: what it took on this machine with as many rows and threads, corrected for how many
+// words this problem moves; where nothing was measured, the slower of memory and arithmetic and what a call costs.
 // Pure functions of the problem's shape and a profile; no value of the problem is read, nothing is allocated.
 #pragma once
 
@@ -19,6 +20,7 @@ struct Features {
     double longest = 0;         ///< rows of the longest system
     double bytes = 0;           ///< needed: each input once, each output once
     double output_bytes = 0;    ///< of these, written
+    double passing = 0;         ///< rows that pass through the caches from one solve to the next
     std::size_t footprint = 0;  ///< bytes of memory touched
     bool in_place = false;
     bool batch = false;         ///< levels > 0 or ragged
@@ -40,28 +42,16 @@ struct Prediction {
 /// decays and no system needs a rescue.
 Prediction predict(const Features& f, const Ops& ops, Algorithm algorithm, const devices::Profile& profile, int max_threads) noexcept;
 
-/// What a profile says of this algorithm on problems like `f`, or a default.
-devices::CellRate rate_for(const Features& f, const Ops& ops, Algorithm algorithm, const devices::Profile& profile) noexcept;
+/// The time of a batch depends on how long its systems are: it is measured at these lengths, and interpolated. Long ones are no
+/// power of two, where lines of neighbouring systems would meet in one set of the cache.
+inline constexpr std::int64_t batch_lengths[] = {32, 128, 1000, 30000};
 
-/// Seconds that moving the words and working on them would take alone.
-struct Shares {
-    double moving, working;
-};
-Shares shares_of(const Features& f, Algorithm algorithm, const devices::CellRate& rate, const devices::Profile& profile, int threads) noexcept;
-
-/// Both of them, by CellRate::overlap; and the overlap, between 0.5 and 8, with which they take `seconds`.
-double together(const Shares& shares, double overlap) noexcept;
-double overlap_of(const Shares& shares, double seconds) noexcept;
-
-/// The pace of a batch depends on how long its systems are: it is measured at these lengths, and interpolated.
-inline constexpr std::int64_t batch_lengths[] = {128, 2048, 32768};
-
-/// Key of the pace of an algorithm in a profile: "device.algorithm.dtype" for single systems; for batches with
+/// Key of an algorithm's timings in a profile: "device.algorithm.dtype" for single systems; for batches with
 /// ".contiguous" or ".interleaved" and the length of the systems behind.
-struct RateKey {
+struct TimingKey {
     char text[96];
 };
-RateKey rate_key(const Ops& ops, Algorithm algorithm, DType dtype) noexcept;
-RateKey rate_key(const Ops& ops, Algorithm algorithm, DType dtype, bool contiguous, std::int64_t length) noexcept;
+TimingKey timing_key(const Ops& ops, Algorithm algorithm, DType dtype) noexcept;
+TimingKey timing_key(const Ops& ops, Algorithm algorithm, DType dtype, bool contiguous, std::int64_t length) noexcept;
 
 }  // namespace trifold::tridiagonal

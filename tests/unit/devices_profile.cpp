@@ -86,7 +86,7 @@ Profile sample() {
     p.machine = "test machine";
     p.bandwidth = {{1 << 20, 1, Store::past_cache, 100e9}, {1 << 28, 1, Store::past_cache, 20e9},
                    {1 << 20, 4, Store::past_cache, 400e9}, {1 << 28, 4, Store::past_cache, 50e9}};
-    p.rates["tridiagonal.lu.f64"] = {5e7, 1e-7, 0, 0, 4};
+    p.timings["cpu.two_pass.f64"] = {{1, 1e4, 1e-5}, {1, 1e6, 4e-3}, {4, 1e6, 1e-3}};
     return p;
 }
 
@@ -105,6 +105,28 @@ TEST(Profile, Interpolates) {
         const double now = p.bandwidth_at(std::size_t{1} << shift, 3, Store::past_cache);
         EXPECT_LE(now, last * (1 + 1e-12));
         last = now;
+    }
+}
+
+TEST(Profile, TimesBetweenWhatWasMeasured) {
+    const Profile p = sample();
+    EXPECT_EQ(p.timings_of("cpu.two_pass.f32"), nullptr);
+    ASSERT_NE(p.timings_of("cpu.two_pass.f64"), nullptr);
+    const std::vector<Timing>& known = *p.timings_of("cpu.two_pass.f64");
+    EXPECT_DOUBLE_EQ(seconds_for(known, 1e4, 1), 1e-5);
+    EXPECT_DOUBLE_EQ(seconds_for(known, 1e6, 1), 4e-3);
+    EXPECT_NEAR(seconds_for(known, 1e5, 1), 2e-4, 1e-10) << "a power law between neighbours";
+    EXPECT_NEAR(seconds_for(known, 1e8, 1), 0.4, 1e-9) << "in proportion beyond the most";
+    EXPECT_NEAR(seconds_for(known, 1e6, 2), 2e-3, 1e-9) << "half way from 1 to 4 threads";
+    EXPECT_DOUBLE_EQ(seconds_for(known, 1e6, 64), 1e-3) << "no more threads than were seen";
+    EXPECT_DOUBLE_EQ(least_per_row(known, 1), 1e-9);
+    EXPECT_DOUBLE_EQ(least_per_row(known, 3), 1e-9) << "those of one thread";
+    EXPECT_DOUBLE_EQ(least_per_row(known, 4), 1e-9);
+    double last = 0;
+    for (double rows = 1; rows < 1e10; rows *= 3) {
+        EXPECT_GE(seconds_for(known, rows, 1), last);
+        EXPECT_GT(seconds_for(known, rows, 1), 0);
+        last = seconds_for(known, rows, 1);
     }
 }
 
@@ -146,8 +168,11 @@ TEST_F(ProfileFile, RoundTrip) {
     EXPECT_EQ(back->date, sample().date);
     ASSERT_EQ(back->bandwidth.size(), 4U);
     EXPECT_EQ(back->bandwidth[3].bytes_per_s, 50e9);
-    ASSERT_TRUE(back->rate("tridiagonal.lu.f64"));
-    EXPECT_EQ(back->rate("tridiagonal.lu.f64")->rows_per_s, 5e7);
+    ASSERT_TRUE(back->timings_of("cpu.two_pass.f64"));
+    ASSERT_EQ(back->timings_of("cpu.two_pass.f64")->size(), 3U);
+    EXPECT_EQ(back->timings_of("cpu.two_pass.f64")->at(2).threads, 4);
+    EXPECT_EQ(back->timings_of("cpu.two_pass.f64")->at(2).rows, 1e6);
+    EXPECT_EQ(back->timings_of("cpu.two_pass.f64")->at(2).seconds, 1e-3);
     EXPECT_EQ(std::distance(fs::directory_iterator(folder / "sub"), {}), 1) << "no temporary is left";
 }
 
@@ -162,7 +187,7 @@ TEST_F(ProfileFile, RefusedWithAReason) {
         return text;
     };
     const std::string bad[] = {"", "{", "[]", "null", "\xff\xfe", good.substr(0, good.size() / 2), replaced("0.1.0", "0.0.9"),
-                               replaced("50000000000.0", "-1"), replaced("50000000000.0", "\"fast\""), replaced("50000000000.0", "1e999"),
+                               replaced("50000000000.0", "-1"), replaced("50000000000.0", "\"fast\""), replaced("50000000000.0", "1e999"), replaced("1000000.0", "-5"), replaced("0.004", "0"), replaced("\"threads\": 4,\n    \"rows\"", "\"threads\": 0.5,\n    \"rows\""),
                                replaced("non-temporal stores", "magic"), replaced("2025-01-31", ""), std::string(2 << 20, ' ')};
     for (const std::string& text : bad) {
         write(text);

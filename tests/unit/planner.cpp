@@ -119,7 +119,7 @@ TEST(Cost, FewRowsOneThread) {
     Shape shape;
     Fake fake;
     devices::Profile profile = devices::default_profile();
-    profile.rates["fake.two_pass.f64"] = {1e9, 1e-7, 2e-5, 0, 4};
+    profile.timings["fake.two_pass.f64"] = {{1, 1e3, 2e-6}, {1, 1e6, 2e-3}, {8, 1e5, 6e-5}, {8, 1e6, 4e-4}};
     EXPECT_EQ(predict(features_of(shape.single(2000)), fake.ops, Algorithm::two_pass, profile, 8).threads, 1);
     EXPECT_EQ(predict(features_of(shape.single(100'000'000)), fake.ops, Algorithm::two_pass, profile, 8).threads, 8);
     EXPECT_EQ(predict(features_of(shape.single(100'000'000)), fake.ops, Algorithm::lu, profile, 8).threads, 1) << "sequential";
@@ -140,61 +140,69 @@ TEST(Cost, BatchesFillVectors) {
     EXPECT_GT(seconds(16), 1.3 * seconds(8));
 }
 
-TEST(Cost, MemoryOrArithmeticWhicheverIsSlower) {
+TEST(Cost, MemoryOrArithmeticWhicheverIsSlowerUntilItIsMeasured) {
     Shape shape;
     Fake fake;
     devices::Profile profile;
-    profile.bandwidth = {{std::size_t{1} << 20, 1, devices::Store::past_cache, 10e9}};
-    profile.rates["fake.certified.f64"] = {1e12, 0, 0, 0, 4};
+    profile.bandwidth = {{std::size_t{1} << 20, 1, devices::Store::past_cache, 1e9}};
     const Features f = features_of(shape.single(1'000'000));
-    EXPECT_NEAR(predict(f, fake.ops, Algorithm::certified, profile, 1).seconds, 40e6 / 10e9, 0.05 * 40e6 / 10e9);
-    profile.rates["fake.certified.f64"] = {1e6, 0.5, 0, 0, 4};
-    EXPECT_NEAR(predict(f, fake.ops, Algorithm::certified, profile, 1).seconds, 1.5, 0.01);
-    profile.rates["fake.two_pass.f64"] = {1e12, 0, 0, 0, 4};
-    EXPECT_NEAR(predict(f, fake.ops, Algorithm::two_pass, profile, 1).seconds, 72e6 / 10e9, 0.05 * 72e6 / 10e9) << "9 words";
-    profile.rates["fake.two_pass.f64"] = {1e8, 0, 0, 0, 1};
-    EXPECT_NEAR(predict(f, fake.ops, Algorithm::two_pass, profile, 1).seconds, 72e6 / 10e9 + 0.01, 1e-4) << "one after the other";
+    auto seconds = [&](Algorithm algorithm) { return predict(f, fake.ops, algorithm, profile, 1).seconds; };
+    EXPECT_NEAR(seconds(Algorithm::certified), 40e6 / 1e9, 0.05 * 40e6 / 1e9);
+    EXPECT_NEAR(seconds(Algorithm::two_pass), 72e6 / 1e9, 0.05 * 72e6 / 1e9) << "9 words";
+    profile.bandwidth[0].bytes_per_s = 1e15;
+    EXPECT_NEAR(seconds(Algorithm::two_pass), 1e6 / 2e8, 1e-4);
+    profile.timings["fake.two_pass.f64"] = {{1, 1e6, 0.5}};
+    EXPECT_NEAR(seconds(Algorithm::two_pass), 0.5, 1e-4) << "what was measured counts";
+    EXPECT_LT(seconds(Algorithm::certified), 0.01) << "of another algorithm nothing was";
 }
 
-TEST(Cost, PaceOfABatchByTheLengthOfItsSystems) {
+TEST(Cost, TimeOfABatchByTheLengthOfItsSystems) {
     Shape shape;
     Fake fake;
     devices::Profile profile;
-    profile.rates[rate_key(fake.ops, Algorithm::automatic, DType::f64, true, 128).text] = {1e9, 0, 0, 0, 4};
-    profile.rates[rate_key(fake.ops, Algorithm::automatic, DType::f64, true, 2048).text] = {5e8, 0, 0, 0, 4};
-    profile.rates[rate_key(fake.ops, Algorithm::automatic, DType::f64, true, 32768).text] = {1e8, 0, 0, 0, 4};
-    auto pace = [&](std::int64_t rows) { return rate_for(features_of(shape.batch(8, rows)), fake.ops, Algorithm::automatic, profile).rows_per_s; };
-    EXPECT_EQ(pace(16), 1e9);
-    EXPECT_EQ(pace(128), 1e9);
-    EXPECT_NEAR(pace(512), 2 / (1 / 1e9 + 1 / 5e8), 1) << "half way on the logarithm";
-    EXPECT_NEAR(pace(2048), 5e8, 1);
-    EXPECT_NEAR(pace(32768), 1e8, 1);
-    EXPECT_NEAR(pace(1'000'000), 1e8, 1);
-    EXPECT_GT(rate_for(features_of(shape.batch(8, 100, true)), fake.ops, Algorithm::automatic, profile).rows_per_s, 0) << "not measured";
+    auto measured = [&](std::int64_t length, double seconds_per_row) {
+        profile.timings[timing_key(fake.ops, Algorithm::automatic, DType::f64, true, length).text] = {{1, 1e6, 1e6 * seconds_per_row}};
+    };
+    measured(32, 1e-9), measured(128, 2e-9), measured(1000, 8e-9);
+    constexpr double call = 1e-6;
+    auto per_row = [&](std::int64_t systems, std::int64_t rows) {
+        const Features f = features_of(shape.batch(systems, rows));
+        return (predict(f, fake.ops, Algorithm::automatic, profile, 1).seconds - call) / f.rows;
+    };
+    EXPECT_NEAR(per_row(80000, 16), 1e-9, 1e-15);
+    EXPECT_NEAR(per_row(80000, 32), 1e-9, 1e-15);
+    EXPECT_NEAR(per_row(80000, 64), std::sqrt(2.0) * 1e-9, 1e-15) << "half way on the logarithm";
+    EXPECT_NEAR(per_row(8000, 128), 2e-9, 1e-15);
+    EXPECT_NEAR(per_row(800, 1000), 8e-9, 1e-15);
+    EXPECT_NEAR(per_row(8, 1'000'000), 8e-9, 1e-15) << "longer than any";
+    EXPECT_GT(per_row(4, 1000), 1.5 * per_row(8, 1000)) << "half a vector";
+    EXPECT_GT(predict(features_of(shape.batch(8, 100, true)), fake.ops, Algorithm::automatic, profile, 1).seconds, 0) << "not measured";
 }
 
-TEST(Cost, ThreadsShortenWhatIsNotSerial) {
+TEST(Cost, FewerWordsAreFasterButNotThanInCache) {
     Shape shape;
     Fake fake;
     devices::Profile profile;
-    profile.bandwidth = {{std::size_t{1} << 20, 1, devices::Store::past_cache, 1e15}};
-    profile.rates["fake.two_pass.f64"] = {1e8, 0, 0, 0.5, 4};
-    const Features f = features_of(shape.single(100'000'000));
-    EXPECT_NEAR(predict(f, fake.ops, Algorithm::two_pass, profile, 1).seconds, 1, 1e-3);
-    EXPECT_NEAR(predict(f, fake.ops, Algorithm::two_pass, profile, 2).seconds, 0.75, 1e-3);
-    EXPECT_NEAR(predict(f, fake.ops, Algorithm::two_pass, profile, 4).seconds, 0.625, 1e-3);
+    profile.bandwidth = {{std::size_t{1} << 20, 1, devices::Store::past_cache, 40e9}};
+    profile.timings["fake.two_pass.f64"] = {{1, 1e4, 4e-6}, {1, 1e6, 1e-3}};
+    System system = shape.single(1'000'000);
+    const double five = predict(features_of(system), fake.ops, Algorithm::two_pass, profile, 1).seconds;
+    EXPECT_NEAR(five, 1e-3, 2e-6);
+    system.lower.kind = Operand::Kind::scalar;
+    const double four = predict(features_of(system), fake.ops, Algorithm::two_pass, profile, 1).seconds;
+    EXPECT_NEAR(four, 0.8e-3, 2e-6);
+    system.diag.kind = system.upper.kind = Operand::Kind::scalar;
+    EXPECT_NEAR(predict(features_of(system), fake.ops, Algorithm::two_pass, profile, 1).seconds, 0.4e-3, 2e-6) << "1e4 rows took 0.4 ns each";
 }
 
-TEST(Cost, OverlapOfMovingAndWorking) {
-    const Shares equal{1, 1}, apart{1, 0.1};
-    EXPECT_NEAR(together(equal, 1), 2, 1e-12);
-    EXPECT_NEAR(together({3, 4}, 2), 5, 1e-12);
-    EXPECT_NEAR(together(equal, 8), 1.09, 0.01);
-    EXPECT_NEAR(together(apart, 8), 1, 1e-6);
-    EXPECT_EQ(together({0, 0}, 1), 0);
-    for (const double seconds : {1.2, 1.5, 2.0, 3.0}) EXPECT_NEAR(together(equal, overlap_of(equal, seconds)), seconds, 1e-6);
-    EXPECT_NEAR(overlap_of(equal, 1e-9), 8, 1e-6);
-    EXPECT_NEAR(overlap_of(equal, 1e9), 0.5, 1e-6);
+TEST(Cost, WhatCameByIsNotInCache) {
+    Shape shape;
+    Fake fake;
+    devices::Profile profile;
+    profile.timings["fake.two_pass.f64"] = {{1, 1e4, 4e-6}, {1, 1e7, 1e-2}};
+    const Features many = features_of(shape.batch(1000, 10'000));
+    EXPECT_NEAR(predict(one_line(many), fake.ops, Algorithm::two_pass, profile, 1).seconds, 1e-2 / 1000 + 1e-6, 1e-7);
+    EXPECT_NEAR(predict(features_of(shape.single(10'000)), fake.ops, Algorithm::two_pass, profile, 1).seconds, 5e-6, 1e-7);
 }
 
 TEST(Options, RefusedOnesCarryTheReason) {
@@ -284,7 +292,7 @@ TEST_P(Decide, WorkspaceCoversEveryChain) {
         // Whatever a profile says, the chain that follows from it fits.
         for (const double pace : {1e3, 1e12}) {
             for (const char* name : {"certified", "two_pass", "lu"})
-                profile.rates[std::string(ops_of(queue).device) + "." + name + ".f64"] = {pace, 0, 0, 0, 4};
+                profile.timings[std::string(ops_of(queue).device) + "." + name + ".f64"] = {{1, 1e6, 1e6 / pace}};
             profile.date = "2025-01-31";
             context.state().adopt_profile(profile);
             const Decision decision = decide(queue, system, Algorithm::automatic);
@@ -307,22 +315,21 @@ INSTANTIATE_TEST_SUITE_P(Devices, Decide, testing::ValuesIn(device_names()), [](
     return name;
 });
 
-TEST(Calibrate, FillsRatesAndIsAdopted) {
+TEST(Calibrate, FillsTimingsAndIsAdopted) {
     Context context(quiet());
     Queue queue(context);
     devices::Profile profile = devices::default_profile();
-    calibrate(ops_of(queue), context.state().scratch, 2, {std::size_t{1} << 18, std::size_t{1} << 22}, 0.5, profile);
-    if (profile.rates.empty()) GTEST_SKIP() << "too busy a machine to tell one time from another";
-    for (const auto& [key, rate] : profile.rates) {
+    calibrate(ops_of(queue), context.state().scratch, 2, std::size_t{1} << 22, 1, profile);
+    ASSERT_FALSE(profile.timings.empty());
+    for (const auto& [key, timings] : profile.timings) {
         EXPECT_TRUE(key.starts_with("cpu.")) << key;
-        EXPECT_GT(rate.rows_per_s, 1e5) << key;
-        EXPECT_LT(rate.rows_per_s, 1e12) << key;
-        EXPECT_GE(rate.overhead_s, 0);
-        EXPECT_GE(rate.team_s, 0);
-        EXPECT_GE(rate.overlap, 0.5);
-        EXPECT_LE(rate.overlap, 8);
-        EXPECT_GE(rate.serial, 0);
-        EXPECT_LE(rate.serial, 1);
+        ASSERT_FALSE(timings.empty()) << key;
+        for (const devices::Timing& t : timings) {
+            EXPECT_TRUE(t.threads == 1 || t.threads == 2) << key;
+            EXPECT_GT(t.rows / t.seconds, 1e5) << key;
+            EXPECT_LT(t.rows / t.seconds, 1e12) << key;
+            EXPECT_LE(t.rows * 5 * (key.find("f32") == std::string::npos ? 8 : 4), 1 << 22) << key;
+        }
     }
     profile.date = "2025-01-31";
     context.state().adopt_profile(profile);
