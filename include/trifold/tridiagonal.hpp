@@ -50,7 +50,7 @@ enum class Algorithm : std::uint8_t {
     spike,             ///< SPIKE with the full reduced system (Polizzi and Sameh 2006)
     truncated_spike,   ///< SPIKE with the truncated reduced system: dominant matrices only
     certified,         ///< one pass with truncated right couplings, bounded (docs/algorithms/certified.md)
-    two_pass,          ///< pivoted reduction of chunks, reduced system, recomputation (docs/algorithms/two_pass.md)
+    two_pass,          ///< pivoted; one pass where the matrix forgets, else reduction of chunks and recomputation (docs/algorithms/two_pass.md)
 };
 
 inline constexpr int algorithm_count = 10;

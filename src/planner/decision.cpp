@@ -37,8 +37,8 @@ const char* reason(const Decision& decision, bool batch) {
     if (decision.one_by_one) return "few and long systems: each is solved like a single one";
     if (batch) return "systems side by side in vectors: unpivoted where the pass shows it to be safe, pivoted else";
     switch (decision.branch[0]) {
-        case Algorithm::certified: return "one pass where the matrix decays, bounded; where it does not, the pivoted two passes";
-        case Algorithm::two_pass: return "pivoted in two passes over all threads";
+        case Algorithm::certified: return "one pass where the matrix decays, bounded; where it does not, pivoted";
+        case Algorithm::two_pass: return "pivoted over all threads: one pass where the matrix forgets, two where it does not";
         default: return "too short to be cut: sequential elimination with partial pivoting";
     }
 }

@@ -3,6 +3,8 @@
 #pragma once
 
 #include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdint>
@@ -43,6 +45,30 @@ struct Scratch64 {
         data = memory.data();
         std::align(64, bytes, data, room);
     }
+};
+
+/// An array whose first and last element touch pages that must not be read.
+template <class T>
+class Fenced {
+public:
+    Fenced(const std::vector<T>& values, bool at_start) {
+        const std::size_t page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE)), bytes = values.size() * sizeof(T);
+        const std::size_t inside = (bytes + page - 1) / page * page;
+        bytes_ = inside + 2 * page;
+        char* const base = static_cast<char*>(mmap(nullptr, bytes_, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+        mprotect(base + page, inside, PROT_READ | PROT_WRITE);
+        base_ = base;
+        data = reinterpret_cast<T*>(base + page + (at_start ? 0 : inside - bytes));
+        std::copy(values.begin(), values.end(), data);
+    }
+    ~Fenced() { munmap(base_, bytes_); }
+    Fenced(const Fenced&) = delete;
+
+    T* data;
+
+private:
+    void* base_;
+    std::size_t bytes_;
 };
 
 template <class T>

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // reduce and finish of the cpu: every target, sizes around every block, against the solution in double-double.
-#include <sys/mman.h>
-#include <unistd.h>
-
 #include <cmath>
 #include <limits>
 
@@ -22,30 +19,6 @@ using tridiagonal::System;
 const std::int64_t shapes[][2] = {{4, 2},   {5, 2},   {6, 3},    {7, 2},    {9, 3},    {16, 4},    {31, 5},     {33, 8},   {63, 9},
                                   {65, 15}, {66, 16}, {100, 17}, {128, 31}, {257, 32}, {545, 33},  {550, 16},   {1000, 7}, {1003, 30},
                                   {1111, 2}, {40, 20}, {39, 20}, {2050, 64}, {2100, 63}, {2200, 65}, {9000, 128}, {3000, 1500}};
-
-// An array whose first and last element touch pages that must not be read.
-template <class T>
-class Fenced {
-public:
-    Fenced(const std::vector<T>& values, bool at_start) {
-        const std::size_t page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE)), bytes = values.size() * sizeof(T);
-        const std::size_t inside = (bytes + page - 1) / page * page;
-        bytes_ = inside + 2 * page;
-        char* const base = static_cast<char*>(mmap(nullptr, bytes_, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
-        mprotect(base + page, inside, PROT_READ | PROT_WRITE);
-        base_ = base;
-        data = reinterpret_cast<T*>(base + page + (at_start ? 0 : inside - bytes));
-        std::copy(values.begin(), values.end(), data);
-    }
-    ~Fenced() { munmap(base_, bytes_); }
-    Fenced(const Fenced&) = delete;
-
-    T* data;
-
-private:
-    void* base_;
-    std::size_t bytes_;
-};
 
 template <class T>
 struct Verbs {

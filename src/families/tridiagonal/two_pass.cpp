@@ -67,6 +67,7 @@ public:
 
     Outcome run() {
         const std::int64_t chunks = partition_.chunks();
+        if (!system_.in_place && ops_.sweep_pivoted && ops_.sweep_pivoted(system_, launch_)) return done(Reason::exact, Outcome::unknown);
         // In place, what LAPACK's measure may still accept is stored too.
         double residual = pass(parts_.boundary, system_.in_place ? wide_ : infinite);
         if (residual <= accept_ || (residual <= wide_ && good_for_the_whole())) return done(Reason::exact, residual);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// One huge general system, pivoted, in two passes of nine words per row: every chunk is reduced to two rows, these are
-// coupled, every chunk is computed anew between known ends and checked (docs/algorithms/two_pass.md).
+// One huge general system, pivoted. In one pass of five words per row where the device can and the matrix forgets; else in two of
+// nine: every chunk is reduced to two rows, these are coupled, every chunk is computed anew between known ends and checked
+// (docs/algorithms/two_pass.md).
 #pragma once
 
 #include <cstddef>
@@ -26,7 +27,7 @@ std::size_t two_pass_workspace(const Ops& ops, const System& system, int threads
 /// nullptr, or why this driver cannot run on that device, as Ops::refuses.
 const char* two_pass_refuses(const Ops& ops, const System& system);
 
-/// Solves one system, to be called where two_pass_refuses() is nullptr. Outcome: `exact`; `refined` after one step of iterative
+/// Solves one system, to be called where two_pass_refuses() is nullptr. Outcome: `exact` (residual unknown after one pass); `refined` after one step of iterative
 /// refinement (x separate from rhs); else what Ops::solve with Algorithm::lu says, with tried_other set: a chunk was not
 /// accepted, a column has no pivot, numbers are not finite, or there are fewer rows than two chunks.
 /// In place, LU then works on rhs' = A x in the chunks that were stored already: the backward error of the result is that of

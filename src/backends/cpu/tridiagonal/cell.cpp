@@ -3,6 +3,7 @@
 
 #include "backends/cpu/tridiagonal/batch.hpp"
 #include "backends/cpu/tridiagonal/finish.hpp"
+#include "backends/cpu/tridiagonal/pivoted.hpp"
 #include "backends/cpu/tridiagonal/reduce.hpp"
 #include "backends/cpu/tridiagonal/single.hpp"
 #include "backends/cpu/tridiagonal/small.hpp"
@@ -39,7 +40,7 @@ const char* refuses(const System& system, Algorithm algorithm) {
 
 std::size_t workspace(const System& system, Algorithm algorithm, int threads) {
     if (algorithm == Algorithm::two_pass)
-        return two_pass_scratch(system, tridiagonal::two_pass_chunk_rows(system.rows, system.dtype), threads);
+        return std::max(two_pass_scratch(system, tridiagonal::two_pass_chunk_rows(system.rows, system.dtype), threads), pivoted_scratch(system, threads));
     return system.levels > 0 ? batch_bytes(system, algorithm, threads) : single_bytes(system);
 }
 
@@ -63,6 +64,7 @@ const tridiagonal::Ops& cpu_ops() noexcept {
         table.finish = finish;
         table.corrects = true;
         table.restore = restore;
+        table.sweep_pivoted = sweep_pivoted;
         table.decay = decay;
         table.sweep_scratch = sweep_scratch;
         table.sweep = sweep;

@@ -91,8 +91,7 @@ HWY_INLINE void for_rows(D d, const ChunkGroup<hn::TFromD<D>>* g, int start, Rea
         Tile<D>* const current = tiles[now];
         Tile<D>* const next = tiles[now ^ 1];
         tile_ready(current, row, height);
-        // With 16 lanes a transpose takes too many registers to be had beside two chains.
-        bool whole = row > 0 && lanes <= 8;
+        bool whole = row > 0;
         for (int k = 0; k < chains; ++k) whole = whole && is_whole<D>(g[k], row + lanes, next_height);
         if (whole) {
             int i = 0;
