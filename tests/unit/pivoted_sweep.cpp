@@ -165,7 +165,7 @@ TEST(PivotedSweep, DoesNotStartWhereNothingIsForgotten) {
 
 TEST(PivotedSweep, SeesWhereLittleIsForgotten) {
     on_every_target([] {
-        // The places that are looked at beforehand are odd multiples of rows / 16.
+        // The places that are looked at beforehand are odd multiples of rows / 8.
         const std::int64_t lengths[] = {5000, 50000};
         for (const std::int64_t length : lengths) {
             const Bands<double> s = with_poisson(random_system(enough, 0, 35), enough / 4 - length / 2, length);

@@ -31,7 +31,7 @@ std::int64_t slowest(const System& system, double close, std::int64_t limit) {
     const auto at = [](const Operand& operand, std::int64_t i) -> double {
         return operand.kind == Operand::Kind::view ? static_cast<const T*>(operand.data)[i] : static_cast<T>(operand.value);
     };
-    const std::int64_t places = std::clamp<std::int64_t>(system.rows / 262144, 8, 32);
+    const std::int64_t places = std::clamp<std::int64_t>(system.rows / 262144, 4, 32);
     std::int64_t most = 0;
     for (std::int64_t place = 0; place < places; ++place)
         for (const int way : {1, -1}) {

@@ -77,7 +77,7 @@ public:
     using V = hn::Vec<D>;
     static constexpr int n = static_cast<int>(lanes_of<D>);
     static constexpr bool whole_lines = n * sizeof(T) == 64;
-        static constexpr std::int64_t prefetch_tiles = sizeof(T) == 4 ? 3 : 4;  // tuned on Zen 5: less is late, more is evicted
+    static constexpr std::int64_t prefetch_tiles = sizeof(T) == 4 ? 3 : 4;  // tuned on Zen 5: less is late, more is evicted
 
     PivotedGroup(D d_, PivotedJob<T>& job_, std::int64_t group_, T* ring_)
         : d(d_), job(job_), group(group_), start(job_.cut.start(group_)), length(job_.cut.length()), block(job_.cut.block),
