@@ -135,9 +135,13 @@ private:
         for (int i = 0; i < n; ++i) hn::Store(v[i], d, to + i * n);
     }
 
+    /// Rows of the system as they are, an identity around it.
     HWY_NOINLINE void copy_rows(int k, std::int64_t offset, T* rows) const {
-        for (int lane = 0; lane < n; ++lane)
-            for (int i = 0; i < n; ++i) rows[lane * n + i] = job.arrays.at(k, start + lane * length + offset + i);
+        for (int lane = 0; lane < n; ++lane, rows += n) {
+            const std::int64_t row = start + lane * length + offset;
+            if (row >= 1 && row + n < job.arrays.rows) hn::StoreU(hn::LoadU(d, base[k] + step_[k] * (row - start)), d, rows);
+            else for (int i = 0; i < n; ++i) rows[i] = job.arrays.at(k, row + i);
+        }
     }
 
     /// Tile t of block b is eliminated; between its rows the next one is turned, and tiles first and first-1 of the halo (1) or
@@ -213,11 +217,12 @@ private:
 
     /// A tile in part outside the system, where there is nothing to store.
     HWY_NOINLINE void store_outside(std::int64_t offset, const T* x) const {
-        for (int lane = 0; lane < n; ++lane)
-            for (int i = 0; i < n; ++i) {
-                const std::int64_t row = start + lane * length + offset + i;
-                if (row >= 0 && row < job.arrays.rows) job.arrays.x[row] = x[lane * n + i];
-            }
+        for (int lane = 0; lane < n; ++lane, x += n) {
+            const std::int64_t row = start + lane * length + offset;
+            if (row >= 0 && row + n <= job.arrays.rows) hn::StoreU(hn::LoadU(d, x), d, job.arrays.x + row);
+            else for (int i = 0; i < n; ++i)
+                if (row + i >= 0 && row + i < job.arrays.rows) job.arrays.x[row + i] = x[i];
+        }
     }
 
     /// How the block fits the one before it where they meet. False where it is not finite.
