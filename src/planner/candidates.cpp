@@ -26,7 +26,7 @@ OptionList options_on(const Ops& ops, const System& system, const Features& feat
     const double times = features.systems;
     if (ops.enqueue) {
         // A device that finds out in its own kernels what it must pivot; the host does not loop over systems for it.
-        for (const Algorithm algorithm : {Algorithm::automatic, Algorithm::lu})
+        for (const Algorithm algorithm : {Algorithm::automatic, Algorithm::two_pass, Algorithm::lu})
             out.option[out.count++] = named_option(ops, system, features, algorithm, profile, max_threads);
         return out;
     }

@@ -196,8 +196,9 @@ TimingKey timing_key(const Ops& ops, Algorithm algorithm, DType dtype, bool cont
 Prediction predict(const Features& f, const Ops& ops, Algorithm algorithm, const Profile& profile, int max_threads) noexcept {
     if (ops.enqueue) {
         // Of launching, moving the words, and for LU the scattered words of its scratch (pivoted.cu).
-        constexpr double launch = 1e-5, unknown = 5e11, scattered = 10;
-        return {launch + f.bytes / (ops.bytes_per_s > 0 ? ops.bytes_per_s : unknown) * (algorithm == Algorithm::lu ? scattered : 1), 1};
+        constexpr double launch = 1e-5, unknown = 5e11, twice = 2, scattered = 10;
+        const double times = algorithm == Algorithm::lu ? scattered : algorithm == Algorithm::two_pass ? twice : 1;
+        return {launch + f.bytes / (ops.bytes_per_s > 0 ? ops.bytes_per_s : unknown) * times, 1};
     }
     const Curves curves = curves_for(f, ops, algorithm, profile);
     Prediction best{seconds_on(f, algorithm, curves, profile, 1), 1};

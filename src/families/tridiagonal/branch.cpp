@@ -7,6 +7,7 @@
 namespace trifold::tridiagonal {
 
 const char* branch_refuses(const Ops& ops, const System& system, Algorithm algorithm) {
+    if (ops.enqueue) return ops.refuses(system, algorithm);  // couples its own chunks, in its own memory
     switch (algorithm) {
         case Algorithm::certified: return certified_refuses(ops, system);
         case Algorithm::two_pass: return two_pass_refuses(ops, system);
@@ -15,6 +16,7 @@ const char* branch_refuses(const Ops& ops, const System& system, Algorithm algor
 }
 
 std::size_t branch_workspace(const Ops& ops, const System& system, Algorithm algorithm, int threads) {
+    if (ops.enqueue) return ops.workspace(system, algorithm, threads);
     switch (algorithm) {
         case Algorithm::certified: return certified_workspace(ops, system, threads);
         case Algorithm::two_pass: return two_pass_workspace(ops, system, threads);

@@ -8,6 +8,7 @@
 #include "backends/cuda/runtime/reset.hpp"
 #include "backends/cuda/runtime/runtime.hpp"
 #include "backends/cuda/tridiagonal/batch.hpp"
+#include "backends/cuda/tridiagonal/device/two_pass.hpp"
 #include "backends/cuda/tridiagonal/finite.hpp"
 #include "backends/cuda/tridiagonal/pivoted.hpp"
 
@@ -25,15 +26,29 @@ const char* refuses(const System& system, Algorithm algorithm) {
     if (system.offsets) return "the GPU's kernels do not take ragged batches";
     for (const Operand* operand : {&system.lower, &system.diag, &system.upper})
         if (operand->kind == Operand::Kind::generator) return "the GPU's kernels read arrays and scalars";
-    if (algorithm == Algorithm::automatic || algorithm == Algorithm::lu) return nullptr;
-    return "the GPU has no kernel for this algorithm";
+    switch (algorithm) {
+        case Algorithm::automatic:
+        case Algorithm::lu: return nullptr;
+        case Algorithm::two_pass: return two_pass_refuses(system);
+        default: return "the GPU has no kernel for this algorithm";
+    }
 }
 
-bool pivots_all(const System& system, Algorithm algorithm) { return algorithm == Algorithm::lu || batch_refuses(system) != nullptr; }
+/// What `automatic` stands for here: batches in one pass over their rows where they fit on chip, else two passes, else one thread
+/// per system.
+struct Path {
+    Algorithm branch;
+    std::size_t (*scratch)(const System& system);
+    void (*enqueue)(const System& system, const BatchLaunch& launch);
+};
 
-std::size_t workspace(const System& system, Algorithm algorithm, int) {
-    return pivots_all(system, algorithm) ? pivoted_scratch(system) : batch_scratch(system);
+Path path_for(const System& system, Algorithm algorithm) {
+    if (algorithm == Algorithm::automatic && !batch_refuses(system)) return {Algorithm::thomas, batch_scratch, solve_batch};
+    if (algorithm != Algorithm::lu && !two_pass_refuses(system)) return {Algorithm::two_pass, two_pass_scratch, solve_two_pass};
+    return {Algorithm::lu, pivoted_scratch, [](const System& all, const BatchLaunch& launch) { solve_pivoted(all, launch); }};
 }
+
+std::size_t workspace(const System& system, Algorithm algorithm, int) { return path_for(system, algorithm).scratch(system); }
 
 bool launched(Failure& failure) { return good(cudaGetLastError(), "launching a kernel", failure); }
 
@@ -58,11 +73,8 @@ bool run(int device, const System& system, Algorithm branch, const Launch& launc
 }
 
 bool enqueue(int device, const System& system, Algorithm algorithm, const Launch& launch, void* outcome, Failure& failure) {
-    const bool pivots = pivots_all(system, algorithm);
-    return run(device, system, pivots ? Algorithm::lu : Algorithm::thomas, launch, outcome, failure, [&](const BatchLaunch& to) {
-        if (pivots) solve_pivoted(system, to);
-        else solve_batch(system, to);
-    });
+    const Path path = path_for(system, algorithm);
+    return run(device, system, path.branch, launch, outcome, failure, [&](const BatchLaunch& to) { path.enqueue(system, to); });
 }
 
 bool enqueue_finite(int device, const System& system, const Launch& launch, void* outcome, Failure& failure) {

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// One thread, one chunk: rows 0 … m-1 of a system are reduced to two rows, or solved between known ends.
+//
+//   lower[i] x[i-1] + diag[i] x[i] + upper[i] x[i+1] = rhs[i]
+//
+// Arrays: `rows` gives lower(i), diag(i), upper(i), rhs(i); solve_chunk overwrites all four at i = 1 … m-2 (pivot rows) and leaves
+//   x in rhs(i). The couplings to x[-1] and x[m] are read; they are 0 at the ends of the system.
+// Numerics: the unknowns x[1] … x[m-2] are eliminated from all m rows with partial pivoting among three, two that are carried and
+//   the one that joins, so that a singular interior does no harm. The sum of a row's coefficients is eliminated along with them and
+//   put in the place of the largest one where every row nearly cancels: else the effect of a chunk of Poisson's equation, of
+//   the size 1/m, would drown in the rounding of coefficients of the size 1. A column of zeros gives false (singular).
+// Source: C. Klein and R. Strzodka, Tridiagonal GPU solver with scaled partial pivoting at maximum bandwidth, ICPP 2021;
+//   W. K. Grassmann, M. I. Taksar, D. P. Heyman, Regenerative analysis and steady state distributions, 1985 (the sums).
+#pragma once
+
+namespace trifold::cuda {
+
+/// coefficient of x[first-1], x[first], x[last], x[last+1], and the right-hand side.
+struct TwoRows {
+    double a[2][4], rhs[2];
+};
+
+namespace chunk {
+
+/// Over x[-1], x[0], x[j], x[j+1], x[j+2].
+template <class T>
+struct Row {
+    T w0, w1, p, q, r, sum, rhs;
+};
+
+template <class T>
+__device__ void swap(T& a, T& b) {
+    const T kept = a;
+    a = b, b = kept;
+}
+
+template <class T>
+__device__ void lose(Row<T>& c, const Row<T>& pivot, T inverse) {
+    const T m = c.p * inverse;
+    c.w0 -= m * pivot.w0, c.w1 -= m * pivot.w1;
+    c.p = c.q - m * pivot.q, c.q = c.r - m * pivot.r, c.r = 0;
+    c.sum -= m * pivot.sum, c.rhs -= m * pivot.rhs;
+}
+
+/// The columns x[j], x[j+1], x[j+2] alone, with the same arithmetic.
+template <class T>
+struct Short {
+    T p, q, r, rhs;
+};
+
+template <class T>
+__device__ void lose(Short<T>& c, const Short<T>& pivot, T inverse) {
+    const T m = c.p * inverse;
+    c.p = c.q - m * pivot.q, c.q = c.r - m * pivot.r, c.r = 0;
+    c.rhs -= m * pivot.rhs;
+}
+
+/// Makes `joining` the row with the largest entry in column x[j].
+template <class R>
+__device__ void choose(R& c0, R& c1, R& joining) {
+    const auto s0 = abs(c0.p), s1 = abs(c1.p), s2 = abs(joining.p);
+    if (s0 >= s1) {
+        if (s0 > s2) swap(c0, joining);
+    } else if (s1 > s2) {
+        swap(c1, joining);
+    }
+}
+
+}  // namespace chunk
+
+/// m ≥ 2. False: a column has no pivot.
+template <class T, class Rows>
+__device__ bool reduce_chunk(const Rows& rows, int m, TwoRows& out) {
+    bool balanced = m > 2, regular = true;
+    const auto take = [&](int i) {
+        const T l = rows.lower(i), d = rows.diag(i), u = rows.upper(i), sum = (l + u) + d;
+        balanced = balanced && abs(sum) <= (abs(l) + abs(d) + abs(u)) / 2;
+        return chunk::Short<T>{l, d, u, sum};
+    };
+    chunk::Short<T> n = take(0);
+    chunk::Row<T> c0{n.p, n.q, n.r, 0, 0, n.rhs, rows.rhs(0)};
+    n = take(1);
+    chunk::Row<T> c1{0, n.p, n.q, n.r, 0, n.rhs, rows.rhs(1)};
+    for (int j = 1; j + 1 < m; ++j) {
+        n = take(j + 1);
+        chunk::Row<T> joining{0, 0, n.p, n.q, n.r, n.rhs, rows.rhs(j + 1)};
+        chunk::choose(c0, c1, joining);
+        regular = regular && joining.p != T(0);
+        const T inverse = T(1) / joining.p;
+        chunk::lose(c0, joining, inverse), chunk::lose(c1, joining, inverse);
+    }
+    chunk::Row<T>* const both[2] = {&c0, &c1};
+#pragma unroll
+    for (int k = 0; k < 2; ++k) {
+        chunk::Row<T>& c = *both[k];
+        const T s0 = abs(c.w0), s1 = abs(c.w1), s2 = abs(c.p), s3 = abs(c.q);
+        if (balanced) {
+            const T largest = max(max(s0, s1), max(s2, s3));
+            if (s0 == largest) c.w0 = ((c.sum - c.w1) - c.p) - c.q;
+            else if (s1 == largest) c.w1 = ((c.sum - c.w0) - c.p) - c.q;
+            else if (s2 == largest) c.p = ((c.sum - c.w0) - c.w1) - c.q;
+            else c.q = ((c.sum - c.w0) - c.w1) - c.p;
+        }
+        out.a[k][0] = c.w0, out.a[k][1] = c.w1, out.a[k][2] = c.p, out.a[k][3] = c.q, out.rhs[k] = c.rhs;
+    }
+    return regular;
+}
+
+/// before, first, last, after: x[-1], x[0], x[m-1], x[m].
+template <class T, class Rows>
+__device__ void solve_chunk(const Rows& rows, int m, T before, T first, T last, T after) {
+    chunk::Short<T> c0{rows.upper(0), 0, 0, rows.rhs(0) - rows.lower(0) * before - rows.diag(0) * first};
+    chunk::Short<T> c1{rows.diag(1), rows.upper(1), 0, rows.rhs(1) - rows.lower(1) * first};
+    for (int j = 1; j + 1 < m; ++j) {
+        chunk::Short<T> joining{rows.lower(j + 1), rows.diag(j + 1), rows.upper(j + 1), rows.rhs(j + 1)};
+        chunk::choose(c0, c1, joining);
+        const T inverse = T(1) / joining.p;
+        chunk::lose(c0, joining, inverse), chunk::lose(c1, joining, inverse);
+        rows.diag(j) = inverse, rows.lower(j) = joining.q, rows.upper(j) = joining.r, rows.rhs(j) = joining.rhs;
+    }
+    T next = last, beyond = after;
+    for (int j = m - 2; j >= 1; --j) {
+        const T now = (rows.rhs(j) - rows.lower(j) * next - rows.upper(j) * beyond) * rows.diag(j);
+        rows.rhs(j) = now;
+        beyond = next, next = now;
+    }
+    rows.rhs(0) = first, rows.rhs(m - 1) = last;
+}
+
+}  // namespace trifold::cuda
