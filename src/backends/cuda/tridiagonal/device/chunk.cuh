@@ -3,12 +3,12 @@
 //
 //   lower[i] x[i-1] + diag[i] x[i] + upper[i] x[i+1] = rhs[i]
 //
-// Arrays: `rows` gives lower(i), diag(i), upper(i), rhs(i); solve_chunk overwrites all four at i = 1 … m-2 (pivot rows) and leaves
-//   x in rhs(i). The couplings to x[-1] and x[m] are read; they are 0 at the ends of the system.
+// Arrays: solve_chunk's `rows` gives lower(i), diag(i), upper(i), rhs(i); it overwrites all four at i = 1 … m-2 (pivot rows) and
+//   leaves x in rhs(i). The couplings to x[-1] and x[m] are read; they are 0 at the ends of the system.
 // Numerics: the unknowns x[1] … x[m-2] are eliminated from all m rows with partial pivoting among three, two that are carried and
 //   the one that joins, so that a singular interior does no harm. The sum of a row's coefficients is eliminated along with them and
 //   put in the place of the largest one where every row nearly cancels: else the effect of a chunk of Poisson's equation, of
-//   the size 1/m, would drown in the rounding of coefficients of the size 1. A column of zeros gives false (singular).
+//   the size 1/m, would drown in the rounding of coefficients of the size 1. A column without a pivot clears `regular`: singular.
 // Source: C. Klein and R. Strzodka, Tridiagonal GPU solver with scaled partial pivoting at maximum bandwidth, ICPP 2021;
 //   W. K. Grassmann, M. I. Taksar, D. P. Heyman, Regenerative analysis and steady state distributions, 1985 (the sums).
 #pragma once
@@ -68,43 +68,50 @@ __device__ void choose(R& c0, R& c1, R& joining) {
 
 }  // namespace chunk
 
-/// m ≥ 2. False: a column has no pivot.
-template <class T, class Rows>
-__device__ bool reduce_chunk(const Rows& rows, int m, TwoRows& out) {
-    bool balanced = m > 2, regular = true;
-    const auto take = [&](int i) {
-        const T l = rows.lower(i), d = rows.diag(i), u = rows.upper(i), sum = (l + u) + d;
+/// A chunk on its way, row after row from its first; two rows at least.
+template <class T>
+struct Reducer {
+    chunk::Row<T> c0, c1;
+    int count = 0;
+    bool balanced = true;  ///< the sum of every row is at most half of its parts
+    bool regular = true;   ///< no column without a pivot so far
+
+    __device__ void add(T l, T d, T u, T f) {
+        const T sum = (l + u) + d;
         balanced = balanced && abs(sum) <= (abs(l) + abs(d) + abs(u)) / 2;
-        return chunk::Short<T>{l, d, u, sum};
-    };
-    chunk::Short<T> n = take(0);
-    chunk::Row<T> c0{n.p, n.q, n.r, 0, 0, n.rhs, rows.rhs(0)};
-    n = take(1);
-    chunk::Row<T> c1{0, n.p, n.q, n.r, 0, n.rhs, rows.rhs(1)};
-    for (int j = 1; j + 1 < m; ++j) {
-        n = take(j + 1);
-        chunk::Row<T> joining{0, 0, n.p, n.q, n.r, n.rhs, rows.rhs(j + 1)};
-        chunk::choose(c0, c1, joining);
-        regular = regular && joining.p != T(0);
-        const T inverse = T(1) / joining.p;
-        chunk::lose(c0, joining, inverse), chunk::lose(c1, joining, inverse);
-    }
-    chunk::Row<T>* const both[2] = {&c0, &c1};
-#pragma unroll
-    for (int k = 0; k < 2; ++k) {
-        chunk::Row<T>& c = *both[k];
-        const T s0 = abs(c.w0), s1 = abs(c.w1), s2 = abs(c.p), s3 = abs(c.q);
-        if (balanced) {
-            const T largest = max(max(s0, s1), max(s2, s3));
-            if (s0 == largest) c.w0 = ((c.sum - c.w1) - c.p) - c.q;
-            else if (s1 == largest) c.w1 = ((c.sum - c.w0) - c.p) - c.q;
-            else if (s2 == largest) c.p = ((c.sum - c.w0) - c.w1) - c.q;
-            else c.q = ((c.sum - c.w0) - c.w1) - c.p;
+        if (count == 0) {
+            c0 = {l, d, u, 0, 0, sum, f};
+        } else if (count == 1) {
+            c1 = {0, l, d, u, 0, sum, f};
+        } else {
+            chunk::Row<T> joining{0, 0, l, d, u, sum, f};
+            chunk::choose(c0, c1, joining);
+            regular = regular && joining.p != T(0);
+            const T inverse = T(1) / joining.p;
+            chunk::lose(c0, joining, inverse), chunk::lose(c1, joining, inverse);
         }
-        out.a[k][0] = c.w0, out.a[k][1] = c.w1, out.a[k][2] = c.p, out.a[k][3] = c.q, out.rhs[k] = c.rhs;
+        ++count;
     }
-    return regular;
-}
+
+    __device__ TwoRows rows() const {
+        TwoRows out;
+        chunk::Row<T> both[2] = {c0, c1};
+#pragma unroll
+        for (int k = 0; k < 2; ++k) {
+            chunk::Row<T>& c = both[k];
+            const T s0 = abs(c.w0), s1 = abs(c.w1), s2 = abs(c.p), s3 = abs(c.q);
+            if (balanced && count > 2) {
+                const T largest = max(max(s0, s1), max(s2, s3));
+                if (s0 == largest) c.w0 = ((c.sum - c.w1) - c.p) - c.q;
+                else if (s1 == largest) c.w1 = ((c.sum - c.w0) - c.p) - c.q;
+                else if (s2 == largest) c.p = ((c.sum - c.w0) - c.w1) - c.q;
+                else c.q = ((c.sum - c.w0) - c.w1) - c.p;
+            }
+            out.a[k][0] = c.w0, out.a[k][1] = c.w1, out.a[k][2] = c.p, out.a[k][3] = c.q, out.rhs[k] = c.rhs;
+        }
+        return out;
+    }
+};
 
 /// before, first, last, after: x[-1], x[0], x[m-1], x[m].
 template <class T, class Rows>

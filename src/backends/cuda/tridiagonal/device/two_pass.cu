@@ -7,12 +7,15 @@
 //   it is then kept in scratch until it is accepted.
 // Overwritten: x. Scratch: 24 words per chunk and level, one byte and 32 more per system, and x in place; then the same memory
 //   serves the LU of what was not accepted.
-// Who does what: a block of 64 threads brings 64 chunks of up to 32 rows into shared memory, side by side along the rows; a
-//   thread reduces one chunk to two rows (chunk.cuh). Groups of 16 chunks are merged level by level (couple.cuh), one thread each, until one
-//   thread solves what is left; the way back finds the ends of all chunks. The second pass solves every chunk between its ends,
-//   multiplies x with the rows read again (from the second-level cache) and keeps the largest residual. blockIdx.y = system.
-// Words per row: 4 read; 4 read + 1 written; the levels move about 1. In place 2 more.
-// Numerics: as docs/algorithms/two_pass.md; a system is accepted where the largest residual of every block of rows is at most 10 u
+// Who does what: in the first pass a thread walks down a long chunk of up to 16 chunks of 32 rows and reduces (chunk.cuh) both
+//   it and, on the way, each chunk to two rows; a warp brings eight rows of its 32 long chunks at a time into shared memory. Long
+//   chunks are merged in groups of 16, level by level (couple.cuh), one thread each, until one thread solves what is left; the
+//   way back finds the ends of long chunks and then of chunks. In the second pass a block brings 64 chunks into shared memory, a
+//   thread solves one between its ends, and all of them multiply x with the rows read again (from the second-level cache) and
+//   keep the largest residual. blockIdx.y = system.
+// Words per row: 4 read; 4 read + 1 written; the levels move about 1.2. In place 2 more.
+// Numerics: as docs/algorithms/two_pass.md. What two rows say of a chunk's interior drowns in their rounding the more, the more
+//   chunks are coupled: hence the long ones. A system is accepted where the largest residual of every block of rows is at most 10 u
 //   of max|A| max|x| + max|rhs| there, or at most 4 u of the largest such scale: LAPACK's measure. Maxima are by atomics, so
 //   that their order does not matter, and bits repeat.
 // Source: docs/algorithms/two_pass.md.
@@ -31,23 +34,24 @@ namespace {
 
 using tridiagonal::System;
 
-constexpr int tile_chunks = 64, longest_chunk = 32, tile_pitch = 33, most_levels = 16;
+constexpr int tile_chunks = 64, chunk_rows = 32, tile_pitch = 33, most_levels = 16, block_threads = 128, stage_rows = 8, stage_pitch = 9;
 constexpr std::int64_t least_rows = 64, most_systems_at_once = 65535;
 
-/// How systems are cut; offsets count words in the scratch of one system.
+/// How systems are cut: chunks, long chunks, groups of these, groups of groups. Offsets count words in the scratch of one system.
+/// Chunks have 32 rows but for the last one, which has 2 to 33.
 struct Cut {
     std::int64_t rows = 0, count[most_levels] = {}, rows_at[most_levels] = {}, ends_at[most_levels] = {}, words = 0;
-    int chunk_rows = longest_chunk, levels = 0;
+    int levels = 0, long_chunk = 1;  ///< chunks in a long one
 
     explicit Cut(std::int64_t n) : rows(n) {
-        while (n % chunk_rows == 1) --chunk_rows;  // a chunk has at least two rows
-        for (std::int64_t chunks = (n + chunk_rows - 1) / chunk_rows;; chunks = (chunks + group - 1) / group) {
+        while (long_chunk < group && n / (2 * long_chunk * chunk_rows) >= 128) long_chunk *= 2;
+        std::int64_t chunks = n / chunk_rows + (n % chunk_rows > 1 ? 1 : 0);
+        do {
             count[levels] = chunks;
             rows_at[levels] = words, ends_at[levels] = words + 10 * chunks;
             words += 12 * chunks;
-            ++levels;
-            if (chunks <= group) break;
-        }
+            chunks = levels == 0 ? (chunks + long_chunk - 1) / long_chunk : (chunks + group - 1) / group;
+        } while (levels++ == 0 || count[levels - 1] > group);
     }
 };
 
@@ -75,39 +79,37 @@ struct Job {
     __device__ double* work_of(std::int64_t k) const { return work + k * cut.words; }
 };
 
-/// A chunk in shared memory.
-template <class T>
-struct TileRows {
-    T* at[4];
-    __device__ T& lower(int i) const { return at[0][i]; }
-    __device__ T& diag(int i) const { return at[1][i]; }
-    __device__ T& upper(int i) const { return at[2][i]; }
-    __device__ T& rhs(int i) const { return at[3][i]; }
-};
-
+/// The chunks of a block in shared memory, one word between neighbours so that threads meet in no bank.
 template <class T>
 struct Tile {
     T* data;
-    int pitch, rows;           ///< words from one chunk to the next: odd, so that threads meet in no bank; rows of the tile
-    std::int64_t first;        ///< row of the system
+    int rows, chunks;
+    std::int64_t first_chunk, first;  ///< of the system: number of the first chunk, and its first row
 
     __device__ Tile(const Job<T>& job, T* shared) : data(shared) {
-        const int m = job.cut.chunk_rows;
-        pitch = m | 1;
-        first = static_cast<std::int64_t>(blockIdx.x) * tile_chunks * m;
-        rows = static_cast<int>(min(static_cast<std::int64_t>(tile_chunks * m), job.cut.rows - first));
+        first_chunk = static_cast<std::int64_t>(blockIdx.x) * tile_chunks;
+        first = first_chunk * chunk_rows;
+        chunks = static_cast<int>(min(static_cast<std::int64_t>(tile_chunks), job.cut.count[0] - first_chunk));
+        const bool last = first_chunk + chunks == job.cut.count[0];
+        rows = last ? static_cast<int>(job.cut.rows - first) : tile_chunks * chunk_rows;
     }
 
     __device__ T* array(int k) const { return data + k * tile_chunks * tile_pitch; }
 
+    /// Where row r of the tile lies. The last chunk may have one row more than the others.
+    __device__ int place(int r) const { return r + min(r / chunk_rows, chunks - 1); }
+
+    __device__ int rows_from(int chunk, int count) const {
+        return chunk >= chunks ? 0 : chunk + count >= chunks ? rows - chunk * chunk_rows : count * chunk_rows;
+    }
+
     __device__ void load(const Job<T>& job, const Line<T> (&lines)[4]) const {
-        const int m = job.cut.chunk_rows;
-#pragma unroll 4
-        for (int r = threadIdx.x; r < rows; r += tile_chunks) {
-            const int place = r / m * pitch + r % m;
+#pragma unroll 2
+        for (int r = threadIdx.x; r < rows; r += block_threads) {
             const std::int64_t i = first + r;
+#pragma unroll
             for (int k = 0; k < 4; ++k) {
-                T* const to = array(k) + place;
+                T* const to = array(k) + place(r);
                 const bool outside = (k == 0 && i == 0) || (k == 2 && i + 1 == job.cut.rows);
                 if (outside) *to = 0;
                 else if (lines[k].data) __pipeline_memcpy_async(to, lines[k].data + i * lines[k].row_stride, sizeof(T));
@@ -119,11 +121,18 @@ struct Tile {
         __syncthreads();
     }
 
-    __device__ TileRows<T> chunk(int k) const {
-        TileRows<T> out;
-        for (int a = 0; a < 4; ++a) out.at[a] = array(a) + k * pitch;
-        return out;
-    }
+};
+
+/// One chunk of a tile.
+template <class T>
+struct ChunkRows {
+    T* data;
+    __device__ ChunkRows(const Tile<T>& tile, int chunk) : data(tile.data + chunk * tile_pitch) {}
+    __device__ T& at(int k, int i) const { return data[k * tile_chunks * tile_pitch + i]; }
+    __device__ T& lower(int i) const { return at(0, i); }
+    __device__ T& diag(int i) const { return at(1, i); }
+    __device__ T& upper(int i) const { return at(2, i); }
+    __device__ T& rhs(int i) const { return at(3, i); }
 };
 
 template <class T>
@@ -133,19 +142,53 @@ __device__ void lines_of(const Job<T>& job, std::int64_t k, std::int64_t (&index
 }
 
 template <class T>
-__global__ void __launch_bounds__(tile_chunks) reduce_kernel(const __grid_constant__ Job<T> job) {
-    extern __shared__ double shared[];
-    const std::int64_t k = job.system();
+__global__ void __launch_bounds__(block_threads, 4) reduce_kernel(const __grid_constant__ Job<T> job) {
+    __shared__ T shared[block_threads / 32][4][32 * stage_pitch];
+    const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+    T(&stage)[4][32 * stage_pitch] = shared[warp];
+    const std::int64_t k = job.system(), n = job.cut.rows, chunks = job.cut.count[1], length = job.cut.long_chunk * chunk_rows;
+    const std::int64_t first_chunk = (static_cast<std::int64_t>(blockIdx.x) * (block_threads / 32) + warp) * 32, own = first_chunk + lane;
+    const auto rows_of = [&](std::int64_t g) { return static_cast<int>(g >= chunks ? 0 : g + 1 == chunks ? n - g * length : length); };
     std::int64_t index[4];
     Line<T> lines[4];
     lines_of(job, k, index, lines);
-    const Tile<T> tile(job, reinterpret_cast<T*>(shared));
-    tile.load(job, lines);
-    const int m = job.cut.chunk_rows, rows = min(m, tile.rows - static_cast<int>(threadIdx.x) * m);
-    if (rows < 2) return;
-    TwoRows two;
-    if (!reduce_chunk<T>(tile.chunk(threadIdx.x), rows, two)) job.found[k].irregular = 1;
-    store_rows(job.work_of(k) + job.cut.rows_at[0], job.cut.count[0], static_cast<std::int64_t>(blockIdx.x) * tile_chunks + threadIdx.x, two);
+    double* const work = job.work_of(k);
+    const int rows = rows_of(own);
+    std::int64_t chunk = own * job.cut.long_chunk;
+    Reducer<T> whole, part;
+    for (int from = 0; __any_sync(0xffffffffu, from < rows); from += stage_rows) {
+#pragma unroll
+        for (int round = 0; round < stage_rows; ++round) {
+            const int c = (round * 32 + lane) / stage_rows, r = lane % stage_rows;
+            if (from + r >= rows_of(first_chunk + c)) continue;
+            const std::int64_t i = (first_chunk + c) * length + from + r;
+#pragma unroll
+            for (int a = 0; a < 4; ++a) {
+                T* const to = &stage[a][c * stage_pitch + r];
+                const bool outside = (a == 0 && i == 0) || (a == 2 && i + 1 == n);
+                if (outside) *to = 0;
+                else if (lines[a].data) __pipeline_memcpy_async(to, lines[a].data + i * lines[a].row_stride, sizeof(T));
+                else *to = lines[a].value;
+            }
+        }
+        __pipeline_commit();
+        __pipeline_wait_prior(0);
+        __syncwarp();
+        for (int r = 0; r < stage_rows && from + r < rows; ++r) {
+            const int at = lane * stage_pitch + r, left = rows - from - r - 1;
+            const T l = stage[0][at], d = stage[1][at], u = stage[2][at], f = stage[3][at];
+            whole.add(l, d, u, f), part.add(l, d, u, f);
+            // The last row of a system that would be a chunk of its own joins the chunk before it.
+            if ((part.count < chunk_rows || left == 1) && left > 0) continue;
+            store_rows(work + job.cut.rows_at[0], job.cut.count[0], chunk++, part.rows());
+            if (!part.regular) job.found[k].irregular = 1;
+            part = Reducer<T>();
+        }
+        __syncwarp();
+    }
+    if (rows == 0) return;
+    store_rows(work + job.cut.rows_at[1], chunks, own, whole.rows());
+    if (!whole.regular) job.found[k].irregular = 1;
 }
 
 constexpr int level_threads = 64;
@@ -182,7 +225,8 @@ __global__ void __launch_bounds__(level_threads) spread_kernel(const __grid_cons
     double* const work = job.work_of(k);
     const double* const ends = work + job.cut.ends_at[level + 1];
     const double known[4] = {above > 0 ? ends[groups + above - 1] : 0, ends[above], ends[groups + above], above + 1 < groups ? ends[above + 1] : 0};
-    spread(work + job.cut.rows_at[level], count, above * group, min((above + 1) * group, count) - 1, known, work + job.cut.ends_at[level]);
+    const int size = level == 0 ? job.cut.long_chunk : group;
+    spread(work + job.cut.rows_at[level], count, above * size, min((above + 1) * size, count) - 1, known, work + job.cut.ends_at[level]);
 }
 
 __device__ double largest_of_block(double value, double* shared) {
@@ -190,14 +234,14 @@ __device__ double largest_of_block(double value, double* shared) {
     __syncthreads();
     if (threadIdx.x % 32 == 0) shared[threadIdx.x / 32] = value;
     __syncthreads();
-    for (int w = 0; w < tile_chunks / 32; ++w) value = fmax(value, shared[w]);
+    for (int w = 0; w < block_threads / 32; ++w) value = fmax(value, shared[w]);
     return value;
 }
 
 template <class T>
-__global__ void __launch_bounds__(tile_chunks) finish_kernel(const __grid_constant__ Job<T> job) {
+__global__ void __launch_bounds__(block_threads) finish_kernel(const __grid_constant__ Job<T> job) {
     extern __shared__ double shared[];
-    __shared__ double partial[tile_chunks / 32];
+    __shared__ double partial[block_threads / 32];
     const std::int64_t k = job.system();
     if (job.found[k].irregular) return;
     std::int64_t index[4];
@@ -205,25 +249,24 @@ __global__ void __launch_bounds__(tile_chunks) finish_kernel(const __grid_consta
     lines_of(job, k, index, lines);
     const Tile<T> tile(job, reinterpret_cast<T*>(shared));
     tile.load(job, lines);
-    const std::int64_t count = job.cut.count[0], first_chunk = static_cast<std::int64_t>(blockIdx.x) * tile_chunks, chunk = first_chunk + threadIdx.x;
+    const std::int64_t count = job.cut.count[0], chunk = tile.first_chunk + threadIdx.x;
     const double* const ends = job.work_of(k) + job.cut.ends_at[0];
-    const int m = job.cut.chunk_rows, rows = min(m, tile.rows - static_cast<int>(threadIdx.x) * m);
-    if (rows >= 2)
-        solve_chunk<T>(tile.chunk(threadIdx.x), rows, chunk > 0 ? static_cast<T>(ends[count + chunk - 1]) : T(0), static_cast<T>(ends[chunk]),
+    if (threadIdx.x < tile.chunks)
+        solve_chunk<T>(ChunkRows<T>(tile, threadIdx.x), tile.rows_from(threadIdx.x, 1), chunk > 0 ? static_cast<T>(ends[count + chunk - 1]) : T(0), static_cast<T>(ends[chunk]),
                        static_cast<T>(ends[count + chunk]), chunk + 1 < count ? static_cast<T>(ends[chunk + 1]) : T(0));
     __syncthreads();
 
-    const std::int64_t after_chunk = first_chunk + tile_chunks;
-    const T before = first_chunk > 0 ? static_cast<T>(ends[count + first_chunk - 1]) : T(0), after = after_chunk < count ? static_cast<T>(ends[after_chunk]) : T(0);
+    const std::int64_t after_chunk = tile.first_chunk + tile_chunks;
+    const T before = tile.first_chunk > 0 ? static_cast<T>(ends[count + tile.first_chunk - 1]) : T(0), after = after_chunk < count ? static_cast<T>(ends[after_chunk]) : T(0);
     const Line<T> x = line_of(job.x, index);
     const T* const solution = tile.array(3);
     T entry = 0, size = 0, right = 0, residual = 0, finite = 0;
 #pragma unroll 2
-    for (int r = threadIdx.x; r < tile.rows; r += tile_chunks) {
+    for (int r = threadIdx.x; r < tile.rows; r += block_threads) {
         const std::int64_t i = tile.first + r;
-        const T own = solution[r / m * tile.pitch + r % m];
-        const T above = r > 0 ? solution[(r - 1) / m * tile.pitch + (r - 1) % m] : before;
-        const T below = r + 1 < tile.rows ? solution[(r + 1) / m * tile.pitch + (r + 1) % m] : after;
+        const T own = solution[tile.place(r)];
+        const T above = r > 0 ? solution[tile.place(r - 1)] : before;
+        const T below = r + 1 < tile.rows ? solution[tile.place(r + 1)] : after;
         const T l = i > 0 ? lines[0][i] : T(0), d = lines[1][i], u = i + 1 < job.cut.rows ? lines[2][i] : T(0), f = lines[3][i];
         const T rest = f - l * above - d * own - u * below;
         entry = max(max(entry, abs(d)), max(abs(l), abs(u)));
@@ -300,19 +343,18 @@ void solve(const System& system, const BatchLaunch& launch) {
                reinterpret_cast<Found*>(base + parts.found), reinterpret_cast<unsigned char*>(base + parts.marks), launch.outcome};
     const std::int64_t systems = system.systems();
     constexpr int tile_bytes = 4 * tile_chunks * tile_pitch * sizeof(T);
-    cudaFuncSetAttribute(reduce_kernel<T>, cudaFuncAttributeMaxDynamicSharedMemorySize, tile_bytes);
     cudaFuncSetAttribute(finish_kernel<T>, cudaFuncAttributeMaxDynamicSharedMemorySize, tile_bytes);
     cudaMemsetAsync(job.found, 0, static_cast<std::size_t>(systems) * sizeof(Found), launch.stream);
     for (job.first_system = 0; job.first_system < systems; job.first_system += most_systems_at_once) {
         const auto y = static_cast<unsigned>(std::min(systems - job.first_system, most_systems_at_once));
         const unsigned tiles = blocks(cut.count[0], tile_chunks);
-        reduce_kernel<T><<<dim3(tiles, y), tile_chunks, tile_bytes, launch.stream>>>(job);
-        for (int level = 0; level + 1 < cut.levels; ++level)
+        reduce_kernel<T><<<dim3(blocks(cut.count[1], block_threads), y), block_threads, 0, launch.stream>>>(job);
+        for (int level = 1; level + 1 < cut.levels; ++level)
             merge_kernel<T><<<dim3(blocks(cut.count[level + 1], level_threads), y), level_threads, 0, launch.stream>>>(job, level);
         top_kernel<T><<<dim3(1, y), 1, 0, launch.stream>>>(job);
         for (int level = cut.levels - 2; level >= 0; --level)
             spread_kernel<T><<<dim3(blocks(cut.count[level + 1], level_threads), y), level_threads, 0, launch.stream>>>(job, level);
-        finish_kernel<T><<<dim3(tiles, y), tile_chunks, tile_bytes, launch.stream>>>(job);
+        finish_kernel<T><<<dim3(tiles, y), block_threads, tile_bytes, launch.stream>>>(job);
     }
     judge_kernel<T><<<blocks(systems, 128), 128, 0, launch.stream>>>(job);
     if (job.kept_x)
