@@ -157,7 +157,7 @@ __global__ void __launch_bounds__(block_threads, 4) reduce_kernel(const __grid_c
     std::int64_t chunk = own * job.cut.long_chunk;
     Reducer<T> whole, part;
     for (int from = 0; __any_sync(0xffffffffu, from < rows); from += stage_rows) {
-#pragma unroll
+#pragma unroll 4
         for (int round = 0; round < stage_rows; ++round) {
             const int c = (round * 32 + lane) / stage_rows, r = lane % stage_rows;
             if (from + r >= rows_of(first_chunk + c)) continue;
