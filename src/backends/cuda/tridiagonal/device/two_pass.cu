@@ -12,136 +12,32 @@
 //   chunks are merged in groups of 16, level by level (couple.cuh), one thread each, until one thread solves what is left; the
 //   way back finds the ends of long chunks and then of chunks. In the second pass a block brings 64 chunks into shared memory, a
 //   thread solves one between its ends, and all of them multiply x with the rows read again (from the second-level cache) and
-//   keep the largest residual. blockIdx.y = system.
+//   keep the largest residual. Both passes once more correct x by the solution for rhs - A x where a residual is not small
+//   enough; what then still is not, is solved by LU. Kernels that find nothing to do return at once, since nothing comes back to
+//   the host. blockIdx.y = system.
 // Words per row: 4 read; 4 read + 1 written; the levels move about 1.2. In place 2 more.
 // Numerics: as docs/algorithms/two_pass.md. What two rows say of a chunk's interior drowns in their rounding the more, the more
-//   chunks are coupled: hence the long ones. A system is accepted where the largest residual of every block of rows is at most 10 u
-//   of max|A| max|x| + max|rhs| there, or at most 4 u of the largest such scale: LAPACK's measure. Maxima are by atomics, so
-//   that their order does not matter, and bits repeat.
+//   chunks are coupled: hence the long ones. A system is accepted where the largest residual of every block of rows is at most 8 u
+//   (10 u when corrected) of max|A| max|x| + max|rhs| there, or at most 4 u of the largest such scale: LAPACK's measure. Maxima
+//   are by atomics, so that their order does not matter, and bits repeat.
 // Source: docs/algorithms/two_pass.md.
 #include "backends/cuda/tridiagonal/device/two_pass.hpp"
 
-#include <cuda_pipeline.h>
-
 #include <algorithm>
 
-#include "backends/cuda/tridiagonal/device/couple.cuh"
-#include "backends/cuda/tridiagonal/operand.cuh"
+#include "backends/cuda/tridiagonal/device/two_pass_check.cuh"
 #include "backends/cuda/tridiagonal/pivoted.hpp"
 
 namespace trifold::cuda {
 namespace {
 
+using namespace two_pass;
 using tridiagonal::System;
 
-constexpr int tile_chunks = 64, chunk_rows = 32, tile_pitch = 33, most_levels = 16, block_threads = 128, stage_rows = 8, stage_pitch = 9;
+constexpr int stage_rows = 8, stage_pitch = 9, level_threads = 64, top_threads = 512;
 constexpr std::int64_t least_rows = 64, most_systems_at_once = 65535;
 
-/// How systems are cut: chunks, long chunks, groups of these, groups of groups. Offsets count words in the scratch of one system.
-/// Chunks have 32 rows but for the last one, which has 2 to 33.
-struct Cut {
-    std::int64_t rows = 0, count[most_levels] = {}, rows_at[most_levels] = {}, ends_at[most_levels] = {}, words = 0;
-    int levels = 0, long_chunk = 1;  ///< chunks in a long one
-
-    explicit Cut(std::int64_t n) : rows(n) {
-        while (long_chunk < group && n / (2 * long_chunk * chunk_rows) >= 128) long_chunk *= 2;
-        std::int64_t chunks = n / chunk_rows + (n % chunk_rows > 1 ? 1 : 0);
-        do {
-            count[levels] = chunks;
-            rows_at[levels] = words, ends_at[levels] = words + 10 * chunks;
-            words += 12 * chunks;
-            chunks = levels == 0 ? (chunks + long_chunk - 1) / long_chunk : (chunks + group - 1) / group;
-        } while (levels++ == 0 || count[levels - 1] > group);
-    }
-};
-
-/// What the second pass finds of one system. Bits of numbers that are not negative order as the numbers do, NaN above all.
-struct Found {
-    unsigned long long ratio, residual, scale;
-    int irregular, pad;
-};
-
-__device__ unsigned long long bits(double value) { return static_cast<unsigned long long>(__double_as_longlong(value)); }
-
-template <class T>
-struct Job {
-    Levels levels;
-    Cut cut;
-    std::int64_t first_system;
-    Source<T> lower, diag, upper, rhs, x;
-    double* work;          ///< cut.words per system
-    T* kept_x;             ///< in place: rows per system; else null
-    Found* found;
-    unsigned char* marks;
-    DeviceOutcome* outcome;
-
-    __device__ std::int64_t system() const { return first_system + blockIdx.y; }
-    __device__ double* work_of(std::int64_t k) const { return work + k * cut.words; }
-};
-
-/// The chunks of a block in shared memory, one word between neighbours so that threads meet in no bank.
-template <class T>
-struct Tile {
-    T* data;
-    int rows, chunks;
-    std::int64_t first_chunk, first;  ///< of the system: number of the first chunk, and its first row
-
-    __device__ Tile(const Job<T>& job, T* shared) : data(shared) {
-        first_chunk = static_cast<std::int64_t>(blockIdx.x) * tile_chunks;
-        first = first_chunk * chunk_rows;
-        chunks = static_cast<int>(min(static_cast<std::int64_t>(tile_chunks), job.cut.count[0] - first_chunk));
-        const bool last = first_chunk + chunks == job.cut.count[0];
-        rows = last ? static_cast<int>(job.cut.rows - first) : tile_chunks * chunk_rows;
-    }
-
-    __device__ T* array(int k) const { return data + k * tile_chunks * tile_pitch; }
-
-    /// Where row r of the tile lies. The last chunk may have one row more than the others.
-    __device__ int place(int r) const { return r + min(r / chunk_rows, chunks - 1); }
-
-    __device__ int rows_from(int chunk, int count) const {
-        return chunk >= chunks ? 0 : chunk + count >= chunks ? rows - chunk * chunk_rows : count * chunk_rows;
-    }
-
-    __device__ void load(const Job<T>& job, const Line<T> (&lines)[4]) const {
-#pragma unroll 2
-        for (int r = threadIdx.x; r < rows; r += block_threads) {
-            const std::int64_t i = first + r;
-#pragma unroll
-            for (int k = 0; k < 4; ++k) {
-                T* const to = array(k) + place(r);
-                const bool outside = (k == 0 && i == 0) || (k == 2 && i + 1 == job.cut.rows);
-                if (outside) *to = 0;
-                else if (lines[k].data) __pipeline_memcpy_async(to, lines[k].data + i * lines[k].row_stride, sizeof(T));
-                else *to = lines[k].value;
-            }
-        }
-        __pipeline_commit();
-        __pipeline_wait_prior(0);
-        __syncthreads();
-    }
-
-};
-
-/// One chunk of a tile.
-template <class T>
-struct ChunkRows {
-    T* data;
-    __device__ ChunkRows(const Tile<T>& tile, int chunk) : data(tile.data + chunk * tile_pitch) {}
-    __device__ T& at(int k, int i) const { return data[k * tile_chunks * tile_pitch + i]; }
-    __device__ T& lower(int i) const { return at(0, i); }
-    __device__ T& diag(int i) const { return at(1, i); }
-    __device__ T& upper(int i) const { return at(2, i); }
-    __device__ T& rhs(int i) const { return at(3, i); }
-};
-
-template <class T>
-__device__ void lines_of(const Job<T>& job, std::int64_t k, std::int64_t (&index)[4], Line<T> (&lines)[4]) {
-    job.levels.indices(k, index);
-    lines[0] = line_of(job.lower, index), lines[1] = line_of(job.diag, index), lines[2] = line_of(job.upper, index), lines[3] = line_of(job.rhs, index);
-}
-
-template <class T>
+template <class T, bool again>
 __global__ void __launch_bounds__(block_threads, 4) reduce_kernel(const __grid_constant__ Job<T> job) {
     __shared__ T shared[block_threads / 32][4][32 * stage_pitch];
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
@@ -149,9 +45,8 @@ __global__ void __launch_bounds__(block_threads, 4) reduce_kernel(const __grid_c
     const std::int64_t k = job.system(), n = job.cut.rows, chunks = job.cut.count[1], length = job.cut.long_chunk * chunk_rows;
     const std::int64_t first_chunk = (static_cast<std::int64_t>(blockIdx.x) * (block_threads / 32) + warp) * 32, own = first_chunk + lane;
     const auto rows_of = [&](std::int64_t g) { return static_cast<int>(g >= chunks ? 0 : g + 1 == chunks ? n - g * length : length); };
-    std::int64_t index[4];
-    Line<T> lines[4];
-    lines_of(job, k, index, lines);
+    if (job.idle(k)) return;
+    const Rows<T> system(job, k);
     double* const work = job.work_of(k);
     const int rows = rows_of(own);
     std::int64_t chunk = own * job.cut.long_chunk;
@@ -163,13 +58,7 @@ __global__ void __launch_bounds__(block_threads, 4) reduce_kernel(const __grid_c
             if (from + r >= rows_of(first_chunk + c)) continue;
             const std::int64_t i = (first_chunk + c) * length + from + r;
 #pragma unroll
-            for (int a = 0; a < 4; ++a) {
-                T* const to = &stage[a][c * stage_pitch + r];
-                const bool outside = (a == 0 && i == 0) || (a == 2 && i + 1 == n);
-                if (outside) *to = 0;
-                else if (lines[a].data) __pipeline_memcpy_async(to, lines[a].data + i * lines[a].row_stride, sizeof(T));
-                else *to = lines[a].value;
-            }
+            for (int a = 0; a < 4; ++a) system.template fetch<again>(&stage[a][c * stage_pitch + r], a, i);
         }
         __pipeline_commit();
         __pipeline_wait_prior(0);
@@ -191,121 +80,105 @@ __global__ void __launch_bounds__(block_threads, 4) reduce_kernel(const __grid_c
     if (!whole.regular) job.found[k].irregular = 1;
 }
 
-constexpr int level_threads = 64;
-
+/// Group `g` of a level becomes one chunk of the next.
 template <class T>
-__global__ void __launch_bounds__(level_threads) merge_kernel(const __grid_constant__ Job<T> job, int level) {
-    const std::int64_t k = job.system(), above = static_cast<std::int64_t>(blockIdx.x) * level_threads + threadIdx.x, count = job.cut.count[level];
-    if (above >= job.cut.count[level + 1]) return;
-    double* const work = job.work_of(k);
-    TwoRows two;
-    if (!merge(work + job.cut.rows_at[level], count, above * group, min((above + 1) * group, count) - 1, two)) job.found[k].irregular = 1;
-    store_rows(work + job.cut.rows_at[level + 1], job.cut.count[level + 1], above, two);
-}
-
-/// The highest level: one thread per system.
-template <class T>
-__global__ void top_kernel(const __grid_constant__ Job<T> job) {
-    const std::int64_t k = job.system();
-    const int level = job.cut.levels - 1;
+__device__ void merge_group(const Job<T>& job, std::int64_t k, int level, std::int64_t g) {
     const std::int64_t count = job.cut.count[level];
     double* const work = job.work_of(k);
     TwoRows two;
-    double known[4] = {0, 0, 0, 0};
-    const bool regular = merge(work + job.cut.rows_at[level], count, 0, count - 1, two);
-    if (!solve_last(two, known[1], known[2]) || !regular) job.found[k].irregular = 1;
-    spread(work + job.cut.rows_at[level], count, 0, count - 1, known, work + job.cut.ends_at[level]);
+    if (!merge(work + job.cut.rows_at[level], count, g * group, min((g + 1) * group, count) - 1, two)) job.found[k].irregular = 1;
+    store_rows(work + job.cut.rows_at[level + 1], job.cut.count[level + 1], g, two);
+}
+
+/// The ends of group `g` of a level from those of the next.
+template <class T>
+__device__ void spread_group(const Job<T>& job, std::int64_t k, int level, std::int64_t g) {
+    const std::int64_t count = job.cut.count[level], groups = job.cut.count[level + 1], size = level == 0 ? job.cut.long_chunk : group;
+    double* const work = job.work_of(k);
+    const double* const ends = work + job.cut.ends_at[level + 1];
+    const double known[4] = {g > 0 ? ends[groups + g - 1] : 0, ends[g], ends[groups + g], g + 1 < groups ? ends[g + 1] : 0};
+    spread(work + job.cut.rows_at[level], count, g * size, min((g + 1) * size, count) - 1, known, work + job.cut.ends_at[level]);
+}
+
+template <class T>
+__global__ void __launch_bounds__(level_threads) merge_kernel(const __grid_constant__ Job<T> job, int level) {
+    const std::int64_t k = job.system(), g = static_cast<std::int64_t>(blockIdx.x) * level_threads + threadIdx.x;
+    if (!job.idle(k) && g < job.cut.count[level + 1]) merge_group(job, k, level, g);
 }
 
 template <class T>
 __global__ void __launch_bounds__(level_threads) spread_kernel(const __grid_constant__ Job<T> job, int level) {
-    const std::int64_t k = job.system(), above = static_cast<std::int64_t>(blockIdx.x) * level_threads + threadIdx.x, count = job.cut.count[level];
-    const std::int64_t groups = job.cut.count[level + 1];
-    if (above >= groups) return;
-    double* const work = job.work_of(k);
-    const double* const ends = work + job.cut.ends_at[level + 1];
-    const double known[4] = {above > 0 ? ends[groups + above - 1] : 0, ends[above], ends[groups + above], above + 1 < groups ? ends[above + 1] : 0};
-    const int size = level == 0 ? job.cut.long_chunk : group;
-    spread(work + job.cut.rows_at[level], count, above * size, min((above + 1) * size, count) - 1, known, work + job.cut.ends_at[level]);
+    const std::int64_t k = job.system(), g = static_cast<std::int64_t>(blockIdx.x) * level_threads + threadIdx.x;
+    if (!job.idle(k) && g < job.cut.count[level + 1]) spread_group(job, k, level, g);
 }
 
-__device__ double largest_of_block(double value, double* shared) {
-    for (int step = 16; step > 0; step /= 2) value = fmax(value, __shfl_xor_sync(0xffffffffu, value, step));
-    __syncthreads();
-    if (threadIdx.x % 32 == 0) shared[threadIdx.x / 32] = value;
-    __syncthreads();
-    for (int w = 0; w < block_threads / 32; ++w) value = fmax(value, shared[w]);
-    return value;
-}
-
+/// All levels from `lowest` on, whose groups are few, up and down again: one block per system.
 template <class T>
+__global__ void __launch_bounds__(top_threads) top_kernel(const __grid_constant__ Job<T> job, int lowest) {
+    const std::int64_t k = job.system();
+    if (job.idle(k)) return;
+    const int last = job.cut.levels - 1;
+    for (int level = lowest; level < last; ++level) {
+        for (std::int64_t g = threadIdx.x; g < job.cut.count[level + 1]; g += blockDim.x) merge_group(job, k, level, g);
+        __syncthreads();
+    }
+    if (threadIdx.x == 0) {
+        const std::int64_t count = job.cut.count[last];
+        double* const work = job.work_of(k);
+        TwoRows two;
+        double known[4] = {0, 0, 0, 0};
+        const bool regular = merge(work + job.cut.rows_at[last], count, 0, count - 1, two);
+        if (!solve_last(two, known[1], known[2]) || !regular) job.found[k].irregular = 1;
+        spread(work + job.cut.rows_at[last], count, 0, count - 1, known, work + job.cut.ends_at[last]);
+    }
+    __syncthreads();
+    for (int level = last - 1; level >= lowest; --level) {
+        for (std::int64_t g = threadIdx.x; g < job.cut.count[level + 1]; g += blockDim.x) spread_group(job, k, level, g);
+        __syncthreads();
+    }
+}
+
+template <class T, bool again>
 __global__ void __launch_bounds__(block_threads) finish_kernel(const __grid_constant__ Job<T> job) {
     extern __shared__ double shared[];
-    __shared__ double partial[block_threads / 32];
     const std::int64_t k = job.system();
-    if (job.found[k].irregular) return;
-    std::int64_t index[4];
-    Line<T> lines[4];
-    lines_of(job, k, index, lines);
+    if (job.idle(k) || job.found[k].irregular) return;
+    const Rows<T> system(job, k);
     const Tile<T> tile(job, reinterpret_cast<T*>(shared));
-    tile.load(job, lines);
-    const std::int64_t count = job.cut.count[0], chunk = tile.first_chunk + threadIdx.x;
+    tile.template load<again>(system);
+    const int me = threadIdx.x;
+    const std::int64_t count = job.cut.count[0], chunk = tile.first_chunk + me;
     const double* const ends = job.work_of(k) + job.cut.ends_at[0];
-    if (threadIdx.x < tile.chunks)
-        solve_chunk<T>(ChunkRows<T>(tile, threadIdx.x), tile.rows_from(threadIdx.x, 1), chunk > 0 ? static_cast<T>(ends[count + chunk - 1]) : T(0), static_cast<T>(ends[chunk]),
+    if (me < tile.chunks)
+        solve_chunk<T>(ChunkRows<T>(tile, me), tile.rows_of(me), chunk > 0 ? static_cast<T>(ends[count + chunk - 1]) : T(0), static_cast<T>(ends[chunk]),
                        static_cast<T>(ends[count + chunk]), chunk + 1 < count ? static_cast<T>(ends[chunk + 1]) : T(0));
     __syncthreads();
-
-    const std::int64_t after_chunk = tile.first_chunk + tile_chunks;
-    const T before = tile.first_chunk > 0 ? static_cast<T>(ends[count + tile.first_chunk - 1]) : T(0), after = after_chunk < count ? static_cast<T>(ends[after_chunk]) : T(0);
-    const Line<T> x = line_of(job.x, index);
     const T* const solution = tile.array(3);
-    T entry = 0, size = 0, right = 0, residual = 0, finite = 0;
-#pragma unroll 2
-    for (int r = threadIdx.x; r < tile.rows; r += block_threads) {
-        const std::int64_t i = tile.first + r;
-        const T own = solution[tile.place(r)];
-        const T above = r > 0 ? solution[tile.place(r - 1)] : before;
-        const T below = r + 1 < tile.rows ? solution[tile.place(r + 1)] : after;
-        const T l = i > 0 ? lines[0][i] : T(0), d = lines[1][i], u = i + 1 < job.cut.rows ? lines[2][i] : T(0), f = lines[3][i];
-        const T rest = f - l * above - d * own - u * below;
-        entry = max(max(entry, abs(d)), max(abs(l), abs(u)));
-        size = max(size, abs(own)), right = max(right, abs(f)), residual = max(residual, abs(rest));
-        finite += rest * T(0);
-        if (job.kept_x) job.kept_x[k * job.cut.rows + i] = own;
-        else x.at(i) = own;
+    if constexpr (again) {
+        // The x beside the block may be corrected already: residuals are found when all are.
+        for (int r = me; r < tile.rows; r += block_threads) system.x.at(tile.first + r) += solution[tile.place(r)];
+        return;
     }
-    // max() lets NaN pass by; it stays in the sum.
-    const double lost = largest_of_block(finite == T(0) ? 0 : 1, partial);
-    const double a = largest_of_block(entry, partial), s = fmax(largest_of_block(size, partial), fmax(abs(static_cast<double>(before)), abs(static_cast<double>(after))));
-    const double f = largest_of_block(right, partial), e = lost > 0 ? INFINITY : largest_of_block(residual, partial);
-    if (threadIdx.x != 0) return;
-    const double scale = a * s + f;
-    const double ratio = e == 0 ? 0 : isinf(scale) ? e / a / s : e / scale;
-    atomicMax(&job.found[k].ratio, bits(ratio));
-    atomicMax(&job.found[k].residual, bits(e));
-    atomicMax(&job.found[k].scale, bits(scale));
-}
-
-/// One thread per system: accepted, or marked for LU.
-template <class T>
-__global__ void judge_kernel(const __grid_constant__ Job<T> job) {
-    const std::int64_t k = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
-    if (k >= job.levels.systems) return;
-    const Found found = job.found[k];
-    const double u = sizeof(T) == 4 ? 0x1p-24 : 0x1p-53;
-    const double ratio = __longlong_as_double(static_cast<long long>(found.ratio)), residual = __longlong_as_double(static_cast<long long>(found.residual));
-    const double scale = __longlong_as_double(static_cast<long long>(found.scale));
-    const bool good = !found.irregular && (ratio <= 10 * u || (isfinite(scale) && residual <= 4 * u * scale));
-    job.marks[k] = !good;
-    // The bits of -1, "not computed", are below those of any number as signed integers.
-    if (good) atomicMax(reinterpret_cast<long long*>(&job.outcome->residual), static_cast<long long>(found.ratio));
+    const std::int64_t after_chunk = tile.first_chunk + tile_chunks;
+    const T before = tile.first_chunk > 0 ? static_cast<T>(ends[count + tile.first_chunk - 1]) : T(0);
+    const T after = after_chunk < count ? static_cast<T>(ends[after_chunk]) : T(0);
+    Seen<T> seen;
+#pragma unroll 2
+    for (int r = me; r < tile.rows; r += block_threads) {
+        const std::int64_t i = tile.first + r;
+        const T x = solution[tile.place(r)];
+        const T above = r > 0 ? solution[tile.place(r - 1)] : before, below = r + 1 < tile.rows ? solution[tile.place(r + 1)] : after;
+        const T l = system.lower(i), d = system.line[1][i], u = system.upper(i), f = system.line[3][i];
+        seen.add(l, d, u, f, x, f - l * above - d * x - u * below);
+        system.x.at(i) = x;
+    }
+    seen.store(job.found[k]);
 }
 
 template <class T>
 __global__ void copy_kernel(const __grid_constant__ Job<T> job) {
     const std::int64_t k = job.system();
-    if (job.marks[k]) return;
+    if (job.marks[k] != accepted) return;
     std::int64_t index[4];
     job.levels.indices(k, index);
     const Line<T> x = line_of(job.x, index);
@@ -332,6 +205,36 @@ struct Parts {
 
 unsigned blocks(std::int64_t work, std::int64_t per_block) { return static_cast<unsigned>((work + per_block - 1) / per_block); }
 
+/// `launch(y)` for every part of the batch that one grid takes.
+template <class T, class Launch>
+void for_systems(Job<T>& job, Launch launch) {
+    for (job.first_system = 0; job.first_system < job.levels.systems; job.first_system += most_systems_at_once)
+        launch(static_cast<unsigned>(std::min(job.levels.systems - job.first_system, most_systems_at_once)));
+}
+
+template <class T, bool again>
+void passes(Job<T>& job, cudaStream_t stream) {
+    job.again = again;
+    constexpr int tile_bytes = 4 * tile_chunks * tile_pitch * sizeof(T);
+    cudaFuncSetAttribute(finish_kernel<T, again>, cudaFuncAttributeMaxDynamicSharedMemorySize, tile_bytes);
+    const Cut& cut = job.cut;
+    int top = 1;  // the lowest level that one block takes
+    while (top + 1 < cut.levels && cut.count[top + 1] > top_threads / 4) ++top;
+    const std::int64_t groups = top + 1 < cut.levels ? cut.count[top + 1] : 1;
+    const unsigned tiles = blocks(cut.count[0], tile_chunks), threads = 32 * blocks(std::min<std::int64_t>(groups, top_threads), 32);
+    for_systems(job, [&](unsigned y) {
+        reduce_kernel<T, again><<<dim3(blocks(cut.count[1], block_threads), y), block_threads, 0, stream>>>(job);
+        for (int level = 1; level < top; ++level)
+            merge_kernel<T><<<dim3(blocks(cut.count[level + 1], level_threads), y), level_threads, 0, stream>>>(job, level);
+        top_kernel<T><<<dim3(1, y), threads, 0, stream>>>(job, top);
+        for (int level = top - 1; level >= 0; --level)
+            spread_kernel<T><<<dim3(blocks(cut.count[level + 1], level_threads), y), level_threads, 0, stream>>>(job, level);
+        finish_kernel<T, again><<<dim3(tiles, y), block_threads, tile_bytes, stream>>>(job);
+        if (again) residual_kernel<T><<<dim3(blocks(cut.rows, tile_chunks * chunk_rows), y), block_threads, 0, stream>>>(job);
+    });
+    judge_kernel<T><<<blocks(job.levels.systems, 128), 128, 0, stream>>>(job);
+}
+
 template <class T>
 void solve(const System& system, const BatchLaunch& launch) {
     const Cut cut(system.rows);
@@ -340,28 +243,14 @@ void solve(const System& system, const BatchLaunch& launch) {
     char* const base = static_cast<char*>(launch.scratch);
     Job<T> job{Levels(system), cut, 0, Source<T>(system.lower), Source<T>(system.diag), Source<T>(system.upper), Source<T>(system.rhs),
                Source<T>(system.x), reinterpret_cast<double*>(base), system.in_place ? reinterpret_cast<T*>(base + parts.shared) : nullptr,
-               reinterpret_cast<Found*>(base + parts.found), reinterpret_cast<unsigned char*>(base + parts.marks), launch.outcome};
-    const std::int64_t systems = system.systems();
-    constexpr int tile_bytes = 4 * tile_chunks * tile_pitch * sizeof(T);
-    cudaFuncSetAttribute(finish_kernel<T>, cudaFuncAttributeMaxDynamicSharedMemorySize, tile_bytes);
-    cudaMemsetAsync(job.found, 0, static_cast<std::size_t>(systems) * sizeof(Found), launch.stream);
-    for (job.first_system = 0; job.first_system < systems; job.first_system += most_systems_at_once) {
-        const auto y = static_cast<unsigned>(std::min(systems - job.first_system, most_systems_at_once));
-        const unsigned tiles = blocks(cut.count[0], tile_chunks);
-        reduce_kernel<T><<<dim3(blocks(cut.count[1], block_threads), y), block_threads, 0, launch.stream>>>(job);
-        for (int level = 1; level + 1 < cut.levels; ++level)
-            merge_kernel<T><<<dim3(blocks(cut.count[level + 1], level_threads), y), level_threads, 0, launch.stream>>>(job, level);
-        top_kernel<T><<<dim3(1, y), 1, 0, launch.stream>>>(job);
-        for (int level = cut.levels - 2; level >= 0; --level)
-            spread_kernel<T><<<dim3(blocks(cut.count[level + 1], level_threads), y), level_threads, 0, launch.stream>>>(job, level);
-        finish_kernel<T><<<dim3(tiles, y), block_threads, tile_bytes, launch.stream>>>(job);
-    }
-    judge_kernel<T><<<blocks(systems, 128), 128, 0, launch.stream>>>(job);
+               reinterpret_cast<Found*>(base + parts.found), reinterpret_cast<unsigned char*>(base + parts.marks), launch.outcome, false};
+    cudaMemsetAsync(job.found, 0, static_cast<std::size_t>(job.levels.systems) * sizeof(Found), launch.stream);
+    passes<T, false>(job, launch.stream);
+    passes<T, true>(job, launch.stream);
     if (job.kept_x)
-        for (job.first_system = 0; job.first_system < systems; job.first_system += most_systems_at_once) {
-            const auto y = static_cast<unsigned>(std::min(systems - job.first_system, most_systems_at_once));
+        for_systems(job, [&](unsigned y) {
             copy_kernel<T><<<dim3(std::min(blocks(system.rows, 256), 1u << 14), y), 256, 0, launch.stream>>>(job);
-        }
+        });
     BatchLaunch rescue = launch;
     rescue.scratch = base + parts.shared;
     rescue.scratch_bytes = parts.all - parts.shared;

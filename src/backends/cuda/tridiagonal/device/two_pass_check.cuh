@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What the second pass finds out about its x: residuals, and what they are small beside.
+#pragma once
+
+#include "backends/cuda/tridiagonal/device/two_pass_job.cuh"
+
+namespace trifold::cuda::two_pass {
+
+__device__ inline unsigned long long bits(double value) { return static_cast<unsigned long long>(__double_as_longlong(value)); }
+__device__ inline double number(unsigned long long bits) { return __longlong_as_double(static_cast<long long>(bits)); }
+
+__device__ inline double largest_of_block(double value, double* shared) {
+    for (int step = 16; step > 0; step /= 2) value = fmax(value, __shfl_xor_sync(0xffffffffu, value, step));
+    __syncthreads();
+    if (threadIdx.x % 32 == 0) shared[threadIdx.x / 32] = value;
+    __syncthreads();
+    for (int w = 0; w < block_threads / 32; ++w) value = fmax(value, shared[w]);
+    return value;
+}
+
+/// What a thread sees of a block of rows.
+template <class T>
+struct Seen {
+    T entry = 0, size = 0, right = 0, residual = 0, finite = 0;
+
+    __device__ void add(T l, T d, T u, T f, T x, T rest) {
+        entry = max(max(entry, abs(d)), max(abs(l), abs(u)));
+        size = max(size, abs(x)), right = max(right, abs(f)), residual = max(residual, abs(rest));
+        finite += rest * T(0);  // max() lets NaN pass by; it stays in the sum
+    }
+
+    /// All threads of the block.
+    __device__ void store(Found& found) const {
+        __shared__ double partial[block_threads / 32];
+        const double lost = largest_of_block(finite == T(0) ? 0 : 1, partial), e = largest_of_block(residual, partial);
+        const double a = largest_of_block(entry, partial), x = largest_of_block(size, partial), f = largest_of_block(right, partial);
+        if (threadIdx.x != 0) return;
+        const double most = lost > 0 ? INFINITY : e, scale = a * x + f;
+        atomicMax(&found.ratio, bits(most == 0 ? 0 : isinf(scale) ? most / a / x : most / scale));
+        atomicMax(&found.residual, bits(most));
+        atomicMax(&found.scale, bits(scale));
+    }
+};
+
+/// The residuals of what has been corrected.
+template <class T>
+__global__ void __launch_bounds__(block_threads) residual_kernel(const __grid_constant__ Job<T> job) {
+    const std::int64_t k = job.system();
+    if (job.idle(k)) return;
+    const Rows<T> system(job, k);
+    const std::int64_t first = static_cast<std::int64_t>(blockIdx.x) * tile_chunks * chunk_rows;
+    const std::int64_t last = min(first + tile_chunks * chunk_rows, job.cut.rows);
+    Seen<T> seen;
+    for (std::int64_t i = first + threadIdx.x; i < last; i += block_threads)
+        seen.add(system.lower(i), system.line[1][i], system.upper(i), system.line[3][i], system.x[i], system.residual(i));
+    seen.store(job.found[k]);
+}
+
+/// One thread per system: accepted, or marked for what comes next.
+template <class T>
+__global__ void judge_kernel(const __grid_constant__ Job<T> job) {
+    const std::int64_t k = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+    if (k >= job.levels.systems || job.idle(k)) return;
+    const Found found = job.found[k];
+    const double u = sizeof(T) == 4 ? 0x1p-24 : 0x1p-53;
+    const double ratio = number(found.ratio), residual = number(found.residual), scale = number(found.scale);
+    const bool regular = !found.irregular && isfinite(residual);
+    if (regular && (ratio <= (job.again ? 10 : 8) * u || (isfinite(scale) && residual <= 4 * u * scale))) {
+        job.marks[k] = accepted;
+        if (job.again && job.levels.systems == 1) job.outcome->reason = static_cast<int>(Reason::refined);
+        // The bits of -1, "not computed", are below those of any number as signed integers.
+        atomicMax(reinterpret_cast<long long*>(&job.outcome->residual), static_cast<long long>(found.ratio));
+        return;
+    }
+    job.marks[k] = regular && !job.again ? to_correct : to_pivot;
+    job.found[k] = {};
+}
+
+}  // namespace trifold::cuda::two_pass

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What the kernels of two_pass.cu share: how a system is cut, its rows in global and in shared memory, and what is to be done.
+#pragma once
+
+#include <cuda_pipeline.h>
+
+#include <cstdint>
+
+#include "backends/cuda/runtime/outcome.hpp"
+#include "backends/cuda/tridiagonal/device/couple.cuh"
+#include "backends/cuda/tridiagonal/operand.cuh"
+
+namespace trifold::cuda::two_pass {
+
+inline constexpr int tile_chunks = 64, chunk_rows = 32, tile_pitch = 33, most_levels = 16, block_threads = 128;
+
+/// How systems are cut: chunks, long chunks, groups of these, groups of groups. Offsets count words in the scratch of one system.
+/// Chunks have 32 rows but for the last one, which has 2 to 33.
+struct Cut {
+    std::int64_t rows = 0, count[most_levels] = {}, rows_at[most_levels] = {}, ends_at[most_levels] = {}, words = 0;
+    int levels = 0, long_chunk = 1;  ///< chunks in a long one
+
+    explicit Cut(std::int64_t n) : rows(n) {
+        while (long_chunk < group && n / (2 * long_chunk * chunk_rows) >= 128) long_chunk *= 2;
+        std::int64_t chunks = n / chunk_rows + (n % chunk_rows > 1 ? 1 : 0);
+        do {
+            count[levels] = chunks;
+            rows_at[levels] = words, ends_at[levels] = words + 10 * chunks;
+            words += 12 * chunks;
+            chunks = levels == 0 ? (chunks + long_chunk - 1) / long_chunk : (chunks + group - 1) / group;
+        } while (levels++ == 0 || count[levels - 1] > group);
+    }
+};
+
+/// What the second pass finds of one system. Bits of numbers that are not negative order as the numbers do, NaN above all.
+struct Found {
+    unsigned long long ratio, residual, scale;
+    int irregular, pad;
+};
+
+/// What is to be done with a system; everything but 0 is a rescue.
+enum Mark : unsigned char { accepted = 0, to_correct = 1, to_pivot = 2 };
+
+template <class T>
+struct Job {
+    Levels levels;
+    Cut cut;
+    std::int64_t first_system;
+    Source<T> lower, diag, upper, rhs, x;
+    double* work;          ///< cut.words per system
+    T* kept_x;             ///< in place: rows per system; else null
+    Found* found;
+    unsigned char* marks;
+    DeviceOutcome* outcome;
+    bool again;            ///< the passes that correct: for rhs - A x in place of rhs
+
+    __device__ std::int64_t system() const { return first_system + blockIdx.y; }
+    /// Nothing is to be done with this system.
+    __device__ bool idle(std::int64_t k) const { return again && marks[k] != to_correct; }
+    __device__ double* work_of(std::int64_t k) const { return work + k * cut.words; }
+};
+
+/// The rows of one system, and its x where it is kept until it is accepted.
+template <class T>
+struct Rows {
+    Line<T> line[4], x;
+    std::int64_t count;
+
+    __device__ Rows(const Job<T>& job, std::int64_t k) : count(job.cut.rows) {
+        std::int64_t index[4];
+        job.levels.indices(k, index);
+        line[0] = line_of(job.lower, index), line[1] = line_of(job.diag, index), line[2] = line_of(job.upper, index), line[3] = line_of(job.rhs, index);
+        x = line_of(job.x, index);
+        if (job.kept_x) x = {job.kept_x + k * job.cut.rows, T(0), 1};
+    }
+
+    __device__ T lower(std::int64_t i) const { return i > 0 ? line[0][i] : T(0); }
+    __device__ T upper(std::int64_t i) const { return i + 1 < count ? line[2][i] : T(0); }
+
+    __device__ T residual(std::int64_t i) const {
+        const T above = i > 0 ? line[0][i] * x[i - 1] : T(0), below = i + 1 < count ? line[2][i] * x[i + 1] : T(0);
+        return line[3][i] - above - line[1][i] * x[i] - below;
+    }
+
+    /// Word k of row i (lower, diag, upper, rhs) on its way to shared memory; `again`: rhs - A x for rhs.
+    template <bool again>
+    __device__ void fetch(T* to, int k, std::int64_t i) const {
+        const bool outside = (k == 0 && i == 0) || (k == 2 && i + 1 == count);
+        if (outside) *to = 0;
+        else if (k == 3 && again) *to = residual(i);
+        else if (line[k].data) __pipeline_memcpy_async(to, line[k].data + i * line[k].row_stride, sizeof(T));
+        else *to = line[k].value;
+    }
+};
+
+/// The chunks of a block in shared memory, one word between neighbours so that threads meet in no bank.
+template <class T>
+struct Tile {
+    T* data;
+    int rows, chunks;
+    std::int64_t first_chunk, first;  ///< of the system: number of the first chunk, and its first row
+
+    __device__ Tile(const Job<T>& job, T* shared) : data(shared) {
+        first_chunk = static_cast<std::int64_t>(blockIdx.x) * tile_chunks;
+        first = first_chunk * chunk_rows;
+        chunks = static_cast<int>(min(static_cast<std::int64_t>(tile_chunks), job.cut.count[0] - first_chunk));
+        const bool last = first_chunk + chunks == job.cut.count[0];
+        rows = last ? static_cast<int>(job.cut.rows - first) : tile_chunks * chunk_rows;
+    }
+
+    __device__ T* array(int k) const { return data + k * tile_chunks * tile_pitch; }
+
+    /// Where row r of the tile lies. The last chunk may have one row more than the others.
+    __device__ int place(int r) const { return r + min(r / chunk_rows, chunks - 1); }
+
+    __device__ int rows_of(int chunk) const { return chunk + 1 == chunks ? rows - chunk * chunk_rows : chunk_rows; }
+
+    template <bool again>
+    __device__ void load(const Rows<T>& from) const {
+#pragma unroll 2
+        for (int r = threadIdx.x; r < rows; r += block_threads)
+#pragma unroll
+            for (int k = 0; k < 4; ++k) from.template fetch<again>(array(k) + place(r), k, first + r);
+        __pipeline_commit();
+        __pipeline_wait_prior(0);
+        __syncthreads();
+    }
+};
+
+/// One chunk of a tile.
+template <class T>
+struct ChunkRows {
+    T* data;
+    __device__ ChunkRows(const Tile<T>& tile, int chunk) : data(tile.data + chunk * tile_pitch) {}
+    __device__ T& at(int k, int i) const { return data[k * tile_chunks * tile_pitch + i]; }
+    __device__ T& lower(int i) const { return at(0, i); }
+    __device__ T& diag(int i) const { return at(1, i); }
+    __device__ T& upper(int i) const { return at(2, i); }
+    __device__ T& rhs(int i) const { return at(3, i); }
+};
+
+}  // namespace trifold::cuda::two_pass
