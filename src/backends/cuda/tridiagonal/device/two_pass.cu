@@ -17,8 +17,8 @@
 //   the host. blockIdx.y = system.
 // Words per row: 4 read; 4 read + 1 written; the levels move about 1.2. In place 2 more.
 // Numerics: as docs/algorithms/two_pass.md. What two rows say of a chunk's interior drowns in their rounding the more, the more
-//   chunks are coupled: hence the long ones. A system is accepted where the largest residual of every block of rows is at most 8 u
-//   (10 u when corrected) of max|A| max|x| + max|rhs| there, or at most 4 u of the largest such scale: LAPACK's measure. Maxima
+//   chunks are coupled: hence the long ones. A system is accepted where the largest residual of every block of 2048 rows is at
+//   most 10 u of max|A| max|x| + max|rhs| there, or at most 4 u of the largest such scale: LAPACK's measure. Maxima
 //   are by atomics, so that their order does not matter, and bits repeat.
 // Source: docs/algorithms/two_pass.md.
 #include "backends/cuda/tridiagonal/device/two_pass.hpp"

@@ -65,7 +65,7 @@ __global__ void judge_kernel(const __grid_constant__ Job<T> job) {
     const double u = sizeof(T) == 4 ? 0x1p-24 : 0x1p-53;
     const double ratio = number(found.ratio), residual = number(found.residual), scale = number(found.scale);
     const bool regular = !found.irregular && isfinite(residual);
-    if (regular && (ratio <= (job.again ? 10 : 8) * u || (isfinite(scale) && residual <= 4 * u * scale))) {
+    if (regular && (ratio <= 10 * u || (isfinite(scale) && residual <= 4 * u * scale))) {
         job.marks[k] = accepted;
         if (job.again && job.levels.systems == 1) job.outcome->reason = static_cast<int>(Reason::refined);
         // The bits of -1, "not computed", are below those of any number as signed integers.
