@@ -97,6 +97,12 @@ double seconds_for(const std::vector<Timing>& timings, double rows, int threads)
     return fewer == more ? low : between(threads, fewer, low, more, seconds_on(timings, rows, more));
 }
 
+double most_rows(const std::vector<Timing>& timings) noexcept {
+    double most = 0;
+    for (const Timing& t : timings) most = std::max(most, t.rows);
+    return most;
+}
+
 double least_per_row(const std::vector<Timing>& timings, int threads) noexcept {
     int fewer = 0;
     for (const Timing& t : timings)

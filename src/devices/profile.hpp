@@ -53,6 +53,9 @@ struct Profile {
 /// logarithmic scales, and in proportion to the rows beyond the most. `timings` has one element at least.
 double seconds_for(const std::vector<Timing>& timings, double rows, int threads) noexcept;
 
+/// The most rows that were measured.
+double most_rows(const std::vector<Timing>& timings) noexcept;
+
 /// The fewest seconds per row on `threads` threads, or on the next fewer that were measured.
 double least_per_row(const std::vector<Timing>& timings, int threads) noexcept;
 

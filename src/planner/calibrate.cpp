@@ -61,7 +61,7 @@ public:
     }
 
 private:
-    std::size_t pitch() const { return static_cast<std::size_t>(rows_) + 160; }  // arrays do not meet in one cache set
+    std::size_t pitch() const { return (static_cast<std::size_t>(rows_) + 511) / 512 * 512 + 160; }  // whole lines; arrays do not meet in one cache set
 
     template <class T>
     void fill() {
@@ -96,10 +96,11 @@ public:
             }
             return seconds_since(start) / count;
         };
-        calls(1);
-        const int count = std::clamp(static_cast<int>(std::ceil(worth_timing / std::max(calls(1), 1e-9))), 1, 1000);
+        const double first = calls(1), once = std::min(first, calls(1));
+        const int count = std::clamp(static_cast<int>(std::ceil(worth_timing / std::max(once, 1e-9))), 1, 1000);
+        const std::size_t least = once > long_run ? 2 : 5;
         std::vector<double> times;
-        for (const auto start = Clock::now(); times.size() < 4 || (times.size() < 25 && seconds_since(start) < enough);)
+        for (const auto start = Clock::now(); times.size() < least || (times.size() < 25 && seconds_since(start) < enough);)
             times.push_back(calls(count));
         // The lower quartile: what disturbs this minute should not stay in the profile for months.
         const auto quartile = times.begin() + static_cast<std::ptrdiff_t>(times.size() / 4);
@@ -108,7 +109,7 @@ public:
     }
 
 private:
-    static constexpr double worth_timing = 30e-6, enough = 3e-3;
+    static constexpr double worth_timing = 30e-6, enough = 3e-3, long_run = 5e-3;
     const Ops& ops_;
     devices::ScratchArena& arena_;
 };
@@ -128,32 +129,43 @@ void calibrate(const Ops& ops, devices::ScratchArena& scratch, int threads, std:
     const auto start = Clock::now();
     Stopwatch watch(ops, scratch);
     const std::vector<int> counts = thread_counts(std::max(1, threads));
-    for (const DType dtype : {DType::f64, DType::f32}) {
-        const std::int64_t most = std::max<std::int64_t>(static_cast<std::int64_t>(largest_bytes / (5 * size_of(dtype))), 16384);
-        Sample sample(dtype, most);
-        auto measure = [&](const Shape& shape, Algorithm algorithm, std::int64_t rows, std::int64_t step, std::int64_t limit) {
-            const TimingKey key = shape.batch() ? timing_key(ops, algorithm, dtype, shape.contiguous, shape.length) : timing_key(ops, algorithm, dtype);
-            for (bool last = false; !last; rows *= step) {
-                last = rows * step > limit;
-                if (last && rows < limit) rows = shape.batch() ? std::max(limit / (lanes_of(dtype) * shape.length), std::int64_t{1}) * lanes_of(dtype) * shape.length : limit;
-                if (rows > most) return;
-                const System system = sample.system(shape, rows);
-                if (branch_refuses(ops, system, algorithm)) continue;
-                for (const int t : counts) {
-                    if (t > 1 && (rows < 2048 * t || (algorithm == Algorithm::lu && !shape.batch()))) break;
-                    // A busy machine measures one at least.
-                    if (seconds_since(start) > budget_s && !profile.timings.empty()) return;
-                    const double seconds = watch(system, algorithm, t);
-                    if (seconds > 0) profile.timings[key.text].push_back({t, static_cast<double>(rows), seconds});
-                }
+    struct Kind {
+        Shape shape;
+        Algorithm algorithm;
+    };
+    std::vector<Kind> kinds{{{}, Algorithm::certified}, {{}, Algorithm::two_pass}, {{}, Algorithm::lu}};
+    for (const bool contiguous : {true, false})
+        for (const std::int64_t length : batch_lengths) kinds.push_back({{length, contiguous}, Algorithm::automatic});
+
+    auto time = [&](Sample& sample, DType dtype, const Kind& kind, std::int64_t rows) {
+        const System system = sample.system(kind.shape, rows);
+        if (branch_refuses(ops, system, kind.algorithm)) return;
+        const bool sequential = kind.algorithm == Algorithm::lu && !kind.shape.batch();
+        const TimingKey key = kind.shape.batch() ? timing_key(ops, kind.algorithm, dtype, kind.shape.contiguous, kind.shape.length)
+                                                 : timing_key(ops, kind.algorithm, dtype);
+        for (const int t : counts) {
+            if (t > 1 && (sequential || rows < 2048 * t)) break;
+            // A busy machine measures one at least.
+            if (seconds_since(start) > budget_s && !profile.timings.empty()) return;
+            const double seconds = watch(system, kind.algorithm, t);
+            if (seconds > 0) profile.timings[key.text].push_back({t, static_cast<double>(rows), seconds});
+        }
+    };
+    // Small ones of every kind first, then the largest, then what lies between: a slow machine leaves out the last.
+    constexpr std::int64_t small = 1 << 18;
+    for (const int turn : {0, 1, 2})
+        for (const DType dtype : {DType::f64, DType::f32}) {
+            const std::int64_t most = std::max<std::int64_t>(static_cast<std::int64_t>(largest_bytes / (5 * size_of(dtype))), 16384);
+            Sample sample(dtype, turn == 0 ? std::min(small, most) : most);
+            for (const Kind& kind : kinds) {
+                const bool sequential = kind.algorithm == Algorithm::lu;
+                const std::int64_t unit = kind.shape.batch() ? lanes_of(dtype) * kind.shape.length : 500;  // no power of two
+                const std::int64_t last = sequential ? std::min<std::int64_t>(128000, most / unit * unit) : most / unit * unit;
+                if (turn == 1 && last > small) time(sample, dtype, kind, last);
+                for (std::int64_t rows = unit; rows < last; rows *= sequential ? 16 : 4)
+                    if (turn == (rows <= small ? 0 : 2) && (rows <= small || 2 * rows < last)) time(sample, dtype, kind, rows);
             }
-        };
-        for (const Algorithm algorithm : {Algorithm::certified, Algorithm::two_pass}) measure({}, algorithm, 512, 4, most);
-        measure({}, Algorithm::lu, 512, 16, std::min<std::int64_t>(most, 512 * 256));
-        for (const bool contiguous : {true, false})
-            for (const std::int64_t length : batch_lengths)
-                measure({length, contiguous}, Algorithm::automatic, lanes_of(dtype) * length, 4, most);
-    }
+        }
 }
 
 /// The caller holds State::measuring.
@@ -166,9 +178,9 @@ static const devices::Profile& measure(Context::State& state) {
     profile.date = utc_now("%Y-%m-%d");
     profile.machine = devices::fingerprint(topology);
     profile.bandwidth = devices::measure_bandwidth(topology, threads, 0.8);
-    std::size_t largest = std::clamp(4 * topology.last_level(), std::size_t{1} << 24, std::size_t{1} << 29);
+    std::size_t largest = std::clamp(4 * topology.last_level(), std::size_t{1} << 24, std::size_t{1} << 28);
     largest = std::min(largest, static_cast<std::size_t>(std::max<std::int64_t>(available_memory() / 4, 1 << 20)));
-    double budget_s = 2;
+    double budget_s = 3;
     for (const Device* device : host_devices()) {
         if (device->modelled || why_unavailable(*device)) continue;
         const Cell& cell = find_cell(*device, "tridiagonal");

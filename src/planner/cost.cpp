@@ -55,7 +55,7 @@ bool uses_threads(Algorithm algorithm, bool batch) noexcept {
 double lanes_used(const Features& f) noexcept {
     if (!f.batch) return 1;
     const double lanes = 64.0 / static_cast<double>(size_of(f.dtype)), full = std::floor(f.systems / lanes);
-    const double part = f.systems > full * lanes ? 2.5 : 0;
+    const double part = f.systems <= full * lanes ? 0 : f.contiguous ? 2.5 : 4;
     return f.systems / ((full + part) * lanes);
 }
 
@@ -128,6 +128,9 @@ double seconds_on(const Features& f, Algorithm algorithm, const Curves& curves, 
     constexpr double call = 1e-6;
     // Measured were five arrays. What moves fewer words is faster, but not than in cache.
     const double five = 5 * static_cast<double>(size_of(f.dtype));
+    // Beyond what was measured a larger memory may be a slower one: nothing is faster than it.
+    if (f.passing > devices::most_rows(*curves.low))
+        there.seconds = std::max(there.seconds, moving(f.rows * five, static_cast<std::size_t>(std::min(f.passing * five, 0x1p62)), false, profile, threads));
     if (f.bytes >= f.rows * five && !f.in_place) return call + there.seconds;
     const auto all = static_cast<std::size_t>(std::min(f.passing * five, 0x1p62));
     const double ratio = moving(f.bytes, f.footprint, f.in_place, profile, threads) / moving(f.rows * five, all, false, profile, threads);

@@ -119,7 +119,7 @@ TEST(Cost, FewRowsOneThread) {
     Shape shape;
     Fake fake;
     devices::Profile profile = devices::default_profile();
-    profile.timings["fake.two_pass.f64"] = {{1, 1e3, 2e-6}, {1, 1e6, 2e-3}, {8, 1e5, 6e-5}, {8, 1e6, 4e-4}};
+    profile.timings["fake.two_pass.f64"] = {{1, 1e3, 2e-6}, {1, 1e9, 2}, {8, 1e5, 6e-5}, {8, 1e9, 0.4}};
     EXPECT_EQ(predict(features_of(shape.single(2000)), fake.ops, Algorithm::two_pass, profile, 8).threads, 1);
     EXPECT_EQ(predict(features_of(shape.single(100'000'000)), fake.ops, Algorithm::two_pass, profile, 8).threads, 8);
     EXPECT_EQ(predict(features_of(shape.single(100'000'000)), fake.ops, Algorithm::lu, profile, 8).threads, 1) << "sequential";
@@ -160,6 +160,7 @@ TEST(Cost, TimeOfABatchByTheLengthOfItsSystems) {
     Shape shape;
     Fake fake;
     devices::Profile profile;
+    profile.bandwidth = {{std::size_t{1} << 20, 1, devices::Store::past_cache, 1e15}};
     auto measured = [&](std::int64_t length, double seconds_per_row) {
         profile.timings[timing_key(fake.ops, Algorithm::automatic, DType::f64, true, length).text] = {{1, 1e6, 1e6 * seconds_per_row}};
     };
@@ -193,6 +194,16 @@ TEST(Cost, FewerWordsAreFasterButNotThanInCache) {
     EXPECT_NEAR(four, 0.8e-3, 2e-6);
     system.diag.kind = system.upper.kind = Operand::Kind::scalar;
     EXPECT_NEAR(predict(features_of(system), fake.ops, Algorithm::two_pass, profile, 1).seconds, 0.4e-3, 2e-6) << "1e4 rows took 0.4 ns each";
+}
+
+TEST(Cost, NothingIsFasterThanMemory) {
+    Shape shape;
+    Fake fake;
+    devices::Profile profile;
+    profile.bandwidth = {{std::size_t{1} << 20, 1, devices::Store::past_cache, 40e9}};
+    profile.timings["fake.two_pass.f64"] = {{1, 1e4, 4e-6}};
+    EXPECT_NEAR(predict(features_of(shape.single(10'000)), fake.ops, Algorithm::two_pass, profile, 1).seconds, 5e-6, 1e-7);
+    EXPECT_NEAR(predict(features_of(shape.single(10'000'000)), fake.ops, Algorithm::two_pass, profile, 1).seconds, 1e-2, 1e-5);
 }
 
 TEST(Cost, WhatCameByIsNotInCache) {
