@@ -72,6 +72,17 @@ TEST(PivotedSweep, AnswersWhereTheMatrixForgets) {
     answers<float>();
 }
 
+TEST(PivotedSweep, TakesLongerBlocksWhereTheMatrixForgetsSlowly) {
+    Bands<double> s = random_system(enough, 0, 38);
+    for (std::int64_t i = 0; i < enough; ++i) s.lower[i] = s.upper[i] = -1, s.diag[i] = 2.01;
+    on_every_target([&] {
+        Sweep<double> sweep(s);
+        ASSERT_TRUE(sweep.run());
+        EXPECT_LE(worst_run(s, sweep.x.data()), 10);
+    });
+    EXPECT_GT(cpu::pivoted_decay(Sweep<double>(s).system, 0x1p-55, 10000), 300);
+}
+
 template <class T>
 void threads_and_alignment() {
     const Bands<T> s = cast<T>(random_system(enough, 0, 32));

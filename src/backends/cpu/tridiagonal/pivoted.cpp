@@ -73,10 +73,10 @@ bool agree(const PivotedJob<T>& job, double unit) {
 template <class T>
 bool run(const System& system, const Launch& launch, std::int64_t lanes) {
     const double unit = unit_roundoff(system.dtype);
-    const std::int64_t slowest = pivoted_decay(system, unit / 4, PivotedCut::longest);
+    const std::int64_t longest = PivotedCut::longest(system.rows, line<T>), slowest = pivoted_decay(system, unit / 4, longest / 2);
     // Some rows forget later than those that were looked at. Where even this is too soon, blocks do not agree.
     const std::int64_t wanted = (9 * slowest / 4 + 32 + PivotedCut::unit - 1) / PivotedCut::unit * PivotedCut::unit;
-    if (wanted > PivotedCut::longest) return false;
+    if (wanted > longest) return false;
 
     SweepArrays<T> arrays;
     arrays.x = static_cast<T*>(system.x.data), arrays.rows = system.rows, arrays.in_place = false;
@@ -113,8 +113,8 @@ bool sweep_pivoted(const System& system, const Launch& launch) {
 
 std::size_t pivoted_scratch(const System& system, int threads) {
     if (system.in_place || system.rows < fewest_rows) return 0;
-    constexpr std::int64_t longest = PivotedCut::longest + 3 * PivotedCut::unit;
-    return system.dtype == DType::f32 ? bytes<float>(system.rows, longest, threads) : bytes<double>(system.rows, longest, threads);
+    const auto bytes_of = [&]<class T>(T) { return bytes<T>(system.rows, PivotedCut::longest(system.rows, line<T>) + 3 * PivotedCut::unit, threads); };
+    return system.dtype == DType::f32 ? bytes_of(0.0f) : bytes_of(0.0);
 }
 
 }  // namespace trifold::cpu

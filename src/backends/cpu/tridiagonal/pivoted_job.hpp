@@ -14,8 +14,12 @@ namespace trifold::cpu {
 
 /// Rows -pad … are cut into groups of `lanes` stretches of `blocks` blocks; what lies outside the system is an identity.
 struct PivotedCut {
-    static constexpr std::int64_t shortest = 256, longest = 768, unit = 32;  ///< rows of a block
-    static constexpr std::int64_t fewest = 48, most = 192, groups_wanted = 64;
+    static constexpr std::int64_t shortest = 256;  ///< rows of a block
+    static constexpr std::int64_t unit = 32;       ///< an even number of tiles of any vector
+    static constexpr std::int64_t fewest = 24, most = 192, groups_wanted = 32;
+
+    /// Longer blocks do not pay: pivot rows would lie far outside the second-level cache, or three blocks in each stretch too much.
+    static std::int64_t longest(std::int64_t rows, std::int64_t line) { return std::min<std::int64_t>(4096, rows / (64 * line)); }
 
     std::int64_t rows, lanes, pad, block = 0, blocks = 0, groups = 0;
 
@@ -26,12 +30,12 @@ struct PivotedCut {
         // The lines of streams that start at one offset within a page (64 lines) meet in one set of the first-level cache, those at
         // one offset within 1024 lines in one set of the second. Far enough apart, the least work decides.
         for (std::int64_t more = 0; more < 4; ++more)
-            for (std::int64_t longer = 0; longer < 4; ++longer) {
+            for (std::int64_t longer = 0; longer < 6; ++longer) {
                 const std::int64_t candidate = shortest_block + more * unit;
                 const std::int64_t wanted = std::clamp(all / (lanes * candidate * groups_wanted), fewest, most);
                 const std::int64_t whole = std::max<std::int64_t>(all / (lanes * candidate * wanted), 1), set = lanes * candidate * whole;
                 const std::int64_t count = (all + set - 1) / set + longer, stretch = count * candidate;
-                const std::int64_t apart = std::min(spread(stretch / line), 512 / lanes);
+                const std::int64_t apart = std::min(spread(stretch / line), 768 / lanes);
                 const std::int64_t work = (all + lanes * stretch - 1) / (lanes * stretch) * (stretch + 3 * candidate);
                 if (apart < best || (apart == best && work >= least)) continue;
                 best = apart, least = work, block = candidate, blocks = count;

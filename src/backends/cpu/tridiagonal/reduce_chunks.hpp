@@ -105,11 +105,12 @@ void defect(const ChunkArrays<T>& arrays, const tridiagonal::Partition& partitio
         // The x beside a chunk may be in another thread's hands: its value comes from the boundary.
         const ChunkEnds<T> ends = chunk_ends<T>(partition.stored, chunk, chunks);
         const std::int64_t m = partition.last(chunk) - partition.first(chunk) + 1;
-        for (std::int64_t i = 0; i < m; ++i) {
-            const T above = i > 0 ? row[0][i] * x[i - 1] : chunk > 0 ? row[0][0] * ends.before : T(0);
-            const T below = i + 1 < m ? row[2][i] * x[i + 1] : chunk + 1 < chunks ? row[2][i] * ends.after : T(0);
-            *out++ = row[3][i] - above - row[1][i] * x[i] - below;
-        }
+        const auto rest = [&](std::int64_t i, T above, T below) { return row[3][i] - above - row[1][i] * x[i] - below; };
+        const T first = chunk > 0 ? row[0][0] * ends.before : T(0), last = chunk + 1 < chunks ? row[2][m - 1] * ends.after : T(0);
+        out[0] = rest(0, first, row[2][0] * x[1]);
+        for (std::int64_t i = 1; i + 1 < m; ++i) out[i] = rest(i, row[0][i] * x[i - 1], row[2][i] * x[i + 1]);
+        out[m - 1] = rest(m - 1, row[0][m - 1] * x[m - 2], last);
+        out += m;
     }
 }
 
