@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "backends/cuda/tridiagonal/batch_plan.hpp"
+
+#include <cmath>
+#include <cstdlib>
+#include <limits>
+
+namespace trifold::cuda {
+
+using tridiagonal::Operand;
+using tridiagonal::System;
+
+namespace {
+
+// Accepted residual in units of roundoff: elimination leaves 1 to 8 of them against max(|rhs|, |diag x|) of a chunk where no
+// pivot is small, and 16 of these are at most about 10 of the normwise backward error.
+constexpr double accepted_roundoffs = 32;
+
+template <class T>
+TileOperand<T> operand_of(const Operand& from, int column_level, const int (&outer_level)[3]) {
+    TileOperand<T> to;
+    if (from.kind == Operand::Kind::scalar) {
+        to.value = static_cast<T>(from.value);
+        return to;
+    }
+    to.data = static_cast<T*>(from.data);
+    to.row_stride = from.row_stride;
+    if (column_level >= 0) to.column_stride = from.level_stride[column_level];
+    for (int l = 0; l < 3; ++l)
+        if (outer_level[l] >= 0) to.outer_stride[l] = from.level_stride[outer_level[l]];
+    return to;
+}
+
+}  // namespace
+
+template <class T>
+TileJob<T> tile_job(const System& system) {
+    TileJob<T> job;
+    job.rows = static_cast<int>(system.rows);
+    // Levels go from the largest to the smallest stride of rhs: columns are the last one, unless it is too short to fill tiles
+    // and another one continues the rows.
+    int column_level = system.levels - 1;
+    for (int l = 0; l < system.levels; ++l)
+        if (system.rhs.row_stride == 1 && system.rhs.level_stride[l] == system.rows) column_level = l;
+    int outer_level[3] = {-1, -1, -1}, next = 0;
+    std::int64_t weight[4] = {1, 1, 1, 1};
+    for (int l = system.levels - 2; l >= 0; --l) weight[l] = weight[l + 1] * system.extent[l + 1];
+    for (int l = 0; l < system.levels; ++l)
+        if (l != column_level) outer_level[next++] = l;
+    job.columns = column_level < 0 ? 1 : system.extent[column_level];
+    job.column_weight = column_level < 0 ? 1 : weight[column_level];
+    for (int l = 0; l < 3; ++l)
+        if (outer_level[l] >= 0) job.outer_extent[l] = static_cast<unsigned>(system.extent[outer_level[l]]), job.outer_weight[l] = weight[outer_level[l]];
+    const Operand* const operands[5] = {&system.lower, &system.diag, &system.upper, &system.rhs, &system.x};
+    for (int k = 0; k < 5; ++k) job.operand[k] = operand_of<T>(*operands[k], column_level, outer_level);
+    job.accept = static_cast<T>(accepted_roundoffs * std::numeric_limits<T>::epsilon() / 2);
+    return job;
+}
+
+template <class T>
+bool columns_side_by_side(const TileJob<T>& job) noexcept {
+    return job.columns > 1 && std::llabs(job.operand[4].column_stride) < std::llabs(job.operand[4].row_stride);
+}
+
+template <class T>
+BatchPlan<T> plan_batch(const System& system) {
+    BatchPlan<T> plan;
+    if (system.rows < 1 || system.rows > 1 << 20) return plan;
+    plan.job = tile_job<T>(system);
+    TileJob<T> chosen = plan.job;
+    // Of the kernels that fit, the one whose lanes are used best; the earlier one where that is the same.
+    const bool side_by_side = columns_side_by_side(plan.job);
+    const TileKernels<T> kernels = tile_kernels<T>();
+    double best = 0;
+    for (int k = 0; k < kernels.count; ++k) {
+        const TileKernel<T>& kernel = kernels.first[k];
+        TileJob<T> job = plan.job;
+        if ((kernel.width > 1) != side_by_side || !cut_tiles(job, kernel, kernel.coupled ? 8 : 4)) continue;
+        const int warps = kernel.width > 1 ? job.blocks : kernel.coupled ? job.blocks * job.warps : 1;
+        const double use = static_cast<double>(job.groups) * job.rows / (warps * kernel.warp_rows());
+        if (plan.kernel && use <= best + 0.02) continue;
+        best = use;
+        plan.kernel = &kernel, chosen = job;
+    }
+    plan.job = chosen;
+    return plan;
+}
+
+template TileJob<float> tile_job<float>(const System&);
+template TileJob<double> tile_job<double>(const System&);
+template bool columns_side_by_side(const TileJob<float>&) noexcept;
+template bool columns_side_by_side(const TileJob<double>&) noexcept;
+template BatchPlan<float> plan_batch<float>(const System&);
+template BatchPlan<double> plan_batch<double>(const System&);
+
+}  // namespace trifold::cuda

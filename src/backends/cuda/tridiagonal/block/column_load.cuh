@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What a warp (rows side by side) or a block (columns side by side) brings into shared memory, without registers in between,
+// and what it stores from there.
+//
+//   rows side by side     runs of rows by the copy engine (cp.async.bulk); a run starts in shared memory at the same offset from a
+//                         16-byte boundary as in global memory, so any start and any length go at full width.
+//   columns side by side  element by element (cp.async), lanes along the columns: any alignment and stride; one element of
+//                         padding after every R rows of the tile keeps a warp that walks down a column free of bank conflicts.
+// Words per row: what is read, once.
+#pragma once
+
+#include "backends/cuda/tridiagonal/block/tile_job.hpp"
+
+namespace trifold::cuda {
+
+__device__ __forceinline__ unsigned shared_address(const void* at) { return static_cast<unsigned>(__cvta_generic_to_shared(at)); }
+
+template <class T>
+__device__ __forceinline__ void copy_async(unsigned to, const T* from) {
+    asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"(to), "l"(from), "n"(sizeof(T)) : "memory");
+}
+
+__device__ __forceinline__ void await_copies() { asm volatile("cp.async.wait_all;" ::: "memory"); }
+
+/// Counts the bytes of a warp's bulk copies. All 32 lanes arrive, each with the bytes that it asked for.
+struct Arrival {
+    unsigned barrier;
+
+    __device__ void prepare() const {
+        asm volatile("mbarrier.init.shared::cta.b64 [%0], 32;" ::"r"(barrier) : "memory");
+        asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+    }
+    __device__ void expect(unsigned bytes) const {
+        asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes) : "memory");
+    }
+    __device__ void copy(unsigned to, const void* from, unsigned bytes) const {
+        asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(to), "l"(from), "r"(bytes),
+                     "r"(barrier)
+                     : "memory");
+    }
+    __device__ void wait() const {
+        unsigned done;
+        do {
+            asm volatile("{.reg .pred p; mbarrier.try_wait.parity.shared::cta.b64 p, [%1], 0; selp.u32 %0, 1, 0, p;}"
+                         : "=r"(done)
+                         : "r"(barrier)
+                         : "memory");
+        } while (!done);
+    }
+};
+
+/// The part of the batch that a warp or a block holds.
+struct TilePlace {
+    unsigned outer[3];
+    std::int64_t column;   ///< first column
+    int columns;           ///< that exist from there
+    int first_row, rows;
+};
+
+template <class T>
+__device__ __forceinline__ T* corner(const TileJob<T>& job, const TileOperand<T>& operand, const TilePlace& place) {
+    T* at = operand.data + place.column * operand.column_stride + place.first_row * operand.row_stride;
+    if (!job.one_run)
+        at += place.outer[0] * operand.outer_stride[0] + place.outer[1] * operand.outer_stride[1] + place.outer[2] * operand.outer_stride[2];
+    return at;
+}
+
+template <class T>
+__device__ __forceinline__ int offset_in_vector(const T* at) {
+    return static_cast<int>(reinterpret_cast<std::uintptr_t>(at) % 16 / sizeof(T));
+}
+
+// ---- rows side by side, by one warp ----
+
+/// The four operands of a tile, by one warp. tiles: of the first operand, the others `job.tile_elements` on. Returns how many
+/// elements before an operand's first one its place in shared memory has been shifted, four bits per operand.
+template <class T>
+__device__ __forceinline__ unsigned load_runs(const TileJob<T>& job, const TilePlace& place, T* tiles, Arrival arrival, int lane) {
+    constexpr int E = 16 / sizeof(T);
+    using Path = typename TileOperand<T>::Path;
+    // Lane by lane: operand lane % 4, runs lane / 4 and every eighth after it.
+    const int mine = lane & 3;
+    const TileOperand<T>& operand = job.operand[mine];
+    const T* const from = corner(job, operand, place);
+    const bool runs_mine = operand.path == Path::vectors;
+    const int shift = runs_mine ? offset_in_vector(from) : 0;
+    unsigned bytes = 0;
+    if (runs_mine) {
+        const unsigned target = shared_address(tiles + mine * job.tile_elements + shift);
+        const bool merged = job.merged && place.columns > 1;
+        const int runs = merged ? 1 : place.columns, length = merged ? place.columns * job.pitch : place.rows;
+#pragma unroll 1
+        for (int run = lane >> 2; run < runs; run += 8) {
+            const T* const source = from + run * operand.column_stride;
+            const unsigned at = target + run * job.pitch * sizeof(T);
+            const int head = min((E - offset_in_vector(source)) % E, length), body = (length - head) / E * E;
+            if (body) arrival.copy(at + head * sizeof(T), source + head, body * sizeof(T)), bytes += body * sizeof(T);
+#pragma unroll 1
+            for (int i = 0; i < head; ++i) copy_async(at + i * sizeof(T), source + i);
+#pragma unroll 1
+            for (int i = head + body; i < length; ++i) copy_async(at + i * sizeof(T), source + i);
+        }
+    }
+    arrival.expect(bytes);
+    const unsigned shifts = __reduce_or_sync(~0u, static_cast<unsigned>(shift) << 4 * mine);
+    if (__any_sync(~0u, !runs_mine)) {
+#pragma unroll 1
+        for (int k = 0; k < 4; ++k) {
+            const TileOperand<T>& other = job.operand[k];
+            if (other.path == Path::vectors) continue;
+            T* const to = tiles + k * job.tile_elements;
+            if (other.path == Path::scalar) {
+                for (int i = lane; i < (place.columns - 1) * job.pitch + place.rows; i += 32) to[i] = other.value;
+                continue;
+            }
+            const T* const source = corner(job, other, place);
+            int column = 0, row = lane;
+            while (true) {
+                while (row >= place.rows) row -= place.rows, ++column;
+                if (column >= place.columns) break;
+                copy_async(shared_address(to + column * job.pitch + row), source + column * other.column_stride + row * other.row_stride);
+                row += 32;
+            }
+        }
+    }
+    return shifts;
+}
+
+/// from: as `to` above; system k of the tile is stored where keep(k), every one where `all`.
+template <class T, class Keep>
+__device__ __forceinline__ void store_runs(const TileJob<T>& job, const TileOperand<T>& operand, const TilePlace& place, const T* from, bool all,
+                                           Keep keep, int lane) {
+    constexpr int E = 16 / sizeof(T);
+    T* const to = corner(job, operand, place);
+    const bool merged = all && job.merged && operand.row_stride == 1 && operand.column_stride == job.pitch;
+    const bool same_offset = operand.row_stride == 1 && reinterpret_cast<std::uintptr_t>(to) % 16 == shared_address(from) % 16;
+    const bool vectors = same_offset && (merged || place.columns == 1 || (operand.column_stride - job.pitch) % E == 0);
+    const int runs = merged ? 1 : place.columns, length = merged ? place.columns * job.pitch : place.rows;
+    if (vectors) {
+        for (int run = lane; run < runs; run += 32) {
+            if (!all && !keep(run)) continue;
+            T* const target = to + run * operand.column_stride;
+            const T* const source = from + run * job.pitch;
+            const int head = min((E - offset_in_vector(target)) % E, length), body = (length - head) / E * E;
+            if (body)
+                asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;" ::"l"(target + head), "r"(shared_address(source + head)),
+                             "r"(static_cast<unsigned>(body * sizeof(T)))
+                             : "memory");
+            for (int i = 0; i < head; ++i) target[i] = source[i];
+            for (int i = head + body; i < length; ++i) target[i] = source[i];
+        }
+        asm volatile("cp.async.bulk.commit_group;" ::: "memory");
+        asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory");
+    } else if (runs == 1) {
+        if (all || keep(0))
+            for (int i = lane; i < length; i += 32) __stcs(to + i * operand.row_stride, from[i]);
+    } else {
+        int column = 0, row = lane;
+        while (true) {
+            while (row >= place.rows) row -= place.rows, ++column;
+            if (column >= place.columns) break;
+            if (all || keep(column)) to[column * operand.column_stride + row * operand.row_stride] = from[column * job.pitch + row];
+            row += 32;
+        }
+    }
+}
+
+// ---- columns side by side, W per row of the tile, by a block ----
+
+/// How the lanes of all warps walk: `wide` of them along a row, as many rows at a time as that leaves.
+struct Walk {
+    int across, row, rows_at_once, wide;
+
+    __device__ explicit Walk(int items) {
+        const int lane = static_cast<int>(threadIdx.x) & 31, warp = static_cast<int>(threadIdx.x) >> 5;
+        const int bits = items >= 32 ? 5 : 32 - __clz(items - 1);
+        wide = 1 << bits;
+        across = lane & (wide - 1);
+        row = (warp << (5 - bits)) + (lane >> bits);
+        rows_at_once = static_cast<int>(blockDim.x) >> bits;
+    }
+};
+
+/// Where row p of column lane w is: R rows of W columns, then one element of padding. W = 1: without.
+template <int R, int W>
+__device__ __forceinline__ int element(int p, int w) {
+    return W == 1 ? p : p * W + p / R + w;
+}
+
+/// Row p of group g of a column lane is row g pitch + p of it.
+template <int R, int W, class T>
+__device__ __forceinline__ void load_columns(const TileJob<T>& job, const TileOperand<T>& operand, const TilePlace& place, T* to) {
+    if (operand.path == TileOperand<T>::Path::scalar) {
+        for (int i = static_cast<int>(threadIdx.x); i < job.tile_elements; i += static_cast<int>(blockDim.x)) to[i] = operand.value;
+        return;
+    }
+    const T* const from = corner(job, operand, place);
+    const unsigned target = shared_address(to);
+    const Walk walk(place.columns);
+    const std::int64_t step = walk.rows_at_once * operand.row_stride;
+    for (int column = walk.across; column < place.columns; column += walk.wide) {
+        const T* source = from + walk.row * operand.row_stride + column * operand.column_stride;
+        const int first = column / W * job.pitch, w = column % W;
+        if (walk.rows_at_once % R == 0) {
+            unsigned at = target + static_cast<unsigned>(element<R, W>(first + walk.row, w) * sizeof(T));
+            const unsigned down = static_cast<unsigned>(element<R, W>(walk.rows_at_once, 0) * sizeof(T));
+#pragma unroll 4
+            for (int row = walk.row; row < place.rows; row += walk.rows_at_once) {
+                copy_async(at, source);
+                source += step, at += down;
+            }
+        } else {
+#pragma unroll 1
+            for (int row = walk.row; row < place.rows; row += walk.rows_at_once) {
+                copy_async(target + static_cast<unsigned>(element<R, W>(first + row, w) * sizeof(T)), source);
+                source += step;
+            }
+        }
+    }
+}
+
+template <int R, int W, class T, class Keep>
+__device__ __forceinline__ void store_columns(const TileJob<T>& job, const TileOperand<T>& operand, const TilePlace& place, const T* from, bool all,
+                                              Keep keep) {
+    T* const to = corner(job, operand, place);
+    const Walk walk(place.columns);
+    const std::int64_t step = walk.rows_at_once * operand.row_stride;
+    for (int column = walk.across; column < place.columns; column += walk.wide) {
+        if (!all && !keep(column)) continue;
+        T* target = to + walk.row * operand.row_stride + column * operand.column_stride;
+        const int first = column / W * job.pitch, w = column % W;
+        if (walk.rows_at_once % R == 0) {
+            const T* source = from + element<R, W>(first + walk.row, w);
+            const int down = element<R, W>(walk.rows_at_once, 0);
+#pragma unroll 4
+            for (int row = walk.row; row < place.rows; row += walk.rows_at_once) {
+                __stcs(target, *source);
+                target += step, source += down;
+            }
+        } else {
+#pragma unroll 1
+            for (int row = walk.row; row < place.rows; row += walk.rows_at_once) {
+                __stcs(target, from[element<R, W>(first + row, w)]);
+                target += step;
+            }
+        }
+    }
+}
+
+}  // namespace trifold::cuda

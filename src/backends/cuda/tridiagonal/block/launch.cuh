@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// One instantiation of the tile kernel as a row of the table.
+#pragma once
+
+#include "backends/cuda/tridiagonal/block/column_kernel.cuh"
+#include "backends/cuda/tridiagonal/block/tiles.hpp"
+
+namespace trifold::cuda {
+
+template <class T, int R, int W, bool Couple, int Threads, int Blocks>
+void launch_tiles(const TileJob<T>& job, int shared, cudaStream_t stream) {
+    auto* const kernel = solve_columns<T, R, W, Couple, Threads, Blocks>;
+    cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, 227 * 1024);
+    cudaFuncSetAttribute(kernel, cudaFuncAttributePreferredSharedMemoryCarveout, cudaSharedmemCarveoutMaxShared);
+    const bool alone = W == 1 && !Couple;
+    const auto warps = static_cast<unsigned>(job.warps);
+    cudaLaunchConfig_t config = {};
+    config.gridDim = dim3(alone ? (job.tiles + warps - 1) / warps : job.tiles * static_cast<unsigned>(job.blocks));
+    config.blockDim = dim3(32 * warps);
+    config.dynamicSmemBytes = static_cast<std::size_t>(shared);
+    config.stream = stream;
+    cudaLaunchAttribute cluster[1];
+    if (Couple && job.blocks > 1) {
+        if (job.blocks > 8) cudaFuncSetAttribute(kernel, cudaFuncAttributeNonPortableClusterSizeAllowed, 1);
+        cluster[0].id = cudaLaunchAttributeClusterDimension;
+        cluster[0].val.clusterDim.x = static_cast<unsigned>(job.blocks);
+        cluster[0].val.clusterDim.y = cluster[0].val.clusterDim.z = 1;
+        config.attrs = cluster;
+        config.numAttrs = 1;
+    }
+    cudaLaunchKernelEx(&config, kernel, job);
+}
+
+template <class T, int R, int W, bool Couple, int Threads, int Blocks>
+constexpr TileKernel<T> tile_kernel() {
+    return {R, W, Couple, Threads / 32, Blocks, launch_tiles<T, R, W, Couple, Threads, Blocks>};
+}
+
+}  // namespace trifold::cuda

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A batch as the tile kernels see it: one level whose systems become columns of tiles, up to three levels around it.
+#pragma once
+
+#include <cstdint>
+
+namespace trifold::cuda {
+
+/// One operand. Element (row i, column j, outer indices o[]) is data[i row_stride + j column_stride + Σ o[] outer_stride[]].
+template <class T>
+struct TileOperand {
+    enum class Path : std::uint8_t {
+        scalar,   ///< `value` everywhere
+        elements, ///< any strides, one element at a time
+        vectors,  ///< width 1: whole runs of rows
+    };
+    T* data = nullptr;
+    T value = 0;
+    std::int64_t row_stride = 0, column_stride = 0, outer_stride[3] = {};
+    Path path = Path::scalar;
+};
+
+/// A tile is what a warp (width 1: rows lie side by side) or a block (width W: columns do, W of them per row of the tile, a warp
+/// for each) has in shared memory: `groups` × width columns, in which the groups follow each other as one long column.
+/// Where a column is longer than a warp takes, its parts of `block_rows` rows are coupled: width 1, by the `warps` of each of `blocks`
+/// blocks of a cluster; width W, by the `blocks`. Then groups = 1.
+template <class T>
+struct TileJob {
+    std::int64_t columns = 0;
+    unsigned tiles_per_run = 0;                 ///< ceil(columns / (groups width))
+    unsigned outer_extent[3] = {1, 1, 1};
+    unsigned tiles = 0;
+    int rows = 0, block_rows = 0;               ///< of a column; of a part of it
+    int pitch = 0;                              ///< rows from group to group ≥ block_rows
+    int groups = 1, warps = 1, blocks = 1;
+    int tile_elements = 0;                      ///< of shared memory per operand, a multiple of 16 bytes
+    unsigned pitch_inverse = 0;                 ///< 2^20 / pitch, rounded up: divides what is below 1024 exactly
+    bool one_run = false;                       ///< no outer levels
+    int flags = 0;                              ///< bytes, one per system of a tile
+    bool merged = false;                        ///< width 1 and the systems of a tile follow each other without gaps
+    TileOperand<T> operand[5];                  ///< lower, diag, upper, rhs, x
+    T accept = 0;                               ///< accepted max|rhs - A x| over max|diag| max|x|
+    unsigned char* marks = nullptr;             ///< per system 1 where it was handed over, else 0
+    std::int64_t column_weight = 0, outer_weight[3] = {};  ///< of the index into marks
+    unsigned long long* handed_over = nullptr;  ///< number of systems marked
+};
+
+}  // namespace trifold::cuda

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The tile kernels that exist, and how a batch is cut for one of them.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include "backends/cuda/tridiagonal/block/tile_job.hpp"
+
+namespace trifold::cuda {
+
+/// What a kernel was compiled for.
+template <class T>
+struct TileKernel {
+    int chunk = 0;        ///< rows per lane
+    int width = 1;        ///< columns side by side
+    bool coupled = false; ///< columns longer than 32 chunks
+    int warps = 0;        ///< of a block, at most
+    int resident = 0;     ///< blocks per multiprocessor that registers allow
+    void (*launch)(const TileJob<T>& job, int shared_bytes, cudaStream_t stream) = nullptr;
+
+    int warp_rows() const noexcept { return 32 * chunk; }
+};
+
+template <class T>
+struct TileKernels {
+    const TileKernel<T>* first;
+    int count;
+};
+
+template <class T>
+TileKernels<T> tile_kernels();
+
+/// Cuts `job` (columns, rows, operands set) for this kernel; false where it does not fit. `warps`: of a block, where they are
+/// independent (width 1, not coupled); at most that many where they are coupled.
+template <class T>
+bool cut_tiles(TileJob<T>& job, const TileKernel<T>& kernel, int warps);
+
+/// Bytes of shared memory of a block.
+template <class T>
+int shared_bytes(const TileJob<T>& job, const TileKernel<T>& kernel) noexcept;
+
+}  // namespace trifold::cuda

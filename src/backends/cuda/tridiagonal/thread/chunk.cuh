@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A chunk of R rows in one thread's registers.
+//
+//   a[i] x[i-1] + b[i] x[i] + c[i] x[i+1] = d[i]
+//
+// Elimination forwards, then backwards, leaves every row as x[i] = D[i] - A[i] x[before] - C[i] x[last], the last one as
+// x[last] = D - A x[before] - C x[after]: x[before] is the unknown before the chunk, x[after] the one after it. The chunk's last
+// unknown and the first row are all that neighbours need, so a system of n rows becomes one of n / R (F. A. Wang 1981, "A
+// parallel method for tridiagonal equations"; here R is a register count). Nothing is pivoted: who uses the result checks it.
+#pragma once
+
+#include <cstdint>
+
+namespace trifold::cuda {
+
+/// 1/x to about one unit in the last place for normal x of moderate size; infinities, zeros and subnormal x give no finite number.
+__device__ __forceinline__ float reciprocal(float x) {
+    float r;
+    asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(x));
+    return fmaf(r, fmaf(-x, r, 1.0f), r);
+}
+
+__device__ __forceinline__ double reciprocal(double x) {
+    double r;
+    asm("rcp.approx.ftz.f64 %0, %1;" : "=d"(r) : "d"(x));
+    const double e = fma(-x, r, 1.0);  // 2^-20 or less; the next line leaves its cube
+    return fma(r, fma(e, e, e), r);
+}
+
+__device__ __forceinline__ float fused(float x, float y, float z) { return fmaf(x, y, z); }
+__device__ __forceinline__ double fused(double x, double y, double z) { return fma(x, y, z); }
+
+/// x, or 0 where it is not finite.
+__device__ __forceinline__ float finite_or_zero(float x) { return (__float_as_uint(x) & 0x7f800000u) == 0x7f800000u ? 0.0f : x; }
+__device__ __forceinline__ double finite_or_zero(double x) { return (__double2hiint(x) & 0x7ff00000) == 0x7ff00000 ? 0.0 : x; }
+
+/// One row in unknowns far apart: x = d - a x[left] - c x[right].
+template <class T>
+struct Relation {
+    T a, c, d;
+};
+
+/// With `next` for the unknown to the right of `row`: next.left is row's own unknown.
+template <class T>
+__device__ __forceinline__ Relation<T> close(const Relation<T>& row, const Relation<T>& next) {
+    const T k = finite_or_zero(reciprocal(fused(-row.c, next.a, T(1))));
+    return {row.a * k, -row.c * next.c * k, fused(-row.c, next.d, row.d) * k};
+}
+
+template <class T, int R>
+struct Chunk {
+    T a[R], c[R], d[R];
+
+    /// Row i, in the order 0 … R-1.
+    __device__ __forceinline__ void eliminate(int i, T lower, T diag, T upper, T rhs) {
+        if (i == 0) {
+            const T k = reciprocal(diag);
+            a[0] = lower * k;
+            d[0] = rhs * k;
+            c[0] = upper * k;
+        } else {
+            const T k = reciprocal(fused(-lower, c[i - 1], diag));
+            d[i] = fused(-lower, d[i - 1], rhs) * k;
+            a[i] = -(lower * k) * a[i - 1];
+            c[i] = upper * k;
+        }
+    }
+
+    /// The same for rows whose diagonal is 1 and whose pivots may be anything.
+    __device__ __forceinline__ void eliminate(int i, const Relation<T>& row) {
+        if (i == 0) {
+            a[0] = row.a, c[0] = row.c, d[0] = row.d;
+        } else {
+            const T k = finite_or_zero(reciprocal(fused(-row.a, c[i - 1], T(1))));
+            d[i] = fused(-row.a, d[i - 1], row.d) * k;
+            a[i] = -(row.a * k) * a[i - 1];
+            c[i] = row.c * k;
+        }
+    }
+
+    __device__ __forceinline__ void reduce() {
+#pragma unroll
+        for (int i = R - 3; i >= 0; --i) {
+            d[i] = fused(-c[i], d[i + 1], d[i]);
+            a[i] = fused(-c[i], a[i + 1], a[i]);
+            c[i] = -c[i] * c[i + 1];
+        }
+    }
+
+    __device__ __forceinline__ Relation<T> first() const { return {a[0], c[0], d[0]}; }
+    __device__ __forceinline__ Relation<T> last() const { return {a[R - 1], c[R - 1], d[R - 1]}; }
+
+    __device__ __forceinline__ T x(int i, T before, T last) const {
+        return i == R - 1 ? last : fused(-c[i], last, fused(-a[i], before, d[i]));
+    }
+};
+
+}  // namespace trifold::cuda
