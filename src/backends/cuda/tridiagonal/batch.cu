@@ -1,15 +1,57 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Batches: every system by the general pivoted path.
+// Batches: every system on chip without pivoting; those whose solution fails its check, by the general pivoted path.
 #include "backends/cuda/tridiagonal/batch.hpp"
 
+#include "backends/cuda/tridiagonal/batch_plan.hpp"
 #include "backends/cuda/tridiagonal/pivoted.hpp"
 
 namespace trifold::cuda {
+namespace {
 
-const char* batch_refuses(const tridiagonal::System&) { return "batches go the general pivoted way"; }
+using tridiagonal::System;
 
-std::size_t batch_scratch(const tridiagonal::System& system) { return pivoted_scratch(system); }
+constexpr std::size_t alignment = 256;
 
-void solve_batch(const tridiagonal::System& system, const BatchLaunch& launch) { solve_pivoted(system, launch); }
+std::size_t up(std::size_t bytes) { return (bytes + alignment - 1) / alignment * alignment; }
+
+// Scratch: the number of systems handed over, a mark per system, what the pivoted path needs.
+std::size_t marks_bytes(const System& system) { return up(static_cast<std::size_t>(system.systems())); }
+
+template <class T>
+void solve(const System& system, const BatchLaunch& launch) {
+    BatchPlan<T> plan = plan_batch<T>(system);
+    auto* const scratch = static_cast<unsigned char*>(launch.scratch);
+    auto* const handed_over = reinterpret_cast<unsigned long long*>(scratch);
+    plan.job.handed_over = handed_over;
+    plan.job.marks = scratch + alignment;
+    if (cudaMemsetAsync(handed_over, 0, sizeof *handed_over, launch.stream) != cudaSuccess) return;
+    plan.kernel->launch(plan.job, shared_bytes(plan.job, *plan.kernel), launch.stream);
+    BatchLaunch rest = launch;
+    const std::size_t used = alignment + marks_bytes(system);
+    rest.scratch = scratch + used;
+    rest.scratch_bytes = launch.scratch_bytes - used;
+    solve_pivoted(system, rest, plan.job.marks, handed_over);
+}
+
+// The copy engine and distributed shared memory are there from compute capability 9.0 on.
+bool has_clusters() {
+    int device = 0, major = 0;
+    return cudaGetDevice(&device) == cudaSuccess && cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device) == cudaSuccess && major >= 9;
+}
+
+}  // namespace
+
+const char* batch_refuses(const System& system) {
+    const bool fits = system.dtype == DType::f32 ? plan_batch<float>(system).kernel != nullptr : plan_batch<double>(system).kernel != nullptr;
+    if (!fits) return "systems of this length do not fit on the chip";
+    return has_clusters() ? nullptr : "the on-chip kernels need compute capability 9.0";
+}
+
+std::size_t batch_scratch(const System& system) { return alignment + marks_bytes(system) + pivoted_scratch(system); }
+
+void solve_batch(const System& system, const BatchLaunch& launch) {
+    if (system.dtype == DType::f32) solve<float>(system, launch);
+    else solve<double>(system, launch);
+}
 
 }  // namespace trifold::cuda

@@ -75,8 +75,8 @@ BatchPlan<T> plan_batch(const System& system) {
     for (int k = 0; k < kernels.count; ++k) {
         const TileKernel<T>& kernel = kernels.first[k];
         TileJob<T> job = plan.job;
-        if ((kernel.width > 1) != side_by_side || !cut_tiles(job, kernel, kernel.coupled ? 8 : 4)) continue;
-        const int warps = kernel.width > 1 ? job.blocks : kernel.coupled ? job.blocks * job.warps : 1;
+        if ((kernel.width > 1) != side_by_side || !cut_tiles(job, kernel, kernel.coupled ? 8 : 2)) continue;
+        const int warps = kernel.width > 1 ? job.blocks : kernel.coupled ? job.blocks * job.warps : 1;  // of a column
         const double use = static_cast<double>(job.groups) * job.rows / (warps * kernel.warp_rows());
         if (plan.kernel && use <= best + 0.02) continue;
         best = use;

@@ -36,12 +36,13 @@ struct Job {
     Source<T> lower, diag, upper, rhs, x;
     T* scratch;
     const unsigned char* marks;
+    const unsigned long long* marked;
     std::int8_t* status;
     DeviceOutcome* outcome;
 
-    Job(const System& s, const BatchLaunch& launch, const unsigned char* marks, std::int64_t slots)
+    Job(const System& s, const BatchLaunch& launch, const unsigned char* marks, const unsigned long long* marked, std::int64_t slots)
         : levels(s), rows(s.rows), slots(slots), lower(s.lower), diag(s.diag), upper(s.upper), rhs(s.rhs), x(s.x),
-          scratch(static_cast<T*>(launch.scratch)), marks(marks), status(launch.status), outcome(launch.outcome) {}
+          scratch(static_cast<T*>(launch.scratch)), marks(marks), marked(marked), status(launch.status), outcome(launch.outcome) {}
 };
 
 template <class T>
@@ -102,7 +103,7 @@ __device__ Verdict<T> solve_line(const Job<T>& job, const std::int64_t (&index)[
 template <class T>
 __global__ void __launch_bounds__(block_threads) pivoted_kernel(const __grid_constant__ Job<T> job) {
     const std::int64_t slot = static_cast<std::int64_t>(blockIdx.x) * block_threads + threadIdx.x;
-    if (slot >= job.slots) return;
+    if (slot >= job.slots || (job.marked && *job.marked == 0)) return;
     for (std::int64_t k = slot; k < job.levels.systems; k += job.slots) {
         if (job.marks && !job.marks[k]) continue;
         std::int64_t index[4];
@@ -127,21 +128,21 @@ std::int64_t wanted_slots(const System& system) {
 }
 
 template <class T>
-void launch_pivoted(const System& system, const BatchLaunch& launch, const unsigned char* marks) {
+void launch_pivoted(const System& system, const BatchLaunch& launch, const unsigned char* marks, const unsigned long long* marked) {
     const auto room = static_cast<std::int64_t>(launch.scratch_bytes / std::max<std::size_t>(bytes_per_slot(system), 1));
     const std::int64_t slots = std::min(wanted_slots(system), room);
     if (slots < 1) return;
     const auto blocks = static_cast<unsigned>((slots + block_threads - 1) / block_threads);
-    pivoted_kernel<T><<<blocks, block_threads, 0, launch.stream>>>(Job<T>(system, launch, marks, slots));
+    pivoted_kernel<T><<<blocks, block_threads, 0, launch.stream>>>(Job<T>(system, launch, marks, marked, slots));
 }
 
 }  // namespace
 
 std::size_t pivoted_scratch(const System& system) { return bytes_per_slot(system) * static_cast<std::size_t>(wanted_slots(system)); }
 
-void solve_pivoted(const System& system, const BatchLaunch& launch, const unsigned char* marks) {
-    if (system.dtype == DType::f32) launch_pivoted<float>(system, launch, marks);
-    else launch_pivoted<double>(system, launch, marks);
+void solve_pivoted(const System& system, const BatchLaunch& launch, const unsigned char* marks, const unsigned long long* marked) {
+    if (system.dtype == DType::f32) launch_pivoted<float>(system, launch, marks, marked);
+    else launch_pivoted<double>(system, launch, marks, marked);
 }
 
 }  // namespace trifold::cuda

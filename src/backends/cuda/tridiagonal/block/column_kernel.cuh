@@ -9,7 +9,7 @@
 //   what is still in shared memory, put x in place of d, and the warp (rows side by side: stride 1) or the block (W columns side
 //   by side) stores it.
 // Words per row of device memory: 4 read, 1 written. Lanes' rows lie an odd number of elements apart: no bank conflicts.
-// Numerics: nothing is pivoted. Per lane, and per system within it, max|rhs - A x| ≤ accept × max|diag| × max|x|, else the whole
+// Numerics: nothing is pivoted. Per lane, and per system within it, max|rhs - A x| ≤ accept × max|diag| × max|x| (neighbours' x too), else the whole
 //   system is marked and not stored: what is stored has a backward error that was seen, whatever the matrix. Marked
 //   systems are for a pivoted kernel. A neighbour that shares a lane with a system that is not finite may be marked too.
 #pragma once
@@ -92,6 +92,8 @@ __global__ void __launch_bounds__(Threads, Blocks) solve_columns(const __grid_co
     if constexpr (Couple)
         if (blocks > 1) asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");  // all blocks must run before they write to each other
     T* at[4];
+    T* const corners = W == 1 ? nullptr : corner(job, job.operand[min(lane & 7, 4)], place);
+    const Walk walk(W == 1 ? 1 : place.columns);
     if constexpr (W == 1) {
         const Arrival arrival{shared_address(shared + warp)};
         if (lane == 0) arrival.prepare();
@@ -110,8 +112,7 @@ __global__ void __launch_bounds__(Threads, Blocks) solve_columns(const __grid_co
     } else {
 #pragma unroll
         for (int k = 0; k < 4; ++k) at[k] = tiles + k * job.tile_elements;
-#pragma unroll 1
-        for (int k = 0; k < 4; ++k) load_columns<R, W>(job, job.operand[k], place, tiles + k * job.tile_elements);
+        load_columns<R, W>(job, place, tiles, corners, walk);
         for (int k = thread; k < job.flags; k += static_cast<int>(blockDim.x)) bad[k] = 0;
         await_copies();
         __syncthreads();
@@ -154,16 +155,15 @@ __global__ void __launch_bounds__(Threads, Blocks) solve_columns(const __grid_co
         }
         if (blocks > 1) cg::this_cluster().sync();
         else __syncthreads();
-        Relation<T> their_first{T(0), T(0), T(0)}, their_last = their_first, unused;
+        Relation<T> their_first{T(0), T(0), T(0)}, their_last = their_first;
         if (lane < coupled) {
             const T* const from = link + lane * 6;
             their_last = {from[0], from[1], from[2]};
             their_first = {from[3], from[4], from[5]};
         }
-        WarpRows<T> all(scratch + (warps + warp) * WarpRows<T>::words);
-        const Relation<T> end_of_all = all.template reduce<false>(their_first, their_last, lane, unused);
+        const WarpRows<T> all(scratch + (warps + warp) * WarpRows<T>::words);
         T left;
-        const T x = all.substitute(T(0), end_of_all.d, lane, left);
+        const T x = coupled <= 8 ? all.template solve<true>(their_first, their_last, lane, left) : all.template solve<false>(their_first, their_last, lane, left);
         before = __shfl_sync(~0u, left, me);
         x_warp = __shfl_sync(~0u, x, me);
         // The unknown after mine, from the next warp's first relation.
@@ -192,9 +192,11 @@ __global__ void __launch_bounds__(Threads, Blocks) solve_columns(const __grid_co
         }
         T previous = left, own = rows.x(0, left, mine);
         Largest<T> defect, diag, largest;
+        if (a[0] != T(0)) largest.add(left);
 #pragma unroll
         for (int i = 0; i < R; ++i) {
             const T next = i + 1 < R ? rows.x(i + 1, left, mine) : after, b_i = b[i * W];
+            if (i == R - 1 && c[i * W] != T(0)) largest.add(next);
             defect.add(fused(-c[i * W], next, fused(-a[i * W], previous, fused(-b_i, own, d[i * W]))));
             diag.add(b_i);
             largest.add(own);
@@ -232,7 +234,7 @@ __global__ void __launch_bounds__(Threads, Blocks) solve_columns(const __grid_co
     if constexpr (W == 1) {
         if (place.columns) store_runs(job, job.operand[4], place, at[3], all, keep, lane);
     } else {
-        store_columns<R, W>(job, job.operand[4], place, at[3], all, keep);
+        store_columns<R, W>(job, place, at[3], corners, walk, all, keep);
     }
     if (alone || (rank == 0 && (W > 1 || warp == 0))) {
         const int member = W == 1 ? lane : thread, members = W == 1 ? 32 : static_cast<int>(blockDim.x);

@@ -167,13 +167,13 @@ __device__ __forceinline__ void store_runs(const TileJob<T>& job, const TileOper
 
 // ---- columns side by side, W per row of the tile, by a block ----
 
-/// How the lanes of all warps walk: `wide` of them along a row, as many rows at a time as that leaves.
+/// How the lanes of all warps walk over `columns` side by side: `wide` of them along a row, as many rows at a time as that leaves.
 struct Walk {
     int across, row, rows_at_once, wide;
 
-    __device__ explicit Walk(int items) {
+    __device__ explicit Walk(int columns) {
         const int lane = static_cast<int>(threadIdx.x) & 31, warp = static_cast<int>(threadIdx.x) >> 5;
-        const int bits = items >= 32 ? 5 : 32 - __clz(items - 1);
+        const int bits = columns >= 32 ? 5 : 32 - __clz(columns - 1);
         wide = 1 << bits;
         across = lane & (wide - 1);
         row = (warp << (5 - bits)) + (lane >> bits);
@@ -187,64 +187,60 @@ __device__ __forceinline__ int element(int p, int w) {
     return W == 1 ? p : p * W + p / R + w;
 }
 
-/// Row p of group g of a column lane is row g pitch + p of it.
-template <int R, int W, class T>
-__device__ __forceinline__ void load_columns(const TileJob<T>& job, const TileOperand<T>& operand, const TilePlace& place, T* to) {
-    if (operand.path == TileOperand<T>::Path::scalar) {
-        for (int i = static_cast<int>(threadIdx.x); i < job.tile_elements; i += static_cast<int>(blockDim.x)) to[i] = operand.value;
-        return;
-    }
-    const T* const from = corner(job, operand, place);
-    const unsigned target = shared_address(to);
-    const Walk walk(place.columns);
+/// Calls visit(address in memory, element of the tile) for every element of a tile of columns. Row p of group g of a column lane is
+/// row g pitch + p of it.
+template <int R, int W, class T, class Visit>
+__device__ __forceinline__ void walk_columns(const TileJob<T>& job, const TileOperand<T>& operand, const TilePlace& place, T* from, const Walk& walk,
+                                             Visit visit) {
     const std::int64_t step = walk.rows_at_once * operand.row_stride;
+    T* const first = from + walk.row * operand.row_stride;
+    const int down = element<R, W>(walk.rows_at_once, 0);
+#pragma unroll 1
     for (int column = walk.across; column < place.columns; column += walk.wide) {
-        const T* source = from + walk.row * operand.row_stride + column * operand.column_stride;
-        const int first = column / W * job.pitch, w = column % W;
+        T* at = first + column * operand.column_stride;
+        const int top = column / W * job.pitch, w = column % W;
         if (walk.rows_at_once % R == 0) {
-            unsigned at = target + static_cast<unsigned>(element<R, W>(first + walk.row, w) * sizeof(T));
-            const unsigned down = static_cast<unsigned>(element<R, W>(walk.rows_at_once, 0) * sizeof(T));
+            int to = element<R, W>(top + walk.row, w);
 #pragma unroll 4
             for (int row = walk.row; row < place.rows; row += walk.rows_at_once) {
-                copy_async(at, source);
-                source += step, at += down;
+                visit(at, to, column);
+                at += step, to += down;
             }
         } else {
 #pragma unroll 1
             for (int row = walk.row; row < place.rows; row += walk.rows_at_once) {
-                copy_async(target + static_cast<unsigned>(element<R, W>(first + row, w) * sizeof(T)), source);
-                source += step;
+                visit(at, element<R, W>(top + row, w), column);
+                at += step;
             }
         }
     }
 }
 
-template <int R, int W, class T, class Keep>
-__device__ __forceinline__ void store_columns(const TileJob<T>& job, const TileOperand<T>& operand, const TilePlace& place, const T* from, bool all,
-                                              Keep keep) {
-    T* const to = corner(job, operand, place);
-    const Walk walk(place.columns);
-    const std::int64_t step = walk.rows_at_once * operand.row_stride;
-    for (int column = walk.across; column < place.columns; column += walk.wide) {
-        if (!all && !keep(column)) continue;
-        T* target = to + walk.row * operand.row_stride + column * operand.column_stride;
-        const int first = column / W * job.pitch, w = column % W;
-        if (walk.rows_at_once % R == 0) {
-            const T* source = from + element<R, W>(first + walk.row, w);
-            const int down = element<R, W>(walk.rows_at_once, 0);
-#pragma unroll 4
-            for (int row = walk.row; row < place.rows; row += walk.rows_at_once) {
-                __stcs(target, *source);
-                target += step, source += down;
-            }
-        } else {
+/// Four operands, the tiles `job.tile_elements` apart. at: where the lane's operand (lane % 8: lower, diag, upper, rhs, x) begins.
+template <int R, int W, class T>
+__device__ __forceinline__ void load_columns(const TileJob<T>& job, const TilePlace& place, T* tiles, T* at, const Walk& walk) {
 #pragma unroll 1
-            for (int row = walk.row; row < place.rows; row += walk.rows_at_once) {
-                __stcs(target, from[element<R, W>(first + row, w)]);
-                target += step;
-            }
+    for (int k = 0; k < 4; ++k) {
+        const TileOperand<T>& operand = job.operand[k];
+        T* const tile = tiles + k * job.tile_elements;
+        if (operand.path == TileOperand<T>::Path::scalar) {
+            for (int i = static_cast<int>(threadIdx.x); i < job.tile_elements; i += static_cast<int>(blockDim.x)) tile[i] = operand.value;
+            continue;
         }
+        T* const from = reinterpret_cast<T*>(__shfl_sync(~0u, reinterpret_cast<unsigned long long>(at), k));
+        const unsigned target = shared_address(tile);
+        walk_columns<R, W>(job, operand, place, from, walk,
+                           [&](const T* source, int to, int) { copy_async(target + static_cast<unsigned>(to * sizeof(T)), source); });
     }
+}
+
+template <int R, int W, class T, class Keep>
+__device__ __forceinline__ void store_columns(const TileJob<T>& job, const TilePlace& place, const T* tile, T* at, const Walk& walk, bool all, Keep keep) {
+    T* const to = reinterpret_cast<T*>(__shfl_sync(~0u, reinterpret_cast<unsigned long long>(at), 4));
+    if (all) walk_columns<R, W>(job, job.operand[4], place, to, walk, [&](T* target, int from, int) { __stcs(target, tile[from]); });
+    else walk_columns<R, W>(job, job.operand[4], place, to, walk, [&](T* target, int from, int column) {
+        if (keep(column)) *target = tile[from];
+    });
 }
 
 }  // namespace trifold::cuda

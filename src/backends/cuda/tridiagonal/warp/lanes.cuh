@@ -79,7 +79,7 @@ struct WarpRows {
 
     /// first: of the lane's first row; last: of its last one. The same is left of the warp, `warp_first` where it is asked for.
     template <bool First>
-    __device__ __forceinline__ Relation<T> reduce(const Relation<T>& first, const Relation<T>& last, int lane, Relation<T>& warp_first) {
+    __device__ __forceinline__ Relation<T> reduce(const Relation<T>& first, const Relation<T>& last, int lane, Relation<T>& warp_first) const {
         Relation<T> first_quad, first_pair;
         const Relation<T> quad = quads.reduce(join(first, last, lane, 32), lane, first_quad);
         const Relation<T> pair = pairs.reduce(join(first_quad, quad, lane, 8), lane, first_pair);
@@ -90,6 +90,24 @@ struct WarpRows {
         if (lane == 0) low[0] = one.a, low[1] = one.c, low[2] = one.d;
         __syncwarp();
         return {-two.a * one.a * k, two.c * k, fused(-two.a, one.d, two.d) * k};
+    }
+
+    /// All there is, nothing before and after: x of the lane's row, and in `left` of the one before. At most 8 rows where Few.
+    template <bool Few>
+    __device__ __forceinline__ T solve(const Relation<T>& first, const Relation<T>& last, int lane, T& left) const {
+        Relation<T> unused;
+        if constexpr (!Few) {
+            const Relation<T> end = reduce<false>(first, last, lane, unused);
+            return substitute(T(0), end.d, lane, left);
+        } else {
+            const Relation<T> pair = pairs.reduce(join(first, last, lane, 8), lane, unused);
+            const Relation<T> own = join(unused, pair, lane, 2), one = of_lane(own, 0), two = of_lane(own, 1);
+            const T x1 = fused(-two.a, one.d, two.d) * finite_or_zero(reciprocal(fused(-two.a, one.c, T(1))));
+            const T x = pairs.substitute(T(0), lane & 1 ? x1 : fused(-one.c, x1, one.d), lane);
+            const T above = __shfl_up_sync(~0u, x, 1);
+            left = lane ? above : T(0);
+            return x;
+        }
     }
 
     /// The lane's last unknown, and in `left` that of the lane before; x: the warp's last unknown.
