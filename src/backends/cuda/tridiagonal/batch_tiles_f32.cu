@@ -12,8 +12,6 @@ TileKernels<float> tile_kernels<float>() {
         tile_kernel<float, 17, 1, true, 256, 3>(),
         tile_kernel<float, 16, 8, false, 256, 3>(),
         tile_kernel<float, 16, 8, true, 256, 3>(),
-        tile_kernel<float, 32, 4, false, 128, 3>(),
-        tile_kernel<float, 32, 4, true, 128, 3>(),
     };
     return {kernels, sizeof kernels / sizeof kernels[0]};
 }

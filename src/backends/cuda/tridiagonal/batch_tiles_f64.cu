@@ -11,8 +11,6 @@ TileKernels<double> tile_kernels<double>() {
         tile_kernel<double, 17, 1, true, 128, 3>(),
         tile_kernel<double, 8, 8, false, 256, 3>(),
         tile_kernel<double, 8, 8, true, 256, 3>(),
-        tile_kernel<double, 16, 4, false, 128, 3>(),
-        tile_kernel<double, 16, 4, true, 128, 3>(),
     };
     return {kernels, sizeof kernels / sizeof kernels[0]};
 }

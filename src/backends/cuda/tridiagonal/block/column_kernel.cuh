@@ -69,10 +69,14 @@ __global__ void __launch_bounds__(Threads, Blocks) solve_columns(const __grid_co
     const int blocks = Couple ? job.blocks : 1;
     const int rank = Couple && blocks > 1 ? static_cast<int>(cg::this_cluster().block_rank()) : 0;
 
-    T* const tiles = reinterpret_cast<T*>(shared + (W == 1 ? warps : 0)) + (W == 1 ? warp * 4 * job.tile_elements : 0);
-    T* const scratch = reinterpret_cast<T*>(shared + (W == 1 ? warps : 0)) + (W == 1 ? warps : 1) * 4 * job.tile_elements;
-    T* const links = scratch + (Couple ? 2 : 1) * warps * WarpRows<T>::words;
     const int coupled = W == 1 ? warps * blocks : blocks;  // warps of a column
+    T* const all_tiles = reinterpret_cast<T*>(shared + (W == 1 ? warps : 0));
+    T* const tiles = all_tiles + (W == 1 ? warp * 4 * job.tile_elements : 0);
+    const int apart = W == 1 && Couple && warp == warps - 1 ? job.last_elements : job.tile_elements;  // from operand to operand
+    T* const scratch = all_tiles + 4 * (W == 1 ? (Couple ? (warps - 1) * job.tile_elements + job.last_elements : warps * job.tile_elements) : job.tile_elements);
+    const int coupling_words = coupled <= 8 ? WarpRows<T>::few_words : WarpRows<T>::words;
+    T* const couplings = scratch + warps * WarpRows<T>::words;
+    T* const links = couplings + (Couple ? warps * coupling_words : 0);
     unsigned char* const bad = reinterpret_cast<unsigned char*>(links + (Couple ? 6 * W * coupled : 0)) + (alone ? warp * job.flags : 0);
 
     TilePlace place;
@@ -96,13 +100,13 @@ __global__ void __launch_bounds__(Threads, Blocks) solve_columns(const __grid_co
     const Walk walk(W == 1 ? 1 : place.columns);
     if constexpr (W == 1) {
         const Arrival arrival{shared_address(shared + warp)};
-        if (lane == 0) arrival.prepare();
+        if (lane == 0) arrival.prepare(32);
         __syncwarp();
         unsigned shifts = 0;
-        if (place.columns) shifts = load_runs(job, place, tiles, arrival, lane);
+        if (place.columns) shifts = load_runs(job, place, tiles, apart, arrival, lane);
         else arrival.expect(0);
 #pragma unroll
-        for (int k = 0; k < 4; ++k) at[k] = tiles + k * job.tile_elements + (shifts >> 4 * k & 15);
+        for (int k = 0; k < 4; ++k) at[k] = tiles + k * apart + (shifts >> 4 * k & 15);
         for (int k = lane; k < job.flags; k += 32) bad[alone || warp == 0 ? k : 0] = 0;
         await_copies();
         arrival.wait();
@@ -161,7 +165,7 @@ __global__ void __launch_bounds__(Threads, Blocks) solve_columns(const __grid_co
             their_last = {from[0], from[1], from[2]};
             their_first = {from[3], from[4], from[5]};
         }
-        const WarpRows<T> all(scratch + (warps + warp) * WarpRows<T>::words);
+        const WarpRows<T> all(couplings + warp * coupling_words, coupled <= 8);
         T left;
         const T x = coupled <= 8 ? all.template solve<true>(their_first, their_last, lane, left) : all.template solve<false>(their_first, their_last, lane, left);
         before = __shfl_sync(~0u, left, me);

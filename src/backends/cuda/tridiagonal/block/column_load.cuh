@@ -5,7 +5,8 @@
 //   rows side by side     runs of rows by the copy engine (cp.async.bulk); a run starts in shared memory at the same offset from a
 //                         16-byte boundary as in global memory, so any start and any length go at full width.
 //   columns side by side  element by element (cp.async), lanes along the columns: any alignment and stride; one element of
-//                         padding after every R rows of the tile keeps a warp that walks down a column free of bank conflicts.
+//                         padding after every R rows of the tile keeps a warp that walks down a column free of bank conflicts. (The
+//                         copy engine takes some 9 cycles for each piece, too many where a piece is 64 bytes.)
 // Words per row: what is read, once.
 #pragma once
 
@@ -22,12 +23,12 @@ __device__ __forceinline__ void copy_async(unsigned to, const T* from) {
 
 __device__ __forceinline__ void await_copies() { asm volatile("cp.async.wait_all;" ::: "memory"); }
 
-/// Counts the bytes of a warp's bulk copies. All 32 lanes arrive, each with the bytes that it asked for.
+/// Counts the bytes of a warp's or a block's bulk copies. All threads arrive, each with the bytes that it asked for.
 struct Arrival {
     unsigned barrier;
 
-    __device__ void prepare() const {
-        asm volatile("mbarrier.init.shared::cta.b64 [%0], 32;" ::"r"(barrier) : "memory");
+    __device__ void prepare(int threads) const {
+        asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(barrier), "r"(threads) : "memory");
         asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
     }
     __device__ void expect(unsigned bytes) const {
@@ -72,10 +73,10 @@ __device__ __forceinline__ int offset_in_vector(const T* at) {
 
 // ---- rows side by side, by one warp ----
 
-/// The four operands of a tile, by one warp. tiles: of the first operand, the others `job.tile_elements` on. Returns how many
+/// The four operands of a tile, by one warp. tiles: of the first operand, the others `apart` on. Returns how many
 /// elements before an operand's first one its place in shared memory has been shifted, four bits per operand.
 template <class T>
-__device__ __forceinline__ unsigned load_runs(const TileJob<T>& job, const TilePlace& place, T* tiles, Arrival arrival, int lane) {
+__device__ __forceinline__ unsigned load_runs(const TileJob<T>& job, const TilePlace& place, T* tiles, int apart, Arrival arrival, int lane) {
     constexpr int E = 16 / sizeof(T);
     using Path = typename TileOperand<T>::Path;
     // Lane by lane: operand lane % 4, runs lane / 4 and every eighth after it.
@@ -86,7 +87,7 @@ __device__ __forceinline__ unsigned load_runs(const TileJob<T>& job, const TileP
     const int shift = runs_mine ? offset_in_vector(from) : 0;
     unsigned bytes = 0;
     if (runs_mine) {
-        const unsigned target = shared_address(tiles + mine * job.tile_elements + shift);
+        const unsigned target = shared_address(tiles + mine * apart + shift);
         const bool merged = job.merged && place.columns > 1;
         const int runs = merged ? 1 : place.columns, length = merged ? place.columns * job.pitch : place.rows;
 #pragma unroll 1
@@ -108,7 +109,7 @@ __device__ __forceinline__ unsigned load_runs(const TileJob<T>& job, const TileP
         for (int k = 0; k < 4; ++k) {
             const TileOperand<T>& other = job.operand[k];
             if (other.path == Path::vectors) continue;
-            T* const to = tiles + k * job.tile_elements;
+            T* const to = tiles + k * apart;
             if (other.path == Path::scalar) {
                 for (int i = lane; i < (place.columns - 1) * job.pitch + place.rows; i += 32) to[i] = other.value;
                 continue;

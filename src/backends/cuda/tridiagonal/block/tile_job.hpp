@@ -12,7 +12,7 @@ struct TileOperand {
     enum class Path : std::uint8_t {
         scalar,   ///< `value` everywhere
         elements, ///< any strides, one element at a time
-        vectors,  ///< width 1: whole runs of rows
+        vectors,  ///< width 1: whole runs of rows, by the copy engine
     };
     T* data = nullptr;
     T value = 0;
@@ -36,6 +36,7 @@ struct TileJob {
     int tile_elements = 0;                      ///< of shared memory per operand, a multiple of 16 bytes
     unsigned pitch_inverse = 0;                 ///< 2^20 / pitch, rounded up: divides what is below 1024 exactly
     bool one_run = false;                       ///< no outer levels
+    int last_elements = 0;                      ///< the same of a block's last warp, where parts are coupled and width is 1
     int flags = 0;                              ///< bytes, one per system of a tile
     bool merged = false;                        ///< width 1 and the systems of a tile follow each other without gaps
     TileOperand<T> operand[5];                  ///< lower, diag, upper, rhs, x

@@ -8,7 +8,7 @@ namespace trifold::cuda {
 namespace {
 
 constexpr int most_blocks = 16, most_parts = 32, block_bytes = 227 * 1024;
-constexpr int warp_words = 124;  // WarpRows<T>::words
+constexpr int warp_words = 124, few_words = 28;  // WarpRows<T>::words
 
 template <class T>
 constexpr int vector_elements = 16 / static_cast<int>(sizeof(T));
@@ -30,8 +30,9 @@ template <class T>
 int shared_bytes(const TileJob<T>& job, const TileKernel<T>& kernel) noexcept {
     const bool alone = kernel.width == 1 && !kernel.coupled;
     const int parts = kernel.width == 1 ? job.warps * job.blocks : job.blocks;
-    const int words = (kernel.width == 1 ? job.warps : 1) * 4 * job.tile_elements + (kernel.coupled ? 2 : 1) * job.warps * warp_words +
-                      (kernel.coupled ? 6 * kernel.width * parts : 0);
+    int words = 4 * job.tile_elements + job.warps * warp_words;
+    if (kernel.width == 1) words += 4 * ((job.warps - 2) * job.tile_elements + job.last_elements);
+    if (kernel.coupled) words += job.warps * (parts <= 8 ? few_words : warp_words) + 6 * kernel.width * parts;
     return (kernel.width == 1 ? 16 * job.warps : 0) + words * static_cast<int>(sizeof(T)) + (alone ? job.warps : 1) * job.flags;
 }
 
@@ -62,6 +63,8 @@ bool cut_tiles(TileJob<T>& job, const TileKernel<T>& kernel, int warps) {
     job.groups = kernel.coupled ? 1 : static_cast<int>(std::min<std::int64_t>(most / job.pitch, (job.columns + width - 1) / width));
     const int rows = up(job.groups * job.pitch, kernel.chunk);
     job.tile_elements = up(width == 1 ? rows + E : rows * width + rows / kernel.chunk, E);
+    job.last_elements = job.tile_elements;
+    if (kernel.coupled && width == 1 && job.blocks == 1) job.last_elements = up(up(job.rows - (parts - 1) * most, kernel.chunk) + E, E);
     job.flags = up(job.groups * width, 4);
     if (shared_bytes(job, kernel) > block_bytes) return false;
     const std::int64_t per_run = (job.columns + job.groups * width - 1) / (job.groups * width);

@@ -73,9 +73,9 @@ struct WarpRows {
     Quads<T, 8> pairs;
     T* low;  ///< the first of the last two rows: a, c, d
 
-    static constexpr int words = Quads<T, 32>::words + Quads<T, 8>::words + 4;
+    static constexpr int few_words = Quads<T, 8>::words + 4, words = Quads<T, 32>::words + few_words;
 
-    __device__ explicit WarpRows(T* memory) : quads{memory}, pairs{memory + Quads<T, 32>::words}, low(pairs.at + Quads<T, 8>::words) {}
+    __device__ explicit WarpRows(T* memory, bool few = false) : quads{memory}, pairs{memory + (few ? 0 : Quads<T, 32>::words)}, low(pairs.at + Quads<T, 8>::words) {}
 
     /// first: of the lane's first row; last: of its last one. The same is left of the warp, `warp_first` where it is asked for.
     template <bool First>
