@@ -79,12 +79,13 @@ __global__ void __launch_bounds__(Threads, Blocks) solve_columns(const __grid_co
     T* const links = couplings + (Couple ? warps * coupling_words : 0);
     unsigned char* const bad = reinterpret_cast<unsigned char*>(links + (Couple ? 6 * W * coupled : 0)) + (alone ? warp * job.flags : 0);
 
-    TilePlace place;
-    {
-        const unsigned tile = alone ? blockIdx.x * static_cast<unsigned>(warps) + static_cast<unsigned>(warp) : Couple ? blockIdx.x / static_cast<unsigned>(blocks) : blockIdx.x;
-        if (alone && tile >= job.tiles) return;
-        const unsigned run = job.one_run ? 0 : tile / job.tiles_per_run, rest = job.one_run ? 0 : run / job.outer_extent[2];
-        place.column = static_cast<std::int64_t>(tile - run * job.tiles_per_run) * (job.groups * W);
+    const unsigned tile = alone ? blockIdx.x * static_cast<unsigned>(warps) + static_cast<unsigned>(warp)
+                                : Couple ? blockIdx.x / static_cast<unsigned>(blocks) : blockIdx.x;
+    if (alone && tile >= job.tiles) return;
+    const auto place_of = [&](unsigned number) {
+        TilePlace place;
+        const unsigned run = job.one_run ? 0 : number / job.tiles_per_run, rest = job.one_run ? 0 : run / job.outer_extent[2];
+        place.column = static_cast<std::int64_t>(number - run * job.tiles_per_run) * (job.groups * W);
         place.columns = static_cast<int>(min(static_cast<std::int64_t>(job.groups * W), job.columns - place.column));
         place.outer[2] = run - rest * job.outer_extent[2];
         place.outer[0] = rest / job.outer_extent[1];
@@ -92,7 +93,9 @@ __global__ void __launch_bounds__(Threads, Blocks) solve_columns(const __grid_co
         place.first_row = Couple ? (W == 1 ? rank * warps + warp : rank) * job.block_rows : 0;
         place.rows = max(min(job.block_rows, job.rows - place.first_row), 0);
         if (place.rows == 0) place.columns = 0;
-    }
+        return place;
+    };
+    const TilePlace place = place_of(tile);
     if constexpr (Couple)
         if (blocks > 1) asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");  // all blocks must run before they write to each other
     T* at[4];
@@ -117,6 +120,10 @@ __global__ void __launch_bounds__(Threads, Blocks) solve_columns(const __grid_co
 #pragma unroll
         for (int k = 0; k < 4; ++k) at[k] = tiles + k * job.tile_elements;
         load_columns<R, W>(job, place, tiles, corners, walk);
+        if (job.ahead && tile + job.ahead < job.tiles) {
+            const TilePlace later = place_of(tile + job.ahead);
+            prefetch_columns(job, later, corner(job, job.operand[min(lane & 7, 4)], later));
+        }
         for (int k = thread; k < job.flags; k += static_cast<int>(blockDim.x)) bad[k] = 0;
         await_copies();
         __syncthreads();

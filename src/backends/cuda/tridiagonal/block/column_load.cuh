@@ -235,6 +235,22 @@ __device__ __forceinline__ void load_columns(const TileJob<T>& job, const TilePl
     }
 }
 
+/// Asks for another tile to be brought into the second-level cache. at: as above.
+template <class T>
+__device__ __forceinline__ void prefetch_columns(const TileJob<T>& job, const TilePlace& place, T* at) {
+#pragma unroll 1
+    for (int k = 0; k < 4; ++k) {
+        const TileOperand<T>& operand = job.operand[k];
+        if (operand.path == TileOperand<T>::Path::scalar || operand.column_stride != 1) continue;
+        const T* const from = reinterpret_cast<T*>(__shfl_sync(~0u, reinterpret_cast<unsigned long long>(at), k));
+        const int bytes = place.columns * static_cast<int>(sizeof(T));
+        for (int row = static_cast<int>(threadIdx.x); row < place.rows; row += static_cast<int>(blockDim.x)) {
+            const char* const line = reinterpret_cast<const char*>(from + row * operand.row_stride);
+            for (int b = 0; b < bytes; b += 64) asm volatile("prefetch.global.L2 [%0];" ::"l"(line + b));
+        }
+    }
+}
+
 template <int R, int W, class T, class Keep>
 __device__ __forceinline__ void store_columns(const TileJob<T>& job, const TilePlace& place, const T* tile, T* at, const Walk& walk, bool all, Keep keep) {
     T* const to = reinterpret_cast<T*>(__shfl_sync(~0u, reinterpret_cast<unsigned long long>(at), 4));

@@ -38,6 +38,7 @@ struct TileJob {
     bool one_run = false;                       ///< no outer levels
     int last_elements = 0;                      ///< the same of a block's last warp, where parts are coupled and width is 1
     int flags = 0;                              ///< bytes, one per system of a tile
+    unsigned ahead = 0;                         ///< tiles: a block asks the second-level cache for the tile so many after its own
     bool merged = false;                        ///< width 1 and the systems of a tile follow each other without gaps
     TileOperand<T> operand[5];                  ///< lower, diag, upper, rhs, x
     T accept = 0;                               ///< accepted max|rhs - A x| over max|diag| max|x|

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstdlib>
 
 namespace trifold::cuda {
 namespace {
@@ -50,7 +51,7 @@ bool cut_tiles(TileJob<T>& job, const TileKernel<T>& kernel, int warps) {
     }
     job.block_rows = kernel.coupled ? most : job.rows;
     job.pitch = job.block_rows;
-    job.merged = false;
+    job.merged = false, job.ahead = 0;
     if (width == 1 && !kernel.coupled) {
         // Where systems follow each other with gaps, they keep their offset from a 16-byte boundary.
         const TileOperand<T>& rhs = job.operand[3];
@@ -72,6 +73,12 @@ bool cut_tiles(TileJob<T>& job, const TileKernel<T>& kernel, int warps) {
     if (tiles * job.blocks >= std::int64_t{1} << 31) return false;
     job.tiles_per_run = static_cast<unsigned>(per_run), job.tiles = static_cast<unsigned>(tiles);
     for (TileOperand<T>& operand : job.operand) choose_path(operand, job, width);
+    // Pieces of a row of 64 bytes: the loads of a multiprocessor are then too few to cover the memory's latency, that of the cache
+    // they cover. Not where rows lie 2 MiB apart: what was asked for would be gone again (measured on an H200).
+    const TileOperand<T>& rhs = job.operand[3];
+    const bool narrow = width > 1 && job.groups * width * static_cast<int>(sizeof(T)) == 64;
+    if (narrow && std::abs(rhs.row_stride) * static_cast<std::int64_t>(sizeof(T)) <= 1 << 20)
+        job.ahead = static_cast<unsigned>(job.blocks > 1 ? std::max(132 / job.blocks, 1) : 264);
     return true;
 }
 
