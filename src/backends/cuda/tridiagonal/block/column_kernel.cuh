@@ -62,6 +62,7 @@ __device__ __forceinline__ void close_systems(const TileJob<T>& job, const TileP
 
 template <class T, int R, int W, bool Couple, int Threads, int Blocks>
 __global__ void __launch_bounds__(Threads, Blocks) solve_columns(const __grid_constant__ TileJob<T> job) {
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900  // batch_refuses keeps others away
     namespace cg = cooperative_groups;
     constexpr bool alone = W == 1 && !Couple;  // warps know nothing of each other
     extern __shared__ int4 shared[];
@@ -256,6 +257,7 @@ __global__ void __launch_bounds__(Threads, Blocks) solve_columns(const __grid_co
             if (bad[k]) atomicAdd(job.handed_over, 1ull);
         }
     }
+#endif
 }
 
 }  // namespace trifold::cuda
