@@ -316,9 +316,8 @@ std::vector<Shape> shapes(std::int64_t count, const std::vector<std::string>& pa
         for (int n : {513, 777, 1000, 1024, 1500, 2048, 3000, 4096, 6000, 8192}) contiguous(n);
     if (wanted("axes")) {
         for (int n : {16, 64, 256, 512, 1024, 4096}) list.push_back({"interleaved", n, count / n, count / n, 1, 1, 0, false, true});
-        const std::int64_t cubes = std::max<std::int64_t>(count >> 24, 1);
-        list.push_back({"256^3 y", 256, 256, 256, 1, 256 * cubes, 256 * 256});
-        list.push_back({"256^3 z", 256, 65536, 65536, 1, cubes, 1 << 24});
+        list.push_back({"256^3 y", 256, 256, 256, 1, count >> 16, 1 << 16});
+        if (count >= 1 << 24) list.push_back({"256^3 z", 256, 65536, 65536, 1, count >> 24, 1 << 24});
         list.push_back({"512^3 y", 512, 512, 512, 1, count >> 18, 1 << 18});
         list.push_back({"512^3 z", 512, count / 512, count / 512, 1});
         list.push_back({"padded y", 256, 264, 256, 1, count / (264 * 257), 264 * 257});

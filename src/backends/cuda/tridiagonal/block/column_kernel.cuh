@@ -75,7 +75,8 @@ __global__ void __launch_bounds__(Threads, Blocks) solve_columns(const __grid_co
     T* const tiles = all_tiles + (W == 1 ? warp * 4 * job.tile_elements : 0);
     const int apart = W == 1 && Couple && warp == warps - 1 ? job.last_elements : job.tile_elements;  // from operand to operand
     T* const scratch = all_tiles + 4 * (W == 1 ? (Couple ? (warps - 1) * job.tile_elements + job.last_elements : warps * job.tile_elements) : job.tile_elements);
-    const int coupling_words = coupled <= 8 ? WarpRows<T>::few_words : WarpRows<T>::words;
+    const bool few = coupled <= 8;
+    const int coupling_words = few ? WarpRows<T>::few_words : 0;  // many share the memory of their own rows
     T* const couplings = scratch + warps * WarpRows<T>::words;
     T* const links = couplings + (Couple ? warps * coupling_words : 0);
     unsigned char* const bad = reinterpret_cast<unsigned char*>(links + (Couple ? 6 * W * coupled : 0)) + (alone ? warp * job.flags : 0);
@@ -173,9 +174,23 @@ __global__ void __launch_bounds__(Threads, Blocks) solve_columns(const __grid_co
             their_last = {from[0], from[1], from[2]};
             their_first = {from[3], from[4], from[5]};
         }
-        const WarpRows<T> all(couplings + warp * coupling_words, coupled <= 8);
-        T left;
-        const T x = coupled <= 8 ? all.template solve<true>(their_first, their_last, lane, left) : all.template solve<false>(their_first, their_last, lane, left);
+        T left, x;
+        if (few) {
+            x = WarpRows<T>(couplings + warp * coupling_words, true).template solve<true>(their_first, their_last, lane, left);
+        } else {
+            T* const memory = scratch + warp * WarpRows<T>::words;
+            T saved[4];
+#pragma unroll
+            for (int i = 0; i < 4; ++i)
+                if (lane + 32 * i < WarpRows<T>::words) saved[i] = memory[lane + 32 * i];
+            __syncwarp();
+            x = WarpRows<T>(memory).template solve<false>(their_first, their_last, lane, left);
+            __syncwarp();
+#pragma unroll
+            for (int i = 0; i < 4; ++i)
+                if (lane + 32 * i < WarpRows<T>::words) memory[lane + 32 * i] = saved[i];
+            __syncwarp();
+        }
         before = __shfl_sync(~0u, left, me);
         x_warp = __shfl_sync(~0u, x, me);
         // The unknown after mine, from the next warp's first relation.

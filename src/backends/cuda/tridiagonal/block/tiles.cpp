@@ -33,7 +33,7 @@ int shared_bytes(const TileJob<T>& job, const TileKernel<T>& kernel) noexcept {
     const int parts = kernel.width == 1 ? job.warps * job.blocks : job.blocks;
     int words = 4 * job.tile_elements + job.warps * warp_words;
     if (kernel.width == 1) words += 4 * ((job.warps - 2) * job.tile_elements + job.last_elements);
-    if (kernel.coupled) words += job.warps * (parts <= 8 ? few_words : warp_words) + 6 * kernel.width * parts;
+    if (kernel.coupled) words += job.warps * (parts <= 8 ? few_words : 0) + 6 * kernel.width * parts;
     return (kernel.width == 1 ? 16 * job.warps : 0) + words * static_cast<int>(sizeof(T)) + (alone ? job.warps : 1) * job.flags;
 }
 
