@@ -77,7 +77,7 @@ public:
     using V = hn::Vec<D>;
     static constexpr int n = static_cast<int>(lanes_of<D>);
     static constexpr bool whole_lines = n * sizeof(T) == 64;
-    static constexpr std::int64_t prefetch_tiles = sizeof(T) == 4 ? 3 : 4;  // tuned on Zen 5: less is late, more is evicted
+    static constexpr std::int64_t prefetch_tiles = 4, again_tiles = 2;  // tuned on Zen 5: less is late, more is evicted
 
     PivotedGroup(D d_, PivotedJob<T>& job_, std::int64_t group_, T* ring_)
         : d(d_), job(job_), group(group_), start(job_.cut.start(group_)), length(job_.cut.length()), block(job_.cut.block),
@@ -157,7 +157,9 @@ private:
         prepare((b * tiles + t + 1) * n);
         // Stores of vectors may change any member for all that the compiler knows: what is used below is copied.
         const T *source[4], *asked[4];
-        std::int64_t source_stride[4], asked_stride[4];
+        std::int64_t source_stride[4], asked_stride[4], back[4];
+        // A line is asked for twice, since cores drop what they are asked for while too much is under way.
+        for (int k = 0; k < 4; ++k) back[k] = step_[k] * (prefetch_tiles - again_tiles) * n;
         for (int k = 0; k < 4; ++k) source[k] = from[k], source_stride[k] = stride[k], asked[k] = ahead[k], asked_stride[k] = ahead_stride[k];
 
         [[maybe_unused]] const T* const rows = ring_of(substitute == 1 ? b - 1 : b - 2) + (first * n + n - 1) * 3 * n;
@@ -175,6 +177,7 @@ private:
 #pragma GCC unroll 4
             for (int k = 0; k < 4; ++k) {
                 hwy::Prefetch(asked[k]);
+                hwy::Prefetch(asked[k] - back[k]);
                 asked[k] += asked_stride[k];
             }
             const auto row = [&](int k) HWY_ATTR { return hn::Load(d, in[k] + i * n); };
