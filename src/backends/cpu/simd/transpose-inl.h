@@ -57,6 +57,17 @@ HWY_INLINE void transpose_in_blocks(D d, V* HWY_RESTRICT v) {
     }
 }
 
+#if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX3
+// Blocks {a0, a2, b0, b2} and {a1, a3, b1, b3} of a and b: the one shuffle of two vectors that Highway has no name for.
+template <class D, class V>
+HWY_INLINE void split_blocks(D d, V& a, V& b) {
+    const hn::RebindToFloat<hn::Repartition<std::int64_t, D>> wide;
+    const auto x = hn::BitCast(wide, a).raw, y = hn::BitCast(wide, b).raw;
+    a = hn::BitCast(d, hn::Vec<decltype(wide)>{_mm512_shuffle_f64x2(x, y, 0x88)});
+    b = hn::BitCast(d, hn::Vec<decltype(wide)>{_mm512_shuffle_f64x2(x, y, 0xdd)});
+}
+#endif
+
 // Vectors v[0], v[step], … of B blocks: block k of vector g goes to block g of vector k.
 template <std::size_t step, class D, class V>
 HWY_INLINE void transpose_of_blocks(D d, V* HWY_RESTRICT v) {
@@ -67,33 +78,31 @@ HWY_INLINE void transpose_of_blocks(D d, V* HWY_RESTRICT v) {
         v[step] = hn::ConcatUpperUpper(d, v[step], v[0]);
         v[0] = low;
     } else if constexpr (blocks == 4) {
-        const V a = hn::ConcatLowerLower(d, v[2 * step], v[0]);             // A0 A1 C0 C1
-        const V b = hn::ConcatLowerLower(d, v[3 * step], v[1 * step]);      // B0 B1 D0 D1
-        const V c = hn::ConcatUpperUpper(d, v[2 * step], v[0]);             // A2 A3 C2 C3
-        const V e = hn::ConcatUpperUpper(d, v[3 * step], v[1 * step]);      // B2 B3 D2 D3
-        v[0 * step] = hn::OddEvenBlocks(hn::SwapAdjacentBlocks(b), a);
-        v[1 * step] = hn::OddEvenBlocks(b, hn::SwapAdjacentBlocks(a));
-        v[2 * step] = hn::OddEvenBlocks(hn::SwapAdjacentBlocks(e), c);
-        v[3 * step] = hn::OddEvenBlocks(e, hn::SwapAdjacentBlocks(c));
+#if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX3
+        split_blocks(d, v[0], v[step]);             // A0 A2 B0 B2, A1 A3 B1 B3
+        split_blocks(d, v[2 * step], v[3 * step]);  // C0 C2 D0 D2, C1 C3 D1 D3
+        split_blocks(d, v[0], v[2 * step]);         // A0 B0 C0 D0, A2 B2 C2 D2
+        split_blocks(d, v[step], v[3 * step]);
+#else
+        static_assert(sizeof(D) == 0, "no target but AVX-512 has four blocks");
+#endif
     }
 }
 
-// The rest of a transpose whose halves of vectors are exchanged already.
+// The rest of a transpose whose vectors hold a half of two systems each, see load_tile.
 template <class D, class V>
 HWY_INLINE void transpose_after_halves(D d, V* HWY_RESTRICT v) {
     constexpr std::size_t lanes = lanes_of<D>, per_block = 16 / sizeof(hn::TFromD<D>);
 #pragma GCC unroll 16
     for (std::size_t first = 0; first < lanes; first += per_block) transpose_in_blocks(d, v + first);
+#if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX3
     if constexpr (lanes == 4 * per_block) {
-        // v[g·L + j], g = 0, 1: blocks 0, 1 of systems 4g … in the low half, of 8 + 4g … in the high one; g = 2, 3: blocks 2, 3.
+        // v[g·L + j], g = 0, 1: blocks 0, 1 of the first two groups of L systems, of the other two; g = 2, 3: blocks 2, 3.
 #pragma GCC unroll 16
-        for (std::size_t j = 0; j < lanes; ++j) {
-            if (j / per_block % 2) continue;
-            const V even = v[j], odd = v[j + per_block];
-            v[j] = hn::OddEvenBlocks(hn::SwapAdjacentBlocks(odd), even);
-            v[j + per_block] = hn::OddEvenBlocks(odd, hn::SwapAdjacentBlocks(even));
-        }
+        for (std::size_t j = 0; j < lanes; ++j)
+            if (j / per_block % 2 == 0) split_blocks(d, v[j], v[j + per_block]);
     }
+#endif
 }
 
 }  // namespace detail
@@ -116,12 +125,14 @@ HWY_INLINE void load_tile(D d, const hn::TFromD<D>* HWY_RESTRICT p, std::int64_t
     constexpr std::size_t lanes = lanes_of<D>, half = lanes / 2, per_block = 16 / sizeof(hn::TFromD<D>);
     if constexpr (lanes > per_block) {
         const hn::Half<D> dh;
+        constexpr std::size_t apart = lanes == 4 * per_block ? per_block : half;
 #pragma GCC unroll 16
-        for (std::size_t s = 0; s < half; ++s) {
+        for (std::size_t k = 0; k < half; ++k) {
+            const std::size_t s = k / apart * 2 * apart + k % apart;
             const hn::TFromD<D>* low = p + static_cast<std::int64_t>(s) * lane_stride;
-            const hn::TFromD<D>* high = low + static_cast<std::int64_t>(half) * lane_stride;
-            v[s] = hn::Combine(d, hn::LoadU(dh, high), hn::LoadU(dh, low));
-            v[s + half] = hn::Combine(d, hn::LoadU(dh, high + half), hn::LoadU(dh, low + half));
+            const hn::TFromD<D>* high = low + static_cast<std::int64_t>(apart) * lane_stride;
+            v[k] = hn::Combine(d, hn::LoadU(dh, high), hn::LoadU(dh, low));
+            v[k + half] = hn::Combine(d, hn::LoadU(dh, high + half), hn::LoadU(dh, low + half));
         }
         detail::transpose_after_halves(d, v);
     } else {

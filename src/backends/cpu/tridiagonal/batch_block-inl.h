@@ -7,12 +7,14 @@
 // Lanes that failed are eliminated once more with pivoting (one segment) or left to the caller (several): they get their own
 // rhs back in place.
 //
-// Memory is asked for one or two tiles ahead of use, for the next block's first tiles at the end of this one.
+// Blocks of two lines of systems whose rows lie side by side: batch_columns-inl.h. The others ask for memory one or two tiles
+// ahead of use, and for the next block's first tiles all through the backward sweep.
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
 
+#include "backends/cpu/tridiagonal/batch_columns-inl.h"
 #include "backends/cpu/tridiagonal/batch_job.hpp"
 #include "backends/cpu/tridiagonal/batch_rows-inl.h"
 #include "backends/cpu/tridiagonal/batch_tiles-inl.h"
@@ -34,12 +36,14 @@ public:
     using D = hn::ScalableTag<T>;
     static constexpr std::int64_t N = static_cast<std::int64_t>(lanes_of<D>);
     static constexpr std::int64_t tile_rows = Source<D>::tile_rows, line = Source<D>::line;
+    using Columns = ColumnLines<D>;
 
     Block(const BatchJob<T>& job, T* scratch, T* buffers, void* sink)
         : job_(job),
           n_(job.rows),
           width_(job.block_lines * BatchJob<T>::line),
           sink_(sink),
+          buffers_(buffers),
           lower_(job.lower, n_, 1, n_, buffers, width_),
           diag_(job.diag, n_, 0, n_, buffers + Source<D>::buffer_elements(width_), width_),
           upper_(job.upper, n_, 0, n_ - 1, buffers + 2 * Source<D>::buffer_elements(width_), width_),
@@ -101,6 +105,10 @@ private:
         const bool whole = here.count >= N;
         x_direct_ = whole && job_.x.lane_stride == 1;
         x_transposed_ = whole && !x_direct_ && job_.x.row_stride == 1 && n_ >= line;
+        in_columns_ = x_transposed_ && rhs_.transposed() && here.count == Columns::lanes && width_ == Columns::lanes && job_.segments() == 1 && n_ > line;
+        for (const auto* operand : {&job_.lower, &job_.diag, &job_.upper})
+            in_columns_ = in_columns_ && operand->kind == job_.rhs.kind && operand->row_stride == 1 && operand->lane_stride == job_.rhs.lane_stride;
+        columns_ = {{here.lower, here.diag, here.upper, here.rhs}, job_.rhs.lane_stride};
         const auto lines = [](const T* p, std::int64_t stride) { return (reinterpret_cast<std::uintptr_t>(p) | stride * sizeof(T)) % 64 == 0; };
         stream_ = !job_.in_place && span_.last == (span_.vectors - 1) * N &&
                   ((x_direct_ && here.count % line == 0 && lines(x_, job_.x.row_stride)) ||
@@ -157,7 +165,21 @@ private:
         }
     }
 
+    // The same block through registers, see batch_columns-inl.h.
+    ColumnSweeps<D> column_sweeps() const { return {columns_, n_, reduced_.s, buffers_, job_.growth}; }
+
+    template <Store how>
+    void backward_columns() {
+        const std::int64_t whole = n_ / line * line;
+        if (whole < n_) {
+            substitute_rows<Into::scratch>(reduced_.skip(whole), n_ - whole, whole, Asks<T>());
+            store_rows(reduced_.skip(whole), n_ - whole, whole);
+        }
+        column_sweeps().template backward<how>(x_carry(0), x_, job_.x.lane_stride);
+    }
+
     void forward(std::int64_t first, std::int64_t end, Carry<T> now, const Place& here, bool prefetching) {
+        if (in_columns_) return column_sweeps().forward(now);
         const D d;
         for (std::int64_t i = first; i < end; i += tile_rows) {
             const std::int64_t count = std::min(tile_rows, end - i), soon = i + tile_rows;
@@ -171,9 +193,19 @@ private:
             const Reduced<T> to = reduced_.skip(i - first);
             each_group([&](auto G, int k) HWY_ATTR {
                 const auto part = [&](const Rows<T>& r) { return r.group(k, G, span_.vectors); };
-                eliminate<G>(d, part(a), part(b), part(c), part(f), asks.group(k), count, to.group(k * N), now.group(k * N), job_.growth);
+                Asks<T> mine = asks.group(k);
+                eliminate<G>(d, part(a), part(b), part(c), part(f), count, to.group(k * N), now.group(k * N), job_.growth,
+                             [&]() HWY_ATTR { mine.template in_row<G>(); });
             });
         }
+    }
+
+    // The next block's first rows, spread over the backward sweep: tile `done` of `tiles`.
+    void ask_next(Asks<T>& asks, std::int64_t done, std::int64_t tiles) const {
+        const std::int64_t far = std::min(far_, tiles), first = far * done * tile_rows / tiles, last = far * (done + 1) * tile_rows / tiles;
+        if (first == last) return;
+        ask(asks, next_, first);
+        asks.every = static_cast<int>(tile_rows / (last - first));
     }
 
     void ask(Asks<T>& asks, const Place& place, std::int64_t row) const {
@@ -256,12 +288,13 @@ private:
     }
 
     void backward(std::int64_t first, std::int64_t end, bool slow, bool second) {
+        if (in_columns_ && !slow) return stream_ ? backward_columns<Store::stream>() : backward_columns<Store::regular>();
         const std::int64_t tiles = (end - first + tile_rows - 1) / tile_rows;
         bool tail = false;  // the last rows are less than a line and are not stored yet
         for (std::int64_t t = tiles - 1; t >= 0; --t) {
             const std::int64_t i = first + t * tile_rows, count = std::min(tile_rows, end - i);
             Asks<T> asks;
-            if (next_.count > 0 && first == 0 && t < far_) ask(asks, next_, (far_ - 1 - t) * tile_rows);
+            if (next_.count > 0 && first == 0) ask_next(asks, tiles - 1 - t, tiles);
             const Reduced<T> from = reduced_.skip(i - first);
             if (slow) substitute_slowly(from, count, second);
             else if (!x_direct_) substitute_rows<Into::scratch>(from, count, i, asks);
@@ -288,7 +321,8 @@ private:
         const D d;
         const Rows<T> x = into == Into::scratch ? Rows<T>{from.s, 0, 0, 0} : Rows<T>{x_ + i * job_.x.row_stride, job_.x.row_stride, N, span_.last};
         each_group([&](auto G, int k) HWY_ATTR {
-            substitute<G, into>(d, from.group(k * N), count, x.group(k, G, span_.vectors), asks.group(k), x_carry(0) + k * N);
+            Asks<T> mine = asks.group(k);
+            substitute<G, into>(d, from.group(k * N), count, x.group(k, G, span_.vectors), x_carry(0) + k * N, [&]() HWY_ATTR { mine.template in_row<G>(); });
         });
     }
 
@@ -336,6 +370,9 @@ private:
     std::int64_t n_, width_;
     void* sink_;
     Source<D> lower_, diag_, upper_, rhs_;
+    T* buffers_;                 ///< of the sources; both halves of ColumnLines
+    FourColumns<T> columns_{};
+    bool in_columns_ = false;    ///< this block goes through ColumnSweeps
     Reduced<T> reduced_{};
     T *carries_ = nullptr, *waiting_buffers_ = nullptr, *x_ = nullptr;
     Place next_;

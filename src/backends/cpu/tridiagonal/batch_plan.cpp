@@ -74,6 +74,8 @@ BatchJob<T> job_of(const System& system, const BatchShape& shape, Algorithm algo
                  : algorithm == Algorithm::thomas ? BatchMethod::unpivoted
                                                   : BatchMethod::checked;
     job.growth = static_cast<T>(algorithm == Algorithm::thomas ? tolerated_growth : safe_growth);
+    // Transposed: few streams, so that what the processor fetches ahead is what comes next. See batch_columns-inl.h.
+    if (job.rhs.row_stride == 1 && job.rhs.lane_stride != 1) job.block_lines = 2;
     const auto rows_in = [&](std::int64_t bytes) { return bytes / (2 * 64 * job.block_lines); };
     if (job.rows > rows_in(wide_block_bytes)) job.block_lines = 2;
     job.segment_rows = rows_in(kept_bytes);

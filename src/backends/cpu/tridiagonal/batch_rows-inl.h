@@ -61,6 +61,7 @@ struct Asks {
     Ahead<T> of[4];
     bool on = false;
     std::int64_t lead = 0;
+    int every = 1, waited = 0;  ///< asks in every how-manieth row
 
     Asks group(std::int64_t k) const {
         Asks part = *this;
@@ -70,7 +71,8 @@ struct Asks {
 
     template <int G>
     HWY_INLINE void in_row() {
-        if (!on) return;
+        if (!on || ++waited < every) return;
+        waited = 0;
         for (Ahead<T>& a : of) {
 #pragma GCC unroll 4
             for (int k = 0; k < G; ++k) prefetch_second_level(a.p + a.offset[k]);
@@ -105,9 +107,11 @@ struct Reduced {
 
 #define TRIFOLD_EACH(k) _Pragma("GCC unroll 4") for (int k = 0; k < G; ++k)
 
-template <int G, class D, class T = hn::TFromD<D>>
-HWY_INLINE void eliminate(D d, Rows<T> a, Rows<T> b, Rows<T> c, Rows<T> f, Asks<T> asks, std::int64_t rows, Reduced<T> to,
-                          Carry<T> carry, T growth) {
+/// Rows 0 … rows-1 of a tile. `between` is called once per row: what it loads or asks for fills the gaps that a row's chain
+/// of division, product and difference leaves.
+template <int G, class D, class T = hn::TFromD<D>, class Between>
+HWY_INLINE void eliminate(D d, Rows<T> a, Rows<T> b, Rows<T> c, Rows<T> f, std::int64_t rows, Reduced<T> to, Carry<T> carry, T growth,
+                          Between&& between) {
     using V = hn::Vec<D>;
     constexpr int N = static_cast<int>(lanes_of<D>);
     const V one = hn::Set(d, T(1)), zero = hn::Zero(d), limit = hn::Set(d, growth);
@@ -119,13 +123,13 @@ HWY_INLINE void eliminate(D d, Rows<T> a, Rows<T> b, Rows<T> c, Rows<T> f, Asks<
     }
     T* HWY_RESTRICT s = to.s;
     for (std::int64_t i = 0; i < rows; ++i) {
-        asks.template in_row<G>();
+        between();
         TRIFOLD_EACH(k) {
             const std::int64_t last = k == G - 1;
             const auto at = [&](const Rows<T>& r) HWY_ATTR { return hn::LoadU(d, r.p + (last ? r.last : k * r.column_step)); };
             const V ai = at(a), bi = at(b);
             const V t = hn::Mul(ai, cp[k]);
-            const V p = hn::Sub(bi, t);
+            const V p = hn::NegMulAdd(ai, cp[k], bi);
             const V r = hn::Div(one, p);
             good[k] = hn::And(good[k], hn::Lt(hn::Abs(t), hn::Mul(limit, hn::Add(hn::Abs(ai), hn::Abs(bi)))));
             test[k] = hn::MulAdd(p, zero, test[k]);
@@ -191,8 +195,8 @@ HWY_INLINE void eliminate_pivoted(D d, Rows<T> a, Rows<T> b, Rows<T> c, Rows<T> 
 enum class Into { scratch, place, stream };
 
 /// Rows rows-1 … 0 of a tile; x1 is x of the row below the tile on entry and of row 0 on return.
-template <int G, Into into, class D, class T = hn::TFromD<D>>
-HWY_INLINE void substitute(D d, Reduced<T> from, std::int64_t rows, Rows<T> x, Asks<T> asks, T* x1) {
+template <int G, Into into, class D, class T = hn::TFromD<D>, class Between>
+HWY_INLINE void substitute(D d, Reduced<T> from, std::int64_t rows, Rows<T> x, T* x1, Between&& between) {
     using V = hn::Vec<D>;
     constexpr int N = static_cast<int>(lanes_of<D>);
     V next[G];
@@ -200,7 +204,7 @@ HWY_INLINE void substitute(D d, Reduced<T> from, std::int64_t rows, Rows<T> x, A
     T* s = from.s + (rows - 1) * 2 * from.half;
     x.p += (rows - 1) * x.row_step;
     for (std::int64_t i = rows; i > 0; --i) {
-        asks.template in_row<G>();
+        between();
         TRIFOLD_EACH(k) {
             next[k] = hn::NegMulAdd(hn::Load(d, s + k * N), next[k], hn::Load(d, s + from.half + k * N));
             T* const place = x.p + (k == G - 1 ? x.last : k * x.column_step);

@@ -1,0 +1,271 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Two cache lines of systems whose rows lie side by side, a line of rows at a time: transposed, eliminated; substituted, transposed.
+//
+//   equations   see batch_rows-inl.h
+//   Arrays      operand k, element (row i, lane j) at p[k][j·stride + i], k = lower, diag, upper, rhs; x alike with its own stride
+//   Half        a line of rows of all four, transposed: row i of operand k at row(half, k, i), lanes side by side; two of them
+//   Scratch     c' of row i at s[2 i·lanes + j], d' at s[(2i + 1)·lanes + j], as everywhere in this folder
+//   Lanes       lane = system; `lanes` of them in `vectors` vectors, at most four at a time
+//   Overwritten x; operands never
+//   Words       per row and system 4 read, 1 written
+//
+// While the vectors of a row wait for their division, squares of the next line of rows are transposed into the other half:
+// 14 cycles per row of a cache line of systems where either alone would take 9 and 12 (Zen 5, everything in the second level).
+// All strides but the operands' are constants: the compiler has 16 general registers for addresses, and spills cost more than
+// the arithmetic.
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+#include <utility>
+
+#include "backends/cpu/simd/transpose-inl.h"
+#include "backends/cpu/tridiagonal/batch_rows-inl.h"
+#include "hwy/highway.h"
+
+#if defined(TRIFOLD_BACKENDS_CPU_TRIDIAGONAL_BATCH_COLUMNS_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef TRIFOLD_BACKENDS_CPU_TRIDIAGONAL_BATCH_COLUMNS_INL_H_
+#undef TRIFOLD_BACKENDS_CPU_TRIDIAGONAL_BATCH_COLUMNS_INL_H_
+#else
+#define TRIFOLD_BACKENDS_CPU_TRIDIAGONAL_BATCH_COLUMNS_INL_H_
+#endif
+
+HWY_BEFORE_NAMESPACE();
+namespace trifold::cpu::HWY_NAMESPACE {
+
+/// lower, diag, upper and rhs of lane 0.
+template <class T>
+struct FourColumns {
+    const T* p[4];
+    std::int64_t stride;  ///< from lane to lane, of all four
+
+    FourColumns skip(std::int64_t rows) const { return {{p[0] + rows, p[1] + rows, p[2] + rows, p[3] + rows}, stride}; }
+};
+
+template <class D>
+class ColumnLines {
+public:
+    using T = hn::TFromD<D>;
+    using V = hn::Vec<D>;
+    static constexpr int N = static_cast<int>(lanes_of<D>), line = 64 / static_cast<int>(sizeof(T)), lanes = 2 * line;
+    static constexpr int half_elements = 4 * (2 * line + 1) * lanes;
+
+    /// Rows -line … line of a half may be written, 0 … line-1 count: a line at the edge is loaded from further inside.
+    static HWY_INLINE T* row(T* half, int operand, int i) { return half + (operand * (2 * line + 1) + line + i) * lanes; }
+
+    /// A line of one operand into rows from `i` on.
+    static void load_line(D d, const T* p, std::int64_t stride, T* half, int operand, int i) {
+        for (int k = 0; k < vectors; ++k)
+            for (int piece = 0; piece < pieces; ++piece) load_square(d, p + k * N * stride + piece * N, stride, row(half, operand, i + piece * N) + k * N);
+    }
+
+    /// The first line of rows: row 0 of lower is zero and is not read.
+    static HWY_INLINE void load_first(D d, FourColumns<T> from, T* half) {
+        ++from.p[0];
+        load_squares<0, squares>(d, from, half);
+        for (int i = line - 1; i > 0; --i) std::copy_n(row(half, 0, i - 1), lanes, row(half, 0, i));
+        std::fill_n(row(half, 0, 0), lanes, T(0));
+    }
+
+    /// Rows 1 … of an operand become rows 0 …, and the last one zero: upper, whose last row is not read.
+    static HWY_INLINE void drop_first(T* half, int operand) {
+        for (int i = 0; i + 1 < line; ++i) std::copy_n(row(half, operand, i + 1), lanes, row(half, operand, i));
+        std::fill_n(row(half, operand, line - 1), lanes, T(0));
+    }
+
+    /// Eliminates the line of rows in `half` into scratch `s`; with `loading`, the line at `next` comes into `other` meanwhile.
+    template <bool loading, int g = 0>
+    static HWY_NOINLINE void forward(D d, T* half, const FourColumns<T> next, T* other, T* HWY_RESTRICT s, Carry<T> carry, T growth) {
+        constexpr int first = g * group * N;
+        const V limit = hn::Set(d, growth), zero = hn::Zero(d), one = hn::Set(d, T(1)), nan = hn::Set(d, std::numeric_limits<T>::quiet_NaN());
+        V cp[group], dp[group], test[group];
+        decltype(hn::Lt(one, one)) good[group];
+        const Carry<T> here = carry.group(first);
+#pragma GCC unroll 4
+        for (int k = 0; k < group; ++k) {
+            cp[k] = hn::Load(d, here.c + k * N), dp[k] = hn::Load(d, here.d + k * N), test[k] = hn::Load(d, here.test + k * N);
+            good[k] = hn::Eq(one, one);
+        }
+        const auto each_row = [&](auto I) HWY_ATTR __attribute__((always_inline)) {
+            constexpr int i = I, slot = g * line + i;
+            if constexpr (loading) load_squares<squares * slot / slots, squares * (slot + 1) / slots>(d, next, other);
+#pragma GCC unroll 4
+            for (int k = 0; k < group; ++k) {
+                const auto at = [&](int operand) HWY_ATTR __attribute__((always_inline)) { return hn::Load(d, row(half, operand, i) + first + k * N); };
+                const V a = at(0), b = at(1);
+                const V p = hn::NegMulAdd(a, cp[k], b);
+                const V r = hn::Div(one, p);
+                good[k] = hn::And(good[k], hn::Lt(hn::Abs(hn::Mul(a, cp[k])), hn::Mul(limit, hn::Add(hn::Abs(a), hn::Abs(b)))));
+                test[k] = hn::MulAdd(p, zero, test[k]);
+                cp[k] = hn::Mul(at(2), r);
+                dp[k] = hn::Mul(hn::NegMulAdd(a, dp[k], at(3)), r);
+                hn::Store(cp[k], d, s + 2 * i * lanes + first + k * N);
+                hn::Store(dp[k], d, s + (2 * i + 1) * lanes + first + k * N);
+            }
+        };
+        for_each(each_row, std::make_integer_sequence<int, line>());
+#pragma GCC unroll 4
+        for (int k = 0; k < group; ++k) {
+            hn::Store(cp[k], d, here.c + k * N), hn::Store(dp[k], d, here.d + k * N);
+            hn::Store(hn::IfThenElse(good[k], test[k], nan), d, here.test + k * N);
+        }
+        if constexpr (g + 1 < vectors / group) forward<loading, g + 1>(d, half, next, other, s, carry, growth);
+    }
+
+    /// Substitutes a line of rows from scratch and stores it at x (row 0 of the line, lane 0); x1: as in `substitute`. `buffer`
+    /// holds line·lanes elements: x over d' would make scratch dirty again and send it to the second level once more.
+    template <Store how>
+    static HWY_NOINLINE void backward(D d, const T* HWY_RESTRICT s, T* HWY_RESTRICT x1, T* HWY_RESTRICT buffer, T* HWY_RESTRICT x, std::int64_t stride) {
+        V next[vectors];
+#pragma GCC unroll 8
+        for (int k = 0; k < vectors; ++k) next[k] = hn::Load(d, x1 + k * N);
+#pragma GCC unroll 16
+        for (int i = line - 1; i >= 0; --i)
+#pragma GCC unroll 8
+            for (int k = 0; k < vectors; ++k) {
+                next[k] = hn::NegMulAdd(hn::Load(d, s + 2 * i * lanes + k * N), next[k], hn::Load(d, s + (2 * i + 1) * lanes + k * N));
+                hn::Store(next[k], d, buffer + i * lanes + k * N);
+            }
+#pragma GCC unroll 8
+        for (int k = 0; k < vectors; ++k) hn::Store(next[k], d, x1 + k * N);
+#pragma GCC unroll 8
+        for (int k = 0; k < vectors; ++k)
+#pragma GCC unroll 4
+            for (int piece = 0; piece < pieces; ++piece) {
+                V v[N];
+#pragma GCC unroll 16
+                for (int j = 0; j < N; ++j) v[j] = hn::Load(d, buffer + (piece * N + j) * lanes + k * N);
+                store_tile<how>(d, v, x + k * N * stride + piece * N, stride);
+            }
+    }
+
+private:
+    static constexpr int pieces = line / N, vectors = lanes / N, group = vectors < 4 ? vectors : 4;
+    static constexpr int squares = 4 * vectors * pieces, slots = vectors / group * line;
+
+    static HWY_INLINE void load_square(D d, const T* p, std::int64_t stride, T* HWY_RESTRICT to) {
+        V v[N];
+        load_tile(d, p, stride, v);
+#pragma GCC unroll 16
+        for (int j = 0; j < N; ++j) hn::Store(v[j], d, to + j * lanes);
+    }
+
+    template <int first, int last>
+    static HWY_INLINE void load_squares(D d, const FourColumns<T>& from, T* half) {
+        if constexpr (first < last) {
+            constexpr int operand = first % 4, piece = first / 4 % pieces, k = first / 4 / pieces;
+            load_square(d, from.p[operand] + k * N * from.stride + piece * N, from.stride, row(half, operand, piece * N) + k * N);
+            load_squares<first + 1, last>(d, from, half);
+        }
+    }
+
+    template <class Row, int... i>
+    static HWY_INLINE void for_each(Row&& each_row, std::integer_sequence<int, i...>) {
+        (each_row(std::integral_constant<int, i>()), ...);
+    }
+};
+
+/// Both sweeps over one block of ColumnLines::lanes systems of more than a line of rows.
+template <class D, class T = hn::TFromD<D>>
+class ColumnSweeps {
+public:
+    using Lines = ColumnLines<D>;
+    static constexpr std::int64_t line = Lines::line, lanes = Lines::lanes;
+
+    /// buffers: two halves.
+    ColumnSweeps(const FourColumns<T>& from, std::int64_t rows, T* scratch, T* buffers, T growth)
+        : from_(from), rows_(rows), scratch_(scratch), buffers_(buffers), growth_(growth) {}
+
+    void forward(Carry<T> now) {
+        const D d;
+        constexpr std::int64_t staged_bytes = 4096;  // of a system and operand at a time: 256 KB of a block
+        const std::int64_t stages = (rows_ * static_cast<std::int64_t>(sizeof(T)) + staged_bytes - 1) / staged_bytes;
+        const std::int64_t stage_rows = (rows_ / stages + line) / line * line;
+        std::int64_t staged = 0;
+        T *half = buffers_, *other = buffers_ + Lines::half_elements;
+        for (std::int64_t i = 0; i < rows_; i += line) {
+            if (std::min(i + 2 * line, rows_) > staged) {
+                stage(staged, std::min(staged + stage_rows, rows_));
+                staged += stage_rows;
+            }
+            if (i == 0) Lines::load_first(d, from_, half);
+            const std::int64_t next = i + line;
+            T* const s = scratch_ + 2 * i * lanes;
+            if (next + line <= rows_) {
+                const bool last = next + line == rows_;
+                FourColumns<T> soon = from_.skip(next);
+                soon.p[2] -= last;
+                Lines::template forward<true>(d, half, soon, other, s, now, growth_);
+                if (last) Lines::drop_first(other, 2);
+            } else {
+                if (next < rows_) load_rest(other, next);
+                if (next <= rows_) Lines::template forward<false>(d, half, from_, other, s, now, growth_);
+                else forward_rest(half, rows_ - i, s, now);
+            }
+            std::swap(half, other);
+        }
+    }
+
+    /// Whole lines only; x1: x of the row below them on entry, of row 0 on return.
+    template <Store how>
+    void backward(T* x1, T* x, std::int64_t stride) {
+        const D d;
+        for (std::int64_t i = rows_ / line * line - line; i >= 0; i -= line)
+            Lines::template backward<how>(d, scratch_ + 2 * i * lanes, x1, buffers_, x + i, stride);
+        if (how == Store::stream) hwy::FlushStream();
+    }
+
+private:
+    // Rows [first, end) in the order of their addresses: so they come as fast as memory gives them, because the processor runs
+    // ahead of long runs. A tile's own order, one line here and there, is three times slower; asking for lines during the solve
+    // before is at most half as fast, and requests that come while others wait are dropped.
+    void stage(std::int64_t first, std::int64_t end) const {
+        const bool dense = first == 0 && end == rows_ && from_.stride == rows_;
+        const std::int64_t runs = dense ? 1 : lanes, length = static_cast<std::int64_t>(sizeof(T)) * (dense ? lanes * rows_ : end - first);
+        std::uint64_t seen = 0;
+        for (std::int64_t run = 0; run < runs; ++run) {
+            const char* p[4];
+            for (int k = 0; k < 4; ++k) p[k] = reinterpret_cast<const char*>(from_.p[k] + first + run * from_.stride);
+            // Neither the first element nor the last: one of lower and upper may not be there.
+            for (std::int64_t at = 64; at < length - 64; at += 64)
+                for (int k = 0; k < 4; ++k) {
+                    std::uint64_t word;
+                    std::memcpy(&word, p[k] + at, sizeof(word));
+                    seen |= word;
+                }
+        }
+        volatile std::uint64_t kept = seen;
+        (void)kept;
+    }
+
+    // The last rows, less than a line: those outside an operand's range are zero and are not read.
+    void load_rest(T* half, std::int64_t first) const {
+        const D d;
+        const std::int64_t low[4] = {1, 0, 0, 0}, high[4] = {rows_, rows_, rows_ - 1, rows_};
+        for (int k = 0; k < 4; ++k) {
+            const std::int64_t window = std::clamp(first, low[k], high[k] - line);
+            Lines::load_line(d, from_.p[k] + window, from_.stride, half, k, static_cast<int>(window - first));
+            for (std::int64_t i = high[k]; i < first + line; ++i) std::fill_n(Lines::row(half, k, static_cast<int>(i - first)), lanes, T(0));
+        }
+    }
+
+    void forward_rest(T* half, std::int64_t rows, T* s, Carry<T> now) const {
+        const D d;
+        constexpr int N = Lines::N, group = lanes / N < 4 ? lanes / N : 4;
+        for (int first = 0; first < lanes; first += group * N) {
+            const auto at = [&](int operand) { return Rows<T>{Lines::row(half, operand, 0) + first, lanes, N, (group - 1) * N}; };
+            eliminate<group>(d, at(0), at(1), at(2), at(3), rows, Reduced<T>{s + first, nullptr, lanes}, now.group(first), growth_, [] {});
+        }
+    }
+
+    FourColumns<T> from_;
+    std::int64_t rows_;
+    T *scratch_, *buffers_;
+    T growth_;
+};
+
+}  // namespace trifold::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif
