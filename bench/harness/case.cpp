@@ -6,7 +6,9 @@
 #include <cstdio>
 #include <cstring>
 #include <limits>
+#include <optional>
 
+#include "bench/harness/batch_order.hpp"
 #include "bench/harness/residual.hpp"
 #include "devices/context_state.hpp"
 #include "devices/threads.hpp"
@@ -125,6 +127,11 @@ void Group::run(const Pace& pace, const std::string& name, Record& record, const
     std::vector<Runner> runners;
     for (devices::RoofProbe& probe : probes) runners.push_back({"roof", {}, {}, [&probe] { return probe.sample(); }});
     for (auto& entry : entries_) runners.push_back(runner_of(*entry));
+    std::optional<BatchOrder> order;
+    if (batch_order_) {
+        order.emplace(arrays, case_.data(), threads_);
+        runners.push_back({"order of accesses", {}, {}, [&order] { return order->sample(); }});
+    }
     const std::vector<Timing> timings = race(runners, pace);
 
     double roof = 0;
@@ -146,6 +153,7 @@ void Group::run(const Pace& pace, const std::string& name, Record& record, const
         row.set("roof_bytes_per_s", roof).set("roof_store", devices::name_of(store)).set("roof_threads", static_cast<double>(threads_));
         const double fraction = case_.needed_bytes() / timing.median / roof;
         row.set("fraction", fraction);
+        if (order && !entry.peer) row.set("order_bytes_per_s", case_.needed_bytes() / timings.back().median).set("fraction_of_order", timings.back().median / timing.median);
         if (fraction > 1.03) row.set("suspect", "above 1.03 of the roof: an error of this measurement");
         if (reference_s == reference_s) row.set("speedup", reference_s / timing.median).set("speedup_over", ratio_to);
         if (entry.peer) {
@@ -166,8 +174,10 @@ void Group::run(const Pace& pace, const std::string& name, Record& record, const
             row.set("predicted_s", plan.predicted_s).set("predicted_over_measured", plan.predicted_s / timing.median);
         }
         row.set("extra_bytes", timing.extra_bytes);
-        std::fprintf(stderr, "  %-44s %-16s %d thr %9.3f ms %9.1f Mrows/s %5.1f %% of %.1f GB/s%s%s\n", name.c_str(), entry.label.c_str(),
-                     entry.peer ? 1 : threads_, timing.median * 1e3, case_.rows() / timing.median / 1e6, 100 * fraction, roof / 1e9,
+        char of_order[48] = "";
+        if (order && !entry.peer) std::snprintf(of_order, sizeof(of_order), ", %.1f %% of its order's %.1f", 100 * timings.back().median / timing.median, case_.needed_bytes() / timings.back().median / 1e9);
+        std::fprintf(stderr, "  %-44s %-16s %d thr %9.3f ms %9.1f Mrows/s %5.1f %% of %.1f GB/s%s%s%s\n", name.c_str(), entry.label.c_str(),
+                     entry.peer ? 1 : threads_, timing.median * 1e3, case_.rows() / timing.median / 1e6, 100 * fraction, roof / 1e9, of_order,
                      entry.peer ? "" : (std::string("  ") + entry.outcome.branch).c_str(),
                      reference_s == reference_s && entry.label != ratio_to ? ("  x" + std::to_string(reference_s / timing.median).substr(0, 5)).c_str() : "");
         record.rows.push_back(std::move(row));

@@ -61,6 +61,9 @@ public:
     /// A peer, where it takes this case; else a note. One thread each.
     void add_peer(std::unique_ptr<Baseline> peer, Record& record);
 
+    /// Beside the roof, what the batch solve's own order of accesses reaches without arithmetic; in place only.
+    void add_batch_order() { batch_order_ = true; }
+
     /// The roof beside them, the race, and a row each with time, rate, fraction of the roof, error and memory. `ratio_to`
     /// names the row that ours are compared with.
     void run(const Pace& pace, const std::string& name, Record& record, const std::string& ratio_to = {});
@@ -74,6 +77,7 @@ private:
     Case& case_;
     int threads_;
     bool in_place_;
+    bool batch_order_ = false;
     Context context_;
     Queue queue_;
     std::vector<std::unique_ptr<Entry>> entries_;

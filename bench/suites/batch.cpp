@@ -9,6 +9,7 @@ static void run_one(const Settings& settings, Record& record, const std::string&
     for (const int threads : settings.thread_counts()) {
         Group group(problem, threads, true);
         group.add_solver("automatic");
+        group.add_batch_order();
         if (threads == 1) {
             group.add_peer(thomas_loop(), record);
             if (gtsv) group.add_peer(lapack_gtsv(), record);
