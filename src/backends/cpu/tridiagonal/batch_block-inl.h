@@ -43,11 +43,11 @@ public:
           n_(job.rows),
           width_(job.block_lines * BatchJob<T>::line),
           sink_(sink),
-          buffers_(buffers),
           lower_(job.lower, n_, 1, n_, buffers, width_),
           diag_(job.diag, n_, 0, n_, buffers + Source<D>::buffer_elements(width_), width_),
           upper_(job.upper, n_, 0, n_ - 1, buffers + 2 * Source<D>::buffer_elements(width_), width_),
-          rhs_(job.rhs, n_, 0, n_, buffers + 3 * Source<D>::buffer_elements(width_), width_) {
+          rhs_(job.rhs, n_, 0, n_, buffers + 3 * Source<D>::buffer_elements(width_), width_),
+          buffers_(buffers) {
         const std::int64_t kept = std::min(job.segment_rows, n_);
         reduced_ = {scratch, scratch + 2 * width_ * kept, width_};
         carries_ = scratch + 3 * width_ * kept;

@@ -9,8 +9,8 @@
 //   Overwritten x; operands never
 //   Words       per row and system 4 read, 1 written
 //
-// While the vectors of a row wait for their division, squares of the next line of rows are transposed into the other half:
-// 14 cycles per row of a cache line of systems where either alone would take 9 and 12 (Zen 5, everything in the second level).
+// While the vectors of a row wait for their division, squares of the next line of rows are transposed into the other half: 13
+// cycles per row of a cache line of systems (Zen 5, operands in the second level) where one after the other took 28.
 // All strides but the operands' are constants: the compiler has 16 general registers for addresses, and spills cost more than
 // the arithmetic.
 #include <algorithm>
