@@ -153,7 +153,9 @@ void Group::run(const Pace& pace, const std::string& name, Record& record, const
         row.set("roof_bytes_per_s", roof).set("roof_store", devices::name_of(store)).set("roof_threads", static_cast<double>(threads_));
         const double fraction = case_.needed_bytes() / timing.median / roof;
         row.set("fraction", fraction);
-        if (order && !entry.peer) row.set("order_bytes_per_s", case_.needed_bytes() / timings.back().median).set("fraction_of_order", timings.back().median / timing.median);
+        const double order_s = order && !entry.peer ? timings.back().median : std::numeric_limits<double>::quiet_NaN();
+        if (order_s == order_s)
+            row.set("order_bytes_per_s", case_.needed_bytes() / order_s).set("fraction_of_order", order_s / timing.median);
         if (fraction > 1.03) row.set("suspect", "above 1.03 of the roof: an error of this measurement");
         if (reference_s == reference_s) row.set("speedup", reference_s / timing.median).set("speedup_over", ratio_to);
         if (entry.peer) {
@@ -175,7 +177,9 @@ void Group::run(const Pace& pace, const std::string& name, Record& record, const
         }
         row.set("extra_bytes", timing.extra_bytes);
         char of_order[48] = "";
-        if (order && !entry.peer) std::snprintf(of_order, sizeof(of_order), ", %.1f %% of its order's %.1f", 100 * timings.back().median / timing.median, case_.needed_bytes() / timings.back().median / 1e9);
+        if (order_s == order_s)
+            std::snprintf(of_order, sizeof(of_order), ", %.1f %% of its order's %.1f", 100 * order_s / timing.median,
+                          case_.needed_bytes() / order_s / 1e9);
         std::fprintf(stderr, "  %-44s %-16s %d thr %9.3f ms %9.1f Mrows/s %5.1f %% of %.1f GB/s%s%s%s\n", name.c_str(), entry.label.c_str(),
                      entry.peer ? 1 : threads_, timing.median * 1e3, case_.rows() / timing.median / 1e6, 100 * fraction, roof / 1e9, of_order,
                      entry.peer ? "" : (std::string("  ") + entry.outcome.branch).c_str(),
