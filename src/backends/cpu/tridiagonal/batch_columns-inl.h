@@ -218,8 +218,8 @@ public:
 
 private:
     // Rows [first, end) in the order of their addresses: so they come as fast as memory gives them, because the processor runs
-    // ahead of long runs. A tile's own order, one line here and there, is three times slower; asking for lines during the solve
-    // before is at most half as fast, and requests that come while others wait are dropped.
+    // ahead of long runs. It does not in a tile's own order, one line here and there: the solve then takes twice as long. What
+    // asking for them during the solve before gives: docs/algorithms/batches.md.
     void stage(std::int64_t first, std::int64_t end) const {
         const bool dense = first == 0 && end == rows_ && from_.stride == rows_;
         const std::int64_t runs = dense ? 1 : lanes, length = static_cast<std::int64_t>(sizeof(T)) * (dense ? lanes * rows_ : end - first);
