@@ -101,9 +101,10 @@ void solve_typed(const System& system, Algorithm algorithm, const Launch& launch
     const std::size_t bytes = thread_bytes(job);
     const std::int64_t blocks = job.blocks();
     const int threads = static_cast<int>(std::min<std::int64_t>(useful_threads(system, launch.threads), blocks));
+    const Seen nothing = all;  // a thread may begin when another one has already merged what it saw
     const auto work = [&](int k, int of) {
         char* const scratch = static_cast<char*>(launch.scratch) + static_cast<std::size_t>(k) * bytes;
-        Seen seen = all;
+        Seen seen = nothing;
         seen.shape = &shape;
         seen.launch.scratch = scratch + (static_cast<std::size_t>(job.scratch_elements()) * sizeof(T) + 63) / 64 * 64;
         solve_blocks(job, blocks * k / of, blocks * (k + 1) / of, reinterpret_cast<T*>(scratch), &seen);
