@@ -43,13 +43,17 @@ const char* reason(const Decision& decision, bool batch) {
     }
 }
 
-/// The cheapest option, or -1 where all are refused.
+/// The cheapest option, or -1 where all are refused. Of two that take about as long, the one whose answer comes with a bound: predictions
+/// are no better than that.
 int cheapest(const OptionList& options) {
+    constexpr double worth_of_a_bound = 0.9;
+    const auto cost = [](const Option& option) {
+        return option.prediction.seconds * (option.algorithm == Algorithm::certified ? worth_of_a_bound : 1);
+    };
     int best = -1;
     for (int k = 0; k < options.count; ++k) {
-        const Option& option = options.option[k];
-        if (option.refused) continue;
-        if (best < 0 || option.prediction.seconds < options.option[best].prediction.seconds) best = k;
+        if (options.option[k].refused) continue;
+        if (best < 0 || cost(options.option[k]) < cost(options.option[best])) best = k;
     }
     return best;
 }

@@ -273,6 +273,22 @@ TEST_P(Decide, EveryShapeHasAWayThatPivots) {
     }
 }
 
+TEST(DecideOnCpu, ABoundIsWorthATenth) {
+    Context context(quiet());
+    Queue queue(context, "cpu");
+    Shape shape;
+    const System system = shape.single(10'000'000);
+    devices::Profile profile = devices::default_profile();
+    profile.date = "2025-01-31";
+    for (const auto& [seconds, first] : {std::pair{0.0104, Algorithm::certified}, {0.0125, Algorithm::two_pass}}) {
+        profile.timings["cpu.certified.f64"] = {{1, 1e7, seconds}};
+        profile.timings["cpu.two_pass.f64"] = {{1, 1e7, 0.01}};
+        profile.timings["cpu.lu.f64"] = {{1, 1e7, 0.1}};
+        context.state().adopt_profile(profile);
+        EXPECT_EQ(decide(queue, system, Algorithm::automatic).branch[0], first) << seconds;
+    }
+}
+
 TEST_P(Decide, AskedForByName) {
     Context context(quiet());
     Queue queue(context, GetParam());

@@ -39,6 +39,8 @@ template <class T>
 SweepResult run(const System& system, const Stretches& cut, const Launch& launch, StretchBound* bounds) {
     SweepJob<T> job(system, cut, launch.scratch);
     job.bounds = bounds;
+    constexpr std::int64_t cached = std::int64_t{24} << 20;
+    job.ask_twice = launch.threads > 1 && system.rows * 5 * static_cast<std::int64_t>(sizeof(T)) > cached;
     std::fill_n(job.stored, cut.groups, std::int64_t{0});
 #pragma omp parallel num_threads(launch.threads)
     {

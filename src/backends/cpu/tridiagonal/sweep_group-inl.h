@@ -129,7 +129,7 @@ struct GroupSweep {
     }
 
     /// The tile that is eliminated next is in stage[0]; the one after it is turned on the way.
-    HWY_INLINE void load(int array) { load_stage(d, inputs, array, prefetch_tiles, stage[1 - current]); }
+    HWY_INLINE void load(int array) { load_stage(d, inputs, array, stage[1 - current]); }
 
     void loaded() {
         inputs.next();
@@ -147,6 +147,7 @@ struct GroupSweep {
         Forward<D> f[vectors];    // copies, which stay in registers
         Backward<D> b[vectors];
         V out[vectors][lanes];
+        Ahead<T> lines(inputs, prefetch_tiles, 2);
         for (int v = 0; v < vectors; ++v) {
             f[v] = forward[v];
             f[v].largest_sum = hn::Zero(d);
@@ -160,6 +161,7 @@ struct GroupSweep {
 #pragma GCC unroll 16
             for (int i = array * (lanes / 4); i < (array + 1) * (lanes / 4); ++i) {
                 forward_row(d, rows, i, f, to);
+                lines.next_lane(inputs, job.ask_twice);
                 if constexpr (also) backward_row(d, from, lanes - 1 - i, b, out);
             }
             load(array);

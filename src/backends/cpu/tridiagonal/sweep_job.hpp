@@ -79,6 +79,7 @@ struct SweepJob {
     T* repair;             ///< in place, per group and block: c', d' before the block and the x that its last row saw, of each lane
     T* boundaries;         ///< in place: rhs around the first row of each group
     T* threads;
+    bool ask_twice = false;  ///< for lines of memory: threads that share it have more of their prefetches dropped
     tridiagonal::StretchBound* bounds = nullptr;
     std::atomic<int> stop{0};
     std::atomic<std::int64_t> row{-1};

@@ -94,13 +94,30 @@ struct Stage {
     alignas(64) T rows[4][lanes * lanes];
 };
 
-/// Turns one array of the next tile, and asks for its lines of `ahead` tiles later.
+/// Asks for the lines of tiles to come, one lane of every array at a time: in bursts they are dropped.
+template <class T>
+struct Ahead {
+    const T* at[4];
+    std::int64_t nearer[4];  ///< from there to the line that is asked for a second time
+
+    Ahead(const TileInputs<T>& in, std::int64_t tiles, std::int64_t second) {
+        for (int k = 0; k < 4; ++k) at[k] = in.p[k] + tiles * in.step[k], nearer[k] = (second - tiles) * in.step[k];
+    }
+    HWY_INLINE void next_lane(const TileInputs<T>& in, bool twice) {
+#pragma GCC unroll 4
+        for (int k = 0; k < 4; ++k) {
+            hwy::Prefetch(at[k]);
+            if (twice) hwy::Prefetch(at[k] + nearer[k]);
+            at[k] += in.stride[k];
+        }
+    }
+};
+
+/// Turns one array of the next tile.
 template <class D, class T = hn::TFromD<D>>
-HWY_INLINE void load_stage(D d, const TileInputs<T>& in, int k, std::int64_t ahead, Stage<T>& stage) {
+HWY_INLINE void load_stage(D d, const TileInputs<T>& in, int k, Stage<T>& stage) {
     constexpr int n = static_cast<int>(lanes_of<D>), pieces = vectors_of<D>, lanes = n * pieces;
     const std::int64_t stride = in.stride[k];
-#pragma GCC unroll 16
-    for (int lane = 0; lane < lanes; ++lane) hwy::Prefetch(in.p[k] + lane * stride + ahead * in.step[k]);
 #pragma GCC unroll 4
     for (int v = 0; v < pieces; ++v)
 #pragma GCC unroll 4
