@@ -4,7 +4,6 @@
 #include <sys/utsname.h>
 
 #include <cctype>
-#include <cstdio>
 #include <cstdlib>
 
 #include "base/available_memory.hpp"
@@ -13,6 +12,7 @@
 #include "devices/threads.hpp"
 #include "devices/topology.hpp"
 #include "trifold/version.hpp"
+#include "trifold_commit.hpp"
 
 extern "C" char* openblas_get_corename();
 extern "C" char* openblas_get_config();
@@ -20,22 +20,8 @@ extern "C" char* openblas_get_config();
 namespace trifold::bench {
 namespace {
 
-/// First line that a command prints; empty where it fails.
-std::string output_of(const char* command) {
-    std::FILE* pipe = popen(command, "r");
-    if (!pipe) return {};
-    char line[256] = "";
-    if (!std::fgets(line, sizeof line, pipe)) line[0] = '\0';
-    std::string out(pclose(pipe) == 0 ? line : "");
-    while (!out.empty() && std::isspace(static_cast<unsigned char>(out.back()))) out.pop_back();
-    return out;
-}
-
-std::string commit() {
-    const std::string hash = output_of("git rev-parse --short=12 HEAD 2>/dev/null");
-    if (hash.empty()) return "unknown";
-    return hash + (output_of("git status --porcelain --untracked-files=no 2>/dev/null").empty() ? "" : " with changes");
-}
+/// Of the sources this program was built from, wherever it runs.
+std::string commit() { return *TRIFOLD_COMMIT ? TRIFOLD_COMMIT : "unknown"; }
 
 std::string bytes(std::size_t count) { return bytes_text(static_cast<double>(count)); }
 
