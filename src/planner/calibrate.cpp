@@ -162,7 +162,7 @@ void calibrate(const Ops& ops, devices::ScratchArena& scratch, int threads, std:
                 const std::int64_t unit = kind.shape.batch() ? lanes_of(dtype) * kind.shape.length : 500;  // no power of two
                 const std::int64_t last = sequential ? std::min<std::int64_t>(128000, most / unit * unit) : most / unit * unit;
                 if (turn == 1 && last > small) time(sample, dtype, kind, last);
-                for (std::int64_t rows = unit; rows < last; rows *= sequential ? 16 : 4)
+                for (std::int64_t rows = unit; rows <= last; rows *= sequential ? 16 : 4)
                     if (turn == (rows <= small ? 0 : 2) && (rows <= small || 2 * rows < last)) time(sample, dtype, kind, rows);
             }
         }

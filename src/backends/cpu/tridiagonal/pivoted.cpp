@@ -64,7 +64,8 @@ bool agree(const PivotedJob<T>& job, double unit) {
         if (stretch == 0) continue;
         const PivotedSeam<T>& above = job.seams[stretch - 1];
         const T* const x = job.arrays.x + first;
-        const T apart = std::max(std::abs(below.before - x[-1]), std::abs(above.after - x[0]));
+        const T up = std::abs(below.before - x[-1]), down = std::abs(above.after - x[0]), apart = std::max(up, down);
+        if (!std::isfinite(up + down)) return false;  // max may drop a NaN
         if (!(apart <= job.apart * std::max(above.last_largest, below.first_largest))) jump = std::max(jump, apart);
     }
     return static_cast<double>(jump) <= unit / 1024 * static_cast<double>(largest);
