@@ -8,6 +8,7 @@
 #include "backends/cpu/tridiagonal/single.hpp"
 #include "backends/cpu/tridiagonal/small.hpp"
 #include "backends/cpu/tridiagonal/sweep.hpp"
+#include "families/tridiagonal/plain.hpp"
 #include "families/tridiagonal/two_pass.hpp"
 
 namespace trifold::cpu {
@@ -15,15 +16,10 @@ namespace {
 
 using tridiagonal::Algorithm;
 using tridiagonal::Launch;
-using tridiagonal::Operand;
 using tridiagonal::System;
 
 const char* refuses(const System& system, Algorithm algorithm) {
-    if (system.periodic) return "the cpu's kernels do not take periodic systems";
-    if (system.accumulate) return "the cpu's kernels do not add to x";
-    if (system.offsets) return "the cpu's kernels do not take ragged batches";
-    for (const Operand* operand : {&system.lower, &system.diag, &system.upper})
-        if (operand->kind == Operand::Kind::generator) return "the cpu's kernels read arrays and scalars";
+    if (const char* why = tridiagonal::why_not_plain(system)) return why;
     switch (algorithm) {
         case Algorithm::automatic:
         case Algorithm::thomas:

@@ -11,21 +11,17 @@
 #include "backends/cuda/tridiagonal/device/two_pass.hpp"
 #include "backends/cuda/tridiagonal/finite.hpp"
 #include "backends/cuda/tridiagonal/pivoted.hpp"
+#include "families/tridiagonal/plain.hpp"
 
 namespace trifold::cuda {
 namespace {
 
 using tridiagonal::Algorithm;
 using tridiagonal::Launch;
-using tridiagonal::Operand;
 using tridiagonal::System;
 
 const char* refuses(const System& system, Algorithm algorithm) {
-    if (system.periodic) return "the GPU's kernels do not take periodic systems";
-    if (system.accumulate) return "the GPU's kernels do not add to x";
-    if (system.offsets) return "the GPU's kernels do not take ragged batches";
-    for (const Operand* operand : {&system.lower, &system.diag, &system.upper})
-        if (operand->kind == Operand::Kind::generator) return "the GPU's kernels read arrays and scalars";
+    if (const char* why = tridiagonal::why_not_plain(system)) return why;
     switch (algorithm) {
         case Algorithm::automatic:
         case Algorithm::lu: return nullptr;
