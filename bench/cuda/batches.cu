@@ -6,63 +6,30 @@
 //
 // cuSPARSE is loaded at run time from the machine's own CUDA; without it, its columns stay empty.
 #include <cuda_runtime.h>
-#include <cusparse.h>
-#include <dlfcn.h>
 
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
-#include <fstream>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "backends/cuda/runtime/reset.hpp"
 #include "backends/cuda/tridiagonal/batch.hpp"
 #include "backends/cuda/tridiagonal/batch_plan.hpp"
+#include "bench/cuda/cusparse.hpp"
+#include "bench/cuda/gpu.cuh"
+#include "bench/cuda/gpu_record.hpp"
 #include "trifold/tridiagonal.hpp"
 
 namespace {
 
 using namespace trifold;
+using namespace trifold::bench;
 using trifold::tridiagonal::Operand;
 using trifold::tridiagonal::System;
-
-void check(cudaError_t code, const char* what) {
-    if (code == cudaSuccess) return;
-    std::fprintf(stderr, "cuda_batch_bench: %s: %s\n", what, cudaGetErrorString(code));
-    std::exit(5);
-}
-
-__device__ double uniform(std::uint64_t seed, std::uint64_t i) {
-    std::uint64_t z = seed * 0x9e3779b97f4a7c15ull + i * 0xbf58476d1ce4e5b9ull;
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ull;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebull;
-    return static_cast<double>((z ^ (z >> 31)) >> 11) * 0x1p-53;
-}
-
-template <class T>
-__global__ void fill(T* to, std::int64_t count, int seed, T low, T high) {
-    for (std::int64_t i = blockIdx.x * std::int64_t(blockDim.x) + threadIdx.x; i < count; i += std::int64_t(gridDim.x) * blockDim.x)
-        to[i] = low + (high - low) * T(uniform(seed, i));
-}
-
-template <int N>
-__global__ void stream(const int4* a, const int4* b, const int4* c, const int4* d, int4* x) {
-    const std::int64_t first = blockIdx.x * std::int64_t(N * blockDim.x) + threadIdx.x;
-    int4 va[N], vb[N], vc[N], vd[N];
-#pragma unroll
-    for (int n = 0; n < N; ++n) {
-        const std::int64_t i = first + n * blockDim.x;
-        va[n] = __ldcs(a + i), vb[n] = __ldcs(b + i), vc[n] = __ldcs(c + i), vd[n] = __ldcs(d + i);
-    }
-#pragma unroll
-    for (int n = 0; n < N; ++n)
-        __stcs(x + first + n * blockDim.x, make_int4(va[n].x ^ vb[n].x ^ vc[n].x ^ vd[n].x, va[n].y ^ vb[n].y ^ vc[n].y ^ vd[n].y,
-                                                     va[n].z ^ vb[n].z ^ vc[n].z ^ vd[n].z, va[n].w ^ vb[n].w ^ vc[n].w ^ vd[n].w));
-}
 
 /// A batch: systems along `columns` (stride) and `outer`.
 struct Shape {
@@ -87,17 +54,12 @@ __global__ void backward_error(Arrays<T> a, std::int64_t rows, std::int64_t rs, 
     double residual = 0, matrix = 0, largest = 0, rhs = 0;
     for (std::int64_t i = 0; i < rows; ++i) {
         const std::int64_t at = base + i * rs;
-        double high = a.rhs[at], low = 0, sum = 0;
-        const auto add = [&](double m, double x) {
-            const double p = -m * x, e = fma(-m, x, -p), s = high + p, v = s - high;
-            low += (high - (s - v)) + (p - v) + e;
-            high = s, sum += fabs(m);
-        };
-        add(a.diag[at], a.x[at]);
-        if (i) add(a.lower[at], a.x[at - rs]);
-        if (i + 1 < rows) add(a.upper[at], a.x[at + rs]);
-        if (!(fabs(high + low) <= residual)) residual = fabs(high + low);
-        matrix = fmax(matrix, sum), largest = fmax(largest, fabs(double(a.x[at]))), rhs = fmax(rhs, fabs(double(a.rhs[at])));
+        RowResidual row(a.rhs[at]);
+        row.subtract(a.diag[at], a.x[at]);
+        if (i) row.subtract(a.lower[at], a.x[at - rs]);
+        if (i + 1 < rows) row.subtract(a.upper[at], a.x[at + rs]);
+        if (!(row.value() <= residual)) residual = row.value();
+        matrix = fmax(matrix, row.sum), largest = fmax(largest, fabs(double(a.x[at]))), rhs = fmax(rhs, fabs(double(a.rhs[at])));
     }
     const double error = residual / (matrix * largest + rhs);
     atomicMax(worst, __double_as_longlong(error >= 0 ? error : 1e300));
@@ -130,46 +92,18 @@ System system_of(const Arrays<T>& a, const Shape& s) {
     return system;
 }
 
-/// What is used of cuSPARSE.
-struct Sparse {
-    void* library = dlopen("libcusparse.so.12", RTLD_NOW);
-    cusparseHandle_t handle = nullptr;
-    template <class F>
-    F* find(const char* name) const { return reinterpret_cast<F*>(dlsym(library, name)); }
-    Sparse() {
-        if (library && find<decltype(cusparseCreate)>("cusparseCreate")(&handle) != CUSPARSE_STATUS_SUCCESS) handle = nullptr;
-    }
-};
-
-template <class T, class D, class S>
-auto choose(const Sparse& sparse, const char* d, const char* s) {
-    if constexpr (sizeof(T) == 8) return sparse.find<D>(d);
-    else return sparse.find<S>(s);
-}
-
-double median(std::vector<float> v) {
-    if (v.empty()) return NAN;
-    std::sort(v.begin(), v.end());
-    return v[v.size() / 2];
-}
-
 template <class T>
 class Bench {
 public:
     Bench(const Sparse& sparse, std::int64_t count, int rounds, nlohmann::ordered_json& rows) : sparse_(sparse), count_(count), rounds_(rounds), rows_(rows) {
         T** const arrays[] = {&a_.lower, &a_.diag, &a_.upper, &a_.rhs, &a_.x, &w_[0], &w_[1], &w_[2]};
         for (T** const p : arrays) check(cudaMalloc(p, bytes()), "arrays");
-        fill<<<4096, 256>>>(a_.lower, count, 1, T(-1), T(1)), fill<<<4096, 256>>>(a_.diag, count, 2, T(3), T(4));
-        fill<<<4096, 256>>>(a_.upper, count, 3, T(-1), T(1)), fill<<<4096, 256>>>(a_.rhs, count, 4, T(-1), T(1));
+        fill_array(a_.lower, count, 1, T(-1), T(1)), fill_array(a_.diag, count, 2, T(3), T(4));
+        fill_array(a_.upper, count, 3, T(-1), T(1)), fill_array(a_.rhs, count, 4, T(-1), T(1));
         check(cudaMalloc(&outcome_, sizeof *outcome_), "outcome");
         check(cudaMalloc(&worst_, sizeof *worst_), "worst");
-        cudaEventCreate(&begin_), cudaEventCreate(&end_);
-        // The roof is the best of several streams; the best one also runs between the solves, and the better figure of both counts.
-        for (int way = 0; way < 6; ++way) {
-            std::vector<float> times;
-            for (int round = 0; round < 9; ++round) times.push_back(time([&] { run_stream(way); }));
-            if (median(times) < best_ms_) best_ms_ = median(times), stream_ = way;
-        }
+        const void* const read[4] = {a_.lower, a_.diag, a_.upper, a_.rhs};
+        roof_.emplace(read, a_.x, bytes());
     }
     ~Bench() {
         T* const arrays[] = {a_.lower, a_.diag, a_.upper, a_.rhs, a_.x, w_[0], w_[1], w_[2]};
@@ -195,8 +129,8 @@ public:
         cudaGetLastError();
         std::vector<float> roof, ours, theirs[2];
         for (int round = 0; round <= rounds_; ++round) {
-            const float r = time([&] { run_stream(stream_); });
-            const float t = time(solve);
+            const float r = time_([&] { roof_->pass(); });
+            const float t = time_(solve);
             if (round) roof.push_back(r), ours.push_back(t);
             if (peer && round < 4)
                 for (int way = 0; way < (shape.strided_peer ? 1 : 2); ++way) {
@@ -214,7 +148,7 @@ public:
         check(cudaMemcpy(&error, worst_, sizeof error, cudaMemcpyDeviceToHost), shape.name.c_str());
         check(cudaMemcpy(&outcome, outcome_, sizeof outcome, cudaMemcpyDeviceToHost), "outcome");
         const double words = 5.0 * sizeof(T), needed = words * static_cast<double>(shape.rows * shape.systems());
-        const double bandwidth = words * static_cast<double>(count_) / std::min(median(roof), best_ms_) / 1e6, ms = median(ours);
+        const double bandwidth = roof_->gb_per_s(median(roof)), ms = median(ours);
         const double best_peer = theirs[1].empty() ? median(theirs[0]) : std::min(median(theirs[0]), median(theirs[1]));
         const double fraction = needed / ms / 1e6 / bandwidth;
         nlohmann::ordered_json row;
@@ -235,40 +169,15 @@ public:
 private:
     std::size_t bytes() const { return static_cast<std::size_t>(count_) * sizeof(T); }
 
-    void run_stream(int way) {
-        const unsigned threads = way % 2 ? 512 : 256, each = 1u << way / 2;
-        const auto blocks = static_cast<unsigned>(bytes() / sizeof(int4) / threads / each);
-        const auto call = [&](auto kernel) {
-            kernel<<<blocks, threads>>>(reinterpret_cast<const int4*>(a_.lower), reinterpret_cast<const int4*>(a_.diag),
-                                        reinterpret_cast<const int4*>(a_.upper), reinterpret_cast<const int4*>(a_.rhs), reinterpret_cast<int4*>(a_.x));
-        };
-        if (each == 1) call(stream<1>);
-        else if (each == 2) call(stream<2>);
-        else call(stream<4>);
-    }
-
-    template <class F>
-    float time(F call) {
-        cudaEventRecord(begin_);
-        call();
-        cudaEventRecord(end_);
-        check(cudaEventSynchronize(end_), "solve");
-        float ms = 0;
-        cudaEventElapsedTime(&ms, begin_, end_);
-        return ms;
-    }
-
     std::size_t peer_buffer(const Shape& s) {
         std::size_t size = 0, most = 0;
         const int m = static_cast<int>(s.rows), n = static_cast<int>(s.systems());
         if (!sparse_.handle || s.rows < 3) return 0;
         if (s.strided_peer)
-            choose<T, decltype(cusparseDgtsv2StridedBatch_bufferSizeExt), decltype(cusparseSgtsv2StridedBatch_bufferSizeExt)>(
-                sparse_, "cusparseDgtsv2StridedBatch_bufferSizeExt", "cusparseSgtsv2StridedBatch_bufferSizeExt")(sparse_.handle, m, a_.lower, a_.diag, a_.upper, a_.x, n, m, &most);
+            TRIFOLD_CUSPARSE(T, sparse_, gtsv2StridedBatch_bufferSizeExt)(sparse_.handle, m, a_.lower, a_.diag, a_.upper, a_.x, n, m, &most);
         if (s.interleaved_peer)
             for (int way = 0; way < 2; ++way) {
-                choose<T, decltype(cusparseDgtsvInterleavedBatch_bufferSizeExt), decltype(cusparseSgtsvInterleavedBatch_bufferSizeExt)>(
-                    sparse_, "cusparseDgtsvInterleavedBatch_bufferSizeExt", "cusparseSgtsvInterleavedBatch_bufferSizeExt")(sparse_.handle, way, m, a_.lower, a_.diag, a_.upper, a_.x, n, &size);
+                TRIFOLD_CUSPARSE(T, sparse_, gtsvInterleavedBatch_bufferSizeExt)(sparse_.handle, way, m, a_.lower, a_.diag, a_.upper, a_.x, n, &size);
                 most = std::max(most, size);
             }
         return most;
@@ -279,14 +188,14 @@ private:
         const int m = static_cast<int>(s.rows), n = static_cast<int>(s.systems());
         cudaMemcpy(a_.x, a_.rhs, bytes(), cudaMemcpyDeviceToDevice);
         if (s.strided_peer) {
-            auto* const call = choose<T, decltype(cusparseDgtsv2StridedBatch), decltype(cusparseSgtsv2StridedBatch)>(sparse_, "cusparseDgtsv2StridedBatch", "cusparseSgtsv2StridedBatch");
-            return time([&] { call(sparse_.handle, m, a_.lower, a_.diag, a_.upper, a_.x, n, m, buffer); });
+            auto* const call = TRIFOLD_CUSPARSE(T, sparse_, gtsv2StridedBatch);
+            return time_([&] { call(sparse_.handle, m, a_.lower, a_.diag, a_.upper, a_.x, n, m, buffer); });
         }
         cudaMemcpy(w_[0], a_.lower, bytes(), cudaMemcpyDeviceToDevice);
         cudaMemcpy(w_[1], a_.diag, bytes(), cudaMemcpyDeviceToDevice);
         cudaMemcpy(w_[2], a_.upper, bytes(), cudaMemcpyDeviceToDevice);
-        auto* const call = choose<T, decltype(cusparseDgtsvInterleavedBatch), decltype(cusparseSgtsvInterleavedBatch)>(sparse_, "cusparseDgtsvInterleavedBatch", "cusparseSgtsvInterleavedBatch");
-        return time([&] { call(sparse_.handle, way, m, w_[0], w_[1], w_[2], a_.x, n, buffer); });
+        auto* const call = TRIFOLD_CUSPARSE(T, sparse_, gtsvInterleavedBatch);
+        return time_([&] { call(sparse_.handle, way, m, w_[0], w_[1], w_[2], a_.x, n, buffer); });
     }
 
     const Sparse& sparse_;
@@ -297,9 +206,8 @@ private:
     T* w_[3] = {};
     cuda::DeviceOutcome* outcome_ = nullptr;
     unsigned long long* worst_ = nullptr;
-    cudaEvent_t begin_ = nullptr, end_ = nullptr;
-    int stream_ = 0;
-    double best_ms_ = 1e30;
+    std::optional<StreamRoof> roof_;
+    EventTimer time_;
 };
 
 std::vector<Shape> shapes(std::int64_t count, const std::vector<std::string>& parts) {
@@ -341,14 +249,8 @@ int main(int argc, char** argv) {
         else if (arg == "contiguous" || arg == "long" || arg == "axes") parts.push_back(arg);
         else return std::fprintf(stderr, "usage: cuda_batch_bench [--json FILE] [--rows COUNT] [--rounds N] [contiguous] [long] [axes]\n"), 2;
     }
-    cudaDeviceProp properties;
-    check(cudaGetDeviceProperties(&properties, 0), "no device");
-    int driver = 0, runtime = 0;
-    cudaDriverGetVersion(&driver), cudaRuntimeGetVersion(&runtime);
+    nlohmann::ordered_json record = gpu_record("cuda_batch", "Batches on the GPU, percent of a 4 read, 1 write stream");
     const Sparse sparse;
-    nlohmann::ordered_json record;
-    record["schema"] = "trifold.bench/1", record["suite"] = "cuda_batch", record["title"] = "Batches on the GPU, percent of a 4 read, 1 write stream";
-    record["machine"] = {{"gpu", properties.name}, {"driver_cuda", driver}, {"runtime_cuda", runtime}, {"multiprocessors", properties.multiProcessorCount}};
     record["rows_of_arrays"] = count;
     nlohmann::ordered_json rows = nlohmann::ordered_json::array();
     for (const bool wide : {true, false}) {
@@ -362,9 +264,5 @@ int main(int argc, char** argv) {
         }
     }
     record["rows"] = rows;
-    if (!json.empty()) {
-        std::ofstream(json + ".part") << record.dump(1) << "\n";
-        if (std::rename((json + ".part").c_str(), json.c_str()) != 0) return std::fprintf(stderr, "cuda_batch_bench: %s cannot be written\n", json.c_str()), 1;
-    }
-    return 0;
+    return write_record(record, json) ? 0 : 1;
 }
