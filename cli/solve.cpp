@@ -8,6 +8,7 @@
 #include "build_info.hpp"
 #include "common.hpp"
 #include "devices/context_state.hpp"
+#include "energy.hpp"
 #include "interrupt.hpp"
 #include "io/npy.hpp"
 #include "output.hpp"
@@ -29,7 +30,7 @@ struct Options : CommonOptions {
     std::string input, output;
     double tolerance = 0;
     int repeat = 1;
-    bool no_check = false, no_roof = false, csv = false;
+    bool no_check = false, no_roof = false, energy = false, csv = false;
 };
 
 class Solve {
@@ -111,6 +112,13 @@ private:
             tridiagonal::solve(queue, problem, settings_);
             watch_.stop();
             if (!report.outcome.ok()) break;
+        }
+        if (o_.energy && reports.back().outcome.ok()) {
+            watch_.start("measure energy");
+            line_.stage("solve for two seconds to measure energy");
+            settings_.report = nullptr;
+            record_.energy = EnergyMeter(queue).measure([&] { return tridiagonal::solve(queue, problem, settings_).ok(); });
+            watch_.stop();
         }
         line_.clear();
         const auto failed =
@@ -225,6 +233,7 @@ Command solve_command(CLI::App& parent) {
     app->add_option("--repeat", options->repeat, "solve this many times and report the median")
         ->capture_default_str()
         ->check(CLI::Range(1, 1000));
+    app->add_flag("--energy", options->energy, "solve for two seconds more and read the device's energy counters");
     app->add_flag("--csv", options->csv, "the report as comma-separated values on stdout");
     app->add_flag("--no-check", options->no_check, "do not compute the residual after the solve");
     app->add_flag("--no-roof", options->no_roof, "do not measure the bandwidth beside the solve");

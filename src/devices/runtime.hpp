@@ -38,6 +38,9 @@ struct Runtime {
     /// The roof: bytes per second of the fastest stream found that reads `reads` (1 to 4) arrays of `bytes` bytes and writes one
     /// more, or the last of them (`in_place`). Takes that memory and gives it back; waits.
     bool (*bandwidth)(int device, void* stream, int reads, bool in_place, std::size_t bytes, double* bytes_per_s, Failure& failure) = nullptr;
+
+    /// Joules that the device has used since some moment; nullptr where it has no counter.
+    bool (*joules)(int device, double* joules, Failure& failure) = nullptr;
 };
 
 }  // namespace trifold::devices

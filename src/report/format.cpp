@@ -21,15 +21,19 @@ std::string seconds_text(double seconds) {
     return three_digits(seconds) + " s";
 }
 
-std::string rate_text(double per_s, const char* unit) {
-    if (!std::isfinite(per_s)) return "not known";
+std::string quantity_text(double value, const char* unit) {
+    if (!std::isfinite(value)) return "not known";
     const char* prefix = "";
     for (const char* larger : {"k", "M", "G", "T"}) {
-        if (per_s < 999.5) break;
-        per_s /= 1000;
+        if (value < 999.5) break;
+        value /= 1000;
         prefix = larger;
     }
-    return three_digits(per_s) + " " + prefix + unit + "/s";
+    return three_digits(value) + " " + prefix + unit;
+}
+
+std::string rate_text(double per_s, const char* unit) {
+    return quantity_text(per_s, unit) + (std::isfinite(per_s) ? "/s" : "");
 }
 
 std::string count_text(std::int64_t count) {

@@ -93,7 +93,13 @@ std::string line(const Json& json) {
 std::string json(const Record& record) {
     const Report& report = record.report;
     const double unknowns = static_cast<double>(report.rows) * static_cast<double>(report.systems);
-    const Json energy{{"joules", nullptr}, {"kind", "unknown"}};
+    const double joules = record.energy.joules;
+    const Json energy{{"joules", number(joules)},
+                      {"kind", record.energy.kind},
+                      {"note", record.energy.note.empty() ? Json(nullptr) : Json(record.energy.note)},
+                      {"rows_per_joule", number(unknowns / joules)},
+                      {"seconds", record.energy.seconds},
+                      {"solves", record.energy.solves}};
     const Json rate{
         {"rows_per_s", report.outcome.ok() && report.solve_s > 0 ? number(unknowns / report.solve_s) : Json(nullptr)}};
     Json device = object(record.device);

@@ -17,6 +17,15 @@ namespace trifold::report {
 inline constexpr double unknown = std::numeric_limits<double>::quiet_NaN();
 using Phases = std::vector<std::pair<std::string, double>>;  ///< wall seconds, in the order in which they ran
 
+/// Of one solve, copies to a device and back included.
+struct Energy {
+    double joules = unknown;
+    std::string kind = "unknown";  ///< "measured"
+    std::string note;              ///< what was read, or why nothing could be
+    double seconds = 0;            ///< over which the counters were read
+    int solves = 0;                ///< in that time
+};
+
 /// One solve, from input to output.
 struct Record {
     trifold::Report report;   ///< as the library filled it; of several repeats the one with the median solve_s
@@ -31,6 +40,7 @@ struct Record {
     double residual = unknown;  ///< backward error of x, computed after the solve and not part of solve_s
     Phases phases;              ///< of the whole command
     double total_s = 0;
+    Energy energy;
     std::int64_t peak_bytes = 0;  ///< resident
     std::string output;           ///< file, or empty
     Machine machine;

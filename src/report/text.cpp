@@ -125,6 +125,13 @@ std::string text(const Record& record, bool colour) {
                                          : ", for " + percent_text(outcome.certified_share) + " of the rows"));
     else
         page.row("certificate", "none needed: nothing was truncated");
+    const Energy& energy = record.energy;
+    if (std::isfinite(energy.joules))
+        page.row("energy", fmt::format("{:.3g} J a solve, {}/J, {} ({}; {} solves in {})", energy.joules,
+                                       quantity_text(rate * report.solve_s / energy.joules, "rows"), energy.kind,
+                                       energy.note, energy.solves, seconds_text(energy.seconds)));
+    else if (!energy.note.empty())
+        page.row("energy", "unknown: " + energy.note);
     page.row("time", phases_text(record.phases) + " · total " + seconds_text(record.total_s));
     if (!report.phases.empty()) page.row("of the solve", phases_text(report.phases));
     page.row("memory", "workspace " + bytes_text(static_cast<double>(report.workspace_bytes)) + ", peak " +

@@ -33,9 +33,21 @@ class Reports(CommandTest):
         self.assertAlmostEqual(report['roof']['fraction'],
                                report['roof']['needed_bytes'] / report['time']['solve_s'] / report['roof']['value'], 6)
         self.assertAlmostEqual(report['rate']['rows_per_s'] * report['time']['solve_s'], 5000, 3)
-        self.assertEqual(report['energy'], {'joules': None, 'kind': 'unknown'})
+        self.assertEqual((report['energy']['joules'], report['energy']['kind']), (None, 'unknown'))
         self.assertEqual(report['devices'][0]['name'], 'cpu')
         self.assertLessEqual({'generate', 'solve', 'check'}, set(report['time']['phases']))
+
+    def test_energy_is_measured_or_said_to_be_unknown(self):
+        report = self.run_json('solve', SMALL, '--energy')
+        energy = report['energy']
+        self.assertTrue(energy['note'])
+        if energy['kind'] == 'measured':
+            self.assertGreaterEqual(energy['seconds'], 2)
+            self.assertGreater(energy['solves'], 0)
+            self.assertAlmostEqual(energy['rows_per_joule'] * energy['joules'], 5000, 3)
+        else:
+            self.assertEqual((energy['kind'], energy['joules'], energy['rows_per_joule']), ('unknown', None, None))
+        self.assertIn('  energy', self.run_it('solve', SMALL, '--energy')[0])
 
     def test_every_schema(self):
         self.run_it('generate', SMALL, '-o', 'p.npz')

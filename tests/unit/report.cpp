@@ -97,6 +97,17 @@ TEST(Json, WhatIsNotKnownIsNull) {
         EXPECT_TRUE(json[nlohmann::json::json_pointer(pointer)].is_null()) << pointer;
 }
 
+TEST(Json, EnergyPerSolve) {
+    Record record = solved();
+    record.energy = {8, "measured", "RAPL: package-0", 2.5, 10};
+    const auto json = nlohmann::json::parse(report::json(record));
+    EXPECT_EQ(json["energy"]["joules"], 8);
+    EXPECT_EQ(json["energy"]["rows_per_joule"], 500);
+    EXPECT_EQ(json["energy"]["kind"], "measured");
+    const std::string page = text(record, false);
+    EXPECT_NE(page.find("8 J a solve, 500 rows/J, measured (RAPL: package-0; 10 solves in 2.50 s)"), std::string::npos) << page;
+}
+
 TEST(Csv, AsManyFieldsAsNames) {
     const auto commas = [](const std::string& line) {
         bool quoted = false;

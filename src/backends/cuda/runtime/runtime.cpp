@@ -3,6 +3,7 @@
 
 #include <cstdio>
 
+#include "backends/cuda/runtime/energy.hpp"
 #include "backends/cuda/runtime/stream.hpp"
 
 namespace trifold::cuda {
@@ -186,6 +187,7 @@ const devices::Runtime& runtime() {
         r.seconds = seconds;
         r.release_mark = release_mark;
         r.bandwidth = bandwidth;
+        r.joules = joules;
         return r;
     }();
     return table;
