@@ -8,10 +8,9 @@ namespace {
 
 using tridiagonal::Algorithm;
 
-void run_case(const std::string& name, const std::string& generator, DType dtype, const Settings& settings, Record& record) {
-    Case problem(generator, dtype);
+void run_case(Case& problem, const std::string& name, bool in_place, const Settings& settings, Record& record) {
     for (const int threads : settings.thread_counts()) {
-        Group group(problem, threads, false);
+        Group group(problem, threads, in_place);
         group.add_solver("two_pass", Algorithm::two_pass);
         if (threads == 1) {
             group.add_solver("lu", Algorithm::lu);
@@ -28,8 +27,11 @@ void run_pivoted(const Settings& settings, Record& record) {
         const std::int64_t rows = settings.quick ? 4000000 : 32000000;
         const std::string count = ", " + count_text(static_cast<double>(rows)) + " rows", last = "rows=" + std::to_string(rows);
         // A random matrix forgets within some hundreds of rows and is solved in one pass. Waves never do: two passes.
-        run_case("random" + count, "random?" + last, dtype, settings, record);
-        run_case("waves" + count, "random?lower=1&diag=0.5&upper=1&" + last, dtype, settings, record);
+        Case random("random?" + last, dtype);
+        run_case(random, "random" + count, false, settings, record);
+        run_case(random, "random" + count + ", in place", true, settings, record);
+        Case waves("random?lower=1&diag=0.5&upper=1&" + last, dtype);
+        run_case(waves, "waves" + count, false, settings, record);
     }
 }
 

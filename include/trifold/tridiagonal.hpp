@@ -107,7 +107,8 @@ TRIFOLD_API void solve_async(Queue& queue, const Problem& problem, const Options
 /// What solve would do and what it would look at; nothing is run, no data is read.
 TRIFOLD_API Plan plan(Queue& queue, const Problem& problem, const Options& options = {});
 
-/// Scratch that solve would take for this problem and these options.
+/// Scratch that solve would take for this problem and these options. A long system that is solved in place takes as much as its
+/// right-hand side, and a third more at most, where it is there; a smaller workspace makes `two_pass` slower, and is refused only where it would not do at all.
 TRIFOLD_API std::vector<WorkspaceNeed> workspace(Queue& queue, const Problem& problem, const Options& options = {});
 
 /// A factorisation (LU with partial pivoting), for many solves with one matrix.

@@ -127,11 +127,12 @@ private:
 
     // Taken when a branch is about to run: what only a fall-back needs is seldom needed, and LU's is as large as the system.
     void take_scratch(Algorithm algorithm) {
-        const std::size_t bytes = branch_workspace(*decision_.ops, decision_.one_by_one ? longest_ : system_, algorithm, decision_.threads);
-        if (bytes <= scratch_.bytes()) return;
+        const System& system = decision_.one_by_one ? longest_ : system_;
+        const std::size_t wanted = branch_workspace(*decision_.ops, system, algorithm, decision_.threads);
+        if (wanted <= scratch_.bytes()) return;
         scratch_ = {};
-        scratch_ = state_.scratch.take(bytes, options_.workspace);
-        workspace_bytes_ = std::max(workspace_bytes_, bytes);
+        scratch_ = state_.scratch.take(wanted, branch_least_workspace(*decision_.ops, system, algorithm, decision_.threads), options_.workspace);
+        workspace_bytes_ = std::max(workspace_bytes_, std::min(wanted, scratch_.bytes()));
     }
 
     System longest_line() const {

@@ -103,6 +103,12 @@ double most_rows(const std::vector<Timing>& timings) noexcept {
     return most;
 }
 
+double least_rows(const std::vector<Timing>& timings) noexcept {
+    double least = timings.front().rows;
+    for (const Timing& t : timings) least = std::min(least, t.rows);
+    return least;
+}
+
 double least_per_row(const std::vector<Timing>& timings, int threads) noexcept {
     int fewer = 0;
     for (const Timing& t : timings)

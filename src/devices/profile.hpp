@@ -53,7 +53,8 @@ struct Profile {
 /// logarithmic scales, and in proportion to the rows beyond the most. `timings` has one element at least.
 double seconds_for(const std::vector<Timing>& timings, double rows, int threads) noexcept;
 
-/// The most rows that were measured.
+/// The fewest and the most rows that were measured.
+double least_rows(const std::vector<Timing>& timings) noexcept;
 double most_rows(const std::vector<Timing>& timings) noexcept;
 
 /// The fewest seconds per row on `threads` threads, or on the next fewer that were measured.

@@ -70,6 +70,26 @@ Scratch ScratchArena::take(std::size_t bytes, const Workspace& workspace) {
     return out;
 }
 
+Scratch ScratchArena::take(std::size_t wanted, std::size_t least, const Workspace& workspace) {
+    if (workspace.data || wanted <= least) return take(least, workspace);
+    if (wanted <= largest_free() || static_cast<double>(wanted) <= static_cast<double>(available_memory()) / 2) {
+        try {
+            return take(wanted);
+        } catch (const Error&) {
+            // Others may have taken it meanwhile.
+        }
+    }
+    return take(least);
+}
+
+std::size_t ScratchArena::largest_free() const noexcept {
+    const std::lock_guard lock(mutex_);
+    std::size_t bytes = 0;
+    for (const Slot& slot : slots_)
+        if (!slot.lent) bytes = std::max(bytes, slot.block.bytes());
+    return bytes;
+}
+
 void ScratchArena::give_back(void* data) noexcept {
     const std::lock_guard lock(mutex_);
     for (Slot& slot : slots_)

@@ -49,6 +49,9 @@ public:
     /// The caller's workspace where there is one, else take(bytes). Throws Error(usage) where it is too small.
     Scratch take(std::size_t bytes, const Workspace& workspace);
 
+    /// `wanted` bytes where the workspace has them, or where, without one, they are half of the free memory at most; else `least`, likewise.
+    Scratch take(std::size_t wanted, std::size_t least, const Workspace& workspace);
+
     /// Frees what is not on loan.
     void trim() noexcept;
 
@@ -64,6 +67,7 @@ private:
     };
     void grow(AlignedBuffer& block, std::size_t bytes);
     void give_back(void* data) noexcept;
+    std::size_t largest_free() const noexcept;
 
     mutable std::mutex mutex_;
     std::vector<Slot> slots_;

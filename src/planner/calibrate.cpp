@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <cstring>
 #include <vector>
 
 #include "backends/registry.hpp"
@@ -26,6 +27,7 @@ double seconds_since(Clock::time_point start) { return std::chrono::duration<dou
 struct Shape {
     std::int64_t length = 0;
     bool contiguous = true;
+    bool in_place = false;
     bool batch() const { return length > 0; }
 };
 
@@ -57,7 +59,14 @@ public:
             operand.row_stride = shape.contiguous ? 1 : out.extent[0];
             operand.level_stride[0] = shape.contiguous ? shape.length : 1;
         }
+        if (shape.in_place) out.rhs = out.x, out.in_place = true;
         return out;
+    }
+
+    /// The right-hand side of a system that is solved in place.
+    void load_rhs(const System& system) const {
+        const std::size_t words = size_of(dtype_) * pitch();
+        std::memcpy(system.x.data, static_cast<const char*>(data_.data()) + 3 * words, size_of(dtype_) * static_cast<std::size_t>(system.rows));
     }
 
 private:
@@ -84,11 +93,12 @@ public:
     Stopwatch(const Ops& ops, devices::ScratchArena& scratch) : ops_(ops), arena_(scratch) {}
 
     /// Seconds of one call, NaN where it fails.
-    double operator()(const System& system, Algorithm algorithm, int threads) {
+    double operator()(const Sample& sample, const System& system, Algorithm algorithm, int threads) {
         const devices::Scratch scratch = arena_.take(branch_workspace(ops_, system, algorithm, threads));
         const Launch launch{threads, scratch.data(), scratch.bytes(), unit_roundoff(system.dtype), nullptr};
         bool good = true;
         auto calls = [&](int count) {
+            if (system.in_place) sample.load_rhs(system), count = 1;
             const auto start = Clock::now();
             for (int k = 0; k < count; ++k) {
                 Outcome outcome;
@@ -134,6 +144,7 @@ void calibrate(const Ops& ops, devices::ScratchArena& scratch, int threads, std:
         Algorithm algorithm;
     };
     std::vector<Kind> kinds{{{}, Algorithm::certified}, {{}, Algorithm::two_pass}, {{}, Algorithm::lu}};
+    for (const Algorithm algorithm : {Algorithm::certified, Algorithm::two_pass}) kinds.push_back({{0, true, true}, algorithm});
     for (const bool contiguous : {true, false})
         for (const std::int64_t length : batch_lengths) kinds.push_back({{length, contiguous}, Algorithm::automatic});
 
@@ -142,12 +153,12 @@ void calibrate(const Ops& ops, devices::ScratchArena& scratch, int threads, std:
         if (branch_refuses(ops, system, kind.algorithm)) return;
         const bool sequential = kind.algorithm == Algorithm::lu && !kind.shape.batch();
         const TimingKey key = kind.shape.batch() ? timing_key(ops, kind.algorithm, dtype, kind.shape.contiguous, kind.shape.length)
-                                                 : timing_key(ops, kind.algorithm, dtype);
+                                                 : timing_key(ops, kind.algorithm, dtype, kind.shape.in_place);
         for (const int t : counts) {
             if (t > 1 && (sequential || rows < 2048 * t)) break;
             // A busy machine measures one at least.
             if (seconds_since(start) > budget_s && !profile.timings.empty()) return;
-            const double seconds = watch(system, kind.algorithm, t);
+            const double seconds = watch(sample, system, kind.algorithm, t);
             if (seconds > 0) profile.timings[key.text].push_back({t, static_cast<double>(rows), seconds});
         }
     };
@@ -163,7 +174,7 @@ void calibrate(const Ops& ops, devices::ScratchArena& scratch, int threads, std:
                 const std::int64_t last = sequential ? std::min<std::int64_t>(128000, most / unit * unit) : most / unit * unit;
                 if (turn == 1 && last > small) time(sample, dtype, kind, last);
                 for (std::int64_t rows = unit; rows <= last; rows *= sequential ? 16 : 4)
-                    if (turn == (rows <= small ? 0 : 2) && (rows <= small || 2 * rows < last)) time(sample, dtype, kind, rows);
+                    if ((rows > small || !kind.shape.in_place) && turn == (rows <= small ? 0 : 2) && (rows <= small || 2 * rows < last)) time(sample, dtype, kind, rows);
             }
         }
 }
@@ -174,6 +185,7 @@ static const devices::Profile& measure(Context::State& state) {
     // A profile is the machine's, whatever this Context was given.
     const int threads = std::max(state.threads, devices::usable_cores());
     devices::Profile profile;
+    devices::ScratchArena scratch;  // gone when all is measured
     profile.now = true;
     profile.date = utc_now("%Y-%m-%d");
     profile.machine = devices::fingerprint(topology);
@@ -185,7 +197,7 @@ static const devices::Profile& measure(Context::State& state) {
         if (device->modelled || why_unavailable(*device)) continue;
         const Cell& cell = find_cell(*device, "tridiagonal");
         if (cell.kind != CellKind::native || !cell.ops) continue;
-        calibrate(*static_cast<const Ops*>(cell.ops), state.scratch, threads, largest, budget_s, profile);
+        calibrate(*static_cast<const Ops*>(cell.ops), scratch, threads, largest, budget_s, profile);
         // The first device is the default; the others are asked for by name, and for less.
         largest = std::size_t{1} << 20;
         budget_s = 0.15;

@@ -83,12 +83,17 @@ double guessed_seconds(const Features& f, Algorithm algorithm, const Profile& pr
 struct Curves {
     const std::vector<devices::Timing>*low = nullptr, *high = nullptr;
     double weight = 0;
+    bool in_place = false;  ///< timed so
 };
 Curves curves_for(const Features& f, const Ops& ops, Algorithm algorithm, const Profile& profile) noexcept {
     Curves out;
     if (profile.timings.empty()) return out;
     if (!f.batch) {
         out.low = profile.timings_of(timing_key(ops, algorithm, f.dtype).text);
+        if (!f.in_place) return out;
+        // Only what leaves the caches is timed in place too: there the solvers take other ways.
+        const auto* here = profile.timings_of(timing_key(ops, algorithm, f.dtype, true).text);
+        if (here && (!out.low || f.passing >= devices::least_rows(*here))) out.low = here, out.in_place = true;
         return out;
     }
     double shorter = 0, longer = 0;
@@ -128,12 +133,12 @@ double seconds_on(const Features& f, Algorithm algorithm, const Curves& curves, 
     constexpr double call = 1e-6;
     // Measured were five arrays. What moves fewer words is faster, but not than in cache.
     const double five = 5 * static_cast<double>(size_of(f.dtype));
+    const auto all = static_cast<std::size_t>(std::min(f.passing * five * (curves.in_place ? 0.8 : 1), 0x1p62));
     // Beyond what was measured a larger memory may be a slower one: nothing is faster than it.
     if (f.passing > devices::most_rows(*curves.low))
-        there.seconds = std::max(there.seconds, moving(f.rows * five, static_cast<std::size_t>(std::min(f.passing * five, 0x1p62)), false, profile, threads));
-    if (f.bytes >= f.rows * five && !f.in_place) return call + there.seconds;
-    const auto all = static_cast<std::size_t>(std::min(f.passing * five, 0x1p62));
-    const double ratio = moving(f.bytes, f.footprint, f.in_place, profile, threads) / moving(f.rows * five, all, false, profile, threads);
+        there.seconds = std::max(there.seconds, moving(f.rows * five, all, curves.in_place, profile, threads));
+    if (f.bytes >= f.rows * five && f.in_place == curves.in_place) return call + there.seconds;
+    const double ratio = moving(f.bytes, f.footprint, f.in_place, profile, threads) / moving(f.rows * five, all, curves.in_place, profile, threads);
     return call + (ratio < 1 ? std::max(there.seconds * ratio, std::min(there.seconds, there.least)) : there.seconds);
 }
 
@@ -178,11 +183,12 @@ void append(TimingKey& key, std::size_t& at, std::string_view text) noexcept {
 
 }  // namespace
 
-TimingKey timing_key(const Ops& ops, Algorithm algorithm, DType dtype) noexcept {
+TimingKey timing_key(const Ops& ops, Algorithm algorithm, DType dtype, bool in_place) noexcept {
     TimingKey key;
     std::size_t at = 0;
     for (const std::string_view part : {std::string_view(ops.device), std::string_view("."), std::string_view(name_of(algorithm)),
-                                        std::string_view("."), std::string_view(trifold::name_of(dtype))})
+                                        std::string_view("."), std::string_view(trifold::name_of(dtype)),
+                                        std::string_view(in_place ? ".in_place" : "")})
         append(key, at, part);
     return key;
 }

@@ -46,12 +46,12 @@ Prediction predict(const Features& f, const Ops& ops, Algorithm algorithm, const
 /// power of two, where lines of neighbouring systems would meet in one set of the cache.
 inline constexpr std::int64_t batch_lengths[] = {32, 128, 1000, 30000};
 
-/// Key of an algorithm's timings in a profile: "device.algorithm.dtype" for single systems; for batches with
-/// ".contiguous" or ".interleaved" and the length of the systems behind.
+/// Key of an algorithm's timings in a profile: "device.algorithm.dtype" for single systems, with ".in_place" behind where x is rhs;
+/// for batches with ".contiguous" or ".interleaved" and the length of the systems behind.
 struct TimingKey {
     char text[96];
 };
-TimingKey timing_key(const Ops& ops, Algorithm algorithm, DType dtype) noexcept;
+TimingKey timing_key(const Ops& ops, Algorithm algorithm, DType dtype, bool in_place = false) noexcept;
 TimingKey timing_key(const Ops& ops, Algorithm algorithm, DType dtype, bool contiguous, std::int64_t length) noexcept;
 
 }  // namespace trifold::tridiagonal

@@ -76,6 +76,20 @@ TEST(NoAllocation, InSystemsOfUpTo256Rows) {
     }
 }
 
+TEST(NoAllocation, InLongGeneralSystemsAfterTheFirst) {
+    Context context({.threads = 2, .profile_path = "none", .log = {}});
+    Queue queue(context);
+    const Bands<double> s = random_system(600000, 0, 8);
+    tridiagonal::Options options;
+    options.algorithm = tridiagonal::Algorithm::two_pass;
+    for (const bool in_place : {false, true}) {
+        Outcome outcome;
+        EXPECT_EQ(allocations_of(queue, s, in_place, options, outcome), 0) << in_place;
+        EXPECT_TRUE(outcome.ok());
+        EXPECT_NE(outcome.residual, outcome.residual) << "one pass computes none";
+    }
+}
+
 TEST(NoAllocation, InASingularSystem) {
     Context context({.threads = 2, .profile_path = "none", .log = {}});
     for (const DeviceInfo& device : context.devices()) {

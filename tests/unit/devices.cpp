@@ -130,6 +130,16 @@ TEST(Scratch, CallersWorkspace) {
         }
 }
 
+TEST(Scratch, LessWhereWhatIsWantedIsNotThere) {
+    ScratchArena arena;
+    EXPECT_GE(arena.take(5000, 100, {}).bytes(), 5000U);
+    EXPECT_GE(arena.take(std::size_t{1} << 60, 100, {}).bytes(), 100U) << "half of the machine's memory at most";
+    EXPECT_LT(arena.held_bytes(), std::size_t{1} << 20);
+    alignas(64) std::byte own[512];
+    EXPECT_EQ(arena.take(5000, 500, {own, 512}).data(), own) << "the caller's, if it suffices";
+    EXPECT_THROW(arena.take(5000, 513, {own, 512}), Error);
+}
+
 TEST(Scratch, ConcurrentLoansAreApart) {
     ScratchArena arena;
     std::atomic<int> clashes{0};

@@ -289,6 +289,24 @@ TEST(DecideOnCpu, ABoundIsWorthATenth) {
     }
 }
 
+TEST(Cost, InPlaceAsItWasTimedInPlace) {
+    Shape shape;
+    devices::Profile profile = devices::default_profile();
+    profile.timings["cpu.two_pass.f64"] = {{1, 1e5, 1e-4}, {1, 1e7, 0.01}};
+    profile.timings["cpu.two_pass.f64.in_place"] = {{1, 1e6, 0.003}, {1, 1e7, 0.03}};
+    const Ops& ops = *static_cast<const Ops*>(find_cell(device_at(find_device("cpu")), "tridiagonal").ops);
+    System system = shape.single(10'000'000);
+    const auto seconds = [&] { return predict(features_of(system), ops, Algorithm::two_pass, profile, 1).seconds; };
+    EXPECT_NEAR(seconds(), 0.01, 1e-4);
+    system.in_place = true;
+    EXPECT_NEAR(seconds(), 0.03, 3e-4);
+    // Fewer rows than were timed: as beside each other, and no slower for the word less.
+    system = shape.single(100'000);
+    const double beside = seconds();
+    system.in_place = true;
+    EXPECT_LE(seconds(), beside * 1.01);
+}
+
 TEST_P(Decide, AskedForByName) {
     Context context(quiet());
     Queue queue(context, GetParam());
@@ -313,7 +331,9 @@ TEST_P(Decide, WorkspaceCoversEveryChain) {
     Context context(quiet());
     Queue queue(context, GetParam());
     Shape shape;
-    for (const System& system : {shape.single(3000), shape.single(3'000'000), shape.batch(3, 100000), shape.batch(5000, 100, true)}) {
+    System in_place = shape.single(3'000'000);
+    in_place.rhs = in_place.x, in_place.in_place = true;
+    for (const System& system : {shape.single(3000), shape.single(3'000'000), in_place, shape.batch(3, 100000), shape.batch(5000, 100, true)}) {
         const std::size_t bound = workspace_bound(queue, system, Algorithm::automatic);
         devices::Profile profile = devices::default_profile();
         // Whatever a profile says, the chain that follows from it fits.

@@ -24,6 +24,11 @@ std::size_t branch_workspace(const Ops& ops, const System& system, Algorithm alg
     }
 }
 
+std::size_t branch_least_workspace(const Ops& ops, const System& system, Algorithm algorithm, int threads) {
+    if (!ops.enqueue && algorithm == Algorithm::two_pass) return two_pass_least_workspace(ops, system, threads);
+    return branch_workspace(ops, system, algorithm, threads);
+}
+
 bool run_branch(const Ops& ops, const System& system, Algorithm algorithm, const Launch& launch, Outcome& outcome) {
     switch (algorithm) {
         case Algorithm::certified: return solve_certified(ops, system, launch, outcome);

@@ -9,8 +9,9 @@ namespace trifold::tridiagonal {
 /// nullptr, or why this algorithm cannot run on that device, the family's drivers included; as Ops::refuses.
 const char* branch_refuses(const Ops& ops, const System& system, Algorithm algorithm);
 
-/// Scratch for run_branch with this algorithm.
+/// Scratch for run_branch with this algorithm, and what it cannot do without: what is between them makes it faster.
 std::size_t branch_workspace(const Ops& ops, const System& system, Algorithm algorithm, int threads);
+std::size_t branch_least_workspace(const Ops& ops, const System& system, Algorithm algorithm, int threads);
 
 /// Runs one branch. Returns true when `outcome` is final (good or bad); false when the branch hands over to a safer one: rhs
 /// then holds the right-hand side, to rounding where it had been overwritten in place, and outcome says why it gave up.

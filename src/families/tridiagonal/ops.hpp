@@ -117,11 +117,12 @@ struct Ops {
     void (*restore)(const System& system, const Partition& partition, const Launch& launch, const double* boundary,
                     ChunkResidual* residuals) = nullptr;
 
-    /// Optional. One system (levels == 0) whose x is not its rhs, with partial pivoting in one pass, where rows some hundreds
+    /// Optional, both or none. One system (levels == 0), with partial pivoting in one pass, where rows some hundreds
     /// apart do not matter to each other. Every equation then holds to a few roundings of max|A| max|x| nearby. False, with x partly
-    /// written, where it is not so, where anything is not finite, and where the system is too short for it. Uses Launch::scratch as
-    /// far as it is there: `workspace` of two_pass says how much.
+    /// written or, in place, rhs bit for bit as it was, where it is not so, where anything is not finite, where the system is too short
+    /// for it, and where Launch::scratch is smaller than `sweep_pivoted_scratch` says. In place that is more than rhs takes.
     bool (*sweep_pivoted)(const System& system, const Launch& launch) = nullptr;
+    std::size_t (*sweep_pivoted_scratch)(const System& system, int threads) = nullptr;
 
     /// The certified one-pass solve of one system (levels == 0; views with row_stride 1 and scalars); all four or none.
     /// Eliminates from a few places of the system, without writing: the rows after which both products, of |c'| and of

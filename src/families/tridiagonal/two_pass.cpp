@@ -67,7 +67,7 @@ public:
 
     Outcome run() {
         const std::int64_t chunks = partition_.chunks();
-        if (!system_.in_place && ops_.sweep_pivoted && ops_.sweep_pivoted(system_, launch_)) return done(Reason::exact, Outcome::unknown);
+        if (ops_.sweep_pivoted && ops_.sweep_pivoted(system_, launch_)) return done(Reason::exact, Outcome::unknown);
         // In place, what LAPACK's measure may still accept is stored too.
         double residual = pass(parts_.boundary, system_.in_place ? wide_ : infinite);
         if (residual <= accept_ || (residual <= wide_ && good_for_the_whole())) return done(Reason::exact, residual);
@@ -178,6 +178,11 @@ std::int64_t two_pass_chunk_rows(std::int64_t rows, DType) noexcept {
 double two_pass_accept(DType dtype) noexcept { return 10 * unit_roundoff(dtype); }
 
 std::size_t two_pass_workspace(const Ops& ops, const System& system, int threads) {
+    const std::size_t least = two_pass_least_workspace(ops, system, threads);
+    return ops.sweep_pivoted_scratch ? std::max(least, ops.sweep_pivoted_scratch(system, threads)) : least;
+}
+
+std::size_t two_pass_least_workspace(const Ops& ops, const System& system, int threads) {
     return two_pass_workspace(ops, system, threads, two_pass_chunk_rows(system.rows, system.dtype));
 }
 

@@ -20,9 +20,11 @@ std::int64_t two_pass_chunk_rows(std::int64_t rows, DType dtype) noexcept;
 /// such scale of any chunk, so that the backward error of the system is below 4 u.
 double two_pass_accept(DType dtype) noexcept;
 
-/// Bytes of Launch::scratch for solve_two_pass: what the passes use, about 1 % of the system. The rare hand-over to LU uses the
-/// same block where it is large enough and allocates otherwise.
+/// Bytes of Launch::scratch for solve_two_pass. Out of place about 1 % of the system; in place the one pass keeps the right-hand side
+/// there that it overwrites, with up to a third more. What the two passes use, about 1 %, is enough to solve: `least`. The rare hand-over to LU
+/// uses the same block where it is large enough and allocates otherwise.
 std::size_t two_pass_workspace(const Ops& ops, const System& system, int threads);
+std::size_t two_pass_least_workspace(const Ops& ops, const System& system, int threads);
 
 /// nullptr, or why this driver cannot run on that device, as Ops::refuses.
 const char* two_pass_refuses(const Ops& ops, const System& system);

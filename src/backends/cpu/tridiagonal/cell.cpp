@@ -35,8 +35,7 @@ const char* refuses(const System& system, Algorithm algorithm) {
 }
 
 std::size_t workspace(const System& system, Algorithm algorithm, int threads) {
-    if (algorithm == Algorithm::two_pass)
-        return std::max(two_pass_scratch(system, tridiagonal::two_pass_chunk_rows(system.rows, system.dtype), threads), pivoted_scratch(system, threads));
+    if (algorithm == Algorithm::two_pass) return two_pass_scratch(system, tridiagonal::two_pass_chunk_rows(system.rows, system.dtype), threads);
     return system.levels > 0 ? batch_bytes(system, algorithm, threads) : single_bytes(system);
 }
 
@@ -61,6 +60,7 @@ const tridiagonal::Ops& cpu_ops() noexcept {
         table.corrects = true;
         table.restore = restore;
         table.sweep_pivoted = sweep_pivoted;
+        table.sweep_pivoted_scratch = pivoted_scratch;
         table.decay = decay;
         table.sweep_scratch = sweep_scratch;
         table.sweep = sweep;

@@ -44,11 +44,20 @@ constexpr std::int64_t cached_bytes = std::int64_t{64} << 20;
 void dispatch(PivotedJob<float>& job, std::int64_t group, float* scratch) { HWY_DYNAMIC_DISPATCH(pivoted_group_f32)(job, group, scratch); }
 void dispatch(PivotedJob<double>& job, std::int64_t group, double* scratch) { HWY_DYNAMIC_DISPATCH(pivoted_group_f64)(job, group, scratch); }
 
-/// Seams of the stretches, constants of the arrays, rings of the threads.
 template <class T>
-std::size_t bytes(std::int64_t rows, std::int64_t block, int threads) {
-    const std::int64_t stretches = rows / (PivotedCut::shortest * PivotedCut::fewest) + 2 * line<T>;
-    return (stretches * sizeof(PivotedSeam<T>) + 63) / 64 * 64 + (4 * line<T> + threads * PivotedJob<T>::ring(block)) * sizeof(T);
+std::size_t seam_bytes(std::int64_t stretches) { return (stretches * sizeof(PivotedSeam<T>) + 63) / 64 * 64; }
+
+/// Constants of the arrays and rings of the threads.
+template <class T>
+std::size_t own_bytes(std::int64_t block, int threads) { return (4 * line<T> + threads * PivotedJob<T>::ring(block)) * sizeof(T); }
+
+/// Enough for any block.
+template <class T>
+std::size_t most_bytes(const System& system, int threads) {
+    const std::int64_t block = PivotedCut::longest(system.rows, line<T>) + 3 * PivotedCut::unit;
+    const std::int64_t stretches = system.rows / (PivotedCut::shortest * PivotedCut::fewest) + 2 * line<T>;
+    const std::size_t undo = system.in_place ? PivotedUndo<T>::most_bytes(system.rows, block, line<T>, stretches) : 0;
+    return seam_bytes<T>(stretches) + own_bytes<T>(block, threads) + undo;
 }
 
 /// Whether all blocks agree with their neighbours, in one stretch or in two: relative to the x there, or, far from what drives the
@@ -80,12 +89,15 @@ bool run(const System& system, const Launch& launch, std::int64_t lanes) {
     if (wanted > longest) return false;
 
     SweepArrays<T> arrays;
-    arrays.x = static_cast<T*>(system.x.data), arrays.rows = system.rows, arrays.in_place = false;
+    arrays.x = static_cast<T*>(system.x.data), arrays.rows = system.rows, arrays.in_place = system.in_place;
     const std::int64_t misaligned = static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(arrays.x) / sizeof(T) % line<T>);
     const PivotedCut cut(system.rows, lanes, misaligned, std::max(wanted, PivotedCut::shortest), line<T>);
+    const std::int64_t stretches = cut.groups * cut.lanes;
+    const std::size_t undo_bytes = system.in_place ? PivotedUndo<T>::bytes(cut) : 0;
+    if (launch.scratch_bytes < seam_bytes<T>(stretches) + own_bytes<T>(cut.block, launch.threads) + undo_bytes) return false;
     char* at = static_cast<char*>(launch.scratch);
     PivotedSeam<T>* const seams = reinterpret_cast<PivotedSeam<T>*>(at);
-    at += (cut.groups * cut.lanes * sizeof(PivotedSeam<T>) + 63) / 64 * 64;
+    at += seam_bytes<T>(stretches);
     const Operand* operands[4] = {&system.lower, &system.diag, &system.upper, &system.rhs};
     for (int k = 0; k < 4; ++k, at += 64) {
         const bool view = operands[k]->kind == Operand::Kind::view;
@@ -95,27 +107,39 @@ bool run(const System& system, const Launch& launch, std::int64_t lanes) {
         arrays.step[k] = view;
     }
     T* const rings = reinterpret_cast<T*>(at);
-    const bool stream = 5 * system.rows * static_cast<std::int64_t>(sizeof(T)) > cached_bytes;
-    PivotedJob<T> job{arrays, cut, static_cast<T>(4 * unit), stream, seams};
+    const bool stream = !system.in_place && 5 * system.rows * static_cast<std::int64_t>(sizeof(T)) > cached_bytes;
+    PivotedUndo<T> undo;
+    if (system.in_place) undo.take(cut, at + launch.threads * PivotedJob<T>::ring(cut.block) * sizeof(T));
+    PivotedJob<T> job{arrays, cut, static_cast<T>(4 * unit), stream, seams, system.in_place ? &undo : nullptr};
+#pragma omp parallel num_threads(launch.threads)
+    {
+        if (job.undo) {
+#pragma omp for schedule(static)
+            for (std::int64_t stretch = 0; stretch <= stretches; ++stretch) undo.save_seam(arrays, cut, stretch);
+        }
+#pragma omp for schedule(dynamic, 1)
+        for (std::int64_t group = 0; group < cut.groups; ++group)
+            if (!job.stop.load(std::memory_order_relaxed)) dispatch(job, group, rings + thread_number() * PivotedJob<T>::ring(cut.block));
+    }
+    if (!job.stop.load() && agree(job, unit)) return true;
+    if (job.undo) {
 #pragma omp parallel for num_threads(launch.threads) schedule(dynamic, 1)
-    for (std::int64_t group = 0; group < cut.groups; ++group)
-        if (!job.stop.load(std::memory_order_relaxed)) dispatch(job, group, rings + thread_number() * PivotedJob<T>::ring(cut.block));
-    return !job.stop.load() && agree(job, unit);
+        for (std::int64_t group = 0; group < cut.groups; ++group) undo.restore(arrays, cut, group);
+    }
+    return false;
 }
 
 }  // namespace
 
 bool sweep_pivoted(const System& system, const Launch& launch) {
-    const std::size_t needed = pivoted_scratch(system, launch.threads);
-    if (needed == 0 || launch.scratch_bytes < needed) return false;
+    if (system.rows < fewest_rows) return false;
     if (system.dtype == DType::f32) return run<float>(system, launch, HWY_DYNAMIC_DISPATCH(pivoted_lanes_f32)());
     return run<double>(system, launch, HWY_DYNAMIC_DISPATCH(pivoted_lanes_f64)());
 }
 
 std::size_t pivoted_scratch(const System& system, int threads) {
-    if (system.in_place || system.rows < fewest_rows) return 0;
-    const auto bytes_of = [&]<class T>(T) { return bytes<T>(system.rows, PivotedCut::longest(system.rows, line<T>) + 3 * PivotedCut::unit, threads); };
-    return system.dtype == DType::f32 ? bytes_of(0.0f) : bytes_of(0.0);
+    if (system.rows < fewest_rows) return 0;
+    return system.dtype == DType::f32 ? most_bytes<float>(system, threads) : most_bytes<double>(system, threads);
 }
 
 }  // namespace trifold::cpu

@@ -9,7 +9,7 @@ namespace trifold::cpu {
 /// As Ops::sweep_pivoted, for what two_pass_refuses() lets through. Scratch: pivoted_scratch().
 bool sweep_pivoted(const tridiagonal::System& system, const tridiagonal::Launch& launch);
 
-/// Scratch bytes of sweep_pivoted; 0 where it would not start.
+/// As Ops::sweep_pivoted_scratch; 0 where it would not start.
 std::size_t pivoted_scratch(const tridiagonal::System& system, int threads);
 
 /// Rows after which elimination with pivoting has forgotten what was before (downwards) or behind (upwards) it, to `close`, seen from a few

@@ -2,11 +2,11 @@
 // One group of stretches of the pivoted sweep: elimination of block k+2, substitution of block k behind it.
 //
 // Equation   a_i x[i-1] + b_i x[i] + c_i x[i+1] = r_i
-// Arrays     a, b, c, r (row i at [i]; lane l's row i at start + l length + i), x: stored, never read
+// Arrays     a, b, c, r (row i at [i]; lane l's row i at start + l length + i), x: stored, never read; may be r, which then goes to a log
 // Scratch    ring: -u1, -u2, -d of the pivot rows x[i] = d - u1 x[i+1] - u2 x[i+2], lanes side by side, of three blocks
 // Work       per step one tile of elimination and, in two steps of a tile each, first the halo's substitution, then the block's: the
 //            chain of divisions leaves room for it, and for turning the next tile, between its rows
-// Words      5 per row, and 2 / blocks more; pivot rows stay in the second-level cache
+// Words      5 per row, and 2 / blocks more; pivot rows stay in the second-level cache. In place one more is written
 // Numerics   partial pivoting among two rows, the pending one and the next, as in gtsv: |multiplier| ≤ 1, entries at most double.
 //            A block is substituted from zeros one block further down. Its rows hold to a few roundings; where it meets the next one
 //            the equations are off by the difference between the x that one side computed for itself and the x that is there. It is
@@ -20,7 +20,7 @@
 #include "hwy/highway.h"
 
 #include "backends/cpu/simd/transpose-inl.h"
-#include "backends/cpu/tridiagonal/pivoted_job.hpp"
+#include "backends/cpu/tridiagonal/pivoted_undo.hpp"
 #include "backends/cpu/tridiagonal/reduce_tiles-inl.h"
 
 #if defined(TRIFOLD_BACKENDS_CPU_TRIDIAGONAL_PIVOTED_GROUP_INL_H_) == defined(HWY_TARGET_TOGGLE)
@@ -85,7 +85,8 @@ public:
         for (int k = 0; k < 4; ++k) step_[k] = job.arrays.step[k], base[k] = job.arrays.data[k] + step_[k] * start;
     }
 
-    template <Store how>
+    /// keep: x is rhs.
+    template <Store how, bool keep>
     void run() {
         const std::int64_t blocks = job.cut.blocks;
         pending = {hn::Set(d, T(1)), hn::Zero(d), hn::Zero(d), hn::Zero(d)};
@@ -97,10 +98,11 @@ public:
         for (std::int64_t b = -1; b < blocks + 2; ++b) {
             const std::int64_t kept = b - 2, half = tiles / 2;
             for (std::int64_t t = 0; t < tiles; ++t) {
-                if (kept < 0) step<0, how>(b, t, 0);
-                else if (t < half) step<1, how>(b, t, tiles - 1 - 2 * t);
-                else step<2, how>(b, t, tiles - 1 - 2 * (t - half));
+                if (kept < 0) step<0, how, keep>(b, t, 0);
+                else if (t < half) step<1, how, keep>(b, t, tiles - 1 - 2 * t);
+                else step<2, how, keep>(b, t, tiles - 1 - 2 * (t - half));
             }
+            if (keep && kept >= 0) job.undo->stored[group] = kept + 1;
             if (kept >= 0 && !end_block(kept)) job.stop.store(true, std::memory_order_relaxed);
             if (job.stop.load(std::memory_order_relaxed)) return;
         }
@@ -116,14 +118,16 @@ private:
 
     /// Where the tile that is turned next is read from; its lines of some tiles later are asked for.
     HWY_INLINE void prepare(std::int64_t offset) {
-        const bool within = inside(offset);
+        const bool within = inside(offset), beside = job.undo && (offset < 0 || offset >= length);
         for (int k = 0; k < 4; ++k) {
             from[k] = base[k] + step_[k] * offset, stride[k] = step_[k] * length;
             ahead[k] = from[k] + step_[k] * prefetch_tiles * n, ahead_stride[k] = stride[k];
-            if (within) continue;
+            if (within || (beside && k == rhs)) continue;
             copy_rows(k, offset, copied[k]);
             from[k] = copied[k], stride[k] = n;
         }
+        // In place the neighbours' rows may hold x by now.
+        if (beside) from[rhs] = job.undo->outside(job.cut, group * n, offset), stride[rhs] = 2 * block;
     }
 
     /// Turns one array of the tile.
@@ -146,7 +150,7 @@ private:
 
     /// Tile t of block b is eliminated; between its rows the next one is turned, and tiles first and first-1 of the halo (1) or
     /// of the block (2) are substituted.
-    template <int substitute, Store how>
+    template <int substitute, Store how, bool keep>
     HWY_INLINE void step(std::int64_t b, std::int64_t t, std::int64_t first) {
         PendingRow<D> p = pending;
         Substituted<D> s = solved;
@@ -162,6 +166,8 @@ private:
         for (int k = 0; k < 4; ++k) back[k] = step_[k] * (prefetch_tiles - again_tiles) * n;
         for (int k = 0; k < 4; ++k) source[k] = from[k], source_stride[k] = stride[k], asked[k] = ahead[k], asked_stride[k] = ahead_stride[k];
 
+        // Halos belong to others' logs.
+        [[maybe_unused]] T* const log = !keep || b < 0 || b >= job.cut.blocks ? unkept : job.undo->log + (group * length + b * block + t * n) * n;
         [[maybe_unused]] const T* const rows = ring_of(substitute == 1 ? b - 1 : b - 2) + (first * n + n - 1) * 3 * n;
         const bool top = first == tiles - 1;
         V most = largest;
@@ -181,6 +187,7 @@ private:
                 asked[k] += asked_stride[k];
             }
             const auto row = [&](int k) HWY_ATTR { return hn::Load(d, in[k] + i * n); };
+            if constexpr (keep) hn::Stream(row(rhs), d, log + i * n);
             p.step(d, row(lower), row(diag), row(upper), row(rhs), i > 0 ? slots + (i - 1) * 3 * n : before);
             if constexpr (substitute > 0) {
 #pragma GCC unroll 2
@@ -272,15 +279,17 @@ private:
     alignas(64) T copied[4][n * n];
     alignas(64) T stage[2][4][n * n];
     alignas(64) T solution[2][n * n];
+    alignas(64) T unkept[n * n];
 };
 
 template <class T>
 void pivoted_group(PivotedJob<T>& job, std::int64_t group, T* scratch) {
     using D = hn::ScalableTag<T>;
     PivotedGroup<D> sweep(D(), job, group, scratch);
-    if (PivotedGroup<D>::whole_lines && job.stream) sweep.template run<Store::stream>();
-    else sweep.template run<Store::regular>();
-    if (job.stream) hwy::FlushStream();
+    if (job.undo) sweep.template run<Store::regular, true>();
+    else if (PivotedGroup<D>::whole_lines && job.stream) sweep.template run<Store::stream, false>();
+    else sweep.template run<Store::regular, false>();
+    if (job.stream || job.undo) hwy::FlushStream();
 }
 
 }  // namespace trifold::cpu::HWY_NAMESPACE

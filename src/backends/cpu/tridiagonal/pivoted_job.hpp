@@ -66,12 +66,16 @@ struct PivotedSeam {
 };
 
 template <class T>
+struct PivotedUndo;
+
+template <class T>
 struct PivotedJob {
     SweepArrays<T> arrays;
     PivotedCut cut;
     T apart;      ///< how far x of one row may be from what another block saw, relative to the largest |x| of both blocks
     bool stream;  ///< x goes past the caches
     PivotedSeam<T>* seams;
+    const PivotedUndo<T>* undo;  ///< in place; else null
     std::atomic<bool> stop{false};
 
     /// Numbers per thread: pivot rows of three blocks, 3 per row and lane.
