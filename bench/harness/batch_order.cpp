@@ -10,7 +10,7 @@
 namespace trifold::bench {
 namespace {
 
-constexpr std::int64_t line = 64, row_lines = 4, column_lines = 2;  // lines of systems in a block: side by side, rows side by side
+constexpr std::int64_t line = 64, column_lines = 2;  // lines of systems in a block
 
 std::uint64_t word_at(const void* p) {
     std::uint64_t word;
@@ -24,18 +24,8 @@ void put(void* p, std::uint64_t word) { std::memcpy(p, &word, sizeof(word)); }
 
 BatchOrder::BatchOrder(const devices::StreamArrays& arrays, const io::TridiagonalData& data, int threads)
     : arrays_(arrays), rows_(data.rows()), element_(static_cast<std::int64_t>(size_of(data.rhs.dtype()))), threads_(threads) {
-    const auto& extents = data.rhs.shape().extents;
-    std::int64_t inner = 1, outer = 1;
-    for (int k = 0; k < static_cast<int>(extents.size()); ++k)
-        if (k != data.axis) (k < data.axis ? outer : inner) *= extents[static_cast<std::size_t>(k)];
-    if (inner == 1) {
-        blocks_ = outer * element_ / (column_lines * line);
-    } else {
-        inner_bytes_ = inner * element_;
-        blocks_per_run_ = std::max<std::int64_t>(inner_bytes_ / (row_lines * line), 1);
-        blocks_ = outer * blocks_per_run_;
-    }
-    for (int t = 0; t < threads; ++t) scratch_.emplace_back(static_cast<std::size_t>(rows_ * 2 * row_lines * 8 + 8));
+    blocks_ = static_cast<std::int64_t>(data.systems()) * element_ / (column_lines * line);
+    for (int t = 0; t < threads; ++t) scratch_.emplace_back(static_cast<std::size_t>(rows_ * 2 * column_lines * 8 + 8));
     static volatile std::uint64_t zero = 0;
     zero_ = zero;
 }
@@ -46,12 +36,12 @@ double BatchOrder::sample() {
     {
         const std::int64_t t = omp_get_thread_num(), of = omp_get_num_threads();
         char* const scratch = reinterpret_cast<char*>((reinterpret_cast<std::uintptr_t>(scratch_[static_cast<std::size_t>(t)].data()) + 63) / 64 * 64);
-        for (std::int64_t k = blocks_ * t / of; k < blocks_ * (t + 1) / of; ++k) inner_bytes_ ? strided(k, scratch) : contiguous(k, scratch);
+        for (std::int64_t k = blocks_ * t / of; k < blocks_ * (t + 1) / of; ++k) pass(k, scratch);
     }
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-void BatchOrder::contiguous(std::int64_t block, char* scratch) {
+void BatchOrder::pass(std::int64_t block, char* scratch) {
     const std::int64_t systems = column_lines * line / element_, system_bytes = rows_ * element_, bytes = systems * system_bytes;
     const unsigned char* p[4];
     for (int k = 0; k < 4; ++k) p[k] = arrays_.read[k] + block * bytes;
@@ -70,38 +60,6 @@ void BatchOrder::contiguous(std::int64_t block, char* scratch) {
     for (std::int64_t at = (system_bytes / line - 1) * line; at >= 0; at -= line) {
         for (std::int64_t l = 0; l < scratch_lines; ++l) seen |= word_at(s -= line);
         for (std::int64_t j = 0; j < systems; ++j) put(x + j * system_bytes + at, word_at(x + j * system_bytes + at) | (seen & zero_));
-    }
-}
-
-void BatchOrder::strided(std::int64_t block, char* scratch) {
-    const std::int64_t run = block / blocks_per_run_, begin = run * rows_ * inner_bytes_ + block % blocks_per_run_ * row_lines * line;
-    const std::int64_t ahead = 2 * line / element_;
-    const unsigned char* p[4];
-    for (int k = 0; k < 4; ++k) p[k] = arrays_.read[k] + begin;
-    std::uint64_t seen = 0;
-    char* s = scratch;
-    for (std::int64_t i = 0; i < rows_; ++i) {
-        const std::int64_t to_ask = std::min(ahead, rows_ - 1 - i) * inner_bytes_;
-#pragma GCC unroll 4
-        for (int k = 0; k < 4; ++k) {
-#pragma GCC unroll 4
-            for (std::int64_t l = 0; l < row_lines; ++l) {
-                __builtin_prefetch(p[k] + to_ask + l * line, 0, 2);
-                seen |= word_at(p[k] + l * line);
-            }
-            p[k] += inner_bytes_;
-        }
-#pragma GCC unroll 8
-        for (std::int64_t l = 0; l < 2 * row_lines; ++l) put(s + l * line, seen);
-        s += 2 * row_lines * line;
-    }
-    unsigned char* x = arrays_.write + begin + (rows_ - 1) * inner_bytes_;
-    for (std::int64_t i = 0; i < rows_; ++i, x -= inner_bytes_) {
-        s -= 2 * row_lines * line;
-#pragma GCC unroll 8
-        for (std::int64_t l = 0; l < 2 * row_lines; ++l) seen |= word_at(s + l * line);
-#pragma GCC unroll 4
-        for (std::int64_t l = 0; l < row_lines; ++l) put(x + l * line, word_at(x + l * line) | (seen & zero_));
     }
 }
 

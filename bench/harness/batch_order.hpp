@@ -11,9 +11,9 @@
 
 namespace trifold::bench {
 
-/// Block by block, one word of every cache line: the four operands read (systems with rows side by side first in the order of
-/// their addresses, then again line by line across the block; others row by row, asked for a tile ahead), c' and d' written to
-/// a scratch of the solve's size and read backwards, x stored in place over rhs, its values unchanged.
+/// Systems with rows side by side. Block by block, one word of every cache line: the four operands read in the order of their
+/// addresses, then again line by line across the block, c' and d' written to a scratch of the solve's size and read backwards, x
+/// stored in place over rhs, its values unchanged.
 class BatchOrder {
 public:
     /// arrays: lower, diag, upper, and rhs, which is also `write`, of data.rhs's shape in C order.
@@ -23,13 +23,11 @@ public:
     double sample();
 
 private:
-    void contiguous(std::int64_t block, char* scratch);
-    void strided(std::int64_t block, char* scratch);
+    void pass(std::int64_t block, char* scratch);
 
     devices::StreamArrays arrays_;
     std::int64_t rows_ = 0, element_ = 8;            // rows of a system, bytes of an element
-    std::int64_t inner_bytes_ = 0;                   // from row to row where systems lie side by side, else 0
-    std::int64_t blocks_ = 0, blocks_per_run_ = 1;
+    std::int64_t blocks_ = 0;
     int threads_ = 1;
     std::vector<std::vector<std::uint64_t>> scratch_;
     std::uint64_t zero_ = 0;                         // not known when compiled

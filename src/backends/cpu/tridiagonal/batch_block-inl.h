@@ -7,7 +7,8 @@
 // Lanes that failed are eliminated once more with pivoting (one segment) or left to the caller (several): they get their own
 // rhs back in place.
 //
-// Blocks of two lines of systems whose rows lie side by side: batch_columns-inl.h. The others ask for memory one or two tiles
+// Blocks of two lines of systems whose rows lie side by side: batch_columns-inl.h. Whole lines of systems side by side: a block is
+// eliminated while the one before it is substituted, batch_lines-inl.h. The others ask for memory one or two tiles
 // ahead of use, and for the next block's first tiles all through the backward sweep.
 #include <algorithm>
 #include <cmath>
@@ -16,6 +17,7 @@
 
 #include "backends/cpu/tridiagonal/batch_columns-inl.h"
 #include "backends/cpu/tridiagonal/batch_job.hpp"
+#include "backends/cpu/tridiagonal/batch_lines-inl.h"
 #include "backends/cpu/tridiagonal/batch_rows-inl.h"
 #include "backends/cpu/tridiagonal/batch_tiles-inl.h"
 #include "hwy/highway.h"
@@ -54,16 +56,26 @@ public:
         waiting_buffers_ = buffers + 4 * Source<D>::buffer_elements(width_);
     }
 
-    static constexpr std::int64_t buffer_elements(std::int64_t width) { return 4 * Source<D>::buffer_elements(width) + 7 * width; }
+    static constexpr std::int64_t buffer_elements(std::int64_t width) { return 4 * Source<D>::buffer_elements(width) + 8 * width; }
 
     void solve(std::int64_t first_block, std::int64_t last_block) {
         if (first_block >= last_block) return;
-        Place here = place_of(first_block);
-        for (std::int64_t k = first_block; k < last_block; ++k) {
-            const Place next = k + 1 < last_block ? place_of(k + 1) : Place{};
-            solve(here, next);
-            here = next;
+        for (std::int64_t k = first_block; k < last_block;) {
+            const std::int64_t end = end_of_block(k, last_block);
+            const Place here = place_of(k, end);
+            next_ = end < last_block ? place_of(end, end_of_block(end, last_block)) : Place{};
+            enter(here);
+            if (!overlapped_) {
+                substitute_waiting();
+                refused_ = solve(here);
+                k = end;
+            } else if (sweep_overlapped(here)) {
+                k = end;
+            } else {
+                refused_ = true;  // and once more, with pivoting
+            }
         }
+        substitute_waiting();
     }
 
 private:
@@ -72,12 +84,21 @@ private:
         std::int64_t outer = 0, lane = 0, count = 0, number = 0;
     };
 
-    Place place_of(std::int64_t block) const {
+    /// Where systems are refused, pivoting is likely to be needed further on, and that takes wide blocks: several narrow ones.
+    std::int64_t end_of_block(std::int64_t k, std::int64_t last_block) const {
+        if (!refused_ || !job_.narrow()) return k + 1;
+        const std::int64_t run = job_.blocks_per_run(), low = job_.first_lane(k % run), most = std::min(k - k % run + run, last_block);
+        std::int64_t end = k + 1;
+        while (end < most && job_.first_lane(end % run + 1) - low <= width_) ++end;
+        return end;
+    }
+
+    Place place_of(std::int64_t block, std::int64_t end) const {
         Place p;
         const std::int64_t run = job_.blocks_per_run(), k = block % run;
         p.outer = block / run;
         p.lane = job_.first_lane(k);
-        p.count = job_.first_lane(k + 1) - p.lane;
+        p.count = job_.first_lane(k + end - block) - p.lane;
         const auto at = [&](const BatchOperand<T>& operand) {
             std::int64_t offset = p.lane * operand.lane_stride, rest = p.outer;
             for (int l = job_.outer_levels - 1; l >= 0; --l) {
@@ -108,6 +129,12 @@ private:
         in_columns_ = x_transposed_ && rhs_.transposed() && here.count == Columns::lanes && width_ == Columns::lanes && job_.segments() == 1 && n_ > line;
         for (const auto* operand : {&job_.lower, &job_.diag, &job_.upper})
             in_columns_ = in_columns_ && operand->kind == job_.rhs.kind && operand->row_stride == 1 && operand->lane_stride == job_.rhs.lane_stride;
+        overlapped_ = !refused_ && job_.overlapped_lines > 0 && here.count == job_.overlapped_lines * line && here.count <= 4 * N && x_direct_ &&
+                      rhs_.access() == Access::direct;
+        for (const Source<D>* source : {&lower_, &diag_, &upper_})
+            overlapped_ = overlapped_ && (source->access() == Access::direct || source->access() == Access::constant);
+        for (const auto* operand : {&job_.lower, &job_.diag, &job_.upper})
+            overlapped_ = overlapped_ && (operand->kind == tridiagonal::Operand::Kind::scalar || operand->row_stride == job_.rhs.row_stride);
         columns_ = {{here.lower, here.diag, here.upper, here.rhs}, job_.rhs.lane_stride};
         const auto lines = [](const T* p, std::int64_t stride) { return (reinterpret_cast<std::uintptr_t>(p) | stride * sizeof(T)) % 64 == 0; };
         stream_ = !job_.in_place && span_.last == (span_.vectors - 1) * N &&
@@ -115,9 +142,8 @@ private:
                    (x_transposed_ && N == line && lines(x_, job_.x.lane_stride)));
     }
 
-    void solve(const Place& here, const Place& next) {
-        enter(here);
-        next_ = next;
+    /// True where systems were refused.
+    bool solve(const Place& here) {
         const std::int64_t segments = job_.segments();
         Carry<T> first = carry(0);
         std::fill_n(first.c, 3 * width_, T(0));
@@ -145,12 +171,75 @@ private:
             backward(s * job_.segment_rows, end_of(s), slow, second);
         }
         report(here, slow);
+        return refused;
+    }
+
+    /// Eliminates this block and substitutes the one that waits. Then this one waits, unless systems are refused: false, nothing waits.
+    bool sweep_overlapped(const Place& here) {
+        const Carry<T> end = carry(1);
+        if (waiting_.count > 0) sweep<LineWork::both>(here, end);
+        else sweep<LineWork::eliminate>(here, end);
+        if (judge(end)) return false;
+        waiting_ = here, stream_waiting_ = stream_;
+        return true;
+    }
+
+    void substitute_waiting() {
+        if (waiting_.count > 0) sweep<LineWork::substitute>(waiting_, carry(1));
+    }
+
+    template <LineWork work>
+    void sweep(const Place& here, const Carry<T>& carry) {
+        if (work != LineWork::eliminate && stream_waiting_) sweep<work, true>(here, carry);
+        else sweep<work, false>(here, carry);
+        if (work == LineWork::eliminate) return;
+        for (std::int64_t j = 0; j < waiting_.count; ++j)
+            if (!std::isfinite(x_carry(0)[j])) job_.event(sink_, waiting_.outer, waiting_.lane + j, BatchEvent::overflow);
+        waiting_ = {};
+    }
+
+    template <LineWork work, bool stream>
+    void sweep(const Place& here, const Carry<T>& carry) {
+        const LineOperands<T> from = operands_of(here), next = operands_of(next_.count > 0 ? next_ : here);
+        const std::int64_t turn = 2 * here.count;
+        upwards_ = !upwards_;
+        T* const s = upwards_ ? reduced_.s : reduced_.s + (n_ - 1) * turn;
+        const auto with = [&](auto G, auto masked) HWY_ATTR {
+            sweep_lines<G, work, masked, stream>(D(), n_, from, next, job_.ahead_rows, s, upwards_ ? turn : -turn, carry, job_.growth, zeros(),
+                                                 waiting_.x, job_.x.row_stride, x_carry(0));
+        };
+        const auto vectors = [&](auto G) HWY_ATTR {
+            if (work == LineWork::substitute || (from.mask[0] & from.mask[1] & from.mask[2]) != 0) with(G, std::false_type());
+            else if constexpr (work != LineWork::substitute) with(G, std::true_type());
+        };
+        std::fill_n(zeros(), width_, T(0));
+        // A block has 1, 2 or 4 lines, and 4 vectors at most.
+        if constexpr (2 * N >= line) {
+            if (here.count == 2 * N) vectors(std::integral_constant<int, 2>());
+        }
+        if constexpr (N == line) {
+            if (here.count == N) vectors(std::integral_constant<int, 1>());
+        }
+        if (here.count == 4 * N) vectors(std::integral_constant<int, 4>());
+        if (stream) hwy::FlushStream();
+    }
+
+    LineOperands<T> operands_of(const Place& place) const {
+        LineOperands<T> to;
+        to.step = job_.rhs.row_stride;
+        const auto set = [&](int k, const Source<D>& source, const T* at) {
+            const bool there = source.access() == Access::direct;
+            to.p[k] = there ? at : source.constants(), to.mask[k] = there ? -1 : 0;
+        };
+        set(0, lower_, place.lower), set(1, diag_, place.diag), set(2, upper_, place.upper), set(3, rhs_, place.rhs);
+        return to;
     }
 
     std::int64_t end_of(std::int64_t segment) const { return std::min((segment + 1) * job_.segment_rows, n_); }
     Carry<T> carry(std::int64_t k) const { T* p = carries_ + 3 * width_ * k; return {p, p + width_, p + 2 * width_}; }
     T* x_carry(int k) const { return waiting_buffers_ + k * width_; }        // x1, x2
     T* waiting(int k) const { return waiting_buffers_ + (2 + k) * width_; }  // diagonal, upper, right-hand side, test
+    T* zeros() const { return waiting_buffers_ + 7 * width_; }
     T* state() const { return waiting_buffers_ + 6 * width_; }               // per lane: 0 good, 1 pivoted, 2 refused
 
     template <class Body>
@@ -373,6 +462,11 @@ private:
     T* buffers_;                 ///< of the sources; both halves of ColumnLines
     FourColumns<T> columns_{};
     bool in_columns_ = false;    ///< this block goes through ColumnSweeps
+    bool overlapped_ = false;    ///< this one goes through sweep_lines, beside the one that waits, if any
+    bool refused_ = false;       ///< systems of the block before were
+    Place waiting_;              ///< eliminated, not substituted yet
+    bool stream_waiting_ = false;
+    bool upwards_ = false;       ///< how c', d' of the last block that was eliminated lie
     Reduced<T> reduced_{};
     T *carries_ = nullptr, *waiting_buffers_ = nullptr, *x_ = nullptr;
     Place next_;

@@ -44,6 +44,8 @@ struct BatchJob {
     BatchMethod method = BatchMethod::checked;
     T growth = 0;                               ///< accepted |lower c'| over |lower| + |diag|
     int block_lines = 4;                        ///< width of a block in cache lines of one row
+    int overlapped_lines = 0;                   ///< width where a block is eliminated while the one before is substituted; 0: never
+    std::int64_t ahead_rows = 0;                ///< then: between asking for a row and its use
     std::int64_t segment_rows = 0;              ///< rows whose c', d' are kept at a time
     std::int64_t number = 0, lane_number_stride = 0, outer_number_stride[3] = {};
     void (*event)(void* sink, std::int64_t outer, std::int64_t lane, BatchEvent event) = nullptr;
@@ -52,17 +54,24 @@ struct BatchJob {
 
     std::int64_t outer() const noexcept { return outer_extent[0] * outer_extent[1] * outer_extent[2]; }
     std::int64_t lines() const noexcept { return (lanes + line - 1) / line; }
-    std::int64_t blocks_per_run() const noexcept { return (lines() + block_lines - 1) / block_lines; }
+    bool narrow() const noexcept { return overlapped_lines > 0 && overlapped_lines < block_lines; }
+    std::int64_t blocks_per_run() const noexcept {
+        return narrow() ? std::max<std::int64_t>(lanes / line / overlapped_lines, 1) : (lines() + block_lines - 1) / block_lines;
+    }
     std::int64_t blocks() const noexcept { return outer() * blocks_per_run(); }
     std::int64_t segments() const noexcept { return (rows + segment_rows - 1) / segment_rows; }
 
-    /// Lanes [first, last) of block k of a run: whole lines, as equal as they can be, so that no narrow one is left over.
-    std::int64_t first_lane(std::int64_t k) const noexcept { return std::min(lines() * k / blocks_per_run() * line, lanes); }
+    /// Lanes [first, last) of block k of a run: whole lines, as equal as they can be, so that no narrow one is left over. Narrow blocks
+    /// leave what is over to the last one.
+    std::int64_t first_lane(std::int64_t k) const noexcept {
+        if (narrow()) return k < blocks_per_run() ? k * overlapped_lines * line : lanes;
+        return std::min(lines() * k / blocks_per_run() * line, lanes);
+    }
 
     /// Elements of scratch per thread: c', d' and the second upper diagonal of U for a segment, the carry at every segment's
-    /// start and end, four tiles with room before and after them, seven rows for the block's own state.
+    /// start and end, four tiles with room before and after them, eight rows for the block's own state.
     std::int64_t scratch_elements() const noexcept {
-        return block_lines * line * (3 * std::min(segment_rows, rows) + 3 * (segments() + 1) + 4 * (4 * line + 2) + 7);
+        return block_lines * line * (3 * std::min(segment_rows, rows) + 3 * (segments() + 1) + 4 * (4 * line + 2) + 8);
     }
 };
 

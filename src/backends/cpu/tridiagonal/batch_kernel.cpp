@@ -21,6 +21,8 @@ void run(const BatchJob<T>& job, std::int64_t first, std::int64_t last, T* scrat
 void run_f32(const BatchJob<float>& job, std::int64_t first, std::int64_t last, float* scratch, void* sink) { run(job, first, last, scratch, sink); }
 void run_f64(const BatchJob<double>& job, std::int64_t first, std::int64_t last, double* scratch, void* sink) { run(job, first, last, scratch, sink); }
 
+std::int64_t vector_bytes() { return static_cast<std::int64_t>(sizeof(double) * lanes_of<hn::ScalableTag<double>>); }
+
 }  // namespace trifold::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
@@ -29,6 +31,9 @@ namespace trifold::cpu {
 
 HWY_EXPORT(run_f32);
 HWY_EXPORT(run_f64);
+HWY_EXPORT(vector_bytes);
+
+std::int64_t batch_vector_bytes() { return HWY_DYNAMIC_DISPATCH(vector_bytes)(); }
 
 void solve_blocks(const BatchJob<float>& job, std::int64_t first, std::int64_t last, float* scratch, void* sink) {
     HWY_DYNAMIC_DISPATCH(run_f32)(job, first, last, scratch, sink);

@@ -10,4 +10,7 @@ namespace trifold::cpu {
 void solve_blocks(const BatchJob<float>& job, std::int64_t first, std::int64_t last, float* scratch, void* sink);
 void solve_blocks(const BatchJob<double>& job, std::int64_t first, std::int64_t last, double* scratch, void* sink);
 
+/// Of the vectors that are used.
+std::int64_t batch_vector_bytes();
+
 }  // namespace trifold::cpu

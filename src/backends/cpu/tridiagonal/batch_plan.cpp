@@ -2,6 +2,10 @@
 #include "backends/cpu/tridiagonal/batch_plan.hpp"
 
 #include <algorithm>
+#include <cstdlib>
+#include <numeric>
+
+#include "backends/cpu/tridiagonal/batch_kernel.hpp"
 
 namespace trifold::cpu {
 namespace {
@@ -20,6 +24,39 @@ constexpr double tolerated_growth = 1e3;
 // second bounds the workspace. Spilling them costs less than eliminating twice as long as they fit the last cache, and was
 // not slower than that at four times its size.
 constexpr std::int64_t wide_block_bytes = 4 << 20, kept_bytes = 32 << 20;
+
+// A way of the second-level cache of Zen and of most others: rows that are as far apart, or a multiple, meet in one set.
+constexpr std::int64_t way_bytes = 64 << 10, ways = 16;
+// c' and d' of a block that are to stay in the second-level cache beside the lines that pass.
+constexpr std::int64_t overlapped_bytes = 256 << 10;
+// Operands that a core may find in its own caches.
+constexpr std::int64_t cached_bytes = 4 << 20;
+
+/// Blocks that are eliminated and substituted side by side: narrow, so that c' and d' find room in the first-level cache. They need a
+/// second-level cache that keeps a line of rhs of every row; rows many powers of two apart meet in few sets of it.
+template <class T>
+void overlap(BatchJob<T>& job) {
+    for (const BatchOperand<T>* operand : {&job.lower, &job.diag, &job.upper, &job.rhs}) {
+        const bool side_by_side = operand->kind == Operand::Kind::view && operand->lane_stride == 1 && operand->row_stride == job.rhs.row_stride;
+        if (!side_by_side && (operand == &job.rhs || operand->kind != Operand::Kind::scalar)) return;
+    }
+    // What is left over of a line goes the other way, together with a whole line.
+    if (job.lanes % job.line != 0 && job.lanes < 6 * job.line) return;
+    if (job.x.lane_stride != 1 || job.lanes == 0 || job.rows < 2 || job.method == BatchMethod::pivoted) return;
+    const std::int64_t stride = std::max<std::int64_t>(std::abs(job.rhs.row_stride) * static_cast<std::int64_t>(sizeof(T)), 64);
+    const std::int64_t sets = way_bytes / std::gcd(stride, way_bytes);
+    const std::int64_t bytes = 4 * job.rows * job.lanes * job.outer() * static_cast<std::int64_t>(sizeof(T));
+    // One line waits for its divisions, which memory hides and caches do not.
+    int lines = job.rows < 12 ? 4 : job.rows < 32 || (bytes <= cached_bytes && job.rows <= 256) ? 2 : 1;
+    if (job.rows > ways * sets) lines = 4;
+    // Four vectors at a time have registers. Shorter ones wait less in a line; four lines of them are too many.
+    const int most = static_cast<int>(4 * batch_vector_bytes() / 64);
+    if (lines == 4 && most < 4) return;
+    lines = std::min(lines, most);
+    if (job.rows * lines * 2 * 64 > overlapped_bytes) return;
+    job.overlapped_lines = lines;
+    job.ahead_rows = std::clamp<std::int64_t>(4 * sets, 12, 64);
+}
 
 template <class T>
 BatchOperand<T> operand_of(const Operand& from, const BatchShape& shape) {
@@ -79,6 +116,7 @@ BatchJob<T> job_of(const System& system, const BatchShape& shape, Algorithm algo
     const auto rows_in = [&](std::int64_t bytes) { return bytes / (2 * 64 * job.block_lines); };
     if (job.rows > rows_in(wide_block_bytes)) job.block_lines = 2;
     job.segment_rows = rows_in(kept_bytes);
+    overlap(job);
     return job;
 }
 

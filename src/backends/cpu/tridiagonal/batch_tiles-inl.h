@@ -118,6 +118,7 @@ public:
     }
 
     bool transposed() const { return access_ == Access::transposed; }
+    const T* constants() const { return buffer_ + width_; }  ///< of a scalar, as many as a block has lanes
 
 private:
     T* row(std::int64_t i) const { return buffer_ + (i + tile_rows) * width_; }
