@@ -55,7 +55,7 @@ bool uses_threads(Algorithm algorithm, bool batch) noexcept {
 double lanes_used(const Features& f) noexcept {
     if (!f.batch) return 1;
     const double lanes = 64.0 / static_cast<double>(size_of(f.dtype)), full = std::floor(f.systems / lanes);
-    const double part = f.systems <= full * lanes ? 0 : f.contiguous ? 2.5 : 4;
+    const double part = f.systems <= full * lanes ? 0 : f.contiguous ? 2.5 : 1.7;
     return f.systems / ((full + part) * lanes);
 }
 

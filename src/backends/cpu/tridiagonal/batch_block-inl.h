@@ -432,6 +432,12 @@ private:
 
     // Any layout, any number of lanes.
     void store_rows(const Reduced<T>& from, std::int64_t count, std::int64_t i) {
+        const D d;
+        if (job_.x.lane_stride == 1 && span_.count < N) {
+            const T* x = from.s + width_;
+            for (std::int64_t r = 0; r < count; ++r, x += 2 * width_) store_part(d, hn::Load(d, x), x_ + (i + r) * job_.x.row_stride, span_.count);
+            return;
+        }
         for (std::int64_t r = 0; r < count; ++r) {
             const T* x = from.s + r * 2 * width_ + width_;
             T* place = x_ + (i + r) * job_.x.row_stride;

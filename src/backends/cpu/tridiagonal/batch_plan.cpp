@@ -115,6 +115,7 @@ BatchJob<T> job_of(const System& system, const BatchShape& shape, Algorithm algo
     if (job.rhs.row_stride == 1 && job.rhs.lane_stride != 1) job.block_lines = 2;
     const auto rows_in = [&](std::int64_t bytes) { return bytes / (2 * 64 * job.block_lines); };
     if (job.rows > rows_in(wide_block_bytes)) job.block_lines = 2;
+    if (job.lanes <= job.line && !(job.rhs.row_stride == 1 && job.rhs.lane_stride != 1)) job.block_lines = 1;
     job.segment_rows = rows_in(kept_bytes);
     overlap(job);
     return job;

@@ -4,8 +4,9 @@
 //   constant     one value                                    one buffered row, step 0
 //   splat        one value per row for all systems            a buffered vector per row
 //   direct       systems side by side (lane_stride 1)         read where it is
+//   partial      fewer of them than a vector has lanes        buffered under a mask; the last one fills the other lanes
 //   transposed   rows side by side (row_stride 1)             buffered, through registers
-//   gathered     anything else, generators, few lanes         buffered, one element at a time
+//   gathered     anything else, generators                    buffered, one element at a time
 //
 // Nothing outside rows [low, high) and lanes [0, count) is read or written: a tile at the edge of the rows is loaded from
 // further inside, the last vector overlaps the one before.
@@ -28,7 +29,33 @@
 HWY_BEFORE_NAMESPACE();
 namespace trifold::cpu::HWY_NAMESPACE {
 
-enum class Access : std::uint8_t { constant, splat, direct, transposed, gathered };
+enum class Access : std::uint8_t { constant, splat, direct, partial, transposed, gathered };
+
+/// The first `count` lanes from p, and the last of them in all others; nothing beyond is read.
+template <class D, class T = hn::TFromD<D>>
+HWY_INLINE hn::Vec<D> load_part(D d, const T* p, std::int64_t count) {
+#if HWY_TARGET <= HWY_AVX2
+    const auto there = hn::FirstN(d, static_cast<std::size_t>(count));
+    return hn::IfThenElse(there, hn::MaskedLoad(there, d, p), hn::Set(d, p[count - 1]));
+#else  // whose masked loads read whole vectors
+    constexpr std::int64_t N = static_cast<std::int64_t>(lanes_of<D>);
+    alignas(64) T all[N];
+    for (std::int64_t j = 0; j < N; ++j) all[j] = p[HWY_MIN(j, count - 1)];
+    return hn::Load(d, all);
+#endif
+}
+
+template <class D, class T = hn::TFromD<D>>
+HWY_INLINE void store_part(D d, hn::Vec<D> v, T* p, std::int64_t count) {
+#if HWY_TARGET <= HWY_AVX2
+    hn::BlendedStore(v, hn::FirstN(d, static_cast<std::size_t>(count)), d, p);
+#else
+    constexpr std::int64_t N = static_cast<std::int64_t>(lanes_of<D>);
+    alignas(64) T all[N];
+    hn::Store(v, d, all);
+    std::copy_n(all, count, p);
+#endif
+}
 
 /// Lanes of one block: `vectors` of them, of which the last starts at lane `last`; fewer than a vector where count < N.
 struct Span {
@@ -55,6 +82,7 @@ public:
         const bool view = operand_.kind == Kind::view;
         if (operand_.kind == Kind::scalar) access_ = Access::constant;
         else if (view && operand_.lane_stride == 0) access_ = Access::splat;
+        else if (view && operand_.lane_stride == 1 && span.count < N) access_ = Access::partial;
         else if (!view || span.count < N) access_ = Access::gathered;
         else if (operand_.lane_stride == 1) access_ = Access::direct;
         else if (operand_.row_stride == 1 && high_ - low_ >= line) access_ = Access::transposed;
@@ -96,7 +124,10 @@ public:
                 hn::StoreU(hn::Set(d, base_[i * operand_.row_stride]), d, row(i - first));
             return {row(0), width_, 0, 0};
         }
-        for (std::int64_t i = from; i < to; ++i) copy_row(d, i, row(i - first));
+        if (access_ == Access::partial)
+            for (std::int64_t i = from; i < to; ++i) hn::Store(load_part(d, base_ + i * operand_.row_stride, span_.count), d, row(i - first));
+        else
+            for (std::int64_t i = from; i < to; ++i) copy_row(d, i, row(i - first));
         return {row(0), width_, N, packed};
     }
 
