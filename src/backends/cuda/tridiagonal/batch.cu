@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Batches: every system on chip without pivoting; those whose solution fails its check, by the general pivoted path.
+// Batches: every system on chip without pivoting; where all have one matrix, that is eliminated once. Systems whose solution fails
+// its check, or all where their one matrix does, by the general pivoted path.
 #include "backends/cuda/tridiagonal/batch.hpp"
 
 #include "backends/cuda/tridiagonal/batch_plan.hpp"
 #include "backends/cuda/tridiagonal/pivoted.hpp"
+#include "backends/cuda/tridiagonal/shared/plan.hpp"
 
 namespace trifold::cuda {
 namespace {
@@ -19,18 +21,28 @@ std::size_t marks_bytes(const System& system) { return up(static_cast<std::size_
 
 template <class T>
 void solve(const System& system, const BatchLaunch& launch) {
-    BatchPlan<T> plan = plan_batch<T>(system);
     auto* const scratch = static_cast<unsigned char*>(launch.scratch);
     auto* const handed_over = reinterpret_cast<unsigned long long*>(scratch);
-    plan.job.handed_over = handed_over;
-    plan.job.marks = scratch + alignment;
+    unsigned char* const marks = scratch + alignment;
     if (cudaMemsetAsync(handed_over, 0, sizeof *handed_over, launch.stream) != cudaSuccess) return;
-    plan.kernel->launch(plan.job, shared_bytes(plan.job, *plan.kernel), launch.stream);
+    if (SharedPlan<T> shared = plan_shared<T>(system); shared.kernel) {
+        shared.job.handed_over = handed_over, shared.job.marks = marks;
+        shared.kernel->launch(shared.job, launch.stream);
+    } else {
+        BatchPlan<T> plan = plan_batch<T>(system);
+        plan.job.handed_over = handed_over, plan.job.marks = marks;
+        plan.kernel->launch(plan.job, shared_bytes(plan.job, *plan.kernel), launch.stream);
+    }
     BatchLaunch rest = launch;
     const std::size_t used = alignment + marks_bytes(system);
     rest.scratch = scratch + used;
     rest.scratch_bytes = launch.scratch_bytes - used;
-    solve_pivoted(system, rest, plan.job.marks, handed_over);
+    solve_pivoted(system, rest, marks, handed_over);
+}
+
+template <class T>
+bool fits(const System& system) {
+    return plan_batch<T>(system).kernel || plan_shared<T>(system).kernel;
 }
 
 // The copy engine and distributed shared memory are there from compute capability 9.0 on.
@@ -42,8 +54,7 @@ bool has_clusters() {
 }  // namespace
 
 const char* batch_refuses(const System& system) {
-    const bool fits = system.dtype == DType::f32 ? plan_batch<float>(system).kernel != nullptr : plan_batch<double>(system).kernel != nullptr;
-    if (!fits) return "systems of this length do not fit on the chip";
+    if (!(system.dtype == DType::f32 ? fits<float>(system) : fits<double>(system))) return "systems of this length do not fit on the chip";
     return has_clusters() ? nullptr : "the on-chip kernels need compute capability 9.0";
 }
 

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Sets of columns on their way into shared memory, by one block: R rows per thread, the next set while one is being solved.
+//
+//   elements  one at a time (cp.async), any stride and alignment: a thread copies what it will take
+//   vectors   16 bytes at a time (cp.async): a warp copies what its lanes will take
+//   rows      pieces of rows by the copy engine (cp.async.bulk), widened to 16-byte boundaries where the array goes on, for columns
+//             with stride 1 whose rows start anywhere; a set then has columns of one line of the last level only
+#pragma once
+
+#include "backends/cuda/tridiagonal/shared/place.cuh"
+
+namespace trifold::cuda {
+
+struct ColumnSet {
+    unsigned system;  ///< number of the first one
+    int columns;      ///< that exist; 0 beyond the last set
+};
+
+template <ColumnCopies Copies, class T>
+__device__ __forceinline__ ColumnSet set_of(const SharedJob<T>& job, unsigned tile) {
+    if (tile >= job.tiles) return {0, 0};
+    const unsigned line = Copies == ColumnCopies::rows ? tile / job.tiles_per_line : 0;
+    const unsigned first = (tile - line * job.tiles_per_line) * job.set_columns;
+    return {line * job.line_extent + first, static_cast<int>(min(job.set_columns, job.line_extent - first))};
+}
+
+template <class T, int R, ColumnCopies Copies>
+struct ColumnSets {
+    static constexpr int V = 16 / static_cast<int>(sizeof(T));
+    const SharedJob<T>& job;
+    T* const memory;
+    T* const staged;  ///< of the warp: R × 32
+    const unsigned barrier;
+    const int lane;
+
+    __device__ __forceinline__ ColumnSets(const SharedJob<T>& job, T* memory, unsigned barrier)
+        : job(job), memory(memory), staged(memory + (threadIdx.x & ~31u) * R), barrier(barrier), lane(static_cast<int>(threadIdx.x) & 31) {
+        // What no copy reaches is read too.
+        const int elements = job.segments * R * pitch();
+        for (int i = static_cast<int>(threadIdx.x); i < elements; i += static_cast<int>(blockDim.x)) memory[i] = 0;
+        if (Copies == ColumnCopies::rows && threadIdx.x == 0) prepare_arrival(barrier, blockDim.x);
+        asm volatile("fence.mbarrier_init.release.cluster;\n\tfence.proxy.async.shared::cta;" ::: "memory");
+        __syncthreads();
+    }
+
+    __device__ __forceinline__ int pitch() const { return job.across + (Copies == ColumnCopies::rows ? V : 0); }
+
+    /// Where a thread's copies of a set begin. (Found before registers are full.)
+    struct Source {
+        const T* at;
+        int rows;     ///< at most so many; none beyond the last set
+        int columns;  ///< rows: of the set
+    };
+
+    __device__ __forceinline__ Source source(unsigned tile) const {
+        const ColumnSet set = set_of<Copies>(job, tile);
+        if constexpr (Copies == ColumnCopies::rows) return {place(job, job.rhs, set.system), job.rows, set.columns};
+        // A lane copies for this one of its warp's threads, and for those after it.
+        constexpr int each = Copies == ColumnCopies::vectors ? V : 1;
+        const int copied = static_cast<int>(threadIdx.x & ~31u) + (lane * each & 31), column = copied & (job.across - 1);
+        const int first = copied / job.across * R + (lane * each >> 5);
+        const T* const at = place(job, job.rhs, set.system + static_cast<unsigned>(column)) + first * job.rhs.row_stride;
+        return {at, column < set.columns ? job.rows - first : 0, 0};
+    }
+
+    /// Enqueues the copies of a set.
+    __device__ __forceinline__ void load(const Source& from) const {
+        if constexpr (Copies == ColumnCopies::rows) {
+            load_rows(from);
+        } else {
+            constexpr int each = Copies == ColumnCopies::vectors ? V : 1;
+            const unsigned target = shared_memory(staged) + static_cast<unsigned>(lane * each * static_cast<int>(sizeof(T)));
+            const std::int64_t step = each * job.rhs.row_stride;
+            const T* at = from.at;
+#pragma unroll
+            for (int i = 0; i < R; i += each) {
+                if (i < from.rows) {
+                    if constexpr (Copies == ColumnCopies::vectors) copy_vector(target + static_cast<unsigned>(i * 32 * static_cast<int>(sizeof(T))), at);
+                    else copy_element(target + static_cast<unsigned>(i * 32 * static_cast<int>(sizeof(T))), at);
+                }
+                advance(at, step);
+            }
+            asm volatile("cp.async.commit_group;" ::: "memory");
+        }
+    }
+
+    /// Waits for the set and moves the thread's rows to registers; afterwards the next one may be loaded.
+    __device__ __forceinline__ void take(unsigned tile, unsigned parity, T (&y)[R]) const {
+        if constexpr (Copies != ColumnCopies::rows) {
+            asm volatile("cp.async.wait_all;" ::: "memory");
+            __syncwarp();
+#pragma unroll
+            for (int i = 0; i < R; ++i) y[i] = staged[i * 32 + lane];
+            __syncwarp();
+            return;
+        }
+        await_arrival(barrier, parity);
+        const ColumnSet set = set_of<Copies>(job, tile);
+        const int segment = static_cast<int>(threadIdx.x) / job.across, column = static_cast<int>(threadIdx.x) & (job.across - 1);
+        const T* from = memory + segment * R * pitch() + column;
+        const unsigned by = static_cast<unsigned>(job.rhs.row_stride);
+        unsigned shift = first_offset(set) + static_cast<unsigned>(segment * R) * by;
+#pragma unroll
+        for (int i = 0; i < R; ++i) {
+            y[i] = from[shift & (V - 1)];
+            from += pitch(), shift += by;
+        }
+        __syncthreads();
+    }
+
+    /// Before a block ends while its first set is on its way.
+    __device__ __forceinline__ void abandon() const {
+        if (Copies == ColumnCopies::rows) await_arrival(barrier, 0);
+        asm volatile("cp.async.wait_all;" ::: "memory");
+    }
+
+private:
+    __device__ __forceinline__ unsigned first_offset(const ColumnSet& set) const { return static_cast<unsigned>(offset_of(place(job, job.rhs, set.system))); }
+
+    __device__ __forceinline__ void load_rows(const Source& source) const {
+        if (source.columns)
+#pragma unroll 1
+            for (int row = static_cast<int>(threadIdx.x); row < job.rows; row += static_cast<int>(blockDim.x)) {
+                const T* const from = source.at + row * job.rhs.row_stride;
+                const int shift = offset_of(from), whole = (shift + source.columns + V - 1) & ~(V - 1);
+                T* const to = memory + row * pitch();
+                if (from - shift >= job.lowest && from - shift + whole <= job.highest) {
+                    const unsigned now = static_cast<unsigned>(whole) * static_cast<unsigned>(sizeof(T));
+                    asm volatile("mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [%0], %1;" ::"r"(barrier), "r"(now) : "memory");
+                    copy_bulk(shared_memory(to), from - shift, now, barrier);
+                } else {
+#pragma unroll 1
+                    for (int k = 0; k < source.columns; ++k) to[shift + k] = from[k];
+                }
+            }
+        asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(barrier) : "memory");
+    }
+};
+
+}  // namespace trifold::cuda

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A batch whose systems have one and the same matrix, as its kernels see it.
+#pragma once
+
+#include <cstdint>
+
+namespace trifold::cuda {
+
+/// lower, diag or upper of the one matrix: an array, or the same number in every row where `data` is null.
+template <class T>
+struct SharedBand {
+    const T* data = nullptr;
+    T value = 0;
+    std::int64_t row_stride = 0;
+
+#ifdef __CUDACC__
+    __device__ __forceinline__ T operator[](int row) const { return data ? data[row * row_stride] : value; }
+#endif
+};
+
+/// Element (row i, level indices j[]) of rhs or x is data[i row_stride + Σ j[] level_stride[]].
+template <class T>
+struct SharedOperand {
+    T* data = nullptr;
+    std::int64_t row_stride = 0, level_stride[4] = {};
+};
+
+/// How columns come into shared memory (column_sets.cuh).
+enum class ColumnCopies : std::uint8_t { elements, vectors, rows };
+
+/// Systems are numbered with the last level fastest; there are fewer than 2^31.
+template <class T>
+struct SharedJob {
+    SharedBand<T> lower, diag, upper;
+    SharedOperand<T> rhs, x;
+    int rows = 0, levels = 0;                   ///< levels ≥ 1
+    unsigned extent[4] = {1, 1, 1, 1}, systems = 0;
+    unsigned char* marks = nullptr;             ///< per system 1 where it was handed over, else 0
+    unsigned long long* handed_over = nullptr;  ///< number of systems marked
+
+    // Cut for one kernel. Systems lie in lines: those that differ in the last level, or all where lines are of no use.
+    unsigned tiles = 0, tiles_per_line = 0, line_extent = 1;
+    const T *lowest = nullptr, *highest = nullptr; ///< of rhs, its end excluded; what is between may be read
+
+    int across = 0, segments = 0;    ///< columns: threads side by side, a power of two, and segments of a column
+    unsigned set_columns = 0;        ///< columns: systems of a set ≤ across
+    unsigned turns = 0;              ///< columns: sets of a block, the same for all, some of them beyond the last one
+    int cluster = 1;                 ///< columns: blocks in step
+    ColumnCopies copies = ColumnCopies::elements;
+
+    int groups = 1, pitch = 0;       ///< rows: systems of a warp's run, and rows from one to the next ≥ rows
+    int parts = 1;                   ///< rows: warps of a system
+    bool merged = false;             ///< rows: the systems of a run follow each other without gaps, in rhs and in x
+    bool spans = false;              ///< rows: a run is read as a whole, with the few elements between its systems
+    bool gaps = false;               ///< rows: something may lie between the systems of a run, or be read behind it
+    std::int64_t rhs_apart = 0, x_apart = 0; ///< rows: strides of the last level
+    int flags = 0;                   ///< rows: bytes, one per system of a run
+};
+
+}  // namespace trifold::cuda

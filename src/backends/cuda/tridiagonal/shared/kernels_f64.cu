@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "backends/cuda/tridiagonal/shared/launch.cuh"
+
+namespace trifold::cuda {
+
+template <>
+SharedKernels<double> shared_kernels<double>() {
+    static constexpr SharedKernel<double> kernels[] = {
+        columns_kernel<double, 16, 512, 1, 256>(),
+        columns_kernel<double, 32, 512, 1, 1024>(),
+        rows_kernel<double, 17, 3, false, 128, 2>(),
+        rows_kernel<double, 17, 3, true, 256, 1>(),
+    };
+    return {kernels, sizeof kernels / sizeof kernels[0]};
+}
+
+}  // namespace trifold::cuda

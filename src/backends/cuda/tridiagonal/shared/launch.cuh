@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// One instantiation of a kernel for one shared matrix as a row of the table.
+#pragma once
+
+#include <algorithm>
+
+#include "backends/cuda/tridiagonal/shared/columns.cuh"
+#include "backends/cuda/tridiagonal/shared/kernels.hpp"
+#include "backends/cuda/tridiagonal/shared/rows.cuh"
+
+namespace trifold::cuda {
+
+inline constexpr int shared_block_bytes = 227 * 1024 - 64;  // less what is static
+
+template <class T>
+void set_array_range(SharedJob<T>& job) {
+    job.lowest = job.highest = job.rhs.data;
+    for (int l = 0; l < job.levels; ++l) (job.rhs.level_stride[l] < 0 ? job.lowest : job.highest) += (job.extent[l] - 1) * job.rhs.level_stride[l];
+    (job.rhs.row_stride < 0 ? job.lowest : job.highest) += (job.rows - 1) * job.rhs.row_stride;
+    ++job.highest;
+}
+
+// As many blocks as the device runs at once, or clusters of blocks; each takes one tile after another.
+template <class T>
+void launch_persistent(void (*kernel)(SharedJob<T>), SharedJob<T>& job, unsigned tiles, int threads, int bytes, cudaStream_t stream) {
+    cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shared_block_bytes);
+    cudaFuncSetAttribute(kernel, cudaFuncAttributePreferredSharedMemoryCarveout, cudaSharedmemCarveoutMaxShared);
+    const auto cluster = static_cast<unsigned>(job.cluster);
+    cudaLaunchConfig_t config = {};
+    config.blockDim = dim3(static_cast<unsigned>(threads));
+    config.dynamicSmemBytes = static_cast<std::size_t>(bytes);
+    config.stream = stream;
+    config.gridDim = dim3(cluster);
+    int resident = 0;
+    cudaLaunchAttribute attribute[1];
+    if (cluster > 1) {
+        attribute[0].id = cudaLaunchAttributeClusterDimension;
+        attribute[0].val.clusterDim.x = cluster;
+        attribute[0].val.clusterDim.y = attribute[0].val.clusterDim.z = 1;
+        config.attrs = attribute;
+        config.numAttrs = 1;
+        cudaOccupancyMaxActiveClusters(&resident, kernel, &config);
+    } else {
+        int device = 0, processors = 0;
+        cudaGetDevice(&device);
+        cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device);
+        cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, kernel, threads, static_cast<std::size_t>(bytes));
+        resident *= processors;
+    }
+    // No more than it takes for that many turns: a last turn of few blocks would leave the memory idle.
+    const unsigned most = static_cast<unsigned>(std::max(resident, 1)) * cluster;
+    job.turns = (tiles + most - 1) / most;
+    config.gridDim = dim3(((tiles + job.turns - 1) / job.turns + cluster - 1) / cluster * cluster);
+    cudaLaunchKernelEx(&config, kernel, job);
+}
+
+template <class T, int R>
+int columns_bytes(const SharedJob<T>& job) {
+    return ColumnsLayout<T, R>(job.segments, job.across, job.copies == ColumnCopies::rows).total * static_cast<int>(sizeof(T));
+}
+
+template <class T, int R, int Threads, int MostRows>
+bool cut_columns(SharedJob<T>& job, const SharedKernel<T>&) {
+    const unsigned extent = job.extent[job.levels - 1];
+    job.segments = (job.rows + R - 1) / R;
+    // Pieces of rows of 512 bytes, or as many as threads suffice for, but 128; what is narrower than 256 goes in step.
+    constexpr int widest = 512 / static_cast<int>(sizeof(T));
+    job.across = widest;
+    while (job.across * job.segments > Threads && job.across > widest / 4) job.across /= 2;
+    if (job.rows > MostRows || job.across * job.segments > Threads || job.across * job.segments % 32 != 0) return false;
+    job.cluster = job.across < widest / 2 ? 2 : 1;
+    set_array_range(job);
+    job.line_extent = job.systems;
+    if (job.copies == ColumnCopies::elements && job.rhs.level_stride[job.levels - 1] == 1 && extent >= 32) job.copies = ColumnCopies::rows, job.line_extent = extent;
+    const auto across = static_cast<unsigned>(job.across);
+    job.tiles_per_line = (job.line_extent + across - 1) / across;
+    job.set_columns = job.copies == ColumnCopies::rows ? (extent + job.tiles_per_line - 1) / job.tiles_per_line : across;
+    job.tiles = job.tiles_per_line * (job.systems / job.line_extent);
+    return columns_bytes<T, R>(job) <= shared_block_bytes;
+}
+
+template <class T, int R, int Threads, int Blocks>
+void launch_columns(SharedJob<T>& job, cudaStream_t stream) {
+    const auto launch = [&](auto* kernel) { launch_persistent<T>(kernel, job, job.tiles, job.across * job.segments, columns_bytes<T, R>(job), stream); };
+    switch (job.copies) {
+        case ColumnCopies::elements: return launch(solve_shared_columns<T, R, ColumnCopies::elements, Threads, Blocks>);
+        case ColumnCopies::vectors: return launch(solve_shared_columns<T, R, ColumnCopies::vectors, Threads, Blocks>);
+        case ColumnCopies::rows: return launch(solve_shared_columns<T, R, ColumnCopies::rows, Threads, Blocks>);
+    }
+}
+
+template <class T, int R, int Stages, bool Couple, int Threads, int Blocks>
+bool cut_rows(SharedJob<T>& job, const SharedKernel<T>&) {
+    constexpr int E = 16 / static_cast<int>(sizeof(T)), most = 32 * R;
+    const int last = job.levels - 1;
+    const std::int64_t apart = job.rhs.level_stride[last];
+    job.parts = (job.rows + most - 1) / most;
+    if ((job.parts > 1) != Couple || job.parts > std::min(most_shared_parts, Threads / 32)) return false;
+    job.pitch = job.rows, job.groups = 1;
+    if (!Couple) {
+        // Where systems follow each other with gaps, they keep their offset from a 16-byte boundary.
+        job.pitch += static_cast<int>(((apart - job.rows) % E + E) % E);
+        if (job.pitch <= most) job.groups = static_cast<int>(std::min<std::int64_t>((most - job.rows) / job.pitch + 1, job.extent[last]));
+        else job.pitch = job.rows;
+    }
+    job.rhs_apart = apart, job.x_apart = job.x.level_stride[last];
+    job.spans = job.groups == 1 || apart == job.pitch;
+    job.gaps = job.pitch != job.rows || (job.groups * job.rows) % E != 0 || apart % E != 0 || reinterpret_cast<std::uintptr_t>(job.rhs.data) % 16 != 0;
+    for (int l = 0; l < last; ++l) job.gaps = job.gaps || job.rhs.level_stride[l] % E != 0;
+    set_array_range(job);
+    job.merged = job.groups > 1 && apart == job.pitch && job.x.level_stride[last] == job.pitch && job.pitch == job.rows;
+    job.flags = Couple ? 0 : (job.groups + 3) / 4 * 4;
+    job.line_extent = job.extent[last];
+    job.tiles_per_line = (job.extent[last] + static_cast<unsigned>(job.groups) - 1) / static_cast<unsigned>(job.groups);
+    job.tiles = job.tiles_per_line * (job.systems / job.extent[last]);
+    return true;
+}
+
+template <class T, int R, int Stages, bool Couple, int Threads, int Blocks>
+void launch_rows(SharedJob<T>& job, cudaStream_t stream) {
+    const int warps = Couple ? job.parts : Threads / 32;
+    const int bytes = RowsLayout<T, R, Stages>(warps, job.parts, job.flags).total;
+    const unsigned tiles = Couple ? job.tiles : (job.tiles + static_cast<unsigned>(warps) - 1) / static_cast<unsigned>(warps);
+    launch_persistent<T>(solve_shared_rows<T, R, Stages, Couple, Threads, Blocks>, job, tiles, 32 * warps, bytes, stream);
+}
+
+template <class T, int R, int Threads, int Blocks, int MostRows>
+constexpr SharedKernel<T> columns_kernel() {
+    return {R, true, false, Threads, cut_columns<T, R, Threads, MostRows>, launch_columns<T, R, Threads, Blocks>};
+}
+
+template <class T, int R, int Stages, bool Couple, int Threads, int Blocks>
+constexpr SharedKernel<T> rows_kernel() {
+    return {R, false, Couple, Threads, cut_rows<T, R, Stages, Couple, Threads, Blocks>, launch_rows<T, R, Stages, Couple, Threads, Blocks>};
+}
+
+}  // namespace trifold::cuda

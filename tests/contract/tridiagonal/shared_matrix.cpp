@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Many right-hand sides of one matrix, which a device may eliminate once: every layout and size about the places where kernels
+// change, and what goes wrong in the matrix or in one right-hand side.
+#include <cmath>
+
+#include "contract/tridiagonal/devices.hpp"
+#include "contract/tridiagonal/trial.hpp"
+#include "support/measure.hpp"
+
+namespace trifold::tests {
+namespace {
+
+class SharedMatrix : public OnDevice {
+protected:
+    static Recipe recipe_of(std::int64_t rows, std::vector<std::int64_t> batch, Layout layout) {
+        Recipe recipe;
+        recipe.rows = rows;
+        recipe.batch = std::move(batch);
+        recipe.layout = layout;
+        recipe.lower = recipe.diag = recipe.upper = Source::shared;
+        recipe.seed = static_cast<std::uint64_t>(rows);
+        return recipe;
+    }
+
+    template <class T>
+    void attempt(const Recipe& recipe) {
+        SCOPED_TRACE(recipe.text());
+        Trial<T> trial(recipe);
+        std::vector<std::int8_t> status(static_cast<std::size_t>(trial.systems()), 77);
+        tridiagonal::Options options;
+        options.status = status.data();
+        trial.expect_solved(tridiagonal::solve(queue, trial.problem(), options), &status);
+    }
+
+    // The same three numbers in every row.
+    template <class T>
+    static void set_rows(Trial<T>& trial, double lower, double diag, double upper) {
+        for (std::int64_t i = 0; i < trial.recipe().rows; ++i) {
+            trial.coefficient(0, i, 0) = static_cast<T>(lower);
+            trial.coefficient(1, i, 0) = static_cast<T>(diag);
+            trial.coefficient(2, i, 0) = static_cast<T>(upper);
+        }
+    }
+
+    template <class T>
+    void errors_are_small(const Trial<T>& trial, std::int64_t except = -1) {
+        for (std::int64_t k = 0; k < trial.systems(); ++k)
+            if (k != except) {
+                ASSERT_LE(backward_error(trial.system(k), trial.solution(k)), 20 * unit_roundoff(dtype_of<T>)) << "system " << k;
+            }
+    }
+
+    template <class T>
+    void laplacians() {
+        for (const double more : {0.0, 1e-6, 0.5})
+            for (const std::int64_t rows : {100, 256, 1000})
+                for (const Layout layout : {Layout::contiguous, Layout::interleaved}) {
+                    SCOPED_TRACE(testing::Message() << rows << " rows, 2 + " << more << ", " << name_of(layout));
+                    Trial<T> trial(recipe_of(rows, {70}, layout));
+                    set_rows(trial, -1, 2 + more, -1);
+                    const Outcome outcome = tridiagonal::solve(queue, trial.problem());
+                    ASSERT_TRUE(outcome.ok());
+                    EXPECT_EQ(outcome.rescued, 0);
+                    errors_are_small(trial);
+                }
+    }
+};
+
+TEST_P(SharedMatrix, SizesAndLayouts) {
+    for (const std::int64_t rows : {2, 3, 5, 16, 17, 31, 32, 33, 63, 64, 65, 127, 128, 129, 255, 256, 257, 272, 273, 511, 512, 513, 544, 545})
+        for (const Layout layout : {Layout::contiguous, Layout::interleaved, Layout::padded})
+            for (const std::vector<std::int64_t>& batch : {std::vector<std::int64_t>{2}, {150}, {3, 37}}) {
+                Recipe recipe = recipe_of(rows, batch, layout);
+                recipe.in_place = rows % 2 == 0;
+                attempt<double>(recipe);
+                recipe.in_place = !recipe.in_place;
+                attempt<float>(recipe);
+                if (HasFailure()) return;
+            }
+}
+
+TEST_P(SharedMatrix, LongSystems) {
+    for (const std::int64_t rows : {799, 800, 801, 1023, 1024, 1025, 1056, 1057, 2049, 4353, 5000})
+        for (const Layout layout : {Layout::contiguous, Layout::interleaved, Layout::padded})
+            for (const bool dominant : {true, false}) {
+                Recipe recipe = recipe_of(rows, {9}, layout);
+                recipe.dominant = dominant;
+                attempt<double>(recipe);
+                attempt<float>(recipe);
+                if (HasFailure()) return;
+            }
+}
+
+TEST_P(SharedMatrix, Laplacians) {
+    laplacians<double>();
+    laplacians<float>();
+}
+
+TEST_P(SharedMatrix, OneBandOfNumbersAndTwoOfArrays) {
+    for (const Layout layout : layouts)
+        for (const Source diag : {Source::shared, Source::scalar, Source::flat})
+            for (const Source couplings : {Source::shared, Source::scalar, Source::flat})
+                for (const std::int64_t rows : {40, 300}) {
+                    Recipe recipe = recipe_of(rows, {66}, layout);
+                    recipe.diag = diag, recipe.lower = couplings;
+                    attempt<double>(recipe);
+                    attempt<float>(recipe);
+                    if (HasFailure()) return;
+                }
+}
+
+TEST_P(SharedMatrix, PivotsAreTakenWhereItNeedsThem) {
+    // Zeros on the diagonal: no unpivoted elimination starts, yet the matrix is regular for an even number of rows.
+    for (const std::int64_t rows : {2, 64, 256, 600, 1000})
+        for (const Layout layout : {Layout::contiguous, Layout::interleaved})
+            for (const bool in_place : {false, true}) {
+                Recipe recipe = recipe_of(rows, {40}, layout);
+                recipe.in_place = in_place;
+                Trial<double> trial(recipe);
+                set_rows(trial, 1, 0, 1);
+                const Outcome outcome = tridiagonal::solve(queue, trial.problem());
+                ASSERT_TRUE(outcome.ok()) << rows << " rows: " << trifold::name_of(outcome.reason);
+                errors_are_small(trial);
+            }
+}
+
+TEST_P(SharedMatrix, SingularFailsForAll) {
+    for (const std::int64_t rows : {2, 9, 100, 600, 1000})
+        for (const Layout layout : {Layout::contiguous, Layout::interleaved, Layout::padded})
+            for (const bool in_place : {false, true}) {
+                SCOPED_TRACE(testing::Message() << rows << " rows, " << name_of(layout) << ", in place " << in_place);
+                Recipe recipe = recipe_of(rows, {70}, layout);
+                recipe.in_place = in_place;
+                Trial<double> trial(recipe);
+                const std::int64_t row = rows / 2;
+                trial.coefficient(0, row, 0) = trial.coefficient(1, row, 0) = trial.coefficient(2, row - 1, 0) = 0;
+                if (row + 1 < rows) trial.coefficient(2, row, 0) = trial.coefficient(0, row + 1, 0) = 0;
+                std::vector<std::int8_t> status(70, 77);
+                tridiagonal::Options options;
+                options.status = status.data();
+                const Outcome outcome = tridiagonal::solve(queue, trial.problem(), options);
+                EXPECT_EQ(outcome.reason, Reason::singular);
+                EXPECT_EQ(outcome.system, 0);
+                EXPECT_EQ(outcome.row, row);
+                EXPECT_EQ(outcome.failures, 70);
+                EXPECT_EQ(status, std::vector<std::int8_t>(70, static_cast<std::int8_t>(Reason::singular)));
+                if (!in_place) continue;
+                for (std::int64_t k = 0; k < 70; ++k) {
+                    const Bands<double> s = trial.system(k);
+                    const std::vector<double> left = trial.solution(k);
+                    for (std::int64_t i = 0; i < rows; ++i) ASSERT_NEAR(left[i], s.rhs[i], 1e-12 * largest(s.rhs)) << "row " << i << " of system " << k;
+                }
+            }
+}
+
+TEST_P(SharedMatrix, ARightHandSideThatIsNotFiniteFailsAlone) {
+    for (const double bad : {double(NAN), double(INFINITY)})
+        for (const std::int64_t rows : {9, 40, 100, 600, 1000, 2000})
+            for (const Layout layout : {Layout::contiguous, Layout::interleaved})
+                for (const std::int64_t row : {std::int64_t{0}, rows / 3, rows - 1}) {
+                    SCOPED_TRACE(testing::Message() << bad << " at row " << row << " of " << rows << ", " << name_of(layout));
+                    Trial<double> trial(recipe_of(rows, {70}, layout));
+                    trial.rhs(row, 37) = bad;
+                    std::vector<std::int8_t> status(70, 77);
+                    tridiagonal::Options options;
+                    options.status = status.data();
+                    const Outcome outcome = tridiagonal::solve(queue, trial.problem(), options);
+                    EXPECT_EQ(outcome.reason, Reason::not_finite);
+                    EXPECT_EQ(outcome.system, 37);
+                    EXPECT_EQ(outcome.row, row);
+                    EXPECT_EQ(outcome.failures, 1);
+                    for (std::int64_t k = 0; k < 70; ++k) EXPECT_EQ(status[static_cast<std::size_t>(k)] < 0, k == 37) << k;
+                    errors_are_small(trial, 37);
+                }
+}
+
+TEST_P(SharedMatrix, GivesTheSameBitsAgain) {
+    for (const Layout layout : layouts)
+        for (const std::int64_t rows : {31, 129, 600, 1000}) {
+            const Recipe recipe = recipe_of(rows, {203}, layout);
+            Trial<float> first(recipe), second(recipe);
+            ASSERT_TRUE(tridiagonal::solve(queue, first.problem()).ok());
+            ASSERT_TRUE(tridiagonal::solve(queue, second.problem()).ok());
+            for (std::int64_t k = 0; k < first.systems(); ++k) ASSERT_EQ(first.stored(k), second.stored(k)) << recipe.text();
+        }
+}
+
+TRIFOLD_ON_EVERY_DEVICE(SharedMatrix);
+
+}  // namespace
+}  // namespace trifold::tests
