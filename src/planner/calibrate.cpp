@@ -49,6 +49,8 @@ public:
         if (shape.batch()) {
             out.levels = 1;
             out.extent[0] = rows / shape.length;
+            // An odd number of lines from row to row: rows a power of two apart are the worst that a cache can meet.
+            if (!shape.contiguous && out.extent[0] % (2 * lanes_of(dtype_)) == 0) out.extent[0] -= lanes_of(dtype_);
             out.number_stride[0] = 1;
         }
         Operand* operands[] = {&out.lower, &out.diag, &out.upper, &out.rhs, &out.x};
@@ -159,7 +161,7 @@ void calibrate(const Ops& ops, devices::ScratchArena& scratch, int threads, std:
             // A busy machine measures one at least.
             if (seconds_since(start) > budget_s && !profile.timings.empty()) return;
             const double seconds = watch(sample, system, kind.algorithm, t);
-            if (seconds > 0) profile.timings[key.text].push_back({t, static_cast<double>(rows), seconds});
+            if (seconds > 0) profile.timings[key.text].push_back({t, static_cast<double>(system.rows * system.systems()), seconds});
         }
     };
     // Small ones of every kind first, then the largest, then what lies between: a slow machine leaves out the last.
