@@ -95,6 +95,25 @@ TEST(PivotedInPlace, WithoutScratchNothingIsTouched) {
     EXPECT_TRUE(same_bits(x, s.rhs));
 }
 
+TEST(PivotedInPlace, WithTheLeastScratchTwoPassesSolve) {
+    const Bands<double> s = random_system(enough, 0, 45);
+    std::vector<double> x = s.rhs;
+    tridiagonal::Problem problem = problem_of(s, x);
+    problem.rhs = problem.x;
+    const System system = tridiagonal::normalise(problem);
+    const std::size_t wanted = tridiagonal::two_pass_workspace(cpu::cpu_ops(), system, 2);
+    for (const std::size_t bytes : {wanted, tridiagonal::two_pass_least_workspace(cpu::cpu_ops(), system, 2)}) {
+        x = s.rhs;
+        const Scratch64 scratch(bytes);
+        Launch launch;
+        launch.threads = 2, launch.scratch = scratch.data, launch.scratch_bytes = bytes;
+        const Outcome outcome = tridiagonal::solve_two_pass(cpu::cpu_ops(), system, launch);
+        EXPECT_EQ(outcome.reason, Reason::exact);
+        EXPECT_EQ(outcome.residual != outcome.residual, bytes == wanted) << "one pass computes none";
+        EXPECT_LE(backward_error(s, x), 10 * 0x1p-53);
+    }
+}
+
 template <class T>
 void touches_nothing_outside(bool at_start) {
     const Bands<T> s = cast<T>(random_system(enough, 0, 44));
