@@ -78,7 +78,7 @@ Decision decide_named(const Ops& own, const System& system, const Features& feat
     Decision decision;
     decision.why = "asked for by name";
     Option option = named_option(own, system, features, algorithm, profile, threads);
-    if (option.refused && features.batch) {
+    if (option.refused && features.batch && !own.enqueue) {
         // What solves one system solves a batch system by system.
         const System line = typical_line(system);
         const Option each = named_option(own, line, one_line(features), algorithm, profile, threads);

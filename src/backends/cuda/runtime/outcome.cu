@@ -23,13 +23,18 @@ void reset_outcome(DeviceOutcome* outcome, std::int64_t rows, std::int64_t syste
 void read_outcome(const DeviceOutcome& from, Outcome& to) {
     using tridiagonal::Algorithm;
     const auto failures = static_cast<std::int64_t>(from.failures), rescued = static_cast<std::int64_t>(from.rescued);
-    const auto asked = static_cast<Algorithm>(from.branch);
+    auto asked = static_cast<Algorithm>(from.branch);
+    if (asked == Algorithm::certified) {
+        const bool handed_over = from.handed_over >= certified_turns;
+        to.certified_share = !handed_over && from.certified ? 1 : 0;
+        if (handed_over && failures == 0) asked = Algorithm::two_pass, to.tried_other = true;
+    }
     to.failures = failures;
     to.rescued = rescued;
     // As on the cpu: where every system needed pivots, that is the branch.
     const bool all_pivoted = rescued > 0 && rescued + failures == from.systems;
     to.branch = name_of(all_pivoted ? Algorithm::lu : asked);
-    to.tried_other = asked != Algorithm::lu && rescued + failures > 0;
+    to.tried_other = to.tried_other || (asked != Algorithm::lu && asked != Algorithm::certified && rescued + failures > 0);
     to.reason = static_cast<Reason>(from.reason);
     if (from.residual >= 0) to.residual = from.residual;
     if (from.certificate >= 0) to.certificate = from.certificate;

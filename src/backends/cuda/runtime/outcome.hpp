@@ -23,11 +23,18 @@ struct DeviceOutcome {
     int branch = 0;                       ///< tridiagonal::Algorithm that computes where nothing is rescued
     int reason = 1;                       ///< Reason where nothing fails
     double residual = -1, certificate = -1;  ///< as in Outcome; negative = not computed
+    unsigned long long handed_over = 0;   ///< turns of the certified pass that gave up
+    unsigned long long seams[2] = {};     ///< per turn: bits of the largest disagreement between windows
+    unsigned arrived[2] = {};             ///< per turn: blocks of its judge that have finished
+    bool certified = false;               ///< the certificate covers every row
 };
 
 constexpr unsigned long long failure_key(std::int64_t system, std::int64_t rows, std::int64_t row, Reason reason) {
     return static_cast<unsigned long long>(system * (rows + 1) + row + 1) * 8 + static_cast<unsigned long long>(-static_cast<int>(reason));
 }
+
+/// Turns of the certified pass, with longer halos each; what they all hand over is for two_pass.
+inline constexpr int certified_turns = 2;
 
 /// What the kernels wrote, as the user's Outcome; the device's name is the caller's to fill.
 void read_outcome(const DeviceOutcome& from, Outcome& to);

@@ -18,6 +18,7 @@ struct BatchLaunch {
     void* scratch = nullptr;          ///< aligned to 256; at least what the solve asked for, contents undefined
     std::size_t scratch_bytes = 0;
     std::int8_t* status = nullptr;    ///< per system, by its number: 1 (exact) on entry; failures are written by report_failure. May be null
+    double tolerance = 0;             ///< relative truncation error accepted
     DeviceOutcome* outcome = nullptr; ///< reset on entry, `rows` and `systems` filled
 };
 

@@ -8,6 +8,7 @@
 #include "backends/cuda/runtime/reset.hpp"
 #include "backends/cuda/runtime/runtime.hpp"
 #include "backends/cuda/tridiagonal/batch.hpp"
+#include "backends/cuda/tridiagonal/device/certified.hpp"
 #include "backends/cuda/tridiagonal/device/two_pass.hpp"
 #include "backends/cuda/tridiagonal/finite.hpp"
 #include "backends/cuda/tridiagonal/pivoted.hpp"
@@ -26,12 +27,13 @@ const char* refuses(const System& system, Algorithm algorithm) {
         case Algorithm::automatic:
         case Algorithm::lu: return nullptr;
         case Algorithm::two_pass: return two_pass_refuses(system);
+        case Algorithm::certified: return certified_refuses(system);
         default: return "the GPU has no kernel for this algorithm";
     }
 }
 
-/// What `automatic` stands for here: batches in one pass over their rows where they fit on chip, else two passes, else one thread
-/// per system.
+/// What `automatic` stands for here: one pass over the rows, on chip where systems fit there, with halos where there is one long system; else two
+/// passes, else one thread per system.
 struct Path {
     Algorithm branch;
     std::size_t (*scratch)(const System& system);
@@ -40,7 +42,12 @@ struct Path {
 
 Path path_for(const System& system, Algorithm algorithm) {
     if (algorithm == Algorithm::automatic && !batch_refuses(system)) return {Algorithm::thomas, batch_scratch, solve_batch};
-    if (algorithm != Algorithm::lu && !two_pass_refuses(system)) return {Algorithm::two_pass, two_pass_scratch, solve_two_pass};
+    if (algorithm == Algorithm::certified)
+        return {Algorithm::certified, certified_scratch, [](const System& one, const BatchLaunch& launch) { solve_certified(one, launch, false); }};
+    if (algorithm == Algorithm::automatic && !certified_refuses(system))
+        return {Algorithm::certified, certified_scratch, [](const System& one, const BatchLaunch& launch) { solve_certified(one, launch, true); }};
+    if (algorithm != Algorithm::lu && !two_pass_refuses(system))
+        return {Algorithm::two_pass, two_pass_scratch, [](const System& all, const BatchLaunch& launch) { solve_two_pass(all, launch); }};
     return {Algorithm::lu, pivoted_scratch, [](const System& all, const BatchLaunch& launch) { solve_pivoted(all, launch); }};
 }
 
@@ -57,6 +64,7 @@ bool run(int device, const System& system, Algorithm branch, const Launch& launc
     to.scratch = launch.scratch;
     to.scratch_bytes = launch.scratch_bytes;
     to.status = launch.status;
+    to.tolerance = launch.tolerance;
     to.outcome = static_cast<DeviceOutcome*>(outcome);
     const std::int64_t systems = system.systems();
     reset_outcome(to.outcome, system.rows, systems, static_cast<int>(branch), to.stream);

@@ -13,6 +13,8 @@
 //   W. K. Grassmann, M. I. Taksar, D. P. Heyman, Regenerative analysis and steady state distributions, 1985 (the sums).
 #pragma once
 
+#include "backends/cuda/tridiagonal/thread/chunk.cuh"
+
 namespace trifold::cuda {
 
 /// coefficient of x[first-1], x[first], x[last], x[last+1], and the right-hand side.
@@ -87,7 +89,7 @@ struct Reducer {
             chunk::Row<T> joining{0, 0, l, d, u, sum, f};
             chunk::choose(c0, c1, joining);
             regular = regular && joining.p != T(0);
-            const T inverse = T(1) / joining.p;
+            const T inverse = reciprocal(joining.p);
             chunk::lose(c0, joining, inverse), chunk::lose(c1, joining, inverse);
         }
         ++count;
@@ -121,7 +123,7 @@ __device__ void solve_chunk(const Rows& rows, int m, T before, T first, T last, 
     for (int j = 1; j + 1 < m; ++j) {
         chunk::Short<T> joining{rows.lower(j + 1), rows.diag(j + 1), rows.upper(j + 1), rows.rhs(j + 1)};
         chunk::choose(c0, c1, joining);
-        const T inverse = T(1) / joining.p;
+        const T inverse = reciprocal(joining.p);
         chunk::lose(c0, joining, inverse), chunk::lose(c1, joining, inverse);
         rows.diag(j) = inverse, rows.lower(j) = joining.q, rows.upper(j) = joining.r, rows.rhs(j) = joining.rhs;
     }

@@ -8,7 +8,7 @@
 // Overwritten: x. Scratch: 24 words per chunk and level, one byte and 32 more per system, and x in place; then the same memory
 //   serves the LU of what was not accepted.
 // Who does what: in the first pass a thread walks down a long chunk of up to 16 chunks of 32 rows and reduces (chunk.cuh) both
-//   it and, on the way, each chunk to two rows; a warp brings eight rows of its 32 long chunks at a time into shared memory. Long
+//   it and, on the way, each chunk to two rows; a warp brings a line of each of its 32 long chunks at a time into shared memory. Long
 //   chunks are merged in groups of 16, level by level (couple.cuh), one thread each, until one thread solves what is left; the
 //   way back finds the ends of long chunks and then of chunks. In the second pass a block brings 64 chunks into shared memory, a
 //   thread solves one between its ends, and all of them multiply x with the rows read again (from the second-level cache) and
@@ -23,6 +23,8 @@
 // Source: docs/algorithms/two_pass.md.
 #include "backends/cuda/tridiagonal/device/two_pass.hpp"
 
+#include <cooperative_groups.h>
+
 #include <algorithm>
 
 #include "backends/cuda/tridiagonal/device/two_pass_check.cuh"
@@ -34,27 +36,36 @@ namespace {
 using namespace two_pass;
 using tridiagonal::System;
 
-constexpr int stage_rows = 8, stage_pitch = 9, level_threads = 64, top_threads = 512;
+constexpr int level_threads = 64, top_threads = 512;
+/// Rows of a long chunk that are brought at once: whole lines of 128 bytes, since long chunks lie far apart.
+template <class T>
+constexpr int stage_rows = 128 / static_cast<int>(sizeof(T));
 constexpr std::int64_t least_rows = 64, most_systems_at_once = 65535;
 
+template <class T>
+struct Staging {
+    static constexpr int pitch = stage_rows<T> + 1;
+    T rows[block_threads / 32][4][32 * pitch];
+};
+
+/// The long chunks of one block.
 template <class T, bool again>
-__global__ void __launch_bounds__(block_threads, 4) reduce_kernel(const __grid_constant__ Job<T> job) {
-    __shared__ T shared[block_threads / 32][4][32 * stage_pitch];
+__device__ __forceinline__ void reduce_block(const Job<T>& job, std::int64_t k, std::int64_t block, Staging<T>& shared) {
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
-    T(&stage)[4][32 * stage_pitch] = shared[warp];
-    const std::int64_t k = job.system(), n = job.cut.rows, chunks = job.cut.count[1], length = job.cut.long_chunk * chunk_rows;
-    const std::int64_t first_chunk = (static_cast<std::int64_t>(blockIdx.x) * (block_threads / 32) + warp) * 32, own = first_chunk + lane;
+    constexpr int staged = stage_rows<T>, stage_pitch = Staging<T>::pitch;
+    T(&stage)[4][32 * stage_pitch] = shared.rows[warp];
+    const std::int64_t n = job.cut.rows, chunks = job.cut.count[1], length = job.cut.long_chunk * chunk_rows;
+    const std::int64_t first_chunk = (block * (block_threads / 32) + warp) * 32, own = first_chunk + lane;
     const auto rows_of = [&](std::int64_t g) { return static_cast<int>(g >= chunks ? 0 : g + 1 == chunks ? n - g * length : length); };
-    if (job.idle(k)) return;
     const Rows<T> system(job, k);
     double* const work = job.work_of(k);
     const int rows = rows_of(own);
     std::int64_t chunk = own * job.cut.long_chunk;
     Reducer<T> whole, part;
-    for (int from = 0; __any_sync(0xffffffffu, from < rows); from += stage_rows) {
+    for (int from = 0; __any_sync(0xffffffffu, from < rows); from += staged) {
 #pragma unroll 4
-        for (int round = 0; round < stage_rows; ++round) {
-            const int c = (round * 32 + lane) / stage_rows, r = lane % stage_rows;
+        for (int round = 0; round < staged; ++round) {
+            const int c = (round * 32 + lane) / staged, r = lane % staged;
             if (from + r >= rows_of(first_chunk + c)) continue;
             const std::int64_t i = (first_chunk + c) * length + from + r;
 #pragma unroll
@@ -63,7 +74,7 @@ __global__ void __launch_bounds__(block_threads, 4) reduce_kernel(const __grid_c
         __pipeline_commit();
         __pipeline_wait_prior(0);
         __syncwarp();
-        for (int r = 0; r < stage_rows && from + r < rows; ++r) {
+        for (int r = 0; r < staged && from + r < rows; ++r) {
             const int at = lane * stage_pitch + r, left = rows - from - r - 1;
             const T l = stage[0][at], d = stage[1][at], u = stage[2][at], f = stage[3][at];
             whole.add(l, d, u, f), part.add(l, d, u, f);
@@ -78,6 +89,13 @@ __global__ void __launch_bounds__(block_threads, 4) reduce_kernel(const __grid_c
     if (rows == 0) return;
     store_rows(work + job.cut.rows_at[1], chunks, own, whole.rows());
     if (!whole.regular) job.found[k].irregular = 1;
+}
+
+template <class T, bool again>
+__global__ void __launch_bounds__(block_threads, 3) reduce_kernel(const __grid_constant__ Job<T> job) {
+    extern __shared__ double shared[];
+    after_the_kernel_before();
+    if (!job.idle(job.system())) reduce_block<T, again>(job, job.system(), blockIdx.x, *reinterpret_cast<Staging<T>*>(shared));
 }
 
 /// Group `g` of a level becomes one chunk of the next.
@@ -102,19 +120,35 @@ __device__ void spread_group(const Job<T>& job, std::int64_t k, int level, std::
 
 template <class T>
 __global__ void __launch_bounds__(level_threads) merge_kernel(const __grid_constant__ Job<T> job, int level) {
+    after_the_kernel_before();
     const std::int64_t k = job.system(), g = static_cast<std::int64_t>(blockIdx.x) * level_threads + threadIdx.x;
     if (!job.idle(k) && g < job.cut.count[level + 1]) merge_group(job, k, level, g);
 }
 
 template <class T>
 __global__ void __launch_bounds__(level_threads) spread_kernel(const __grid_constant__ Job<T> job, int level) {
+    after_the_kernel_before();
     const std::int64_t k = job.system(), g = static_cast<std::int64_t>(blockIdx.x) * level_threads + threadIdx.x;
     if (!job.idle(k) && g < job.cut.count[level + 1]) spread_group(job, k, level, g);
+}
+
+/// The last level, by one thread.
+template <class T>
+__device__ void solve_top(const Job<T>& job, std::int64_t k) {
+    const int last = job.cut.levels - 1;
+    const std::int64_t count = job.cut.count[last];
+    double* const work = job.work_of(k);
+    TwoRows two;
+    double known[4] = {0, 0, 0, 0};
+    const bool regular = merge(work + job.cut.rows_at[last], count, 0, count - 1, two);
+    if (!solve_last(two, known[1], known[2]) || !regular) job.found[k].irregular = 1;
+    spread(work + job.cut.rows_at[last], count, 0, count - 1, known, work + job.cut.ends_at[last]);
 }
 
 /// All levels from `lowest` on, whose groups are few, up and down again: one block per system.
 template <class T>
 __global__ void __launch_bounds__(top_threads) top_kernel(const __grid_constant__ Job<T> job, int lowest) {
+    after_the_kernel_before();
     const std::int64_t k = job.system();
     if (job.idle(k)) return;
     const int last = job.cut.levels - 1;
@@ -122,15 +156,7 @@ __global__ void __launch_bounds__(top_threads) top_kernel(const __grid_constant_
         for (std::int64_t g = threadIdx.x; g < job.cut.count[level + 1]; g += blockDim.x) merge_group(job, k, level, g);
         __syncthreads();
     }
-    if (threadIdx.x == 0) {
-        const std::int64_t count = job.cut.count[last];
-        double* const work = job.work_of(k);
-        TwoRows two;
-        double known[4] = {0, 0, 0, 0};
-        const bool regular = merge(work + job.cut.rows_at[last], count, 0, count - 1, two);
-        if (!solve_last(two, known[1], known[2]) || !regular) job.found[k].irregular = 1;
-        spread(work + job.cut.rows_at[last], count, 0, count - 1, known, work + job.cut.ends_at[last]);
-    }
+    if (threadIdx.x == 0) solve_top(job, k);
     __syncthreads();
     for (int level = last - 1; level >= lowest; --level) {
         for (std::int64_t g = threadIdx.x; g < job.cut.count[level + 1]; g += blockDim.x) spread_group(job, k, level, g);
@@ -139,12 +165,7 @@ __global__ void __launch_bounds__(top_threads) top_kernel(const __grid_constant_
 }
 
 template <class T, bool again>
-__global__ void __launch_bounds__(block_threads) finish_kernel(const __grid_constant__ Job<T> job) {
-    extern __shared__ double shared[];
-    const std::int64_t k = job.system();
-    if (job.idle(k) || job.found[k].irregular) return;
-    const Rows<T> system(job, k);
-    const Tile<T> tile(job, reinterpret_cast<T*>(shared));
+__device__ __forceinline__ void finish_tile(const Job<T>& job, const Rows<T>& system, std::int64_t k, const Tile<T>& tile) {
     tile.template load<again>(system);
     const int me = threadIdx.x;
     const std::int64_t count = job.cut.count[0], chunk = tile.first_chunk + me;
@@ -175,16 +196,85 @@ __global__ void __launch_bounds__(block_threads) finish_kernel(const __grid_cons
     seen.store(job.found[k]);
 }
 
-template <class T>
-__global__ void copy_kernel(const __grid_constant__ Job<T> job) {
+template <class T, bool again>
+__global__ void __launch_bounds__(block_threads) finish_kernel(const __grid_constant__ Job<T> job) {
+    after_the_kernel_before();
+    extern __shared__ double shared[];
     const std::int64_t k = job.system();
-    if (job.marks[k] != accepted) return;
+    if (job.idle(k) || job.found[k].irregular) return;
+    const Rows<T> system(job, k);
+    for (std::int64_t number = blockIdx.x; number * tile_chunks < job.cut.count[0]; number += gridDim.x) {
+        finish_tile<T, again>(job, system, k, Tile<T>(job, reinterpret_cast<T*>(shared), number));
+        __syncthreads();
+    }
+}
+
+template <class T>
+__device__ void copy_of(const Job<T>& job, std::int64_t k) {
     std::int64_t index[4];
     job.levels.indices(k, index);
     const Line<T> x = line_of(job.x, index);
     const std::int64_t stride = static_cast<std::int64_t>(gridDim.x) * blockDim.x;
     for (std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x; i < job.cut.rows; i += stride)
         x.at(i) = job.kept_x[k * job.cut.rows + i];
+}
+
+template <class T>
+__global__ void copy_kernel(const __grid_constant__ Job<T> job) {
+    after_the_kernel_before();
+    const std::int64_t k = job.system();
+    if (job.marks[k] == accepted) copy_of(job, k);
+}
+
+/// All passes over one system, in one launch that ends at once where nothing is to be done: kernels one by one would cost a certified solve
+/// more than they are worth. Blocks wait for each other, so the launch is cooperative.
+template <class T, bool again>
+__device__ void passes_of(const Job<T>& job, const cooperative_groups::grid_group& grid, unsigned char* shared) {
+    const Cut& cut = job.cut;
+    const std::int64_t thread = static_cast<std::int64_t>(blockIdx.x) * block_threads + threadIdx.x, threads = static_cast<std::int64_t>(gridDim.x) * block_threads;
+    const int last = cut.levels - 1;
+    for (std::int64_t block = blockIdx.x; block * block_threads < cut.count[1]; block += gridDim.x)
+        reduce_block<T, again>(job, 0, block, *reinterpret_cast<Staging<T>*>(shared));
+    for (int level = 1; level < last; ++level) {
+        grid.sync();
+        for (std::int64_t g = thread; g < cut.count[level + 1]; g += threads) merge_group(job, 0, level, g);
+    }
+    grid.sync();
+    if (thread == 0) solve_top(job, 0);
+    for (int level = last - 1; level >= 0; --level) {
+        grid.sync();
+        for (std::int64_t g = thread; g < cut.count[level + 1]; g += threads) spread_group(job, 0, level, g);
+    }
+    grid.sync();
+    const Rows<T> system(job, 0);
+    if (!job.found[0].irregular)
+        for (std::int64_t number = blockIdx.x; number * tile_chunks < cut.count[0]; number += gridDim.x) {
+            finish_tile<T, again>(job, system, 0, Tile<T>(job, reinterpret_cast<T*>(shared), number));
+            __syncthreads();
+        }
+    grid.sync();
+    if constexpr (again) {
+        residuals_of(job, 0);
+        grid.sync();
+    }
+    if (thread == 0) judge(job, 0, again);
+    grid.sync();
+}
+
+template <class T>
+__global__ void __launch_bounds__(block_threads, 3) chain_kernel(const __grid_constant__ Job<T> job) {
+    extern __shared__ double shared[];
+    const cooperative_groups::grid_group grid = cooperative_groups::this_grid();
+    const bool first = blockIdx.x == 0 && threadIdx.x == 0;
+    if (job.unwanted()) {
+        if (first) job.marks[0] = accepted;  // what comes last looks at marks alone
+        return;
+    }
+    if (first) job.found[0] = {};
+    grid.sync();
+    passes_of<T, false>(job, grid, reinterpret_cast<unsigned char*>(shared));
+    if (job.marks[0] == to_correct) passes_of<T, true>(job, grid, reinterpret_cast<unsigned char*>(shared));
+    if (job.kept_x && job.marks[0] == accepted) copy_of(job, 0);
 }
 
 std::size_t align(std::size_t bytes) { return (bytes + 255) / 256 * 256; }
@@ -216,40 +306,72 @@ template <class T, bool again>
 void passes(Job<T>& job, cudaStream_t stream) {
     job.again = again;
     constexpr int tile_bytes = 4 * tile_chunks * tile_pitch * sizeof(T);
-    cudaFuncSetAttribute(finish_kernel<T, again>, cudaFuncAttributeMaxDynamicSharedMemorySize, tile_bytes);
+    static PerDevice prepared;
+    prepared.once([&] {
+        cudaFuncSetAttribute(finish_kernel<T, again>, cudaFuncAttributeMaxDynamicSharedMemorySize, tile_bytes);
+        cudaFuncSetAttribute(reduce_kernel<T, again>, cudaFuncAttributeMaxDynamicSharedMemorySize, sizeof(Staging<T>));
+    });
     const Cut& cut = job.cut;
     int top = 1;  // the lowest level that one block takes
     while (top + 1 < cut.levels && cut.count[top + 1] > top_threads / 4) ++top;
     const std::int64_t groups = top + 1 < cut.levels ? cut.count[top + 1] : 1;
-    const unsigned tiles = blocks(cut.count[0], tile_chunks), threads = 32 * blocks(std::min<std::int64_t>(groups, top_threads), 32);
+    // Where nothing is to be done, few blocks find it out.
+    const unsigned tiles = std::min(blocks(cut.count[0], tile_chunks), again ? 1024u : ~0u), threads = 32 * blocks(std::min<std::int64_t>(groups, top_threads), 32);
     for_systems(job, [&](unsigned y) {
-        reduce_kernel<T, again><<<dim3(blocks(cut.count[1], block_threads), y), block_threads, 0, stream>>>(job);
+        launch_after(reduce_kernel<T, again>, dim3(blocks(cut.count[1], block_threads), y), block_threads, sizeof(Staging<T>), stream, job);
         for (int level = 1; level < top; ++level)
-            merge_kernel<T><<<dim3(blocks(cut.count[level + 1], level_threads), y), level_threads, 0, stream>>>(job, level);
-        top_kernel<T><<<dim3(1, y), threads, 0, stream>>>(job, top);
+            launch_after(merge_kernel<T>, dim3(blocks(cut.count[level + 1], level_threads), y), level_threads, 0, stream, job, level);
+        launch_after(top_kernel<T>, dim3(1, y), threads, 0, stream, job, top);
         for (int level = top - 1; level >= 0; --level)
-            spread_kernel<T><<<dim3(blocks(cut.count[level + 1], level_threads), y), level_threads, 0, stream>>>(job, level);
-        finish_kernel<T, again><<<dim3(tiles, y), block_threads, tile_bytes, stream>>>(job);
-        if (again) residual_kernel<T><<<dim3(blocks(cut.rows, tile_chunks * chunk_rows), y), block_threads, 0, stream>>>(job);
+            launch_after(spread_kernel<T>, dim3(blocks(cut.count[level + 1], level_threads), y), level_threads, 0, stream, job, level);
+        launch_after(finish_kernel<T, again>, dim3(tiles, y), block_threads, tile_bytes, stream, job);
+        if (again) launch_after(residual_kernel<T>, dim3(tiles, y), block_threads, 0, stream, job);
     });
-    judge_kernel<T><<<blocks(job.levels.systems, 128), 128, 0, stream>>>(job);
+    launch_after(judge_kernel<T>, dim3(blocks(job.levels.systems, 128)), 128, 0, stream, job);
 }
 
 template <class T>
-void solve(const System& system, const BatchLaunch& launch) {
+void launch_chain(const Job<T>& job, cudaStream_t stream) {
+    constexpr int bytes = std::max<int>(4 * tile_chunks * tile_pitch * sizeof(T), sizeof(Staging<T>));
+    constexpr int resident = 3;  // as the kernel's launch bounds and shared memory have it
+    static PerDevice prepared;
+    prepared.once([&] { cudaFuncSetAttribute(chain_kernel<T>, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes); });
+    const std::int64_t wanted = std::max<std::int64_t>(blocks(job.cut.count[1], block_threads), blocks(job.cut.count[0], tile_chunks));
+    cudaLaunchConfig_t config = {};
+    config.gridDim = dim3(static_cast<unsigned>(std::min<std::int64_t>(wanted, std::int64_t{resident} * multiprocessors_of_current())));
+    config.blockDim = dim3(block_threads);
+    config.dynamicSmemBytes = bytes;
+    config.stream = stream;
+    cudaLaunchAttribute cooperative;
+    cooperative.id = cudaLaunchAttributeCooperative;
+    cooperative.val.cooperative = 1;
+    config.attrs = &cooperative, config.numAttrs = 1;
+    cudaLaunchKernelEx(&config, chain_kernel<T>, job);
+}
+
+template <class T>
+void solve(const System& system, const BatchLaunch& launch, bool if_handed_over) {
     const Cut cut(system.rows);
     const Parts parts(system, cut);
     if (launch.scratch_bytes < parts.all) return;
     char* const base = static_cast<char*>(launch.scratch);
     Job<T> job{Levels(system), cut, 0, Source<T>(system.lower), Source<T>(system.diag), Source<T>(system.upper), Source<T>(system.rhs),
                Source<T>(system.x), reinterpret_cast<double*>(base), system.in_place ? reinterpret_cast<T*>(base + parts.shared) : nullptr,
-               reinterpret_cast<Found*>(base + parts.found), reinterpret_cast<unsigned char*>(base + parts.marks), launch.outcome, false};
+               reinterpret_cast<Found*>(base + parts.found), reinterpret_cast<unsigned char*>(base + parts.marks), launch.outcome, false, if_handed_over};
+    if (if_handed_over) {
+        launch_chain(job, launch.stream);
+        BatchLaunch rescue = launch;
+        rescue.scratch = base + parts.shared;
+        rescue.scratch_bytes = parts.all - parts.shared;
+        solve_pivoted(system, rescue, job.marks);
+        return;
+    }
     cudaMemsetAsync(job.found, 0, static_cast<std::size_t>(job.levels.systems) * sizeof(Found), launch.stream);
     passes<T, false>(job, launch.stream);
     passes<T, true>(job, launch.stream);
     if (job.kept_x)
         for_systems(job, [&](unsigned y) {
-            copy_kernel<T><<<dim3(std::min(blocks(system.rows, 256), 1u << 14), y), 256, 0, launch.stream>>>(job);
+            launch_after(copy_kernel<T>, dim3(std::min(blocks(system.rows, 256), 1u << 14), y), 256, 0, launch.stream, job);
         });
     BatchLaunch rescue = launch;
     rescue.scratch = base + parts.shared;
@@ -263,9 +385,9 @@ const char* two_pass_refuses(const System& system) { return system.rows < least_
 
 std::size_t two_pass_scratch(const System& system) { return Parts(system, Cut(system.rows)).all; }
 
-void solve_two_pass(const System& system, const BatchLaunch& launch) {
-    if (system.dtype == DType::f32) solve<float>(system, launch);
-    else solve<double>(system, launch);
+void solve_two_pass(const System& system, const BatchLaunch& launch, bool if_handed_over) {
+    if (system.dtype == DType::f32) solve<float>(system, launch, if_handed_over);
+    else solve<double>(system, launch, if_handed_over);
 }
 
 }  // namespace trifold::cuda

@@ -44,36 +44,48 @@ struct Seen {
 
 /// The residuals of what has been corrected.
 template <class T>
-__global__ void __launch_bounds__(block_threads) residual_kernel(const __grid_constant__ Job<T> job) {
-    const std::int64_t k = job.system();
-    if (job.idle(k)) return;
+__device__ __forceinline__ void residuals_of(const Job<T>& job, std::int64_t k) {
     const Rows<T> system(job, k);
-    const std::int64_t first = static_cast<std::int64_t>(blockIdx.x) * tile_chunks * chunk_rows;
-    const std::int64_t last = min(first + tile_chunks * chunk_rows, job.cut.rows);
-    Seen<T> seen;
-    for (std::int64_t i = first + threadIdx.x; i < last; i += block_threads)
-        seen.add(system.lower(i), system.line[1][i], system.upper(i), system.line[3][i], system.x[i], system.residual(i));
-    seen.store(job.found[k]);
+    constexpr std::int64_t rows = tile_chunks * chunk_rows;
+    for (std::int64_t first = blockIdx.x * rows; first < job.cut.rows; first += gridDim.x * rows) {
+        const std::int64_t last = min(first + rows, job.cut.rows);
+        Seen<T> seen;
+        for (std::int64_t i = first + threadIdx.x; i < last; i += block_threads)
+            seen.add(system.lower(i), system.line[1][i], system.upper(i), system.line[3][i], system.x[i], system.residual(i));
+        seen.store(job.found[k]);
+    }
 }
 
-/// One thread per system: accepted, or marked for what comes next.
 template <class T>
-__global__ void judge_kernel(const __grid_constant__ Job<T> job) {
-    const std::int64_t k = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
-    if (k >= job.levels.systems || job.idle(k)) return;
+__global__ void __launch_bounds__(block_threads) residual_kernel(const __grid_constant__ Job<T> job) {
+    after_the_kernel_before();
+    if (!job.idle(job.system())) residuals_of(job, job.system());
+}
+
+/// Accepted, or marked for what comes next.
+template <class T>
+__device__ __forceinline__ void judge(const Job<T>& job, std::int64_t k, bool again) {
     const Found found = job.found[k];
     const double u = sizeof(T) == 4 ? 0x1p-24 : 0x1p-53;
     const double ratio = number(found.ratio), residual = number(found.residual), scale = number(found.scale);
     const bool regular = !found.irregular && isfinite(residual);
     if (regular && (ratio <= 10 * u || (isfinite(scale) && residual <= 4 * u * scale))) {
         job.marks[k] = accepted;
-        if (job.again && job.levels.systems == 1) job.outcome->reason = static_cast<int>(Reason::refined);
+        if (again && job.levels.systems == 1) job.outcome->reason = static_cast<int>(Reason::refined);
         // The bits of -1, "not computed", are below those of any number as signed integers.
         atomicMax(reinterpret_cast<long long*>(&job.outcome->residual), static_cast<long long>(found.ratio));
         return;
     }
-    job.marks[k] = regular && !job.again ? to_correct : to_pivot;
+    job.marks[k] = regular && !again ? to_correct : to_pivot;
     job.found[k] = {};
+}
+
+/// One thread per system.
+template <class T>
+__global__ void judge_kernel(const __grid_constant__ Job<T> job) {
+    after_the_kernel_before();
+    const std::int64_t k = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+    if (k < job.levels.systems && !job.idle(k)) judge(job, k, job.again);
 }
 
 }  // namespace trifold::cuda::two_pass

@@ -8,6 +8,7 @@
 
 #include "backends/cuda/runtime/outcome.hpp"
 #include "backends/cuda/tridiagonal/device/couple.cuh"
+#include "backends/cuda/tridiagonal/device/overlap.cuh"
 #include "backends/cuda/tridiagonal/operand.cuh"
 
 namespace trifold::cuda::two_pass {
@@ -53,8 +54,10 @@ struct Job {
     unsigned char* marks;
     DeviceOutcome* outcome;
     bool again;            ///< the passes that correct: for rhs - A x in place of rhs
+    bool if_handed_over;   ///< nothing is to be done unless the certified pass gave up
 
     __device__ std::int64_t system() const { return first_system + blockIdx.y; }
+    __device__ bool unwanted() const { return if_handed_over && outcome->handed_over < certified_turns; }
     /// Nothing is to be done with this system.
     __device__ bool idle(std::int64_t k) const { return again && marks[k] != to_correct; }
     __device__ double* work_of(std::int64_t k) const { return work + k * cut.words; }
@@ -100,8 +103,8 @@ struct Tile {
     int rows, chunks;
     std::int64_t first_chunk, first;  ///< of the system: number of the first chunk, and its first row
 
-    __device__ Tile(const Job<T>& job, T* shared) : data(shared) {
-        first_chunk = static_cast<std::int64_t>(blockIdx.x) * tile_chunks;
+    __device__ Tile(const Job<T>& job, T* shared, std::int64_t number) : data(shared) {
+        first_chunk = number * tile_chunks;
         first = first_chunk * chunk_rows;
         chunks = static_cast<int>(min(static_cast<std::int64_t>(tile_chunks), job.cut.count[0] - first_chunk));
         const bool last = first_chunk + chunks == job.cut.count[0];

@@ -51,18 +51,20 @@ template <class T, int R>
 struct Chunk {
     T a[R], c[R], d[R];
 
-    /// Row i, in the order 0 … R-1.
-    __device__ __forceinline__ void eliminate(int i, T lower, T diag, T upper, T rhs) {
+    /// Row i, in the order 0 … R-1. Returns 1 / pivot.
+    __device__ __forceinline__ T eliminate(int i, T lower, T diag, T upper, T rhs) {
         if (i == 0) {
             const T k = reciprocal(diag);
             a[0] = lower * k;
             d[0] = rhs * k;
             c[0] = upper * k;
+            return k;
         } else {
             const T k = reciprocal(fused(-lower, c[i - 1], diag));
             d[i] = fused(-lower, d[i - 1], rhs) * k;
             a[i] = -(lower * k) * a[i - 1];
             c[i] = upper * k;
+            return k;
         }
     }
 

@@ -80,8 +80,14 @@ struct WarpRows {
     /// first: of the lane's first row; last: of its last one. The same is left of the warp, `warp_first` where it is asked for.
     template <bool First>
     __device__ __forceinline__ Relation<T> reduce(const Relation<T>& first, const Relation<T>& last, int lane, Relation<T>& warp_first) const {
+        return reduce_joined<First>(join(first, last, lane, 32), first, lane, warp_first);
+    }
+
+    /// joined: `last` closed with the next lane's `first`.
+    template <bool First>
+    __device__ __forceinline__ Relation<T> reduce_joined(const Relation<T>& joined, const Relation<T>& first, int lane, Relation<T>& warp_first) const {
         Relation<T> first_quad, first_pair;
-        const Relation<T> quad = quads.reduce(join(first, last, lane, 32), lane, first_quad);
+        const Relation<T> quad = quads.reduce(joined, lane, first_quad);
         const Relation<T> pair = pairs.reduce(join(first_quad, quad, lane, 8), lane, first_pair);
         const Relation<T> own = join(first_pair, pair, lane, 2);
         const Relation<T> one = of_lane(own, 0), two = of_lane(own, 1);

@@ -1,0 +1,294 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// One system on the GPU beside cuSPARSE and the roof, in one process, interleaved: medians, percent of the best stream that reads four
+// arrays and writes one of the same size. Solves are enqueued as the library does, everything included; results are checked on the GPU.
+//
+//   cuda_single_bench [--json FILE] [--rows COUNT] [--rounds N] [dominant] [curve] [general] [latency]
+//
+// --rows: the longest system. cuSPARSE is loaded at run time from the machine's own CUDA; without it, its columns stay empty.
+#include <cuda_runtime.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#include "backends/cuda/runtime/outcome.hpp"
+#include "backends/cuda/tridiagonal/cell.hpp"
+#include "bench/cuda/cusparse.hpp"
+#include "bench/cuda/gpu.cuh"
+#include "bench/cuda/gpu_record.hpp"
+#include "families/tridiagonal/ops.hpp"
+#include "trifold/tridiagonal.hpp"
+
+namespace {
+
+using namespace trifold;
+using namespace trifold::bench;
+using trifold::tridiagonal::Algorithm;
+using trifold::tridiagonal::Operand;
+using trifold::tridiagonal::System;
+
+template <class T>
+struct Arrays {
+    T *lower, *diag, *upper, *rhs, *x;
+};
+
+// The matrix of src/io/generators/diffusion.cpp, with random numbers of our own.
+template <class T>
+__global__ void diffusion(Arrays<T> a, std::int64_t n, double number, double contrast) {
+    const double range = log(contrast);
+    const auto conductivity = [&](std::int64_t layer) { return number * exp((uniform(77, layer) - 0.5) * range); };
+    for (std::int64_t i = blockIdx.x * std::int64_t(blockDim.x) + threadIdx.x; i < n; i += std::int64_t(gridDim.x) * blockDim.x) {
+        const std::int64_t layer = i / 8;
+        const double k = conductivity(layer);
+        const auto face = [&](double other) { return 2 * k * other / (k + other); };
+        const double up = i % 8 ? k : layer ? face(conductivity(layer - 1)) : 2 * k;
+        const double down = i + 1 == n ? 2 * k : i % 8 < 7 ? k : face(conductivity(layer + 1));
+        a.lower[i] = i ? T(-up) : T(0), a.upper[i] = i + 1 < n ? T(-down) : T(0), a.diag[i] = T(1 + up + down);
+        a.rhs[i] = T(uniform(5, i));
+    }
+}
+
+// Largest |rhs - A x| of a row over (|a| + |b| + |c|) max|x| of the three unknowns in it, products and sums as exact as two doubles.
+template <class T>
+__global__ void backward_error(Arrays<T> a, std::int64_t n, unsigned long long* worst) {
+    double most = 0;
+    for (std::int64_t i = blockIdx.x * std::int64_t(blockDim.x) + threadIdx.x; i < n; i += std::int64_t(gridDim.x) * blockDim.x) {
+        RowResidual row(a.rhs[i]);
+        double size = fabs(double(a.x[i]));
+        row.subtract(a.diag[i], a.x[i]);
+        if (i) row.subtract(a.lower[i], a.x[i - 1]), size = fmax(size, fabs(double(a.x[i - 1])));
+        if (i + 1 < n) row.subtract(a.upper[i], a.x[i + 1]), size = fmax(size, fabs(double(a.x[i + 1])));
+        const double error = row.value() == 0 ? 0 : row.value() / (row.sum * size);
+        if (!(error <= most)) most = error;
+    }
+    atomicMax(worst, __double_as_longlong(most >= 0 ? most : 1e300));
+}
+
+template <class T>
+class Bench {
+public:
+    Bench(const Sparse& sparse, std::int64_t count, int rounds, nlohmann::ordered_json& rows) : sparse_(sparse), count_(count), rounds_(rounds), rows_(rows) {
+        T** const arrays[] = {&a_.lower, &a_.diag, &a_.upper, &a_.rhs, &a_.x};
+        for (T** const p : arrays) check(cudaMalloc(p, static_cast<std::size_t>(count) * sizeof(T)), "arrays");
+        check(cudaMalloc(&outcome_, 512), "outcome");
+        check(cudaMalloc(&worst_, sizeof *worst_), "worst");
+        check(cudaStreamCreate(&stream_), "stream");
+        sparse_.use(stream_);
+    }
+    ~Bench() {
+        sparse_.use(nullptr);
+        T* const arrays[] = {a_.lower, a_.diag, a_.upper, a_.rhs, a_.x};
+        for (T* const p : arrays) cudaFree(p);
+        cudaFree(outcome_), cudaFree(worst_), cudaStreamDestroy(stream_);
+    }
+
+    void dominant(std::int64_t n) {
+        fill_array(a_.lower, n, 1, T(-1), T(1)), fill_array(a_.diag, n, 2, T(3), T(4));
+        fill_array(a_.upper, n, 3, T(-1), T(1)), fill_array(a_.rhs, n, 4, T(-1), T(1));
+    }
+    void layers(std::int64_t n, double number) { diffusion<<<4096, 256>>>(a_, n, number, 1e4); }
+    void poisson(std::int64_t n) {
+        fill_array(a_.lower, n, 1, T(-1), T(-1)), fill_array(a_.diag, n, 2, T(2), T(2));
+        fill_array(a_.upper, n, 3, T(-1), T(-1)), fill_array(a_.rhs, n, 4, T(-1), T(1));
+    }
+    void indefinite(std::int64_t n) {
+        fill_array(a_.lower, n, 1, T(-1), T(1)), fill_array(a_.diag, n, 2, T(-1), T(1));
+        fill_array(a_.upper, n, 3, T(-1), T(1)), fill_array(a_.rhs, n, 4, T(-1), T(1));
+    }
+
+    void run(const std::string& name, std::int64_t n, Algorithm algorithm, bool in_place, bool pivoting_peer, bool latency) {
+        cudaDeviceSynchronize();
+        const System system = system_of(n, in_place);
+        const tridiagonal::Ops& ops = *cuda::tridiagonal_ops(0);
+        if (const char* const why = ops.refuses(system, algorithm)) return void(std::printf("%s: %s\n", name.c_str(), why));
+        tridiagonal::Launch launch;
+        launch.scratch_bytes = ops.workspace(system, algorithm, 1);
+        launch.tolerance = sizeof(T) == 8 ? 0x1p-53 : 0x1p-24;
+        launch.stream = stream_;
+        check(cudaMalloc(&launch.scratch, launch.scratch_bytes + 256), "scratch");
+        const auto solve = [&] {
+            Failure failure;
+            if (!ops.enqueue(0, system, algorithm, launch, outcome_, failure)) failure.raise("cuda:0");
+        };
+        cudaGraphExec_t graph = nullptr;
+        cudaGraph_t recorded = nullptr;
+        if (latency) {
+            check(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeGlobal), "capture");
+            solve();
+            check(cudaStreamEndCapture(stream_, &recorded), "capture");
+            check(cudaGraphInstantiate(&graph, recorded, 0), "graph");
+        }
+        void* buffer = nullptr;
+        std::size_t peer_bytes = 0;
+        if (sparse_.handle && n < 1ll << 31) {
+            const int rows = static_cast<int>(n);
+            if (pivoting_peer) TRIFOLD_CUSPARSE(T, sparse_, gtsv2_bufferSizeExt)(sparse_.handle, rows, 1, a_.lower, a_.diag, a_.upper, a_.x, rows, &peer_bytes);
+            else TRIFOLD_CUSPARSE(T, sparse_, gtsv2_nopivot_bufferSizeExt)(sparse_.handle, rows, 1, a_.lower, a_.diag, a_.upper, a_.x, rows, &peer_bytes);
+        }
+        const bool peer = peer_bytes > 0 && cudaMalloc(&buffer, peer_bytes) == cudaSuccess;
+        cudaGetLastError();
+        const void* const read[4] = {a_.lower, a_.diag, a_.upper, a_.rhs};
+        StreamRoof roof(read, a_.x, static_cast<std::size_t>(std::max(n, std::int64_t{65536})) * sizeof(T));
+        EventTimer time(stream_);
+        const auto refresh = [&] {
+            if (in_place) cudaMemcpyAsync(a_.x, a_.rhs, static_cast<std::size_t>(n) * sizeof(T), cudaMemcpyDeviceToDevice, stream_);
+            else cudaMemsetAsync(a_.x, 0xff, static_cast<std::size_t>(n) * sizeof(T), stream_);
+        };
+        std::vector<float> roofs, ours, theirs, ours_graph, ours_host, theirs_host;
+        for (int round = 0; round <= (latency ? 4 * rounds_ : rounds_); ++round) {
+            const float r = time([&] { roof.pass(stream_); });
+            if (in_place || round == 0) refresh();
+            const float t = time(solve);
+            if (round) roofs.push_back(r), ours.push_back(t);
+            if (latency) {
+                const float g = time([&] { cudaGraphLaunch(graph, stream_); });
+                const float h = host([&] { solve(); });
+                if (round) ours_graph.push_back(g), ours_host.push_back(h);
+            }
+            if (peer && (latency || round < 4)) {
+                const auto call = [&] {
+                    const int rows = static_cast<int>(n);
+                    if (pivoting_peer) TRIFOLD_CUSPARSE(T, sparse_, gtsv2)(sparse_.handle, rows, 1, a_.lower, a_.diag, a_.upper, a_.x, rows, buffer);
+                    else TRIFOLD_CUSPARSE(T, sparse_, gtsv2_nopivot)(sparse_.handle, rows, 1, a_.lower, a_.diag, a_.upper, a_.x, rows, buffer);
+                };
+                cudaMemcpyAsync(a_.x, a_.rhs, static_cast<std::size_t>(n) * sizeof(T), cudaMemcpyDeviceToDevice, stream_);
+                const float p = time(call);
+                if (round) theirs.push_back(p);
+                if (latency) {
+                    cudaMemcpyAsync(a_.x, a_.rhs, static_cast<std::size_t>(n) * sizeof(T), cudaMemcpyDeviceToDevice, stream_);
+                    const float h = host(call);
+                    if (round) theirs_host.push_back(h);
+                }
+            }
+        }
+        refresh();
+        solve();
+        check(cudaStreamSynchronize(stream_), name.c_str());
+        check(cudaMemset(worst_, 0, sizeof *worst_), "memset");
+        backward_error<<<2048, 256>>>(a_, n, worst_);
+        double error = 0;
+        cuda::DeviceOutcome found;
+        check(cudaMemcpy(&error, worst_, sizeof error, cudaMemcpyDeviceToHost), name.c_str());
+        check(cudaMemcpy(&found, outcome_, sizeof found, cudaMemcpyDeviceToHost), "outcome");
+        Outcome outcome;
+        cuda::read_outcome(found, outcome);
+
+        const double needed = 5.0 * sizeof(T) * static_cast<double>(n), bandwidth = roof.gb_per_s(median(roofs)), ms = median(ours), peer_ms = median(theirs);
+        nlohmann::ordered_json row;
+        row["case"] = name, row["rows"] = n, row["precision"] = sizeof(T) == 8 ? "f64" : "f32", row["algorithm"] = name_of(algorithm), row["branch"] = outcome.branch;
+        row["ms"] = ms, row["roof_gb_per_s"] = bandwidth, row["fraction"] = needed / ms / 1e6 / bandwidth, row["grows_per_s"] = static_cast<double>(n) / ms / 1e6;
+        if (latency) row["graph_ms"] = median(ours_graph), row["host_ms"] = median(ours_host);
+        if (std::isfinite(peer_ms)) {
+            row["peer"] = pivoting_peer ? "gtsv2" : "gtsv2_nopivot";
+            row["cusparse_ms"] = peer_ms, row["times_cusparse"] = peer_ms / ms, row["cusparse_fraction"] = needed / peer_ms / 1e6 / bandwidth;
+            if (latency) row["cusparse_host_ms"] = median(theirs_host);
+        }
+        row["reason"] = name_of(outcome.reason);
+        if (std::isfinite(outcome.certified_share)) row["certified_share"] = outcome.certified_share;
+        if (std::isfinite(outcome.certificate)) row["certificate"] = outcome.certificate;
+        row["backward_error_roundoffs"] = error * (sizeof(T) == 8 ? 0x1p53 : 0x1p24);
+        row["scratch_bytes"] = launch.scratch_bytes;
+        rows_.push_back(row);
+        std::printf("%-20s %s %9lld rows  %8.1f us  %5.1f %% of %4.0f GB/s  %4.1f x cuSPARSE  %s %s  %4.1f u  certificate %.1e", name.c_str(), sizeof(T) == 8 ? "f64" : "f32",
+                    static_cast<long long>(n), 1e3 * ms, 100 * double(row["fraction"]), bandwidth, peer_ms / ms, outcome.branch, name_of(outcome.reason),
+                    double(row["backward_error_roundoffs"]), outcome.certificate);
+        if (latency) std::printf("  graph %.1f us, host %.1f us, cuSPARSE %.1f us, host %.1f us", 1e3 * median(ours_graph), 1e3 * median(ours_host), 1e3 * peer_ms, 1e3 * median(theirs_host));
+        std::printf("\n");
+        std::fflush(stdout);
+        cudaFree(buffer), cudaFree(launch.scratch);
+        if (latency) cudaGraphExecDestroy(graph), cudaGraphDestroy(recorded);
+    }
+
+private:
+    System system_of(std::int64_t n, bool in_place) const {
+        System system;
+        system.dtype = sizeof(T) == 8 ? DType::f64 : DType::f32;
+        system.rows = n;
+        const auto view = [](T* data) {
+            Operand o;
+            o.kind = Operand::Kind::view, o.data = data, o.row_stride = 1;
+            return o;
+        };
+        system.lower = view(a_.lower), system.diag = view(a_.diag), system.upper = view(a_.upper), system.x = view(a_.x);
+        system.rhs = in_place ? system.x : view(a_.rhs);
+        system.in_place = in_place;
+        return system;
+    }
+
+    /// Milliseconds until the host knows that it is done.
+    template <class F>
+    float host(F call) const {
+        cudaStreamSynchronize(stream_);
+        const auto begin = std::chrono::steady_clock::now();
+        call();
+        cudaStreamSynchronize(stream_);
+        return std::chrono::duration<float, std::milli>(std::chrono::steady_clock::now() - begin).count();
+    }
+
+    const Sparse& sparse_;
+    std::int64_t count_;
+    int rounds_;
+    nlohmann::ordered_json& rows_;
+    Arrays<T> a_{};
+    void* outcome_ = nullptr;
+    unsigned long long* worst_ = nullptr;
+    cudaStream_t stream_ = nullptr;
+};
+
+template <class T>
+void run(const Sparse& sparse, std::int64_t count, int rounds, const std::vector<std::string>& parts, nlohmann::ordered_json& rows) {
+    const auto wanted = [&](const char* part) { return parts.empty() || std::find(parts.begin(), parts.end(), part) != parts.end(); };
+    Bench<T> bench(sparse, count, rounds, rows);
+    if (wanted("dominant")) {
+        bench.dominant(count);
+        for (const std::int64_t n : {std::int64_t{1} << 20, std::int64_t{1} << 24, count})
+            if (n <= count) bench.run("dominant", n, Algorithm::automatic, false, false, false);
+        bench.run("dominant, in place", count, Algorithm::automatic, true, false, false);
+    }
+    if (wanted("curve"))
+        for (const double number : {0.01, 0.1, 1.0, 10.0, 100.0, 1e3, 1e4}) {
+            bench.layers(count, number);
+            char name[32];
+            std::snprintf(name, sizeof name, "diffusion %g", number);
+            bench.run(name, count, Algorithm::automatic, false, false, false);
+        }
+    if (wanted("general")) {
+        bench.poisson(count);
+        bench.run("poisson", count, Algorithm::two_pass, false, false, false);
+        bench.indefinite(count);
+        bench.run("random", count, Algorithm::two_pass, false, true, false);
+    }
+    if (wanted("latency")) {
+        bench.dominant(std::min(count, std::int64_t{1} << 20));
+        for (const std::int64_t n : {std::int64_t{4096}, std::int64_t{1} << 20})
+            if (n <= count) bench.run("latency", n, Algorithm::automatic, false, false, true);
+    }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    std::string json;
+    std::int64_t count = 1 << 26;
+    int rounds = 9;
+    std::vector<std::string> parts;
+    for (int i = 1; i < argc; ++i) {
+        const std::string arg = argv[i];
+        if (arg == "--json" && i + 1 < argc) json = argv[++i];
+        else if (arg == "--rows" && i + 1 < argc) count = std::max(std::atoll(argv[++i]), 65536ll);
+        else if (arg == "--rounds" && i + 1 < argc) rounds = std::max(std::atoi(argv[++i]), 1);
+        else if (arg == "dominant" || arg == "curve" || arg == "general" || arg == "latency") parts.push_back(arg);
+        else return std::fprintf(stderr, "usage: cuda_single_bench [--json FILE] [--rows COUNT] [--rounds N] [dominant] [curve] [general] [latency]\n"), 2;
+    }
+    nlohmann::ordered_json record = gpu_record("cuda_single", "One system on the GPU, percent of a 4 read, 1 write stream");
+    const Sparse sparse;
+    nlohmann::ordered_json rows = nlohmann::ordered_json::array();
+    run<double>(sparse, count, rounds, parts, rows);
+    run<float>(sparse, count, rounds, parts, rows);
+    record["rows"] = rows;
+    return write_record(record, json) ? 0 : 1;
+}

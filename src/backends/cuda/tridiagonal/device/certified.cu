@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The certified pass from the host: how a system is cut, what is launched. Nothing waits; every kernel finds out on the device whether it is needed.
+#include "backends/cuda/tridiagonal/device/certified.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+
+#include "backends/cuda/tridiagonal/device/certified_kernel.cuh"
+#include "backends/cuda/tridiagonal/device/overlap.cuh"
+#include "backends/cuda/tridiagonal/device/two_pass.hpp"
+
+namespace trifold::cuda {
+namespace {
+
+using namespace certified;
+using tridiagonal::Operand;
+using tridiagonal::System;
+
+/// Rows per lane and warps per block, which is alone on its multiprocessor: as many bytes on their way as memory asks for.
+template <class T>
+struct Shape;
+template <>
+struct Shape<double> {
+    static constexpr int rows = 11, warps = 8;
+};
+template <>
+struct Shape<float> {
+    static constexpr int rows = 21, warps = 8;
+};
+
+constexpr int most_blocks = 1024, halos[certified_turns] = {short_halo, long_halo};
+
+/// Up to here two passes cost little more than the launches of another turn.
+constexpr std::int64_t rows_worth_a_turn = 1 << 21;
+
+// Accepted residual of a row in units of roundoff, against (|a| + |b| + |c|) max|x| nearby: elimination leaves 1 to 10.
+constexpr double accepted_roundoffs = 16;
+// What may be left of the unknown beyond a halo: at least this much less than the tolerance; how far lanes are coupled to each other.
+constexpr double halo_margin = 4, lane_margin = 42;
+
+std::size_t up(std::size_t bytes) { return (bytes + 255) / 256 * 256; }
+
+bool fits_on_chip() {
+    int device = 0, major = 0, shared = 0;
+    return cudaGetDevice(&device) == cudaSuccess && cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device) == cudaSuccess &&
+           cudaDeviceGetAttribute(&shared, cudaDevAttrMaxSharedMemoryPerBlockOptin, device) == cudaSuccess && major >= 9 && shared >= 227 * 1024;
+}
+
+template <class T>
+int chunks_of(const System& system) { return static_cast<int>((system.rows + Shape<T>::rows - 1) / Shape<T>::rows); }
+
+int kept_of(int warps, int halo) { return warps * (lanes - 2 * halo); }
+
+/// Scratch: seams, maxima of the blocks, and in place flags and what is saved of rhs; then that of two_pass.
+template <class T>
+struct Parts {
+    std::size_t blocks, stored, inner, saved, rest;
+
+    explicit Parts(const System& system) {
+        using Stages = Stage<T, Shape<T>::rows, Shape<T>::warps>;
+        std::size_t windows = 0, kept_rhs = 0;
+        for (const int halo : halos) {
+            const auto count = static_cast<std::size_t>((chunks_of<T>(system) + kept_of(Shape<T>::warps, halo) - 1) / kept_of(Shape<T>::warps, halo));
+            windows = std::max(windows, count);
+            kept_rhs = std::max(kept_rhs, count * static_cast<std::size_t>(Stages::saved_elements(halo)) * sizeof(T));
+        }
+        blocks = up(windows * sizeof(Seam<T>));
+        stored = blocks + up(most_blocks * sizeof(Maxima<T>));
+        inner = stored + (system.in_place ? up(windows) : 0);
+        saved = inner + (system.in_place ? up(windows * Shape<T>::warps * 2 * sizeof(T)) : 0);
+        rest = saved + (system.in_place ? up(kept_rhs) : 0);
+    }
+};
+
+template <class T>
+Input<T> input_of(const Operand& from) {
+    using Path = typename Input<T>::Path;
+    Input<T> to;
+    if (from.kind == Operand::Kind::scalar) {
+        to.value = static_cast<T>(from.value);
+        return to;
+    }
+    to.data = static_cast<const T*>(from.data);
+    to.row_stride = from.row_stride;
+    to.path = from.row_stride == 1 && reinterpret_cast<std::uintptr_t>(from.data) % 16 == 0 ? Path::bulk : Path::elements;
+    return to;
+}
+
+template <class T>
+void solve(const System& system, const BatchLaunch& launch, bool fall_back) {
+    constexpr int R = Shape<T>::rows, W = Shape<T>::warps;
+    const Parts<T> parts(system);
+    if (launch.scratch_bytes < parts.rest) return;
+    auto* const scratch = static_cast<unsigned char*>(launch.scratch);
+    const int multiprocessors = multiprocessors_of_current();
+
+    const double u = std::numeric_limits<T>::epsilon() / 2, tolerance = std::max(launch.tolerance, u);
+    Job<T> job;
+    const Operand* const operands[4] = {&system.lower, &system.diag, &system.upper, &system.rhs};
+    job.all_bulk = true;
+    for (int k = 0; k < 4; ++k) {
+        job.input[k] = input_of<T>(*operands[k]);
+        job.all_bulk = job.all_bulk && job.input[k].path == Input<T>::Path::bulk;
+    }
+    job.x = static_cast<T*>(system.x.data), job.x_stride = system.x.row_stride;
+    job.bulk_x = job.x_stride == 1 && reinterpret_cast<std::uintptr_t>(job.x) % 16 == 0;
+    job.rows = system.rows, job.chunks = chunks_of<T>(system);
+    job.strict = static_cast<int>(log_unit * (std::log2(tolerance) - lane_margin)), job.weak = static_cast<int>(log_unit * (std::log2(tolerance) - halo_margin));
+    job.accept = static_cast<T>(std::max(accepted_roundoffs * u, tolerance)), job.roundoff = static_cast<T>(u);
+    job.seams = reinterpret_cast<Seam<T>*>(scratch), job.blocks = reinterpret_cast<Maxima<T>*>(scratch + parts.blocks);
+    job.outcome = launch.outcome;
+    if (system.in_place) {
+        job.stored = scratch + parts.stored;
+        job.inner = reinterpret_cast<T*>(scratch + parts.inner), job.saved = reinterpret_cast<T*>(scratch + parts.saved);
+    }
+
+    auto* const sweep = sweep_kernel<T, R, W, 1>;
+    static PerDevice prepared;
+    prepared.once([&] {
+        cudaFuncSetAttribute(sweep, cudaFuncAttributeMaxDynamicSharedMemorySize, shared_bytes<T, R, W>);
+        cudaFuncSetAttribute(sweep, cudaFuncAttributePreferredSharedMemoryCarveout, cudaSharedmemCarveoutMaxShared);
+    });
+    const int turns = system.rows > rows_worth_a_turn ? certified_turns : 1;
+    for (job.turn = 0; job.turn < turns; ++job.turn) {
+        job.given_up = job.turn + 1 < turns ? job.turn + 1 : certified_turns;
+        job.halo = halos[job.turn];
+        job.kept = kept_of(W, job.halo);
+        job.windows = (job.chunks + job.kept - 1) / job.kept;
+        job.sweep_blocks = std::min({job.windows, multiprocessors, most_blocks});
+        const auto few = static_cast<unsigned>(std::min((job.windows + 7) / 8, 8 * multiprocessors));
+        if (system.in_place) launch_after(save_kernel<T, R, W>, few, 256, 0, launch.stream, job);
+        launch_after(sweep, static_cast<unsigned>(job.sweep_blocks), 32 * W, shared_bytes<T, R, W>, launch.stream, job);
+        launch_after(judge_kernel<T>, static_cast<unsigned>(std::clamp(job.windows / judge_threads, 1, multiprocessors)), judge_threads, 0, launch.stream, job);
+        if (system.in_place) launch_after(restore_kernel<T, R, W>, few, 256, static_cast<std::size_t>(job.kept * R + 2) * sizeof(T), launch.stream, job);
+    }
+    if (!fall_back) {
+        launch_after(conclude_kernel<T>, 1, 1, 0, launch.stream, job, launch.status, system.number);
+        return;
+    }
+    BatchLaunch rest = launch;
+    rest.scratch = scratch + parts.rest, rest.scratch_bytes = launch.scratch_bytes - parts.rest;
+    solve_two_pass(system, rest, true);
+}
+
+}  // namespace
+
+const char* certified_refuses(const System& system) {
+    if (system.levels != 0) return "one pass with a bound is for one system";
+    if (system.rhs.kind != Operand::Kind::view || system.x.row_stride == 0) return "the right-hand side is not an array";
+    if (system.rows > std::int64_t{1} << 34) return "the system is too long";
+    if (two_pass_refuses(system)) return two_pass_refuses(system);
+    return fits_on_chip() ? nullptr : "the on-chip kernels need compute capability 9.0 and 227 KiB of shared memory";
+}
+
+std::size_t certified_scratch(const System& system) {
+    const std::size_t own = system.dtype == DType::f32 ? Parts<float>(system).rest : Parts<double>(system).rest;
+    return own + two_pass_scratch(system);
+}
+
+void solve_certified(const System& system, const BatchLaunch& launch, bool fall_back) {
+    if (system.dtype == DType::f32) solve<float>(system, launch, fall_back);
+    else solve<double>(system, launch, fall_back);
+}
+
+}  // namespace trifold::cuda

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// One long system in one pass, with a bound on its error (docs/algorithms/gpu_single.md).
+#pragma once
+
+#include "backends/cuda/tridiagonal/batch.hpp"
+
+namespace trifold::cuda {
+
+/// nullptr, or why not, as a phrase that follows "because".
+const char* certified_refuses(const tridiagonal::System& system);
+
+std::size_t certified_scratch(const tridiagonal::System& system);
+
+/// Enqueues, like solve_batch. Ends as `certified` with a bound, or as `exact` where residuals show the backward error of elimination and no
+/// useful bound exists. What cannot be shown to be either is solved by solve_two_pass in the same stream, or, without `fall_back`,
+/// reported as not_certified; in place its right-hand side is then there again, to rounding.
+void solve_certified(const tridiagonal::System& system, const BatchLaunch& launch, bool fall_back);
+
+}  // namespace trifold::cuda

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// One long system for the certified pass (certified_kernel.cuh): what the host tells the kernels, what windows and blocks report.
+#pragma once
+
+#include <cstdint>
+
+#include "backends/cuda/runtime/outcome.hpp"
+
+namespace trifold::cuda::certified {
+
+/// A lane's rows are a chunk. Halos have `short_halo` or `long_halo` chunks on either side of a warp's 32.
+inline constexpr int lanes = 32, short_halo = 4, long_halo = 12;
+
+/// An operand by row; contiguous ones that begin at a 16-byte boundary come by the copy engine.
+template <class T>
+struct Input {
+    enum class Path : std::uint8_t { scalar, elements, bulk };
+    const T* data = nullptr;
+    T value = 0;
+    std::int64_t row_stride = 0;
+    Path path = Path::scalar;
+};
+
+/// Where two windows meet, as one of them sees it.
+template <class T>
+struct Side {
+    T own, seen;          ///< x of its row at the seam; x of the neighbour's row there as this side solved it
+    T coupling, allowed;  ///< of its row: |a| or |c| over |a| + |b| + |c|; the residual accepted, in the same measure
+};
+
+template <class T>
+struct Seam {
+    Side<T> above, below;  ///< of the window before it, of the window after it
+};
+
+/// Maxima over rows, in the notation of docs/algorithms/gpu_single.md.
+template <class T>
+struct Maxima {
+    T largest = 0;                    ///< |x|
+    T inner = 0, ends = 0;            ///< n X; delta X / (1 - q)
+    T inner_unit = 0, ends_unit = 0;  ///< n; delta / (1 - q)
+    T reach = 0, growth = 1;          ///< |A| + |C|; |c'|
+    T excess = 0;                     ///< residual at a seam where it is beyond what is allowed there
+};
+
+template <class T>
+struct Job {
+    Input<T> input[4];  ///< lower, diag, upper, rhs
+    bool all_bulk = false;
+    T* x = nullptr;
+    std::int64_t x_stride = 1;
+    bool bulk_x = false;
+    std::int64_t rows = 0;
+    int chunks = 0;                ///< of the system
+    int halo = short_halo;         ///< chunks
+    int kept = 0;                  ///< chunks of a window: its warps × (lanes - 2 halo)
+    int windows = 0;
+    int strict = 0, weak = 0;      ///< log2, in units of 1/64, of what may be left of the unknown beyond a halo
+    T accept = 0, roundoff = 0;    ///< accepted residual of a row, relative to its size and to the largest |x| nearby
+    T* saved = nullptr;            ///< in place: rhs beside every seam, halo chunks on either side, as Stage::load reads them
+    unsigned char* stored = nullptr;  ///< in place: per window, whether its x is there
+    T* inner = nullptr;            ///< in place: per window and warp, x before and after the warp's own rows as it solved them
+    Seam<T>* seams = nullptr;      ///< windows - 1
+    Maxima<T>* blocks = nullptr;   ///< one per block of the sweep
+    int sweep_blocks = 0;
+    DeviceOutcome* outcome = nullptr;
+    int turn = 0, given_up = 1;    ///< DeviceOutcome::handed_over while this turn is on, and when it gives up
+
+    /// Neither solved by an earlier turn nor given up by this one. By all threads of a block it may change under way.
+    __device__ bool mine() const { return *const_cast<volatile unsigned long long*>(&outcome->handed_over) == static_cast<unsigned long long>(turn); }
+    __device__ void give_up() const { *const_cast<volatile unsigned long long*>(&outcome->handed_over) = static_cast<unsigned long long>(given_up); }
+};
+
+}  // namespace trifold::cuda::certified

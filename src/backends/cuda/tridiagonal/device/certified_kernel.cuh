@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// One long system in one pass, bounded:   a[i] x[i-1] + b[i] x[i] + c[i] x[i+1] = d[i],   i = 0 … rows-1
+//
+// Shapes: a, b, c, d, x are vectors with any stride, or scalars (not x); x may be d. Overwritten: x.
+// Who does what: a block takes window after window, the whole device side by side, so that memory is walked through in order; while one
+//   window is solved the next is on its way (certified_load.cuh). Each of its warps solves 32 chunks, of which it keeps those in the middle, and
+//   neighbouring warps overlap by the halos (certified_warp.cuh). What the two sides of a seam say of each other is compared: between warps by
+//   the block, between windows by judge_kernel, whose last block decides.
+// Words per row: 4 read, 1 written; halos from the cache.
+// Numerics: no pivoting. Of every row stored |rhs - A x| ≤ accept (|a|+|b|+|c|) X was seen, X the largest |x| of its chunk and the two beside it;
+//   seams included, where a violation counts only beyond 2^-40 accept of the largest |x| of all. That is a small backward error,
+//   whatever the matrix. The certificate turns residuals into a bound of the error: docs/algorithms/gpu_single.md.
+#pragma once
+
+#include "backends/cuda/tridiagonal/device/certified_load.cuh"
+#include "backends/cuda/tridiagonal/device/certified_warp.cuh"
+#include "backends/cuda/tridiagonal/device/overlap.cuh"
+
+namespace trifold::cuda::certified {
+
+template <class T, int R, int Warps>
+inline constexpr int shared_bytes = 16 + static_cast<int>(sizeof(T)) * (2 * Stage<T, R, Warps>::all_elements + Warps * WarpRows<T>::words + 2 * Warps * 8);
+
+/// What elimination must not see: lower of the first row, upper of the last one, and the rows that are missing to the last chunk.
+template <class T, int R, int Warps>
+__device__ __forceinline__ void close_ends(const Job<T>& job, const Stage<T, R, Warps>& stage, int window) {
+    const int row = static_cast<int>(threadIdx.x);
+    const int pad = stage.pad(job.halo), end = pad + (job.kept + 2 * job.halo) * R;
+    if (window == 0 && row == 0) stage.at(0)[pad + job.halo * R] = 0;
+    const std::int64_t at = job.rows + row - static_cast<std::int64_t>(window * job.kept - job.halo) * R + pad;
+    if (row < R && job.rows + row < static_cast<std::int64_t>(job.chunks) * R && at < end)
+        stage.at(0)[at] = 0, stage.at(1)[at] = 1, stage.at(2)[at] = 0, stage.at(3)[at] = 0;
+    if (row == R && at - R - 1 < end) stage.at(2)[at - R - 1] = 0;
+}
+
+template <class T, int R, int Warps, int Blocks>
+__global__ void __launch_bounds__(32 * Warps, Blocks) sweep_kernel(const __grid_constant__ Job<T> job) {
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
+    using Stages = Stage<T, R, Warps>;
+    extern __shared__ __align__(128) unsigned char shared[];
+    const int thread = static_cast<int>(threadIdx.x), lane = thread & 31, warp = thread >> 5;
+    T* const memory = reinterpret_cast<T*>(shared);
+    const unsigned barriers = shared_address(shared) + shared_bytes<T, R, Warps> - 16;
+    T* const scratch = memory + 2 * Stages::all_elements + warp * WarpRows<T>::words;
+    Seam<T>* const meeting = reinterpret_cast<Seam<T>*>(memory + 2 * Stages::all_elements + Warps * WarpRows<T>::words);
+    const auto stage_of = [&](int j) { return Stages{memory + (j & 1) * Stages::all_elements, barriers + 8 * (j & 1)}; };
+    if (thread == 0) stage_of(0).prepare(job), stage_of(1).prepare(job);
+    after_the_kernel_before();
+    if (__syncthreads_or(job.turn > 0 && !job.mine())) return;
+    const int stride = static_cast<int>(gridDim.x), each = lanes - 2 * job.halo;
+    for (int j = 0; j < 2; ++j) stage_of(j).load(job, static_cast<int>(blockIdx.x) + j * stride);
+    Maxima<T> most;
+    int j = 0;
+    for (int window = static_cast<int>(blockIdx.x); window < job.windows; window += stride, ++j) {
+        const Stages stage = stage_of(j);
+        const bool stop = !job.mine();
+        stage.wait(j >> 1 & 1);
+        const int chunk = window * job.kept - job.halo + warp * each + lane, at = (warp * each + lane) * R + Stages::pad(job.halo);
+        if (window == 0 || (window + 1) * job.kept + job.halo >= job.chunks) {
+            await_copies();  // the odd elements at the end
+            __syncthreads();
+            close_ends(job, stage, window);
+            __syncthreads();
+        }
+        const T *const a = stage.at(0) + at, *const b = stage.at(1) + at, *const c = stage.at(2) + at, *const d = stage.at(3) + at;
+        WarpWindow<T, R> part;
+        bool fails = part.solve(job, a, b, c, d, chunk, scratch, lane) || stop;
+        const bool keeps = part.active && lane >= job.halo && lane < lanes - job.halo;
+        const int first = window * job.kept + warp * each, last = min(first + each, job.chunks) - 1;
+        if (keeps) {
+            Side<T> above, below;
+            fails |= part.keep(job, a, b, c, d, stage.at(4) + (warp * each + lane - job.halo) * R, most, above, below);
+            if (job.inner && chunk == first) job.inner[2 * (window * Warps + warp)] = above.seen;
+            if (job.inner && chunk == last) job.inner[2 * (window * Warps + warp) + 1] = below.seen;
+            if (chunk == first && first > 0) {
+                if (warp > 0) meeting[(j & 1) * Warps + warp - 1].below = above;
+                else job.seams[window - 1].below = above;
+            }
+            if (chunk == last && last + 1 < job.chunks) {
+                if (warp + 1 < Warps) meeting[(j & 1) * Warps + warp].above = below;
+                else job.seams[window].above = below;
+            }
+        }
+        asm volatile("fence.proxy.async.shared::cta;" ::: "memory");  // the copy engine will read x
+        Stages::stored();  // the window before this one: its memory is written next
+        if (__syncthreads_or(fails)) {
+            if (thread == 0) job.give_up();
+            ++j;
+            break;
+        }
+        if (lane == 0 && warp + 1 < Warps && last + 1 < job.chunks)
+            most.excess = larger(most.excess, excess_of(meeting[(j & 1) * Warps + warp].above, meeting[(j & 1) * Warps + warp].below));
+        stage.store(job, window);
+        if (job.stored && thread == 0) job.stored[window] = 1;
+        stage.load(job, window + 2 * stride);
+    }
+    // No copy may be on its way to a block that has ended: what was asked for whole has to arrive.
+    await_copies();
+    if (j > 0) {
+        const int window = static_cast<int>(blockIdx.x) + j * stride;
+        if (window < job.windows) stage_of(j).wait(j >> 1 & 1);
+        if (thread == 0) asm volatile("cp.async.bulk.wait_group 0;" ::: "memory");
+    }
+    __syncthreads();
+    most = {largest_of_warp(most.largest), largest_of_warp(most.inner), largest_of_warp(most.ends), largest_of_warp(most.inner_unit),
+            largest_of_warp(most.ends_unit), largest_of_warp(most.reach), largest_of_warp(most.growth), largest_of_warp(most.excess)};
+    T* const words = reinterpret_cast<T*>(meeting);
+    if (lane == 0) *reinterpret_cast<Maxima<T>*>(words + 8 * warp) = most;
+    __syncthreads();
+    if (thread < 8) {
+        T largest = words[thread];
+        for (int w = 1; w < Warps; ++w) largest = larger(largest, words[8 * w + thread]);
+        reinterpret_cast<T*>(job.blocks + blockIdx.x)[thread] = largest;
+    }
+#endif
+}
+
+inline constexpr int judge_threads = 256;
+
+/// The seams between windows; the last block decides: docs/algorithms/gpu_single.md, "The verdict".
+template <class T>
+__global__ void __launch_bounds__(judge_threads) judge_kernel(const __grid_constant__ Job<T> job) {
+    __shared__ double parts[judge_threads / 32];
+    __shared__ bool last;
+    after_the_kernel_before();
+    if (!job.mine()) return;
+    const int thread = static_cast<int>(threadIdx.x);
+    const auto all = [&](double x) {
+        x = largest_of_warp(x);
+        __syncthreads();
+        if (thread % 32 == 0) parts[thread / 32] = x;
+        __syncthreads();
+        for (int w = 0; w < judge_threads / 32; ++w) x = larger(x, parts[w]);
+        return x;
+    };
+    double excess = 0;
+    for (int s = static_cast<int>(blockIdx.x) * judge_threads + thread; s < job.windows - 1; s += static_cast<int>(gridDim.x) * judge_threads)
+        excess = larger<double>(excess, excess_of(job.seams[s].above, job.seams[s].below));
+    excess = all(excess);
+    if (thread == 0) {
+        atomicMax(&job.outcome->seams[job.turn], static_cast<unsigned long long>(__double_as_longlong(fabs(excess))));
+        __threadfence();
+        last = atomicAdd(&job.outcome->arrived[job.turn], 1u) == gridDim.x - 1;
+    }
+    __syncthreads();
+    if (!last) return;
+    double most[8] = {0, 0, 0, 0, 0, 0, 1, __longlong_as_double(static_cast<long long>(atomicMax(&job.outcome->seams[job.turn], 0ull)))};
+    for (int k = thread; k < job.sweep_blocks; k += judge_threads)
+        for (int m = 0; m < 8; ++m) most[m] = larger<double>(most[m], reinterpret_cast<const T*>(job.blocks + k)[m]);
+    for (int m = 0; m < 8; ++m) most[m] = all(most[m]);
+    if (thread != 0) return;
+    const double largest = most[0], inner = most[1], ends = most[2], inner_unit = most[3], ends_unit = most[4], reach = most[5], growth = most[6];
+    const double accept = job.accept, floor = 0x1p-40 * accept;
+    if (!(most[7] <= floor * largest)) {
+        job.give_up();
+        return;
+    }
+    // A row's residual: what was accepted, once more at a seam, and the rounding of the residual itself.
+    const double theta = 2 * accept + 8 * static_cast<double>(job.roundoff);
+    const double perturbed = theta * inner_unit * growth / 4;  // of the chunks' own elimination
+    double bound = 1.0625 * theta * (inner + reach * ends);
+    if (largest > 0) bound = bound / largest + floor * (inner_unit + reach * ends_unit);
+    const bool holds = perturbed <= 0x1p-5 && bound <= 0x1p-6;
+    job.outcome->reason = static_cast<int>(holds ? Reason::certified : Reason::exact);
+    if (holds) job.outcome->certificate = bound;
+    job.outcome->certified = holds;
+}
+
+/// In place: rhs beside the seams, before anything is overwritten.
+template <class T, int R, int Warps>
+__global__ void save_kernel(const __grid_constant__ Job<T> job) {
+    using Stages = Stage<T, R, Warps>;
+    after_the_kernel_before();
+    if (job.turn > 0 && !job.mine()) return;
+    const int side = job.halo * R, pad = Stages::pad(job.halo), lane = static_cast<int>(threadIdx.x) & 31;
+    const int warp = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x) / 32, warps = static_cast<int>(gridDim.x * blockDim.x) / 32;
+    for (int seam = warp; seam < job.windows - 1; seam += warps) {
+        const std::int64_t first = (seam + std::int64_t{1}) * job.kept * R - side;
+        T* const to = job.saved + seam * Stages::saved_elements(job.halo) + pad;
+        const int count = static_cast<int>(min(static_cast<std::int64_t>(2 * side), job.rows - first));
+        if (lane < pad) to[lane - pad] = 0;  // copied along, never used
+#pragma unroll 4
+        for (int i = lane; i < count; i += 32) to[i] = job.input[3].data[(first + i) * job.input[3].row_stride];
+    }
+    for (int w = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x); w < job.windows; w += 32 * warps) job.stored[w] = 0;
+}
+
+/// In place, after this turn gave up: rhs again where x was stored, from the equations that this x was checked to satisfy.
+template <class T, int R, int Warps>
+__global__ void restore_kernel(const __grid_constant__ Job<T> job) {
+    extern __shared__ __align__(16) unsigned char shared[];
+    T* const x = reinterpret_cast<T*>(shared);
+    after_the_kernel_before();
+    if (*const_cast<volatile unsigned long long*>(&job.outcome->handed_over) != static_cast<unsigned long long>(job.given_up)) return;
+    const auto value = [&](int k, std::int64_t row) { return job.input[k].data ? job.input[k].data[row * job.input[k].row_stride] : job.input[k].value; };
+    const int each = job.kept / Warps * R;  // rows of a warp
+    for (int window = static_cast<int>(blockIdx.x); window < job.windows; window += static_cast<int>(gridDim.x)) {
+        if (!job.stored[window]) continue;
+        const std::int64_t first = static_cast<std::int64_t>(window) * job.kept * R;
+        const int count = static_cast<int>(min(static_cast<std::int64_t>(job.kept) * R, job.rows - first));
+        for (int i = static_cast<int>(threadIdx.x); i < count; i += static_cast<int>(blockDim.x)) x[i] = job.x[(first + i) * job.x_stride];
+        __syncthreads();
+        for (int i = static_cast<int>(threadIdx.x); i < count; i += static_cast<int>(blockDim.x)) {
+            const std::int64_t row = first + i;
+            const T* const inner = job.inner + 2 * (window * Warps + i / each);
+            const T before = i % each ? x[i - 1] : inner[0], behind = i + 1 < count && (i + 1) % each ? x[i + 1] : inner[1];
+            const T above = row > 0 ? value(0, row) * before : T(0), below = row + 1 < job.rows ? value(2, row) * behind : T(0);
+            job.x[row * job.x_stride] = above + value(1, row) * x[i] + below;
+        }
+        __syncthreads();
+    }
+}
+
+/// Where nobody takes over: the system has failed.
+template <class T>
+__global__ void conclude_kernel(const __grid_constant__ Job<T> job, std::int8_t* status, std::int64_t number) {
+    after_the_kernel_before();
+    if (job.outcome->handed_over >= certified_turns) report_failure(job.outcome, status, number, -1, Reason::not_certified);
+}
+
+}  // namespace trifold::cuda::certified

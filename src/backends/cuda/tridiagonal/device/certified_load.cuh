@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A window of the certified pass on its way into one of a block's two stages of shared memory, and x on its way out.
+//
+// Shape: four operands, `elements` each; row r of the window's first halo chunk on lies at element pad + r. Contiguous operands that begin at a 16-byte
+//   boundary come by the copy engine, whole windows at a time; others element by element; scalars are written. Rows that do not exist
+//   are left as they are.
+// Words per row: what is read, once, and the halos again (8 % of 96 chunks, from the second-level cache).
+#pragma once
+
+#include "backends/cuda/tridiagonal/block/column_load.cuh"
+#include "backends/cuda/tridiagonal/device/certified_job.cuh"
+
+namespace trifold::cuda::certified {
+
+template <class T, int R, int Warps>
+struct Stage {
+    using Path = typename Input<T>::Path;
+    static constexpr int line = 128 / static_cast<int>(sizeof(T));
+    static constexpr int elements = ((Warps * (lanes - 2 * short_halo) + 2 * short_halo) * R + 2 * line - 1) / line * line;
+    static constexpr int all_elements = 5 * elements;  ///< x too, which leaves while the next window comes
+
+    T* data;
+    unsigned barrier;
+
+    __device__ __forceinline__ T* at(int k) const { return data + k * elements; }
+    /// Where row 0 of the first halo chunk lies: so that the window's own rows, and all copies, begin with a line of 128 bytes.
+    __host__ __device__ __forceinline__ static int pad(int halo) { return (line - halo * R % line) % line; }
+
+    /// What is saved of rhs per seam: pad, the chunks before it, the chunks after it, pad.
+    __host__ __device__ __forceinline__ static std::int64_t saved_elements(int halo) { return 2 * (pad(halo) + halo * R); }
+
+    /// By one thread.
+    __device__ void prepare(const Job<T>& job) const {
+        asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(barrier), "r"(job.all_bulk ? 1 : 1 + 32 * Warps) : "memory");
+        asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+    }
+
+    __device__ __forceinline__ void wait(unsigned parity) const {
+        unsigned done;
+        do {
+            asm volatile("{.reg .pred p; mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2; selp.u32 %0, 1, 0, p;}"
+                         : "=r"(done)
+                         : "r"(barrier), "r"(parity)
+                         : "memory");
+        } while (!done);
+    }
+
+    /// The rows of a window; beyond the last window, nothing arrives. All threads of the block.
+    __device__ __forceinline__ void load(const Job<T>& job, int window) const {
+        const int first = window * job.kept - job.halo, last = first + job.kept + 2 * job.halo;
+        if (job.all_bulk && first >= 0 && last < job.chunks) {
+            if (threadIdx.x == 0) {
+                const Arrival arrival{barrier};
+                const int before = pad(job.halo);
+                const unsigned bytes = static_cast<unsigned>(((last - first) * R + before) * static_cast<int>(sizeof(T)));
+                arrival.expect(4 * bytes);
+#pragma unroll
+                for (int k = 0; k < 4; ++k) {
+                    if (k == 3 && job.saved) continue;
+                    arrival.copy(shared_address(at(k)), job.input[k].data + (static_cast<std::int64_t>(first) * R - before), bytes);
+                }
+                if (job.saved) {  // a neighbour may have stored its x where the halos of rhs were
+                    const int side = before + job.halo * R, own = job.kept * R;
+                    const T* const left = job.saved + static_cast<std::int64_t>(window - 1) * saved_elements(job.halo);
+                    arrival.copy(shared_address(at(3)), left, side * sizeof(T));
+                    arrival.copy(shared_address(at(3) + side), job.input[3].data + static_cast<std::int64_t>(window) * own, own * sizeof(T));
+                    arrival.copy(shared_address(at(3) + side + own), left + saved_elements(job.halo) + side, job.halo * R * sizeof(T));
+                }
+            }
+        } else {
+            load_slowly(*this, &job, window);
+        }
+    }
+
+    /// The same at the ends of the system, in place, and for operands that the copy engine does not take. By value: what has an address would live in
+    /// memory, not in registers.
+    __device__ __noinline__ static void load_slowly(Stage self, const Job<T>* job, int window) {
+        self.load_any(*job, window);
+    }
+
+    __device__ void load_any(const Job<T>& job, int window) const {
+        const Arrival arrival{barrier};
+        const int thread = static_cast<int>(threadIdx.x), begin = window * job.kept, end = begin + job.kept;
+        constexpr int E = 16 / sizeof(T);
+        // Pieces from one array each, what was saved with stride 1: in place the halos of rhs have been saved, since a neighbour may have stored its x.
+        const auto pieces = [&](int k, auto visit) {
+            if (window >= job.windows) return;
+            const T* const own = job.input[k].data;
+            const auto piece = [&](const T* array, int from, int to, std::int64_t stride) {  // array: of row 0
+                const std::int64_t first = static_cast<std::int64_t>(max(from, 0)) * R, last = min(static_cast<std::int64_t>(to) * R, job.rows);
+                if (first < last) visit(array, first, static_cast<int>(last - first), at(k) + (first - static_cast<std::int64_t>(begin - job.halo) * R) + pad(job.halo), stride);
+            };
+            if (k == 3 && job.saved) {
+                const T* const left = job.saved + (window - 1) * saved_elements(job.halo) + pad(job.halo);  // its row is begin - halo's first
+                piece(left - static_cast<std::int64_t>(begin - job.halo) * R, begin - job.halo, begin, 1);
+                piece(own, begin, end, job.input[k].row_stride);
+                piece(left + saved_elements(job.halo) + job.halo * R - static_cast<std::int64_t>(end) * R, end, end + job.halo, 1);
+            } else {
+                piece(own, begin - job.halo, end + job.halo, job.input[k].row_stride);
+            }
+        };
+        if (thread == 0) {
+            unsigned bytes = 0;
+            for (int k = 0; k < 4; ++k)
+                if (job.input[k].path == Path::bulk) pieces(k, [&](const T*, std::int64_t, int length, T*, std::int64_t) { bytes += length / E * 16; });
+            arrival.expect(bytes);
+            for (int k = 0; k < 4; ++k)
+                if (job.input[k].path == Path::bulk)
+                    pieces(k, [&](const T* array, std::int64_t row, int length, T* target, std::int64_t) {
+                        const int body = length / E * E;
+                        if (body) arrival.copy(shared_address(target), array + row, body * sizeof(T));
+                        for (int i = body; i < length; ++i) copy_async(shared_address(target + i), array + row + i);
+                    });
+        }
+        if (job.all_bulk) return;
+        for (int k = 0; k < 4; ++k) {
+            if (job.input[k].path == Path::bulk) continue;
+            pieces(k, [&](const T* array, std::int64_t row, int length, T* target, std::int64_t stride) {
+                if (job.input[k].path == Path::scalar) {
+                    for (int i = thread; i < length; i += 32 * Warps) target[i] = job.input[k].value;
+                } else {
+#pragma unroll 4
+                    for (int i = thread; i < length; i += 32 * Warps) copy_async(shared_address(target + i), array + (row + i) * stride);
+                }
+            });
+        }
+        asm volatile("cp.async.mbarrier.arrive.noinc.shared::cta.b64 [%0];" ::"r"(barrier) : "memory");
+    }
+
+    /// x of the window's own rows. All threads, after a barrier; `stored` and another barrier come before x is written again.
+    __device__ __forceinline__ void store(const Job<T>& job, int window) const {
+        const std::int64_t row = static_cast<std::int64_t>(window) * job.kept * R;
+        const int length = static_cast<int>(min(static_cast<std::int64_t>(job.kept) * R, job.rows - row));
+        const T* const from = at(4);
+        if (job.bulk_x && length == job.kept * R) {
+            if (threadIdx.x == 0) {
+                asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;" ::"l"(job.x + row), "r"(shared_address(from)),
+                             "r"(static_cast<unsigned>(length * static_cast<int>(sizeof(T))))
+                             : "memory");
+                asm volatile("cp.async.bulk.commit_group;" ::: "memory");
+            }
+        } else {
+            for (int i = static_cast<int>(threadIdx.x); i < length; i += 32 * Warps) job.x[(row + i) * job.x_stride] = from[i];
+        }
+    }
+
+    __device__ __forceinline__ static void stored() {
+        if (threadIdx.x == 0) asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory");
+    }
+};
+
+}  // namespace trifold::cuda::certified

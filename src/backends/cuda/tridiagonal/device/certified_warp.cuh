@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// 32 chunks of a window in one warp: solved as if what lies beyond them were 0, checked row by row, and bounded.
+//
+//   a[i] x[i-1] + b[i] x[i] + c[i] x[i+1] = d[i],   R rows per lane; lanes halo … 31-halo are kept
+//
+// Numerics: docs/algorithms/gpu_single.md, whose names are used here: A, C of a chunk's rows, a, c, delta of lanes, n, q, X.
+#pragma once
+
+#include "backends/cuda/tridiagonal/device/certified_job.cuh"
+#include "backends/cuda/tridiagonal/thread/largest.cuh"
+#include "backends/cuda/tridiagonal/warp/lanes.cuh"
+
+namespace trifold::cuda::certified {
+
+template <class T>
+__device__ __forceinline__ T larger(T a, T b) {  // NaN wins
+    return a > b || a != a ? a : b;
+}
+
+template <class T>
+__device__ __forceinline__ T largest_of_warp(T x) {
+    for (int step = 16; step > 0; step /= 2) x = larger(x, __shfl_xor_sync(~0u, x, step));
+    return x;
+}
+
+/// Logarithms in units of 2^-6, rounded towards +infinity by more than the hardware's is off.
+inline constexpr int log_unit = 64;
+__device__ __forceinline__ float log2_of(float x) { return fmaxf(__log2f(x), -4096.0f); }
+__device__ __forceinline__ int log_of_ratio(float above, float below) {
+    return min(__float2int_ru((log2_of(above) - log2_of(below)) * log_unit) + 1, 0);
+}
+
+/// A lane's chunk is two halves, so that two chains of divisions run side by side; `middle` is the last row of the first one.
+template <class T, int R>
+struct WarpWindow {
+    static constexpr int upper = (R + 1) / 2, lower = R / 2;
+
+    Chunk<T, upper> one;
+    Chunk<T, lower> two;
+    T n_one[upper], n_two[lower];  ///< |U^-1| |L^-1| of the half times the rows' sizes
+    Relation<T> middle;            ///< in the unknown before the lane and its last one
+    Relation<T> own, next;         ///< lane by lane; the next lane's first row
+    T delta_middle, delta, growth;
+    T mine, left, after;           ///< unknowns: the lane's last, the one before its first, the one after its last
+    bool active, broken;
+
+    /// a, b, c, d: the lane's rows. Returns true where the halos have not forgotten what is beyond them, or a number is not finite.
+    __device__ __forceinline__ bool solve(const Job<T>& job, const T* a, const T* b, const T* c, const T* d, int chunk, T* scratch, int lane) {
+        active = chunk >= 0 && chunk < job.chunks, broken = false;
+        Relation<T> first{T(0), T(0), T(0)}, last = first;
+        T n_first = 0;
+        middle = first, delta_middle = delta = 0, growth = 1;
+        if (active) {
+            eliminate(a, b, c, d);
+            middle = close(one.last(), two.first());
+            delta_middle = fused(fabs(one.c[upper - 1]), n_two[0], n_one[upper - 1]) * fabs(finite_or_zero(reciprocal(fused(-one.c[upper - 1], two.a[0], T(1)))));
+            const Relation<T> end = two.last();
+            const T k = finite_or_zero(reciprocal(fused(-end.a, middle.c, T(1))));
+            first = through(one.first(), middle);
+            last = {-end.a * middle.a * k, end.c * k, fused(-end.a, middle.d, end.d) * k};
+            n_first = fused(fabs(one.c[0]), delta_middle, n_one[0]);
+            delta = fused(fabs(end.a), delta_middle, n_two[lower - 1]) * fabs(k);
+            const T sum = fabs(first.a) + fabs(first.c) + fabs(first.d) + fabs(last.a) + fabs(last.c) + fabs(last.d) + delta;
+            broken = finite_or_zero(sum) != sum;
+            if (broken) first = last = {T(0), T(0), T(0)}, n_first = 0;
+        }
+
+        // Every lane's last row, closed with the next lane's first.
+        next = {__shfl_down_sync(~0u, first.a, 1), __shfl_down_sync(~0u, first.c, 1), __shfl_down_sync(~0u, first.d, 1)};
+        const T next_n = __shfl_down_sync(~0u, n_first, 1);
+        own = last;
+        if (lane < 31) {
+            const T k = finite_or_zero(reciprocal(fused(-last.c, next.a, T(1))));
+            own = {last.a * k, -last.c * next.c * k, fused(-last.c, next.d, last.d) * k};
+            delta = fused(fabs(last.c), next_n, delta) * fabs(k);
+        }
+
+        // What is beyond the warp is taken for 0. A lane's unknown moves by at most |a| / (1 - |c|) of what the one before it does.
+        const float fa = static_cast<float>(fabs(own.a)), fc = static_cast<float>(fabs(own.c));
+        const bool shrinks = active && fa + fc <= 1;
+        const int halo = job.halo, first_chunk = chunk - lane;
+        const int from_left = __reduce_add_sync(~0u, lane < halo && shrinks ? log_of_ratio(fa, 1 - fc) : 0);
+        const int from_right = __reduce_add_sync(~0u, lane >= lanes - halo && shrinks ? log_of_ratio(fc, 1 - fa) : 0);
+        bool fails = broken;
+        fails |= first_chunk > 0 && first_chunk + halo < job.chunks && from_left > job.weak;
+        fails |= first_chunk + lanes < job.chunks && from_right > job.weak;
+
+        // Where lanes hardly couple, a few substitutions into each other do.
+        const float coupling = __uint_as_float(__reduce_max_sync(~0u, __float_as_uint((lane ? fa : 0.0f) + (lane < 31 ? fc : 0.0f))));
+        const float rounds = static_cast<float>(job.strict) / log_unit / log2_of(coupling);
+        if (coupling < 0.5f && rounds <= 10) {
+            mine = own.d;
+            if (lane == 0) own.a = 0;
+            if (lane == 31) own.c = 0;
+            for (float r = 0; r < rounds; ++r) {
+                const T above = __shfl_up_sync(~0u, mine, 1), below = __shfl_down_sync(~0u, mine, 1);
+                mine = fused(-own.c, below, fused(-own.a, above, own.d));
+            }
+            left = __shfl_up_sync(~0u, mine, 1);
+            if (lane == 0) left = 0;
+        } else {
+            WarpRows<T> joined(scratch);
+            Relation<T> unused;
+            const Relation<T> whole = joined.template reduce_joined<false>(own, first, lane, unused);
+            mine = joined.substitute(T(0), whole.d, lane, left);
+        }
+        const T x_next = __shfl_down_sync(~0u, mine, 1);
+        after = lane < 31 ? fused(-next.c, x_next, fused(-next.a, mine, next.d)) : T(0);
+        return fails;
+    }
+
+    /// Lanes that are kept: their x; above, below: of this lane's first and last row. Returns true where a row's residual is too large.
+    __device__ __forceinline__ bool keep(const Job<T>& job, const T* a, const T* b, const T* c, const T* d, T* to, Maxima<T>& most, Side<T>& above, Side<T>& below) {
+        const T x_middle = fused(-middle.c, mine, fused(-middle.a, left, middle.d));
+        Largest<T> largest, reach, inner;
+        T x[R];
+#pragma unroll
+        for (int i = 0; i < R; ++i) {
+            if (i == upper - 1) {
+                x[i] = x_middle;
+            } else if (i < upper) {
+                reach.add(fabs(one.a[i < upper ? i : 0]) + fabs(one.c[i < upper ? i : 0])), inner.add(n_one[i < upper ? i : 0]);
+                x[i] = one.x(i < upper ? i : 0, left, x_middle);
+            } else if (i < R - 1) {
+                constexpr int top = upper;
+                const int r = i - top;
+                reach.add(fabs(two.a[r]) + fabs(two.c[r])), inner.add(n_two[r]);
+                x[i] = two.x(r, x_middle, mine);
+            } else {
+                x[i] = mine;
+            }
+            largest.add(x[i]);
+        }
+        if (a[0] != T(0)) largest.add(left);
+        if (c[R - 1] != T(0)) largest.add(after);
+        constexpr T up = sizeof(T) == 8 ? T(1 + 0x1p-19) : T(1);  // Largest<double> cuts
+        const T X = largest.value() * up, allowed = job.accept * X;
+        bool bad = broken || !(X < (sizeof(T) == 8 ? T(1e290) : T(1e30)));
+#pragma unroll
+        for (int i = 0; i < R; ++i) {
+            const T l = a[i], m = b[i], u = c[i], size = fabs(l) + fabs(m) + fabs(u);
+            const T before = i ? x[i ? i - 1 : 0] : left, behind = i + 1 < R ? x[i + 1 < R ? i + 1 : 0] : after;
+            const T residual = fused(-u, behind, fused(-l, before, fused(-m, x[i], d[i])));
+            bad |= !(fabs(residual) <= allowed * size);
+            to[i] = x[i];
+            if (i == 0) above = {x[0], left, fabs(l) * reciprocal(size), allowed};
+            if (i == R - 1) below = {mine, after, fabs(u) * reciprocal(size), allowed};
+        }
+        // e of a row ≤ n X + reach E of its half's ends; of the middle ≤ delta X + (|a| + |c|) E.
+        const T q = fabs(own.a) + fabs(own.c), through_middle = fabs(middle.a) + fabs(middle.c), reached = reach.value() * up;
+        const T lasting = q < T(0.999) ? delta * up * reciprocal(T(1) - q) : T(INFINITY);
+        const T n_most = larger(delta_middle, fused(reached, delta_middle, inner.value() * up));
+        most.largest = larger(most.largest, X);
+        most.inner_unit = larger(most.inner_unit, n_most), most.inner = larger(most.inner, n_most * X);
+        most.ends_unit = larger(most.ends_unit, lasting), most.ends = larger(most.ends, X > T(0) ? lasting * X : T(0));
+        most.reach = larger(most.reach, larger(reached, T(1)) * larger(through_middle, T(1))), most.growth = larger(most.growth, growth * up);
+        return bad;
+    }
+
+private:
+    __device__ __forceinline__ void eliminate(const T* a, const T* b, const T* c, const T* d) {
+        Largest<T> largest;
+#pragma unroll
+        for (int i = 0; i < upper; ++i) {
+            step(one, n_one, i, a[i], b[i], c[i], d[i]), largest.add(one.c[i]);
+            if (i < lower) step(two, n_two, i < lower ? i : 0, a[upper + i], b[upper + i], c[upper + i], d[upper + i]), largest.add(two.c[i < lower ? i : 0]);
+        }
+        growth = largest.value();
+        back(n_one, one), back(n_two, two);
+    }
+
+    template <int N>
+    __device__ __forceinline__ static void step(Chunk<T, N>& rows, T (&n)[N], int i, T l, T m, T u, T f) {
+        const T size = fabs(l) + fabs(m) + fabs(u), k = rows.eliminate(i, l, m, u, f);
+        n[i] = (i == 0 ? size : fused(fabs(l), n[i ? i - 1 : 0], size)) * fabs(k);
+    }
+
+    template <int N>
+    __device__ __forceinline__ static void back(T (&n)[N], Chunk<T, N>& rows) {
+#pragma unroll
+        for (int i = N - 3; i >= 0; --i) n[i] = fused(fabs(rows.c[i]), n[i + 1], n[i]);
+        rows.reduce();
+    }
+};
+
+/// The residual that a seam adds to its two rows, where it is more than is allowed there; else 0.
+template <class T>
+__device__ __forceinline__ T excess_of(const Side<T>& above, const Side<T>& below) {
+    const T upper = above.coupling * fabs(below.own - above.seen), lower = below.coupling * fabs(above.own - below.seen);
+    return larger(upper <= above.allowed ? T(0) : upper, lower <= below.allowed ? T(0) : lower);
+}
+
+}  // namespace trifold::cuda::certified

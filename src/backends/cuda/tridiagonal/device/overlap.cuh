@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Launches that cost little. Kernels that follow each other in a stream and are launched while the one before ends (programmatic dependent launch): most kernels of a
+// chain find nothing to do, and then their launches would be all that they cost.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <array>
+#include <cstddef>
+#include <mutex>
+
+namespace trifold::cuda {
+
+/// What is done once for every device: asking the runtime at every solve would cost more than a short system.
+class PerDevice {
+public:
+    template <class F>
+    void once(F call) {
+        int device = 0;
+        cudaGetDevice(&device);
+        if (device < 0 || device >= static_cast<int>(flags_.size())) call();
+        else std::call_once(flags_[static_cast<std::size_t>(device)], call);
+    }
+
+private:
+    std::array<std::once_flag, 64> flags_;
+};
+
+inline int multiprocessors_of_current() {
+    static std::array<int, 64> known;
+    static PerDevice asked;
+    int device = 0, count = 1;
+    cudaGetDevice(&device);
+    if (device < 0 || device >= static_cast<int>(known.size())) return cudaDeviceGetAttribute(&count, cudaDevAttrMultiProcessorCount, device), count;
+    asked.once([&] { cudaDeviceGetAttribute(&known[static_cast<std::size_t>(device)], cudaDevAttrMultiProcessorCount, device); });
+    return known[static_cast<std::size_t>(device)];
+}
+
+/// First of all in such a kernel. What comes before it must neither read nor write what other kernels do.
+__device__ __forceinline__ void after_the_kernel_before() {
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
+    asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+    asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+}
+
+template <class... Arguments>
+void launch_after(void (*kernel)(Arguments...), dim3 blocks, unsigned threads, std::size_t shared, cudaStream_t stream, Arguments... arguments) {
+    cudaLaunchConfig_t config = {};
+    config.gridDim = blocks, config.blockDim = dim3(threads);
+    config.dynamicSmemBytes = shared;
+    config.stream = stream;
+    cudaLaunchAttribute overlap;
+    overlap.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+    overlap.val.programmaticStreamSerializationAllowed = 1;
+    config.attrs = &overlap, config.numAttrs = 1;
+    cudaLaunchKernelEx(&config, kernel, arguments...);
+}
+
+}  // namespace trifold::cuda
