@@ -20,6 +20,7 @@
 
 #include <algorithm>
 
+#include "backends/cuda/tridiagonal/device/overlap.cuh"
 #include "backends/cuda/tridiagonal/operand.cuh"
 
 namespace trifold::cuda {
@@ -102,6 +103,7 @@ __device__ Verdict<T> solve_line(const Job<T>& job, const std::int64_t (&index)[
 
 template <class T>
 __global__ void __launch_bounds__(block_threads) pivoted_kernel(const __grid_constant__ Job<T> job) {
+    after_the_kernel_before();
     const std::int64_t slot = static_cast<std::int64_t>(blockIdx.x) * block_threads + threadIdx.x;
     if (slot >= job.slots || (job.marked && *job.marked == 0)) return;
     for (std::int64_t k = slot; k < job.levels.systems; k += job.slots) {
@@ -133,7 +135,7 @@ void launch_pivoted(const System& system, const BatchLaunch& launch, const unsig
     const std::int64_t slots = std::min(wanted_slots(system), room);
     if (slots < 1) return;
     const auto blocks = static_cast<unsigned>((slots + block_threads - 1) / block_threads);
-    pivoted_kernel<T><<<blocks, block_threads, 0, launch.stream>>>(Job<T>(system, launch, marks, marked, slots));
+    launch_after(pivoted_kernel<T>, dim3(blocks), block_threads, 0, launch.stream, Job<T>(system, launch, marks, marked, slots));
 }
 
 }  // namespace

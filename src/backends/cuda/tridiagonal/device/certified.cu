@@ -120,7 +120,11 @@ void solve(const System& system, const BatchLaunch& launch, bool fall_back) {
     static PerDevice prepared;
     prepared.once([&] {
         cudaFuncSetAttribute(sweep, cudaFuncAttributeMaxDynamicSharedMemorySize, shared_bytes<T, R, W>);
+        // A multiprocessor that has to change its carveout drains first: the small kernels keep that of the large one.
         cudaFuncSetAttribute(sweep, cudaFuncAttributePreferredSharedMemoryCarveout, cudaSharedmemCarveoutMaxShared);
+        cudaFuncSetAttribute(judge_kernel<T>, cudaFuncAttributePreferredSharedMemoryCarveout, cudaSharedmemCarveoutMaxShared);
+        cudaFuncSetAttribute(save_kernel<T, R, W>, cudaFuncAttributePreferredSharedMemoryCarveout, cudaSharedmemCarveoutMaxShared);
+        cudaFuncSetAttribute(restore_kernel<T, R, W>, cudaFuncAttributePreferredSharedMemoryCarveout, cudaSharedmemCarveoutMaxShared);
     });
     const int turns = system.rows > rows_worth_a_turn ? certified_turns : 1;
     for (job.turn = 0; job.turn < turns; ++job.turn) {

@@ -335,7 +335,10 @@ void launch_chain(const Job<T>& job, cudaStream_t stream) {
     constexpr int bytes = std::max<int>(4 * tile_chunks * tile_pitch * sizeof(T), sizeof(Staging<T>));
     constexpr int resident = 3;  // as the kernel's launch bounds and shared memory have it
     static PerDevice prepared;
-    prepared.once([&] { cudaFuncSetAttribute(chain_kernel<T>, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes); });
+    prepared.once([&] {
+        cudaFuncSetAttribute(chain_kernel<T>, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
+        cudaFuncSetAttribute(chain_kernel<T>, cudaFuncAttributePreferredSharedMemoryCarveout, cudaSharedmemCarveoutMaxShared);
+    });
     const std::int64_t wanted = std::max<std::int64_t>(blocks(job.cut.count[1], block_threads), blocks(job.cut.count[0], tile_chunks));
     cudaLaunchConfig_t config = {};
     config.gridDim = dim3(static_cast<unsigned>(std::min<std::int64_t>(wanted, std::int64_t{resident} * multiprocessors_of_current())));
