@@ -157,8 +157,14 @@ public:
         if (std::isfinite(best_peer)) row["cusparse_ms"] = best_peer, row["times_cusparse"] = best_peer / ms, row["cusparse_fraction"] = needed / best_peer / 1e6 / bandwidth;
         row["backward_error_roundoffs"] = error * (sizeof(T) == 8 ? 0x1p53 : 0x1p24);
         row["rescued"] = outcome.rescued, row["failures"] = outcome.failures;
-        row["rows_per_lane"] = plan.kernel->chunk, row["columns_wide"] = plan.kernel->width, row["cluster"] = plan.job.blocks;
-        row["warps"] = plan.job.warps, row["shared_bytes"] = cuda::shared_bytes(plan.job, *plan.kernel);
+        if (plan.in_registers) {
+            const auto& cut = plan.columns;
+            row["rows_per_lane"] = cuda::column_chunk, row["columns_wide"] = cut.columns, row["cluster"] = cut.blocks;
+            row["warps"] = cut.warps, row["shared_bytes"] = cut.shared_bytes;
+        } else {
+            row["rows_per_lane"] = plan.kernel->chunk, row["columns_wide"] = plan.kernel->width, row["cluster"] = plan.job.blocks;
+            row["warps"] = plan.job.warps, row["shared_bytes"] = cuda::shared_bytes(plan.job, *plan.kernel);
+        }
         rows_.push_back(row);
         std::printf("%-14s %s %6lld rows  %5.1f %% of %4.0f GB/s  %4.1f x cuSPARSE  %4.1f u  rescued %llu\n", shape.name.c_str(), sizeof(T) == 8 ? "f64" : "f32",
                     static_cast<long long>(shape.rows), 100 * fraction, bandwidth, best_peer / ms, double(row["backward_error_roundoffs"]), outcome.rescued);

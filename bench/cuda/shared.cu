@@ -148,8 +148,11 @@ public:
             const float t = time_(solve);
             if (round) roof.push_back(r), ours.push_back(t);
             if (round > 3) continue;
-            if (general.kernel) {
-                const float g = time_([&] { general.kernel->launch(general.job, cuda::shared_bytes(general.job, *general.kernel), nullptr); });
+            if (general.fits()) {
+                const float g = time_([&] {
+                    if (general.in_registers) cuda::solve_cut_columns(general.job, general.columns, nullptr);
+                    else general.kernel->launch(general.job, cuda::shared_bytes(general.job, *general.kernel), nullptr);
+                });
                 if (round) before.push_back(g);
             }
             if (peer) {

@@ -31,7 +31,8 @@ void solve(const System& system, const BatchLaunch& launch) {
     } else {
         BatchPlan<T> plan = plan_batch<T>(system);
         plan.job.handed_over = handed_over, plan.job.marks = marks;
-        plan.kernel->launch(plan.job, shared_bytes(plan.job, *plan.kernel), launch.stream);
+        if (plan.in_registers) solve_cut_columns(plan.job, plan.columns, launch.stream);
+        else plan.kernel->launch(plan.job, shared_bytes(plan.job, *plan.kernel), launch.stream);
     }
     BatchLaunch rest = launch;
     const std::size_t used = alignment + marks_bytes(system);
@@ -42,7 +43,7 @@ void solve(const System& system, const BatchLaunch& launch) {
 
 template <class T>
 bool fits(const System& system) {
-    return plan_batch<T>(system).kernel || plan_shared<T>(system).kernel;
+    return plan_batch<T>(system).fits() || plan_shared<T>(system).kernel;
 }
 
 // The copy engine and distributed shared memory are there from compute capability 9.0 on.

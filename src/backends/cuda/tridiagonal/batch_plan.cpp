@@ -70,6 +70,10 @@ BatchPlan<T> plan_batch(const System& system) {
     TileJob<T> chosen = plan.job;
     // Of the kernels that fit, the one whose lanes are used best; the earlier one where that is the same.
     const bool side_by_side = columns_side_by_side(plan.job);
+    if (side_by_side && cut_columns(plan.job, plan.columns)) {
+        plan.in_registers = true;
+        return plan;
+    }
     const TileKernels<T> kernels = tile_kernels<T>();
     double best = 0;
     for (int k = 0; k < kernels.count; ++k) {

@@ -2,6 +2,7 @@
 // From the canonical system to a tile job: which level becomes columns, which kernel, how many blocks share a column.
 #pragma once
 
+#include "backends/cuda/tridiagonal/block/columns_job.hpp"
 #include "backends/cuda/tridiagonal/block/tiles.hpp"
 #include "problems/tridiagonal/system.hpp"
 
@@ -10,7 +11,11 @@ namespace trifold::cuda {
 template <class T>
 struct BatchPlan {
     TileJob<T> job;
-    const TileKernel<T>* kernel = nullptr;  ///< null: no kernel takes this system
+    const TileKernel<T>* kernel = nullptr;  ///< null: no tile kernel takes this system
+    bool in_registers = false;              ///< by the kernels of columns_job.hpp, cut as
+    ColumnCut columns;
+
+    bool fits() const noexcept { return kernel || in_registers; }
 };
 
 /// The batch as columns of tiles, not cut yet.
