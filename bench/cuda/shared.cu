@@ -136,8 +136,8 @@ public:
             cuda::solve_batch(system, launch);
         };
         auto general = cuda::plan_batch<T>(system);
-        general.job.handed_over = static_cast<unsigned long long*>(launch.scratch);
-        general.job.marks = static_cast<unsigned char*>(launch.scratch) + 256;
+        general.job.handed_over = &outcome_->marked;
+        general.job.marks = static_cast<unsigned char*>(launch.scratch);
         const std::size_t peer_bytes = peer_buffer(shape);
         void* buffer = nullptr;
         const bool peer = peer_bytes > 0 && cudaMalloc(&buffer, peer_bytes) == cudaSuccess;

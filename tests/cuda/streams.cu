@@ -108,52 +108,57 @@ TEST_F(Streams, AGraphSolvesWhatItsArraysHoldAtEachLaunch) {
 }
 
 TEST_F(Streams, AGraphEliminatesASharedMatrixAnewAtEachLaunch) {
-    for (const bool interleaved : {false, true}) {
-        std::vector<double> l(rows, -1), d(rows, 3), u(rows, -1), f(count);
-        const auto at = [&](std::int64_t i, std::int64_t k) { return static_cast<std::size_t>(interleaved ? i * systems + k : k * rows + i); };
-        const auto fill = [&](double diagonal) {  // the solution of system k is k + 1 + i
-            for (std::int64_t k = 0; k < systems; ++k)
-                for (std::int64_t i = 0; i < rows; ++i) {
-                    const double own = static_cast<double>(k + 1 + i);
-                    f[at(i, k)] = diagonal * own - (i > 0 ? own - 1 : 0) - (i + 1 < rows ? own + 1 : 0);
-                }
-        };
-        fill(3);
-        Owned<double> lower(l), diag(d), upper(u), b(f), to(std::vector<double>(count, 0));
-        Queue queue(context, "cuda:0", stream);
-        tridiagonal::Problem p;
-        p.matrix.lower = View<const double>::rows({lower.data, rows}), p.matrix.diag = View<const double>::rows({diag.data, rows});
-        p.matrix.upper = View<const double>::rows({upper.data, rows});
-        p.rhs = interleaved ? View<const double>::interleaved(b.data, rows, systems) : View<const double>::contiguous(b.data, systems, rows);
-        p.x = interleaved ? View<double>::interleaved(to.data, rows, systems) : View<double>::contiguous(to.data, systems, rows);
-        const std::size_t bytes = tridiagonal::workspace(queue, p)[0].bytes;
-        Owned<char> scratch(std::vector<char>(bytes + 1));
-        tridiagonal::Options options;
-        options.workspace = {scratch.data, bytes};
-        PendingOutcome pending(queue);
-        cudaGraph_t graph = nullptr;
-        cudaGraphExec_t ready = nullptr;
-        TRIFOLD_CUDA(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
-        tridiagonal::solve_async(queue, p, options, pending);
-        TRIFOLD_CUDA(cudaStreamEndCapture(stream, &graph));
-        TRIFOLD_CUDA(cudaGraphInstantiate(&ready, graph, 0));
-        for (const double diagonal : {3.0, 5.0, 0.0, 4.0}) {  // 0: needs pivots
-            diag.set(std::vector<double>(rows, diagonal));
-            fill(diagonal);
-            b.set(f);
-            TRIFOLD_CUDA(cudaGraphLaunch(ready, stream));
-            const Outcome outcome = pending.read();
-            EXPECT_TRUE(outcome.ok()) << diagonal;
-            EXPECT_EQ(outcome.rescued, diagonal == 0 ? systems : 0);
-            const std::vector<double> found = to.get();
-            double worst = 0;
-            for (std::int64_t k = 0; k < systems; ++k)
-                for (std::int64_t i = 0; i < rows; ++i) worst = std::max(worst, std::abs(found[at(i, k)] / static_cast<double>(k + 1 + i) - 1));
-            EXPECT_LE(worst, 1e-10) << diagonal;
+    for (const bool interleaved : {false, true})
+        for (const bool with_status : {false, true}) {
+            std::vector<double> l(rows, -1), d(rows, 3), u(rows, -1), f(count);
+            const auto at = [&](std::int64_t i, std::int64_t k) { return static_cast<std::size_t>(interleaved ? i * systems + k : k * rows + i); };
+            const auto fill = [&](double diagonal) {  // the solution of system k is k + 1 + i
+                for (std::int64_t k = 0; k < systems; ++k)
+                    for (std::int64_t i = 0; i < rows; ++i) {
+                        const double own = static_cast<double>(k + 1 + i);
+                        f[at(i, k)] = diagonal * own - (i > 0 ? own - 1 : 0) - (i + 1 < rows ? own + 1 : 0);
+                    }
+            };
+            fill(3);
+            Owned<double> lower(l), diag(d), upper(u), b(f), to(std::vector<double>(count, 0));
+            Queue queue(context, "cuda:0", stream);
+            tridiagonal::Problem p;
+            p.matrix.lower = View<const double>::rows({lower.data, rows}), p.matrix.diag = View<const double>::rows({diag.data, rows});
+            p.matrix.upper = View<const double>::rows({upper.data, rows});
+            p.rhs = interleaved ? View<const double>::interleaved(b.data, rows, systems) : View<const double>::contiguous(b.data, systems, rows);
+            p.x = interleaved ? View<double>::interleaved(to.data, rows, systems) : View<double>::contiguous(to.data, systems, rows);
+            const std::size_t bytes = tridiagonal::workspace(queue, p)[0].bytes;
+            Owned<char> scratch(std::vector<char>(bytes + 1));
+            tridiagonal::Options options;
+            options.workspace = {scratch.data, bytes};
+            Owned<std::int8_t> status(std::vector<std::int8_t>(systems, 0));
+            if (with_status) options.status = status.data;
+            PendingOutcome pending(queue);
+            cudaGraph_t graph = nullptr;
+            cudaGraphExec_t ready = nullptr;
+            TRIFOLD_CUDA(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
+            tridiagonal::solve_async(queue, p, options, pending);
+            TRIFOLD_CUDA(cudaStreamEndCapture(stream, &graph));
+            TRIFOLD_CUDA(cudaGraphInstantiate(&ready, graph, 0));
+            for (const double diagonal : {3.0, 5.0, 0.0, 4.0}) {  // 0: needs pivots
+                diag.set(std::vector<double>(rows, diagonal));
+                fill(diagonal);
+                b.set(f);
+                TRIFOLD_CUDA(cudaDeviceSynchronize());  // short copies from the host may return before they have arrived
+                TRIFOLD_CUDA(cudaGraphLaunch(ready, stream));
+                const Outcome outcome = pending.read();
+                EXPECT_TRUE(outcome.ok()) << diagonal;
+                EXPECT_EQ(outcome.rescued, diagonal == 0 ? systems : 0);
+                const std::vector<double> found = to.get();
+                double worst = 0;
+                for (std::int64_t k = 0; k < systems; ++k)
+                    for (std::int64_t i = 0; i < rows; ++i) worst = std::max(worst, std::abs(found[at(i, k)] / static_cast<double>(k + 1 + i) - 1));
+                EXPECT_LE(worst, 1e-10) << diagonal;
+                if (with_status) { EXPECT_EQ(status.get(), std::vector<std::int8_t>(systems, static_cast<std::int8_t>(Reason::exact))); }
+            }
+            cudaGraphExecDestroy(ready);
+            cudaGraphDestroy(graph);
         }
-        cudaGraphExecDestroy(ready);
-        cudaGraphDestroy(graph);
-    }
 }
 
 TEST_F(Streams, AGraphSolvesSystemsSideBySide) {

@@ -18,6 +18,7 @@ struct DeviceOutcome {
     unsigned long long first = nothing;   ///< least key of a failure
     unsigned long long failures = 0;      ///< systems that failed
     unsigned long long rescued = 0;       ///< systems that took the pivoted path and are good
+    unsigned long long marked = 0;        ///< systems of a batch that its first kernel left to the pivoted path
     std::int64_t rows = 0;                ///< of the longest system: what `first` was made with
     std::int64_t systems = 0;
     int branch = 0;                       ///< tridiagonal::Algorithm that computes where nothing is rescued

@@ -16,15 +16,13 @@ constexpr std::size_t alignment = 256;
 
 std::size_t up(std::size_t bytes) { return (bytes + alignment - 1) / alignment * alignment; }
 
-// Scratch: the number of systems handed over, a mark per system, what the pivoted path needs.
+// Scratch: a mark per system, what the pivoted path needs.
 std::size_t marks_bytes(const System& system) { return up(static_cast<std::size_t>(system.systems())); }
 
 template <class T>
 void solve(const System& system, const BatchLaunch& launch) {
-    auto* const scratch = static_cast<unsigned char*>(launch.scratch);
-    auto* const handed_over = reinterpret_cast<unsigned long long*>(scratch);
-    unsigned char* const marks = scratch + alignment;
-    if (cudaMemsetAsync(handed_over, 0, sizeof *handed_over, launch.stream) != cudaSuccess) return;
+    auto* const marks = static_cast<unsigned char*>(launch.scratch);
+    unsigned long long* const handed_over = &launch.outcome->marked;
     if (SharedPlan<T> shared = plan_shared<T>(system); shared.kernel) {
         shared.job.handed_over = handed_over, shared.job.marks = marks;
         shared.kernel->launch(shared.job, launch.stream);
@@ -35,9 +33,8 @@ void solve(const System& system, const BatchLaunch& launch) {
         else plan.kernel->launch(plan.job, shared_bytes(plan.job, *plan.kernel), launch.stream);
     }
     BatchLaunch rest = launch;
-    const std::size_t used = alignment + marks_bytes(system);
-    rest.scratch = scratch + used;
-    rest.scratch_bytes = launch.scratch_bytes - used;
+    rest.scratch = marks + marks_bytes(system);
+    rest.scratch_bytes = launch.scratch_bytes - marks_bytes(system);
     solve_pivoted(system, rest, marks, handed_over);
 }
 
@@ -59,7 +56,7 @@ const char* batch_refuses(const System& system) {
     return has_clusters() ? nullptr : "the on-chip kernels need compute capability 9.0";
 }
 
-std::size_t batch_scratch(const System& system) { return alignment + marks_bytes(system) + pivoted_scratch(system); }
+std::size_t batch_scratch(const System& system) { return marks_bytes(system) + pivoted_scratch(system); }
 
 void solve_batch(const System& system, const BatchLaunch& launch) {
     if (system.dtype == DType::f32) solve<float>(system, launch);
