@@ -37,7 +37,11 @@ struct Owned {
     Owned(const Owned&) = delete;
     Owned& operator=(const Owned&) = delete;
 
-    void set(const std::vector<T>& values) { cudaMemcpy(data, values.data(), size * sizeof(T), cudaMemcpyHostToDevice); }
+    /// Until it is there: a copy from pageable memory returns before that, and streams that do not block would not wait for it.
+    void set(const std::vector<T>& values) {
+        cudaMemcpy(data, values.data(), size * sizeof(T), cudaMemcpyHostToDevice);
+        cudaDeviceSynchronize();
+    }
     std::vector<T> get() const {
         std::vector<T> out(size);
         cudaMemcpy(out.data(), data, size * sizeof(T), cudaMemcpyDeviceToHost);

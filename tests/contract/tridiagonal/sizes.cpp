@@ -53,6 +53,20 @@ TEST_P(Size, Batch) {
             }
 }
 
+// Lengths where GPUs go from one kernel, or one way to cut a system, to the next.
+TEST_P(Size, AroundParts) {
+    for (const std::int64_t rows : {266, 267, 353, 416, 417, 543, 544, 545, 671, 672, 673, 799, 800, 801, 1055, 1056, 1057, 1088, 1089, 1344, 1345, 2112, 2113, 2177,
+                                    4352, 4353, 6529, 8193, 11969, 17409})
+        for (const std::int64_t systems : {1, 2, 5}) {
+            attempt<double>(rows, {systems}, true);
+            attempt<float>(rows, {systems}, true);
+        }
+    attempt<double>(545, {1200}, true);
+    attempt<float>(1057, {1200}, true);
+    attempt<double>(300, {3000}, false);
+    attempt<float>(300, {3000}, false);
+}
+
 TEST_P(Size, ManySmallSystems) {
     for (const std::int64_t rows : {1, 2, 3, 8})
         for (const bool dominant : {true, false}) {

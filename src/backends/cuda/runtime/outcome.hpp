@@ -28,6 +28,7 @@ struct DeviceOutcome {
     unsigned long long seams[2] = {};     ///< per turn: bits of the largest disagreement between windows
     unsigned arrived[2] = {};             ///< per turn: blocks of its judge that have finished
     bool certified = false;               ///< the certificate covers every row
+    unsigned tickets = 0;                 ///< batches: how often a warp has asked for its next tile
 };
 
 constexpr unsigned long long failure_key(std::int64_t system, std::int64_t rows, std::int64_t row, Reason reason) {

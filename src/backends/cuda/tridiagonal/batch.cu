@@ -16,7 +16,7 @@ constexpr std::size_t alignment = 256;
 
 std::size_t up(std::size_t bytes) { return (bytes + alignment - 1) / alignment * alignment; }
 
-// Scratch: a mark per system, what the pivoted path needs.
+// Scratch: a mark per system, what the pivoted path needs. Counters are the outcome's, which is reset already.
 std::size_t marks_bytes(const System& system) { return up(static_cast<std::size_t>(system.systems())); }
 
 template <class T>
@@ -29,6 +29,7 @@ void solve(const System& system, const BatchLaunch& launch) {
     } else {
         BatchPlan<T> plan = plan_batch<T>(system);
         plan.job.handed_over = handed_over, plan.job.marks = marks;
+        plan.job.tickets = &launch.outcome->tickets;
         if (plan.in_registers) solve_cut_columns(plan.job, plan.columns, launch.stream);
         else plan.kernel->launch(plan.job, shared_bytes(plan.job, *plan.kernel), launch.stream);
     }

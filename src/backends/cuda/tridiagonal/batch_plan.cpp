@@ -52,7 +52,10 @@ TileJob<T> tile_job(const System& system) {
     for (int l = 0; l < 3; ++l)
         if (outer_level[l] >= 0) job.outer_extent[l] = static_cast<unsigned>(system.extent[outer_level[l]]), job.outer_weight[l] = weight[outer_level[l]];
     const Operand* const operands[5] = {&system.lower, &system.diag, &system.upper, &system.rhs, &system.x};
-    for (int k = 0; k < 5; ++k) job.operand[k] = operand_of<T>(*operands[k], column_level, outer_level);
+    for (int k = 0; k < 5; ++k) {
+        job.operand[k] = operand_of<T>(*operands[k], column_level, outer_level);
+        if (system.rows == 1) job.operand[k].row_stride = 1;  // one way to see it, whatever the caller's
+    }
     job.accept = static_cast<T>(accepted_roundoffs * std::numeric_limits<T>::epsilon() / 2);
     return job;
 }
@@ -68,20 +71,30 @@ BatchPlan<T> plan_batch(const System& system) {
     if (system.rows < 1 || system.rows > 1 << 20) return plan;
     plan.job = tile_job<T>(system);
     TileJob<T> chosen = plan.job;
-    // Of the kernels that fit, the one whose lanes are used best; the earlier one where that is the same.
-    const bool side_by_side = columns_side_by_side(plan.job);
-    if (side_by_side && cut_columns(plan.job, plan.columns)) {
+    if (!columns_side_by_side(plan.job)) {
+        // Of the kernels that fit, the one that keeps most rows on chip; the earlier one where that is about the same.
+        const TileKernels<T> kernels = rows_kernels<T>();
+        int most = 0;
+        for (int k = 0; k < kernels.count; ++k) {
+            TileJob<T> job = plan.job;
+            const int held = cut_rows(job, kernels.first[k]);
+            if (held > most + most / 20) plan.kernel = &kernels.first[k], chosen = job, most = held;
+        }
+        plan.job = chosen;
+        return plan;
+    }
+    if (cut_columns(plan.job, plan.columns)) {
         plan.in_registers = true;
         return plan;
     }
+    // Of the kernels that fit, the one whose lanes are used best; the earlier one where that is the same.
     const TileKernels<T> kernels = tile_kernels<T>();
     double best = 0;
     for (int k = 0; k < kernels.count; ++k) {
         const TileKernel<T>& kernel = kernels.first[k];
         TileJob<T> job = plan.job;
-        if ((kernel.width > 1) != side_by_side || !cut_tiles(job, kernel, kernel.coupled ? 8 : 2)) continue;
-        const int warps = kernel.width > 1 ? job.blocks : kernel.coupled ? job.blocks * job.warps : 1;  // of a column
-        const double use = static_cast<double>(job.groups) * job.rows / (warps * kernel.warp_rows());
+        if (!cut_tiles(job, kernel, 2)) continue;
+        const double use = static_cast<double>(job.groups) * job.rows / (job.blocks * kernel.warp_rows());
         if (plan.kernel && use <= best + 0.02) continue;
         best = use;
         plan.kernel = &kernel, chosen = job;

@@ -6,10 +6,6 @@ namespace trifold::cuda {
 template <>
 TileKernels<float> tile_kernels<float>() {
     static constexpr TileKernel<float> kernels[] = {
-        tile_kernel<float, 17, 1, false, 128, 6>(),
-        tile_kernel<float, 13, 1, false, 128, 8>(),
-        tile_kernel<float, 25, 1, false, 128, 4>(),
-        tile_kernel<float, 17, 1, true, 256, 3>(),
         tile_kernel<float, 16, 8, false, 256, 3>(),
         tile_kernel<float, 16, 8, true, 256, 3>(),
     };

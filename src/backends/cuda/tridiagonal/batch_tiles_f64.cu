@@ -6,10 +6,6 @@ namespace trifold::cuda {
 template <>
 TileKernels<double> tile_kernels<double>() {
     static constexpr TileKernel<double> kernels[] = {
-        tile_kernel<double, 13, 1, false, 128, 4>(),
-        tile_kernel<double, 17, 1, false, 128, 3>(),
-        tile_kernel<double, 17, 1, true, 128, 3>(),
-        tile_kernel<double, 13, 1, true, 128, 4>(),
         tile_kernel<double, 8, 8, false, 256, 3>(),
         tile_kernel<double, 8, 8, true, 256, 3>(),
     };

@@ -28,7 +28,7 @@ namespace {
 
 using tridiagonal::System;
 
-constexpr int block_threads = 64;
+constexpr int block_threads = 64, many_threads = 256;  // where there is little to do, on as many multiprocessors as possible
 
 template <class T>
 struct Job {
@@ -102,9 +102,9 @@ __device__ Verdict<T> solve_line(const Job<T>& job, const std::int64_t (&index)[
 }
 
 template <class T>
-__global__ void __launch_bounds__(block_threads) pivoted_kernel(const __grid_constant__ Job<T> job) {
+__global__ void __launch_bounds__(many_threads) pivoted_kernel(const __grid_constant__ Job<T> job) {
     after_the_kernel_before();
-    const std::int64_t slot = static_cast<std::int64_t>(blockIdx.x) * block_threads + threadIdx.x;
+    const std::int64_t slot = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
     if (slot >= job.slots || (job.marked && *job.marked == 0)) return;
     for (std::int64_t k = slot; k < job.levels.systems; k += job.slots) {
         if (job.marks && !job.marks[k]) continue;
@@ -134,8 +134,9 @@ void launch_pivoted(const System& system, const BatchLaunch& launch, const unsig
     const auto room = static_cast<std::int64_t>(launch.scratch_bytes / std::max<std::size_t>(bytes_per_slot(system), 1));
     const std::int64_t slots = std::min(wanted_slots(system), room);
     if (slots < 1) return;
-    const auto blocks = static_cast<unsigned>((slots + block_threads - 1) / block_threads);
-    launch_after(pivoted_kernel<T>, dim3(blocks), block_threads, 0, launch.stream, Job<T>(system, launch, marks, marked, slots));
+    const int threads = slots >= 1 << 16 ? many_threads : block_threads;
+    const auto blocks = static_cast<unsigned>((slots + threads - 1) / threads);
+    launch_after(pivoted_kernel<T>, dim3(blocks), threads, 0, launch.stream, Job<T>(system, launch, marks, marked, slots));
 }
 
 }  // namespace

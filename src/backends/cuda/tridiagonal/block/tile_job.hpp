@@ -18,6 +18,7 @@ struct TileOperand {
     T value = 0;
     std::int64_t row_stride = 0, column_stride = 0, outer_stride[3] = {};
     Path path = Path::scalar;
+    std::int64_t tile_stride = 0;  ///< from tile to tile, where there are no outer levels
 };
 
 /// A tile is what a warp (width 1: rows lie side by side) or a block (width W: columns do, W of them per row of the tile, a warp
@@ -35,16 +36,28 @@ struct TileJob {
     int groups = 1, warps = 1, blocks = 1;
     int tile_elements = 0;                      ///< of shared memory per operand, a multiple of 16 bytes
     unsigned pitch_inverse = 0;                 ///< 2^20 / pitch, rounded up: divides what is below 1024 exactly
+    unsigned long long long_inverse = 0;        ///< 2^32 / pitch, rounded up: the same below 2048, width 1
     bool one_run = false;                       ///< no outer levels
     int last_elements = 0;                      ///< the same of a block's last warp, where parts are coupled and width is 1
     int flags = 0;                              ///< bytes, one per system of a tile
     unsigned ahead = 0;                         ///< tiles: a block asks the second-level cache for the tile so many after its own
+    bool spans = false;                         ///< width 1: a tile of each of the four operands is one run of memory
+    bool span_stored = false, runs_stored = false;  ///< and so is one of x; it lies as the operands do, if with gaps
+    bool even = false;                          ///< spans, one after the other at `tile_stride`
     bool merged = false;                        ///< width 1 and the systems of a tile follow each other without gaps
     TileOperand<T> operand[5];                  ///< lower, diag, upper, rhs, x
     T accept = 0;                               ///< accepted max|rhs - A x| over max|diag| max|x|
     unsigned char* marks = nullptr;             ///< per system 1 where it was handed over, else 0
     std::int64_t column_weight = 0, outer_weight[3] = {};  ///< of the index into marks
     unsigned long long* handed_over = nullptr;  ///< number of systems marked
+    int line = 128;                             ///< width 1: tiles keep their offset from so many bytes, a power of two ≥ 16
+    unsigned* tickets = nullptr;                ///< width 1: draws so far
+    unsigned draw = 1;                          ///< tiles per draw, one after the other; a power of two
+
+    /// Whether a tile is whole, and memory before and after it belongs to the batch.
+#ifdef __CUDACC__
+    __device__ bool within(unsigned tile) const { return even && tile - 1 < tiles - 2; }
+#endif
 };
 
 }  // namespace trifold::cuda

@@ -29,6 +29,7 @@ void choose_path(TileOperand<T>& operand, const TileJob<T>& job, int width) {
 
 template <class T>
 int shared_bytes(const TileJob<T>& job, const TileKernel<T>& kernel) noexcept {
+    if (kernel.width == 1) return rows_bytes(job, kernel);
     const bool alone = kernel.width == 1 && !kernel.coupled;
     const int parts = kernel.width == 1 ? job.warps * job.blocks : job.blocks;
     int words = 4 * job.tile_elements + job.warps * warp_words;

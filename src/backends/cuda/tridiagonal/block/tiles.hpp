@@ -27,13 +27,23 @@ struct TileKernels {
     int count;
 };
 
+/// Those with columns side by side, and those with rows side by side.
 template <class T>
 TileKernels<T> tile_kernels();
+template <class T>
+TileKernels<T> rows_kernels();
 
 /// Cuts `job` (columns, rows, operands set) for this kernel; false where it does not fit. `warps`: of a block, where they are
 /// independent (width 1, not coupled); at most that many where they are coupled.
 template <class T>
 bool cut_tiles(TileJob<T>& job, const TileKernel<T>& kernel, int warps);
+
+/// The same where rows lie side by side: width 1. Returns about how many rows a multiprocessor then holds at a time; 0 where it does not fit.
+template <class T>
+int cut_rows(TileJob<T>& job, const TileKernel<T>& kernel);
+
+template <class T>
+int rows_bytes(const TileJob<T>& job, const TileKernel<T>& kernel) noexcept;
 
 /// Bytes of shared memory of a block.
 template <class T>

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What the warps of one column tell each other, in one block or in a cluster of them: once per column six words each, once whether
+// the rows are good. Every warp reads what all have told.
+//
+// A message lies in the shared memory of every block, in one of two places by turns, with a barrier (mbarrier) that counts what has
+//   come: in a single block the warps that arrive, in a cluster the bytes that `st.async` brings, which nobody waits for but the
+//   readers. A place is written again two columns later, when a barrier between tells that all have read it.
+#pragma once
+
+#include "backends/cuda/tridiagonal/block/rows_copy.cuh"
+#include "backends/cuda/tridiagonal/thread/chunk.cuh"
+
+namespace trifold::cuda {
+
+__device__ __forceinline__ unsigned in_block(unsigned address, int rank) {
+    unsigned there;
+    asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(there) : "r"(address), "r"(rank));
+    return there;
+}
+
+__device__ __forceinline__ void send_word(unsigned to, unsigned barrier, unsigned word) {
+    asm volatile("st.async.shared::cluster.mbarrier::complete_tx::bytes.b32 [%0], %1, [%2];" ::"r"(to), "r"(word), "r"(barrier) : "memory");
+}
+__device__ __forceinline__ void send_pair(unsigned to, unsigned barrier, double x, double y) {
+    asm volatile("st.async.shared::cluster.mbarrier::complete_tx::bytes.v2.b64 [%0], {%1, %2}, [%3];" ::"r"(to), "l"(__double_as_longlong(x)),
+                 "l"(__double_as_longlong(y)), "r"(barrier)
+                 : "memory");
+}
+__device__ __forceinline__ void send_pair(unsigned to, unsigned barrier, float x, float y) {
+    asm volatile("st.async.shared::cluster.mbarrier::complete_tx::bytes.v2.b32 [%0], {%1, %2}, [%3];" ::"r"(to), "r"(__float_as_uint(x)),
+                 "r"(__float_as_uint(y)), "r"(barrier)
+                 : "memory");
+}
+
+template <class T>
+struct Exchange {
+    unsigned barriers;  ///< address in shared memory
+    int memory;         ///< offset of relations [2][parts][6] on a 16-byte boundary, behind them verdicts [2][parts] and tickets [2]
+    int parts, blocks;
+
+    __device__ __forceinline__ T* relation_of(unsigned turn, int part) const {
+        return in_shared<T>(memory) + (static_cast<int>(turn) * parts + part) * 6;
+    }
+    __device__ __forceinline__ unsigned* verdict_of(unsigned turn, int part) const {
+        return in_shared<unsigned>(memory + 12 * parts * static_cast<int>(sizeof(T))) + static_cast<int>(turn) * parts + part;
+    }
+
+    __device__ __forceinline__ Arrival related(unsigned turn) const { return {barriers + 8 * turn}; }
+    __device__ __forceinline__ Arrival judged(unsigned turn) const { return {barriers + 16 + 8 * turn}; }
+
+    __device__ __forceinline__ unsigned* ticket_of(unsigned turn) const { return verdict_of(2, 0) + turn; }
+
+    /// By one thread of every block.
+    __device__ __forceinline__ void prepare(int warps) const {
+        for (unsigned turn = 0; turn < 2; ++turn) {
+            related(turn).prepare(blocks > 1 ? 1 : warps), judged(turn).prepare(blocks > 1 ? 1 : warps);
+            if (blocks > 1) rearm_relations(turn), rearm_verdicts(turn);
+        }
+    }
+    __device__ __forceinline__ void rearm_relations(unsigned turn) const { related(turn).expect(static_cast<unsigned>(parts * 6 * sizeof(T)) + 4); }
+    __device__ __forceinline__ void rearm_verdicts(unsigned turn) const { judged(turn).expect(static_cast<unsigned>(parts) * 4); }
+
+    /// ticket: of part 0's lane 0, for everybody.
+    __device__ __forceinline__ void tell(unsigned turn, int me, const Relation<T>& first, const Relation<T>& last, unsigned ticket, int lane) const {
+        if (me == 0) ticket = __shfl_sync(~0u, ticket, 0);
+        T* const to = relation_of(turn, me);
+        if (blocks > 1) {
+            if (lane < blocks) {
+                const unsigned there = in_block(shared_address(to), lane), barrier = in_block(related(turn).barrier, lane);
+                send_pair(there, barrier, last.a, last.c);
+                send_pair(there + 2 * sizeof(T), barrier, last.d, first.a);
+                send_pair(there + 4 * sizeof(T), barrier, first.c, first.d);
+                if (me == 0) send_word(in_block(shared_address(ticket_of(turn)), lane), barrier, ticket);
+            }
+        } else if (lane == 0) {
+            to[0] = last.a, to[1] = last.c, to[2] = last.d, to[3] = first.a, to[4] = first.c, to[5] = first.d;
+            if (me == 0) *ticket_of(turn) = ticket;
+            related(turn).arrive();
+        }
+    }
+    /// Lane l < parts: those of warp l, else zeros. Returns the ticket. `armer`: one warp of the block.
+    __device__ __forceinline__ unsigned hear(unsigned turn, unsigned parity, bool armer, Relation<T>& first, Relation<T>& last, int lane) const {
+        related(turn).wait_cluster(parity);
+        if (blocks > 1 && armer && lane == 0) rearm_relations(turn);
+        const T* const from = relation_of(turn, lane);
+        first = last = {T(0), T(0), T(0)};
+        if (lane < parts) last = {from[0], from[1], from[2]}, first = {from[3], from[4], from[5]};
+        return *ticket_of(turn);
+    }
+
+    __device__ __forceinline__ void judge(unsigned turn, int me, bool good, int lane) const {
+        unsigned* const to = verdict_of(turn, me);
+        if (blocks > 1) {
+            if (lane < blocks) send_word(in_block(shared_address(to), lane), in_block(judged(turn).barrier, lane), good);
+        } else if (lane == 0) {
+            *to = good;
+            judged(turn).arrive();
+        }
+    }
+    /// Whether all are good.
+    __device__ __forceinline__ bool agree(unsigned turn, unsigned parity, bool armer, int lane) const {
+        judged(turn).wait_cluster(parity);
+        if (blocks > 1 && armer && lane == 0) rearm_verdicts(turn);
+        return __all_sync(~0u, lane >= parts || *verdict_of(turn, lane));
+    }
+};
+
+}  // namespace trifold::cuda

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// One instantiation of the rows kernel as a row of the table: as many blocks as the GPU holds at a time.
+#pragma once
+
+#include <algorithm>
+#include <mutex>
+
+#include "backends/cuda/tridiagonal/block/rows_kernel.cuh"
+#include "backends/cuda/tridiagonal/block/tiles.hpp"
+
+namespace trifold::cuda {
+
+/// Columns (or, where warps are independent, blocks of tiles) that are on the GPU at a time. Asked anew only where a launch has
+/// another shape than the one before.
+template <class T>
+class RowsResidency {
+public:
+    unsigned operator()(void (*kernel)(TileJob<T>), const cudaLaunchConfig_t& config, unsigned blocks) {
+        int device = 0;
+        if (cudaGetDevice(&device) != cudaSuccess) return 1;
+        const std::scoped_lock lock(mutex_);
+        const Shape shape{device, config.blockDim.x, blocks, config.dynamicSmemBytes};
+        if (!(shape == asked_)) {
+            int teams = 0, multiprocessors = 0;
+            if (blocks > 1) {
+                if (cudaOccupancyMaxActiveClusters(&teams, kernel, &config) != cudaSuccess) teams = 1;
+            } else if (cudaOccupancyMaxActiveBlocksPerMultiprocessor(&teams, kernel, static_cast<int>(config.blockDim.x), config.dynamicSmemBytes) == cudaSuccess &&
+                       cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device) == cudaSuccess) {
+                teams *= multiprocessors;
+            }
+            asked_ = shape, teams_ = static_cast<unsigned>(std::max(teams, 1));
+        }
+        return teams_;
+    }
+
+private:
+    struct Shape {
+        int device = -1;
+        unsigned threads = 0, blocks = 0;
+        std::size_t shared = 0;
+        bool operator==(const Shape&) const = default;
+    };
+    std::mutex mutex_;
+    Shape asked_;
+    unsigned teams_ = 1;
+};
+
+template <class T, int R, bool Couple, int Threads, int Blocks>
+void launch_rows(const TileJob<T>& job, int shared, cudaStream_t stream) {
+    auto* const kernel = solve_rows<T, R, Couple, Threads, Blocks>;
+    cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, 227 * 1024);
+    cudaFuncSetAttribute(kernel, cudaFuncAttributePreferredSharedMemoryCarveout, cudaSharedmemCarveoutMaxShared);
+    const auto blocks = static_cast<unsigned>(job.blocks), warps = static_cast<unsigned>(job.warps);
+    cudaLaunchConfig_t config = {};
+    config.gridDim = dim3(blocks);
+    config.blockDim = dim3(32 * warps);
+    config.dynamicSmemBytes = static_cast<std::size_t>(shared);
+    config.stream = stream;
+    cudaLaunchAttribute attributes[2];
+    config.attrs = attributes;
+    if (blocks > 1) {
+        if (blocks > 8) cudaFuncSetAttribute(kernel, cudaFuncAttributeNonPortableClusterSizeAllowed, 1);
+        attributes[config.numAttrs].id = cudaLaunchAttributeClusterDimension;
+        attributes[config.numAttrs].val.clusterDim.x = blocks;
+        attributes[config.numAttrs].val.clusterDim.y = attributes[config.numAttrs].val.clusterDim.z = 1;
+        ++config.numAttrs;
+    }
+    static RowsResidency<T> residency;
+    const unsigned teams = residency(kernel, config, blocks), needed = Couple ? job.tiles : (job.tiles + job.draw * warps - 1) / (job.draw * warps);
+    config.gridDim = dim3(std::min(teams, needed) * blocks);
+    attributes[config.numAttrs].id = cudaLaunchAttributeProgrammaticStreamSerialization;
+    attributes[config.numAttrs].val.programmaticStreamSerializationAllowed = 1;
+    ++config.numAttrs;
+    cudaLaunchKernelEx(&config, kernel, job);
+}
+
+template <class T, int R, bool Couple, int Threads, int Blocks>
+constexpr TileKernel<T> rows_kernel() {
+    return {R, 1, Couple, Threads / 32, Blocks, launch_rows<T, R, Couple, Threads, Blocks>};
+}
+
+}  // namespace trifold::cuda
