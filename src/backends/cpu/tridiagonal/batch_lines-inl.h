@@ -96,13 +96,15 @@ HWY_NOINLINE void sweep_lines(D d, std::int64_t rows, const LineOperands<T>& fro
     // What lies outside the matrix is not read. Behind the last row that is asked for of this block the next one follows.
     const std::int64_t own = std::clamp<std::int64_t>(rows - ahead, 1, rows - 1);
     ask_from(from, std::min(ahead, rows - 1) * step);
-    row(zeros, at(c, 2));
-    std::int64_t i = 1;
-    for (int part = 0; part < 2; ++part) {
-        for (const std::int64_t end = part == 0 ? own : rows - 1; i < end; ++i) row(at(a, 0), at(c, 2));
-        ask_from(next, -own * step);
+    // The first row, those up to own, up to the last one, the last one: one loop, so that there is one copy of it.
+    const std::int64_t ends[4] = {1, own, rows - 1, rows};
+    std::int64_t i = 0;
+    for (int part = 0; part < 4; ++part) {
+        if (part == 2) ask_from(next, -own * step);
+        const auto where = [&](const T* p, int k, bool outside) { return outside ? zeros - (offset & from.mask[k]) : p; };
+        const T *const lower = where(a, 0, part == 0), *const upper = where(c, 2, part == 3);
+        for (const std::int64_t end = ends[part]; i < end; ++i) row(at(lower, 0), at(upper, 2));
     }
-    row(at(a, 0), zeros);
     if constexpr (eliminates) {
         const V nan = hn::Set(d, std::numeric_limits<T>::quiet_NaN());
         TRIFOLD_EACH(k) {
