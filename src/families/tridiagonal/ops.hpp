@@ -11,7 +11,12 @@
 #include "families/tridiagonal/stretches.hpp"
 #include "problems/tridiagonal/system.hpp"
 #include "trifold/outcome.hpp"
+#include "trifold/sweep.hpp"
 #include "trifold/tridiagonal.hpp"
+
+namespace trifold::mesh {
+struct Checked;
+}
 
 namespace trifold::tridiagonal {
 
@@ -137,6 +142,10 @@ struct Ops {
 
     /// In place, after a sweep that did not stop: puts back the right-hand side, to rounding.
     void (*unsweep)(const System& system, const Stretches& stretches, const Launch& launch) = nullptr;
+
+    /// Optional, both or none: sweeps over meshes (trifold/sweep.hpp), fields in the host's memory. `mesh_sweep` uses mesh_bytes of scratch.
+    std::size_t (*mesh_bytes)(const mesh::Checked& checked, int threads) = nullptr;
+    void (*mesh_sweep)(const mesh::Checked& checked, std::int64_t first_step, std::int64_t steps, const Launch& launch, SweepOutcome& outcome) = nullptr;
 };
 
 }  // namespace trifold::tridiagonal

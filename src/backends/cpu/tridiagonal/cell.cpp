@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "backends/cpu/tridiagonal/cell.hpp"
 
+#include "backends/cpu/mesh/sweep.hpp"
 #include "backends/cpu/tridiagonal/batch.hpp"
 #include "backends/cpu/tridiagonal/finish.hpp"
 #include "backends/cpu/tridiagonal/pivoted.hpp"
@@ -53,6 +54,8 @@ const tridiagonal::Ops& cpu_ops() noexcept {
         table.refuses = refuses;
         table.workspace = workspace;
         table.solve = solve;
+        table.mesh_bytes = mesh_bytes;
+        table.mesh_sweep = mesh_sweep;
         table.small_rows = small_rows;
         table.solve_small = solve_small;
         table.reduce = reduce;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "backends/reference/mesh/sweep.hpp"
 #include "backends/reference/tridiagonal/factored.hpp"
 #include "backends/reference/tridiagonal/line.hpp"
 #include "backends/reference/tridiagonal/verbs.hpp"
@@ -71,6 +72,8 @@ const Ops& reference_ops() noexcept {
         table.refuses = refuses;
         table.workspace = workspace;
         table.solve = solve;
+        table.mesh_bytes = mesh::reference::sweep_bytes;
+        table.mesh_sweep = mesh::reference::sweep;
         table.factor_bytes = factor_bytes;
         table.factor_scratch = factor_scratch;
         table.factor = factor_all;

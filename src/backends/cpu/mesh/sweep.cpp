@@ -1,0 +1,330 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "backends/cpu/mesh/sweep.hpp"
+
+#include <omp.h>
+
+#include <algorithm>
+#include <deque>
+
+#include "backends/cpu/mesh/matrices.hpp"
+#include "backends/cpu/mesh/passes.hpp"
+
+namespace trifold::cpu {
+namespace {
+
+using mesh::CheckedSweep;
+using mesh::LineEnds;
+using mesh::MeshRows;
+using tridiagonal::Launch;
+
+// What a block of planes or columns may take of a core's second-level cache, matrices included.
+constexpr std::int64_t block_bytes = 384 << 10;
+
+// A part of the mesh that one thread takes: planes first … end - 1 of all meshes' planes, or the columns x0 … x1 - 1 of rows
+// y0 … y1 - 1 of one mesh.
+struct Block {
+    std::int64_t first_plane = 0, end_plane = 0;
+    std::int64_t mesh = 0, y0 = 0, y1 = 0, x0 = 0, x1 = 0;
+};
+
+template <class T>
+struct Worker {
+    MeshRows<T> rows;
+    MatrixMemory<T> matrices;
+    std::vector<LineEnds<T>> ends;
+    AlignedBuffer values, scratch;
+    std::vector<std::int8_t> status;
+    std::vector<T> row;
+
+    Worker(const mesh::Checked& checked) : rows(checked, checked.problem->shape.x), row(static_cast<std::size_t>(checked.problem->shape.x)) {}
+
+    LineTeam team(std::size_t bytes, int threads) {
+        if (bytes > scratch.bytes()) scratch = AlignedBuffer(bytes);
+        return {threads, scratch.data(), scratch.bytes()};
+    }
+};
+
+// The matrices of a line solve that are the same on every line.
+template <class T>
+struct SharedLine {
+    MatrixMemory<T> memory;
+    LineMatrices<T> matrices;
+    std::vector<LineEnds<T>> ends;
+    bool made = false;
+};
+
+template <class T>
+class Sweeps {
+public:
+    Sweeps(const mesh::Checked& checked, const Launch& launch, SweepOutcome& outcome)
+        : checked_(checked), problem_(*checked.problem), shape_(problem_.shape), plane_(shape_.x * shape_.y), threads_(std::max(launch.threads, 1)),
+          increment_(static_cast<T*>(launch.scratch)), outcome_(outcome), failed_(static_cast<std::size_t>(shape_.meshes)) {
+        for (int k = 0; k < threads_; ++k) workers_.emplace_back(checked);
+        for (const CheckedSweep& one : checked.sweeps) {
+            passes_.push_back(passes_of(one, problem_));
+            shared_.emplace_back(one.sweep->lines.size());
+        }
+    }
+
+    bool run(std::size_t number, std::int64_t step) {
+        one_ = &checked_.sweeps[number];
+        shared_now_ = &shared_[number];
+        step_ = step;
+        for (std::size_t k = 0; k < one_->sweep->lines.size(); ++k) make_shared(k);
+        local_ = passes_[number].size() == 1;
+        for (const Pass& pass : passes_[number]) over_blocks(pass);
+        if (outcome_.failures > 0) outcome_.sweep = static_cast<int>(number), outcome_.step = step;
+        return outcome_.failures == 0;
+    }
+
+private:
+    using Points = std::array<T*, 3>;
+
+    bool same_on_every_line(const LineSolve& line) const { return !line.coefficients || line.same_on_every_line; }
+    const Sides& sides(const LineSolve& line) const { return one_->sweep->solution[static_cast<std::size_t>(line.axis)]; }
+    bool ring(const LineSolve& line) const { return sides(line).low.edge == Edge::periodic && shape_.along(line.axis) > 2; }
+
+    // Along y and z the function is asked for one point at a time.
+    void make_shared(std::size_t k) {
+        const LineSolve& line = one_->sweep->lines[k];
+        SharedLine<T>& shared = (*shared_now_)[k];
+        if (!same_on_every_line(line) || (shared.made && !line.coefficients)) return;
+        Worker<T>& worker = workers_[0];
+        const std::int64_t n = shape_.along(line.axis);
+        LineMatrices<T>& m = shared.matrices = shared.memory.matrices(n, 1, ring(line));
+        for (std::int64_t i = 0; i < n && !line.coefficients; ++i)
+            m.lower[i] = static_cast<T>(line.constant[0]), m.diag[i] = static_cast<T>(line.constant[1]), m.upper[i] = static_cast<T>(line.constant[2]);
+        if (line.coefficients && line.axis == 0) evaluate(worker, line.coefficients, one_->coefficients[k], 0, 0, 0, 0, n, {m.lower, m.diag, m.upper});
+        for (std::int64_t i = 0; i < n && line.coefficients && line.axis > 0; ++i)
+            evaluate(worker, line.coefficients, one_->coefficients[k], 0, line.axis == 2 ? i : 0, line.axis == 1 ? i : 0, 0, 1, {m.lower + i, m.diag + i, m.upper + i});
+        const LineShape lines{.n = n};
+        close_lines(m, lines, sides(line), worker.team(line_scratch(lines, m, 1), 1), shared.ends);
+        shared.made = true;
+    }
+
+    void evaluate(Worker<T>& worker, const PointFunction& function, const mesh::Access& access, std::int64_t mesh, std::int64_t z, std::int64_t y,
+                  std::int64_t x, std::int64_t count, const Points& out, const T* solution = nullptr) {
+        worker.rows.run(function, access, mesh, z, y, x, count, step_, solution, out);
+    }
+
+    // ---- blocks ----
+
+    std::vector<Block> blocks_of(const Pass& pass) const {
+        std::int64_t words = 1;
+        for (std::size_t k = pass.first_line; k < pass.end_line; ++k)
+            if (!same_on_every_line(one_->sweep->lines[k])) words = ring(one_->sweep->lines[k]) ? 6 : std::max<std::int64_t>(words, 4);
+        const std::int64_t values = block_bytes / static_cast<std::int64_t>(sizeof(T)) / words;
+        std::vector<Block> blocks;
+        if (!pass.columns) {
+            const std::int64_t planes = shape_.meshes * shape_.z;
+            const std::int64_t shared_out = (planes + 4 * threads_ - 1) / (4 * threads_), at_once = std::clamp<std::int64_t>(values / plane_, 1, std::max<std::int64_t>(shared_out, 1));
+            for (std::int64_t p = 0; p < planes; p += at_once) blocks.push_back({.first_plane = p, .end_plane = std::min(p + at_once, planes)});
+            return blocks;
+        }
+        // Whole lines of the cache, several of them, so that the columns' rows are not too short for the memory.
+        const std::int64_t wide = std::max<std::int64_t>(values / shape_.z / 64 * 64, 64);
+        const std::int64_t rows = std::max<std::int64_t>(wide / shape_.x, 1), across = std::min(wide, shape_.x);
+        for (std::int64_t m = 0; m < shape_.meshes; ++m)
+            for (std::int64_t y = 0; y < shape_.y; y += rows)
+                for (std::int64_t x = 0; x < shape_.x; x += across)
+                    blocks.push_back({.mesh = m, .y0 = y, .y1 = std::min(y + rows, shape_.y), .x0 = x, .x1 = std::min(x + across, shape_.x)});
+        return blocks;
+    }
+
+    // Each block by one thread; or, where blocks are few, all threads on one after the other.
+    void over_blocks(const Pass& pass) {
+        const std::vector<Block> blocks = blocks_of(pass);
+        const auto count = static_cast<std::int64_t>(blocks.size());
+        if (count < threads_) {
+            for (const Block& block : blocks) over_block(pass, block, workers_[0], threads_);
+            return;
+        }
+#pragma omp parallel for schedule(dynamic) num_threads(threads_)
+        for (std::int64_t b = 0; b < count; ++b) over_block(pass, blocks[static_cast<std::size_t>(b)], workers_[static_cast<std::size_t>(omp_get_thread_num())], 1);
+    }
+
+    void over_block(const Pass& pass, const Block& block, Worker<T>& worker, int threads) {
+        if (pass.columns && failed_[static_cast<std::size_t>(block.mesh)]) return;
+        T* values = increment_ + (pass.columns ? (block.mesh * shape_.z * shape_.y + block.y0) * shape_.x + block.x0 : block.first_plane * plane_);
+        if (local_) {
+            const std::size_t bytes = static_cast<std::size_t>((block.end_plane - block.first_plane) * plane_) * sizeof(T);
+            if (bytes > worker.values.bytes()) worker.values = AlignedBuffer(bytes);
+            values = static_cast<T*>(worker.values.data());
+        }
+        if (pass.rhs) right_hand_side(block, values, threads);
+        for (std::size_t k = pass.first_line; k < pass.end_line; ++k) solve(k, block, values, worker, threads);
+        if (pass.update) update(pass, block, values, threads);
+    }
+
+    // Calls visit(worker, mesh, z, y, values of the row from the block's first x on) for all rows of a block.
+    template <class Visit>
+    void each_row(bool columns, const Block& block, T* values, int threads, Visit visit) {
+        const std::int64_t rows = columns ? shape_.z * (block.y1 - block.y0) : (block.end_plane - block.first_plane) * shape_.y;
+        const auto one = [&](Worker<T>& worker, std::int64_t r) {
+            if (columns) {
+                const std::int64_t across = block.y1 - block.y0, z = r / across, y = r % across;
+                visit(worker, block.mesh, z, block.y0 + y, values + z * plane_ + y * shape_.x);
+            } else {
+                const std::int64_t p = block.first_plane + r / shape_.y;
+                visit(worker, p / shape_.z, p % shape_.z, r % shape_.y, values + r * shape_.x);
+            }
+        };
+        if (threads == 1) {
+            Worker<T>& worker = workers_[static_cast<std::size_t>(omp_get_thread_num())];
+            for (std::int64_t r = 0; r < rows; ++r) one(worker, r);
+            return;
+        }
+#pragma omp parallel for schedule(static) num_threads(threads)
+        for (std::int64_t r = 0; r < rows; ++r) one(workers_[static_cast<std::size_t>(omp_get_thread_num())], r);
+    }
+
+    void right_hand_side(const Block& block, T* values, int threads) {
+        each_row(false, block, values, threads, [&](Worker<T>& worker, std::int64_t mesh, std::int64_t z, std::int64_t y, T* row) {
+            if (one_->sweep->rhs) evaluate(worker, one_->sweep->rhs, one_->rhs, mesh, z, y, 0, shape_.x, {row});
+            else worker.rows.copy(one_->sweep->target, mesh, z, y, 0, shape_.x, row);
+        });
+    }
+
+    void update(const Pass& pass, const Block& block, T* values, int threads) {
+        const AnyField& target = problem_.fields[static_cast<std::size_t>(one_->sweep->target)];
+        const std::int64_t x0 = pass.columns ? block.x0 : 0, count = pass.columns ? block.x1 - block.x0 : shape_.x;
+        each_row(pass.columns, block, values, threads, [&](Worker<T>& worker, std::int64_t mesh, std::int64_t z, std::int64_t y, T* row) {
+            if (failed_[static_cast<std::size_t>(mesh)]) return;
+            T* const to = static_cast<T*>(target.data) + mesh * target.stride[3] + z * target.stride[2] + y * target.stride[1] + x0 * target.stride[0];
+            if (target.stride[0] == 1) {
+                if (one_->sweep->update) evaluate(worker, one_->sweep->update, one_->update, mesh, z, y, x0, count, {to}, row);
+                else std::copy_n(row, count, to);
+                return;
+            }
+            const T* from = row;
+            if (one_->sweep->update) {
+                evaluate(worker, one_->sweep->update, one_->update, mesh, z, y, x0, count, {worker.row.data()}, row);
+                from = worker.row.data();
+            }
+            for (std::int64_t i = 0; i < count; ++i) to[i * target.stride[0]] = from[i];
+        });
+    }
+
+    // ---- lines ----
+
+    LineShape lines_of(int axis, const Block& block) const {
+        const std::int64_t planes = block.end_plane - block.first_plane;
+        if (axis == 0) return {.n = shape_.x, .row_stride = 1, .outer = planes * shape_.y, .outer_stride = shape_.x};
+        if (axis == 1) return {.n = shape_.y, .row_stride = shape_.x, .outer = planes, .outer_stride = plane_, .inner = shape_.x};
+        return {.n = shape_.z, .row_stride = plane_, .outer = block.y1 - block.y0, .outer_stride = shape_.x, .inner = block.x1 - block.x0};
+    }
+
+    void solve(std::size_t k, const Block& block, T* values, Worker<T>& worker, int threads) {
+        const LineSolve& line = one_->sweep->lines[k];
+        LineShape lines = lines_of(line.axis, block);
+        if (line.axis == 2 && lines.inner == shape_.x) lines.inner *= lines.outer, lines.outer = 1;  // rows follow each other
+        LineMatrices<T> m;
+        const std::vector<LineEnds<T>>* ends = &worker.ends;
+        if (same_on_every_line(line)) {
+            m = (*shared_now_)[k].matrices;
+            ends = &(*shared_now_)[k].ends;
+        } else {
+            m = own_matrices(k, block, lines, worker, threads);
+        }
+        subtract_ends(lines, *ends, values);
+        if (worker.status.size() < static_cast<std::size_t>(lines.lines())) worker.status.resize(static_cast<std::size_t>(lines.lines()));
+        const LineFailure failure = solve_lines(lines, m, values, worker.status.data(), worker.team(line_scratch(lines, m, threads), threads));
+        if (failure.rescued > 0 || failure.failures > 0) note(k, block, lines, failure, worker.status);
+    }
+
+    // As the lines of the block lie, packed: columns of a block follow each other.
+    LineMatrices<T> own_matrices(std::size_t k, const Block& block, const LineShape& lines, Worker<T>& worker, int threads) {
+        const LineSolve& line = one_->sweep->lines[k];
+        const bool columns = line.axis == 2;
+        LineMatrices<T> m = worker.matrices.matrices(lines.values(), lines.lines(), ring(line));
+        LineShape packed = lines;
+        if (columns) packed.row_stride = lines.lines(), packed.outer_stride = lines.inner;
+        m.row_stride = packed.row_stride, m.outer_stride = packed.outer_stride, m.inner_stride = lines.inner > 1 ? 1 : 0;
+        const std::int64_t x0 = columns ? block.x0 : 0, count = columns ? block.x1 - block.x0 : shape_.x;
+        each_row(columns, block, nullptr, threads, [&](Worker<T>& other, std::int64_t mesh, std::int64_t z, std::int64_t y, T*) {
+            const std::int64_t at = columns ? (z * (block.y1 - block.y0) + y - block.y0) * count : ((mesh * shape_.z + z - block.first_plane) * shape_.y + y) * shape_.x;
+            evaluate(other, line.coefficients, one_->coefficients[k], mesh, z, y, x0, count, {m.lower + at, m.diag + at, m.upper + at});
+        });
+        close_lines(m, packed, sides(line), worker.team(line_scratch(packed, m, threads), threads), worker.ends);
+        return m;
+    }
+
+    std::array<std::int64_t, 4> place(int axis, const Block& block, const LineShape& lines, std::int64_t number, std::int64_t row) const {  // x, y, z, mesh
+        const std::int64_t o = number / lines.inner, j = number % lines.inner;
+        if (axis == 2) {
+            const std::int64_t across = block.x1 - block.x0, column = o * lines.inner + j;
+            return {block.x0 + column % across, block.y0 + column / across, row, block.mesh};
+        }
+        const std::int64_t p = block.first_plane + (axis == 0 ? o / shape_.y : o);
+        if (axis == 0) return {row, o % shape_.y, p % shape_.z, p / shape_.z};
+        return {j, row, p % shape_.z, p / shape_.z};
+    }
+
+    // The first failure is that of the first line solve that has one, in the first mesh, plane, row, column.
+    void note(std::size_t k, const Block& block, const LineShape& lines, const LineFailure& failure, const std::vector<std::int8_t>& status) {
+#pragma omp critical(trifold_mesh_failure)
+        {
+            outcome_.rescued += failure.rescued;
+            const int axis = one_->sweep->lines[k].axis;
+            for (std::int64_t l = 0; l < lines.lines() && failure.failures > 0; ++l) {
+                if (trifold::ok(static_cast<Reason>(status[static_cast<std::size_t>(l)]))) continue;
+                const auto [x, y, z, mesh] = place(axis, block, lines, l, l == failure.first ? failure.row : -1);
+                unsigned char& since = failed_[static_cast<std::size_t>(mesh)];
+                if (since != 0 && since != k + 1) continue;
+                since = static_cast<unsigned char>(k + 1);
+                ++outcome_.failures;
+                const std::array<std::int64_t, 5> rank{static_cast<std::int64_t>(k), mesh, axis == 2 ? 0 : z, axis == 1 ? 0 : y, axis == 0 ? 0 : x};
+                if (first_ != none && first_ < rank) continue;
+                first_ = rank;
+                outcome_.reason = static_cast<Reason>(status[static_cast<std::size_t>(l)]);
+                outcome_.axis = axis, outcome_.mesh = mesh, outcome_.x = x, outcome_.y = y, outcome_.z = z;
+            }
+        }
+    }
+
+    static constexpr std::array<std::int64_t, 5> none{-1, -1, -1, -1, -1};
+
+    const mesh::Checked& checked_;
+    const MeshProblem& problem_;
+    const MeshShape shape_;
+    const std::int64_t plane_;
+    const int threads_;
+    T* const increment_;  // [mesh][z][y][x], where a sweep has more than one pass
+    SweepOutcome& outcome_;
+    std::vector<unsigned char> failed_;  // per mesh: 1 + the number of the line solve that failed
+    std::deque<Worker<T>> workers_;
+    std::vector<std::vector<Pass>> passes_;
+    std::vector<std::vector<SharedLine<T>>> shared_;  // per sweep and line solve
+    std::array<std::int64_t, 5> first_ = none;
+
+    const CheckedSweep* one_ = nullptr;
+    std::vector<SharedLine<T>>* shared_now_ = nullptr;
+    std::int64_t step_ = 0;
+    bool local_ = false;
+};
+
+template <class T>
+void run(const mesh::Checked& checked, std::int64_t first_step, std::int64_t steps, const Launch& launch, SweepOutcome& outcome) {
+    Sweeps<T> sweeps(checked, launch, outcome);
+    for (std::int64_t step = first_step; step < first_step + steps; ++step)
+        for (std::size_t s = 0; s < checked.sweeps.size(); ++s)
+            if (!sweeps.run(s, step)) return;
+}
+
+}  // namespace
+
+std::size_t mesh_bytes(const mesh::Checked& checked, int) {
+    for (const CheckedSweep& one : checked.sweeps)
+        if (passes_of(one, *checked.problem).size() > 1) return static_cast<std::size_t>(checked.problem->shape.points()) * size_of(checked.dtype);
+    return 0;
+}
+
+void mesh_sweep(const mesh::Checked& checked, std::int64_t first_step, std::int64_t steps, const Launch& launch, SweepOutcome& outcome) {
+    outcome = {};
+    outcome.device = "cpu";
+    outcome.reason = Reason::exact;
+    if (checked.dtype == DType::f32) run<float>(checked, first_step, steps, launch, outcome);
+    else run<double>(checked, first_step, steps, launch, outcome);
+}
+
+}  // namespace trifold::cpu

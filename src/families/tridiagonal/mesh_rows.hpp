@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Point functions over whole rows of points, on the host: rows that lie as the function wants them are read where they are; ends,
+// mirrored and strided rows are copied first, with what lies beyond the sides.
+#pragma once
+
+#include <algorithm>
+#include <vector>
+
+#include "problems/mesh/checked.hpp"
+
+namespace trifold::mesh {
+
+/// Where a value beyond the sides of an axis comes from: sign × f(index) + offset.
+template <class T>
+struct Mirrored {
+    std::int64_t index;
+    T sign = 1, offset = 0;
+
+    Mirrored(const Sides& sides, std::int64_t n, std::int64_t i) : index(i) {
+        while (index < 0 || index >= n) {
+            const Side& side = index < 0 ? sides.low : sides.high;
+            if (side.edge == Edge::periodic) {
+                index += index < 0 ? n : -n;
+                continue;
+            }
+            if (side.edge == Edge::odd) offset += sign * T(2 * side.value), sign = -sign;
+            index = index < 0 ? -1 - index : 2 * n - 1 - index;
+        }
+    }
+
+    bool as_it_is() const noexcept { return sign == T(1) && offset == T(0); }
+    T operator()(T value) const noexcept { return sign * value + offset; }
+};
+
+/// One thread's. Buffers are allocated once.
+template <class T>
+class MeshRows {
+public:
+    /// At most `longest` points per call.
+    MeshRows(const Checked& checked, std::int64_t longest)
+        : shape_(checked.problem->shape), fields_(checked.problem->fields.begin(), checked.problem->fields.end()),
+          parameters_(checked.problem->parameters.begin(), checked.problem->parameters.end()), pitch_(longest + 2 * max_reach) {
+        const auto most = [](const Access& access) {
+            int rows = 0;
+            for (const FieldAccess& field : access.field) rows += __builtin_popcount(field.rows);
+            return rows;
+        };
+        int rows = 0;
+        for (const CheckedSweep& sweep : checked.sweeps) {
+            rows = std::max({rows, most(sweep.rhs), most(sweep.update)});
+            for (const Access& access : sweep.coefficients) rows = std::max(rows, most(access));
+        }
+        buffer_.resize(static_cast<std::size_t>(rows * pitch_));
+    }
+
+    /// Points x … x + count - 1 of row (mesh, z, y). solution: of these points, for updates. out: one row per result.
+    void run(const PointFunction& function, const Access& access, std::int64_t mesh, std::int64_t z, std::int64_t y, std::int64_t x, std::int64_t count,
+             std::int64_t step, const T* solution, const std::array<T*, 3>& out) {
+        int reach = 0;
+        for (int f = 0; f < access.fields; ++f) reach = std::max(reach, access.field[static_cast<std::size_t>(f)].along_x);
+        const std::int64_t inner = std::clamp(reach - x, std::int64_t{0}, count), end = std::clamp(shape_.x - reach - x, inner, count);
+        const auto part = [&](std::int64_t from, std::int64_t to) {
+            if (from >= to) return;
+            T* results[3] = {};
+            for (int k = 0; k < access.outputs; ++k) results[k] = out[static_cast<std::size_t>(k)] + from;
+            gather(access, mesh, z, y, x + from, to - from, solution ? solution + from : nullptr);
+            const PointRows<T> call{rows_, results, parameters_.data(), to - from, x + from, y, z, mesh, step};
+            if constexpr (sizeof(T) == 4) function.run_f32(call);
+            else function.run_f64(call);
+        };
+        part(0, inner);
+        part(inner, end);
+        part(end, count);
+    }
+
+    /// Field f at points x … x + count - 1 of a row inside the mesh.
+    void copy(int f, std::int64_t mesh, std::int64_t z, std::int64_t y, std::int64_t x, std::int64_t count, T* to) const {
+        const AnyField& field = fields_[static_cast<std::size_t>(f)];
+        const T* const from = row_of(field, mesh, z, y) + x * field.stride[0];
+        if (field.stride[0] == 1) std::copy_n(from, count, to);
+        else
+            for (std::int64_t i = 0; i < count; ++i) to[i] = from[i * field.stride[0]];
+    }
+
+private:
+    static const T* row_of(const AnyField& field, std::int64_t mesh, std::int64_t z, std::int64_t y) {
+        return static_cast<const T*>(field.data) + mesh * field.stride[3] + z * field.stride[2] + y * field.stride[1];
+    }
+
+    void gather(const Access& access, std::int64_t mesh, std::int64_t z, std::int64_t y, std::int64_t x, std::int64_t count, const T* solution) {
+        T* free = buffer_.data();
+        for (int f = 0; f < access.fields; ++f) {
+            const FieldAccess& read = access.field[static_cast<std::size_t>(f)];
+            for (unsigned rest = read.rows; rest; rest &= rest - 1) {
+                const int row = __builtin_ctz(rest), slot = f * rows_across * rows_across + row;
+                if (f == static_cast<int>(fields_.size())) {
+                    rows_[slot] = solution;
+                    continue;
+                }
+                const AnyField& field = fields_[static_cast<std::size_t>(f)];
+                const Mirrored<T> at_z(field.sides[2], shape_.z, z + row / rows_across - max_reach), at_y(field.sides[1], shape_.y, y + row % rows_across - max_reach);
+                const T* const from = row_of(field, mesh, at_z.index, at_y.index);
+                const bool inside = x >= read.along_x && x + count + read.along_x <= shape_.x;
+                if (inside && field.stride[0] == 1 && at_z.as_it_is() && at_y.as_it_is()) {
+                    rows_[slot] = from + x;
+                    continue;
+                }
+                rows_[slot] = free + max_reach;
+                for (std::int64_t i = -read.along_x; i < count + read.along_x; ++i) {
+                    const Mirrored<T> at_x(field.sides[0], shape_.x, x + i);
+                    free[max_reach + i] = at_z(at_y(at_x(from[at_x.index * field.stride[0]])));
+                }
+                free += pitch_;
+            }
+        }
+    }
+
+    MeshShape shape_;
+    std::vector<AnyField> fields_;
+    std::vector<T> parameters_;
+    std::int64_t pitch_;
+    std::vector<T> buffer_;
+    const T* rows_[(max_fields + 1) * rows_across * rows_across] = {};
+};
+
+}  // namespace trifold::mesh
