@@ -28,6 +28,7 @@ Command verify_command(CLI::App& parent);
 Command plan_command(CLI::App& parent);
 Command bench_command(CLI::App& parent);
 Command devices_command(CLI::App& parent);
+Command heat_command(CLI::App& parent);
 
 struct CommonOptions {
     std::string device = "cpu", algorithm = "automatic", precision;

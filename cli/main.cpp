@@ -55,7 +55,7 @@ int run(int argc, char** argv) {
     app.set_version_flag("--version", version_text());
     app.require_subcommand(1);
     const Command commands[] = {solve_command(app), generate_command(app), verify_command(app),
-                                plan_command(app),  bench_command(app),    devices_command(app)};
+                                plan_command(app),  heat_command(app),     bench_command(app),  devices_command(app)};
     const auto chosen = [&]() -> const Command* {
         for (const Command& command : commands)
             if (command.app->parsed()) return &command;

@@ -51,16 +51,20 @@ struct AnyField {
 template <class T>
     requires is_scalar<T>
 struct Field : AnyField {
-    /// x fastest, then y, z and the meshes: a C-ordered array [mesh][z][y][x].
-    Field(T* values, const MeshShape& shape, const std::array<Sides, 3>& edges = {})
-        : Field(values, std::array<std::int64_t, 4>{1, shape.x, shape.x * shape.y, shape.x * shape.y * shape.z}, edges) {}
+    Field() { dtype = dtype_of<T>, writable = !std::is_const_v<T>; }
 
-    Field(T* values, const std::array<std::int64_t, 4>& strides, const std::array<Sides, 3>& edges = {}) {
-        data = const_cast<std::remove_const_t<T>*>(values);
-        writable = !std::is_const_v<T>;
-        dtype = dtype_of<T>;
-        stride = strides;
-        sides = edges;
+    /// x fastest, then y, z and the meshes: a C-ordered array [mesh][z][y][x].
+    static Field packed(T* values, const MeshShape& shape, const std::array<Sides, 3>& edges = {}) {
+        return strided(values, {1, shape.x, shape.x * shape.y, shape.x * shape.y * shape.z}, edges);
+    }
+
+    /// The general form: strides along x, y, z and from mesh to mesh.
+    static Field strided(T* values, const std::array<std::int64_t, 4>& strides, const std::array<Sides, 3>& edges = {}) {
+        Field field;
+        field.data = const_cast<std::remove_const_t<T>*>(values);
+        field.stride = strides;
+        field.sides = edges;
+        return field;
     }
 };
 

@@ -56,9 +56,16 @@ struct PointFunction {
 #define TRIFOLD_INDEPENDENT_POINTS
 #endif
 
+// Compiled for several instruction sets where the compiler can choose among them when the program starts.
+#if defined(__x86_64__) && defined(__linux__) && defined(__GNUC__) && !defined(__clang__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#define TRIFOLD_ANY_VECTORS __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
+#else
+#define TRIFOLD_ANY_VECTORS
+#endif
+
 #define TRIFOLD_POINT_FUNCTION(NAME, ...)                                                                                                   \
     template <class real>                                                                                                                   \
-    void NAME##_along_x(const ::trifold::PointRows<real>& trifold_call) {                                                                   \
+    TRIFOLD_ANY_VECTORS void NAME##_along_x(const ::trifold::PointRows<real>& trifold_call) {                                                                   \
         using std::exp, std::fabs, std::fmax, std::fmin, std::sqrt;                                                                         \
         const ::trifold::PointRows<real> trifold_rows = trifold_call;                                                                       \
         [[maybe_unused]] const std::int64_t y = trifold_rows.y, z = trifold_rows.z, mesh = trifold_rows.mesh, step = trifold_rows.step;     \

@@ -63,7 +63,7 @@ struct SweepOutcome {
 };
 
 /// Runs `steps` steps of the sweeps. It stops after the sweep in which a line fails: the target then holds new values in the meshes
-/// whose lines were all solved, and what it held before in the others.
+/// whose lines were all solved; in the others, new values in part and those from before in part.
 /// Throws Error(usage) for shapes, types, sides, functions and memory that do not fit; Error(device_unavailable) where a device has
 /// no kernel for it.
 TRIFOLD_API SweepOutcome sweep(Queue& queue, const MeshProblem& problem, std::int64_t steps = 1, const SweepOptions& options = {});

@@ -93,6 +93,28 @@ struct BenchTable {
     Machine machine;
 };
 
+/// Beyond this mesh number the shortest waves hardly decay in a step, and accuracy is lost.
+inline constexpr double accurate_mesh_number = 10;
+
+/// A run of the heat solver.
+struct HeatRecord {
+    std::vector<std::int64_t> mesh;  ///< cells along x, y, z
+    std::int64_t batch = 1, iterations = 0;
+    double points = 0;               ///< of all meshes
+    DType dtype = DType::f64;
+    std::string scheme, boundary, initial, device, reason, place;  ///< place: of a failure, in words
+    bool ok = false;
+    int threads = 0;
+    double step = unknown, number = unknown;
+    double solve_s = 0;              ///< the time loop, data where the device computes
+    double total_s = 0;
+    Phases phases;
+    double least = unknown, most = unknown, mean = unknown;
+    std::int64_t peak_bytes = 0;
+    std::vector<std::string> written;
+    Machine machine;
+};
+
 struct PlanRecord {
     std::string input, description;
     std::int64_t rows = 0, systems = 0;

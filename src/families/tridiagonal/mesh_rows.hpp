@@ -59,11 +59,13 @@ public:
         int reach = 0;
         for (int f = 0; f < access.fields; ++f) reach = std::max(reach, access.field[static_cast<std::size_t>(f)].along_x);
         const std::int64_t inner = std::clamp(reach - x, std::int64_t{0}, count), end = std::clamp(shape_.x - reach - x, inner, count);
+        find_rows(access, mesh, z, y);
         const auto part = [&](std::int64_t from, std::int64_t to) {
             if (from >= to) return;
             T* results[3] = {};
             for (int k = 0; k < access.outputs; ++k) results[k] = out[static_cast<std::size_t>(k)] + from;
-            gather(access, mesh, z, y, x + from, to - from, solution ? solution + from : nullptr);
+            gather(x + from, to - from);
+            if (solution) rows_[solution_row()] = solution + from;
             const PointRows<T> call{rows_, results, parameters_.data(), to - from, x + from, y, z, mesh, step};
             if constexpr (sizeof(T) == 4) function.run_f32(call);
             else function.run_f64(call);
@@ -87,31 +89,51 @@ private:
         return static_cast<const T*>(field.data) + mesh * field.stride[3] + z * field.stride[2] + y * field.stride[1];
     }
 
-    void gather(const Access& access, std::int64_t mesh, std::int64_t z, std::int64_t y, std::int64_t x, std::int64_t count, const T* solution) {
-        T* free = buffer_.data();
-        for (int f = 0; f < access.fields; ++f) {
+    // A row that is read: where it lies, and what becomes of its values.
+    struct Row {
+        int slot, along_x;
+        const AnyField* field;
+        const T* from;
+        T sign_y, offset_y, sign_z, offset_z;
+        bool as_it_is;
+    };
+
+    int solution_row() const { return static_cast<int>(fields_.size()) * rows_across * rows_across + max_reach * rows_across + max_reach; }
+
+    void find_rows(const Access& access, std::int64_t mesh, std::int64_t z, std::int64_t y) {
+        found_ = 0;
+        for (int f = 0; f < std::min(access.fields, static_cast<int>(fields_.size())); ++f) {
             const FieldAccess& read = access.field[static_cast<std::size_t>(f)];
+            const AnyField& field = fields_[static_cast<std::size_t>(f)];
             for (unsigned rest = read.rows; rest; rest &= rest - 1) {
-                const int row = __builtin_ctz(rest), slot = f * rows_across * rows_across + row;
-                if (f == static_cast<int>(fields_.size())) {
-                    rows_[slot] = solution;
-                    continue;
-                }
-                const AnyField& field = fields_[static_cast<std::size_t>(f)];
+                const int row = __builtin_ctz(rest);
                 const Mirrored<T> at_z(field.sides[2], shape_.z, z + row / rows_across - max_reach), at_y(field.sides[1], shape_.y, y + row % rows_across - max_reach);
-                const T* const from = row_of(field, mesh, at_z.index, at_y.index);
-                const bool inside = x >= read.along_x && x + count + read.along_x <= shape_.x;
-                if (inside && field.stride[0] == 1 && at_z.as_it_is() && at_y.as_it_is()) {
-                    rows_[slot] = from + x;
-                    continue;
-                }
-                rows_[slot] = free + max_reach;
-                for (std::int64_t i = -read.along_x; i < count + read.along_x; ++i) {
-                    const Mirrored<T> at_x(field.sides[0], shape_.x, x + i);
-                    free[max_reach + i] = at_z(at_y(at_x(from[at_x.index * field.stride[0]])));
-                }
-                free += pitch_;
+                row_[found_++] = {f * rows_across * rows_across + row, read.along_x, &field, row_of(field, mesh, at_z.index, at_y.index), at_y.sign, at_y.offset, at_z.sign, at_z.offset,
+                                  field.stride[0] == 1 && at_z.as_it_is() && at_y.as_it_is()};
             }
+        }
+    }
+
+    void gather(std::int64_t x, std::int64_t count) {
+        T* free = buffer_.data();
+        for (int k = 0; k < found_; ++k) {
+            const Row& row = row_[k];
+            if (row.as_it_is && x >= row.along_x && x + count + row.along_x <= shape_.x) {
+                rows_[row.slot] = row.from + x;
+                continue;
+            }
+            const std::int64_t stride = row.field->stride[0], low = std::max<std::int64_t>(x - row.along_x, 0), high = std::min(x + count + row.along_x, shape_.x);
+            T* const to = free + max_reach - x;
+            const auto value = [&](T v) { return row.sign_z * (row.sign_y * v + row.offset_y) + row.offset_z; };
+            const auto outside = [&](std::int64_t i) {
+                const Mirrored<T> at_x(row.field->sides[0], shape_.x, i);
+                to[i] = value(at_x(row.from[at_x.index * stride]));
+            };
+            for (std::int64_t i = x - row.along_x; i < low; ++i) outside(i);
+            for (std::int64_t i = low; i < high; ++i) to[i] = value(row.from[i * stride]);
+            for (std::int64_t i = high; i < x + count + row.along_x; ++i) outside(i);
+            rows_[row.slot] = free + max_reach;
+            free += pitch_;
         }
     }
 
@@ -120,6 +142,8 @@ private:
     std::vector<T> parameters_;
     std::int64_t pitch_;
     std::vector<T> buffer_;
+    Row row_[max_fields * rows_across * rows_across];
+    int found_ = 0;
     const T* rows_[(max_fields + 1) * rows_across * rows_across] = {};
 };
 

@@ -56,12 +56,50 @@ System system_of(const LineShape& shape, const LineMatrices<T>& m, T* values) {
 }
 
 template <class T>
+std::size_t factored_scratch(std::int64_t n) {
+    return (static_cast<std::size_t>(line_buffer(n)) * sizeof(T) + 63) / 64 * 64;
+}
+
+template <class T>
 std::size_t batch_scratch(const LineShape& shape, const LineMatrices<T>& m, int threads) {
     return (batch_bytes(system_of<T>(shape, m, nullptr), Algorithm::automatic, threads) + 63) / 64 * 64;
 }
 
+// Each thread takes a part of the lines.
+template <class T>
+LineFailure solve_factored(const LineShape& shape, const LineFactors<T>& factors, T* values, std::int8_t* status, const LineTeam& team) {
+    const bool rows = shape.inner == 1 && shape.row_stride == 1;
+    const std::int64_t split = rows || shape.outer >= team.threads ? shape.outer : shape.inner, parts = std::min<std::int64_t>(team.threads, split);
+    const std::size_t each = factored_scratch<T>(shape.n);
+    std::int64_t bad = 0;
+    const auto part = [&](std::int64_t k) -> std::int64_t {
+        T* const buffer = reinterpret_cast<T*>(static_cast<char*>(team.scratch) + static_cast<std::size_t>(k) * each);
+        const std::int64_t from = split * k / parts, to = split * (k + 1) / parts;
+        if (rows) return solve_rows(factors, to - from, shape.outer_stride, values + from * shape.outer_stride, status ? status + from : nullptr, buffer);
+        std::int64_t found = 0;
+        const bool outer = split == shape.outer;
+        const std::int64_t j0 = outer ? 0 : from, j1 = outer ? shape.inner : to;
+        for (std::int64_t o = outer ? from : 0; o < (outer ? to : shape.outer); ++o)
+            found += solve_columns(factors, j1 - j0, shape.row_stride, values + o * shape.outer_stride + j0, status ? status + o * shape.inner + j0 : nullptr);
+        return found;
+    };
+    if (parts == 1) bad = part(0);
+    else {
+#pragma omp parallel for schedule(static) num_threads(static_cast<int>(parts)) reduction(+ : bad)
+        for (std::int64_t k = 0; k < parts; ++k) bad += part(k);
+    }
+    LineFailure failure;
+    for (std::int64_t l = 0; l < shape.lines() && status; ++l) {
+        if (status[l] && failure.first < 0) failure.first = l;
+        status[l] = static_cast<std::int8_t>(status[l] ? Reason::not_finite : Reason::exact);
+    }
+    if (bad > 0) failure.failures = bad, failure.reason = Reason::not_finite;
+    return failure;
+}
+
 template <class T>
 LineFailure solve_plain(const LineShape& shape, const LineMatrices<T>& m, T* values, std::int8_t* status, const LineTeam& team) {
+    if (m.factors) return solve_factored(shape, *m.factors, values, status, team);
     Outcome outcome;
     Launch launch{.threads = team.threads, .scratch = team.scratch, .scratch_bytes = team.bytes, .tolerance = unit_roundoff(dtype_of<T>), .status = status};
     solve_batch(system_of(shape, m, values), Algorithm::automatic, launch, outcome);
@@ -172,7 +210,7 @@ private:
 
 template <class T>
 std::size_t line_scratch(const LineShape& shape, const LineMatrices<T>& matrices, int threads) {
-    return batch_scratch(shape, matrices, threads);
+    return matrices.factors ? factored_scratch<T>(shape.n) * static_cast<std::size_t>(threads) : batch_scratch(shape, matrices, threads);
 }
 
 template <class T>

@@ -3,12 +3,13 @@
 //
 //   lower[i] v[i-1] + diag[i] v[i] + upper[i] v[i+1] = r[i],  i = 0 … n-1;  in a ring v[-1] = v[n-1] and v[n] = v[0]
 //
-// Lines are solved as batches (tridiagonal/batch.hpp). Rings by a rank-one change of the matrix (Sherman and Morrison 1950; Golub and
+// Lines are solved as batches (tridiagonal/batch.hpp), or with the factors of their one matrix (factored.hpp). Rings by a rank-one change of the matrix (Sherman and Morrison 1950; Golub and
 // Van Loan, 4th ed., 2.1.4), whose result is checked row by row; where it does not hold, by LU with partial pivoting of the ring.
 #pragma once
 
 #include <cstdint>
 
+#include "backends/cpu/mesh/factored.hpp"
 #include "families/tridiagonal/ops.hpp"
 
 namespace trifold::cpu {
@@ -30,7 +31,8 @@ struct LineMatrices {
     std::int64_t row_stride = 1, outer_stride = 0, inner_stride = 0;
     bool ring = false;
     T* gamma = nullptr;  ///< ring: per line (inner fastest), or one for all
-    T* spike = nullptr;  ///< ring: with the strides of the matrices; solved by solve_spikes
+    T* spike = nullptr;  ///< ring: with the strides of the matrices, solved
+    const LineFactors<T>* factors = nullptr;  ///< one for all, and usable; null: each line is eliminated on its own
 
     bool one_for_all() const noexcept { return outer_stride == 0 && inner_stride == 0; }
     std::int64_t at(std::int64_t o, std::int64_t i, std::int64_t j) const noexcept { return o * outer_stride + i * row_stride + j * inner_stride; }

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <deque>
 
+#include "backends/cpu/mesh/copy.hpp"
 #include "backends/cpu/mesh/matrices.hpp"
 #include "backends/cpu/mesh/passes.hpp"
 
@@ -19,6 +20,9 @@ using tridiagonal::Launch;
 
 // What a block of planes or columns may take of a core's second-level cache, matrices included.
 constexpr std::int64_t block_bytes = 384 << 10;
+
+// Above this, what is written between passes goes past the caches: they would have to read it first.
+constexpr std::int64_t far_bytes = 24 << 20;
 
 // A part of the mesh that one thread takes: planes first … end - 1 of all meshes' planes, or the columns x0 … x1 - 1 of rows
 // y0 … y1 - 1 of one mesh.
@@ -49,6 +53,7 @@ template <class T>
 struct SharedLine {
     MatrixMemory<T> memory;
     LineMatrices<T> matrices;
+    LineFactors<T> factors;
     std::vector<LineEnds<T>> ends;
     bool made = false;
 };
@@ -58,7 +63,7 @@ class Sweeps {
 public:
     Sweeps(const mesh::Checked& checked, const Launch& launch, SweepOutcome& outcome)
         : checked_(checked), problem_(*checked.problem), shape_(problem_.shape), plane_(shape_.x * shape_.y), threads_(std::max(launch.threads, 1)),
-          increment_(static_cast<T*>(launch.scratch)), outcome_(outcome), failed_(static_cast<std::size_t>(shape_.meshes)) {
+          between_(static_cast<T*>(launch.scratch)), far_(shape_.points() * static_cast<std::int64_t>(sizeof(T)) > far_bytes), outcome_(outcome), failed_(static_cast<std::size_t>(shape_.meshes)) {
         for (int k = 0; k < threads_; ++k) workers_.emplace_back(checked);
         for (const CheckedSweep& one : checked.sweeps) {
             passes_.push_back(passes_of(one, problem_));
@@ -71,7 +76,6 @@ public:
         shared_now_ = &shared_[number];
         step_ = step;
         for (std::size_t k = 0; k < one_->sweep->lines.size(); ++k) make_shared(k);
-        local_ = passes_[number].size() == 1;
         for (const Pass& pass : passes_[number]) over_blocks(pass);
         if (outcome_.failures > 0) outcome_.sweep = static_cast<int>(number), outcome_.step = step;
         return outcome_.failures == 0;
@@ -99,6 +103,8 @@ private:
             evaluate(worker, line.coefficients, one_->coefficients[k], 0, line.axis == 2 ? i : 0, line.axis == 1 ? i : 0, 0, 1, {m.lower + i, m.diag + i, m.upper + i});
         const LineShape lines{.n = n};
         close_lines(m, lines, sides(line), worker.team(line_scratch(lines, m, 1), 1), shared.ends);
+        shared.factors = factor_line(n, m.lower, m.diag, m.upper);
+        if (shared.factors.usable()) m.factors = &shared.factors;
         shared.made = true;
     }
 
@@ -145,28 +151,58 @@ private:
 
     void over_block(const Pass& pass, const Block& block, Worker<T>& worker, int threads) {
         if (pass.columns && failed_[static_cast<std::size_t>(block.mesh)]) return;
-        T* values = increment_ + (pass.columns ? (block.mesh * shape_.z * shape_.y + block.y0) * shape_.x + block.x0 : block.first_plane * plane_);
-        if (local_) {
-            const std::size_t bytes = static_cast<std::size_t>((block.end_plane - block.first_plane) * plane_) * sizeof(T);
-            if (bytes > worker.values.bytes()) worker.values = AlignedBuffer(bytes);
-            values = static_cast<T*>(worker.values.data());
-        }
+        const std::int64_t rows = pass.columns ? shape_.z * (block.y1 - block.y0) : (block.end_plane - block.first_plane) * shape_.y;
+        const std::size_t bytes = static_cast<std::size_t>(rows * pitch(pass.columns, block)) * sizeof(T);
+        if (bytes > worker.values.bytes()) worker.values = AlignedBuffer(bytes);
+        T* const values = static_cast<T*>(worker.values.data());
         if (pass.rhs) right_hand_side(block, values, threads);
+        else take(pass, block, values, threads);
         for (std::size_t k = pass.first_line; k < pass.end_line; ++k) solve(k, block, values, worker, threads);
         if (pass.update) update(pass, block, values, threads);
+        else give(pass, block, values, threads);
     }
 
-    // Calls visit(worker, mesh, z, y, values of the row from the block's first x on) for all rows of a block.
+    // From row to row of a block: packed, but not a power of two apart, which would crowd them into few sets of the cache.
+    std::int64_t pitch(bool columns, const Block& block) const {
+        constexpr std::int64_t line = 64 / sizeof(T);
+        const std::int64_t count = columns ? block.x1 - block.x0 : shape_.x;
+        const bool one_column = columns && block.y1 - block.y0 > 1;  // rows of several y follow each other: lines of one stride
+        return count % (8 * line) == 0 && !one_column ? count + line : count;
+    }
+
+    void take(const Pass& pass, const Block& block, T* values, int threads) {
+        const std::int64_t x0 = pass.columns ? block.x0 : 0, count = pass.columns ? block.x1 - block.x0 : shape_.x;
+        constexpr std::int64_t line = 64 / sizeof(T);
+        each_row(pass.columns, block, values, threads, [&](Worker<T>&, std::int64_t mesh, std::int64_t z, std::int64_t y, T* row) {
+            const T* const from = between(mesh, z, y) + x0;
+            if (pass.columns)
+                for (std::int64_t i = 0; i < count; i += line) __builtin_prefetch(from + 2 * plane_ + i);
+            std::copy_n(from, count, row);
+        });
+    }
+
+    void give(const Pass& pass, const Block& block, T* values, int threads) {
+        const std::int64_t x0 = pass.columns ? block.x0 : 0, count = pass.columns ? block.x1 - block.x0 : shape_.x;
+        each_row(pass.columns, block, values, threads, [&](Worker<T>&, std::int64_t mesh, std::int64_t z, std::int64_t y, T* row) {
+            T* const to = between(mesh, z, y) + x0;
+            if (far_) copy_past_cache(row, count, to);
+            else std::copy_n(row, count, to);
+        });
+    }
+
+    T* between(std::int64_t mesh, std::int64_t z, std::int64_t y) const { return between_ + ((mesh * shape_.z + z) * shape_.y + y) * shape_.x; }
+
+    // Calls visit(worker, mesh, z, y, the block's values of that row) for all rows of a block.
     template <class Visit>
     void each_row(bool columns, const Block& block, T* values, int threads, Visit visit) {
         const std::int64_t rows = columns ? shape_.z * (block.y1 - block.y0) : (block.end_plane - block.first_plane) * shape_.y;
         const auto one = [&](Worker<T>& worker, std::int64_t r) {
             if (columns) {
-                const std::int64_t across = block.y1 - block.y0, z = r / across, y = r % across;
-                visit(worker, block.mesh, z, block.y0 + y, values + z * plane_ + y * shape_.x);
+                const std::int64_t across = block.y1 - block.y0;
+                visit(worker, block.mesh, r / across, block.y0 + r % across, values + r * pitch(true, block));
             } else {
                 const std::int64_t p = block.first_plane + r / shape_.y;
-                visit(worker, p / shape_.z, p % shape_.z, r % shape_.y, values + r * shape_.x);
+                visit(worker, p / shape_.z, p % shape_.z, r % shape_.y, values + r * pitch(false, block));
             }
         };
         if (threads == 1) {
@@ -179,7 +215,19 @@ private:
     }
 
     void right_hand_side(const Block& block, T* values, int threads) {
+        // The row that will be the first to be read two rows on.
+        int far_row = -1, far_field = 0;
+        for (int f = 0; f < one_->rhs.fields && f < checked_.solution_field(); ++f)
+            if (const unsigned read = one_->rhs.field[static_cast<std::size_t>(f)].rows; read && shape_.z > 1) {
+                const int row = 31 - __builtin_clz(read);
+                if (row > far_row) far_row = row, far_field = f;
+            }
+        const AnyField& field = problem_.fields[static_cast<std::size_t>(far_field)];
         each_row(false, block, values, threads, [&](Worker<T>& worker, std::int64_t mesh, std::int64_t z, std::int64_t y, T* row) {
+            if (far_row >= 0 && field.stride[0] == 1 && field.stride[1] > 0) {
+                const T* const ahead = static_cast<const T*>(field.data) + mesh * field.stride[3] + (z + far_row / rows_across - max_reach) * field.stride[2] + (y + 2) * field.stride[1];
+                for (std::int64_t i = 0; i < shape_.x; i += 64 / static_cast<std::int64_t>(sizeof(T))) __builtin_prefetch(ahead + i);
+            }
             if (one_->sweep->rhs) evaluate(worker, one_->sweep->rhs, one_->rhs, mesh, z, y, 0, shape_.x, {row});
             else worker.rows.copy(one_->sweep->target, mesh, z, y, 0, shape_.x, row);
         });
@@ -191,6 +239,8 @@ private:
         each_row(pass.columns, block, values, threads, [&](Worker<T>& worker, std::int64_t mesh, std::int64_t z, std::int64_t y, T* row) {
             if (failed_[static_cast<std::size_t>(mesh)]) return;
             T* const to = static_cast<T*>(target.data) + mesh * target.stride[3] + z * target.stride[2] + y * target.stride[1] + x0 * target.stride[0];
+            if (pass.columns && target.stride[0] == 1)
+                for (std::int64_t i = 0; i < count; i += 64 / static_cast<std::int64_t>(sizeof(T))) __builtin_prefetch(to + 2 * target.stride[2] + i, 1);
             if (target.stride[0] == 1) {
                 if (one_->sweep->update) evaluate(worker, one_->sweep->update, one_->update, mesh, z, y, x0, count, {to}, row);
                 else std::copy_n(row, count, to);
@@ -208,16 +258,15 @@ private:
     // ---- lines ----
 
     LineShape lines_of(int axis, const Block& block) const {
-        const std::int64_t planes = block.end_plane - block.first_plane;
-        if (axis == 0) return {.n = shape_.x, .row_stride = 1, .outer = planes * shape_.y, .outer_stride = shape_.x};
-        if (axis == 1) return {.n = shape_.y, .row_stride = shape_.x, .outer = planes, .outer_stride = plane_, .inner = shape_.x};
-        return {.n = shape_.z, .row_stride = plane_, .outer = block.y1 - block.y0, .outer_stride = shape_.x, .inner = block.x1 - block.x0};
+        const std::int64_t planes = block.end_plane - block.first_plane, apart = pitch(axis == 2, block);
+        if (axis == 0) return {.n = shape_.x, .row_stride = 1, .outer = planes * shape_.y, .outer_stride = apart};
+        if (axis == 1) return {.n = shape_.y, .row_stride = apart, .outer = planes, .outer_stride = shape_.y * apart, .inner = shape_.x};
+        return {.n = shape_.z, .row_stride = (block.y1 - block.y0) * apart, .inner = (block.y1 - block.y0) * (block.x1 - block.x0)};
     }
 
     void solve(std::size_t k, const Block& block, T* values, Worker<T>& worker, int threads) {
         const LineSolve& line = one_->sweep->lines[k];
-        LineShape lines = lines_of(line.axis, block);
-        if (line.axis == 2 && lines.inner == shape_.x) lines.inner *= lines.outer, lines.outer = 1;  // rows follow each other
+        const LineShape lines = lines_of(line.axis, block);
         LineMatrices<T> m;
         const std::vector<LineEnds<T>>* ends = &worker.ends;
         if (same_on_every_line(line)) {
@@ -232,28 +281,27 @@ private:
         if (failure.rescued > 0 || failure.failures > 0) note(k, block, lines, failure, worker.status);
     }
 
-    // As the lines of the block lie, packed: columns of a block follow each other.
+    // As the lines of the block lie.
     LineMatrices<T> own_matrices(std::size_t k, const Block& block, const LineShape& lines, Worker<T>& worker, int threads) {
         const LineSolve& line = one_->sweep->lines[k];
         const bool columns = line.axis == 2;
-        LineMatrices<T> m = worker.matrices.matrices(lines.values(), lines.lines(), ring(line));
-        LineShape packed = lines;
-        if (columns) packed.row_stride = lines.lines(), packed.outer_stride = lines.inner;
-        m.row_stride = packed.row_stride, m.outer_stride = packed.outer_stride, m.inner_stride = lines.inner > 1 ? 1 : 0;
+        const std::int64_t rows = columns ? shape_.z * (block.y1 - block.y0) : (block.end_plane - block.first_plane) * shape_.y;
+        LineMatrices<T> m = worker.matrices.matrices(rows * pitch(columns, block), lines.lines(), ring(line));
+        m.row_stride = lines.row_stride, m.outer_stride = lines.outer_stride, m.inner_stride = lines.inner > 1 ? 1 : 0;
+        if (lines.lines() == 1) m.outer_stride = lines.values();  // its own, not one for all
         const std::int64_t x0 = columns ? block.x0 : 0, count = columns ? block.x1 - block.x0 : shape_.x;
-        each_row(columns, block, nullptr, threads, [&](Worker<T>& other, std::int64_t mesh, std::int64_t z, std::int64_t y, T*) {
-            const std::int64_t at = columns ? (z * (block.y1 - block.y0) + y - block.y0) * count : ((mesh * shape_.z + z - block.first_plane) * shape_.y + y) * shape_.x;
-            evaluate(other, line.coefficients, one_->coefficients[k], mesh, z, y, x0, count, {m.lower + at, m.diag + at, m.upper + at});
+        each_row(columns, block, m.lower, threads, [&](Worker<T>& other, std::int64_t mesh, std::int64_t z, std::int64_t y, T* lower) {
+            evaluate(other, line.coefficients, one_->coefficients[k], mesh, z, y, x0, count, {lower, m.diag + (lower - m.lower), m.upper + (lower - m.lower)});
         });
-        close_lines(m, packed, sides(line), worker.team(line_scratch(packed, m, threads), threads), worker.ends);
+        close_lines(m, lines, sides(line), worker.team(line_scratch(lines, m, threads), threads), worker.ends);
         return m;
     }
 
     std::array<std::int64_t, 4> place(int axis, const Block& block, const LineShape& lines, std::int64_t number, std::int64_t row) const {  // x, y, z, mesh
         const std::int64_t o = number / lines.inner, j = number % lines.inner;
         if (axis == 2) {
-            const std::int64_t across = block.x1 - block.x0, column = o * lines.inner + j;
-            return {block.x0 + column % across, block.y0 + column / across, row, block.mesh};
+            const std::int64_t across = block.x1 - block.x0;
+            return {block.x0 + j % across, block.y0 + j / across, row, block.mesh};
         }
         const std::int64_t p = block.first_plane + (axis == 0 ? o / shape_.y : o);
         if (axis == 0) return {row, o % shape_.y, p % shape_.z, p / shape_.z};
@@ -289,7 +337,8 @@ private:
     const MeshShape shape_;
     const std::int64_t plane_;
     const int threads_;
-    T* const increment_;  // [mesh][z][y][x], where a sweep has more than one pass
+    T* const between_;  // passes: [mesh][z][y][x]
+    const bool far_;    // it is larger than caches are
     SweepOutcome& outcome_;
     std::vector<unsigned char> failed_;  // per mesh: 1 + the number of the line solve that failed
     std::deque<Worker<T>> workers_;
@@ -300,7 +349,6 @@ private:
     const CheckedSweep* one_ = nullptr;
     std::vector<SharedLine<T>>* shared_now_ = nullptr;
     std::int64_t step_ = 0;
-    bool local_ = false;
 };
 
 template <class T>

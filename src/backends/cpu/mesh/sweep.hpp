@@ -2,8 +2,8 @@
 // Sweeps over meshes on the cpu, fused as far as the cache reaches.
 //
 // Words per point that move, increments of a field u with matrices that are the same on every line (ADI heat): 2-D, planes in
-// cache: u read and written, 2 in all, however many lines. 3-D: u read, the increment written (3 with the write's read), then read
-// with u, and u written: 6. Without fusing it would be 11.
+// cache: u read and written, 2 in all, however many lines. 3-D: u read and the increment written, past the caches; then that and u
+// read, and u written: 5. Without fusing it would be 11.
 #pragma once
 
 #include "families/tridiagonal/ops.hpp"

@@ -25,7 +25,7 @@ public:
     /// solution: [mesh][z][y][x], or null.
     Points(const Checked& checked, const T* solution) : shape_(checked.problem->shape), parameters_(checked.problem->parameters.begin(), checked.problem->parameters.end()) {
         for (const AnyField& field : checked.problem->fields) fields_.push_back(field);
-        fields_.push_back(Field<const T>(solution, shape_));
+        fields_.push_back(Field<const T>::packed(solution, shape_));
     }
 
     T value(int field, std::int64_t mesh, std::int64_t x, std::int64_t y, std::int64_t z) const {

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The heat equation du/dt = div(k grad u) + s on cell centres, by the fluxes through the faces of a cell.
+//
+// Fields: 0 = u, 1 = k, 2 = s, 3 = the solution of a sweep. Parameters: 0, 1, 2 = step / spacing² along x, y, z, times k where that is a
+// constant; 3 = step. Conductivity at a face: the harmonic mean of both cells. Mirroring k evenly and u about the value on a side
+// puts that value on the face, half a cell away: 2 k (value - u) / spacing².
+#pragma once
+
+#include "trifold/point_function.hpp"
+
+namespace trifold::heat {
+
+// Douglas and Gunn 1964: all of step (A u + s) on the right-hand side.
+
+TRIFOLD_POINT_FUNCTION(increment_2d, {
+    real u = at(0, 0, 0, 0);
+    out(0) = p(0) * ((at(0, -1, 0, 0) - u) + (at(0, 1, 0, 0) - u)) + p(1) * ((at(0, 0, -1, 0) - u) + (at(0, 0, 1, 0) - u)) + p(3) * at(2, 0, 0, 0);
+})
+
+TRIFOLD_POINT_FUNCTION(increment_3d, {
+    real u = at(0, 0, 0, 0);
+    out(0) = p(0) * ((at(0, -1, 0, 0) - u) + (at(0, 1, 0, 0) - u)) + p(1) * ((at(0, 0, -1, 0) - u) + (at(0, 0, 1, 0) - u)) +
+             p(2) * ((at(0, 0, 0, -1) - u) + (at(0, 0, 0, 1) - u)) + p(3) * at(2, 0, 0, 0);
+})
+
+TRIFOLD_POINT_FUNCTION(varying_increment_2d, {
+    real u = at(0, 0, 0, 0);
+    real k = at(1, 0, 0, 0);
+    out(0) = 2 * p(0) * k * (at(1, -1, 0, 0) / (k + at(1, -1, 0, 0)) * (at(0, -1, 0, 0) - u) + at(1, 1, 0, 0) / (k + at(1, 1, 0, 0)) * (at(0, 1, 0, 0) - u)) +
+             2 * p(1) * k * (at(1, 0, -1, 0) / (k + at(1, 0, -1, 0)) * (at(0, 0, -1, 0) - u) + at(1, 0, 1, 0) / (k + at(1, 0, 1, 0)) * (at(0, 0, 1, 0) - u)) +
+             p(3) * at(2, 0, 0, 0);
+})
+
+TRIFOLD_POINT_FUNCTION(varying_increment_3d, {
+    real u = at(0, 0, 0, 0);
+    real k = at(1, 0, 0, 0);
+    out(0) = 2 * p(0) * k * (at(1, -1, 0, 0) / (k + at(1, -1, 0, 0)) * (at(0, -1, 0, 0) - u) + at(1, 1, 0, 0) / (k + at(1, 1, 0, 0)) * (at(0, 1, 0, 0) - u)) +
+             2 * p(1) * k * (at(1, 0, -1, 0) / (k + at(1, 0, -1, 0)) * (at(0, 0, -1, 0) - u) + at(1, 0, 1, 0) / (k + at(1, 0, 1, 0)) * (at(0, 0, 1, 0) - u)) +
+             2 * p(2) * k * (at(1, 0, 0, -1) / (k + at(1, 0, 0, -1)) * (at(0, 0, 0, -1) - u) + at(1, 0, 0, 1) / (k + at(1, 0, 0, 1)) * (at(0, 0, 0, 1) - u)) +
+             p(3) * at(2, 0, 0, 0);
+})
+
+TRIFOLD_POINT_FUNCTION(add_increment, { out(0) = at(0, 0, 0, 0) + at(3, 0, 0, 0); })
+
+// Half a step of one axis: rows of 1 - step A / 2.
+
+TRIFOLD_POINT_FUNCTION(varying_x, {
+    real k = p(0) * at(1, 0, 0, 0);
+    out(0) = -k * at(1, -1, 0, 0) / (at(1, 0, 0, 0) + at(1, -1, 0, 0));
+    out(2) = -k * at(1, 1, 0, 0) / (at(1, 0, 0, 0) + at(1, 1, 0, 0));
+    out(1) = 1 - out(0) - out(2);
+})
+
+TRIFOLD_POINT_FUNCTION(varying_y, {
+    real k = p(1) * at(1, 0, 0, 0);
+    out(0) = -k * at(1, 0, -1, 0) / (at(1, 0, 0, 0) + at(1, 0, -1, 0));
+    out(2) = -k * at(1, 0, 1, 0) / (at(1, 0, 0, 0) + at(1, 0, 1, 0));
+    out(1) = 1 - out(0) - out(2);
+})
+
+TRIFOLD_POINT_FUNCTION(varying_z, {
+    real k = p(2) * at(1, 0, 0, 0);
+    out(0) = -k * at(1, 0, 0, -1) / (at(1, 0, 0, 0) + at(1, 0, 0, -1));
+    out(2) = -k * at(1, 0, 0, 1) / (at(1, 0, 0, 0) + at(1, 0, 0, 1));
+    out(1) = 1 - out(0) - out(2);
+})
+
+// Peaceman and Rachford 1955: half a step explicit along the one axis, then implicit along the other.
+
+TRIFOLD_POINT_FUNCTION(half_step_y, {
+    real u = at(0, 0, 0, 0);
+    out(0) = u + (p(1) * ((at(0, 0, -1, 0) - u) + (at(0, 0, 1, 0) - u)) + p(3) * at(2, 0, 0, 0)) / 2;
+})
+
+TRIFOLD_POINT_FUNCTION(half_step_x, {
+    real u = at(0, 0, 0, 0);
+    out(0) = u + (p(0) * ((at(0, -1, 0, 0) - u) + (at(0, 1, 0, 0) - u)) + p(3) * at(2, 0, 0, 0)) / 2;
+})
+
+TRIFOLD_POINT_FUNCTION(varying_half_step_y, {
+    real u = at(0, 0, 0, 0);
+    real k = at(1, 0, 0, 0);
+    out(0) = u + p(1) * k * (at(1, 0, -1, 0) / (k + at(1, 0, -1, 0)) * (at(0, 0, -1, 0) - u) + at(1, 0, 1, 0) / (k + at(1, 0, 1, 0)) * (at(0, 0, 1, 0) - u)) +
+             p(3) * at(2, 0, 0, 0) / 2;
+})
+
+TRIFOLD_POINT_FUNCTION(varying_half_step_x, {
+    real u = at(0, 0, 0, 0);
+    real k = at(1, 0, 0, 0);
+    out(0) = u + p(0) * k * (at(1, -1, 0, 0) / (k + at(1, -1, 0, 0)) * (at(0, -1, 0, 0) - u) + at(1, 1, 0, 0) / (k + at(1, 1, 0, 0)) * (at(0, 1, 0, 0) - u)) +
+             p(3) * at(2, 0, 0, 0) / 2;
+})
+
+}  // namespace trifold::heat

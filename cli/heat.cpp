@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// trifold heat: the heat equation on batches of meshes, by alternating directions.
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <memory>
+
+#include "base/available_memory.hpp"
+#include "base/nearest.hpp"
+#include "build_info.hpp"
+#include "common.hpp"
+#include "heat/heat.hpp"
+#include "interrupt.hpp"
+#include "io/npy.hpp"
+#include "mesh_input.hpp"
+#include "output.hpp"
+#include "progress.hpp"
+#include "report/format.hpp"
+#include "report/render.hpp"
+#include "trifold/error.hpp"
+
+namespace trifold::cli {
+namespace {
+
+struct Options : CommonOptions {
+    std::string mesh, initial = "spot", boundary = "dirichlet", conductivity = "1", source, output, scheme = "douglas-gunn";
+    std::int64_t batch = 1, iterations = 100;
+    double number = 1, step = 0;
+    int snapshots = 0;
+};
+
+heat::Scheme scheme_from(const std::string& name) {
+    static constexpr std::string_view known[] = {"douglas-gunn", "peaceman-rachford"};
+    if (name == known[0]) return heat::Scheme::douglas_gunn;
+    if (name == known[1]) return heat::Scheme::peaceman_rachford;
+    throw Error(ErrorCode::usage, "--scheme", "unknown scheme '" + name + "'", nearest_hint(name, known));
+}
+
+// FIELD.npy and step 1200 of 5000: FIELD-1200.npy
+std::string snapshot_name(const std::string& output, std::int64_t step, std::int64_t steps) {
+    std::string number = std::to_string(step);
+    number.insert(0, std::to_string(steps).size() - number.size(), '0');
+    return output.substr(0, output.size() - 4) + "-" + number + ".npy";
+}
+
+template <class T>
+class Run {
+public:
+    explicit Run(const Options& options) : o_(options), line_(options.quiet), shape_(mesh_from(options.mesh, options.batch)) {}
+
+    int run() {
+        Context context(o_.context());
+        use_threads_of(context);
+        Queue queue(context, o_.device);
+        prepare(queue);
+        heat::Heat<T> solver(queue, problem_, u_.as<T>());
+        warn();
+        const bool good_run = steps(solver);
+        line_.clear();
+        if (good_run && !o_.output.empty()) write(o_.output);
+        return finish(context, good_run);
+    }
+
+private:
+    void prepare(Queue& queue) {
+        watch_.start("prepare");
+        if (queue.memory().kind == MemoryKind::device)
+            throw Error(ErrorCode::device_unavailable, "device '" + o_.device + "'", "has no kernels for sweeps over meshes", "use cpu or reference");
+        problem_.shape = shape_;
+        problem_.sides = sides_from(o_.boundary);
+        problem_.scheme = scheme_from(o_.scheme);
+        const double bytes = static_cast<double>(shape_.points()) * sizeof(T);
+        const io::Shape array = array_shape(shape_, dtype_of<T>);
+        if (!o_.output.empty()) io::require_writable(o_.output, array.bytes() + 128);
+        require_memory("heat", 2 * bytes, "use a smaller mesh or batch, or --precision f32");
+        for (int axis = 0; axis < 3; ++axis) problem_.spacing[static_cast<std::size_t>(axis)] = 1.0 / static_cast<double>(shape_.along(axis));
+        read_coefficients();
+        problem_.step = 1;
+        const double number_of_one = heat::mesh_number(problem_);
+        if (o_.step < 0 || !std::isfinite(o_.step)) throw Error(ErrorCode::usage, "--step", std::to_string(o_.step) + " is no step of time", "give a positive number");
+        if (!(o_.number > 0) || !std::isfinite(o_.number)) throw Error(ErrorCode::usage, "--number", std::to_string(o_.number) + " is no mesh number", "give a positive number");
+        problem_.step = o_.step > 0 ? o_.step : o_.number / number_of_one;
+        u_ = initial(array);
+    }
+
+    void read_coefficients() {
+        const auto [end, error] = std::from_chars(o_.conductivity.data(), o_.conductivity.data() + o_.conductivity.size(), problem_.conductivity);
+        if (error != std::errc() || end != o_.conductivity.data() + o_.conductivity.size()) {
+            if (!o_.conductivity.ends_with(".npy"))
+                throw Error(ErrorCode::usage, "--conductivity", "'" + o_.conductivity + "' is neither a number nor an .npy file", "give one of them");
+            conductivity_ = field_from(o_.conductivity, shape_, dtype_of<T>, false);
+            problem_.conductivities = conductivity_.template as<T>();
+        }
+        if (o_.source.empty()) return;
+        source_ = field_from(o_.source, shape_, dtype_of<T>, false);
+        problem_.source = source_.template as<T>();
+    }
+
+    io::Array initial(const io::Shape& array) {
+        const std::vector<std::string>& names = initial_names();
+        if (o_.initial.ends_with(".npy")) return field_from(o_.initial, shape_, dtype_of<T>, true);
+        const std::vector<std::string_view> known(names.begin(), names.end());
+        if (std::find(names.begin(), names.end(), o_.initial) == names.end())
+            throw Error(ErrorCode::usage, "--initial", "unknown field '" + o_.initial + "'", nearest_hint(o_.initial, known) + "; or name an .npy file");
+        io::Array field(array, "--mesh");
+        make_initial(o_.initial, shape_, field);
+        return field;
+    }
+
+    void warn() {
+        record_.number = heat::mesh_number(problem_);
+        if (o_.quiet || record_.number <= report::accurate_mesh_number) return;
+        char text[160];
+        std::snprintf(text, sizeof text, "mesh number %.3g is above %.3g: the shortest waves hardly decay in a step, and accuracy is lost (take a step of %.3g or less)",
+                      record_.number, report::accurate_mesh_number, problem_.step / record_.number * report::accurate_mesh_number);
+        say(text);
+    }
+
+    // As many steps at a time as take about a tenth of a second, but none across a snapshot.
+    bool steps(heat::Heat<T>& solver) {
+        std::int64_t at_once = 1, next = 0;
+        for (std::int64_t done = 0; done < o_.iterations;) {
+            if (done >= next) next = next_snapshot(done);
+            const std::int64_t count = std::min({at_once, next - done, o_.iterations - done});
+            watch_.start("solve");
+            const auto start = Stopwatch::Clock::now();
+            const SweepOutcome outcome = solver.advance(count);
+            const double seconds = std::chrono::duration<double>(Stopwatch::Clock::now() - start).count();
+            watch_.stop();
+            record_.solve_s += seconds;
+            record_.reason = name_of(outcome.reason);
+            record_.device = outcome.device;
+            if (!outcome.ok()) return failed(outcome);
+            done += count;
+            line_.stage("step " + std::to_string(done) + " of " + std::to_string(o_.iterations) + ", " +
+                        report::rate_text(static_cast<double>(shape_.points()) * static_cast<double>(done) / record_.solve_s, "points"));
+            if (const auto bar = line_.bar()) bar(done, o_.iterations);
+            at_once = std::clamp<std::int64_t>(static_cast<std::int64_t>(0.1 * static_cast<double>(count) / std::max(seconds, 1e-9)), 1, 2 * at_once + 1);
+            if (done == next && done < o_.iterations && o_.snapshots > 0) write(snapshot_name(o_.output, done, o_.iterations));
+        }
+        return true;
+    }
+
+    std::int64_t next_snapshot(std::int64_t done) const {
+        if (o_.snapshots == 0) return o_.iterations;
+        for (int k = 1; k <= o_.snapshots; ++k) {
+            const std::int64_t at = o_.iterations * k / (o_.snapshots + 1);
+            if (at > done) return at;
+        }
+        return o_.iterations;
+    }
+
+    bool failed(const SweepOutcome& outcome) {
+        record_.place = "step " + std::to_string(outcome.step) + ", along " + "xyz"[std::max(outcome.axis, 0)] + ", mesh " + std::to_string(outcome.mesh) + ", at x = " +
+                        std::to_string(outcome.x) + ", y = " + std::to_string(outcome.y) + ", z = " + std::to_string(outcome.z);
+        return false;
+    }
+
+    void write(const std::string& path) {
+        watch_.start("write");
+        line_.stage("write " + path);
+        io::save_npy(path, u_.shape(), u_.data(), line_.bar(), watch_temporary);
+        record_.written.push_back(path);
+        watch_.stop();
+    }
+
+    int finish(const Context& context, bool solved) {
+        if (solved) summarise();
+        for (int axis = 0; axis < 3; ++axis)
+            if (shape_.along(axis) > 1) record_.mesh.push_back(shape_.along(axis));
+        record_.batch = shape_.meshes, record_.iterations = o_.iterations, record_.points = static_cast<double>(shape_.points());
+        record_.dtype = dtype_of<T>, record_.scheme = o_.scheme, record_.boundary = o_.boundary, record_.initial = o_.initial;
+        record_.ok = solved;
+        record_.threads = record_.device == "cpu" ? context.threads() : 0;
+        record_.step = problem_.step;
+        record_.total_s = watch_.total(), record_.phases = watch_.steps();
+        record_.peak_bytes = report::peak_bytes();
+        record_.machine = report::this_machine(build_commit());
+        print(o_.json ? report::json(record_) : report::text(record_));
+        if (solved) return good;
+        say("not solved: " + record_.reason + ", " + record_.place + (o_.output.empty() ? "" : "; " + o_.output + " was not written"));
+        return numerical;
+    }
+
+    void summarise() {
+        const T* const u = u_.as<T>();
+        double least = INFINITY, most = -INFINITY, sum = 0;
+        const std::int64_t points = shape_.points();
+        for (std::int64_t i = 0; i < points; ++i) {
+            const auto v = static_cast<double>(u[i]);
+            least = std::min(least, v), most = std::max(most, v), sum += v;
+        }
+        record_.least = least, record_.most = most, record_.mean = sum / static_cast<double>(points);
+    }
+
+    const Options& o_;
+    ProgressLine line_;
+    Stopwatch watch_;
+    const MeshShape shape_;
+    heat::Problem<T> problem_;
+    io::Array u_, conductivity_, source_;
+    report::HeatRecord record_;
+};
+
+int run(const Options& o) {
+    if (!o.output.empty() && !o.output.ends_with(".npy")) throw Error(ErrorCode::usage, "-o " + o.output, "is not an .npy file", "name it *.npy");
+    if (o.snapshots > 0 && o.output.empty()) throw Error(ErrorCode::usage, "--snapshots", "have no name", "add -o FIELD.npy; they become FIELD-STEP.npy");
+    if (o.dtype() == DType::f32) return Run<float>(o).run();
+    return Run<double>(o).run();
+}
+
+}  // namespace
+
+Command heat_command(CLI::App& parent) {
+    auto options = std::make_shared<Options>();
+    CLI::App* app = parent.add_subcommand("heat", "the heat equation on meshes, by alternating directions");
+    app->add_option("--mesh", options->mesh, "cells along x, y and z of a unit box, at least 3 each: 128x128, 96x96x96")->required();
+    app->add_option("--batch", options->batch, "meshes that are solved side by side")->capture_default_str()->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 40));
+    app->add_option("--iterations", options->iterations, "steps of time")->capture_default_str()->check(CLI::Range(std::int64_t{0}, std::int64_t{1} << 40));
+    app->add_option("--number", options->number, "the step as a mesh number: step x conductivity / spacing^2")->capture_default_str();
+    app->add_option("--step", options->step, "the step of time itself, in place of --number");
+    app->add_option("--scheme", options->scheme, "douglas-gunn, or in two dimensions peaceman-rachford")->capture_default_str();
+    app->add_option("--initial", options->initial, "spot, mode, random, or FILE.npy shaped (batch, z, y, x)")->capture_default_str();
+    app->add_option("--boundary", options->boundary, "dirichlet, neumann, periodic; or per side: x-=dirichlet:1,x+=neumann,y=periodic")->capture_default_str();
+    app->add_option("--conductivity", options->conductivity, "a number, or FILE.npy shaped (z, y, x)")->capture_default_str();
+    app->add_option("--source", options->source, "FILE.npy shaped (z, y, x)");
+    app->add_option("-o,--output", options->output, "FIELD.npy for the field at the end");
+    app->add_option("--snapshots", options->snapshots, "as many fields on the way, as FIELD-STEP.npy")->capture_default_str()->check(CLI::Range(0, 10000));
+    app->add_option("--device", options->device, "where to run; see: trifold devices")->capture_default_str();
+    app->add_option("--threads", options->threads, "0 = OMP_NUM_THREADS, else the cores this process may use")->capture_default_str();
+    app->add_option("--precision", options->precision, "f32 or f64 (default)");
+    options->add_talk(*app);
+    set_examples(*app, "  trifold heat --mesh 128x128 --batch 100 --iterations 120 --precision f32\n"
+                       "  trifold heat --mesh 64x64x64 --boundary x=periodic,y=neumann,z-=dirichlet:1 --iterations 200 -o field.npy --snapshots 4\n");
+    return {app, [options] { return run(*options); }};
+}
+
+}  // namespace trifold::cli

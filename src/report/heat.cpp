@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "base/available_memory.hpp"
+#include "report/format.hpp"
+#include "report/render.hpp"
+
+namespace trifold::report {
+namespace {
+
+std::string mesh_text(const HeatRecord& record) {
+    std::string text;
+    for (const std::int64_t cells : record.mesh) text += (text.empty() ? "" : " x ") + std::to_string(cells);
+    return record.batch > 1 ? fmt::format("{} meshes of {}", count_text(record.batch), text) : "a mesh of " + text;
+}
+
+double rate(const HeatRecord& record) { return record.ok && record.solve_s > 0 ? record.points * static_cast<double>(record.iterations) / record.solve_s : unknown; }
+
+}  // namespace
+
+std::string text(const HeatRecord& record) {
+    std::string out = fmt::format("trifold heat: {}, {} steps, {}\n", mesh_text(record), count_text(record.iterations), name_of(record.dtype));
+    const auto row = [&](const char* label, const std::string& what) { out += fmt::format("  {:<13}{}\n", label, what); };
+    row("scheme", fmt::format("{}, on {}{}", record.scheme, record.device, record.threads > 0 ? fmt::format(", {} threads", record.threads) : ""));
+    row("step", fmt::format("{:.4g}, mesh number {:.4g}{}", record.step, record.number, record.number > accurate_mesh_number ? ": the shortest waves hardly decay" : ""));
+    row("outcome", record.ok ? record.reason : record.reason + ": " + record.place);
+    if (record.ok) {
+        row("solve", fmt::format("{}, {}", seconds_text(record.solve_s), rate_text(rate(record), "points")));
+        row("field", fmt::format("{:.6g} to {:.6g}, mean {:.10g}", record.least, record.most, record.mean));
+    }
+    std::string phases;
+    for (const auto& [name, seconds] : record.phases) phases += (phases.empty() ? "" : " · ") + name + " " + seconds_text(seconds);
+    row("time", phases + " · total " + seconds_text(record.total_s));
+    row("memory", "peak " + bytes_text(static_cast<double>(record.peak_bytes)));
+    const Machine& m = record.machine;
+    row("machine", fmt::format("{}, {} cores; {}; trifold {}{}", m.cpu, m.cores, m.compiler, m.version, m.commit.empty() ? "" : " (" + m.commit + ")"));
+    for (const std::string& path : record.written) row("written", path);
+    return out;
+}
+
+std::string json(const HeatRecord& record) {
+    using Json = nlohmann::ordered_json;
+    const auto number = [](double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); };
+    Json phases = Json::object();
+    for (const auto& [name, seconds] : record.phases) phases[name] = seconds;
+    const Machine& m = record.machine;
+    const Json result{{"schema", "trifold.heat/1"},
+                      {"problem",
+                       {{"mesh", record.mesh}, {"batch", record.batch}, {"iterations", record.iterations}, {"precision", name_of(record.dtype)}, {"step", record.step},
+                        {"mesh_number", record.number}, {"scheme", record.scheme}, {"boundary", record.boundary}, {"initial", record.initial}}},
+                      {"outcome", {{"ok", record.ok}, {"reason", record.reason}, {"place", record.place.empty() ? Json(nullptr) : Json(record.place)}, {"device", record.device}, {"threads", record.threads}}},
+                      {"field", {{"least", number(record.least)}, {"most", number(record.most)}, {"mean", number(record.mean)}}},
+                      {"time", {{"clock", "wall"}, {"total_s", record.total_s}, {"solve_s", record.solve_s}, {"phases", phases}}},
+                      {"rate", {{"points_per_s", number(rate(record))}}},
+                      {"memory", {{"peak_bytes", record.peak_bytes}}},
+                      {"written", record.written},
+                      {"machine", {{"cpu", m.cpu}, {"cores", m.cores}, {"memory_bytes", m.memory_bytes}, {"system", m.system}, {"compiler", m.compiler}, {"version", m.version},
+                                   {"commit", m.commit.empty() ? Json(nullptr) : Json(m.commit)}}}};
+    return result.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace trifold::report
