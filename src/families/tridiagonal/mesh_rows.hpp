@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Point functions over whole rows of points, on the host: rows that lie as the function wants them are read where they are; ends,
-// mirrored and strided rows are copied first, with what lies beyond the sides.
+// Point functions over whole rows of points, on the host: rows that lie as the function wants them are read where they are; those
+// that it follows beyond the sides, and mirrored and strided ones, are copied first.
 #pragma once
 
 #include <algorithm>
@@ -56,23 +56,12 @@ public:
     /// Points x … x + count - 1 of row (mesh, z, y). solution: of these points, for updates. out: one row per result.
     void run(const PointFunction& function, const Access& access, std::int64_t mesh, std::int64_t z, std::int64_t y, std::int64_t x, std::int64_t count,
              std::int64_t step, const T* solution, const std::array<T*, 3>& out) {
-        int reach = 0;
-        for (int f = 0; f < access.fields; ++f) reach = std::max(reach, access.field[static_cast<std::size_t>(f)].along_x);
-        const std::int64_t inner = std::clamp(reach - x, std::int64_t{0}, count), end = std::clamp(shape_.x - reach - x, inner, count);
         find_rows(access, mesh, z, y);
-        const auto part = [&](std::int64_t from, std::int64_t to) {
-            if (from >= to) return;
-            T* results[3] = {};
-            for (int k = 0; k < access.outputs; ++k) results[k] = out[static_cast<std::size_t>(k)] + from;
-            gather(x + from, to - from);
-            if (solution) rows_[solution_row()] = solution + from;
-            const PointRows<T> call{rows_, results, parameters_.data(), to - from, x + from, y, z, mesh, step};
-            if constexpr (sizeof(T) == 4) function.run_f32(call);
-            else function.run_f64(call);
-        };
-        part(0, inner);
-        part(inner, end);
-        part(end, count);
+        gather(x, count);
+        if (solution) rows_[solution_row()] = solution;
+        const PointRows<T> call{rows_, out.data(), parameters_.data(), count, x, y, z, mesh, step};
+        if constexpr (sizeof(T) == 4) function.run_f32(call);
+        else function.run_f64(call);
     }
 
     /// Field f at points x … x + count - 1 of a row inside the mesh.
@@ -108,7 +97,7 @@ private:
             for (unsigned rest = read.rows; rest; rest &= rest - 1) {
                 const int row = __builtin_ctz(rest);
                 const Mirrored<T> at_z(field.sides[2], shape_.z, z + row / rows_across - max_reach), at_y(field.sides[1], shape_.y, y + row % rows_across - max_reach);
-                row_[found_++] = {f * rows_across * rows_across + row, read.along_x, &field, row_of(field, mesh, at_z.index, at_y.index), at_y.sign, at_y.offset, at_z.sign, at_z.offset,
+                row_[found_++] = {f * rows_across * rows_across + row, read.along_x[static_cast<std::size_t>(row)], &field, row_of(field, mesh, at_z.index, at_y.index), at_y.sign, at_y.offset, at_z.sign, at_z.offset,
                                   field.stride[0] == 1 && at_z.as_it_is() && at_y.as_it_is()};
             }
         }
@@ -130,7 +119,9 @@ private:
                 to[i] = value(at_x(row.from[at_x.index * stride]));
             };
             for (std::int64_t i = x - row.along_x; i < low; ++i) outside(i);
-            for (std::int64_t i = low; i < high; ++i) to[i] = value(row.from[i * stride]);
+            if (row.as_it_is) std::copy(row.from + low, row.from + high, to + low);
+            else
+                for (std::int64_t i = low; i < high; ++i) to[i] = value(row.from[i * stride]);
             for (std::int64_t i = high; i < x + count + row.along_x; ++i) outside(i);
             rows_[row.slot] = free + max_reach;
             free += pitch_;

@@ -75,8 +75,10 @@ private:
         if (std::max({std::abs(dx), std::abs(dy), std::abs(dz)}) > max_reach)
             fail(word, "more than " + std::to_string(max_reach) + " points away");
         FieldAccess& one = access_.field[static_cast<std::size_t>(field)];
-        one.rows |= 1u << ((dz + max_reach) * rows_across + dy + max_reach);
-        one.along_x = std::max(one.along_x, std::abs(dx));
+        const int row = (dz + max_reach) * rows_across + dy + max_reach;
+        unsigned char& along_x = one.along_x[static_cast<std::size_t>(row)];
+        one.rows |= 1u << row;
+        along_x = std::max(along_x, static_cast<unsigned char>(std::abs(dx)));
         access_.fields = std::max(access_.fields, field + 1);
     }
 
@@ -101,7 +103,11 @@ private:
 
 }  // namespace
 
-bool FieldAccess::neighbours() const noexcept { return (rows & ~own_row) != 0 || along_x > 0; }
+bool FieldAccess::looks_along_x() const noexcept {
+    return std::any_of(along_x.begin(), along_x.end(), [](unsigned char points) { return points > 0; });
+}
+
+bool FieldAccess::neighbours() const noexcept { return (rows & ~own_row) != 0 || looks_along_x(); }
 
 Access access_of(const PointFunction& function) { return Reader(function).read(); }
 

@@ -9,12 +9,12 @@
 
 namespace trifold::mesh {
 
-/// Rows of one field that are read: bit (dz + max_reach) rows_across + (dy + max_reach). Along x they are read up to `along_x` points
-/// beyond the point.
+/// Rows of one field that are read: bit (dz + max_reach) rows_across + (dy + max_reach), each up to along_x points away along x.
 struct FieldAccess {
     unsigned rows = 0;
-    int along_x = 0;
+    std::array<unsigned char, rows_across * rows_across> along_x{};
 
+    bool looks_along_x() const noexcept;
     bool neighbours() const noexcept;
 };
 

@@ -24,7 +24,7 @@ bool reads_elsewhere(const mesh::Access& access, const mesh::CheckedSweep& one, 
     for (std::size_t f = 0; f < problem.fields.size(); ++f) {
         if (problem.fields[f].data != target) continue;
         const mesh::FieldAccess& read = access.field[f];
-        if (columns && ((read.rows & ~rows_in_column()) || read.along_x > 0)) return true;
+        if (columns && ((read.rows & ~rows_in_column()) || read.looks_along_x())) return true;
         if (!columns && problem.shape.z > 1 && (read.rows & ~rows_in_plane())) return true;
     }
     return false;

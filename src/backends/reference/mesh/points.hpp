@@ -48,7 +48,8 @@ public:
                 const FieldAccess& read = access.field[static_cast<std::size_t>(f)];
                 if (!(read.rows >> row & 1)) continue;
                 const int at = f * rows_across * rows_across + row, dy = row % rows_across - max_reach, dz = row / rows_across - max_reach;
-                for (int dx = -read.along_x; dx <= read.along_x; ++dx) values[at][dx + max_reach] = value(f, mesh, x + dx, y + dy, z + dz);
+                const int along_x = read.along_x[static_cast<std::size_t>(row)];
+                for (int dx = -along_x; dx <= along_x; ++dx) values[at][dx + max_reach] = value(f, mesh, x + dx, y + dy, z + dz);
                 rows[at] = &values[at][max_reach];
             }
         T* out[3] = {};
