@@ -20,6 +20,7 @@ void run_pivoted(const Settings& settings, Record& record);
 void run_batch(const Settings& settings, Record& record);
 void run_small(const Settings& settings, Record& record);
 void run_planner(const Settings& settings, Record& record);
+void run_heat(const Settings& settings, Record& record);
 
 inline constexpr Suite suites[] = {
     {"single", "One system, dominant: in memory and inside the last-level cache", run_single},
@@ -28,6 +29,7 @@ inline constexpr Suite suites[] = {
     {"batch", "Batches in place, along every axis", run_batch},
     {"small", "One small system: latency and allocations", run_small},
     {"planner", "Predicted and measured, and what a better choice would have saved", run_planner},
+    {"heat", "ADI heat, per step", run_heat},
 };
 
 /// "1e8" for round numbers, else digits.

@@ -18,16 +18,20 @@ using mesh::LineEnds;
 using mesh::MeshRows;
 using tridiagonal::Launch;
 
-// What a block of planes or columns may take of a core's second-level cache, matrices included.
-constexpr std::int64_t block_bytes = 384 << 10;
+// What a block of planes or columns may take, matrices included: most of a second-level cache of 1 MiB. Smaller ones make the pieces of
+// rows that a block of columns reads too short for the memory: 384 KiB cost 10 % on 400³ (Zen 5).
+constexpr std::int64_t block_bytes = 768 << 10;
+
+// What the rows of a strip take.
+constexpr std::int64_t strip_bytes = 64 << 10;
 
 // Above this, what is written between passes goes past the caches: they would have to read it first.
 constexpr std::int64_t far_bytes = 24 << 20;
 
-// A part of the mesh that one thread takes: planes first … end - 1 of all meshes' planes, or the columns x0 … x1 - 1 of rows
-// y0 … y1 - 1 of one mesh.
+// A part of the mesh that one thread takes: rows first … end - 1 of all meshes' rows along x, whole planes of them; or the columns
+// x0 … x1 - 1 of rows y0 … y1 - 1 of one mesh.
 struct Block {
-    std::int64_t first_plane = 0, end_plane = 0;
+    std::int64_t first_row = 0, end_row = 0;
     std::int64_t mesh = 0, y0 = 0, y1 = 0, x0 = 0, x1 = 0;
 };
 
@@ -124,7 +128,7 @@ private:
         if (!pass.columns) {
             const std::int64_t planes = shape_.meshes * shape_.z;
             const std::int64_t shared_out = (planes + 4 * threads_ - 1) / (4 * threads_), at_once = std::clamp<std::int64_t>(values / plane_, 1, std::max<std::int64_t>(shared_out, 1));
-            for (std::int64_t p = 0; p < planes; p += at_once) blocks.push_back({.first_plane = p, .end_plane = std::min(p + at_once, planes)});
+            for (std::int64_t p = 0; p < planes; p += at_once) blocks.push_back({.first_row = p * shape_.y, .end_row = std::min(p + at_once, planes) * shape_.y});
             return blocks;
         }
         // Whole lines of the cache, several of them, so that the columns' rows are not too short for the memory.
@@ -151,15 +155,32 @@ private:
 
     void over_block(const Pass& pass, const Block& block, Worker<T>& worker, int threads) {
         if (pass.columns && failed_[static_cast<std::size_t>(block.mesh)]) return;
-        const std::int64_t rows = pass.columns ? shape_.z * (block.y1 - block.y0) : (block.end_plane - block.first_plane) * shape_.y;
+        const std::int64_t rows = pass.columns ? shape_.z * (block.y1 - block.y0) : block.end_row - block.first_row;
         const std::size_t bytes = static_cast<std::size_t>(rows * pitch(pass.columns, block)) * sizeof(T);
         if (bytes > worker.values.bytes()) worker.values = AlignedBuffer(bytes);
         T* const values = static_cast<T*>(worker.values.data());
-        if (pass.rhs) right_hand_side(block, values, threads);
-        else take(pass, block, values, threads);
-        for (std::size_t k = pass.first_line; k < pass.end_line; ++k) solve(k, block, values, worker, threads);
+        std::size_t next = pass.first_line;
+        if (pass.rhs && threads == 1 && next < pass.end_line && one_->sweep->lines[next].axis == 0) {
+            by_strips(next++, block, values, worker);
+        } else if (pass.rhs) {
+            right_hand_side(block, values, threads);
+        } else {
+            take(pass, block, values, threads);
+        }
+        for (; next < pass.end_line; ++next) solve(next, block, values, worker, threads);
         if (pass.update) update(pass, block, values, threads);
         else give(pass, block, values, threads);
+    }
+
+    // Right-hand sides and lines along x of a few rows at a time, which stay in the first-level cache.
+    void by_strips(std::size_t k, const Block& block, T* values, Worker<T>& worker) {
+        const std::int64_t at_once = std::max<std::int64_t>(strip_bytes / static_cast<std::int64_t>(sizeof(T)) / shape_.x / 32 * 32, 32);
+        for (std::int64_t first = block.first_row; first < block.end_row; first += at_once) {
+            const Block strip{.first_row = first, .end_row = std::min(first + at_once, block.end_row)};
+            T* const own = values + (first - block.first_row) * pitch(false, block);
+            right_hand_side(strip, own, 1);
+            solve(k, strip, own, worker, 1);
+        }
     }
 
     // From row to row of a block: packed, but not a power of two apart, which would crowd them into few sets of the cache.
@@ -195,14 +216,14 @@ private:
     // Calls visit(worker, mesh, z, y, the block's values of that row) for all rows of a block.
     template <class Visit>
     void each_row(bool columns, const Block& block, T* values, int threads, Visit visit) {
-        const std::int64_t rows = columns ? shape_.z * (block.y1 - block.y0) : (block.end_plane - block.first_plane) * shape_.y;
+        const std::int64_t rows = columns ? shape_.z * (block.y1 - block.y0) : block.end_row - block.first_row;
         const auto one = [&](Worker<T>& worker, std::int64_t r) {
             if (columns) {
                 const std::int64_t across = block.y1 - block.y0;
                 visit(worker, block.mesh, r / across, block.y0 + r % across, values + r * pitch(true, block));
             } else {
-                const std::int64_t p = block.first_plane + r / shape_.y;
-                visit(worker, p / shape_.z, p % shape_.z, r % shape_.y, values + r * pitch(false, block));
+                const std::int64_t row = block.first_row + r, p = row / shape_.y;
+                visit(worker, p / shape_.z, p % shape_.z, row % shape_.y, values + r * pitch(false, block));
             }
         };
         if (threads == 1) {
@@ -258,9 +279,9 @@ private:
     // ---- lines ----
 
     LineShape lines_of(int axis, const Block& block) const {
-        const std::int64_t planes = block.end_plane - block.first_plane, apart = pitch(axis == 2, block);
-        if (axis == 0) return {.n = shape_.x, .row_stride = 1, .outer = planes * shape_.y, .outer_stride = apart};
-        if (axis == 1) return {.n = shape_.y, .row_stride = apart, .outer = planes, .outer_stride = shape_.y * apart, .inner = shape_.x};
+        const std::int64_t rows = block.end_row - block.first_row, apart = pitch(axis == 2, block);
+        if (axis == 0) return {.n = shape_.x, .row_stride = 1, .outer = rows, .outer_stride = apart};
+        if (axis == 1) return {.n = shape_.y, .row_stride = apart, .outer = rows / shape_.y, .outer_stride = shape_.y * apart, .inner = shape_.x};
         return {.n = shape_.z, .row_stride = (block.y1 - block.y0) * apart, .inner = (block.y1 - block.y0) * (block.x1 - block.x0)};
     }
 
@@ -285,7 +306,7 @@ private:
     LineMatrices<T> own_matrices(std::size_t k, const Block& block, const LineShape& lines, Worker<T>& worker, int threads) {
         const LineSolve& line = one_->sweep->lines[k];
         const bool columns = line.axis == 2;
-        const std::int64_t rows = columns ? shape_.z * (block.y1 - block.y0) : (block.end_plane - block.first_plane) * shape_.y;
+        const std::int64_t rows = columns ? shape_.z * (block.y1 - block.y0) : block.end_row - block.first_row;
         LineMatrices<T> m = worker.matrices.matrices(rows * pitch(columns, block), lines.lines(), ring(line));
         m.row_stride = lines.row_stride, m.outer_stride = lines.outer_stride, m.inner_stride = lines.inner > 1 ? 1 : 0;
         if (lines.lines() == 1) m.outer_stride = lines.values();  // its own, not one for all
@@ -303,8 +324,8 @@ private:
             const std::int64_t across = block.x1 - block.x0;
             return {block.x0 + j % across, block.y0 + j / across, row, block.mesh};
         }
-        const std::int64_t p = block.first_plane + (axis == 0 ? o / shape_.y : o);
-        if (axis == 0) return {row, o % shape_.y, p % shape_.z, p / shape_.z};
+        const std::int64_t line = axis == 0 ? block.first_row + o : block.first_row + o * shape_.y, p = line / shape_.y;
+        if (axis == 0) return {row, line % shape_.y, p % shape_.z, p / shape_.z};
         return {j, row, p % shape_.z, p / shape_.z};
     }
 
