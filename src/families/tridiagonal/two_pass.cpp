@@ -71,8 +71,8 @@ public:
         // In place, what LAPACK's measure may still accept is stored too.
         double residual = pass(parts_.boundary, system_.in_place ? wide_ : infinite);
         if (residual <= accept_ || (residual <= wide_ && good_for_the_whole())) return done(Reason::exact, residual);
-        const bool stored = std::all_of(parts_.residuals, parts_.residuals + chunks, [](const ChunkResidual& r) { return r.stored; });
-        if (!system_.in_place && finished_ && stored && ops_.corrects) {
+        const auto all_stored = [&] { return std::all_of(parts_.residuals, parts_.residuals + chunks, [](const ChunkResidual& r) { return r.stored; }); };
+        if (!system_.in_place && finished_ && ops_.corrects && all_stored()) {
             partition_.stored = parts_.boundary;
             residual = pass(parts_.correction, infinite);
             if (residual <= accept_ || good_for_the_whole()) return done(Reason::refined, residual);
