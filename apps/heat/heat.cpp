@@ -14,7 +14,6 @@ namespace {
 template <class T>
 void check(const Problem<T>& problem) {
     const MeshShape& shape = problem.shape;
-    if (!(problem.step > 0) || !std::isfinite(problem.step)) throw Error(ErrorCode::usage, "step", std::to_string(problem.step) + " is no step of time", "give a positive number");
     for (const double spacing : problem.spacing)
         if (!(spacing > 0) || !std::isfinite(spacing)) throw Error(ErrorCode::usage, "spacing", std::to_string(spacing) + " is no spacing", "give positive numbers");
     if (problem.scheme == Scheme::peaceman_rachford && shape.z > 1)
@@ -31,6 +30,7 @@ void check(const Problem<T>& problem) {
                         "heat flows from hot to cold; use a small number for an insulator");
     for (std::int64_t i = 0; problem.source && i < cells; ++i)
         if (!std::isfinite(problem.source[i])) throw Error(ErrorCode::bad_input, "source", "not finite at " + place(i));
+    if (!(problem.step > 0) || !std::isfinite(problem.step)) throw Error(ErrorCode::usage, "step", std::to_string(problem.step) + " is no step of time", "give a positive number");
 }
 
 std::array<Sides, 3> without_values(std::array<Sides, 3> sides) {

@@ -18,6 +18,13 @@ cmake -S "$consumer" -B "$scratch/build" -G Ninja -DCMAKE_PREFIX_PATH="$prefix" 
 cmake --build "$scratch/build" >/dev/null
 version=$("$scratch/build/consumer")
 
+# The example is a user's project too.
+cmake -S "$source/examples/reaction_diffusion" -B "$scratch/example" -G Ninja -DCMAKE_PREFIX_PATH="$prefix" -DCMAKE_CXX_COMPILER="$compiler" \
+    -DCMAKE_CXX_FLAGS="$flags" >/dev/null
+cmake --build "$scratch/example" >/dev/null
+"$scratch/example/reaction_diffusion" 64 500 >"$scratch/pattern"
+grep -q '[@%#*+]' "$scratch/pattern"
+
 described=$(PKG_CONFIG_PATH=$library/pkgconfig pkg-config --modversion trifold)
 if [ "$version" != "$described" ]; then
     echo "headers say version $version, trifold.pc says $described" >&2

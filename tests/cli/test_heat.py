@@ -1,0 +1,102 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""trifold heat: fields in and out, snapshots, warnings, refusals."""
+import math
+import signal
+import subprocess
+import time
+
+from arrays import npy, read_npy
+from harness import TRIFOLD, CommandTest, main
+
+
+class Heat(CommandTest):
+    def test_a_mode_decays_as_it_should(self):
+        report = self.run_json('heat', '--mesh', '24x16', '--initial', 'mode', '--iterations', '50', '--number', '0.5', '-o', 'u.npy')
+        self.assertEqual(report['schema'], 'trifold.heat/1')
+        self.assertTrue(report['outcome']['ok'])
+        self.assertEqual(report['problem']['mesh'], [24, 16])
+        self.assertEqual(report['problem']['mesh_number'], 0.5)
+        step = 0.5 / 24 ** 2
+        self.assertAlmostEqual(report['problem']['step'], step)
+        values, shape, descr, fortran = read_npy(self.read('u.npy'))
+        self.assertEqual((shape, descr, fortran), ((16, 24), '<f8', False))
+        ax, ay = (-4 * n * n * math.sin(math.pi / (2 * n)) ** 2 * step for n in (24, 16))
+        shrunk = (1 + (ax + ay) / ((1 - ax / 2) * (1 - ay / 2))) ** 50
+        for x, y in ((0, 0), (11, 7), (23, 3)):
+            exact = shrunk * math.sin(math.pi * (x + .5) / 24) * math.sin(math.pi * (y + .5) / 16)
+            self.assertAlmostEqual(values[24 * y + x], exact, 12)
+        self.assertAlmostEqual(report['field']['most'], max(values))
+
+    def test_files_in_and_snapshots_out(self):
+        size = 3 * 4 * 5
+        self.write('u.npy', npy([math.sin(i) for i in range(2 * size)], (2, 5, 4, 3)))
+        self.write('k.npy', npy([1 + i % 7 for i in range(size)], (5, 4, 3)))
+        self.write('s.npy', npy([0.1] * size, (5, 4, 3)))
+        arguments = ['heat', '--mesh', '3x4x5', '--batch', '2', '--initial', 'u.npy', '--conductivity', 'k.npy', '--source', 's.npy',
+                     '--boundary', 'x=periodic,y-=neumann,y+=dirichlet:2,z=neumann', '--iterations', '9']
+        self.run_it(*arguments, '-o', 'end.npy', '--snapshots', '2')
+        self.assertEqual(self.files(), ['end-3.npy', 'end-6.npy', 'end.npy', 'k.npy', 's.npy', 'u.npy'])
+        self.run_it(*arguments, '-o', 'reference.npy', '--device', 'reference')
+        ours, theirs = (read_npy(self.read(name))[0] for name in ('end.npy', 'reference.npy'))
+        self.assertLess(max(abs(a - b) for a, b in zip(ours, theirs)), 1e-12)
+        self.run_it(*arguments[:-1], '3', '-o', 'third.npy')
+        self.assertEqual(self.read('third.npy'), self.read('end-3.npy'))
+
+    def test_schemes_agree_and_types(self):
+        self.run_it('heat', '--mesh', '33x20', '--iterations', '10', '-o', 'a.npy')
+        self.run_it('heat', '--mesh', '33x20', '--iterations', '10', '--scheme', 'peaceman-rachford', '-o', 'b.npy')
+        a, b = (read_npy(self.read(name))[0] for name in ('a.npy', 'b.npy'))
+        self.assertLess(max(abs(x - y) for x, y in zip(a, b)), 1e-13)
+        self.run_it('heat', '--mesh', '33', '--iterations', '10', '--precision', 'f32', '-o', 'c.npy')
+        self.assertEqual(read_npy(self.read('c.npy'))[1:3], ((33,), '<f4'))
+
+    def test_warning(self):
+        _, err = self.run_it('heat', '--mesh', '8x8', '--iterations', '1', '--number', '50')
+        self.assertIn('mesh number 50', err)
+        self.assertIn('accuracy is lost', err)
+        self.assertEqual(self.run_it('heat', '--mesh', '8x8', '--iterations', '1')[1], '')
+
+    def test_refusals(self):
+        for parts, arguments in {
+                ('at least 3 cells',): ['--mesh', '2x8'],
+                ('is no mesh', '128x128'): ['--mesh', '8y8'],
+                ("unknown kind 'dirichlett'", "'dirichlet'"): ['--mesh', '8x8', '--boundary', 'dirichlett'],
+                ('one side of x is periodic',): ['--mesh', '8x8', '--boundary', 'x-=periodic'],
+                ('is no side',): ['--mesh', '8x8', '--boundary', 'w=neumann'],
+                ('only dirichlet sides have a value',): ['--mesh', '8x8', '--boundary', 'x-=neumann:3'],
+                ("unknown scheme 'douglas'",): ['--mesh', '8x8', '--scheme', 'douglas'],
+                ("unknown field 'spott'", "'spot'"): ['--mesh', '8x8', '--initial', 'spott'],
+                ('two dimensions',): ['--mesh', '8x8x8', '--scheme', 'peaceman-rachford'],
+                ('is no mesh number',): ['--mesh', '8x8', '--number', '0'],
+                ('add -o',): ['--mesh', '8x8', '--snapshots', '3'],
+                ('neither a number nor',): ['--mesh', '8x8', '--conductivity', 'iron']}.items():
+            self.refuse(2, parts, 'heat', *arguments)
+        self.refuse(3, ['is not positive'], 'heat', '--mesh', '8x8', '--conductivity=-1')
+        self.write('k.npy', npy([1.0] * 30 + [0.0] + [1.0] * 33, (8, 8)))
+        self.refuse(3, ['x = 6, y = 3', 'is not positive'], 'heat', '--mesh', '8x8', '--conductivity', 'k.npy')
+        self.refuse(3, ['k.npy', 'f64[8, 8]', 'f64[8, 9]'], 'heat', '--mesh', '9x8', '--conductivity', 'k.npy')
+        self.write('u.npy', npy([math.nan] + [1.0] * 63, (8, 8)))
+        self.refuse(3, ['u.npy', 'not finite at x = 0'], 'heat', '--mesh', '8x8', '--initial', 'u.npy')
+        self.refuse(3, ['memory'], 'heat', '--mesh', '100000x100000x1000')
+
+    def test_interrupt_keeps_whole_snapshots(self):
+        process = subprocess.Popen([TRIFOLD, 'heat', '--mesh', '300x300', '--iterations', '1000000', '--snapshots', '5000', '-o', 'u.npy'], cwd=self.folder,
+                                   env=self.environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        limit = time.time() + 30
+        while not self.files() and time.time() < limit:
+            time.sleep(0.05)
+        time.sleep(0.3)
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=30)
+        self.assertEqual(process.returncode, 130)
+        written = self.files()
+        self.assertTrue(written)
+        self.assertNotIn('u.npy', written)
+        for name in written:
+            self.assertTrue(name.endswith('.npy'), name)
+            self.assertEqual(read_npy(self.read(name))[1], (300, 300))
+
+
+if __name__ == '__main__':
+    main()
