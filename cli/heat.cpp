@@ -11,11 +11,13 @@
 #include "common.hpp"
 #include "heat/heat.hpp"
 #include "interrupt.hpp"
+#include "io/atomic_file.hpp"
 #include "io/npy.hpp"
 #include "mesh_input.hpp"
 #include "output.hpp"
 #include "progress.hpp"
 #include "report/format.hpp"
+#include "report/heat_picture.hpp"
 #include "report/render.hpp"
 #include "trifold/error.hpp"
 
@@ -23,7 +25,7 @@ namespace trifold::cli {
 namespace {
 
 struct Options : CommonOptions {
-    std::string mesh, initial = "spot", boundary = "dirichlet", conductivity = "1", source, output, scheme = "douglas-gunn";
+    std::string mesh, initial = "spot", boundary = "dirichlet", conductivity = "1", source, output, plot, scheme = "douglas-gunn";
     std::int64_t batch = 1, iterations = 100;
     double number = 1, step = 0;
     int snapshots = 0;
@@ -55,9 +57,11 @@ public:
         prepare(queue);
         heat::Heat<T> solver(queue, problem_, u_.as<T>());
         warn();
+        picture_.first = middle_line();
         const bool good_run = steps(solver);
         line_.clear();
         if (good_run && !o_.output.empty()) write(o_.output);
+        if (good_run && !o_.plot.empty()) plot();
         return finish(context, good_run);
     }
 
@@ -72,6 +76,7 @@ private:
         const double bytes = static_cast<double>(shape_.points()) * sizeof(T);
         const io::Shape array = array_shape(shape_, dtype_of<T>);
         if (!o_.output.empty()) io::require_writable(o_.output, array.bytes() + 128);
+        if (!o_.plot.empty()) io::require_writable(o_.plot, 1 << 20);
         require_memory("heat", 2 * bytes, "use a smaller mesh or batch, or --precision f32");
         for (int axis = 0; axis < 3; ++axis) problem_.spacing[static_cast<std::size_t>(axis)] = 1.0 / static_cast<double>(shape_.along(axis));
         read_coefficients();
@@ -132,6 +137,7 @@ private:
             record_.device = outcome.device;
             if (!outcome.ok()) return failed(outcome);
             done += count;
+            note_change(done, count);
             line_.stage("step " + std::to_string(done) + " of " + std::to_string(o_.iterations) + ", " +
                         report::rate_text(static_cast<double>(shape_.points()) * static_cast<double>(done) / record_.solve_s, "points"));
             if (const auto bar = line_.bar()) bar(done, o_.iterations);
@@ -162,6 +168,43 @@ private:
         io::save_npy(path, u_.shape(), u_.data(), line_.bar(), watch_temporary);
         record_.written.push_back(path);
         watch_.stop();
+    }
+
+    // ---- what --plot shows ----
+
+    const T* middle_plane() const { return u_.as<T>() + shape_.z / 2 * shape_.x * shape_.y; }
+
+    std::vector<float> middle_line() const {
+        const T* const row = middle_plane() + shape_.y / 2 * shape_.x;
+        return {row, row + shape_.x};
+    }
+
+    void note_change(std::int64_t done, std::int64_t steps) {
+        if (o_.plot.empty()) return;
+        std::vector<float> now = middle_line();
+        const std::vector<float>& before = picture_.last.empty() ? picture_.first : picture_.last;
+        double largest = 0;
+        for (std::size_t i = 0; i < now.size(); ++i) largest = std::max(largest, std::abs(static_cast<double>(now[i]) - static_cast<double>(before[i])));
+        picture_.change.emplace_back(static_cast<double>(done), largest / static_cast<double>(steps));
+        picture_.last = std::move(now);
+    }
+
+    // Every k-th value of a plane that is larger than anyone can see.
+    void plot() {
+        constexpr std::int64_t most = 512;
+        const std::int64_t every_x = (shape_.x + most - 1) / most, every_y = (shape_.y + most - 1) / most;
+        picture_.title = "trifold heat: " + o_.mesh + ", " + std::to_string(o_.iterations) + " steps, " + o_.boundary;
+        if (picture_.last.empty()) picture_.last = picture_.first;
+        if (shape_.y > 1)
+            for (std::int64_t y = every_y / 2; y < shape_.y; y += every_y, ++picture_.height) {
+                picture_.width = 0;
+                for (std::int64_t x = every_x / 2; x < shape_.x; x += every_x, ++picture_.width) picture_.field.push_back(static_cast<float>(middle_plane()[y * shape_.x + x]));
+            }
+        const std::string file = o_.plot.ends_with(".svg") ? report::svg(picture_) : report::png(picture_.field, picture_.width, picture_.height);
+        io::AtomicFile out(o_.plot, watch_temporary);
+        out.write(file.data(), file.size());
+        out.commit();
+        record_.written.push_back(o_.plot);
     }
 
     int finish(const Context& context, bool solved) {
@@ -200,10 +243,14 @@ private:
     heat::Problem<T> problem_;
     io::Array u_, conductivity_, source_;
     report::HeatRecord record_;
+    report::HeatPicture picture_;
 };
 
 int run(const Options& o) {
     if (!o.output.empty() && !o.output.ends_with(".npy")) throw Error(ErrorCode::usage, "-o " + o.output, "is not an .npy file", "name it *.npy");
+    if (!o.plot.empty() && !o.plot.ends_with(".svg") && !o.plot.ends_with(".png"))
+        throw Error(ErrorCode::usage, "--plot " + o.plot, "is neither an .svg nor a .png file", "name it *.svg for field, profile and change, *.png for the field");
+    if (o.plot.ends_with(".png") && o.mesh.find('x') == std::string::npos) throw Error(ErrorCode::usage, "--plot " + o.plot, "a line is no image", "name it *.svg");
     if (o.snapshots > 0 && o.output.empty()) throw Error(ErrorCode::usage, "--snapshots", "have no name", "add -o FIELD.npy; they become FIELD-STEP.npy");
     if (o.dtype() == DType::f32) return Run<float>(o).run();
     return Run<double>(o).run();
@@ -226,6 +273,7 @@ Command heat_command(CLI::App& parent) {
     app->add_option("--source", options->source, "FILE.npy shaped (z, y, x)");
     app->add_option("-o,--output", options->output, "FIELD.npy for the field at the end");
     app->add_option("--snapshots", options->snapshots, "as many fields on the way, as FIELD-STEP.npy")->capture_default_str()->check(CLI::Range(0, 10000));
+    app->add_option("--plot", options->plot, "FILE.svg: the field, a profile, how it settles; FILE.png: the field");
     app->add_option("--device", options->device, "where to run; see: trifold devices")->capture_default_str();
     app->add_option("--threads", options->threads, "0 = OMP_NUM_THREADS, else the cores this process may use")->capture_default_str();
     app->add_option("--precision", options->precision, "f32 or f64 (default)");

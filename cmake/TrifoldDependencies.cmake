@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Every third-party target that a room may name under LIBS:
-#   library    OpenMP::OpenMP_CXX  hwy::hwy  PkgConfig::hwloc  PkgConfig::libzip  ZLIB::ZLIB  fmt::fmt
+#   library    OpenMP::OpenMP_CXX  hwy::hwy  PkgConfig::hwloc  PkgConfig::libzip  ZLIB::ZLIB  PNG::PNG  fmt::fmt
 #              nlohmann_json::nlohmann_json  FastFloat::fast_float  Threads::Threads  ${CMAKE_DL_LIBS}
 #   command    CLI11::CLI11
 #   tests      GTest::gtest  GTest::gmock  rapidcheck  rapidcheck_gtest  PkgConfig::lapacke
@@ -13,6 +13,7 @@ find_package(OpenMP REQUIRED COMPONENTS CXX)
 find_package(PkgConfig REQUIRED)
 find_package(hwy REQUIRED CONFIG)
 find_package(ZLIB REQUIRED)
+find_package(PNG REQUIRED)
 find_package(fmt REQUIRED CONFIG)
 find_package(nlohmann_json REQUIRED CONFIG)
 find_package(FastFloat REQUIRED CONFIG)

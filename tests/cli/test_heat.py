@@ -3,8 +3,10 @@
 """trifold heat: fields in and out, snapshots, warnings, refusals."""
 import math
 import signal
+import struct
 import subprocess
 import time
+import xml.etree.ElementTree
 
 from arrays import npy, read_npy
 from harness import TRIFOLD, CommandTest, main
@@ -50,6 +52,21 @@ class Heat(CommandTest):
         self.assertLess(max(abs(x - y) for x, y in zip(a, b)), 1e-13)
         self.run_it('heat', '--mesh', '33', '--iterations', '10', '--precision', 'f32', '-o', 'c.npy')
         self.assertEqual(read_npy(self.read('c.npy'))[1:3], ((33,), '<f4'))
+
+    def test_pictures(self):
+        for mesh, panels in (('40x30', 3), ('12x10x8', 3), ('50', 2)):
+            self.run_it('heat', '--mesh', mesh, '--iterations', '40', '--plot', 'p.svg')
+            root = xml.etree.ElementTree.fromstring(self.read('p.svg').decode())
+            kinds = [element.tag.split('}')[1] for element in root]
+            self.assertEqual(kinds.count('polyline'), 3)
+            self.assertEqual(kinds.count('image'), panels - 2)
+        self.run_it('heat', '--mesh', '700x9', '--iterations', '2', '--plot', 'p.png')
+        data = self.read('p.png')
+        self.assertEqual(data[:8], b'\x89PNG\r\n\x1a\n')
+        self.assertEqual(struct.unpack('>II', data[16:24]), (350, 9))
+        self.refuse(2, ['neither an .svg nor a .png'], 'heat', '--mesh', '8x8', '--plot', 'p.jpg')
+        self.refuse(2, ['no image'], 'heat', '--mesh', '8', '--plot', 'p.png')
+        self.refuse(3, ['nowhere'], 'heat', '--mesh', '8x8', '--plot', 'nowhere/p.svg')
 
     def test_warning(self):
         _, err = self.run_it('heat', '--mesh', '8x8', '--iterations', '1', '--number', '50')
