@@ -13,7 +13,14 @@
 //   W. K. Grassmann, M. I. Taksar, D. P. Heyman, Regenerative analysis and steady state distributions, 1985 (the sums).
 #pragma once
 
+#ifdef __CUDACC__
 #include "backends/cuda/tridiagonal/thread/chunk.cuh"
+#else  // the arithmetic is tested on the host too
+namespace trifold::cuda {
+inline float reciprocal(float x) { return 1 / x; }
+inline double reciprocal(double x) { return 1 / x; }
+}  // namespace trifold::cuda
+#endif
 
 namespace trifold::cuda {
 
