@@ -85,14 +85,14 @@ public:
         for (int k = 0; k < 4; ++k) step_[k] = job.arrays.step[k], base[k] = job.arrays.data[k] + step_[k] * start;
     }
 
-    /// keep: x is rhs.
+    /// keep: x is rhs. A function of its own for each of them: all in one cost 5 to 20 % (registers).
     template <Store how, bool keep>
-    void run() {
+    HWY_NOINLINE void run() {
         const std::int64_t blocks = job.cut.blocks;
         pending = {hn::Set(d, T(1)), hn::Zero(d), hn::Zero(d), hn::Zero(d)};
         solved = {hn::Zero(d), hn::Zero(d)};
         last = halo_first = largest = largest_before = hn::Zero(d);
-        prepare(-block);
+        prepare<keep>(-block);
         for (int k = 0; k < 4; ++k) load(from[k], stride[k], stage[0][k]);
         // After the last halo elimination goes on idly: one block in a hundred, and one kind of step less.
         for (std::int64_t b = -1; b < blocks + 2; ++b) {
@@ -117,8 +117,9 @@ private:
     }
 
     /// Where the tile that is turned next is read from; its lines of some tiles later are asked for.
+    template <bool keep>
     HWY_INLINE void prepare(std::int64_t offset) {
-        const bool within = inside(offset), beside = job.undo && (offset < 0 || offset >= length);
+        const bool within = inside(offset), beside = keep && (offset < 0 || offset >= length);
         for (int k = 0; k < 4; ++k) {
             from[k] = base[k] + step_[k] * offset, stride[k] = step_[k] * length;
             ahead[k] = from[k] + step_[k] * prefetch_tiles * n, ahead_stride[k] = stride[k];
@@ -158,7 +159,7 @@ private:
         T* const before = t > 0 ? slots - 3 * n : ring_of(b - 1) + (block - 1) * 3 * n;
         T(*const next)[n * n] = stage[1 - current];
         const T(*const in)[n * n] = stage[current];
-        prepare((b * tiles + t + 1) * n);
+        prepare<keep>((b * tiles + t + 1) * n);
         // Stores of vectors may change any member for all that the compiler knows: what is used below is copied.
         const T *source[4], *asked[4];
         std::int64_t source_stride[4], asked_stride[4], back[4];
