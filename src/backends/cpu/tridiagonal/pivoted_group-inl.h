@@ -85,9 +85,9 @@ public:
         for (int k = 0; k < 4; ++k) step_[k] = job.arrays.step[k], base[k] = job.arrays.data[k] + step_[k] * start;
     }
 
-    /// keep: x is rhs. A function of its own for each of them: all in one cost 5 to 20 % (registers).
+    /// keep: x is rhs.
     template <Store how, bool keep>
-    HWY_NOINLINE void run() {
+    HWY_INLINE void run() {
         const std::int64_t blocks = job.cut.blocks;
         pending = {hn::Set(d, T(1)), hn::Zero(d), hn::Zero(d), hn::Zero(d)};
         solved = {hn::Zero(d), hn::Zero(d)};
@@ -283,13 +283,24 @@ private:
     alignas(64) T unkept[n * n];
 };
 
+// Apart, since all in one function cost 5 to 20 % (registers).
+template <class T>
+HWY_NOINLINE void sweep_in_place(PivotedGroup<hn::ScalableTag<T>>& sweep) {
+    sweep.template run<Store::regular, true>();
+}
+
+template <class T>
+HWY_NOINLINE void sweep_beside(PivotedGroup<hn::ScalableTag<T>>& sweep, bool stream) {
+    if (PivotedGroup<hn::ScalableTag<T>>::whole_lines && stream) sweep.template run<Store::stream, false>();
+    else sweep.template run<Store::regular, false>();
+}
+
 template <class T>
 void pivoted_group(PivotedJob<T>& job, std::int64_t group, T* scratch) {
     using D = hn::ScalableTag<T>;
     PivotedGroup<D> sweep(D(), job, group, scratch);
-    if (job.undo) sweep.template run<Store::regular, true>();
-    else if (PivotedGroup<D>::whole_lines && job.stream) sweep.template run<Store::stream, false>();
-    else sweep.template run<Store::regular, false>();
+    if (job.undo) sweep_in_place<T>(sweep);
+    else sweep_beside<T>(sweep, job.stream);
     if (job.stream || job.undo) hwy::FlushStream();
 }
 
