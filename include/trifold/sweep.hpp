@@ -44,7 +44,7 @@ struct MeshProblem {
     std::span<const double> parameters{};
 };
 
-inline constexpr int max_fields = 8;
+inline constexpr int max_fields = 8, max_lines = 64;  ///< of a problem; of a sweep
 
 struct SweepOptions {
     std::int64_t first_step = 0;  ///< what point functions see as `step` in the first one

@@ -89,6 +89,8 @@ CheckedSweep check_sweep(const std::string& where, const Sweep& sweep, const Mes
     check_sides(where, sweep.solution);
     const std::size_t parameters = problem.parameters.size();
     if (sweep.rhs) checked.rhs = check_function(sweep.rhs, 1, fields, parameters);
+    if (sweep.lines.size() > static_cast<std::size_t>(max_lines))
+        misuse(where, std::to_string(sweep.lines.size()) + " line solves", "at most " + std::to_string(max_lines) + "; write several sweeps");
     for (const LineSolve& line : sweep.lines) {
         if (line.axis < 0 || line.axis > 2) misuse(where, "there is no axis " + std::to_string(line.axis), "0 is x, 1 is y, 2 is z");
         for (const double value : line.constant)

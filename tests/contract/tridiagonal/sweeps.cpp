@@ -299,7 +299,9 @@ TEST_F(Refused, Lines) {
     expect("no axis 3");
     sweeps[0].lines[0] = {0, {1, INFINITY, 0}};
     expect("along x is not finite");
-    sweeps[0].lines[0] = {};
+    sweeps[0].lines.assign(65, {});
+    expect("65 line solves");
+    sweeps[0].lines.assign(1, {});
     sweeps[0].target = 2;
     expect("no field 2");
 }

@@ -4,6 +4,7 @@
 #include <omp.h>
 
 #include <algorithm>
+#include <atomic>
 #include <deque>
 
 #include "backends/cpu/mesh/copy.hpp"
@@ -338,9 +339,10 @@ private:
             for (std::int64_t l = 0; l < lines.lines() && failure.failures > 0; ++l) {
                 if (trifold::ok(static_cast<Reason>(status[static_cast<std::size_t>(l)]))) continue;
                 const auto [x, y, z, mesh] = place(axis, block, lines, l, l == failure.first ? failure.row : -1);
-                unsigned char& since = failed_[static_cast<std::size_t>(mesh)];
-                if (since != 0 && since != k + 1) continue;
-                since = static_cast<unsigned char>(k + 1);
+                // Whichever block is done first: what failed before this line is not counted, what failed after it does not hide it.
+                std::atomic<int>& since = failed_[static_cast<std::size_t>(mesh)];
+                if (since != 0 && since < static_cast<int>(k + 1)) continue;
+                since = static_cast<int>(k + 1);
                 ++outcome_.failures;
                 const std::array<std::int64_t, 5> rank{static_cast<std::int64_t>(k), mesh, axis == 2 ? 0 : z, axis == 1 ? 0 : y, axis == 0 ? 0 : x};
                 if (first_ != none && first_ < rank) continue;
@@ -361,7 +363,7 @@ private:
     T* const between_;  // passes: [mesh][z][y][x]
     const bool far_;    // it is larger than caches are
     SweepOutcome& outcome_;
-    std::vector<unsigned char> failed_;  // per mesh: 1 + the number of the line solve that failed
+    std::vector<std::atomic<int>> failed_;  // per mesh: 1 + the number of the line solve that failed
     std::deque<Worker<T>> workers_;
     std::vector<std::vector<Pass>> passes_;
     std::vector<std::vector<SharedLine<T>>> shared_;  // per sweep and line solve
