@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// CUDA C++ to machine code at run time, by NVRTC, which is part of the CUDA toolkit and is loaded when it is first needed. Neither a
+// driver nor a GPU is asked.
+#pragma once
+
+#include <span>
+#include <string>
+
+#include "base/failure.hpp"
+
+namespace trifold::cuda::jit {
+
+/// nullptr where NVRTC is there, else why it cannot be used and where it comes from.
+const char* compiler_missing();
+
+/// What decides, besides the text, what comes out: version of the compiler, options, headers.
+std::string compiler_key(int architecture);
+
+/// `text` may include what embedded.hpp has. architecture: 90 for sm_90. Multiply-adds are fused (--fmad), divisions and roots are
+/// correctly rounded, subnormals are kept: as host compilers do for processors with FMA. False: failure names the first
+/// error and where its line came from (#line), and `log` has all of the compiler's words.
+bool compile(const std::string& text, const std::string& name, int architecture, std::string& cubin, std::string& log, Failure& failure);
+
+}  // namespace trifold::cuda::jit

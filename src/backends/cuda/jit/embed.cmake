@@ -1,0 +1,15 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# cmake -DROOT=src -DOUT=embedded.cpp -P embed.cmake -- file…: the texts of the files as an array in C++.
+set(text "// Made by embed.cmake.\n#include \"backends/cuda/jit/embedded.hpp\"\n\nnamespace trifold::cuda::jit {\nnamespace {\n\nconstexpr EmbeddedFile files[] = {\n")
+file(WRITE ${OUT} "${text}")
+set(files FALSE)
+foreach(k RANGE ${CMAKE_ARGC})
+  if(files AND CMAKE_ARGV${k})
+    set(name "${CMAKE_ARGV${k}}")
+    file(READ ${ROOT}/${name} text)
+    file(APPEND ${OUT} "    {\"${name}\", R\"TRIFOLD(" "${text}" ")TRIFOLD\"},\n")
+  elseif("${CMAKE_ARGV${k}}" STREQUAL "--")
+    set(files TRUE)
+  endif()
+endforeach()
+file(APPEND ${OUT} "};\n\n}  // namespace\n\nstd::span<const EmbeddedFile> embedded_files() { return files; }\n\n}  // namespace trifold::cuda::jit\n")
