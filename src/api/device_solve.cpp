@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "api/device_solve.hpp"
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <cstring>
@@ -150,6 +151,7 @@ private:
             char* const to = static_cast<char*>(operands[k]->data);
             if (s.dense) {
                 copy(to + s.dense_offset(), static_cast<const char*>(s.host.data) + s.dense_offset(), s.dense_bytes());
+                fill_ends(s, to);
                 continue;
             }
             const devices::Scratch packed = state_.scratch.take(s.bytes());
@@ -157,6 +159,17 @@ private:
             copy(to, packed.data(), s.bytes());
             wait();  // before the host's copy is given back
         }
+    }
+
+    // Entries outside the matrix, which the caller's arrays need not have: kernels may load them, whatever they are, with their
+    // neighbours.
+    void fill_ends(const StagedOperand& s, char* to) {
+        const std::size_t head = s.dense_offset(), tail = s.bytes() - head - s.dense_bytes();
+        if (head + tail == 0) return;
+        const std::vector<char> zeros(std::max(head, tail));
+        if (head > 0) copy(to, zeros.data(), head);
+        if (tail > 0) copy(to + s.bytes() - tail, zeros.data(), tail);
+        wait();
     }
 
     void fetch(const Outcome& outcome, const Placement& placement) {
