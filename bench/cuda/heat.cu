@@ -1,0 +1,270 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// ADI heat on the GPU through the public interface, fields in its memory: whole runs, wall seconds of the time loop as papers count them. Beside
+// it the same scheme with cuSPARSE and the roof, in one process, in turns: medians. Both must agree from the same start before
+// anything is timed, or the case is reported as failed, without times.
+//
+//   cuda_heat_bench [--json FILE] [--quick] [--only PART[,PART…]]… [--rounds N] [--no-rival] [--no-energy] [--list]
+//
+// --only 2d-large,f64   cases whose name has all these parts (--list shows names); several --only: any of them.
+// cuSPARSE is loaded at run time from the machine's own CUDA; without it, its columns stay empty. Exit status: 5 no GPU, 6 a case disagrees.
+#include <cuda_runtime.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "backends/registry.hpp"
+#include "bench/cuda/gpu_record.hpp"
+#include "bench/cuda/heat_cases.hpp"
+#include "bench/cuda/heat_rival.cuh"
+#include "heat/heat.hpp"
+#include "trifold/error.hpp"
+
+namespace {
+
+using namespace trifold;
+using namespace trifold::bench;
+using Json = nlohmann::ordered_json;
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+
+template <class T>
+__global__ void largest_difference(const T* a, const T* b, std::int64_t count, unsigned long long* largest) {
+    double most = 0;
+    for (std::int64_t i = blockIdx.x * std::int64_t(blockDim.x) + threadIdx.x; i < count; i += std::int64_t(gridDim.x) * blockDim.x) {
+        const double off = fabs(double(a[i]) - double(b[i]));
+        if (!(off <= most)) most = off == off ? off : 1e300;
+    }
+    for (int lane = 16; lane; lane /= 2) most = fmax(most, __shfl_xor_sync(0xffffffffu, most, lane));
+    if (threadIdx.x % 32 == 0) atomicMax(largest, __double_as_longlong(most));
+}
+
+struct Settings {
+    int rounds = 5;
+    bool rival = true, energy = true;
+};
+
+/// Arrays for the roof, of one size for all cases.
+struct RoofArrays {
+    static constexpr std::size_t bytes = std::size_t{512} << 20;
+    void* memory[5] = {};
+    std::optional<StreamRoof> roof;
+
+    RoofArrays() {
+        for (void*& one : memory) check(cudaMalloc(&one, bytes), "arrays for the roof"), cudaMemset(one, 1, bytes);
+        const void* const read[4] = {memory[0], memory[1], memory[2], memory[3]};
+        roof.emplace(read, memory[4], bytes);
+    }
+    ~RoofArrays() {
+        for (void* const one : memory) cudaFree(one);
+    }
+};
+
+template <class T>
+class Bench {
+public:
+    Bench(Queue& queue, const Sparse& sparse, const StreamRoof& roof, const Settings& settings, const HeatCase& which)
+        : queue_(queue), sparse_(sparse), roof_(roof), settings_(settings), case_(which), points_(which.shape.points()) {
+        for (T** const array : {&start_, &ours_, &theirs_}) check(cudaMalloc(array, bytes()), "arrays");
+        check(cudaMalloc(&largest_, sizeof *largest_), "difference");
+        fill_array(start_, points_, 7, T(0), T(1));
+    }
+    ~Bench() {
+        for (T* const array : {start_, ours_, theirs_}) cudaFree(array);
+        cudaFree(largest_);
+    }
+
+    Json run() {
+        restart(ours_), restart(theirs_);
+        heat::Problem<T> problem;
+        problem.shape = case_.shape, problem.step = 1;
+        // One hot side, so that the field stays one whatever the number of steps: a flat one takes less energy to compute.
+        for (Sides& axis : problem.sides) axis = {{Edge::odd, 0}, {Edge::odd, 0}};
+        problem.sides[0].low.value = 1;
+        heat::Heat<T> solver(queue_, problem, ours_);
+        const MeshShape& shape = case_.shape;
+        const rival::Box box{static_cast<int>(shape.x), static_cast<int>(shape.y), static_cast<int>(shape.z), static_cast<int>(shape.meshes), {1, 1, 1}, {1, 0, 0}, {0, 0, 0}};
+        std::optional<HeatRival<T>> peer;
+        if (settings_.rival) peer.emplace(sparse_, box, theirs_);
+        const bool raced = peer && peer->ready();
+
+        Json row;
+        row["case"] = case_.name(), row["group"] = case_.group;
+        row["mesh"] = shape.z > 1 ? Json{shape.x, shape.y, shape.z} : Json{shape.x, shape.y};
+        row["batch"] = shape.meshes, row["precision"] = name_of(case_.dtype), row["iterations"] = case_.iterations;
+        int per_sample = 2;
+        if (raced) {
+            const double step = wall([&] { peer->step(), peer->step(); }) / 2;
+            per_sample = std::clamp(static_cast<int>(0.015 / step), 2, case_.iterations);
+            if (!agree(solver, *peer, std::clamp(static_cast<int>(0.25 / step), 10, case_.iterations), row)) return row;
+        } else {
+            row["compared"] = "nothing: " + std::string(!settings_.rival ? "--no-rival" : sparse_.handle ? "no memory for cuSPARSE's arrays" : "no cuSPARSE here");
+        }
+        std::vector<float> roof, ours, theirs;
+        EventTimer time;
+        const double first = wall([&] { run_ours(solver); });
+        const int rounds = std::clamp(static_cast<int>(0.6 / first), 3, settings_.rounds);
+        for (int round = 0; round < rounds; ++round) {
+            roof.push_back(time([&] { roof_.pass(); }));
+            ours.push_back(static_cast<float>(wall([&] { run_ours(solver); })));
+            if (raced) theirs.push_back(static_cast<float>(wall([&] { several(*peer, per_sample); }) / per_sample));
+        }
+        const double bandwidth = roof_.gb_per_s(median(roof)), seconds = median(ours), all = static_cast<double>(points_) * case_.iterations;
+        row["seconds"] = seconds, row["seconds_best"] = *std::min_element(ours.begin(), ours.end()), row["samples"] = ours.size();
+        row["points_per_s"] = all / seconds, row["roof_gb_per_s"] = bandwidth;
+        for (const int words : {5, 7})
+            if (words == 5 || shape.z > 1) row["fraction_" + std::to_string(words) + "_words"] = all * words * sizeof(T) / seconds / 1e9 / bandwidth;
+        if (raced) compare_times(*peer, median(theirs), seconds, per_sample, row);
+        if (settings_.energy && case_.energy) measure_energy(solver, row);
+        return row;
+    }
+
+private:
+    std::size_t bytes() const { return static_cast<std::size_t>(points_) * sizeof(T); }
+    void restart(T* u) { check(cudaMemcpy(u, start_, bytes(), cudaMemcpyDeviceToDevice), "copy"), check(cudaDeviceSynchronize(), "start"); }
+
+    template <class F>
+    static double wall(F call) {
+        check(cudaDeviceSynchronize(), "what was enqueued");
+        const auto start = Clock::now();
+        call();
+        check(cudaDeviceSynchronize(), "what was timed");
+        return seconds_since(start);
+    }
+    static void several(HeatRival<T>& peer, int steps) {
+        for (int k = 0; k < steps; ++k) peer.step();
+    }
+    void run_ours(heat::Heat<T>& solver, std::int64_t steps = 0) {
+        const SweepOutcome outcome = solver.advance(steps ? steps : case_.iterations);
+        if (!outcome.ok() || std::string_view(outcome.device) != queue_.device())
+            throw Error(ErrorCode::internal, case_.name(), std::string("ended as ") + name_of(outcome.reason) + " on " + outcome.device);
+    }
+
+    // The same scheme with other roundings: they may drift apart by some roundings of the values per step, no more.
+    bool agree(heat::Heat<T>& solver, HeatRival<T>& peer, int steps, Json& row) {
+        restart(ours_), restart(theirs_);
+        run_ours(solver, steps), several(peer, steps);
+        check(cudaMemset(largest_, 0, sizeof *largest_), "memset");
+        largest_difference<<<1024, 256>>>(ours_, theirs_, points_, largest_);
+        double difference = 0;
+        check(cudaMemcpy(&difference, largest_, sizeof difference, cudaMemcpyDeviceToHost), "difference");
+        const double roundoff = sizeof(T) == 8 ? 0x1p-53 : 0x1p-24, limit = 8 * roundoff * steps;
+        row["compared_steps"] = steps, row["difference_roundoffs"] = difference / roundoff, row["limit_roundoffs"] = limit / roundoff;
+        if (difference <= limit) return true;
+        row["failed"] = true;
+        return false;
+    }
+
+    // As tables 2 and 3 of the paper count: four words read and one written by each solve along an axis.
+    void compare_times(HeatRival<T>& peer, double step, double seconds, int steps, Json& row) {
+        row["rival_seconds"] = step * case_.iterations, row["times_rival"] = step * case_.iterations / seconds;
+        const std::array<double, 6> parts = peer.seconds_of_phases(std::clamp(steps / 2, 2, 20));
+        Json phases;
+        for (std::size_t k = 0; k < parts.size(); ++k)
+            if (case_.shape.z > 1 || (k != 3 && k != 4)) phases[HeatRival<T>::phases[k]] = parts[k];
+        row["rival_phases_s"] = phases;
+        const double moved = 5.0 * sizeof(T) * static_cast<double>(points_) / 1e9;
+        row["rival_gx_gb_per_s"] = moved / parts[1], row["rival_gy_gb_per_s"] = moved / parts[2];
+        if (case_.shape.z > 1) row["rival_gz_gb_per_s"] = moved / parts[4];
+    }
+
+    // Whole runs for at least two seconds, since the counter moves in steps of up to 100 ms.
+    void measure_energy(heat::Heat<T>& solver, Json& row) {
+        const Device& device = device_at(queue_.device_index());
+        Failure failure;
+        double before = 0, after = 0;
+        if (!device.runtime->joules || !device.runtime->joules(device.number, &before, failure)) {
+            row["energy_note"] = failure.message;
+            return;
+        }
+        const auto start = Clock::now();
+        int runs = 0;
+        double taken = 0;
+        do run_ours(solver), taken = seconds_since(start), ++runs;
+        while (taken < 2);
+        if (!device.runtime->joules(device.number, &after, failure)) return;
+        row["joules"] = (after - before) / runs, row["watts"] = (after - before) / taken, row["energy_seconds"] = taken, row["energy_runs"] = runs;
+    }
+
+    Queue& queue_;
+    const Sparse& sparse_;
+    const StreamRoof& roof_;
+    const Settings& settings_;
+    const HeatCase& case_;
+    std::int64_t points_;
+    T *start_ = nullptr, *ours_ = nullptr, *theirs_ = nullptr;
+    unsigned long long* largest_ = nullptr;
+};
+
+void print(const Json& row) {
+    const auto number = [&](const char* key) { return row.contains(key) ? row[key].get<double>() : NAN; };
+    std::printf("%-26s ", row["case"].get<std::string>().c_str());
+    if (row.contains("failed")) return void(std::printf("FAILED: %.3g roundoffs from cuSPARSE's after %d steps\n", number("difference_roundoffs"), row["compared_steps"].get<int>()));
+    std::printf("%8.3f ms  %7.2f Gpoints/s  %5.1f %% of %4.0f GB/s at 5 words  %5.1f x cuSPARSE", 1e3 * number("seconds"), 1e-9 * number("points_per_s"),
+                100 * number("fraction_5_words"), number("roof_gb_per_s"), number("times_rival"));
+    if (row.contains("joules")) std::printf("  %7.3f J, %3.0f W", number("joules"), number("watts"));
+    std::printf("\n"), std::fflush(stdout);
+}
+
+int run(int argc, char** argv) {
+    std::string json;
+    std::vector<std::string> only;
+    Settings settings;
+    bool quick = false, list = false;
+    for (int i = 1; i < argc; ++i) {
+        const std::string arg = argv[i];
+        if (arg == "--json" && i + 1 < argc) json = argv[++i];
+        else if (arg == "--only" && i + 1 < argc) only.push_back(argv[++i]);
+        else if (arg == "--rounds" && i + 1 < argc) settings.rounds = std::max(std::atoi(argv[++i]), 3);
+        else if (arg == "--quick") quick = true;
+        else if (arg == "--no-rival") settings.rival = false;
+        else if (arg == "--no-energy") settings.energy = false;
+        else if (arg == "--list") list = true;
+        else return std::fprintf(stderr, "usage: cuda_heat_bench [--json FILE] [--quick] [--only PART[,PART…]]… [--rounds N] [--no-rival] [--no-energy] [--list]\n"), 2;
+    }
+    std::vector<HeatCase> chosen;
+    for (const HeatCase& one : heat_cases()) {
+        const bool named = only.empty() || std::any_of(only.begin(), only.end(), [&](const std::string& parts) { return matches(one, parts); });
+        if (named && (one.quick || !quick)) chosen.push_back(one);
+    }
+    if (chosen.empty()) return std::fprintf(stderr, "cuda_heat_bench: no such case (see --list)\n"), 2;
+    if (list) {
+        for (const HeatCase& one : chosen) std::printf("%s%s\n", one.name().c_str(), one.energy ? "  energy" : "");
+        return 0;
+    }
+    const auto start = Clock::now();
+    Json record = gpu_record("cuda_heat", "ADI heat on the GPU beside cuSPARSE, and as published for an Alveo U280 and a V100");
+    Context context;
+    Queue queue(context, "cuda:0");
+    const Sparse sparse;
+    RoofArrays arrays;
+    bool failed = false;
+    record["reduced"] = quick || !only.empty();
+    record["rows"] = Json::array();
+    for (const HeatCase& one : chosen) {
+        const Json row = one.dtype == DType::f32 ? Bench<float>(queue, sparse, *arrays.roof, settings, one).run() : Bench<double>(queue, sparse, *arrays.roof, settings, one).run();
+        failed = failed || row.contains("failed");
+        record["rows"].push_back(row);
+        print(row);
+    }
+    record["seconds"] = seconds_since(start);
+    std::printf("%.0f s\n", seconds_since(start));
+    if (!write_record(record, json)) return 1;
+    return failed ? 6 : 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    try {
+        return run(argc, argv);
+    } catch (const Error& error) {
+        std::fprintf(stderr, "cuda_heat_bench: %s\n", error.what());
+        return static_cast<int>(error.code());
+    }
+}
