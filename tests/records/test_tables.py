@@ -1,0 +1,77 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""The documents are what the records give; published figures agree among themselves; tables and picture of a record of ADI heat."""
+import json
+import math
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+import xml.etree.ElementTree
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+TABLES = os.path.join(ROOT, 'scripts/bench-tables')
+PUBLISHED = json.load(open(os.path.join(ROOT, 'bench/published/adi_heat.json'), encoding='utf-8'))
+
+
+def measured(mesh, batch, precision, iterations, group, **more):
+    points = math.prod(mesh) * batch * iterations
+    row = {'case': f'{group}/{mesh[0]}/{precision}', 'group': group, 'mesh': mesh, 'batch': batch, 'precision': precision, 'iterations': iterations,
+           'compared_steps': iterations, 'difference_roundoffs': 9.0, 'limit_roundoffs': 960.0, 'seconds': 0.005, 'samples': 5,
+           'points_per_s': points / 0.005, 'roof_gb_per_s': 4000.0, 'fraction_5_words': 0.875, 'rival_seconds': 0.06, 'times_rival': 12.0,
+           'rival_gx_gb_per_s': 800.0, 'rival_gy_gb_per_s': 2000.0}
+    return {**row, **more}
+
+
+class Tables(unittest.TestCase):
+    def test_documents_are_what_the_records_give(self):
+        done = subprocess.run([sys.executable, TABLES, '--check'], capture_output=True, text=True)
+        self.assertEqual(done.returncode, 0, done.stderr)
+
+    # Bandwidth of the pipeline times seconds is a number of words per point: tables and charts of the paper hold together.
+    def test_published_seconds_and_bandwidths_agree(self):
+        checked = 0
+        for row in PUBLISHED['rows']:
+            if 'u280_gb_per_s' not in row:
+                continue
+            words = 10 if len(row['mesh']) == 3 else 8
+            size = 4 if row['precision'] == 'f32' else 8
+            moved = words * size * math.prod(row['mesh']) * row['batch'] * row['iterations']
+            self.assertAlmostEqual(moved / (1e9 * row['u280_gb_per_s']) / row['u280_s'], 1, delta=0.02, msg=row)
+            checked += 1
+        self.assertEqual(checked, 30)
+        self.assertEqual(len({(tuple(row['mesh']), row['batch'], row['precision']) for row in PUBLISHED['rows']}), len(PUBLISHED['rows']))
+
+    def test_tables_and_picture_of_a_record(self):
+        rows = [measured([n, n], 3000, 'f32', 120, '2d') for n in (64, 96)]
+        rows.append(measured([128, 128], 3000, 'f32', 120, '2d', joules=4.0, watts=500.0))
+        rows.append({**measured([48, 48, 48], 72, 'f64', 100, '3d', fraction_7_words=1.225, rival_gz_gb_per_s=1900.0)})
+        rows.append({'case': '3d/96/f32', 'group': '3d', 'mesh': [96, 96, 96], 'batch': 72, 'precision': 'f32', 'iterations': 100,
+                     'compared_steps': 20, 'difference_roundoffs': 5000.0, 'limit_roundoffs': 160.0, 'failed': True})
+        record = {'schema': 'trifold.bench/1', 'suite': 'cuda_heat', 'title': 'Heat', 'rows': rows,
+                  'machine': {'gpu': 'NVIDIA H200', 'multiprocessors': 132, 'runtime_cuda': 13000}}
+        with tempfile.TemporaryDirectory() as folder:
+            os.makedirs(os.path.join(folder, 'results/h200'))
+            with open(os.path.join(folder, 'results/h200/cuda_heat.json'), 'w', encoding='utf-8') as file:
+                json.dump(record, file)
+            arguments = [sys.executable, TABLES, '--results', os.path.join(folder, 'results'), '--output', os.path.join(folder, 'b.md')]
+            subprocess.run(arguments, check=True)
+            with open(os.path.join(folder, 'b.md'), encoding='utf-8') as file:
+                text = file.read()
+            # 0.3047 s and 1.215 s, 23 J and 168 J are published of 128², batch 3000.
+            self.assertIn('| 128² | 3000 | f32 | 5 | 1180 | 4000 | 88 % | 12 × | 305 | 1215 | 60.9 × | 243 × |', text)
+            self.assertIn('| 128² | 3000 | f32 | 4 | 500 | 23 | 168 | 5.8 × | 42 × |', text)
+            self.assertIn('| 48³ | 72 | f64 | 800 | 2000 | 1900 | 207 | 420 | 554 |', text)
+            self.assertIn('3d/96/f32: 5e+03 roundoffs away', text)
+            self.assertNotIn('| 96³ |', text)
+            picture = os.path.join(folder, 'images/adi-heat-h200.svg')
+            kinds = [element.tag.split('}')[1] for element in xml.etree.ElementTree.parse(picture).getroot()]
+            self.assertEqual(kinds.count('polyline'), 4)
+            self.assertEqual(subprocess.run([*arguments, '--check']).returncode, 0)
+            os.remove(picture)
+            self.assertNotEqual(subprocess.run([*arguments, '--check'], capture_output=True).returncode, 0)
+
+
+if __name__ == '__main__':
+    unittest.main()
