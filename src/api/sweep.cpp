@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "api/device_sweep.hpp"
 #include "backends/registry.hpp"
 #include "devices/context_state.hpp"
 #include "planner/decision.hpp"
@@ -17,6 +18,7 @@ SweepOutcome sweep(Queue& queue, const MeshProblem& problem, std::int64_t steps,
     SweepOutcome outcome;
     outcome.device = queue.device();
     if (steps == 0 || problem.sweeps.empty() || problem.shape.points() == 0) return outcome;
+    if (ops.mesh_run) return sweep_on_device(queue, device_at(queue.device_index()), ops, checked, options.first_step, steps);
     if (!ops.mesh_sweep)
         throw Error(ErrorCode::device_unavailable, std::string("device '") + queue.device() + "'", "has no kernels for sweeps over meshes",
                     "use the cpu or the reference");

@@ -54,7 +54,7 @@ Library load() {
     const cuda::Table* const table = function ? function() : nullptr;
     const cuda::Table own;
     if (!table || table->version != own.version || table->ops_bytes != own.ops_bytes || table->system_bytes != own.system_bytes ||
-        table->runtime_bytes != own.runtime_bytes) {
+        table->runtime_bytes != own.runtime_bytes || table->checked_bytes != own.checked_bytes) {
         out.why = std::string(cuda::library_name) + " is of another version of Trifold (build and install both together)";
         return out;
     }

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The only symbol that libtrifold_cuda.so shows.
+#include "backends/cuda/jit/compiler.hpp"
+#include "backends/cuda/mesh/run.hpp"
 #include "backends/cuda/runtime/discovery.hpp"
 #include "backends/cuda/runtime/runtime.hpp"
 #include "backends/cuda/table.hpp"
@@ -14,6 +16,8 @@ extern "C" __attribute__((visibility("default"))) const trifold::cuda::Table* tr
         t.unusable = trifold::cuda::unusable;
         t.runtime = &trifold::cuda::runtime();
         t.tridiagonal = trifold::cuda::tridiagonal_ops;
+        t.compiler_missing = trifold::cuda::jit::compiler_missing;
+        t.mesh_compile = trifold::cuda::mesh_compile;
         return t;
     }();
     return &table;

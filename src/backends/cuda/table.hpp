@@ -7,16 +7,17 @@
 
 #include "devices/runtime.hpp"
 #include "families/tridiagonal/ops.hpp"
+#include "problems/mesh/checked.hpp"
 
 namespace trifold::cuda {
 
-inline constexpr int table_version = 1;
+inline constexpr int table_version = 2;
 inline constexpr const char* table_symbol = "trifold_cuda_table";
 inline constexpr const char* library_name = "libtrifold_cuda.so";
 
 struct Table {
     int version = table_version;
-    std::size_t ops_bytes = sizeof(tridiagonal::Ops), system_bytes = sizeof(tridiagonal::System), runtime_bytes = sizeof(devices::Runtime);
+    std::size_t ops_bytes = sizeof(tridiagonal::Ops), system_bytes = sizeof(tridiagonal::System), runtime_bytes = sizeof(devices::Runtime), checked_bytes = sizeof(mesh::Checked);
 
     /// GPUs that the driver shows; 0 where `absent` says why.
     int (*count)() = nullptr;
@@ -28,6 +29,10 @@ struct Table {
 
     const devices::Runtime* runtime = nullptr;
     const tridiagonal::Ops* (*tridiagonal)(int device) = nullptr;
+
+    /// mesh/run.hpp.
+    const char* (*compiler_missing)() = nullptr;
+    bool (*mesh_compile)(const mesh::Checked& checked, int architecture, int kind, const char** name, const char** refuses, Failure& failure) = nullptr;
 };
 
 using TableFunction = const Table* (*)();

@@ -20,7 +20,7 @@ struct Checked;
 
 namespace trifold::tridiagonal {
 
-inline constexpr int ops_version = 2;
+inline constexpr int ops_version = 3;
 
 /// What a call may use. Scratch is at least `workspace(...)` bytes, aligned to 64.
 struct Launch {
@@ -146,6 +146,12 @@ struct Ops {
     /// Optional, both or none: sweeps over meshes (trifold/sweep.hpp), fields in the host's memory. `mesh_sweep` uses mesh_bytes of scratch.
     std::size_t (*mesh_bytes)(const mesh::Checked& checked, int threads) = nullptr;
     void (*mesh_sweep)(const mesh::Checked& checked, std::int64_t first_step, std::int64_t steps, const Launch& launch, SweepOutcome& outcome) = nullptr;
+
+    /// The same on a device with memory of its own, in place of both: fields and scratch (aligned to 256) lie there. `mesh_run` may wait for the
+    /// stream, and has when it returns; the outcome's device is the caller's to fill. False: failure says why.
+    bool (*mesh_scratch)(int device, const mesh::Checked& checked, std::size_t* bytes, Failure& failure) = nullptr;
+    bool (*mesh_run)(int device, const mesh::Checked& checked, std::int64_t first_step, std::int64_t steps, const Launch& launch, SweepOutcome& outcome,
+                     Failure& failure) = nullptr;
 };
 
 }  // namespace trifold::tridiagonal

@@ -10,9 +10,9 @@
 #include <span>
 #include <string>
 
+#include "backends/cuda/mesh/state.hpp"
 #include "base/failure.hpp"
 #include "problems/mesh/checked.hpp"
-#include "trifold/outcome.hpp"
 
 namespace trifold::cuda {
 
@@ -26,33 +26,15 @@ struct Chip {
 
 bool chip_of(int device, Chip& chip, Failure& failure);
 
-/// What the kernels of a run find out, in the device's memory: changed by atomics whose order does not matter. Sweeps are numbered
-/// through the whole run: step × sweeps per step + sweep.
-struct MeshState {
-    static constexpr unsigned long long nothing = ~0ull;
-
-    unsigned long long done = 0;         ///< sweeps whose targets are stored; a kind begins with this one. Written by whoever runs them
-    unsigned long long failures = 0;     ///< lines without a solution, all in the one sweep after which the run stops
-    unsigned long long rescued = 0;      ///< lines that needed pivots
-    unsigned long long first = nothing;  ///< least key of a failure
-    unsigned refused = 0;                ///< the kind that runs found its elimination unsafe: targets are as after `done` sweeps
-    unsigned stop = 0;                   ///< failed or refused: what is still enqueued does nothing
-
-    /// Order: line solve of the sweep, then place of a row among the points ((mesh z + z) y + y) x + x, then reason.
-    static constexpr unsigned long long key(int line, std::int64_t point, Reason reason) {
-        return (static_cast<unsigned long long>(line) << 56) | (static_cast<unsigned long long>(point) << 3) | static_cast<unsigned long long>(-static_cast<int>(reason));
-    }
-};
-
 /// One run as its kernels see it: everything lies in the device's memory, whose device is current.
 struct MeshRun {
     const mesh::Checked& checked;
     const Chip& chip;
     std::int64_t first_step = 0, steps = 0;
-    std::int64_t from = 0;         ///< sweeps that have been done before
+    std::int64_t from = 0;         ///< sweeps that have been done before, of steps × sweeps
     cudaStream_t stream = nullptr;
     void* scratch = nullptr;       ///< aligned to 256; what `bytes` said
-    MeshState* state = nullptr;    ///< not stopped on entry
+    MeshState* state = nullptr;    ///< nothing has failed yet
 };
 
 struct MeshKind {
@@ -65,8 +47,8 @@ struct MeshKind {
     /// The program that it runs: compiled in tests without a GPU.
     std::string (*program)(const mesh::Checked& checked, const Chip& chip);
 
-    /// Enqueues sweeps from … steps × sweeps - 1, or runs them with looks at the state between. On return (or when the stream comes there)
-    /// state has what happened.
+    /// Enqueues the sweeps from `from` on, or runs them with looks at the state between. When the stream has come there, `state` has what
+    /// happened. Only a kind that may refuse on its way sets refused_at, and then the next one goes on from there.
     bool (*run)(const MeshRun& run, Failure& failure);
 };
 

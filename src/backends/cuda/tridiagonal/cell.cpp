@@ -4,6 +4,7 @@
 #include <deque>
 #include <string>
 
+#include "backends/cuda/mesh/run.hpp"
 #include "backends/cuda/runtime/discovery.hpp"
 #include "backends/cuda/runtime/reset.hpp"
 #include "backends/cuda/runtime/runtime.hpp"
@@ -104,6 +105,8 @@ struct Tables {
             table.enqueue = enqueue;
             table.enqueue_finite = enqueue_finite;
             table.read_outcome = read;
+            table.mesh_scratch = mesh_bytes;
+            table.mesh_run = mesh_run;
             ops.push_back(table);
         }
     }

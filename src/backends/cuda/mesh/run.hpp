@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Sweeps on a GPU as the contract has them (families/tridiagonal/ops.hpp).
+#pragma once
+
+#include "families/tridiagonal/ops.hpp"
+#include "problems/mesh/checked.hpp"
+
+namespace trifold::cuda {
+
+bool mesh_bytes(int device, const mesh::Checked& checked, std::size_t* bytes, Failure& failure);
+bool mesh_run(int device, const mesh::Checked& checked, std::int64_t first_step, std::int64_t steps, const tridiagonal::Launch& launch, SweepOutcome& outcome, Failure& failure);
+
+/// What a run would compile, kind by kind, for an architecture (90 for sm_90) and without a GPU. kind: counts from 0; `name` null: there are no more;
+/// `refuses` null, or why that kind does not take the problem, and then nothing is compiled.
+bool mesh_compile(const mesh::Checked& checked, int architecture, int kind, const char** name, const char** refuses, Failure& failure);
+
+}  // namespace trifold::cuda
