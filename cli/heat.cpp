@@ -19,6 +19,7 @@
 #include "report/format.hpp"
 #include "report/heat_picture.hpp"
 #include "report/render.hpp"
+#include "trifold/device_memory.hpp"
 #include "trifold/error.hpp"
 
 namespace trifold::cli {
@@ -48,28 +49,32 @@ std::string snapshot_name(const std::string& output, std::int64_t step, std::int
 template <class T>
 class Run {
 public:
-    explicit Run(const Options& options) : o_(options), line_(options.quiet), shape_(mesh_from(options.mesh, options.batch)) {}
+    explicit Run(const Options& options)
+        : o_(options), line_(options.quiet), shape_(mesh_from(options.mesh, options.batch)), context_(options.context()), queue_(context_, options.device) {}
 
     int run() {
-        Context context(o_.context());
-        use_threads_of(context);
-        Queue queue(context, o_.device);
-        prepare(queue);
-        heat::Heat<T> solver(queue, problem_, u_.as<T>());
+        use_threads_of(context_);
+        prepare();
+        bring();
+        heat::Heat<T> solver(queue_, problem_, there_.data() ? there_.data() : u_.as<T>());
         warn();
+        if (there_.data()) {
+            watch_.start("compile");
+            solver.advance(0);
+            watch_.stop();
+        }
         picture_.first = middle_line();
         const bool good_run = steps(solver);
         line_.clear();
+        fetch();
         if (good_run && !o_.output.empty()) write(o_.output);
         if (good_run && !o_.plot.empty()) plot();
-        return finish(context, good_run);
+        return finish(good_run);
     }
 
 private:
-    void prepare(Queue& queue) {
+    void prepare() {
         watch_.start("prepare");
-        if (queue.memory().kind == MemoryKind::device)
-            throw Error(ErrorCode::device_unavailable, "device '" + o_.device + "'", "has no kernels for sweeps over meshes", "use cpu or reference");
         problem_.shape = shape_;
         problem_.sides = sides_from(o_.boundary);
         problem_.scheme = scheme_from(o_.scheme);
@@ -86,6 +91,21 @@ private:
         if (!(o_.number > 0) || !std::isfinite(o_.number)) throw Error(ErrorCode::usage, "--number", std::to_string(o_.number) + " is no mesh number", "give a positive number");
         problem_.step = o_.step > 0 ? o_.step : o_.number / number_of_one;
         u_ = initial(array);
+    }
+
+    // On a device with memory of its own the field stays there, and comes back to be looked at.
+    void bring() {
+        if (queue_.memory().kind != MemoryKind::device) return;
+        watch_.start("to device");
+        there_ = DeviceArray<T>(queue_, std::span<const T>(u_.as<T>(), static_cast<std::size_t>(shape_.points())));
+        watch_.stop();
+    }
+
+    void fetch() {
+        if (!there_.data()) return;
+        watch_.start("from device");
+        there_.download(std::span<T>(u_.as<T>(), static_cast<std::size_t>(shape_.points())));
+        watch_.stop();
     }
 
     void read_coefficients() {
@@ -137,6 +157,7 @@ private:
             record_.device = outcome.device;
             if (!outcome.ok()) return failed(outcome);
             done += count;
+            if (!o_.plot.empty() || (done == next && o_.snapshots > 0)) fetch();
             note_change(done, count);
             line_.stage("step " + std::to_string(done) + " of " + std::to_string(o_.iterations) + ", " +
                         report::rate_text(static_cast<double>(shape_.points()) * static_cast<double>(done) / record_.solve_s, "points"));
@@ -207,14 +228,14 @@ private:
         record_.written.push_back(o_.plot);
     }
 
-    int finish(const Context& context, bool solved) {
+    int finish(bool solved) {
         if (solved) summarise();
         for (int axis = 0; axis < 3; ++axis)
             if (shape_.along(axis) > 1) record_.mesh.push_back(shape_.along(axis));
         record_.batch = shape_.meshes, record_.iterations = o_.iterations, record_.points = static_cast<double>(shape_.points());
         record_.dtype = dtype_of<T>, record_.scheme = o_.scheme, record_.boundary = o_.boundary, record_.initial = o_.initial;
         record_.ok = solved;
-        record_.threads = record_.device == "cpu" ? context.threads() : 0;
+        record_.threads = record_.device == "cpu" ? context_.threads() : 0;
         record_.step = problem_.step;
         record_.total_s = watch_.total(), record_.phases = watch_.steps();
         record_.peak_bytes = report::peak_bytes();
@@ -240,8 +261,11 @@ private:
     ProgressLine line_;
     Stopwatch watch_;
     const MeshShape shape_;
+    Context context_;
+    Queue queue_;
     heat::Problem<T> problem_;
     io::Array u_, conductivity_, source_;
+    DeviceArray<T> there_;
     report::HeatRecord record_;
     report::HeatPicture picture_;
 };

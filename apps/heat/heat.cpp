@@ -61,15 +61,17 @@ double mesh_number(const Problem<T>& problem) {
 template <class T>
 Heat<T>::Heat(Queue& queue, const Problem<T>& problem, T* u) : queue_(queue), shape_(problem.shape), nothing_(static_cast<std::size_t>(std::max<std::int64_t>(shape_.x, 0))) {
     check(problem);
-    const bool varies = problem.conductivities != nullptr, solid = shape_.z > 1;
+    const bool varies = problem.conductivities != nullptr, heated = problem.source != nullptr, solid = shape_.z > 1;
     std::array<Sides, 3> sides = problem.sides;
     for (int axis = 0; axis < 3; ++axis)
         if (shape_.along(axis) == 1) sides[static_cast<std::size_t>(axis)] = {};
     const MeshShape one{shape_.x, shape_.y, shape_.z, 1};
     std::array<std::int64_t, 4> for_all = Field<const T>::packed(nullptr, one).stride;
     for_all[3] = 0;
-    fields_ = {Field<T>::packed(u, shape_, sides), Field<const T>::strided(problem.conductivities ? problem.conductivities : u, for_all, of_conductivity(sides)),
-               problem.source ? Field<const T>::strided(problem.source, for_all) : Field<const T>::strided(nothing_.data(), {1, 0, 0, 0})};
+    const std::int64_t cells = one.points();
+    fields_ = {Field<T>::packed(u, shape_, sides), Field<const T>::strided(varies ? on_device(problem.conductivities, cells) : nullptr, for_all, of_conductivity(sides)),
+               heated ? Field<const T>::strided(on_device(problem.source, cells), for_all)
+                      : Field<const T>::strided(on_device(nothing_.data(), shape_.x), {1, 0, 0, 0})};
     if (!varies) fields_[1] = fields_[2];  // not read
     for (const double spacing : problem.spacing) parameters_.push_back(problem.step * (varies ? 1 : problem.conductivity) / (spacing * spacing));
     parameters_.push_back(problem.step);
@@ -83,13 +85,22 @@ Heat<T>::Heat(Queue& queue, const Problem<T>& problem, T* u) : queue_(queue), sh
         return solve;
     };
     if (problem.scheme == Scheme::peaceman_rachford) {
-        sweeps_ = {{varies ? varying_half_step_y : half_step_y, {line(0)}, {}, 0, sides}, {varies ? varying_half_step_x : half_step_x, {line(1)}, {}, 0, sides}};
+        sweeps_ = {{varies ? varying_half_step_y : heated ? heated_half_step_y : half_step_y, {line(0)}, {}, 0, sides},
+                   {varies ? varying_half_step_x : heated ? heated_half_step_x : half_step_x, {line(1)}, {}, 0, sides}};
         return;
     }
-    Sweep all{varies ? (solid ? varying_increment_3d : varying_increment_2d) : (solid ? increment_3d : increment_2d), {}, add_increment, 0, without_values(sides)};
+    const PointFunction flat = varies ? varying_increment_2d : heated ? heated_increment_2d : increment_2d;
+    const PointFunction deep = varies ? varying_increment_3d : heated ? heated_increment_3d : increment_3d;
+    Sweep all{solid ? deep : flat, {}, add_increment, 0, without_values(sides)};
     for (int axis = 0; axis < 3; ++axis)
         if (shape_.along(axis) > 1) all.lines.push_back(line(axis));
     sweeps_ = {all};
+}
+
+template <class T>
+const T* Heat<T>::on_device(const T* values, std::int64_t count) {
+    if (queue_.memory().kind != MemoryKind::device) return values;
+    return copies_.emplace_back(queue_, std::span(values, static_cast<std::size_t>(count))).data();
 }
 
 template <class T>

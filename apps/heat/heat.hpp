@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "trifold/device_memory.hpp"
 #include "trifold/sweep.hpp"
 
 namespace trifold::heat {
@@ -33,7 +34,8 @@ struct Problem {
 template <class T>
 double mesh_number(const Problem<T>& problem);
 
-/// A run. Arrays must outlive it; u is [mesh][z][y][x].
+/// A run. Arrays must outlive it; u is [mesh][z][y][x], in the host's memory or in that of the queue's device, where steps need no copies of it.
+/// Conductivities and source are the host's; a device with memory of its own gets its copies once.
 template <class T>
 class Heat {
 public:
@@ -46,12 +48,15 @@ public:
     std::int64_t steps_done() const noexcept { return done_; }
 
 private:
+    const T* on_device(const T* values, std::int64_t count);
+
     Queue& queue_;
     MeshShape shape_;
     std::vector<AnyField> fields_;
     std::vector<Sweep> sweeps_;
     std::vector<double> parameters_;
     std::vector<T> nothing_;  // a row of zeros: no source
+    std::vector<DeviceArray<T>> copies_;
     std::int64_t done_ = 0;
 };
 

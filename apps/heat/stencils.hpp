@@ -3,7 +3,8 @@
 //
 // Fields: 0 = u, 1 = k, 2 = s, 3 = the solution of a sweep. Parameters: 0, 1, 2 = step / spacing² along x, y, z, times k where that is a
 // constant; 3 = step. Conductivity at a face: the harmonic mean of both cells. Mirroring k evenly and u about the value on a side
-// puts that value on the face, half a cell away: 2 k (value - u) / spacing².
+// puts that value on the face, half a cell away: 2 k (value - u) / spacing². Where conductivity is a constant, functions without a source
+// read nothing but u; where it varies, a source that is not there is a row of zeros.
 #pragma once
 
 #include "trifold/point_function.hpp"
@@ -14,10 +15,21 @@ namespace trifold::heat {
 
 TRIFOLD_POINT_FUNCTION(increment_2d, {
     real u = at(0, 0, 0, 0);
-    out(0) = p(0) * ((at(0, -1, 0, 0) - u) + (at(0, 1, 0, 0) - u)) + p(1) * ((at(0, 0, -1, 0) - u) + (at(0, 0, 1, 0) - u)) + p(3) * at(2, 0, 0, 0);
+    out(0) = p(0) * ((at(0, -1, 0, 0) - u) + (at(0, 1, 0, 0) - u)) + p(1) * ((at(0, 0, -1, 0) - u) + (at(0, 0, 1, 0) - u));
 })
 
 TRIFOLD_POINT_FUNCTION(increment_3d, {
+    real u = at(0, 0, 0, 0);
+    out(0) = p(0) * ((at(0, -1, 0, 0) - u) + (at(0, 1, 0, 0) - u)) + p(1) * ((at(0, 0, -1, 0) - u) + (at(0, 0, 1, 0) - u)) +
+             p(2) * ((at(0, 0, 0, -1) - u) + (at(0, 0, 0, 1) - u));
+})
+
+TRIFOLD_POINT_FUNCTION(heated_increment_2d, {
+    real u = at(0, 0, 0, 0);
+    out(0) = p(0) * ((at(0, -1, 0, 0) - u) + (at(0, 1, 0, 0) - u)) + p(1) * ((at(0, 0, -1, 0) - u) + (at(0, 0, 1, 0) - u)) + p(3) * at(2, 0, 0, 0);
+})
+
+TRIFOLD_POINT_FUNCTION(heated_increment_3d, {
     real u = at(0, 0, 0, 0);
     out(0) = p(0) * ((at(0, -1, 0, 0) - u) + (at(0, 1, 0, 0) - u)) + p(1) * ((at(0, 0, -1, 0) - u) + (at(0, 0, 1, 0) - u)) +
              p(2) * ((at(0, 0, 0, -1) - u) + (at(0, 0, 0, 1) - u)) + p(3) * at(2, 0, 0, 0);
@@ -69,10 +81,20 @@ TRIFOLD_POINT_FUNCTION(varying_z, {
 
 TRIFOLD_POINT_FUNCTION(half_step_y, {
     real u = at(0, 0, 0, 0);
-    out(0) = u + (p(1) * ((at(0, 0, -1, 0) - u) + (at(0, 0, 1, 0) - u)) + p(3) * at(2, 0, 0, 0)) / 2;
+    out(0) = u + p(1) / 2 * ((at(0, 0, -1, 0) - u) + (at(0, 0, 1, 0) - u));
 })
 
 TRIFOLD_POINT_FUNCTION(half_step_x, {
+    real u = at(0, 0, 0, 0);
+    out(0) = u + p(0) / 2 * ((at(0, -1, 0, 0) - u) + (at(0, 1, 0, 0) - u));
+})
+
+TRIFOLD_POINT_FUNCTION(heated_half_step_y, {
+    real u = at(0, 0, 0, 0);
+    out(0) = u + (p(1) * ((at(0, 0, -1, 0) - u) + (at(0, 0, 1, 0) - u)) + p(3) * at(2, 0, 0, 0)) / 2;
+})
+
+TRIFOLD_POINT_FUNCTION(heated_half_step_x, {
     real u = at(0, 0, 0, 0);
     out(0) = u + (p(0) * ((at(0, -1, 0, 0) - u) + (at(0, 1, 0, 0) - u)) + p(3) * at(2, 0, 0, 0)) / 2;
 })

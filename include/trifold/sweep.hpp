@@ -62,7 +62,10 @@ struct SweepOutcome {
     bool ok() const noexcept { return trifold::ok(reason); }
 };
 
-/// Runs `steps` steps of the sweeps. It stops after the sweep in which a line fails: the target then holds new values in the meshes
+/// Runs `steps` steps of the sweeps, and waits. Fields of a device with memory of its own are used where they are; those of the host are copied there, and
+/// targets back. A device that compiles at run time does so in the first call with these functions, which may have no steps.
+///
+/// It stops after the sweep in which a line fails: the target then holds new values in the meshes
 /// whose lines were all solved; in the others, new values in part and those from before in part.
 /// Throws Error(usage) for shapes, types, sides, functions and memory that do not fit; Error(device_unavailable) where a device has
 /// no kernel for it.

@@ -17,8 +17,13 @@ SweepOutcome sweep(Queue& queue, const MeshProblem& problem, std::int64_t steps,
     const tridiagonal::Ops& ops = tridiagonal::ops_of(queue);
     SweepOutcome outcome;
     outcome.device = queue.device();
-    if (steps == 0 || problem.sweeps.empty() || problem.shape.points() == 0) return outcome;
-    if (ops.mesh_run) return sweep_on_device(queue, device_at(queue.device_index()), ops, checked, options.first_step, steps);
+    if (problem.sweeps.empty() || problem.shape.points() == 0) return outcome;
+    // Without steps, a device gets its kernels ready.
+    if (ops.mesh_run) {
+        const SweepOutcome done = sweep_on_device(queue, device_at(queue.device_index()), ops, checked, options.first_step, steps);
+        return steps > 0 ? done : outcome;
+    }
+    if (steps == 0) return outcome;
     if (!ops.mesh_sweep)
         throw Error(ErrorCode::device_unavailable, std::string("device '") + queue.device() + "'", "has no kernels for sweeps over meshes",
                     "use the cpu or the reference");

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Solves on a device with memory of its own, without one: its memory is the heap's, its addresses are known only to it, and the
 // oracle computes. What is copied, packed and put back is tested here; kernels are tested by the contract suite on a real one.
+#include <cmath>
 #include <cstring>
 #include <map>
 
 #include "api/device_solve.hpp"
+#include "api/device_sweep.hpp"
 #include "backends/registry.hpp"
 #include "contract/tridiagonal/devices.hpp"
 #include "contract/tridiagonal/trial.hpp"
@@ -68,6 +70,14 @@ bool enqueue(int, const System& system, Algorithm, const Launch& launch, void* o
     return true;
 }
 
+bool mesh_run(int, const mesh::Checked& checked, std::int64_t first_step, std::int64_t steps, const Launch& launch, SweepOutcome& outcome, Failure& failure) {
+    for (const AnyField& field : checked.problem->fields)
+        if (!is_theirs(field.data)) return failure.say(ErrorCode::internal, "a field of the host reached the device");
+    if (!is_theirs(launch.scratch)) return failure.say(ErrorCode::internal, "scratch of the host reached the device");
+    oracle().mesh_sweep(checked, first_step, steps, launch, outcome);
+    return true;
+}
+
 const Ops& ops() {
     static const Ops table = [] {
         Ops t;
@@ -77,6 +87,8 @@ const Ops& ops() {
         t.outcome_bytes = sizeof(Outcome);
         t.enqueue = enqueue;
         t.read_outcome = [](const void* copy, Outcome& outcome) { std::memcpy(&outcome, copy, sizeof outcome); };
+        t.mesh_scratch = [](int, const mesh::Checked& checked, std::size_t* bytes, Failure&) { return *bytes = oracle().mesh_bytes(checked, 1), true; };
+        t.mesh_run = mesh_run;
         return t;
     }();
     return table;
@@ -162,6 +174,56 @@ TEST_F(DeviceSolve, NamesAWorkspaceThatIsNoneOfTheDevice) {
             }
         },
         Error);
+}
+
+// ---- sweeps ----
+
+TRIFOLD_POINT_FUNCTION(spread, { out(0) = at(0, 0, 0, 0) + p(0) * (at(0, -1, 0, 0) + at(0, 0, 1, 0) + at(1, 0, 0, 1) + at(2, 0, 0, 0)); })
+
+// Packed, with gaps, with x slowest, shared among meshes, the same array twice; u on the host or on the device already.
+TEST_F(DeviceSolve, BringsFieldsThereAndTargetsBack) {
+    const MeshShape shape{5, 4, 3, 2};
+    const auto points = static_cast<std::size_t>(shape.points());
+    const std::array<std::int64_t, 4> layouts[] = {{1, 5, 20, 60}, {1, 7, 28, 90}, {12, 3, 1, 60}};
+    const std::vector<Sweep> sweeps{{spread, {{0, {-0.3, 2, -0.2}}, {2, {-0.1, 1, 0}}}, {}, 0, {}}};
+    const std::vector<double> parameters{0.25};
+    for (const auto& u_strides : layouts)
+        for (const std::array<std::int64_t, 4>& k_strides : {layouts[0], layouts[1], std::array<std::int64_t, 4>{1, 5, 0, 0}, std::array<std::int64_t, 4>{0, 0, 0, 1}})
+            for (const bool there : {false, true}) {
+                std::vector<double> u(200), k(200), expected;
+                for (std::size_t i = 0; i < u.size(); ++i) u[i] = std::cos(static_cast<double>(i)), k[i] = std::sin(static_cast<double>(i));
+                expected = u;
+                const auto fields = [&](double* target) {
+                    return std::vector<AnyField>{Field<double>::strided(target, u_strides), Field<const double>::strided(k.data(), k_strides),
+                                                 Field<const double>::strided(target, u_strides)};
+                };
+                const std::vector<AnyField> own = fields(expected.data());
+                Queue reference(context(), "reference");
+                ASSERT_TRUE(sweep(reference, {shape, own, sweeps, parameters}, 3).ok());
+
+                double* const theirs = there ? static_cast<double*>(::operator new(200 * sizeof(double), std::align_val_t{256})) : u.data();
+                if (there) std::copy(u.begin(), u.end(), theirs), blocks[reinterpret_cast<char*>(theirs)] = 200 * sizeof(double);
+                const std::vector<AnyField> used = fields(theirs);
+                const MeshProblem problem{shape, used, sweeps, parameters};
+                const SweepOutcome outcome = sweep_on_device(queue, heap_device(), ops(), mesh::check(problem), 0, 3);
+                if (there) {
+                    std::copy(theirs, theirs + 200, u.begin());
+                    blocks.erase(reinterpret_cast<char*>(theirs));
+                    ::operator delete(theirs, std::align_val_t{256});
+                }
+                ASSERT_EQ(outcome.reason, Reason::exact);
+                ASSERT_STREQ(outcome.device, "heap:0");
+                ASSERT_EQ(u, expected) << "what lies between the points included; " << points << " points";
+            }
+}
+
+TEST_F(DeviceSolve, AFieldThatSaysItLiesThereMustDoSo) {
+    std::vector<double> u(8, 1.0);
+    AnyField field = Field<double>::packed(u.data(), {8});
+    field.memory = {MemoryKind::device, 0};
+    const std::vector<Sweep> sweeps{{{}, {{0, {-1, 3, -1}}}, {}, 0, {}}};
+    const MeshProblem problem{{8}, std::span(&field, 1), sweeps, {}};
+    EXPECT_THROW(sweep_on_device(queue, heap_device(), ops(), mesh::check(problem, {MemoryKind::device, 0}), 0, 1), Error);
 }
 
 }  // namespace

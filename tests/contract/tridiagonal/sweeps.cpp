@@ -132,9 +132,6 @@ const Scheme schemes[] = {
 
 class Sweeps : public OnDevice {
 protected:
-    void SetUp() override {
-        if (queue.memory().kind == MemoryKind::device) GTEST_SKIP() << GetParam() << " has no kernels for sweeps over meshes";
-    }
     Queue reference{context(), "reference"};
 
     template <class T>

@@ -39,28 +39,31 @@ Operand view(T* data, std::int64_t row_stride, std::int64_t outer, std::int64_t 
     return operand;
 }
 
-/// The lines along an axis of packed values: inner ones side by side, `apart` from row to row, and outer ones.
+/// The lines along an axis of packed values. Where a mesh has several lines, meshes are a level of their own, so that a line meets the
+/// same neighbours in a kernel whatever the number of meshes, and all of them have the same roundings.
 template <class T>
 System lines_of(const MeshShape& shape, int axis, bool shared, T* values, T* lower, T* diag, T* upper) {
-    const std::int64_t n = shape.along(axis), apart = axis == 0 ? 1 : axis == 1 ? shape.x : shape.x * shape.y, outer = shape.points() / (n * apart);
+    const std::int64_t n = shape.along(axis), apart = axis == 0 ? 1 : axis == 1 ? shape.x : shape.x * shape.y, lines = shape.points() / n;
+    const std::int64_t inner = axis == 0 ? std::min(lines, shape.y * shape.z) : apart, inner_stride = axis == 0 ? n : 1;
     System s;
     s.dtype = dtype_of<T>;
     s.rows = n;
-    s.rhs = s.x = view(values, apart, n * apart, 1);
+    s.rhs = s.x = view(values, apart, n * (axis == 0 ? inner : apart), inner_stride);
     T* const bands[3] = {lower, diag, upper};
     Operand* const operands[3] = {&s.lower, &s.diag, &s.upper};
-    for (int k = 0; k < 3; ++k) *operands[k] = shared ? view(bands[k], 1, 0, 0) : view(bands[k], apart, n * apart, 1);
+    for (int k = 0; k < 3; ++k) *operands[k] = shared ? view(bands[k], 1, 0, 0) : view(bands[k], apart, s.rhs.level_stride[0], inner_stride);
     s.in_place = true;
-    // One level where one is enough, since what is next to each other in memory decides how a batch is cut.
-    if (outer > 1 && apart > 1) {
+    const std::int64_t outer = lines / inner;
+    if (outer > 1 && inner > 1) {
         s.levels = 2;
-        s.extent[0] = outer, s.extent[1] = apart;
-        s.number_stride[0] = apart, s.number_stride[1] = 1;
+        s.extent[0] = outer, s.extent[1] = inner;
+        s.number_stride[0] = inner, s.number_stride[1] = 1;
         return s;
     }
-    s.levels = outer * apart > 1 ? 1 : 0;
+    // One level where one is enough, since what is next to each other in memory decides how a batch is cut.
+    s.levels = lines > 1 ? 1 : 0;
     const int kept = outer > 1 ? 0 : 1;
-    s.extent[0] = s.levels ? outer * apart : 1;
+    s.extent[0] = lines;
     s.number_stride[0] = s.levels;
     for (Operand* operand : {&s.lower, &s.diag, &s.upper, &s.rhs, &s.x}) {
         operand->level_stride[0] = s.levels ? operand->level_stride[kept] : 0;
