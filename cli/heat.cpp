@@ -9,7 +9,9 @@
 #include "base/nearest.hpp"
 #include "build_info.hpp"
 #include "common.hpp"
+#include "energy.hpp"
 #include "heat/heat.hpp"
+#include "heat/parts.hpp"
 #include "interrupt.hpp"
 #include "io/atomic_file.hpp"
 #include "io/npy.hpp"
@@ -19,7 +21,7 @@
 #include "report/format.hpp"
 #include "report/heat_picture.hpp"
 #include "report/render.hpp"
-#include "trifold/device_memory.hpp"
+#include "roof.hpp"
 #include "trifold/error.hpp"
 
 namespace trifold::cli {
@@ -27,9 +29,10 @@ namespace {
 
 struct Options : CommonOptions {
     std::string mesh, initial = "spot", boundary = "dirichlet", conductivity = "1", source, output, plot, scheme = "douglas-gunn";
-    std::int64_t batch = 1, iterations = 100;
+    std::int64_t batch = 1, iterations = 100, at_once = 0;
     double number = 1, step = 0;
     int snapshots = 0;
+    bool energy = false, no_roof = false;
 };
 
 heat::Scheme scheme_from(const std::string& name) {
@@ -49,27 +52,26 @@ std::string snapshot_name(const std::string& output, std::int64_t step, std::int
 template <class T>
 class Run {
 public:
-    explicit Run(const Options& options)
-        : o_(options), line_(options.quiet), shape_(mesh_from(options.mesh, options.batch)), context_(options.context()), queue_(context_, options.device) {}
+    explicit Run(const Options& options) : o_(options), line_(options.quiet), shape_(mesh_from(options.mesh, options.batch)) {}
 
     int run() {
-        use_threads_of(context_);
+        Context context(o_.context());
+        use_threads_of(context);
+        Queue queue(context, o_.device);
         prepare();
-        bring();
-        heat::Heat<T> solver(queue_, problem_, there_.data() ? there_.data() : u_.as<T>());
-        warn();
-        if (there_.data()) {
-            watch_.start("compile");
-            solver.advance(0);
-            watch_.stop();
-        }
-        picture_.first = middle_line();
-        const bool good_run = steps(solver);
+        copies_ = queue.memory().kind == MemoryKind::device;
+        if (copies_) watch_.start("prepare device");
+        line_.stage("prepare " + o_.device);
+        heat::Parts<T> parts(queue, problem_, u_.as<T>(), o_.at_once);
         line_.clear();
-        fetch();
+        warn(parts);
+        picture_.first = picture_.last = middle_line(parts);
+        const bool good_run = steps(parts);
+        line_.clear();
         if (good_run && !o_.output.empty()) write(o_.output);
         if (good_run && !o_.plot.empty()) plot();
-        return finish(good_run);
+        if (good_run) measure(queue, parts);
+        return finish(context, good_run);
     }
 
 private:
@@ -91,21 +93,6 @@ private:
         if (!(o_.number > 0) || !std::isfinite(o_.number)) throw Error(ErrorCode::usage, "--number", std::to_string(o_.number) + " is no mesh number", "give a positive number");
         problem_.step = o_.step > 0 ? o_.step : o_.number / number_of_one;
         u_ = initial(array);
-    }
-
-    // On a device with memory of its own the field stays there, and comes back to be looked at.
-    void bring() {
-        if (queue_.memory().kind != MemoryKind::device) return;
-        watch_.start("to device");
-        there_ = DeviceArray<T>(queue_, std::span<const T>(u_.as<T>(), static_cast<std::size_t>(shape_.points())));
-        watch_.stop();
-    }
-
-    void fetch() {
-        if (!there_.data()) return;
-        watch_.start("from device");
-        there_.download(std::span<T>(u_.as<T>(), static_cast<std::size_t>(shape_.points())));
-        watch_.stop();
     }
 
     void read_coefficients() {
@@ -132,7 +119,11 @@ private:
         return field;
     }
 
-    void warn() {
+    void warn(const heat::Parts<T>& parts) {
+        record_.parts = parts.count();
+        if (!o_.quiet && parts.count() > 1)
+            say("the batch is advanced in " + std::to_string(parts.count()) + " parts of " + std::to_string(parts.meshes()) + " meshes, one after the other" +
+                (parts.cut_for_memory() ? ": " + o_.device + " has no memory for more at once" : ""));
         record_.number = heat::mesh_number(problem_);
         if (o_.quiet || record_.number <= report::accurate_mesh_number) return;
         char text[160];
@@ -141,15 +132,31 @@ private:
         say(text);
     }
 
-    // As many steps at a time as take about a tenth of a second, but none across a snapshot.
-    bool steps(heat::Heat<T>& solver) {
-        std::int64_t at_once = 1, next = 0;
+    // From snapshot to snapshot, part by part: each is brought to the device and back once.
+    bool steps(heat::Parts<T>& parts) {
         for (std::int64_t done = 0; done < o_.iterations;) {
-            if (done >= next) next = next_snapshot(done);
-            const std::int64_t count = std::min({at_once, next - done, o_.iterations - done});
+            const std::int64_t next = next_snapshot(done);
+            for (std::int64_t part = 0; part < parts.count(); ++part) {
+                if (copies_) watch_.start("copy");
+                parts.enter(part);
+                if (!steps_of(parts, part, done, next)) return false;
+                if (copies_) watch_.start("copy");
+                parts.fetch();
+                watch_.stop();
+            }
+            done = next;
+            if (done < o_.iterations && o_.snapshots > 0) write(snapshot_name(o_.output, done, o_.iterations));
+        }
+        return true;
+    }
+
+    // As many steps at a time as take about a tenth of a second.
+    bool steps_of(heat::Parts<T>& parts, std::int64_t part, std::int64_t from, std::int64_t to) {
+        for (std::int64_t done = from; done < to;) {
+            const std::int64_t count = std::min(steps_at_once_, to - done);
             watch_.start("solve");
             const auto start = Stopwatch::Clock::now();
-            const SweepOutcome outcome = solver.advance(count);
+            const SweepOutcome outcome = parts.advance(count);
             const double seconds = std::chrono::duration<double>(Stopwatch::Clock::now() - start).count();
             watch_.stop();
             record_.solve_s += seconds;
@@ -157,13 +164,14 @@ private:
             record_.device = outcome.device;
             if (!outcome.ok()) return failed(outcome);
             done += count;
-            if (!o_.plot.empty() || (done == next && o_.snapshots > 0)) fetch();
-            note_change(done, count);
-            line_.stage("step " + std::to_string(done) + " of " + std::to_string(o_.iterations) + ", " +
-                        report::rate_text(static_cast<double>(shape_.points()) * static_cast<double>(done) / record_.solve_s, "points"));
-            if (const auto bar = line_.bar()) bar(done, o_.iterations);
-            at_once = std::clamp<std::int64_t>(static_cast<std::int64_t>(0.1 * static_cast<double>(count) / std::max(seconds, 1e-9)), 1, 2 * at_once + 1);
-            if (done == next && done < o_.iterations && o_.snapshots > 0) write(snapshot_name(o_.output, done, o_.iterations));
+            advanced_ += static_cast<double>(parts.points_entered()) * static_cast<double>(count);
+            if (part == 0) note_change(parts, done, count);
+            line_.stage("step " + std::to_string(done) + " of " + std::to_string(o_.iterations) +
+                        (parts.count() > 1 ? ", part " + std::to_string(part + 1) + " of " + std::to_string(parts.count()) : "") + ", " +
+                        report::rate_text(advanced_ / record_.solve_s, "points"));
+            if (const auto bar = line_.bar())
+                bar(static_cast<std::int64_t>(advanced_ / static_cast<double>(shape_.points())), o_.iterations);
+            steps_at_once_ = std::clamp<std::int64_t>(static_cast<std::int64_t>(0.1 * static_cast<double>(count) / std::max(seconds, 1e-9)), 1, 2 * steps_at_once_ + 1);
         }
         return true;
     }
@@ -195,17 +203,18 @@ private:
 
     const T* middle_plane() const { return u_.as<T>() + shape_.z / 2 * shape_.x * shape_.y; }
 
-    std::vector<float> middle_line() const {
-        const T* const row = middle_plane() + shape_.y / 2 * shape_.x;
-        return {row, row + shape_.x};
+    // Of the first mesh, which is in the first part.
+    std::vector<float> middle_line(const heat::Parts<T>& parts) const {
+        std::vector<T> row(static_cast<std::size_t>(shape_.x));
+        parts.read((shape_.z / 2 * shape_.y + shape_.y / 2) * shape_.x, row);
+        return {row.begin(), row.end()};
     }
 
-    void note_change(std::int64_t done, std::int64_t steps) {
+    void note_change(const heat::Parts<T>& parts, std::int64_t done, std::int64_t steps) {
         if (o_.plot.empty()) return;
-        std::vector<float> now = middle_line();
-        const std::vector<float>& before = picture_.last.empty() ? picture_.first : picture_.last;
+        std::vector<float> now = middle_line(parts);
         double largest = 0;
-        for (std::size_t i = 0; i < now.size(); ++i) largest = std::max(largest, std::abs(static_cast<double>(now[i]) - static_cast<double>(before[i])));
+        for (std::size_t i = 0; i < now.size(); ++i) largest = std::max(largest, std::abs(static_cast<double>(now[i]) - static_cast<double>(picture_.last[i])));
         picture_.change.emplace_back(static_cast<double>(done), largest / static_cast<double>(steps));
         picture_.last = std::move(now);
     }
@@ -215,7 +224,6 @@ private:
         constexpr std::int64_t most = 512;
         const std::int64_t every_x = (shape_.x + most - 1) / most, every_y = (shape_.y + most - 1) / most;
         picture_.title = "trifold heat: " + o_.mesh + ", " + std::to_string(o_.iterations) + " steps, " + o_.boundary;
-        if (picture_.last.empty()) picture_.last = picture_.first;
         if (shape_.y > 1)
             for (std::int64_t y = every_y / 2; y < shape_.y; y += every_y, ++picture_.height) {
                 picture_.width = 0;
@@ -228,14 +236,35 @@ private:
         record_.written.push_back(o_.plot);
     }
 
-    int finish(bool solved) {
+    // After all that is asked for is written: the field is advanced further.
+    void measure(const Queue& queue, heat::Parts<T>& parts) {
+        if (!o_.no_roof && o_.iterations > 0) {
+            watch_.start("measure roof");
+            line_.stage("measure the roof");
+            record_.roof_bytes_per_s = stream_bandwidth(queue, static_cast<std::size_t>(u_.shape().bytes()), 2);
+        }
+        if (o_.energy && o_.iterations > 0) {
+            watch_.start("measure energy");
+            line_.stage("advance for two seconds to measure energy");
+            // A long run is not repeated whole.
+            const auto tenth = static_cast<std::int64_t>(0.2 * advanced_ / record_.solve_s / static_cast<double>(parts.points_entered()));
+            const std::int64_t count = std::clamp<std::int64_t>(tenth, 1, o_.iterations);
+            record_.energy = EnergyMeter(queue).measure([&] { return parts.advance(count).ok(); });
+            record_.energy.joules *= static_cast<double>(shape_.points()) * static_cast<double>(o_.iterations) / (static_cast<double>(parts.points_entered()) * static_cast<double>(count));
+            record_.energy_steps = count * record_.energy.solves;
+        }
+        watch_.stop();
+        line_.clear();
+    }
+
+    int finish(const Context& context, bool solved) {
         if (solved) summarise();
         for (int axis = 0; axis < 3; ++axis)
             if (shape_.along(axis) > 1) record_.mesh.push_back(shape_.along(axis));
         record_.batch = shape_.meshes, record_.iterations = o_.iterations, record_.points = static_cast<double>(shape_.points());
         record_.dtype = dtype_of<T>, record_.scheme = o_.scheme, record_.boundary = o_.boundary, record_.initial = o_.initial;
         record_.ok = solved;
-        record_.threads = record_.device == "cpu" ? context_.threads() : 0;
+        record_.threads = record_.device == "cpu" ? context.threads() : 0;
         record_.step = problem_.step;
         record_.total_s = watch_.total(), record_.phases = watch_.steps();
         record_.peak_bytes = report::peak_bytes();
@@ -261,13 +290,13 @@ private:
     ProgressLine line_;
     Stopwatch watch_;
     const MeshShape shape_;
-    Context context_;
-    Queue queue_;
     heat::Problem<T> problem_;
     io::Array u_, conductivity_, source_;
-    DeviceArray<T> there_;
     report::HeatRecord record_;
     report::HeatPicture picture_;
+    bool copies_ = false;             // to a device with memory of its own
+    std::int64_t steps_at_once_ = 1;
+    double advanced_ = 0;       // points times steps, in record_.solve_s
 };
 
 int run(const Options& o) {
@@ -299,10 +328,14 @@ Command heat_command(CLI::App& parent) {
     app->add_option("--snapshots", options->snapshots, "as many fields on the way, as FIELD-STEP.npy")->capture_default_str()->check(CLI::Range(0, 10000));
     app->add_option("--plot", options->plot, "FILE.svg: the field, a profile, how it settles; FILE.png: the field");
     app->add_option("--device", options->device, "where to run; see: trifold devices")->capture_default_str();
+    app->add_option("--at-once", options->at_once, "meshes that the device holds together; 0 = as many as fit")->capture_default_str()->check(CLI::Range(std::int64_t{0}, std::int64_t{1} << 40));
     app->add_option("--threads", options->threads, "0 = OMP_NUM_THREADS, else the cores this process may use")->capture_default_str();
     app->add_option("--precision", options->precision, "f32 or f64 (default)");
+    app->add_flag("--energy", options->energy, "advance for two seconds more and read the device's energy counters");
+    app->add_flag("--no-roof", options->no_roof, "do not measure the bandwidth after the run");
     options->add_talk(*app);
     set_examples(*app, "  trifold heat --mesh 128x128 --batch 100 --iterations 120 --precision f32\n"
+                       "  trifold heat --mesh 128x128 --batch 1500 --iterations 120 --precision f32 --device cuda:0 --energy --json\n"
                        "  trifold heat --mesh 64x64x64 --boundary x=periodic,y=neumann,z-=dirichlet:1 --iterations 200 -o field.npy --snapshots 4\n");
     return {app, [options] { return run(*options); }};
 }

@@ -5,6 +5,7 @@
 
 #include "backends/registry.hpp"
 #include "devices/context_state.hpp"
+#include "trifold/error.hpp"
 
 namespace trifold::cli {
 
@@ -62,6 +63,25 @@ double ProblemRoof::bytes_per_s() const {
     std::vector<double> sorted = samples_;
     std::sort(sorted.begin(), sorted.end());
     return sorted[sorted.size() / 2];
+}
+
+double stream_bandwidth(const Queue& queue, std::size_t bytes, int reads) {
+    constexpr std::size_t most = std::size_t{256} << 20, least = std::size_t{1} << 20;
+    const Device& device = device_at(queue.device_index());
+    if (bytes < least) return 0;
+    if (device.runtime) {
+        Failure failure;
+        double found = 0;
+        return device.runtime->bandwidth(device.number, queue.stream(), reads, false, most, &found, failure) ? found : 0;
+    }
+    double best = 0;
+    for (const devices::Store store : {devices::Store::past_cache, devices::Store::regular}) try {
+            devices::RoofProbe probe({.reads = reads, .store = store}, (static_cast<std::size_t>(reads) + 1) * std::min(bytes, most), queue.context().threads());
+            best = std::max(best, probe.measure(0.1).bytes_per_s);
+        } catch (const Error&) {
+            return best;
+        }
+    return best;
 }
 
 }  // namespace trifold::cli

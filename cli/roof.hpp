@@ -31,4 +31,8 @@ private:
     std::vector<double> samples_;
 };
 
+/// Bytes per second of a stream that reads `reads` arrays of `bytes` bytes and writes one more, in memory of its own: at most 256 MiB an array,
+/// on a device with memory of its own at least that. 0 where the arrays are too small to tell, or there is no memory for them.
+double stream_bandwidth(const Queue& queue, std::size_t bytes, int reads);
+
 }  // namespace trifold::cli

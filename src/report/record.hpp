@@ -110,6 +110,10 @@ struct HeatRecord {
     double total_s = 0;
     Phases phases;
     double least = unknown, most = unknown, mean = unknown;
+    std::int64_t parts = 1;          ///< that the batch was advanced in, one after the other
+    double roof_bytes_per_s = 0;     ///< of a stream that reads two arrays and writes one; 0 = not measured
+    Energy energy;                   ///< of the run; `solves` are pieces of it
+    std::int64_t energy_steps = 0;   ///< over which the counters were read
     std::int64_t peak_bytes = 0;
     std::vector<std::string> written;
     Machine machine;

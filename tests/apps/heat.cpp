@@ -9,6 +9,7 @@
 #include <numbers>
 
 #include "contract/tridiagonal/devices.hpp"
+#include "heat/parts.hpp"
 #include "support/random.hpp"
 
 namespace trifold::heat {
@@ -64,8 +65,9 @@ double largest_difference(const std::vector<double>& a, const std::vector<double
 
 class HeatOn : public tests::OnDevice {
 protected:
-    std::vector<double> run(const Problem<double>& problem, std::vector<double> u, std::int64_t steps) {
-        Heat<double> heat(queue, problem, u.data());
+    template <class T>
+    std::vector<T> run(const Problem<T>& problem, std::vector<T> u, std::int64_t steps) {
+        Heat<T> heat(queue, problem, u.data());
         EXPECT_TRUE(heat.advance(steps).ok());
         EXPECT_EQ(heat.steps_done(), steps);
         return u;
@@ -226,6 +228,56 @@ TEST_P(HeatOn, PeacemanAndRachfordsIsTheSameInTwoDimensions) {
         problem.scheme = Scheme::peaceman_rachford;
         EXPECT_LT(largest_difference(run(problem, u, 6), one), 1e-12);
     }
+}
+
+// In parts, with looks at the host's copy on the way, as in one: bit by bit.
+TEST_P(HeatOn, PartsOfABatchAreAsAllOfIt) {
+    tests::Random random(8);
+    for (const MeshShape& shape : {MeshShape{14, 11, 1, 7}, MeshShape{6, 5, 4, 7}}) {
+        const std::int64_t cells = shape.x * shape.y * shape.z;
+        std::vector<float> k(static_cast<std::size_t>(cells)), s = k, start(static_cast<std::size_t>(shape.points()));
+        for (float& v : k) v = static_cast<float>(random.uniform(0.1, 3));
+        for (float& v : s) v = static_cast<float>(random.uniform(-1, 1));
+        for (float& v : start) v = static_cast<float>(random.uniform(-1, 1));
+        Problem<float> problem;
+        problem.shape = shape, problem.step = 0.4, problem.sides = {Sides{{Edge::odd, 0.4}, {Edge::even}}, kinds[4], kinds[1]};
+        problem.conductivities = k.data(), problem.source = s.data();
+        const std::vector<float> expected = run(problem, start, 7);
+        for (const std::int64_t at_once : {0, 1, 3, 4, 7, 100}) {
+            std::vector<float> u = start, row(static_cast<std::size_t>(shape.x));
+            Parts<float> parts(queue, problem, u.data(), at_once);
+            EXPECT_EQ(parts.count(), at_once == 0 || at_once >= 7 ? 1 : (7 + at_once - 1) / at_once);
+            for (const std::int64_t steps : {4, 3})
+                for (std::int64_t part = 0; part < parts.count(); ++part) {
+                    parts.enter(part);
+                    ASSERT_TRUE(parts.advance(steps).ok());
+                    parts.read(cells - shape.x, row);
+                    parts.fetch();
+                    ASSERT_TRUE(std::equal(row.begin(), row.end(), u.data() + (part * parts.meshes() + 1) * cells - shape.x));
+                }
+            ASSERT_EQ(u, expected) << at_once << " at once";
+        }
+    }
+}
+
+// NaN in mesh 5 at step 3 of the whole run is said of mesh 5 and step 3, whatever part it was in.
+TEST_P(HeatOn, FailuresInPartsAreNamedAsInTheWhole) {
+    const MeshShape shape{8, 6, 1, 7};
+    Problem<double> problem;
+    problem.shape = shape, problem.step = 0.5;
+    std::vector<double> u(static_cast<std::size_t>(shape.points()), 1.0);
+    Parts<double> parts(queue, problem, u.data(), 3);
+    for (std::int64_t part = 0; part < parts.count(); ++part) {
+        parts.enter(part);
+        ASSERT_TRUE(parts.advance(3).ok());
+    }
+    parts.enter(0);
+    u[static_cast<std::size_t>(5 * 48 + 13)] = NAN;
+    parts.enter(1);
+    const SweepOutcome outcome = parts.advance(2);
+    EXPECT_FALSE(outcome.ok());
+    EXPECT_EQ(outcome.mesh, 5);
+    EXPECT_EQ(outcome.step, 3);
 }
 
 TRIFOLD_ON_EVERY_DEVICE(HeatOn);

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""trifold heat: fields in and out, snapshots, warnings, refusals."""
+"""trifold heat: fields in and out, snapshots, parts of a batch, energy, warnings, refusals."""
+import json
 import math
 import signal
 import struct
@@ -72,6 +73,10 @@ class Heat(CommandTest):
         _, err = self.run_it('heat', '--mesh', '8x8', '--iterations', '1', '--number', '50')
         self.assertIn('mesh number 50', err)
         self.assertIn('accuracy is lost', err)
+        # Cells of 1/8: half a unit of time is a mesh number of 32.
+        _, err = self.run_it('heat', '--mesh', '8x8', '--iterations', '1', '--step', '0.5')
+        self.assertIn('mesh number 32', err)
+        self.assertIn('a step of 0.156 or less', err)
         self.assertEqual(self.run_it('heat', '--mesh', '8x8', '--iterations', '1')[1], '')
 
     def test_refusals(self):
@@ -95,7 +100,82 @@ class Heat(CommandTest):
         self.refuse(3, ['k.npy', 'f64[8, 8]', 'f64[8, 9]'], 'heat', '--mesh', '9x8', '--conductivity', 'k.npy')
         self.write('u.npy', npy([math.nan] + [1.0] * 63, (8, 8)))
         self.refuse(3, ['u.npy', 'not finite at x = 0'], 'heat', '--mesh', '8x8', '--initial', 'u.npy')
+        self.write('u2.npy', npy([1.0] * 128, (2, 8, 8)))
+        self.refuse(3, ['u2.npy', 'f64[2, 8, 8]', 'f64[8, 8]'], 'heat', '--mesh', '8x8', '--initial', 'u2.npy')
+        self.refuse(3, ['u2.npy', 'f64[2, 8, 8]', 'f64[3, 8, 8]'], 'heat', '--mesh', '8x8', '--batch', '3', '--initial', 'u2.npy')
+        self.refuse(3, ['u2.npy', 'f64[8, 8]'], 'heat', '--mesh', '8x8', '--batch', '2', '--source', 'u2.npy')
+        self.write('s.npy', npy([0.0] * 63 + [math.inf], (8, 8)))
+        self.refuse(3, ['s.npy', 'not finite at x = 7, y = 7'], 'heat', '--mesh', '8x8', '--source', 's.npy')
+        self.refuse(3, ['s.npy', 'not finite at x = 7, y = 7'], 'heat', '--mesh', '8x8', '--conductivity', 's.npy')
+        self.refuse(3, ['nowhere.npy'], 'heat', '--mesh', '8x8', '--source', 'nowhere.npy')
+        self.refuse(2, ['--step', 'is no step of time'], 'heat', '--mesh', '8x8', '--step', '-1')
+        self.refuse(2, ['--step', 'is no step of time'], 'heat', '--mesh', '8x8', '--step', 'nan')
+        self.refuse(2, ['is no mesh number'], 'heat', '--mesh', '8x8', '--number', 'inf')
+        for option in ('--batch', '--iterations', '--at-once', '--snapshots'):
+            self.run_it('heat', '--mesh', '8x8', option, '-1', code=2)
+        self.run_it('heat', '--mesh', '8x8', '--batch', '0', code=2)
         self.refuse(3, ['memory'], 'heat', '--mesh', '100000x100000x1000')
+
+    def test_nothing_to_do(self):
+        report = self.run_json('heat', '--mesh', '8x8', '--iterations', '0', '-o', 'u.npy', '--energy', '--plot', 'p.svg')
+        self.assertTrue(report['outcome']['ok'])
+        self.assertEqual(report['time']['solve_s'], 0)
+        self.assertEqual(self.files(), ['p.svg', 'u.npy'])
+
+    def test_parts_of_a_batch_are_as_all_of_it(self):
+        arguments = ['heat', '--mesh', '12x9', '--batch', '7', '--iterations', '8', '--snapshots', '1', '--precision', 'f32']
+        self.run_it(*arguments, '-o', 'whole.npy')
+        out, err = self.run_it(*arguments, '-o', 'parts.npy', '--at-once', '3', '--plot', 'p.svg')
+        self.assertIn('in 3 parts of 3 meshes', err)
+        self.assertIn('in 3 parts', out)
+        for name in ('whole-4.npy', 'whole.npy'):
+            self.assertEqual(self.read(name), self.read(name.replace('whole', 'parts')))
+        report = self.run_json(*arguments, '-o', 'parts.npy', '--at-once', '3')
+        self.assertEqual(report['outcome']['parts'], 3)
+        self.assertEqual(self.run_it(*arguments, '-o', 'parts.npy', '--at-once', '7')[1], '')
+
+    def test_roof(self):
+        report = self.run_json('heat', '--mesh', '64x64x64', '--iterations', '5')
+        roof, rate = report['roof'], report['rate']['points_per_s']
+        self.assertEqual(roof['source'], 'measured now')
+        self.assertAlmostEqual(roof['words_per_point_and_step'] * 8 * rate / roof['value'], 1, 9)
+        for arguments in (['--mesh', '8x8'], ['--mesh', '64x64x64', '--no-roof']):
+            roof = self.run_json('heat', *arguments, '--iterations', '5')['roof']
+            self.assertEqual((roof['value'], roof['source'], roof['words_per_point_and_step']), (None, None, None))
+
+    def test_energy(self):
+        out, _ = self.run_it('heat', '--mesh', '64x64', '--iterations', '500', '--energy', '--json', timeout=30)
+        report = json.loads(out)
+        energy = report['energy']
+        self.assertIn(energy['kind'], ('measured', 'unknown'))
+        self.assertTrue(energy['note'])
+        if energy['kind'] == 'measured':
+            self.assertGreater(energy['joules'], 0)
+            self.assertGreaterEqual(energy['seconds'], 2)
+        else:
+            self.assertIsNone(energy['joules'])
+        self.assertEqual(self.run_json('heat', '--mesh', '64x64')['energy']['kind'], 'unknown')
+
+    def test_a_gpu_that_is_not_there(self):
+        devices = json.loads(self.run_it('devices', '--json')[0])
+        if any(device['name'] == 'cuda:0' for device in devices['devices']):
+            self.skipTest('there is a GPU')
+        self.refuse(5, ["device 'cuda:0'"], 'heat', '--mesh', '8x8', '--device', 'cuda:0')
+        self.refuse(2, ["unknown device 'cuda'", "'cuda:0'"], 'heat', '--mesh', '8x8', '--device', 'cuda')
+
+    def test_a_gpu_agrees_with_the_reference(self):
+        devices = json.loads(self.run_it('devices', '--json')[0])
+        if not any(device['name'] == 'cuda:0' for device in devices['devices']):
+            self.skipTest('there is no GPU')
+        for mesh, batch in (('40x33', 5), ('12x10x9', 3)):
+            arguments = ['heat', '--mesh', mesh, '--batch', str(batch), '--iterations', '12', '--snapshots', '1', '--boundary', 'x=periodic,y-=neumann,y+=dirichlet:2']
+            self.run_it(*arguments, '-o', 'r.npy', '--device', 'reference')
+            for more in ([], ['--at-once', '2']):
+                report = self.run_json(*arguments, '-o', 'g.npy', '--device', 'cuda:0', *more)
+                self.assertEqual(report['outcome']['device'], 'cuda:0')
+                for name in ('r-06.npy', 'r.npy'):
+                    ours, theirs = (read_npy(self.read(file))[0] for file in (name.replace('r', 'g', 1), name))
+                    self.assertLess(max(abs(a - b) for a, b in zip(ours, theirs)), 1e-12)
 
     def test_interrupt_keeps_whole_snapshots(self):
         process = subprocess.Popen([TRIFOLD, 'heat', '--mesh', '300x300', '--iterations', '1000000', '--snapshots', '5000', '-o', 'u.npy'], cwd=self.folder,
