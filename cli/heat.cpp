@@ -238,7 +238,7 @@ private:
 
     // After all that is asked for is written: the field is advanced further.
     void measure(const Queue& queue, heat::Parts<T>& parts) {
-        if (!o_.no_roof && o_.iterations > 0) {
+        if (!o_.no_roof && o_.iterations > 0 && u_.shape().bytes() >= worth_a_roof) {
             watch_.start("measure roof");
             line_.stage("measure the roof");
             record_.roof_bytes_per_s = stream_bandwidth(queue, static_cast<std::size_t>(u_.shape().bytes()), 2);

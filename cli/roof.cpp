@@ -66,9 +66,8 @@ double ProblemRoof::bytes_per_s() const {
 }
 
 double stream_bandwidth(const Queue& queue, std::size_t bytes, int reads) {
-    constexpr std::size_t most = std::size_t{256} << 20, least = std::size_t{1} << 20;
+    constexpr std::size_t most = std::size_t{256} << 20;
     const Device& device = device_at(queue.device_index());
-    if (bytes < least) return 0;
     if (device.runtime) {
         Failure failure;
         double found = 0;

@@ -31,8 +31,11 @@ private:
     std::vector<double> samples_;
 };
 
+/// Smaller arrays are too small to tell.
+inline constexpr std::int64_t worth_a_roof = std::int64_t{1} << 20;
+
 /// Bytes per second of a stream that reads `reads` arrays of `bytes` bytes and writes one more, in memory of its own: at most 256 MiB an array,
-/// on a device with memory of its own at least that. 0 where the arrays are too small to tell, or there is no memory for them.
+/// on a device with memory of its own exactly that. 0 where there is no memory for them.
 double stream_bandwidth(const Queue& queue, std::size_t bytes, int reads);
 
 }  // namespace trifold::cli
