@@ -47,6 +47,9 @@ public:
 
     std::int64_t steps_done() const noexcept { return done_; }
 
+    /// What it is as sweeps.
+    MeshProblem sweeps() const noexcept { return {shape_, fields_, sweeps_, parameters_}; }
+
 private:
     const T* on_device(const T* values, std::int64_t count);
 

@@ -3,8 +3,9 @@
 // it the same scheme with cuSPARSE and the roof, in one process, in turns: medians. Both must agree from the same start before
 // anything is timed, or the case is reported as failed, without times.
 //
-//   cuda_heat_bench [--json FILE] [--quick] [--only PART[,PART…]]… [--rounds N] [--no-rival] [--no-energy] [--list]
+//   cuda_heat_bench [--json FILE] [--quick] [--only PART[,PART…]]… [--rounds N] [--no-rival] [--no-energy] [--list] [--compile]
 //
+// --compile             needs no GPU and measures nothing: the kernels of the cases, for an H200, into $XDG_CACHE_HOME/trifold/kernels
 // --only 2d-large,f64   cases whose name has all these parts (--list shows names); several --only: any of them.
 // cuSPARSE is loaded at run time from the machine's own CUDA; without it, its columns stay empty. Exit status: 5 no GPU, 6 a case disagrees.
 #include <cuda_runtime.h>
@@ -20,6 +21,7 @@
 #include "backends/registry.hpp"
 #include "bench/cuda/gpu_record.hpp"
 #include "bench/cuda/heat_cases.hpp"
+#include "bench/cuda/heat_kernels.hpp"
 #include "bench/cuda/heat_rival.cuh"
 #include "heat/heat.hpp"
 #include "trifold/error.hpp"
@@ -81,12 +83,7 @@ public:
 
     Json run() {
         restart(ours_), restart(theirs_);
-        heat::Problem<T> problem;
-        problem.shape = case_.shape, problem.step = 1;
-        // One hot side, so that the field stays one whatever the number of steps: a flat one takes less energy to compute.
-        for (Sides& axis : problem.sides) axis = {{Edge::odd, 0}, {Edge::odd, 0}};
-        problem.sides[0].low.value = 1;
-        heat::Heat<T> solver(queue_, problem, ours_);
+        heat::Heat<T> solver(queue_, heat_problem<T>(case_.shape), ours_);
         const MeshShape& shape = case_.shape;
         const rival::Box box{static_cast<int>(shape.x), static_cast<int>(shape.y), static_cast<int>(shape.z), static_cast<int>(shape.meshes), {1, 1, 1}, {1, 0, 0}, {0, 0, 0}};
         std::optional<HeatRival<T>> peer;
@@ -218,7 +215,7 @@ int run(int argc, char** argv) {
     std::string json;
     std::vector<std::string> only;
     Settings settings;
-    bool quick = false, list = false;
+    bool quick = false, list = false, compile = false;
     for (int i = 1; i < argc; ++i) {
         const std::string arg = argv[i];
         if (arg == "--json" && i + 1 < argc) json = argv[++i];
@@ -228,7 +225,8 @@ int run(int argc, char** argv) {
         else if (arg == "--no-rival") settings.rival = false;
         else if (arg == "--no-energy") settings.energy = false;
         else if (arg == "--list") list = true;
-        else return std::fprintf(stderr, "usage: cuda_heat_bench [--json FILE] [--quick] [--only PART[,PART…]]… [--rounds N] [--no-rival] [--no-energy] [--list]\n"), 2;
+        else if (arg == "--compile") compile = true;
+        else return std::fprintf(stderr, "usage: cuda_heat_bench [--json FILE] [--quick] [--only PART[,PART…]]… [--rounds N] [--no-rival] [--no-energy] [--list] [--compile]\n"), 2;
     }
     std::vector<HeatCase> chosen;
     for (const HeatCase& one : heat_cases()) {
@@ -240,9 +238,14 @@ int run(int argc, char** argv) {
         for (const HeatCase& one : chosen) std::printf("%s%s\n", one.name().c_str(), one.energy ? "  energy" : "");
         return 0;
     }
+    Context context;
+    if (compile) {
+        Queue host(context, "cpu");
+        compile_kernels(host, chosen);
+        return 0;
+    }
     const auto start = Clock::now();
     Json record = gpu_record("cuda_heat", "ADI heat on the GPU beside cuSPARSE, and as published for an Alveo U280 and a V100");
-    Context context;
     Queue queue(context, "cuda:0");
     const Sparse sparse;
     RoofArrays arrays;

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "backends/cuda/jit/compiler.hpp"
+#include "backends/cuda/jit/program.hpp"
 #include "backends/cuda/mesh/general.hpp"
 #include "backends/cuda/mesh/run.hpp"
 #include "backends/cuda/runtime/runtime.hpp"
@@ -117,8 +117,8 @@ bool mesh_compile(const Checked& checked, int architecture, int kind, const char
     if (kind < 0 || static_cast<std::size_t>(kind) >= kinds.size()) return true;
     const MeshKind& one = *kinds[static_cast<std::size_t>(kind)];
     *name = one.name, *refuses = one.refuses(checked, chip);
-    std::string cubin, log;
-    return *refuses || jit::compile(one.program(checked, chip), one.name, architecture, cubin, log, failure);
+    std::string cubin;
+    return *refuses || jit::machine_code(one.program(checked, chip), one.name, architecture, cubin, failure);
 }
 
 }  // namespace trifold::cuda

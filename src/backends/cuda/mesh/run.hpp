@@ -10,8 +10,8 @@ namespace trifold::cuda {
 bool mesh_bytes(int device, const mesh::Checked& checked, std::size_t* bytes, Failure& failure);
 bool mesh_run(int device, const mesh::Checked& checked, std::int64_t first_step, std::int64_t steps, const tridiagonal::Launch& launch, SweepOutcome& outcome, Failure& failure);
 
-/// What a run would compile, kind by kind, for an architecture (90 for sm_90) and without a GPU. kind: counts from 0; `name` null: there are no more;
-/// `refuses` null, or why that kind does not take the problem, and then nothing is compiled.
+/// Compiles what a run would, kind by kind, for an architecture (90 for sm_90) and without a GPU, into the files where runs find it. kind: counts
+/// from 0; `name` null: there are no more; `refuses` null, or why that kind does not take the problem, and then nothing is compiled.
 bool mesh_compile(const mesh::Checked& checked, int architecture, int kind, const char** name, const char** refuses, Failure& failure);
 
 }  // namespace trifold::cuda

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Kernels of the heat benchmark, compiled without a GPU for a machine that has one: they lie where runs look for them
+// ($XDG_CACHE_HOME/trifold/kernels).
+#pragma once
+
+#include <dlfcn.h>
+#include <sys/mman.h>
+
+#include <cstdio>
+#include <string>
+#include <vector>
+
+#include "backends/cuda/table.hpp"
+#include "bench/cuda/heat_cases.hpp"
+#include "heat/heat.hpp"
+#include "problems/mesh/checked.hpp"
+#include "trifold/error.hpp"
+
+namespace trifold::bench {
+
+/// Fixed sides, one of them hot, so that the field stays one whatever the number of steps: a flat one takes less energy to compute.
+template <class T>
+heat::Problem<T> heat_problem(const MeshShape& shape) {
+    heat::Problem<T> problem;
+    problem.shape = shape, problem.step = 1;
+    for (Sides& axis : problem.sides) axis = {{Edge::odd, 0}, {Edge::odd, 0}};
+    problem.sides[0].low.value = 1;
+    return problem;
+}
+
+/// Of all kinds that take the case, for an H200's architecture.
+template <class T>
+void compile_kernels(const cuda::Table& table, Queue& host, const HeatCase& one) {
+    // Addresses of a field that nobody reads or writes.
+    const std::size_t bytes = static_cast<std::size_t>(one.shape.points()) * sizeof(T);
+    void* const field = mmap(nullptr, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (field == MAP_FAILED) throw Error(ErrorCode::bad_input, one.name(), "has no room in the address space");
+    const heat::Heat<T> solver(host, heat_problem<T>(one.shape), static_cast<T*>(field));
+    const MeshProblem problem = solver.sweeps();
+    const mesh::Checked checked = mesh::check(problem);
+    for (int kind = 0;; ++kind) {
+        const char *name = nullptr, *refuses = nullptr;
+        Failure failure;
+        const bool good = table.mesh_compile(checked, 90, kind, &name, &refuses, failure);
+        if (!good) failure.raise(one.name());
+        if (!name) break;
+        if (!refuses) std::printf("%-26s %s\n", one.name().c_str(), name), std::fflush(stdout);
+    }
+    munmap(field, bytes);
+}
+
+inline void compile_kernels(Queue& host, const std::vector<HeatCase>& cases) {
+    void* const library = dlopen(cuda::library_name, RTLD_NOW | RTLD_LOCAL);
+    const auto function = library ? reinterpret_cast<cuda::TableFunction>(dlsym(library, cuda::table_symbol)) : nullptr;
+    if (!function) throw Error(ErrorCode::device_unavailable, cuda::library_name, "cannot be loaded", "put its folder on LD_LIBRARY_PATH");
+    const cuda::Table& table = *function();
+    if (const char* const why = table.compiler_missing()) throw Error(ErrorCode::device_unavailable, "--compile", why);
+    for (const HeatCase& one : cases)
+        if (one.dtype == DType::f32) compile_kernels<float>(table, host, one);
+        else compile_kernels<double>(table, host, one);
+}
+
+}  // namespace trifold::bench
