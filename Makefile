@@ -5,6 +5,7 @@ PRESET ?= release
 BUILD := build/$(PRESET)
 RUN ?= solve 'gen:diffusion?rows=16000000&number=10&contrast=1e4&seed=1' --repeat 5
 CTEST_ARGS ?=
+BUNDLE_ARGS ?=
 
 export CMAKE_BUILD_PARALLEL_LEVEL ?= $(shell nproc)
 
@@ -14,7 +15,7 @@ export CMAKE_BUILD_PARALLEL_LEVEL ?= $(shell nproc)
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1|/p' $(MAKEFILE_LIST) | while IFS='|' read -r name what; do \
 	    printf '  make %-14s %s\n' "$$name" "$$what"; done
-	@printf '  variables: PRESET=release|ci|dev|asan|tsan, RUN="arguments of trifold", CTEST_ARGS="-R name"\n'
+	@printf '  variables: PRESET=release|ci|dev|asan|tsan, RUN="arguments of trifold", CTEST_ARGS="-R name" BUNDLE_ARGS=--kernels\n'
 
 run: ## install what is missing, build the command, solve a system of 16 million rows, five times
 	@scripts/setup run
@@ -45,7 +46,7 @@ device-bundle: ## pack what tests and measures on a machine with a GPU: build/de
 	@scripts/setup test
 	@cmake --preset $(PRESET) -DTRIFOLD_CUDA=ON -DTRIFOLD_BUILD_TESTS=ON -DTRIFOLD_BUILD_BENCH=ON
 	@cmake --build $(BUILD)
-	@scripts/device-bundle $(BUILD) build/device-bundle
+	@scripts/device-bundle $(BUILD) build/device-bundle $(BUNDLE_ARGS)
 
 check-fresh: ## prove make run and make test on a fresh Debian 12, in a chroot (root or sudo)
 	@scripts/setup fresh

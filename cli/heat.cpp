@@ -134,6 +134,10 @@ private:
 
     // From snapshot to snapshot, part by part: each is brought to the device and back once.
     bool steps(heat::Parts<T>& parts) {
+        // What a first piece of a tenth of a second may be: where fields stay on chip between steps, pieces are not free.
+        const double points_per_s = copies_ ? 2e10 : o_.device == "cpu" ? 4e8 : 1e7;
+        steps_at_once_ = std::max<std::int64_t>(1, static_cast<std::int64_t>(0.1 * points_per_s / static_cast<double>(parts.points_entered())));
+        if (!o_.plot.empty()) most_at_once_ = std::max<std::int64_t>(1, o_.iterations / 40);
         for (std::int64_t done = 0; done < o_.iterations;) {
             const std::int64_t next = next_snapshot(done);
             for (std::int64_t part = 0; part < parts.count(); ++part) {
@@ -153,7 +157,7 @@ private:
     // As many steps at a time as take about a tenth of a second.
     bool steps_of(heat::Parts<T>& parts, std::int64_t part, std::int64_t from, std::int64_t to) {
         for (std::int64_t done = from; done < to;) {
-            const std::int64_t count = std::min(steps_at_once_, to - done);
+            const std::int64_t count = std::min({steps_at_once_, most_at_once_, to - done});
             watch_.start("solve");
             const auto start = Stopwatch::Clock::now();
             const SweepOutcome outcome = parts.advance(count);
@@ -295,7 +299,7 @@ private:
     report::HeatRecord record_;
     report::HeatPicture picture_;
     bool copies_ = false;             // to a device with memory of its own
-    std::int64_t steps_at_once_ = 1;
+    std::int64_t steps_at_once_ = 1, most_at_once_ = INT64_MAX;
     double advanced_ = 0;       // points times steps, in record_.solve_s
 };
 
