@@ -48,21 +48,28 @@ __global__ void right_hand_side(Box b, const T* __restrict__ u, T* __restrict__ 
     const std::int64_t pitch = b.x, area = pitch * b.y, lines = std::int64_t(b.meshes) * b.z;
     const T* const from = u + plane * area + x;
     const T nx = T(b.number[0]), ny = T(b.number[1]), nz = T(b.number[2]);
+    const auto row = [&](int k) { return static_cast<int>(blockIdx.y * rows_each + k) * down + static_cast<int>(threadIdx.y); };
+    T sum[rows_each];  // all is read before anything is stored
 #pragma unroll
     for (int k = 0; k < rows_each; ++k) {
-        const int y = (blockIdx.y * rows_each + k) * down + threadIdx.y;
-        if (y >= b.y) return;
+        const int y = row(k);
+        if (y >= b.y) continue;
         const T* const p = from + y * pitch;
         const T own = *p;
         const T west = x > 0 ? p[-1] : 2 * T(b.low[0]) - own, east = x + 1 < b.x ? p[1] : 2 * T(b.high[0]) - own;
         const T south = y > 0 ? p[-pitch] : 2 * T(b.low[1]) - own, north = y + 1 < b.y ? p[pitch] : 2 * T(b.high[1]) - own;
-        T sum = nx * ((west - own) + (east - own)) + ny * ((south - own) + (north - own));
+        sum[k] = nx * ((west - own) + (east - own)) + ny * ((south - own) + (north - own));
         if (Solid) {
             const T below = z > 0 ? p[-area] : 2 * T(b.low[2]) - own, above = z + 1 < b.z ? p[area] : 2 * T(b.high[2]) - own;
-            sum += nz * ((below - own) + (above - own));
+            sum[k] += nz * ((below - own) + (above - own));
         }
+    }
+#pragma unroll
+    for (int k = 0; k < rows_each; ++k) {
+        const int y = row(k);
+        if (y >= b.y) continue;
         const std::int64_t at = (y * lines + plane) * pitch + x;
-        r[at] = sum;
+        r[at] = sum[k];
         along_y.put(at, y, b.y, ny);
     }
 }
@@ -85,11 +92,21 @@ __global__ void turn(Box b, const T* __restrict__ from, T* __restrict__ to, Band
 
 template <class T, bool Solid>
 __global__ void update(Box b, T* __restrict__ u, const T* __restrict__ d) {
-    const int x = blockIdx.x * across + threadIdx.x, y = blockIdx.y * down + threadIdx.y, plane = blockIdx.z, z = plane % b.z, mesh = plane / b.z;
-    if (x >= b.x || y >= b.y) return;
+    const int x = blockIdx.x * across + threadIdx.x, plane = blockIdx.z, z = plane % b.z, mesh = plane / b.z;
+    if (x >= b.x) return;
     const std::int64_t pitch = b.x, lines = std::int64_t(b.meshes) * b.z;
-    const std::int64_t from = Solid ? ((std::int64_t(z) * b.y + y) * b.meshes + mesh) * pitch : (y * lines + plane) * pitch;
-    u[(std::int64_t(plane) * b.y + y) * pitch + x] += d[from + x];
+    const auto row = [&](int k) { return static_cast<int>(blockIdx.y * rows_each + k) * down + static_cast<int>(threadIdx.y); };
+    T* const to = u + std::int64_t(plane) * b.y * pitch + x;
+    T sum[rows_each];
+#pragma unroll
+    for (int k = 0; k < rows_each; ++k) {
+        const int y = row(k);
+        const std::int64_t from = Solid ? ((std::int64_t(z) * b.y + y) * b.meshes + mesh) * pitch : (y * lines + plane) * pitch;
+        if (y < b.y) sum[k] = to[y * pitch] + d[from + x];
+    }
+#pragma unroll
+    for (int k = 0; k < rows_each; ++k)
+        if (row(k) < b.y) to[row(k) * pitch] = sum[k];
 }
 
 }  // namespace rival
@@ -145,8 +162,8 @@ public:
         mark(4);
         if (solid) interleaved(box_.z, turned_);
         mark(5);
-        if (solid) rival::update<T, true><<<planes, block>>>(box_, u_, turned_);
-        else rival::update<T, false><<<planes, block>>>(box_, u_, r_);
+        if (solid) rival::update<T, true><<<strips, block>>>(box_, u_, turned_);
+        else rival::update<T, false><<<strips, block>>>(box_, u_, r_);
         mark(6);
     }
     void step() {
