@@ -149,10 +149,13 @@ private:
         bool handed_over = false;
         for (int k = 0; k < decision_.branches; ++k) {
             take_scratch(decision_.branch[k]);
-            const Launch launch{decision_.threads, scratch_.data(), scratch_.bytes(), tolerance, options_.status};
+            Failure failure;
+            const Launch launch{.threads = decision_.threads, .scratch = scratch_.data(), .scratch_bytes = scratch_.bytes(), .tolerance = tolerance,
+                                .status = options_.status, .device = decision_.ops->number, .failure = &failure};
             const auto start = Clock::now();
             outcome = Outcome{};
             const bool final = run_branch(*decision_.ops, system, decision_.branch[k], launch, outcome);
+            if (failure.code) failure.raise(std::string("device '") + decision_.ops->device + "'");
             solve_s_ += phase(name_of(decision_.branch[k]), start);
             if (final) break;
             handed_over = k + 1 < decision_.branches;

@@ -12,9 +12,13 @@ namespace trifold {
 
 #define TRIFOLD_DEVICE(name) const Device& name##_device();
 #define TRIFOLD_DEVICES(name) std::span<const Device> name##_devices();
+#define TRIFOLD_DEVICES_AND_PARTS(name) \
+    std::span<const Device> name##_devices(); \
+    int name##_number(std::string_view device, std::string& why);
 #include "backends/backends.def"
 #undef TRIFOLD_DEVICE
 #undef TRIFOLD_DEVICES
+#undef TRIFOLD_DEVICES_AND_PARTS
 
 namespace {
 
@@ -22,6 +26,8 @@ struct Line {
     std::string_view name;
     bool numbered;
     std::span<const Device> (*devices)();
+    int (*number)(std::string_view device, std::string& why) = nullptr;
+    const char* example = ":0";
 };
 
 template <const Device& (*device)()>
@@ -32,9 +38,11 @@ std::span<const Device> alone() {
 constexpr Line lines[] = {
 #define TRIFOLD_DEVICE(name) {#name, false, alone<name##_device>},
 #define TRIFOLD_DEVICES(name) {#name, true, name##_devices},
+#define TRIFOLD_DEVICES_AND_PARTS(name) {#name, true, name##_devices, name##_number, ":0.0"},
 #include "backends/backends.def"
 #undef TRIFOLD_DEVICE
 #undef TRIFOLD_DEVICES
+#undef TRIFOLD_DEVICES_AND_PARTS
 };
 
 // An index is line and number, so that finding one device asks nothing of the others.
@@ -48,8 +56,9 @@ std::vector<const Device*> collect(bool numbered_too) {
     return found;
 }
 
-bool is_number(std::string_view text) {
-    return !text.empty() && std::ranges::all_of(text, [](char c) { return c >= '0' && c <= '9'; });
+// What follows the colon: a number, or numbers with '.' and '/' between them where devices have parts.
+bool is_number(std::string_view text, bool parts) {
+    return !text.empty() && std::ranges::all_of(text, [parts](char c) { return (c >= '0' && c <= '9') || (parts && (c == '.' || c == '/')); });
 }
 
 int usable(int line, int number, const Device& device) {
@@ -62,7 +71,13 @@ int find_numbered(int line, std::string_view name) {
     for (std::size_t number = 0; number < devices.size(); ++number)
         if (name == devices[number].name) return usable(line, static_cast<int>(number), devices[number]);
     const std::string where = "device '" + std::string(name) + "'";
-    if (const char* why = why_unavailable(devices[0])) throw Error(ErrorCode::device_unavailable, where, why);
+    if (const char* why = why_unavailable(devices[0]); why && devices.size() == 1) throw Error(ErrorCode::device_unavailable, where, why);
+    if (lines[line].number) {
+        std::string why;
+        const int number = lines[line].number(name, why);
+        if (number >= 0) return usable(line, number, lines[line].devices()[static_cast<std::size_t>(number)]);
+        if (!why.empty()) throw Error(ErrorCode::device_unavailable, where, why);
+    }
     std::string there = devices[0].name;
     for (std::size_t number = 1; number < devices.size(); ++number) there += std::string(", ") + devices[number].name;
     throw Error(ErrorCode::device_unavailable, where, "there is no such device on this machine", "there is " + there);
@@ -86,11 +101,11 @@ int find_device(std::string_view name) {
     for (int line = 0; line < static_cast<int>(std::size(lines)); ++line) {
         const Line& l = lines[line];
         if (!l.numbered && name == l.name) return usable(line, 0, l.devices()[0]);
-        if (l.numbered && name.starts_with(l.name) && name.substr(l.name.size()).starts_with(':') && is_number(name.substr(l.name.size() + 1)))
+        if (l.numbered && name.starts_with(l.name) && name.substr(l.name.size()).starts_with(':') && is_number(name.substr(l.name.size() + 1), l.number))
             return find_numbered(line, name);
     }
     std::vector<std::string> known;
-    for (const Line& line : lines) known.push_back(std::string(line.name) + (line.numbered ? ":0" : ""));
+    for (const Line& line : lines) known.push_back(std::string(line.name) + (line.numbered ? line.example : ""));
     const std::vector<std::string_view> names(known.begin(), known.end());
     throw Error(ErrorCode::usage, "device", "unknown device '" + std::string(name) + "'", nearest_hint(name, names));
 }

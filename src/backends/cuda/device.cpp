@@ -4,11 +4,11 @@
 #include <dlfcn.h>
 
 #include <array>
-#include <filesystem>
 #include <string>
 #include <vector>
 
 #include "backends/cuda/table.hpp"
+#include "devices/loadable.hpp"
 #include "families/device.hpp"
 
 namespace trifold {
@@ -19,33 +19,10 @@ struct Library {
     std::string why;  // there is none
 };
 
-std::string folder_of_this_code() {
-    Dl_info info;
-    if (!dladdr(reinterpret_cast<void*>(&folder_of_this_code), &info) || !info.dli_fname) return "";
-    std::filesystem::path path = info.dli_fname;
-    std::error_code ignored;
-    // A program is known by the name that it was called by, which may be found by the PATH.
-    if (!path.is_absolute()) path = std::filesystem::read_symlink("/proc/self/exe", ignored);
-    return path.parent_path().string() + "/";
-}
-
-// Beside libtrifold; beside a program that holds it statically, or in the lib/ next to that one's bin/; then the usual search.
-void* open_library(std::string& why) {
-    const std::string here = folder_of_this_code(), name = cuda::library_name;
-    for (const std::string& path : {here + name, here + "../lib/" + name, name}) {
-        if (void* handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL)) return handle;
-        const char* message = dlerror();
-        const std::string text = message ? message : "";
-        // A file that is there but does not load is the reason worth telling; one that is not there is told last.
-        if (why.empty() || text.find("No such file") == std::string::npos) why = text;
-    }
-    return nullptr;
-}
-
 Library load() {
     Library out;
     std::string why;
-    void* const handle = open_library(why);
+    void* const handle = devices::open_beside_library(cuda::library_name, why);
     if (!handle) {
         out.why = std::string(cuda::library_name) + " cannot be loaded: " + why + " (it is built where nvcc is found, and belongs beside libtrifold)";
         return out;

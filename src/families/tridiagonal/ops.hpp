@@ -30,6 +30,8 @@ struct Launch {
     double tolerance = 0;            ///< relative truncation error accepted; already resolved, never 0
     std::int8_t* status = nullptr;   ///< per system, by its number; may be null
     void* stream = nullptr;          ///< a device with memory of its own: where to enqueue; the other pointers are then that device's
+    int device = 0;                  ///< Ops::number of the device that computes
+    Failure* failure = nullptr;      ///< a driver that fails says so here, since an outcome speaks of numbers only; the results then hold nothing
 };
 
 /// Rows of one system cut into chunks of `chunk_rows`; the last chunk also takes the remainder, so it has between

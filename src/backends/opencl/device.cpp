@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The devices opencl:P.D (platform P, device D) and their parts as libtrifold sees them. Nothing here needs OpenCL: what does
+// lies in libtrifold_opencl.so, which is loaded when such a device is first named.
+#include <dlfcn.h>
+
+#include <array>
+#include <deque>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "backends/opencl/table.hpp"
+#include "devices/loadable.hpp"
+#include "families/device.hpp"
+
+namespace trifold {
+namespace {
+
+struct Library {
+    const opencl::Table* table = nullptr;
+    std::string why;  // there is none
+};
+
+Library load() {
+    Library out;
+    std::string why;
+    void* const handle = devices::open_beside_library(opencl::library_name, why);
+    if (!handle) {
+        out.why = std::string(opencl::library_name) + " cannot be loaded: " + why +
+                  " (it is built where OpenCL's loader and headers are found: ocl-icd-opencl-dev, opencl-clhpp-headers; it belongs beside libtrifold)";
+        return out;
+    }
+    const auto function = reinterpret_cast<opencl::TableFunction>(dlsym(handle, opencl::table_symbol));
+    const opencl::Table* const table = function ? function() : nullptr;
+    const opencl::Table own;
+    if (!table || table->version != own.version || table->ops_bytes != own.ops_bytes || table->system_bytes != own.system_bytes ||
+        table->runtime_bytes != own.runtime_bytes) {
+        out.why = std::string(opencl::library_name) + " is of another version of Trifold (build and install both together)";
+        return out;
+    }
+    out.table = table;
+    if (table->count() == 0) out.why = table->absent();
+    return out;
+}
+
+const Library& library() {
+    static const Library loaded = load();
+    return loaded;
+}
+
+std::string describe(const Device& device) { return library().why.empty() ? library().table->describe(device.number) : ""; }
+
+const char* unavailable(const Device& device) {
+    const Library& lib = library();
+    return lib.why.empty() ? lib.table->unusable(device.number) : lib.why.c_str();
+}
+
+constexpr const char* note =
+    "the reference computes periodic, ragged, accumulating and kept-factor solves and most algorithms by name, from host memory; generators are tabulated";
+
+// Grows by the parts that are named. A device stays where it is.
+class Devices {
+public:
+    Devices() {
+        all_.reserve(most);
+        const Library& lib = library();
+        const int there = lib.why.empty() ? lib.table->count() : 0;
+        for (int k = 0; k < there; ++k) add(lib.table->name(k), lib.table->tridiagonal(k), lib.table->runtime(k));
+        if (there == 0) add("opencl:0.0", nullptr, nullptr);
+    }
+
+    std::span<const Device> all() {
+        const std::lock_guard lock(mutex_);
+        return all_;
+    }
+
+    int number(std::string_view name, std::string& why) {
+        const std::lock_guard lock(mutex_);
+        for (const Device& device : all_)
+            if (name == device.name) return device.number;
+        if (!library().why.empty()) return -1;
+        const opencl::Table& table = *library().table;
+        Failure failure;
+        if (all_.size() == most) why = "too many parts of devices were named in this process";
+        else if (const int part = table.part(std::string(name).c_str(), failure); part < 0) why = failure.message;
+        else return add(table.name(part), table.tridiagonal(part), table.runtime(part));
+        return -1;
+    }
+
+private:
+    static constexpr std::size_t most = 256;
+
+    int add(std::string name, const tridiagonal::Ops* ops, const devices::Runtime* runtime) {
+        const int number = static_cast<int>(all_.size());
+        names_.push_back(std::move(name));
+        cells_.push_back({Cell{"tridiagonal", CellKind::native, ops, note}});
+        all_.push_back({names_.back().c_str(), describe, false, unavailable, cells_.back(), number, runtime});
+        return number;
+    }
+
+    std::mutex mutex_;
+    std::deque<std::string> names_;
+    std::deque<std::array<Cell, 1>> cells_;
+    std::vector<Device> all_;
+};
+
+Devices& devices_here() {
+    static Devices all;
+    return all;
+}
+
+}  // namespace
+
+std::span<const Device> opencl_devices() { return devices_here().all(); }
+
+int opencl_number(std::string_view device, std::string& why) { return devices_here().number(device, why); }
+
+}  // namespace trifold

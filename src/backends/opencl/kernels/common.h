@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What every kernel of a solver starts with. REAL: float or double; REAL_BYTES; LANES: numbers that a work item works on at once.
+#include "job.h"
+
+#if REAL_BYTES == 8
+#pragma OPENCL EXTENSION cl_khr_fp64 : enable
+#define LARGEST DBL_MAX
+#define SMALLEST 4.9406564584124654e-324
+#define UNIT 0x1p-53
+#else
+#define LARGEST FLT_MAX
+#define SMALLEST 1.4012984643e-45f
+#define UNIT 0x1p-24f
+#endif
+
+#define GOOD 1
+#define SINGULAR (-1)
+#define NOT_FINITE (-2)
+#define UNSTABLE (-3)
+
+/// marks[k] of system k of a batch.
+#define SOLVED 0
+#define TO_PIVOT 1
+#define FAILED 2
+
+inline REAL number_of_bits(word bits) {
+#if REAL_BYTES == 8
+    return as_double(bits);
+#else
+    return as_float((int)bits);
+#endif
+}
+
+inline void indices_of(const Job* job, word k, word index[4]) {
+    for (int d = 3; d >= 0; --d) {
+        const word e = d < job->levels ? job->extent[d] : 1;
+        index[d] = e > 1 ? k % e : 0;
+        k = e > 1 ? k / e : k;
+    }
+}
+
+inline word number_at(const Job* job, const word index[4]) {
+    word n = job->number;
+    for (int d = 0; d < 4; ++d) n += index[d] * job->number_stride[d];
+    return n;
+}
+
+/// Where row 0 of the system with these indices lies.
+inline word start_of(const Source* s, const word index[4]) {
+    word at = s->offset;
+    for (int d = 0; d < 4; ++d) at += index[d] * s->level_stride[d];
+    return at;
+}
+
+/// One operand of one system.
+typedef struct {
+    __global REAL* data;
+    word stride;
+    REAL value;
+    int is_view;
+} Line;
+
+inline Line line_of(const Source* s, __global REAL* buffer, const word index[4]) {
+    Line line;
+    line.is_view = s->is_view != 0;
+    line.data = buffer + start_of(s, index);
+    line.stride = s->row_stride;
+    line.value = line.is_view ? (REAL)0 : number_of_bits(s->bits);
+    return line;
+}
+
+inline REAL get(const Line* line, word i) { return line->is_view ? line->data[i * line->stride] : line->value; }
+
+inline void report_failure(volatile __global Found* found, __global char* status, word number, int reason) {
+    atomic_inc(&found->failures);
+    atomic_min(&found->first, (unsigned)number);
+    if (status) status[number] = (char)reason;
+}
+
+/// Every kernel that solves has these arguments first.
+#define SOLVER_ARGUMENTS \
+    Job job, Where where, __global REAL *lower, __global REAL *diag, __global REAL *upper, __global REAL *rhs, __global REAL *x, \
+        __global uchar *scratch_buffer, __global uchar *found_buffer, __global uchar *status_buffer
+#define UNPACK_ARGUMENTS \
+    __global REAL* const work = (__global REAL*)(scratch_buffer + where.work); \
+    __global uchar* const marks = scratch_buffer + where.marks; \
+    __global word* const verdicts = (__global word*)(scratch_buffer + where.verdicts); \
+    volatile __global Found* const found = (volatile __global Found*)(found_buffer + where.found); \
+    __global char* const status = where.status < 0 ? (__global char*)0 : (__global char*)(status_buffer + where.status);

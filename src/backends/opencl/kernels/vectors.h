@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A vector of LANES numbers (64 bytes; a GPU's items have one number each), and tiles of LANES rows of neighbouring systems as vectors, whatever their strides.
+#include "common.h"
+
+#if LANES == 1
+typedef REAL Vector;
+typedef int Mask;
+#define LOAD(p) (*(p))
+#define STORE(v, p) (*(p) = (v))
+#define all(m) (m)
+#elif LANES == 8
+typedef double8 Vector;
+typedef long8 Mask;
+#define LOAD(p) vload8(0, p)
+#define STORE(v, p) vstore8(v, 0, p)
+#define LOW_1 (ulong8)(0, 8, 2, 10, 4, 12, 6, 14)
+#define HIGH_1 (ulong8)(1, 9, 3, 11, 5, 13, 7, 15)
+#define LOW_2 (ulong8)(0, 1, 8, 9, 4, 5, 12, 13)
+#define HIGH_2 (ulong8)(2, 3, 10, 11, 6, 7, 14, 15)
+#define LOW_4 (ulong8)(0, 1, 2, 3, 8, 9, 10, 11)
+#define HIGH_4 (ulong8)(4, 5, 6, 7, 12, 13, 14, 15)
+#else
+typedef float16 Vector;
+typedef int16 Mask;
+#define LOAD(p) vload16(0, p)
+#define STORE(v, p) vstore16(v, 0, p)
+#define LOW_1 (uint16)(0, 16, 2, 18, 4, 20, 6, 22, 8, 24, 10, 26, 12, 28, 14, 30)
+#define HIGH_1 (uint16)(1, 17, 3, 19, 5, 21, 7, 23, 9, 25, 11, 27, 13, 29, 15, 31)
+#define LOW_2 (uint16)(0, 1, 16, 17, 4, 5, 20, 21, 8, 9, 24, 25, 12, 13, 28, 29)
+#define HIGH_2 (uint16)(2, 3, 18, 19, 6, 7, 22, 23, 10, 11, 26, 27, 14, 15, 30, 31)
+#define LOW_4 (uint16)(0, 1, 2, 3, 16, 17, 18, 19, 8, 9, 10, 11, 24, 25, 26, 27)
+#define HIGH_4 (uint16)(4, 5, 6, 7, 20, 21, 22, 23, 12, 13, 14, 15, 28, 29, 30, 31)
+#define LOW_8 (uint16)(0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23)
+#define HIGH_8 (uint16)(8, 9, 10, 11, 12, 13, 14, 15, 24, 25, 26, 27, 28, 29, 30, 31)
+#endif
+
+#define EXCHANGE(h) \
+    _Pragma("unroll") for (int r = 0; r < LANES; ++r) if ((r & h) == 0) { \
+        const Vector one = t[r], other = t[r + h]; \
+        t[r] = shuffle2(one, other, LOW_##h); \
+        t[r + h] = shuffle2(one, other, HIGH_##h); \
+    }
+
+/// Lane l of vector r becomes lane r of vector l.
+inline void transpose(Vector t[LANES]) {
+#if LANES > 1
+    EXCHANGE(1)
+    EXCHANGE(2)
+    EXCHANGE(4)
+#endif
+#if LANES == 16
+    EXCHANGE(8)
+#endif
+}
+
+/// One operand of the systems of a block: row i of system j at data[i rows + j lanes].
+typedef struct {
+    __global REAL* data;
+    word rows, lanes;
+    REAL value;
+    int is_view;
+} Block;
+
+inline Block block_of(const Source* s, __global REAL* buffer, const word index[4], word lanes) {
+    Block b;
+    b.is_view = s->is_view != 0;
+    b.data = buffer + start_of(s, index);
+    b.rows = s->row_stride;
+    b.lanes = lanes;
+    b.value = b.is_view ? (REAL)0 : number_of_bits(s->bits);
+    return b;
+}
+
+/// Rows i … i+count-1 of `vectors` vectors of systems, into out[row × vectors + vector]. Systems from `systems` on repeat the last one.
+/// Rows outside first … last are 0, and are not read where nothing may lie there: at the `edge`, a block with the first or the last system.
+inline void load_tile(const Block* b, word i, int count, word first, word last, word systems, int vectors, int edge, Vector* out) {
+    if (!b->is_view || b->lanes == 0) {
+        for (int r = 0; r < count; ++r) {
+            const REAL value = !b->is_view ? b->value : i + r < first || i + r > last ? (REAL)0 : b->data[(i + r) * b->rows];
+            for (int v = 0; v < vectors; ++v) out[r * vectors + v] = (Vector)value;
+        }
+        return;
+    }
+    if (b->lanes == 1 && systems == vectors * LANES) {
+        for (int r = 0; r < count; ++r) {
+            __global const REAL* const from = b->data + (i + r) * b->rows;
+            if (i + r < first || i + r > last)
+                for (int v = 0; v < vectors; ++v) out[r * vectors + v] = (Vector)0;
+            else
+                for (int v = 0; v < vectors; ++v) out[r * vectors + v] = LOAD(from + v * LANES);
+        }
+        return;
+    }
+    const int inside = i >= first && i + count - 1 <= last;
+    if (b->rows == 1 && count == LANES && (inside || !edge)) {
+        for (int v = 0; v < vectors; ++v) {
+            Vector t[LANES];
+#pragma unroll
+            for (int l = 0; l < LANES; ++l) t[l] = LOAD(b->data + min((word)(v * LANES + l), systems - 1) * b->lanes + i);
+            transpose(t);
+#pragma unroll
+            for (int r = 0; r < LANES; ++r) out[r * vectors + v] = t[r];
+        }
+        if (i < first) for (int v = 0; v < vectors; ++v) out[v] = (Vector)0;
+        if (i + count - 1 > last) for (int v = 0; v < vectors; ++v) out[(count - 1) * vectors + v] = (Vector)0;
+        return;
+    }
+    for (int r = 0; r < count; ++r) {
+        const int there = i + r >= first && i + r <= last;
+        for (int j = 0; j < vectors * LANES; ++j)
+            ((REAL*)(out + r * vectors))[j] = there ? b->data[(i + r) * b->rows + min((word)j, systems - 1) * b->lanes] : (REAL)0;
+    }
+}
+
+/// The reverse for x. `skip`: per system, not to be stored where it is not 0; null: all are.
+inline void store_tile(const Block* b, word i, int count, word systems, int vectors, const uchar* skip, Vector* x) {
+    if (!skip && b->lanes == 1 && systems == vectors * LANES) {
+        for (int r = 0; r < count; ++r)
+            for (int v = 0; v < vectors; ++v) STORE(x[r * vectors + v], b->data + (i + r) * b->rows + v * LANES);
+        return;
+    }
+    if (!skip && b->rows == 1 && count == LANES && systems == vectors * LANES) {
+        for (int v = 0; v < vectors; ++v) {
+            Vector t[LANES];
+#pragma unroll
+            for (int r = 0; r < LANES; ++r) t[r] = x[r * vectors + v];
+            transpose(t);
+#pragma unroll
+            for (int l = 0; l < LANES; ++l) STORE(t[l], b->data + (v * LANES + l) * b->lanes + i);
+        }
+        return;
+    }
+    for (int r = 0; r < count; ++r)
+        for (word j = 0; j < systems; ++j)
+            if (!skip || !skip[j]) b->data[(i + r) * b->rows + j * b->lanes] = ((REAL*)(x + r * vectors))[j];
+}

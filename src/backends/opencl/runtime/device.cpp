@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "backends/opencl/runtime/device.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+#include <memory>
+
+#include "backends/opencl/runtime/cache.hpp"
+
+namespace trifold::opencl {
+
+/// The texts of ../kernels (trifold_embed).
+const char* kernel_text(std::string_view file);
+
+namespace {
+
+[[noreturn]] void stop(ErrorCode code, const std::string& message, const char* hint) {
+    Stop out;
+    out.failure.say(code, message.c_str(), hint);
+    throw out;
+}
+
+// The compiler's log is long, and its first error is what counts.
+std::string first_error(const std::string& log) {
+    const std::size_t error = log.find("error"), newline = error == log.npos ? log.npos : log.rfind('\n', error);
+    const std::size_t from = newline == log.npos ? 0 : newline + 1;
+    return log.substr(from, std::min<std::size_t>(log.find('\n', from) - from, 180));
+}
+
+// Options of the user's own for the driver's compiler.
+std::string users_options() {
+    const char* const own = std::getenv("TRIFOLD_OPENCL_OPTIONS");
+    return own && *own ? std::string(" ") + own : "";
+}
+
+// Texts that it includes, in place of the lines that say so.
+std::string with_includes(const std::string& file) {
+    constexpr std::string_view mark = "#include \"";
+    std::string text = kernel_text(file);
+    for (std::size_t at = text.find(mark); at != text.npos; at = text.find(mark, at)) {
+        const std::size_t from = at + mark.size(), end = text.find('"', from);
+        text.replace(at, end + 1 - at, with_includes(text.substr(from, end - from)));
+    }
+    return text;
+}
+
+cl::Program build_from_source(OpenDevice& device, const std::string& name, const std::string& text, const std::string& options, const std::string& key) {
+    cl::Program program(device.context, text);
+    try {
+        program.build({device.info.device}, options.c_str());
+    } catch (const cl::Error& error) {
+        if (error.err() != CL_BUILD_PROGRAM_FAILURE) throw;
+        const std::string log = program.getBuildInfo<CL_PROGRAM_BUILD_LOG>(device.info.device);
+        const std::string kept = keep_failure(key, "// " + options + "\n" + text, log);
+        stop(ErrorCode::internal, "its compiler refuses " + name + ".cl: " + first_error(log),
+             kept.empty() ? "" : ("text and log are in " + kept).c_str());
+    }
+    const std::vector<std::vector<unsigned char>> binaries = program.getInfo<CL_PROGRAM_BINARIES>();
+    if (binaries.size() == 1 && !binaries[0].empty()) store_program(key, binaries[0]);
+    return program;
+}
+
+}  // namespace
+
+OpenDevice::OpenDevice(const FoundDevice& found)
+    : info(found), context(found.device), queue(context, found.device, cl::QueueProperties::Profiling) {}
+
+cl::Program& OpenDevice::program(const char* file, DType dtype, const std::string& defines) {
+    const bool wide_type = dtype == DType::f64;
+    const std::string name = file, key = name + (wide_type ? "|f64|" : "|f32|") + defines;
+    if (const auto known = programs_.find(key); known != programs_.end()) return known->second;
+    if (wide_type && !info.fp64)
+        stop(ErrorCode::device_unavailable, "the system is f64, and this device has no FP64", "give it as f32, or take another device (trifold devices)");
+    const std::string options = std::string("-cl-std=CL1.2 -w -DREAL=") + (wide_type ? "double" : "float") + " -DREAL_BYTES=" + (wide_type ? "8" : "4") +
+                                " -DLANES=" + std::to_string(lanes(dtype)) + (defines.empty() ? "" : " ") + defines + users_options();
+    const std::string text = with_includes(name + ".cl");
+    const std::string binary_key = program_key({info.driver, options, text});
+    if (const std::vector<unsigned char> kept = load_program(binary_key); !kept.empty()) {
+        try {
+            cl::Program program(context, {info.device}, cl::Program::Binaries{kept});
+            program.build({info.device}, options.c_str());
+            return programs_[key] = program;
+        } catch (const cl::Error&) {
+            // A driver may refuse what it wrote itself some time ago.
+        }
+    }
+    return programs_[key] = build_from_source(*this, name, text, options, binary_key);
+}
+
+cl::Kernel& OpenDevice::kernel(const KernelName& name, DType dtype, const std::string& defines) {
+    const std::string key = std::string(name.file) + "|" + name.kernel + (dtype == DType::f64 ? "|f64|" : "|f32|") + defines;
+    if (const auto known = kernels_.find(key); known != kernels_.end()) return known->second;
+    return kernels_[key] = cl::Kernel(program(name.file, dtype, defines), name.kernel);
+}
+
+OpenDevice& open_device(int device) {
+    static std::mutex mutex;
+    static std::map<int, OpenDevice*> open;  // never given back: drivers end before us
+    const std::lock_guard lock(mutex);
+    OpenDevice*& there = open[device];
+    if (!there) there = new OpenDevice(found(device));
+    return *there;
+}
+
+}  // namespace trifold::opencl

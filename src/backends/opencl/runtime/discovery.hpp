@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// All devices of all platforms, and parts of them.
+#pragma once
+
+#include <cstddef>
+#include <string>
+
+#include "backends/opencl/runtime/cl.hpp"
+#include "backends/opencl/runtime/kinds.hpp"
+
+namespace trifold::opencl {
+
+struct FoundDevice {
+    std::string name, text, unusable;
+    cl::Device device;
+    Kind kind = Kind::cpu;
+    bool in_host_memory = false;  ///< it shares the host's memory, and works there
+    bool wide = false;            ///< many work items that share local memory: a GPU's kernels; else a vector unit's
+    bool fp64 = false;
+    int units = 1;
+    std::size_t memory = 0, largest_block = 0;
+    std::string driver;           ///< platform, device and driver version: what a compiled program is for
+};
+
+int device_count();
+const char* absent();
+const FoundDevice& found(int device);
+
+/// "opencl:P.D/K/N", part K of N: made where it is not there yet. Its number, or -1.
+int part_of_device(const char* name, Failure& failure);
+
+}  // namespace trifold::opencl

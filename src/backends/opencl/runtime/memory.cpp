@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "backends/opencl/runtime/memory.hpp"
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <map>
+#include <mutex>
+
+namespace trifold::opencl {
+namespace {
+
+struct Block {
+    std::size_t bytes;
+    int device;
+    cl::Buffer buffer;
+};
+
+std::mutex& mutex() {
+    static std::mutex* const one = new std::mutex;
+    return *one;
+}
+
+std::map<std::uintptr_t, Block>& blocks() {
+    static auto* const all = new std::map<std::uintptr_t, Block>;  // never given back: drivers end before us
+    return *all;
+}
+
+}  // namespace
+
+void* reserve(int device, std::size_t bytes) {
+    cl::Buffer buffer(open_device(device).context, CL_MEM_READ_WRITE, bytes);
+    void* const range = mmap(nullptr, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (range == MAP_FAILED) throw cl::Error(CL_OUT_OF_HOST_MEMORY, "mmap");
+    const std::lock_guard lock(mutex());
+    blocks()[reinterpret_cast<std::uintptr_t>(range)] = {bytes, device, buffer};
+    return range;
+}
+
+void give_back(void* address) {
+    Block block;
+    {
+        const std::lock_guard lock(mutex());
+        const auto found = blocks().find(reinterpret_cast<std::uintptr_t>(address));
+        if (found == blocks().end()) return;
+        block = found->second;
+        blocks().erase(found);
+    }
+    munmap(address, block.bytes);
+}
+
+std::size_t reserved(int device) {
+    const std::lock_guard lock(mutex());
+    std::size_t sum = 0;
+    for (const auto& [address, block] : blocks())
+        if (block.device == device) sum += block.bytes;
+    return sum;
+}
+
+Place place_of(const void* address) {
+    const auto at = reinterpret_cast<std::uintptr_t>(address);
+    const std::lock_guard lock(mutex());
+    auto next = blocks().upper_bound(at);
+    if (next == blocks().begin()) return {};
+    const auto& [first, block] = *--next;
+    if (at - first >= block.bytes) return {};
+    return {block.buffer, at - first, block.device};
+}
+
+void Touched::add(const void* first, const void* last) {
+    runs_.push_back({reinterpret_cast<std::uintptr_t>(first), reinterpret_cast<std::uintptr_t>(last), {}});
+}
+
+void Touched::make() {
+    if (!device_.info.in_host_memory) return;
+    // What several buffers do to the same memory is undefined: one for all that overlap.
+    std::sort(runs_.begin(), runs_.end(), [](const Run& a, const Run& b) { return a.first < b.first; });
+    std::vector<Run> merged;
+    for (const Run& run : runs_)
+        if (!merged.empty() && run.first <= merged.back().last) merged.back().last = std::max(merged.back().last, run.last);
+        else merged.push_back(run);
+    runs_ = std::move(merged);
+    for (Run& run : runs_)
+        run.buffer = cl::Buffer(device_.context, CL_MEM_READ_WRITE | CL_MEM_USE_HOST_PTR, run.last - run.first + 1, reinterpret_cast<void*>(run.first));
+}
+
+Place Touched::at(const void* address) const {
+    if (!device_.info.in_host_memory) return place_of(address);
+    const auto at = reinterpret_cast<std::uintptr_t>(address);
+    for (const Run& run : runs_)
+        if (run.first <= at && at <= run.last) return {run.buffer, at - run.first, 0};
+    return {};
+}
+
+void Touched::to_host() {
+    if (device_.info.in_host_memory)
+        for (Run& run : runs_) {
+            void* const mapped = device_.queue.enqueueMapBuffer(run.buffer, CL_FALSE, CL_MAP_READ, 0, run.last - run.first + 1);
+            device_.queue.enqueueUnmapMemObject(run.buffer, mapped);
+        }
+    device_.queue.finish();
+}
+
+Touched::~Touched() {
+    // Kernels that still run after a failure must not outlive what they write to.
+    if (device_.info.in_host_memory) try {
+            device_.queue.finish();
+        } catch (const cl::Error&) {
+        }
+}
+
+}  // namespace trifold::opencl

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What libtrifold_opencl.so gives to libtrifold: one plain table behind one symbol. Both come from one source tree; the
+// version and the sizes refuse a mixture of two.
+#pragma once
+
+#include <cstddef>
+
+#include "devices/runtime.hpp"
+#include "families/tridiagonal/ops.hpp"
+
+namespace trifold::opencl {
+
+inline constexpr int table_version = 1;
+inline constexpr const char* table_symbol = "trifold_opencl_table";
+inline constexpr const char* library_name = "libtrifold_opencl.so";
+
+struct Table {
+    int version = table_version;
+    std::size_t ops_bytes = sizeof(tridiagonal::Ops), system_bytes = sizeof(tridiagonal::System), runtime_bytes = sizeof(devices::Runtime);
+
+    /// Devices of all platforms; 0 where `absent` says why.
+    int (*count)() = nullptr;
+    const char* (*absent)() = nullptr;
+
+    /// A part of a device, "opencl:P.D/K/N": its number, which is `count()` or more; -1 and why.
+    int (*part)(const char* name, Failure& failure) = nullptr;
+
+    const char* (*name)(int device) = nullptr;
+    /// One line: model, kind, units, memory, FP64 or not, platform. And nullptr, or why it cannot be used.
+    const char* (*describe)(int device) = nullptr;
+    const char* (*unusable)(int device) = nullptr;
+
+    /// nullptr: it works in the host's memory.
+    const devices::Runtime* (*runtime)(int device) = nullptr;
+    const tridiagonal::Ops* (*tridiagonal)(int device) = nullptr;
+};
+
+using TableFunction = const Table* (*)();
+
+}  // namespace trifold::opencl

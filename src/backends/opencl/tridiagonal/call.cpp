@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "backends/opencl/tridiagonal/call.hpp"
+
+#include <bit>
+#include <cstring>
+
+#include "trifold/tridiagonal.hpp"
+
+namespace trifold::opencl {
+namespace {
+
+using tridiagonal::Operand;
+using tridiagonal::System;
+
+constexpr std::size_t up(std::size_t bytes) { return (bytes + 255) / 256 * 256; }
+
+struct Reach {
+    const char *first, *last;  // bytes, both included
+};
+
+// What a kernel may touch of a view: rows first … last of every system.
+Reach reach_of(const Operand& operand, const System& system, std::int64_t first, std::int64_t last) {
+    const auto bytes = static_cast<std::int64_t>(size_of(system.dtype));
+    std::int64_t low = first * operand.row_stride, high = last * operand.row_stride;
+    if (low > high) std::swap(low, high);
+    for (int d = 0; d < system.levels; ++d) {
+        const std::int64_t span = (system.extent[d] - 1) * operand.level_stride[d];
+        (span < 0 ? low : high) += span;
+    }
+    const char* const base = static_cast<const char*>(operand.data);
+    return {base + low * bytes, base + (high + 1) * bytes - 1};
+}
+
+word bits_of(const Operand& operand, DType dtype) {
+    if (dtype == DType::f64) return std::bit_cast<word>(operand.value);
+    return static_cast<word>(std::bit_cast<std::uint32_t>(static_cast<float>(operand.value)));
+}
+
+}  // namespace
+
+ScratchParts::ScratchParts(const System& system) {
+    const auto systems = static_cast<std::size_t>(system.systems());
+    marks = 0;
+    verdicts = up(systems);
+    work = verdicts + up(8 * systems);
+}
+
+Call::Call(OpenDevice& open, const System& of, const tridiagonal::Launch& how, void* outcome)
+    : device(open), system(of), launch(how), lock_(open.mutex), touched_(open), outcome_(outcome ? outcome : &own_found_) {}
+
+void Call::make() {
+    const System& s = system;
+    const Operand* const operands[] = {&s.lower, &s.diag, &s.upper, &s.rhs, &s.x};
+    Source* const sources[] = {&job.lower, &job.diag, &job.upper, &job.rhs, &job.x};
+    Reach reach[5];
+    bool in_memory[5];
+    for (int k = 0; k < 5; ++k) {
+        const std::int64_t first = k == 0 ? 1 : 0, last = k == 2 ? s.rows - 2 : s.rows - 1;
+        in_memory[k] = operands[k]->kind == Operand::Kind::view && first <= last;
+        if (!in_memory[k]) continue;
+        reach[k] = reach_of(*operands[k], s, first, last);
+        touched_.add(reach[k].first, reach[k].last);
+    }
+    if (launch.scratch_bytes > 0) touch(launch.scratch, launch.scratch_bytes);
+    touch(outcome_, sizeof(Found));
+    if (launch.status) touch(launch.status + s.number, static_cast<std::size_t>(s.systems()));
+    touched_.make();
+
+    job.rows = s.rows, job.systems = s.systems(), job.levels = s.levels, job.number = s.number;
+    for (int d = 0; d < 4; ++d) job.extent[d] = d < s.levels ? s.extent[d] : 1, job.number_stride[d] = d < s.levels ? s.number_stride[d] : 0;
+    const auto bytes = static_cast<std::int64_t>(size_of(s.dtype));
+    for (int k = 4; k >= 0; --k) {
+        Source& to = *sources[k];
+        if (!in_memory[k]) {
+            buffers[k] = buffers[4];
+            to.bits = operands[k]->kind == Operand::Kind::scalar ? bits_of(*operands[k], s.dtype) : 0;
+            continue;
+        }
+        const Place place = touched_.at(reach[k].first);
+        buffers[k] = place.buffer;
+        to.is_view = 1;
+        to.offset = static_cast<word>(place.offset) / bytes + (static_cast<const char*>(operands[k]->data) - reach[k].first) / bytes;
+        to.row_stride = operands[k]->row_stride;
+        for (int d = 0; d < s.levels; ++d) to.level_stride[d] = operands[k]->level_stride[d];
+    }
+    found_place_ = touched_.at(outcome_);
+    scratch_place_ = launch.scratch_bytes > 0 ? touched_.at(launch.scratch) : found_place_;
+    status_place_ = launch.status ? touched_.at(launch.status + s.number) : found_place_;
+    const ScratchParts parts(s);
+    const auto base = static_cast<word>(scratch_place_.offset);
+    where_ = {base + static_cast<word>(parts.work), base + static_cast<word>(parts.marks), base + static_cast<word>(parts.verdicts),
+              static_cast<word>(found_place_.offset), launch.status ? static_cast<word>(status_place_.offset) - static_cast<word>(s.number) : -1};
+}
+
+Place Call::work() const { return {scratch_place_.buffer, static_cast<std::size_t>(where_.work), 0}; }
+
+void Call::set_common(cl::Kernel& kernel) {
+    kernel.setArg(0, job);
+    kernel.setArg(1, where_);
+    for (cl_uint k = 0; k < 5; ++k) kernel.setArg(2 + k, buffers[k]);
+    kernel.setArg(7, scratch_place_.buffer);
+    kernel.setArg(8, found_place_.buffer);
+    kernel.setArg(9, status_place_.buffer);
+}
+
+void Call::reset(tridiagonal::Algorithm branch) {
+    Found value{};
+    value.first = ~0u, value.row = -1, value.rows = system.rows, value.systems = system.systems(), value.branch = static_cast<word>(branch);
+    value.reason = static_cast<int>(Reason::exact);
+    store(value);
+}
+
+void Call::store(const Found& value) {
+    cl::Kernel& kernel = device.kernel({"pivoted", "reset"}, DType::f32);
+    kernel.setArg(0, found_place_.buffer);
+    kernel.setArg(1, static_cast<cl_long>(found_place_.offset));
+    kernel.setArg(2, value);
+    run(kernel, 1, 1);
+}
+
+void read_found(const Found& from, Outcome& to) {
+    using tridiagonal::Algorithm;
+    const auto asked = static_cast<Algorithm>(from.branch);
+    to.failures = from.failures, to.rescued = from.rescued;
+    // As on the cpu: where every system needed pivots, that is the branch.
+    const bool all_pivoted = from.rescued > 0 && from.rescued + from.failures == from.systems;
+    to.branch = name_of(all_pivoted ? Algorithm::lu : asked);
+    to.tried_other = from.tried_other || (asked != Algorithm::lu && from.rescued + from.failures > 0);
+    to.reason = Reason::exact;
+    if (from.residual) to.residual = std::bit_cast<double>(from.residual);
+    if (from.failures == 0) {
+        to.reason = static_cast<Reason>(from.reason);
+        return;
+    }
+    to.system = from.first, to.row = from.row;
+    to.reason = static_cast<Reason>(from.reason);
+}
+
+}  // namespace trifold::opencl

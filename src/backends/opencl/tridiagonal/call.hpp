@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// One solve on its way to an OpenCL device: the system as kernels take it, the buffers that it lies in, kernels enqueued with them.
+#pragma once
+
+#include <optional>
+
+#include "backends/opencl/runtime/memory.hpp"
+#include "families/tridiagonal/ops.hpp"
+
+#include "backends/opencl/kernels/job.h"
+
+namespace trifold::opencl {
+
+/// Scratch of every call: what kernels take for themselves begins at `work`.
+struct ScratchParts {
+    std::size_t marks, verdicts, work;
+    explicit ScratchParts(const tridiagonal::System& system);
+};
+
+class Call {
+public:
+    /// Locks the device. `outcome`: the device's memory, or null where it works in the host's: then the call has its own.
+    Call(OpenDevice& device, const tridiagonal::System& system, const tridiagonal::Launch& launch, void* outcome);
+
+    /// Arrays beyond those of the system, to be named before make(): bytes first … first+bytes-1.
+    void touch(const void* first, std::size_t bytes) { touched_.add(first, static_cast<const char*>(first) + bytes - 1); }
+    void make();
+
+    /// What kernels take for themselves in scratch.
+    Place work() const;
+    Place place(const void* address) const { return touched_.at(address); }
+
+    void reset(tridiagonal::Algorithm branch);
+    void store(const Found& value);
+
+    /// The arguments of SOLVER_ARGUMENTS are set, `more` follow.
+    template <class... More>
+    void enqueue(const KernelName& name, std::size_t items, std::size_t group, const More&... more) {
+        cl::Kernel& kernel = device.kernel(name, system.dtype);
+        set_common(kernel);
+        cl_uint at = common_arguments;
+        (kernel.setArg(at++, more), ...);
+        device.queue.enqueueNDRangeKernel(kernel, cl::NullRange, cl::NDRange((items + group - 1) / group * group), cl::NDRange(group));
+    }
+
+    /// The kernel itself, for who sets all arguments.
+    void run(cl::Kernel& kernel, std::size_t items, std::size_t group) {
+        device.queue.enqueueNDRangeKernel(kernel, cl::NullRange, cl::NDRange((items + group - 1) / group * group), cl::NDRange(group));
+    }
+
+    /// Waits; where the device works in the host's memory, all of it can be read then, and `found` is what was found.
+    void wait() { touched_.to_host(); }
+    const Found& found() const { return own_found_; }
+
+    OpenDevice& device;
+    const tridiagonal::System& system;
+    const tridiagonal::Launch& launch;
+    Job job{};
+
+    /// Buffers of lower, diag, upper, rhs, x; of a number: that of x.
+    cl::Buffer buffers[5];
+
+private:
+    static constexpr cl_uint common_arguments = 10;
+    void set_common(cl::Kernel& kernel);
+
+    std::unique_lock<std::mutex> lock_;
+    Touched touched_;
+    Found own_found_{};
+    void* outcome_;
+    Place found_place_, scratch_place_, status_place_;
+    Where where_{};
+};
+
+/// Makes an outcome of what was found.
+void read_found(const Found& from, Outcome& to);
+
+}  // namespace trifold::opencl

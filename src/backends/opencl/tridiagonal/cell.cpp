@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A device that works in the host's memory has `solve`, and the family's drivers couple its chunks; one with memory of its own has
+// `enqueue` (docs/decisions/0050).
+#include "backends/opencl/tridiagonal/cell.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "backends/opencl/tridiagonal/batch.hpp"
+#include "backends/opencl/tridiagonal/chunks.hpp"
+#include "families/tridiagonal/plain.hpp"
+#include "families/tridiagonal/two_pass.hpp"
+
+namespace trifold::opencl {
+namespace {
+
+using tridiagonal::Algorithm;
+using tridiagonal::Launch;
+using tridiagonal::Ops;
+using tridiagonal::System;
+using tridiagonal::two_pass_chunk_rows;
+
+/// On a device with memory of its own: rows of a chunk, and of a system that is worth cutting.
+constexpr std::int64_t own_chunk_rows = 32, least_cut_rows = 512;
+
+const char* refuses(const System& system, Algorithm algorithm) {
+    if (const char* why = tridiagonal::why_not_plain(system)) return why;
+    if (system.systems() >= 0xffffffff) return "this device's kernels number fewer than 2^32 systems";
+    switch (algorithm) {
+        case Algorithm::automatic:
+        case Algorithm::lu: return nullptr;
+        case Algorithm::two_pass: return system.levels > 0 ? "this device's two_pass takes one system at a time" : nullptr;
+        default: return "the OpenCL backend has no kernel for this algorithm";
+    }
+}
+
+/// One system that is solved in chunks, coupled on the host.
+bool cut_up(const System& system, Algorithm algorithm) {
+    return system.levels == 0 && (algorithm == Algorithm::two_pass || (algorithm == Algorithm::automatic && system.rows >= least_cut_rows));
+}
+
+template <bool wide>
+std::size_t workspace(const System& system, Algorithm algorithm, int) {
+    const std::size_t whole = batch_scratch(wide, system, algorithm == Algorithm::two_pass ? Algorithm::lu : algorithm);
+    if (!cut_up(system, algorithm)) return whole;
+    const std::size_t driver = chunk_scratch(wide, system, two_pass_chunk_rows(system.rows, system.dtype));
+    return std::max({whole, driver, wide ? chunk_scratch(wide, system, own_chunk_rows) : 0});
+}
+
+void solve(const System& system, Algorithm algorithm, const Launch& launch, Outcome& outcome) {
+    if (launch.failure->code) return;  // a driver's verb has failed before
+    const bool good = guarded("solving", *launch.failure, [&] {
+        Call call(open_device(launch.device), system, launch, nullptr);
+        call.make();
+        enqueue_batch(call, algorithm);
+        call.wait();
+        read_found(call.found(), outcome);
+    });
+    if (!good) outcome = Outcome{};
+    outcome.device = found(launch.device).name.c_str();
+}
+
+template <class Work>
+bool enqueued(int device, const System& system, const Launch& launch, void* outcome, Failure& failure, const Work& work) {
+    return guarded("enqueueing a solve", failure, [&] {
+        Call call(open_device(device), system, launch, outcome);
+        call.make();
+        work(call);
+        call.device.queue.flush();
+    });
+}
+
+// The family's driver on a device with memory of its own: interface rows, ends and residuals (1 % of the system) go through the host.
+bool couple_on_host(int device, const System& system, const Launch& launch, void* outcome, Failure& failure) {
+    OwnMemory memory{launch.scratch, launch.scratch_bytes, outcome};
+    Ops verbs;
+    verbs.device = found(device).name.c_str();
+    verbs.number = device;
+    verbs.refuses = refuses;
+    verbs.workspace = [](const System&, Algorithm, int) { return std::size_t{0}; };  // the host has nothing of it
+    verbs.solve = [](const System& one, Algorithm algorithm, const Launch& how, Outcome& said) {
+        const auto& own = *static_cast<const OwnMemory*>(how.stream);
+        Launch there = how;
+        there.scratch = own.scratch, there.scratch_bytes = own.bytes;
+        Found what{};
+        guarded("solving", *how.failure, [&] {
+            Call call(open_device(how.device), one, there, own.outcome);
+            call.make();
+            enqueue_batch(call, algorithm);
+            const Place place = place_of(own.outcome);
+            call.device.queue.enqueueReadBuffer(place.buffer, CL_TRUE, place.offset, sizeof what, &what);
+        });
+        said = Outcome{};
+        read_found(what, said);
+    };
+    verbs.reduce = reduce, verbs.finish = finish, verbs.restore = restore, verbs.corrects = true;
+    Launch driver = launch;
+    std::vector<std::byte> host(two_pass_workspace(verbs, system, 1, own_chunk_rows) + 64);
+    void* aligned = host.data();
+    std::size_t room = host.size();
+    std::align(64, room - 64, aligned, room);
+    driver.scratch = aligned, driver.scratch_bytes = room;
+    driver.stream = &memory, driver.device = device, driver.failure = &failure, driver.status = nullptr;
+    const Outcome said = solve_two_pass(verbs, system, driver, own_chunk_rows);
+    if (failure.code) return false;
+    return enqueued(device, system, launch, outcome, failure, [&](Call& call) {
+        Found value{};
+        value.first = said.failures ? static_cast<unsigned>(system.number) : ~0u;
+        value.failures = static_cast<unsigned>(said.failures), value.rescued = 0;
+        value.reason = static_cast<int>(said.reason), value.row = said.row, value.rows = system.rows, value.systems = 1;
+        value.branch = static_cast<word>(tridiagonal::algorithm_from(said.branch));
+        value.tried_other = said.tried_other;
+        value.residual = said.residual == said.residual ? std::bit_cast<word>(said.residual) : 0;
+        call.store(value);
+        if (!launch.status) return;
+        const Place place = place_of(launch.status + system.number);
+        const auto reason = static_cast<std::int8_t>(said.reason);
+        call.device.queue.enqueueWriteBuffer(place.buffer, CL_TRUE, place.offset, 1, &reason);
+    });
+}
+
+bool enqueue(int device, const System& system, Algorithm algorithm, const Launch& launch, void* outcome, Failure& failure) {
+    if (cut_up(system, algorithm)) return couple_on_host(device, system, launch, outcome, failure);
+    return enqueued(device, system, launch, outcome, failure, [&](Call& call) { enqueue_batch(call, algorithm); });
+}
+
+bool enqueue_look(int device, const System& system, const Launch& launch, void* outcome, Failure& failure) {
+    return enqueued(device, system, launch, outcome, failure, enqueue_finite);
+}
+
+void read(const void* copy, Outcome& outcome) { read_found(*static_cast<const Found*>(copy), outcome); }
+
+Ops table_of(int device) {
+    const FoundDevice& info = found(device);
+    Ops table;
+    table.device = info.name.c_str();
+    table.number = device;
+    table.refuses = refuses;
+    table.workspace = info.wide ? workspace<true> : workspace<false>;
+    if (info.in_host_memory) {
+        table.solve = solve;
+        table.reduce = reduce, table.finish = finish, table.restore = restore, table.corrects = true;
+        return table;
+    }
+    table.outcome_bytes = sizeof(Found);
+    table.enqueue = enqueue;
+    table.enqueue_finite = enqueue_look;
+    table.read_outcome = read;
+    return table;
+}
+
+}  // namespace
+
+const tridiagonal::Ops* tridiagonal_ops(int device) {
+    static std::mutex mutex;
+    static std::map<int, tridiagonal::Ops> tables;
+    const std::lock_guard lock(mutex);
+    const auto known = tables.find(device);
+    return &(known != tables.end() ? known : tables.emplace(device, table_of(device)).first)->second;
+}
+
+}  // namespace trifold::opencl

@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "backends/opencl/tridiagonal/chunks.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "backends/opencl/tridiagonal/batch.hpp"
+
+namespace trifold::opencl {
+namespace {
+
+using tridiagonal::Algorithm;
+using tridiagonal::ChunkResidual;
+using tridiagonal::InterfaceRow;
+using tridiagonal::Launch;
+using tridiagonal::Partition;
+using tridiagonal::System;
+
+constexpr double infinite = std::numeric_limits<double>::infinity();
+
+word whole(word numbers) { return (numbers + 31) / 32 * 32; }  // vectors lie on lines of 64 bytes, 128 in f32
+
+struct Layout {
+    ChunkParts parts;
+    word kept_step, pitch, numbers;
+
+    Layout(bool wide, const System& system, std::int64_t chunk_rows) {
+        const word chunks = system.rows / chunk_rows, lanes = wide ? 1 : 64 / static_cast<word>(size_of(system.dtype));
+        const word last = system.rows - (chunks - 1) * chunk_rows;
+        parts.out = 0;
+        parts.add = whole(11 * chunks);
+        parts.old = parts.add + whole(2 * chunks);
+        parts.defect = parts.old + whole(2 * chunks);
+        parts.kept = parts.defect + whole(system.rows);
+        pitch = chunks;
+        kept_step = wide ? 1 : whole(4 * last * lanes);
+        numbers = parts.kept + (wide ? whole(4 * last * chunks) : kept_step * static_cast<word>(most_units()));
+    }
+};
+
+/// One verb on its way: the device's memory for it, numbers to and from there in the system's type.
+template <class T>
+class ChunkCall {
+public:
+    ChunkCall(const System& system, const Partition& partition, const Launch& launch)
+        : chunks_(partition.chunks()), launch_(device_launch(launch)), device_(open_device(launch.device)), call_(device_, system, launch_, outcome_of(launch)),
+          layout_(device_.info.wide, system, partition.chunk_rows), cut_{chunks_, partition.chunk_rows, partition.rows} {
+        call_.make();
+        call_.reset(Algorithm::two_pass);
+    }
+
+    std::size_t items() const {
+        const auto chunks = static_cast<std::size_t>(chunks_);
+        return device_.info.wide ? chunks : std::min(chunks, static_cast<std::size_t>(device_.info.units));
+    }
+    std::size_t group() const { return device_.info.wide ? 64 : 1; }
+
+    template <class... More>
+    void enqueue(const char* kernel, const More&... more) {
+        call_.enqueue({"chunks", kernel}, items(), group(), more...);
+    }
+
+    void write(word at, const std::vector<T>& numbers) {
+        const Place work = call_.work();
+        device_.queue.enqueueWriteBuffer(work.buffer, CL_TRUE, work.offset + static_cast<std::size_t>(at) * sizeof(T), numbers.size() * sizeof(T), numbers.data());
+    }
+
+    std::vector<T> read(word at, word count) {
+        std::vector<T> numbers(static_cast<std::size_t>(count));
+        const Place work = call_.work();
+        device_.queue.enqueueReadBuffer(work.buffer, CL_TRUE, work.offset + static_cast<std::size_t>(at) * sizeof(T), numbers.size() * sizeof(T), numbers.data());
+        return numbers;
+    }
+
+    /// Known ends, all x[first] and then all x[last].
+    void write_ends(word at, const double* boundary) {
+        std::vector<T> ends(static_cast<std::size_t>(2 * chunks_));
+        for (std::int64_t k = 0; k < chunks_; ++k)
+            ends[static_cast<std::size_t>(k)] = static_cast<T>(boundary[2 * k]), ends[static_cast<std::size_t>(chunks_ + k)] = static_cast<T>(boundary[2 * k + 1]);
+        write(at, ends);
+    }
+
+    void defect_first() { enqueue("defect", layout_.parts); }
+    void wait() { call_.wait(); }
+
+    const Layout& layout() const { return layout_; }
+    const Cut& cut() const { return cut_; }
+
+private:
+    static Launch device_launch(const Launch& launch) {
+        Launch out = launch;
+        out.status = nullptr;
+        if (const auto* own = static_cast<const OwnMemory*>(launch.stream)) out.scratch = own->scratch, out.scratch_bytes = own->bytes;
+        return out;
+    }
+    static void* outcome_of(const Launch& launch) {
+        const auto* own = static_cast<const OwnMemory*>(launch.stream);
+        return own ? own->outcome : nullptr;
+    }
+
+    std::int64_t chunks_;
+    Launch launch_;
+    OpenDevice& device_;
+    Call call_;
+    Layout layout_;
+    Cut cut_;
+};
+
+template <class T>
+void reduce_typed(const System& system, const Partition& partition, const Launch& launch, InterfaceRow* rows, std::int64_t* zero_pivot) {
+    ChunkCall<T> call(system, partition, launch);
+    const std::int64_t chunks = partition.chunks();
+    const cl_int correct = partition.stored != nullptr;
+    if (correct) call.defect_first();
+    call.enqueue("reduce", call.cut(), call.layout().parts, correct);
+    const std::vector<T> out = call.read(call.layout().parts.out, 11 * chunks);
+    const auto at = [&](int w, std::int64_t k) { return static_cast<double>(out[static_cast<std::size_t>(w * chunks + k)]); };
+    for (std::int64_t k = 0; k < chunks; ++k) {
+        for (int r = 0; r < 2; ++r) {
+            for (int w = 0; w < 4; ++w) rows[2 * k + r].coefficient[w] = at(4 * r + w, k);
+            rows[2 * k + r].rhs = at(8 + r, k);
+        }
+        zero_pivot[k] = at(10, k) < 0 ? -1 : partition.first(k) + static_cast<std::int64_t>(at(10, k));
+    }
+}
+
+template <class T>
+void finish_typed(const System& system, const Partition& partition, const Launch& launch, const double* boundary, double accept, ChunkResidual* residuals) {
+    ChunkCall<T> call(system, partition, launch);
+    const std::int64_t chunks = partition.chunks();
+    const Layout& layout = call.layout();
+    call.write_ends(layout.parts.add, boundary);
+    if (partition.stored) {
+        call.write_ends(layout.parts.old, partition.stored);
+        call.defect_first();
+    }
+    call.enqueue("finish", call.cut(), layout.parts, static_cast<cl_int>(partition.stored != nullptr), static_cast<T>(accept), layout.kept_step, layout.pitch);
+    const std::vector<T> out = call.read(layout.parts.out, 5 * chunks);
+    call.wait();
+    const auto at = [&](int w, std::int64_t k) { return static_cast<double>(out[static_cast<std::size_t>(w * chunks + k)]); };
+    for (std::int64_t k = 0; k < chunks; ++k) {
+        const double rest = at(0, k), matrix = at(1, k), size = at(2, k);
+        ChunkResidual& to = residuals[k];
+        to.scale = matrix * size + at(3, k);
+        // A residual of a few denormal numbers is rounding at the lower end of the range.
+        if (rest <= 8 * static_cast<double>(std::numeric_limits<T>::denorm_min())) to.residual = 0;
+        else to.residual = std::isfinite(to.scale) ? rest / to.scale : rest / matrix / size;
+        to.stored = at(4, k) != 0;
+    }
+}
+
+template <class T>
+void restore_typed(const System& system, const Partition& partition, const Launch& launch, const double* boundary, ChunkResidual* residuals) {
+    ChunkCall<T> call(system, partition, launch);
+    const std::int64_t chunks = partition.chunks();
+    const Layout& layout = call.layout();
+    if (boundary) {
+        call.write_ends(layout.parts.add, boundary);
+        std::vector<T> stored(static_cast<std::size_t>(chunks));
+        for (std::int64_t k = 0; k < chunks; ++k) stored[static_cast<std::size_t>(k)] = residuals[k].stored;
+        call.write(layout.parts.out + 4 * chunks, stored);
+    }
+    call.enqueue("restore", call.cut(), layout.parts, static_cast<cl_int>(boundary != nullptr));
+    if (!boundary) {
+        const std::vector<T> out = call.read(layout.parts.out, 3 * chunks);
+        for (std::int64_t k = 0; k < chunks; ++k)
+            residuals[k].scale = static_cast<double>(out[static_cast<std::size_t>(chunks + k)]) * static_cast<double>(out[static_cast<std::size_t>(2 * chunks + k)]);
+    }
+    call.wait();
+}
+
+}  // namespace
+
+std::size_t chunk_scratch(bool wide, const System& system, std::int64_t chunk_rows) {
+    return ScratchParts(system).work + static_cast<std::size_t>(Layout(wide, system, chunk_rows).numbers) * size_of(system.dtype);
+}
+
+void reduce(const System& system, const Partition& partition, const Launch& launch, InterfaceRow* rows, std::int64_t* zero_pivot) {
+    const bool good = guarded("reducing chunks", *launch.failure, [&] {
+        if (system.dtype == DType::f32) reduce_typed<float>(system, partition, launch, rows, zero_pivot);
+        else reduce_typed<double>(system, partition, launch, rows, zero_pivot);
+    });
+    if (!good) std::fill_n(zero_pivot, partition.chunks(), std::int64_t{0});  // the driver goes no further
+}
+
+void finish(const System& system, const Partition& partition, const Launch& launch, const double* boundary, double accept, ChunkResidual* residuals) {
+    const bool good = guarded("finishing chunks", *launch.failure, [&] {
+        if (system.dtype == DType::f32) finish_typed<float>(system, partition, launch, boundary, accept, residuals);
+        else finish_typed<double>(system, partition, launch, boundary, accept, residuals);
+    });
+    if (!good) std::fill_n(residuals, partition.chunks(), ChunkResidual{infinite, false, 0});
+}
+
+void restore(const System& system, const Partition& partition, const Launch& launch, const double* boundary, ChunkResidual* residuals) {
+    guarded("restoring a right-hand side", *launch.failure, [&] {
+        if (system.dtype == DType::f32) restore_typed<float>(system, partition, launch, boundary, residuals);
+        else restore_typed<double>(system, partition, launch, boundary, residuals);
+    });
+}
+
+}  // namespace trifold::opencl

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// One system cut into chunks: this device's verbs of the contract, and whole solves where its memory is its own.
+#pragma once
+
+#include "families/tridiagonal/ops.hpp"
+
+namespace trifold::opencl {
+
+/// Where a device with memory of its own has what kernels need. Launch::stream points to one; its other pointers are the host's.
+struct OwnMemory {
+    void* scratch;
+    std::size_t bytes;
+    void* outcome;
+};
+
+/// Bytes for these verbs, on the device.
+std::size_t chunk_scratch(bool wide, const tridiagonal::System& system, std::int64_t chunk_rows);
+
+/// As in Ops. `corrects` holds.
+void reduce(const tridiagonal::System& system, const tridiagonal::Partition& partition, const tridiagonal::Launch& launch,
+            tridiagonal::InterfaceRow* rows, std::int64_t* zero_pivot);
+void finish(const tridiagonal::System& system, const tridiagonal::Partition& partition, const tridiagonal::Launch& launch, const double* boundary,
+            double accept, tridiagonal::ChunkResidual* residuals);
+void restore(const tridiagonal::System& system, const tridiagonal::Partition& partition, const tridiagonal::Launch& launch, const double* boundary,
+             tridiagonal::ChunkResidual* residuals);
+
+}  // namespace trifold::opencl

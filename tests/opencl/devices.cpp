@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Names of OpenCL devices and of their parts, kinds of devices, and what is said of those that are not there.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+#include "backends/opencl/runtime/kinds.hpp"
+#include "backends/registry.hpp"
+#include "trifold/trifold.hpp"
+
+namespace trifold::tests {
+namespace {
+
+using opencl::Kind;
+using opencl::kind_of;
+
+Error refusal(const std::string& device) {
+    try {
+        find_device(device);
+    } catch (const Error& error) {
+        return error;
+    }
+    return Error(ErrorCode::internal, "nothing", "was refused");
+}
+
+std::string first_device() {
+    for (const Device* device : registered_devices())
+        if (std::string_view(device->name).starts_with("opencl:") && !why_unavailable(*device)) return device->name;
+    return "";
+}
+
+Outcome solve_ten(Context& context, const std::string& device, std::vector<double>& x) {
+    Queue queue(context, device);
+    const std::vector<double> rhs(10 * 40, 1.0);
+    x.assign(rhs.size(), 0);
+    tridiagonal::Problem problem;
+    problem.matrix = {-1.0, 4.0, -1.0};
+    problem.rhs = View<const double>::contiguous(rhs.data(), 10, 40);
+    problem.x = View<double>::contiguous(x.data(), 10, 40);
+    return tridiagonal::solve(queue, problem);
+}
+
+TEST(Kinds, AreRecognisedByTheVendorsStrings) {
+    EXPECT_EQ(kind_of("Portable Computing Language", "GenuineIntel", true, false, false), Kind::cpu);
+    EXPECT_EQ(kind_of("NVIDIA CUDA", "NVIDIA Corporation", false, true, false), Kind::gpu);
+    EXPECT_EQ(kind_of("Intel(R) FPGA Emulation Platform for OpenCL(TM)", "Intel(R) Corporation", false, false, false), Kind::emulator);
+    EXPECT_EQ(kind_of("Intel(R) FPGA SDK for OpenCL(TM)", "Intel(R) Corporation", false, false, false), Kind::fpga);
+    EXPECT_EQ(kind_of("Xilinx", "Xilinx", false, false, false), Kind::fpga);
+    EXPECT_EQ(kind_of("Xilinx", "Xilinx", false, false, true), Kind::emulator);
+    EXPECT_EQ(kind_of("Some platform", "Some vendor", false, false, false), Kind::accelerator);
+    EXPECT_STREQ(opencl::offline_compiler("Xilinx"), "v++ (Vitis)");
+    EXPECT_STREQ(opencl::offline_compiler("Intel(R) Corporation"), "aoc");
+}
+
+TEST(Names, OfWhatIsNotThereAreAnswered) {
+    EXPECT_EQ(refusal("opencl").code(), ErrorCode::usage);
+    EXPECT_NE(std::string(refusal("openc:0.0").what()).find("opencl:0.0"), std::string::npos);
+    EXPECT_EQ(refusal("opencl:99.0").code(), ErrorCode::device_unavailable);
+    EXPECT_EQ(refusal("opencl:x").code(), ErrorCode::usage);
+}
+
+TEST(Names, OfPartsMakeThem) {
+    const std::string whole = first_device();
+    if (whole.empty()) GTEST_SKIP() << "no OpenCL device on this machine";
+    const Error none = refusal(whole + "/7/7777777");
+    EXPECT_EQ(none.code(), ErrorCode::device_unavailable);
+    EXPECT_NE(std::string(none.what()).find("compute unit"), std::string::npos) << none.what();
+    if (refusal(whole + "/1/2").code() != ErrorCode::internal) GTEST_SKIP() << "this device cannot be divided by two";
+    EXPECT_EQ(find_device(whole + "/1/2"), find_device(whole + "/1/2"));
+    EXPECT_NE(find_device(whole + "/1/2"), find_device(whole + "/0/2"));
+    EXPECT_NE(find_device(whole + "/1/2"), find_device(whole));
+    Context context({.threads = 2, .profile_path = "none", .log = {}});
+    std::vector<double> x, part;
+    ASSERT_TRUE(solve_ten(context, whole, x).ok());
+    const Outcome outcome = solve_ten(context, whole + "/1/2", part);
+    ASSERT_TRUE(outcome.ok());
+    EXPECT_EQ(outcome.device, whole + "/1/2");
+    EXPECT_EQ(part, x);
+}
+
+// A program in the cache that is damaged is compiled anew, and one of another source is not taken.
+TEST(ProgramCache, SurvivesDamage) {
+    const std::string whole = first_device();
+    if (whole.empty()) GTEST_SKIP() << "no OpenCL device on this machine";
+    const std::filesystem::path folder = std::filesystem::path(std::getenv("XDG_CACHE_HOME") ? std::getenv("XDG_CACHE_HOME") : "") / "trifold/opencl";
+    Context context({.threads = 2, .profile_path = "none", .log = {}});
+    std::vector<double> x, again;
+    ASSERT_TRUE(solve_ten(context, whole, x).ok());
+    if (!std::filesystem::exists(folder)) GTEST_SKIP() << "no cache folder is set";
+    int files = 0;
+    for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+        if (entry.path().extension() != ".bin") continue;
+        ++files;
+        std::fstream file(entry.path(), std::ios::in | std::ios::out | std::ios::binary);
+        file.seekp(100);
+        file.put('x');
+    }
+    EXPECT_GT(files, 0);
+    // A part has programs of its own, which are looked for in the cache.
+    if (refusal(whole + "/0/2").code() != ErrorCode::internal) GTEST_SKIP() << "this device cannot be divided by two";
+    ASSERT_TRUE(solve_ten(context, whole + "/0/2", again).ok());
+    EXPECT_EQ(again, x);
+}
+
+}  // namespace
+}  // namespace trifold::tests
