@@ -71,7 +71,7 @@ double stream_bandwidth(const Queue& queue, std::size_t bytes, int reads) {
     if (device.runtime) {
         Failure failure;
         double found = 0;
-        return device.runtime->bandwidth(device.number, queue.stream(), reads, false, most, &found, failure) ? found : 0;
+        return device.runtime->bandwidth && device.runtime->bandwidth(device.number, queue.stream(), reads, false, most, &found, failure) ? found : 0;
     }
     double best = 0;
     for (const devices::Store store : {devices::Store::past_cache, devices::Store::regular}) try {

@@ -15,9 +15,10 @@ def key(row):
 
 
 def joined(record, published):
-    """Rows of the record, each with what is published of it."""
+    """Rows of the record, each with what is published of it: by type, points of a mesh and batch."""
     known = {key(row): row for row in published['rows']}
-    return [{**known.get(key(row), {}), **row} for row in record['rows']]
+    rows = [{**known.get(key(row), {}), **row} for row in record['rows']]
+    return sorted(rows, key=lambda row: (row['precision'], math.prod(row['mesh']), row['batch']))
 
 
 def mesh_text(mesh):

@@ -3,8 +3,10 @@
 // it the same scheme with cuSPARSE and the roof, in one process, in turns: medians. Both must agree from the same start before
 // anything is timed, or the case is reported as failed, without times.
 //
-//   cuda_heat_bench [--json FILE] [--quick] [--only PART[,PART…]]… [--rounds N] [--no-rival] [--no-energy] [--list] [--compile]
+//   cuda_heat_bench [--json FILE] [--quick] [--only PART[,PART…]]… [--budget SECONDS] [--rounds N] [--no-rival] [--no-energy | --all-energy] [--list] [--compile]
 //
+// --budget S            the more important cases first, and none begun after S seconds: the record says how many were left out
+// --all-energy          joules wherever they are published, not of the larger batches alone: two seconds each
 // --compile             needs no GPU and measures nothing: the kernels of the cases, for an H200, into $XDG_CACHE_HOME/trifold/kernels
 // --only 2d-large,f64   cases whose name has all these parts (--list shows names); several --only: any of them.
 // cuSPARSE is loaded at run time from the machine's own CUDA; without it, its columns stay empty. Exit status: 5 no GPU, 6 a case disagrees.
@@ -48,7 +50,8 @@ __global__ void largest_difference(const T* a, const T* b, std::int64_t count, u
 
 struct Settings {
     int rounds = 5;
-    bool rival = true, energy = true;
+    bool rival = true, energy = true, all_energy = false;
+    double budget_s = INFINITY;
 };
 
 /// Arrays for the roof, of one size for all cases.
@@ -101,14 +104,14 @@ public:
         if (raced) {
             const double step = wall([&] { peer->step(), peer->step(); }) / 2;
             per_sample = std::clamp(static_cast<int>(0.015 / step), 2, case_.iterations);
-            if (!agree(solver, *peer, std::clamp(static_cast<int>(0.25 / step), 10, case_.iterations), row)) return row;
+            if (!agree(solver, *peer, std::clamp(static_cast<int>(0.15 / step), 10, case_.iterations), row)) return row;
         } else {
             row["compared"] = "nothing: " + std::string(!settings_.rival ? "--no-rival" : sparse_.handle ? "no memory for cuSPARSE's arrays" : "no cuSPARSE here");
         }
         std::vector<float> roof, ours, theirs;
         EventTimer time;
         const double first = wall([&] { run_ours(solver); });
-        const int rounds = std::clamp(static_cast<int>(0.6 / first), 3, settings_.rounds);
+        const int rounds = std::clamp(static_cast<int>(0.4 / first), 3, settings_.rounds);
         for (int round = 0; round < rounds; ++round) {
             roof.push_back(time([&] { roof_.pass(); }));
             ours.push_back(static_cast<float>(wall([&] { run_ours(solver); })));
@@ -120,7 +123,7 @@ public:
         for (const int words : {5, 7})
             if (words == 5 || shape.z > 1) row["fraction_" + std::to_string(words) + "_words"] = all * words * sizeof(T) / seconds / 1e9 / bandwidth;
         if (raced) compare_times(*peer, median(theirs), seconds, per_sample, row);
-        if (settings_.energy && case_.energy) measure_energy(solver, row);
+        if (settings_.energy && case_.energy && (case_.larger || settings_.all_energy || case_.quick)) measure_energy(solver, row);
         return row;
     }
 
@@ -224,9 +227,11 @@ int run(int argc, char** argv) {
         else if (arg == "--quick") quick = true;
         else if (arg == "--no-rival") settings.rival = false;
         else if (arg == "--no-energy") settings.energy = false;
+        else if (arg == "--all-energy") settings.all_energy = true;
+        else if (arg == "--budget" && i + 1 < argc) settings.budget_s = std::atof(argv[++i]);
         else if (arg == "--list") list = true;
         else if (arg == "--compile") compile = true;
-        else return std::fprintf(stderr, "usage: cuda_heat_bench [--json FILE] [--quick] [--only PART[,PART…]]… [--rounds N] [--no-rival] [--no-energy] [--list] [--compile]\n"), 2;
+        else return std::fprintf(stderr, "usage: cuda_heat_bench [--json FILE] [--quick] [--only PART[,PART…]]… [--budget SECONDS] [--rounds N] [--no-rival] [--no-energy | --all-energy] [--list] [--compile]\n"), 2;
     }
     std::vector<HeatCase> chosen;
     for (const HeatCase& one : heat_cases()) {
@@ -252,7 +257,12 @@ int run(int argc, char** argv) {
     bool failed = false;
     record["reduced"] = true;  // as long as not all is done
     record["rows"] = Json::array();
+    if (std::isfinite(settings.budget_s))
+        std::stable_sort(chosen.begin(), chosen.end(), [](const HeatCase& a, const HeatCase& b) { return importance(a) < importance(b); });
+    std::size_t left_out = chosen.size();
     for (const HeatCase& one : chosen) {
+        if (seconds_since(start) > settings.budget_s) break;
+        --left_out;
         const Json row = one.dtype == DType::f32 ? Bench<float>(queue, sparse, *arrays.roof, settings, one).run() : Bench<double>(queue, sparse, *arrays.roof, settings, one).run();
         failed = failed || row.contains("failed");
         record["rows"].push_back(row);
@@ -260,7 +270,8 @@ int run(int argc, char** argv) {
         record["seconds"] = seconds_since(start);
         write_record(record, json);
     }
-    record["reduced"] = quick || !only.empty();
+    record["reduced"] = quick || !only.empty() || left_out > 0;
+    if (left_out > 0) record["notes"] = Json::array({std::to_string(left_out) + " cases, for which there was no time (--budget)"});
     std::printf("%.0f s\n", seconds_since(start));
     if (!write_record(record, json)) return 1;
     return failed ? 6 : 0;
