@@ -20,6 +20,7 @@ void run_pivoted(const Settings& settings, Record& record);
 void run_batch(const Settings& settings, Record& record);
 void run_small(const Settings& settings, Record& record);
 void run_planner(const Settings& settings, Record& record);
+void run_factored(const Settings& settings, Record& record);
 void run_heat(const Settings& settings, Record& record);
 
 inline constexpr Suite suites[] = {
@@ -29,6 +30,7 @@ inline constexpr Suite suites[] = {
     {"batch", "Batches in place, along every axis", run_batch},
     {"small", "One small system: latency and allocations", run_small},
     {"planner", "Predicted and measured, and what a better choice would have saved", run_planner},
+    {"factored", "Kept factors: many right-hand sides, a batch, one long system", run_factored},
     {"heat", "ADI heat, per step", run_heat},
 };
 

@@ -111,7 +111,8 @@ TRIFOLD_API Plan plan(Queue& queue, const Problem& problem, const Options& optio
 /// right-hand side, and a third more at most, where it is there; a smaller workspace makes `two_pass` slower, and is refused only where it would not do at all.
 TRIFOLD_API std::vector<WorkspaceNeed> workspace(Queue& queue, const Problem& problem, const Options& options = {});
 
-/// A factorisation (LU with partial pivoting), for many solves with one matrix.
+/// A factorisation, for many solves with one matrix or one batch of them. Not pivoted where it is shown to be as good without; where it is not, the
+/// matrix may be kept instead and eliminated with pivots by every solve.
 class TRIFOLD_API Factor {
 public:
     /// `rows` and `batch` give the shape; coefficient views must fit it. Check outcome().ok() before solving.
@@ -125,7 +126,8 @@ public:
     /// The same shape, new values.
     Outcome refactor(const Matrix& matrix);
 
-    /// rhs and x: n rows and the batch of the factor, or that batch plus further dimensions in front (many right-hand sides).
+    /// rhs and x: n rows and the batch of the factor, or that batch plus further dimensions in front (many right-hand sides). In place, one
+    /// long right-hand side that holds NaN or infinity is lost.
     Outcome solve(const AnyView& rhs, const AnyView& x) const;
 
 private:

@@ -15,7 +15,7 @@ static std::string describe(const Device&) {
 }
 
 const Device& cpu_device() {
-    static const Cell cells[] = {{"tridiagonal", CellKind::native, &cpu::cpu_ops(), "the reference computes periodic, ragged, accumulating and kept-factor solves; generators are tabulated"}};
+    static const Cell cells[] = {{"tridiagonal", CellKind::native, &cpu::cpu_ops(), "the reference computes periodic, ragged and accumulating solves; generators are tabulated"}};
     static const Device device{"cpu", describe, false, nullptr, cells};
     return device;
 }

@@ -20,6 +20,16 @@ protected:
         Trial<T> trial(recipe);
         trial.expect_solved(tridiagonal::solve(queue, trial.problem()));
     }
+
+    template <class T>
+    void attempt_factored(const Recipe& recipe) {
+        SCOPED_TRACE(hwy::TargetName(GetParam()));
+        Queue queue(context(), "cpu");
+        Trial<T> trial(recipe);
+        const tridiagonal::Factor factor(queue, trial.problem().matrix, recipe.rows, recipe.batch, dtype_of<T>);
+        ASSERT_TRUE(factor.outcome().ok());
+        trial.expect_solved(factor.solve(trial.problem().rhs, trial.problem().x));
+    }
 };
 
 TEST_P(SimdTarget, SingleSystems) {
@@ -52,6 +62,20 @@ TEST_P(SimdTarget, Combinations) {
         attempt<float>(random_recipe(seed + 5000));
         if (HasFailure()) FAIL() << "seed " << seed;
     }
+}
+
+TEST_P(SimdTarget, KeptFactors) {
+    for (const std::int64_t rows : {1, 2, 3, 7, 16, 33, 129, 1000, 5003, 20011})
+        for (const std::vector<std::int64_t>& batch : {std::vector<std::int64_t>{}, {3}, {65}})
+            for (const Layout layout : {Layout::contiguous, Layout::interleaved, Layout::scattered})
+                for (const bool periodic : {false, true}) {
+                    if (rows > 1000 && (!batch.empty() || layout == Layout::interleaved || periodic)) continue;
+                    Recipe recipe;
+                    recipe.rows = rows, recipe.batch = batch, recipe.layout = layout, recipe.periodic = periodic;
+                    recipe.in_place = rows % 2 == 1;
+                    attempt_factored<double>(recipe);
+                    attempt_factored<float>(recipe);
+                }
 }
 
 INSTANTIATE_TEST_SUITE_P(Generated, SimdTarget, testing::ValuesIn(hwy::SupportedAndGeneratedTargets()),

@@ -3,6 +3,7 @@
 
 #include "backends/cpu/mesh/sweep.hpp"
 #include "backends/cpu/tridiagonal/batch.hpp"
+#include "backends/cpu/tridiagonal/factored.hpp"
 #include "backends/cpu/tridiagonal/finish.hpp"
 #include "backends/cpu/tridiagonal/pivoted.hpp"
 #include "backends/cpu/tridiagonal/reduce.hpp"
@@ -54,6 +55,10 @@ const tridiagonal::Ops& cpu_ops() noexcept {
         table.refuses = refuses;
         table.workspace = workspace;
         table.solve = solve;
+        table.factor_bytes = factor_bytes;
+        table.factor_scratch = factor_scratch;
+        table.factor = factor;
+        table.solve_factored = solve_factored;
         table.mesh_bytes = mesh_bytes;
         table.mesh_sweep = mesh_sweep;
         table.small_rows = small_rows;

@@ -1,0 +1,297 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Factored once, solved often: every layout, every matrix, and what cannot be factored.
+#include <cmath>
+
+#include "contract/tridiagonal/devices.hpp"
+#include "contract/tridiagonal/trial.hpp"
+#include "support/measure.hpp"
+
+namespace trifold::tests {
+namespace {
+
+using tridiagonal::Factor;
+
+class Factored : public OnDevice {
+protected:
+    template <class T>
+    Factor factor_of(const Trial<T>& trial) {
+        return {queue, trial.problem().matrix, trial.recipe().rows, trial.recipe().batch, dtype_of<T>};
+    }
+
+    // x as `solve` would leave it.
+    template <class T>
+    void attempt(const Recipe& recipe) {
+        SCOPED_TRACE(recipe.text());
+        Trial<T> trial(recipe);
+        const Factor factor = factor_of(trial);
+        ASSERT_TRUE(factor.outcome().ok()) << trifold::name_of(factor.outcome().reason);
+        trial.expect_solved(factor.solve(trial.problem().rhs, trial.problem().x));
+    }
+
+    static Recipe recipe_of(std::int64_t rows, std::vector<std::int64_t> batch, Layout layout = Layout::contiguous) {
+        Recipe recipe;
+        recipe.rows = rows, recipe.batch = std::move(batch), recipe.layout = layout;
+        recipe.seed = static_cast<std::uint64_t>(rows) * 7 + recipe.batch.size();
+        return recipe;
+    }
+
+    // Row i of system k couples to nothing, not even to itself.
+    template <class T>
+    static void make_singular(Trial<T>& trial, std::int64_t i, std::int64_t k) {
+        const std::int64_t n = trial.recipe().rows;
+        const bool ring = trial.recipe().periodic;
+        trial.coefficient(1, i, k) = 0;
+        if (i > 0 || ring) trial.coefficient(0, i, k) = trial.coefficient(2, (i + n - 1) % n, k) = 0;
+        if (i < n - 1 || ring) trial.coefficient(2, i, k) = trial.coefficient(0, (i + 1) % n, k) = 0;
+    }
+
+    // Waves: nothing decays.
+    template <class T>
+    static void set_rows(Trial<T>& trial, double lower, double diag, double upper) {
+        for (std::int64_t k = 0; k < trial.systems(); ++k)
+            for (std::int64_t i = 0; i < trial.recipe().rows; ++i) {
+                if (i > 0) trial.coefficient(0, i, k) = static_cast<T>(lower);
+                trial.coefficient(1, i, k) = static_cast<T>(diag);
+                if (i + 1 < trial.recipe().rows) trial.coefficient(2, i, k) = static_cast<T>(upper);
+            }
+    }
+};
+
+TEST_P(Factored, EveryLayout) {
+    for (const std::int64_t rows : {1, 2, 3, 7, 16, 33, 64, 127})
+        for (const Layout layout : layouts)
+            for (const std::vector<std::int64_t>& batch : {std::vector<std::int64_t>{}, {1}, {5}, {16}, {37}, {3, 7}, {2, 40}})
+                for (const bool periodic : {false, true}) {
+                    Recipe recipe = recipe_of(rows, batch, layout);
+                    recipe.periodic = periodic;
+                    recipe.in_place = rows % 2 == 1;
+                    attempt<double>(recipe);
+                    recipe.in_place = !recipe.in_place;
+                    attempt<float>(recipe);
+                    recipe.dominant = false;
+                    attempt<double>(recipe);
+                    if (HasFailure()) return;
+                }
+}
+
+TEST_P(Factored, Combinations) {
+    for (std::uint64_t seed = 1; seed <= 500; ++seed) {
+        Recipe recipe = random_recipe(seed + 7000);
+        if (!recipe.lengths.empty()) continue;
+        recipe.accumulate = false;
+        attempt<double>(recipe);
+        attempt<float>(recipe);
+        if (HasFailure()) FAIL() << "seed " << seed;
+    }
+}
+
+TEST_P(Factored, LongSystems) {
+    for (const std::int64_t rows : {2000, 4095, 4096, 4097, 5003, 16384, 20011, 100003})
+        for (const bool in_place : {false, true})
+            for (const bool dominant : {true, false}) {
+                Recipe recipe = recipe_of(rows, {});
+                recipe.in_place = in_place, recipe.dominant = dominant;
+                attempt<double>(recipe);
+                attempt<float>(recipe);
+                recipe.batch = {3};
+                attempt<double>(recipe);
+                recipe.layout = Layout::interleaved;
+                attempt<float>(recipe);
+                recipe.periodic = true;
+                if (rows < 20000) attempt<double>(recipe);
+                if (HasFailure()) return;
+            }
+}
+
+TEST_P(Factored, LongSystemsThatDoNotDecay) {
+    for (const std::int64_t rows : {4096, 4099, 9001, 100003})
+        for (const double diag : {2.0, 2.0001, 2.01, 2.1, 1.0}) {
+            SCOPED_TRACE(testing::Message() << rows << " rows, " << diag << " on the diagonal");
+            Trial<double> trial(recipe_of(rows, {}));
+            set_rows(trial, -1, diag, -1);
+            const Factor factor = factor_of(trial);
+            ASSERT_TRUE(factor.outcome().ok());
+            ASSERT_TRUE(factor.solve(trial.problem().rhs, trial.problem().x).ok());
+            EXPECT_LE(backward_error(trial.system(0), trial.solution(0)), 20 * unit_roundoff(DType::f64));
+        }
+}
+
+// Growing in one direction, decaying in the other: recurrences that must not be cut.
+TEST_P(Factored, LongSystemsThatGrow) {
+    for (const std::int64_t rows : {4096, 20011})
+        for (const auto& [lower, upper] : {std::pair{1.01, 0.001}, {0.001, 1.01}, {1.5, 0.001}, {0.9, 0.05}}) {
+            SCOPED_TRACE(testing::Message() << rows << " rows, " << lower << ", 1, " << upper);
+            Trial<double> trial(recipe_of(rows, {}));
+            set_rows(trial, -lower, 1, -upper);
+            const Factor factor = factor_of(trial);
+            if (!factor.outcome().ok()) continue;
+            const Outcome outcome = factor.solve(trial.problem().rhs, trial.problem().x);
+            if (!outcome.ok()) {
+                EXPECT_EQ(outcome.reason, Reason::not_finite);  // 1.5^20011
+                continue;
+            }
+            EXPECT_LE(backward_error(trial.system(0), trial.solution(0)), 20 * unit_roundoff(DType::f64));
+        }
+}
+
+TEST_P(Factored, FurtherDimensionsInFrontAreMoreRightHandSides) {
+    for (const std::int64_t rows : {1, 9, 40, 5000})
+        for (const std::int64_t systems : {1, 3, 21})
+            for (const bool interleaved : {false, true})
+                for (const bool periodic : {false, true}) {
+                    if (rows * systems > 20000) continue;
+                    SCOPED_TRACE(testing::Message() << rows << " rows, " << systems << " systems, interleaved " << interleaved << ", periodic " << periodic);
+                    constexpr std::int64_t sides = 5;
+                    Recipe recipe = recipe_of(rows, {systems});
+                    recipe.periodic = periodic;
+                    Trial<double> trial(recipe);
+                    const Factor factor = factor_of(trial);
+                    ASSERT_TRUE(factor.outcome().ok());
+                    std::vector<double> rhs(static_cast<std::size_t>(sides * systems * rows)), x(rhs.size(), NAN);
+                    Random random(3);
+                    for (double& value : rhs) value = random.uniform(-1, 1);
+                    const std::int64_t all = sides * systems;
+                    const Dim axis{rows, interleaved ? all : 1};
+                    const Dim batch[] = {{sides, interleaved ? systems : systems * rows}, {systems, interleaved ? 1 : rows}};
+                    ASSERT_TRUE(factor.solve(View<double>::strided(rhs.data(), axis, batch), View<double>::strided(x.data(), axis, batch)).ok());
+                    for (std::int64_t s = 0; s < sides; ++s)
+                        for (std::int64_t k = 0; k < systems; ++k) {
+                            Bands<double> system = trial.system(k);
+                            std::vector<double> own(static_cast<std::size_t>(rows));
+                            for (std::int64_t i = 0; i < rows; ++i) {
+                                const std::int64_t at = s * batch[0].stride + k * batch[1].stride + i * axis.stride;
+                                system.rhs[static_cast<std::size_t>(i)] = rhs[static_cast<std::size_t>(at)];
+                                own[static_cast<std::size_t>(i)] = x[static_cast<std::size_t>(at)];
+                            }
+                            ASSERT_LE(backward_error(system, own), 20 * unit_roundoff(DType::f64)) << "side " << s << ", system " << k;
+                        }
+                }
+}
+
+TEST_P(Factored, RefactoringReplacesTheMatrix) {
+    for (const std::int64_t rows : {1, 20, 6000})
+        for (const std::vector<std::int64_t>& batch : {std::vector<std::int64_t>{}, {4}, {30}}) {
+            Recipe recipe = recipe_of(rows, batch);
+            Trial<double> first(recipe);
+            Factor factor = factor_of(first);
+            for (const bool dominant : {false, true}) {
+                recipe.seed += 1, recipe.dominant = dominant;
+                Trial<double> next(recipe);
+                ASSERT_TRUE(factor.refactor(next.problem().matrix).ok());
+                next.expect_solved(factor.solve(next.problem().rhs, next.problem().x));
+                if (HasFailure()) return;
+            }
+        }
+}
+
+TEST_P(Factored, SingularMatricesAreNamed) {
+    for (const bool periodic : {false, true})
+        for (const std::int64_t rows : {1, 2, 9, 100, 5000})
+            for (const std::int64_t systems : {0, 4, 50}) {
+                if (rows * systems > 10000) continue;
+                SCOPED_TRACE(testing::Message() << rows << " rows, " << systems << " systems, periodic " << periodic);
+                Recipe recipe = recipe_of(rows, systems ? std::vector<std::int64_t>{systems} : std::vector<std::int64_t>{});
+                recipe.periodic = periodic;
+                Trial<double> trial(recipe);
+                const std::int64_t bad = systems > 3 ? systems - 2 : 0;
+                make_singular(trial, rows / 2, bad);
+                if (systems > 3) make_singular(trial, rows - 1, 1);
+                Factor factor = factor_of(trial);
+                EXPECT_EQ(factor.outcome().reason, Reason::singular);
+                EXPECT_EQ(factor.outcome().failures, systems > 3 ? 2 : 1);
+                EXPECT_EQ(factor.outcome().system, systems > 3 ? 1 : 0);
+                EXPECT_GE(factor.outcome().row, 0);
+                if (!periodic) { EXPECT_EQ(factor.outcome().row, systems > 3 ? rows - 1 : rows / 2); }
+                EXPECT_THROW((void)factor.solve(trial.problem().rhs, trial.problem().x), Error);
+            }
+}
+
+TEST_P(Factored, AMatrixThatIsNotFiniteIsNamed) {
+    for (const double value : {double(NAN), double(INFINITY)})
+        for (const std::int64_t rows : {1, 9, 5000})
+            for (const std::int64_t systems : {0, 20})
+                for (int band = 0; band < 3; ++band) {
+                    if (rows * systems > 10000) continue;
+                    const std::int64_t row = band == 0 ? rows - 1 : rows / 2, k = systems ? 7 : 0;
+                    if ((band == 0 && row == 0) || (band == 2 && row == rows - 1)) continue;
+                    Trial<double> trial(recipe_of(rows, systems ? std::vector<std::int64_t>{systems} : std::vector<std::int64_t>{}));
+                    trial.coefficient(band, row, k) = value;
+                    const Factor factor = factor_of(trial);
+                    EXPECT_EQ(factor.outcome().reason, Reason::not_finite);
+                    EXPECT_EQ(factor.outcome().system, k);
+                    EXPECT_EQ(factor.outcome().row, row);
+                }
+}
+
+TEST_P(Factored, ARightHandSideThatIsNotFiniteFailsAlone) {
+    for (const bool dominant : {true, false})
+        for (const Layout layout : {Layout::contiguous, Layout::interleaved})
+            for (const std::int64_t rows : {1, 9, 100, 1000})
+                for (const bool in_place : {false, true})
+                    for (const bool periodic : {false, true}) {
+                        SCOPED_TRACE(testing::Message() << name_of(layout) << ", " << rows << " rows, dominant " << dominant << ", in place " << in_place
+                                                        << ", periodic " << periodic);
+                        Recipe recipe = recipe_of(rows, {40}, layout);
+                        recipe.dominant = dominant, recipe.in_place = in_place, recipe.periodic = periodic;
+                        Trial<double> trial(recipe);
+                        const Factor factor = factor_of(trial);
+                        ASSERT_TRUE(factor.outcome().ok());
+                        trial.rhs(rows / 2, 13) = NAN;
+                        const Outcome outcome = factor.solve(trial.problem().rhs, trial.problem().x);
+                        EXPECT_EQ(outcome.reason, Reason::not_finite);
+                        EXPECT_EQ(outcome.system, 13);
+                        EXPECT_EQ(outcome.failures, 1);
+                        EXPECT_GE(outcome.row, 0);
+                        for (std::int64_t k = 0; k < 40; ++k)
+                            if (k != 13) { ASSERT_LE(backward_error(trial.system(k), trial.solution(k)), 20 * unit_roundoff(DType::f64)) << "system " << k; }
+                    }
+}
+
+TEST_P(Factored, ALongRightHandSideThatIsNotFiniteIsNamed) {
+    for (const double diag : {2.0, 4.0, 0.5})
+        for (const std::int64_t rows : {5000, 30000})
+            for (const std::int64_t row : {std::int64_t{0}, rows / 3, rows - 1}) {
+                Trial<double> trial(recipe_of(rows, {}));
+                set_rows(trial, -1, diag, -1);
+                const Factor factor = factor_of(trial);
+                ASSERT_TRUE(factor.outcome().ok());
+                trial.rhs(row, 0) = INFINITY;
+                const Outcome outcome = factor.solve(trial.problem().rhs, trial.problem().x);
+                EXPECT_EQ(outcome.reason, Reason::not_finite) << rows << " rows, row " << row << ", " << diag << " on the diagonal";
+                EXPECT_EQ(outcome.failures, 1);
+            }
+}
+
+TEST_P(Factored, DoesNotDependOnThreads) {
+    for (const auto& [rows, systems, dominant] : {std::tuple{100003, 0, true}, {100003, 0, false}, {20000, 3, true}, {200, 300, true}, {200, 300, false}}) {
+        Recipe recipe = recipe_of(rows, systems ? std::vector<std::int64_t>{systems} : std::vector<std::int64_t>{});
+        recipe.dominant = dominant;
+        std::vector<std::vector<double>> expected;
+        for (const int threads : {1, 2, 3}) {
+            Context other({.threads = threads, .profile_path = "none", .log = {}});
+            Queue on(other, GetParam());
+            Trial<double> trial(recipe);
+            const Factor factor(on, trial.problem().matrix, recipe.rows, recipe.batch);
+            ASSERT_TRUE(factor.solve(trial.problem().rhs, trial.problem().x).ok());
+            for (std::int64_t k = 0; k < trial.systems(); ++k) {
+                if (threads == 1) expected.push_back(trial.stored(k));
+                else ASSERT_EQ(trial.stored(k), expected[static_cast<std::size_t>(k)]) << recipe.text() << ", " << threads << " threads";
+            }
+        }
+    }
+}
+
+TEST_P(Factored, ShapesThatDoNotFitAreRefused) {
+    Trial<double> trial(recipe_of(9, {4}));
+    const Factor factor = factor_of(trial);
+    std::vector<double> values(36), x(36);
+    EXPECT_THROW((void)factor.solve(View<double>::rows(values), View<double>::rows(x)), Error);
+    std::vector<float> single(36), single_x(36);
+    const Dim batch[] = {{4, 9}};
+    EXPECT_THROW((void)factor.solve(View<float>::strided(single.data(), {9, 1}, batch), View<float>::strided(single_x.data(), {9, 1}, batch)), Error);
+}
+
+TRIFOLD_ON_EVERY_DEVICE(Factored);
+
+}  // namespace
+}  // namespace trifold::tests
