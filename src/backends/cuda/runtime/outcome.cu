@@ -13,11 +13,7 @@ __global__ void store_outcome(DeviceOutcome* outcome, DeviceOutcome value) { *ou
 }  // namespace
 
 void reset_outcome(DeviceOutcome* outcome, std::int64_t rows, std::int64_t systems, int branch, cudaStream_t stream) {
-    DeviceOutcome value;
-    value.rows = rows;
-    value.systems = systems;
-    value.branch = branch;
-    store_outcome<<<1, 1, 0, stream>>>(outcome, value);
+    store_outcome<<<1, 1, 0, stream>>>(outcome, fresh_outcome(rows, systems, branch));
 }
 
 void read_outcome(const DeviceOutcome& from, Outcome& to) {

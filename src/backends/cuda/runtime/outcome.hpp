@@ -31,6 +31,13 @@ struct DeviceOutcome {
     unsigned tickets = 0;                 ///< batches: how often a warp has asked for its next tile
 };
 
+/// Before anything has failed. `branch` is a tridiagonal::Algorithm.
+inline DeviceOutcome fresh_outcome(std::int64_t rows, std::int64_t systems, int branch) {
+    DeviceOutcome value;
+    value.rows = rows, value.systems = systems, value.branch = branch;
+    return value;
+}
+
 constexpr unsigned long long failure_key(std::int64_t system, std::int64_t rows, std::int64_t row, Reason reason) {
     return static_cast<unsigned long long>(system * (rows + 1) + row + 1) * 8 + static_cast<unsigned long long>(-static_cast<int>(reason));
 }

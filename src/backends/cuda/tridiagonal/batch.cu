@@ -4,8 +4,10 @@
 #include "backends/cuda/tridiagonal/batch.hpp"
 
 #include "backends/cuda/tridiagonal/batch_plan.hpp"
+#include "backends/cuda/tridiagonal/block/one_launch.cuh"
 #include "backends/cuda/tridiagonal/pivoted.hpp"
 #include "backends/cuda/tridiagonal/shared/plan.hpp"
+#include "trifold/tridiagonal.hpp"
 
 namespace trifold::cuda {
 namespace {
@@ -40,6 +42,22 @@ void solve(const System& system, const BatchLaunch& launch) {
 }
 
 template <class T>
+bool solve_one_tile(const System& system, const BatchLaunch& launch) {
+    if (plan_shared<T>(system).kernel) return false;
+    BatchPlan<T> plan = plan_batch<T>(system);
+    if (!plan.kernel || plan.in_registers || plan.job.tiles != 1 || !plan.kernel->launch_once) return false;
+    auto* const marks = static_cast<unsigned char*>(launch.scratch);
+    plan.job.handed_over = &launch.outcome->marked, plan.job.marks = marks;
+    plan.job.tickets = &launch.outcome->tickets;
+    BatchLaunch rest = launch;
+    rest.scratch = marks + marks_bytes(system);
+    const OneLaunch<T> once{PivotedJob<T>(system, rest, marks, nullptr, pivoted_slots(system)),
+                            fresh_outcome(system.rows, system.systems(), static_cast<int>(tridiagonal::Algorithm::thomas))};
+    plan.kernel->launch_once(plan.job, once, shared_bytes(plan.job, *plan.kernel), launch.stream);
+    return true;
+}
+
+template <class T>
 bool fits(const System& system) {
     return plan_batch<T>(system).fits() || plan_shared<T>(system).kernel;
 }
@@ -62,6 +80,10 @@ std::size_t batch_scratch(const System& system) { return marks_bytes(system) + p
 void solve_batch(const System& system, const BatchLaunch& launch) {
     if (system.dtype == DType::f32) solve<float>(system, launch);
     else solve<double>(system, launch);
+}
+
+bool solve_in_one_launch(const System& system, const BatchLaunch& launch) {
+    return system.dtype == DType::f32 ? solve_one_tile<float>(system, launch) : solve_one_tile<double>(system, launch);
 }
 
 }  // namespace trifold::cuda

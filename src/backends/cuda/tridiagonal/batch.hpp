@@ -33,4 +33,8 @@ std::size_t batch_scratch(const tridiagonal::System& system);
 /// the runtime's last error, where the caller looks. In place, a failed system's right-hand side is left as it was.
 void solve_batch(const tridiagonal::System& system, const BatchLaunch& launch);
 
+/// The same in a single launch, reset of outcome and status included, where all systems are on one block or cluster: there, launches are
+/// most of the time. False: nothing was enqueued.
+bool solve_in_one_launch(const tridiagonal::System& system, const BatchLaunch& launch);
+
 }  // namespace trifold::cuda

@@ -39,10 +39,11 @@ struct Path {
     Algorithm branch;
     std::size_t (*scratch)(const System& system);
     void (*enqueue)(const System& system, const BatchLaunch& launch);
+    bool (*in_one_launch)(const System& system, const BatchLaunch& launch) = nullptr;  ///< all of it, the reset too, in one launch; false: it does not take this one
 };
 
 Path path_for(const System& system, Algorithm algorithm) {
-    if (algorithm == Algorithm::automatic && !batch_refuses(system)) return {Algorithm::thomas, batch_scratch, solve_batch};
+    if (algorithm == Algorithm::automatic && !batch_refuses(system)) return {Algorithm::thomas, batch_scratch, solve_batch, solve_in_one_launch};
     if (algorithm == Algorithm::certified)
         return {Algorithm::certified, certified_scratch, [](const System& one, const BatchLaunch& launch) { solve_certified(one, launch, false); }};
     if (algorithm == Algorithm::automatic && !certified_refuses(system))
@@ -58,7 +59,8 @@ bool launched(Failure& failure) { return good(cudaGetLastError(), "launching a k
 
 // System, status and outcome of one call, and what every kernel of it starts from.
 template <class Kernels>
-bool run(int device, const System& system, Algorithm branch, const Launch& launch, void* outcome, Failure& failure, Kernels kernels) {
+bool run(int device, const System& system, Algorithm branch, const Launch& launch, void* outcome, Failure& failure, Kernels kernels,
+         bool (*in_one_launch)(const System& system, const BatchLaunch& launch) = nullptr) {
     const OnDevice on(device);
     BatchLaunch to;
     to.stream = static_cast<cudaStream_t>(launch.stream);
@@ -67,6 +69,7 @@ bool run(int device, const System& system, Algorithm branch, const Launch& launc
     to.status = launch.status;
     to.tolerance = launch.tolerance;
     to.outcome = static_cast<DeviceOutcome*>(outcome);
+    if (in_one_launch && in_one_launch(system, to)) return launched(failure);
     const std::int64_t systems = system.systems();
     reset_outcome(to.outcome, system.rows, systems, static_cast<int>(branch), to.stream);
     if (!launched(failure)) return false;
@@ -79,7 +82,7 @@ bool run(int device, const System& system, Algorithm branch, const Launch& launc
 
 bool enqueue(int device, const System& system, Algorithm algorithm, const Launch& launch, void* outcome, Failure& failure) {
     const Path path = path_for(system, algorithm);
-    return run(device, system, path.branch, launch, outcome, failure, [&](const BatchLaunch& to) { path.enqueue(system, to); });
+    return run(device, system, path.branch, launch, outcome, failure, [&](const BatchLaunch& to) { path.enqueue(system, to); }, path.in_one_launch);
 }
 
 bool enqueue_finite(int device, const System& system, const Launch& launch, void* outcome, Failure& failure) {

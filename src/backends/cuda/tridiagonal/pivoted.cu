@@ -1,27 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// LU with partial pivoting between neighbouring rows, one thread per system, any layout.
-//
-//   lower[i] x[i-1] + diag[i] x[i] + upper[i] x[i+1] = rhs[i],   i = 0 … rows-1, for every system
-//
-// Arrays: row i of system k lies at data[i row_stride + sum_d index_d(k) level_stride[d]]; strides may be zero or negative, a
-//   coefficient may be a scalar. x may be rhs. lower[0] and upper[rows-1] are not read.
-// Scratch: four arrays of rows × slots, row major, so that neighbouring threads write neighbouring words. A slot is a thread's;
-//   with fewer slots than systems a thread solves one system after another.
-// Overwritten: x of the systems that are solved, and nothing of one that fails: it is stored last, when all of it is known.
-// Per thread: elimination keeps the current row in registers, exchanges it with the next where that has the larger entry in the
-//   column, and stores the finished row of U and its right-hand side; substitution runs back through them.
-// Words per row: 4 read + 4 stored + 4 read + 1 stored and read + 1 stored = 15, scattered where the rows of a system lie side by
-//   side: this is the path for what no other takes.
-// Numerics: backward stable, element growth at most 2 (Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., section
-//   9.6). A column without a pivot is `singular` at its row; a value that is not finite is `not_finite` at the first row that has
-//   one, in the input, else in x.
-// Source: the scheme of LAPACK's ?gtsv; G. H. Golub and C. F. Van Loan, Matrix Computations, 4th ed., section 4.3.
+// LU with partial pivoting for any layout, one thread per system: pivoted_line.cuh says what a thread does.
 #include "backends/cuda/tridiagonal/pivoted.hpp"
 
 #include <algorithm>
 
 #include "backends/cuda/tridiagonal/device/overlap.cuh"
-#include "backends/cuda/tridiagonal/operand.cuh"
+#include "backends/cuda/tridiagonal/pivoted_line.cuh"
 
 namespace trifold::cuda {
 namespace {
@@ -31,117 +15,35 @@ using tridiagonal::System;
 constexpr int block_threads = 64, many_threads = 256;  // where there is little to do, on as many multiprocessors as possible
 
 template <class T>
-struct Job {
-    Levels levels;
-    std::int64_t rows, slots;
-    Source<T> lower, diag, upper, rhs, x;
-    T* scratch;
-    const unsigned char* marks;
-    const unsigned long long* marked;
-    std::int8_t* status;
-    DeviceOutcome* outcome;
-
-    Job(const System& s, const BatchLaunch& launch, const unsigned char* marks, const unsigned long long* marked, std::int64_t slots)
-        : levels(s), rows(s.rows), slots(slots), lower(s.lower), diag(s.diag), upper(s.upper), rhs(s.rhs), x(s.x),
-          scratch(static_cast<T*>(launch.scratch)), marks(marks), marked(marked), status(launch.status), outcome(launch.outcome) {}
-};
-
-template <class T>
-struct Verdict {
-    Reason reason;
-    std::int64_t row;
-};
-
-template <class T>
-__device__ bool finite(T a, T b, T c, T f) {
-    return a * T(0) + b * T(0) + c * T(0) + f * T(0) == T(0);
-}
-
-template <class T>
-__device__ Verdict<T> solve_line(const Job<T>& job, const std::int64_t (&index)[4], std::int64_t slot) {
-    const Line<T> lower = line_of(job.lower, index), diag = line_of(job.diag, index), upper = line_of(job.upper, index),
-                  rhs = line_of(job.rhs, index), x = line_of(job.x, index);
-    const std::int64_t n = job.rows, slots = job.slots;
-    T* const pivot = job.scratch + slot;
-    T *const above = pivot + n * slots, *const above2 = above + n * slots, *const value = above2 + n * slots;
-    T d = diag[0], u = n > 1 ? upper[0] : T(0), y = rhs[0];
-    std::int64_t not_finite = finite(T(0), d, u, y) ? -1 : 0, singular = -1;
-    for (std::int64_t i = 0; i + 1 < n; ++i) {
-        const T a = lower[i + 1], b = diag[i + 1], c = i + 2 < n ? upper[i + 1] : T(0), f = rhs[i + 1];
-        if (not_finite < 0 && !finite(a, b, c, f)) not_finite = i + 1;
-        const bool exchange = abs(a) > abs(d);
-        const T p = exchange ? a : d;
-        if (p == T(0) && singular < 0) singular = i;
-        const T m = (exchange ? d : a) / p;
-        pivot[i * slots] = p;
-        above[i * slots] = exchange ? b : u;
-        above2[i * slots] = exchange ? c : T(0);
-        value[i * slots] = exchange ? f : y;
-        if (exchange) {
-            d = u - m * b, u = -m * c, y = y - m * f;
-        } else {
-            d = b - m * u, u = c, y = f - m * y;
-        }
-    }
-    if (not_finite >= 0) return {Reason::not_finite, not_finite};
-    if (singular < 0 && d == T(0)) singular = n - 1;
-    if (singular >= 0) return {Reason::singular, singular};
-    T next = y / d, after = 0;
-    bool good = next * T(0) == T(0);
-    if (!good) not_finite = n - 1;
-    value[(n - 1) * slots] = next;
-    for (std::int64_t i = n - 2; i >= 0; --i) {
-        const T now = (value[i * slots] - above[i * slots] * next - above2[i * slots] * after) / pivot[i * slots];
-        if (!(now * T(0) == T(0))) not_finite = i;
-        value[i * slots] = now;
-        after = next, next = now;
-    }
-    if (not_finite >= 0) return {Reason::not_finite, not_finite};
-    for (std::int64_t i = 0; i < n; ++i) x.at(i) = value[i * slots];
-    return {Reason::exact, -1};
-}
-
-template <class T>
-__global__ void __launch_bounds__(many_threads) pivoted_kernel(const __grid_constant__ Job<T> job) {
+__global__ void __launch_bounds__(many_threads) pivoted_kernel(const __grid_constant__ PivotedJob<T> job) {
     after_the_kernel_before();
     const std::int64_t slot = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
     if (slot >= job.slots || (job.marked && *job.marked == 0)) return;
-    for (std::int64_t k = slot; k < job.levels.systems; k += job.slots) {
-        if (job.marks && !job.marks[k]) continue;
-        std::int64_t index[4];
-        job.levels.indices(k, index);
-        const Verdict<T> verdict = solve_line(job, index, slot);
-        if (verdict.reason == Reason::exact) {
-            if (job.marks) report_rescued(job.outcome);
-        } else {
-            report_failure(job.outcome, job.status, job.levels.number_of(index), verdict.row, verdict.reason);
-        }
-    }
+    solve_lines(job, slot);
 }
 
 std::size_t bytes_per_slot(const System& system) { return 4 * size_of(system.dtype) * static_cast<std::size_t>(system.rows); }
 
-// As many threads as an H200 keeps in flight, but no more scratch than half a gigabyte, unless that leaves too few threads.
-std::int64_t wanted_slots(const System& system) {
+template <class T>
+void launch_pivoted(const System& system, const BatchLaunch& launch, const unsigned char* marks, const unsigned long long* marked) {
+    const auto room = static_cast<std::int64_t>(launch.scratch_bytes / std::max<std::size_t>(bytes_per_slot(system), 1));
+    const std::int64_t slots = std::min(pivoted_slots(system), room);
+    if (slots < 1) return;
+    const int threads = slots >= 1 << 16 ? many_threads : block_threads;
+    const auto blocks = static_cast<unsigned>((slots + threads - 1) / threads);
+    launch_after(pivoted_kernel<T>, dim3(blocks), threads, 0, launch.stream, PivotedJob<T>(system, launch, marks, marked, slots));
+}
+
+}  // namespace
+
+std::int64_t pivoted_slots(const System& system) {
     constexpr std::int64_t most = 1 << 18, least = 1 << 11;
     constexpr std::size_t budget = std::size_t{1} << 29;
     const auto fit = static_cast<std::int64_t>(budget / std::max<std::size_t>(bytes_per_slot(system), 1));
     return std::min(system.systems(), std::clamp(fit, least, most));
 }
 
-template <class T>
-void launch_pivoted(const System& system, const BatchLaunch& launch, const unsigned char* marks, const unsigned long long* marked) {
-    const auto room = static_cast<std::int64_t>(launch.scratch_bytes / std::max<std::size_t>(bytes_per_slot(system), 1));
-    const std::int64_t slots = std::min(wanted_slots(system), room);
-    if (slots < 1) return;
-    const int threads = slots >= 1 << 16 ? many_threads : block_threads;
-    const auto blocks = static_cast<unsigned>((slots + threads - 1) / threads);
-    launch_after(pivoted_kernel<T>, dim3(blocks), threads, 0, launch.stream, Job<T>(system, launch, marks, marked, slots));
-}
-
-}  // namespace
-
-std::size_t pivoted_scratch(const System& system) { return bytes_per_slot(system) * static_cast<std::size_t>(wanted_slots(system)); }
+std::size_t pivoted_scratch(const System& system) { return bytes_per_slot(system) * static_cast<std::size_t>(pivoted_slots(system)); }
 
 void solve_pivoted(const System& system, const BatchLaunch& launch, const unsigned char* marks, const unsigned long long* marked) {
     if (system.dtype == DType::f32) launch_pivoted<float>(system, launch, marks, marked);

@@ -14,6 +14,7 @@
 //   systems are for a pivoted kernel. A neighbour that shares a lane with a system that is not finite may be marked too.
 #pragma once
 
+#include "backends/cuda/tridiagonal/block/one_launch.cuh"
 #include "backends/cuda/tridiagonal/block/exchange.cuh"
 #include "backends/cuda/tridiagonal/block/rows_check.cuh"
 #include "backends/cuda/tridiagonal/block/rows_copy.cuh"
@@ -105,9 +106,8 @@ __device__ __forceinline__ Around<T> solve_parts(const Relation<T>& first, const
     return of;
 }
 
-template <class T, int R, bool Couple, int Threads, int Blocks>
-__global__ void __launch_bounds__(Threads, Blocks) solve_rows(const __grid_constant__ TileJob<T> job) {
-#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900  // batch_refuses keeps others away
+template <class T, int R, bool Couple>
+__device__ __forceinline__ void solve_tiles(const TileJob<T>& job) {
     const int lane = static_cast<int>(threadIdx.x) & 31, warps = static_cast<int>(blockDim.x) >> 5;
     const int blocks = Couple ? job.blocks : 1, parts = warps * blocks;
     const RowsMemory layout(static_cast<int>(sizeof(T)), warps, job.tile_elements, job.last_elements, job.flags, Couple, parts);
@@ -250,6 +250,24 @@ __global__ void __launch_bounds__(Threads, Blocks) solve_rows(const __grid_const
         asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
         asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
     }
+}
+
+template <class T, int R, bool Couple, int Threads, int Blocks>
+__global__ void __launch_bounds__(Threads, Blocks) solve_rows(const __grid_constant__ TileJob<T> job) {
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900  // batch_refuses keeps others away
+    solve_tiles<T, R, Couple>(job);
+#endif
+}
+
+/// One tile, by one block or cluster. The barriers that begin coupled tiles, and the one warp of others, put the reset first.
+template <class T, int R, bool Couple, int Threads>
+__global__ void __launch_bounds__(Threads, 1) solve_rows_in_one_launch(const __grid_constant__ TileJob<T> job, const __grid_constant__ OneLaunch<T> once) {
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
+    if (blockIdx.x == 0) once.reset();
+    __syncthreads();
+    solve_tiles<T, R, Couple>(job);
+    __syncwarp();
+    if (blockIdx.x == 0 && threadIdx.x < 32) once.rescue(static_cast<int>(threadIdx.x));
 #endif
 }
 

@@ -7,6 +7,7 @@
 
 #include "backends/cuda/tridiagonal/block/rows_kernel.cuh"
 #include "backends/cuda/tridiagonal/block/tiles.hpp"
+#include "backends/cuda/tridiagonal/device/overlap.cuh"
 
 namespace trifold::cuda {
 
@@ -74,9 +75,31 @@ void launch_rows(const TileJob<T>& job, int shared, cudaStream_t stream) {
     cudaLaunchKernelEx(&config, kernel, job);
 }
 
+template <class T, int R, bool Couple, int Threads>
+void launch_rows_once(const TileJob<T>& job, const OneLaunch<T>& once, int shared, cudaStream_t stream) {
+    auto* const kernel = solve_rows_in_one_launch<T, R, Couple, Threads>;
+    static PerDevice prepared;
+    prepared.once([&] {
+        cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, 227 * 1024);
+        cudaFuncSetAttribute(kernel, cudaFuncAttributePreferredSharedMemoryCarveout, cudaSharedmemCarveoutMaxShared);
+        if (Couple) cudaFuncSetAttribute(kernel, cudaFuncAttributeNonPortableClusterSizeAllowed, 1);
+    });
+    cudaLaunchConfig_t config = {};
+    config.gridDim = dim3(static_cast<unsigned>(job.blocks));
+    config.blockDim = dim3(32 * static_cast<unsigned>(job.warps));
+    config.dynamicSmemBytes = static_cast<std::size_t>(shared);
+    config.stream = stream;
+    cudaLaunchAttribute cluster;
+    cluster.id = cudaLaunchAttributeClusterDimension;
+    cluster.val.clusterDim.x = static_cast<unsigned>(job.blocks);
+    cluster.val.clusterDim.y = cluster.val.clusterDim.z = 1;
+    config.attrs = &cluster, config.numAttrs = job.blocks > 1;
+    cudaLaunchKernelEx(&config, kernel, job, once);
+}
+
 template <class T, int R, bool Couple, int Threads, int Blocks>
 constexpr TileKernel<T> rows_kernel() {
-    return {R, 1, Couple, Threads / 32, Blocks, launch_rows<T, R, Couple, Threads, Blocks>};
+    return {R, 1, Couple, Threads / 32, Blocks, launch_rows<T, R, Couple, Threads, Blocks>, launch_rows_once<T, R, Couple, Threads>};
 }
 
 }  // namespace trifold::cuda

@@ -8,6 +8,9 @@
 
 namespace trifold::cuda {
 
+template <class T>
+struct OneLaunch;
+
 /// What a kernel was compiled for.
 template <class T>
 struct TileKernel {
@@ -17,6 +20,7 @@ struct TileKernel {
     int warps = 0;        ///< of a block, at most
     int resident = 0;     ///< blocks per multiprocessor that registers allow
     void (*launch)(const TileJob<T>& job, int shared_bytes, cudaStream_t stream) = nullptr;
+    void (*launch_once)(const TileJob<T>& job, const OneLaunch<T>& once, int shared_bytes, cudaStream_t stream) = nullptr;  ///< for one tile
 
     int warp_rows() const noexcept { return 32 * chunk; }
 };
