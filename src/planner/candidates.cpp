@@ -34,6 +34,9 @@ OptionList options_on(const Ops& ops, const System& system, const Features& feat
         out.option[out.count++] = named_option(ops, system, features, Algorithm::automatic, profile, max_threads);
         line = typical_line(system);
         per_line = one_line(features);
+    } else if (ops.refuses(system, Algorithm::lu)) {
+        // Not for the algorithms below: periodic, or adding to x.
+        out.option[out.count++] = named_option(ops, system, features, Algorithm::automatic, profile, max_threads);
     }
     for (const Algorithm algorithm : {Algorithm::certified, Algorithm::two_pass, Algorithm::lu}) {
         Option option = named_option(ops, line, per_line, algorithm, profile, max_threads);

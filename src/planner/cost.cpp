@@ -26,6 +26,7 @@ Pace default_pace(Algorithm algorithm, DType dtype, bool batch) noexcept {
     switch (algorithm) {
         case Algorithm::certified: return {5e8 * wide, call, team};
         case Algorithm::two_pass: return {2e8 * wide, call, team};
+        case Algorithm::automatic: return {1e8 * wide, call, team};
         case Algorithm::thomas: return {1e8, call / 4, 0};
         case Algorithm::twisted: return {1.5e8, call / 4, 0};
         case Algorithm::cyclic_reduction: return {3e7, call, 0};
@@ -48,7 +49,7 @@ Traffic extra_traffic(Algorithm algorithm, bool batch) noexcept {
 }
 
 bool uses_threads(Algorithm algorithm, bool batch) noexcept {
-    return batch || algorithm == Algorithm::certified || algorithm == Algorithm::two_pass;
+    return batch || algorithm == Algorithm::certified || algorithm == Algorithm::two_pass || algorithm == Algorithm::automatic;
 }
 
 /// Systems are solved side by side in vectors of 64 bytes. A vector that is not full goes a slower way.

@@ -38,6 +38,7 @@ const char* reason(const Decision& decision, bool batch) {
     if (batch) return "systems side by side in vectors: unpivoted where the pass shows it to be safe, pivoted else";
     switch (decision.branch[0]) {
         case Algorithm::certified: return "one pass where the matrix decays, bounded; where it does not, pivoted";
+        case Algorithm::automatic: return "periodic or adding to x: unpivoted where the pass shows it to be safe, pivoted else";
         case Algorithm::two_pass: return "pivoted over all threads: one pass where the matrix forgets, two where it does not";
         default: return "too short to be cut: sequential elimination with partial pivoting";
     }

@@ -15,7 +15,7 @@ static std::string describe(const Device&) {
 }
 
 const Device& cpu_device() {
-    static const Cell cells[] = {{"tridiagonal", CellKind::native, &cpu::cpu_ops(), "the reference computes periodic, ragged and accumulating solves; generators are tabulated"}};
+    static const Cell cells[] = {{"tridiagonal", CellKind::native, &cpu::cpu_ops(), "of periodic, ragged and accumulating systems those that need pivots are left to the reference, one by one; generators of others are tabulated"}};
     static const Device device{"cpu", describe, false, nullptr, cells};
     return device;
 }

@@ -5,6 +5,7 @@
 #include "backends/cpu/tridiagonal/batch.hpp"
 #include "backends/cpu/tridiagonal/factored.hpp"
 #include "backends/cpu/tridiagonal/finish.hpp"
+#include "backends/cpu/tridiagonal/general.hpp"
 #include "backends/cpu/tridiagonal/pivoted.hpp"
 #include "backends/cpu/tridiagonal/reduce.hpp"
 #include "backends/cpu/tridiagonal/single.hpp"
@@ -20,8 +21,17 @@ using tridiagonal::Algorithm;
 using tridiagonal::Launch;
 using tridiagonal::System;
 
+bool has_generators(const System& system) {
+    using Kind = tridiagonal::Operand::Kind;
+    return system.lower.kind == Kind::generator || system.diag.kind == Kind::generator || system.upper.kind == Kind::generator;
+}
+
 const char* refuses(const System& system, Algorithm algorithm) {
-    if (const char* why = tridiagonal::why_not_plain(system)) return why;
+    if (const char* why = tridiagonal::why_not_plain(system)) {
+        // Generators of systems that are plain otherwise are tabulated, for kernels that do more with arrays.
+        const bool tabulated = has_generators(system) && !system.periodic && !system.offsets;
+        return algorithm == Algorithm::automatic && !tabulated ? general_refuses(system) : why;
+    }
     switch (algorithm) {
         case Algorithm::automatic:
         case Algorithm::thomas:
@@ -37,12 +47,14 @@ const char* refuses(const System& system, Algorithm algorithm) {
 }
 
 std::size_t workspace(const System& system, Algorithm algorithm, int threads) {
+    if (tridiagonal::why_not_plain(system)) return general_bytes(system, threads);
     if (algorithm == Algorithm::two_pass) return two_pass_scratch(system, tridiagonal::two_pass_chunk_rows(system.rows, system.dtype), threads);
     return system.levels > 0 ? batch_bytes(system, algorithm, threads) : single_bytes(system);
 }
 
 void solve(const System& system, Algorithm algorithm, const Launch& launch, Outcome& outcome) {
-    if (system.levels > 0) solve_batch(system, algorithm, launch, outcome);
+    if (tridiagonal::why_not_plain(system)) solve_general(system, launch, outcome);
+    else if (system.levels > 0) solve_batch(system, algorithm, launch, outcome);
     else solve_single(system, algorithm, launch, outcome);
 }
 

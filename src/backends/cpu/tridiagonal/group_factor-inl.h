@@ -58,6 +58,7 @@ HWY_NOINLINE std::uint32_t factor_lanes(D, const LaneGroup<T>& group, T* kept) {
         for (int j = 0; j < W; ++j) state[5 * W + j] = growth * ends.largest(j);
     for (std::int64_t i = 0; i < rows; i += W) {
         const int count = static_cast<int>(std::min<std::int64_t>(W, rows - i));
+        Tiles::ask(group, group.lower, i), Tiles::ask(group, group.diag, i), Tiles::ask(group, group.upper, i);
         const auto lower = Tiles::load(group, group.lower, i, count, 1, ring, T(0), stage[0]);
         const auto diag = Tiles::load(group, group.diag, i, count, 0, ring, T(1), stage[1]);
         const auto upper = Tiles::load(group, group.upper, i, count, 0, ring + 1, T(0), stage[2]);

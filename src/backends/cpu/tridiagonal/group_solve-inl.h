@@ -114,6 +114,7 @@ private:
 
     HWY_NOINLINE void down(Work& work, std::int64_t t) {
         alignas(64) T stage[W * W];
+        Tiles::ask(work.group, work.group.rhs, t * W);
         typename Tiles::Down down = down_of(work, t, stage);
         Tiles::template go_down<ring, shared>(down, count(work, t));
         work.w = down.state, work.sum = down.sum;

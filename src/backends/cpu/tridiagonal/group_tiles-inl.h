@@ -100,6 +100,14 @@ public:
         return {stage, W};
     }
 
+    /// Asks for the rows of the tile after the next one, where each is a line of its own.
+    static HWY_INLINE void ask(const LaneGroup<T>& group, const LaneOperand<T>& from, std::int64_t i) {
+        constexpr std::int64_t soon = 2 * W;
+        if (from.how != How::direct) return;
+        const std::int64_t end = std::min(i + soon + W, group.longest);
+        for (std::int64_t r = i + soon; r < end; ++r) prefetch_second_level(from.data + r * from.row_step);
+    }
+
     /// Elimination of rows i … i+count-1. state: c', e, q, Σ|q e| of the row before, then good (0 where all tests held, else NaN) and the
     /// largest entry of the last row, a line of lanes each.
     template <bool ring>

@@ -64,10 +64,13 @@ PivotCheck check_pivots(const System& system) {
     return bad < 0 ? PivotCheck{} : PivotCheck{Reason::singular, bad};
 }
 
+std::size_t pivoted_bytes(const System& system) { return (line_bytes(system, Algorithm::lu) + 63) / 64 * 64; }
+
 template <class T>
-Outcome solve_ring_pivoted(const System& system) {
-    AlignedBuffer memory(line_bytes(system, Algorithm::lu));
-    const LineResult result = solve_line<T>(system, Algorithm::lu, unit_roundoff(dtype_of<T>), {memory.data(), memory.bytes()});
+Outcome solve_pivoted(const System& system, void* scratch) {
+    const std::size_t bytes = pivoted_bytes(system);
+    const AlignedBuffer own = scratch ? AlignedBuffer() : AlignedBuffer(bytes);
+    const LineResult result = solve_line<T>(system, Algorithm::lu, unit_roundoff(dtype_of<T>), {scratch ? scratch : own.data(), bytes});
     Outcome outcome;
     outcome.reason = result.verdict.reason, outcome.row = result.verdict.row;
     return outcome;
@@ -75,7 +78,7 @@ Outcome solve_ring_pivoted(const System& system) {
 
 template PivotCheck check_pivots<float>(const System&);
 template PivotCheck check_pivots<double>(const System&);
-template Outcome solve_ring_pivoted<float>(const System&);
-template Outcome solve_ring_pivoted<double>(const System&);
+template Outcome solve_pivoted<float>(const System&, void*);
+template Outcome solve_pivoted<double>(const System&, void*);
 
 }  // namespace trifold::cpu

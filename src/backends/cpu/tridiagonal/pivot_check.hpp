@@ -16,8 +16,9 @@ struct PivotCheck {
 template <class T>
 PivotCheck check_pivots(const tridiagonal::System& system);
 
-/// One system of any kind by the reference's LU with partial pivoting, in memory of its own.
+/// One system of any kind by the reference's LU with partial pivoting: in scratch of pivoted_bytes, aligned to 64, or in memory of its own.
 template <class T>
-Outcome solve_ring_pivoted(const tridiagonal::System& system);
+Outcome solve_pivoted(const tridiagonal::System& system, void* scratch = nullptr);
+std::size_t pivoted_bytes(const tridiagonal::System& system);
 
 }  // namespace trifold::cpu

@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Lanes = systems. A group of them is eliminated into scratch, as if it were to be kept (group_tiles-inl.h), and solved from there; rings carry the
+// column and the row of their last unknown along. Ragged systems are sorted by length in windows, so that lanes of a group end together.
+//
+//   Words     4 read, 1 written (2 where x is added to); what is eliminated, 4 or 6 lines per row, stays in the second-level cache up to 2000 rows
+//   Numerics  the test of group_tiles-inl.h; a system that fails it, or whose x is not finite, is solved by the reference's LU with partial
+//             pivoting. Nothing is stored of a system before all its x are known
+//
+// A long system, where there are not enough of them for lanes, is solved by what solves plain ones: general_long.hpp.
+#include "backends/cpu/tridiagonal/general.hpp"
+
+#include <omp.h>
+
+#include <algorithm>
+
+#include "backends/cpu/tridiagonal/general_long.hpp"
+#include "backends/cpu/tridiagonal/group_kernel.hpp"
+#include "backends/cpu/tridiagonal/lane_order.hpp"
+#include "backends/cpu/tridiagonal/pivot_check.hpp"
+#include "backends/cpu/tridiagonal/seen.hpp"
+
+namespace trifold::cpu {
+namespace {
+
+using tridiagonal::Launch;
+using tridiagonal::Operand;
+using tridiagonal::System;
+
+constexpr std::size_t line_up(std::size_t bytes) { return (bytes + 63) / 64 * 64; }
+
+int useful_threads(const System& system, int threads) {
+    constexpr std::int64_t rows_per_thread = 1 << 13;
+    const std::int64_t rows = system.offsets ? system.offsets[system.ragged_systems] - system.offsets[0] : system.rows * system.systems();
+    return static_cast<int>(std::clamp<std::int64_t>(rows / rows_per_thread, 1, std::max(threads, 1)));
+}
+
+// The rows that a group of lanes may have: longer ragged systems are solved one by one, and so are few long ones.
+std::int64_t lane_rows(const System& system) { return system.offsets ? std::min(system.rows, least_general_long) : system.rows; }
+bool one_by_one(const System& system) {
+    const int lanes = system.dtype == DType::f32 ? group_lanes<float> : group_lanes<double>;
+    constexpr std::int64_t beyond_caches = 1 << 17;
+    return !system.offsets && (system.systems() < lanes || system.rows > beyond_caches) && general_long_takes(system_at(system, 0));
+}
+
+/// What the kernels of one thread use; behind that lies what the LU of one system does.
+template <class T>
+std::size_t kernel_bytes(const System& system) {
+    GroupSolve<T> job;
+    job.rows = lane_rows(system);
+    const std::size_t kept = static_cast<std::size_t>(kept_words(system.periodic) * group_lanes<T> * job.rows) * sizeof(T);
+    return line_up(kept) + line_up(static_cast<std::size_t>(job.scratch_elements()) * sizeof(T));
+}
+
+template <class T>
+std::size_t thread_bytes(const System& system) {
+    System line = system;
+    line.rows = lane_rows(system);
+    return kernel_bytes<T>(system) + pivoted_bytes(line);
+}
+
+/// The pieces of a ragged batch, those of about the same length next to each other; long ones and empty ones last.
+class Pieces {
+public:
+    static constexpr std::int64_t window = 512;
+
+    Pieces(const System& system, std::int64_t* order) : system_(system), order_(order) {
+        for (std::int64_t k = 0; k < system.ragged_systems; ++k)
+            if (const std::int64_t n = rows(k); n > 0 && n <= least_general_long) order_[count_++] = k;
+        for (std::int64_t at = 0; at < count_; at += window)
+            std::sort(order_ + at, order_ + std::min(at + window, count_), [&](std::int64_t a, std::int64_t b) { return rows(a) != rows(b) ? rows(a) < rows(b) : a < b; });
+    }
+
+    std::int64_t count() const { return count_; }
+    std::int64_t rows(std::int64_t k) const { return system_.offsets[k + 1] - system_.offsets[k]; }
+    std::int64_t operator[](std::int64_t at) const { return order_[at]; }
+
+private:
+    const System& system_;
+    std::int64_t* order_;
+    std::int64_t count_ = 0;
+};
+
+template <class T>
+void set_piece(LaneOperand<T>& to, const Operand& from, int j, std::int64_t row, std::int64_t number) {
+    using How = typename LaneOperand<T>::How;
+    to.how = from.kind == Operand::Kind::scalar ? How::constant : from.kind == Operand::Kind::generator ? How::generated : How::gathered;
+    to.value = static_cast<T>(from.value), to.generator = from.generator;
+    to.data = static_cast<T*>(from.data), to.row_step = from.row_stride;
+    to.offset[j] = row * from.row_stride;
+    to.shift[j] = from.generator_shift + row, to.number[j] = number;
+}
+
+template <class T>
+LaneGroup<T> group_of_pieces(const System& s, const Pieces& pieces, std::int64_t at, int count) {
+    LaneGroup<T> group;
+    for (int j = 0; j < group_lanes<T>; ++j) {
+        const std::int64_t k = pieces[at + std::min(j, count - 1)], first = s.offsets[k], n = pieces.rows(k);
+        group.rows[j] = j < count ? n : 0;
+        set_piece(group.lower, s.lower, j, first, k), set_piece(group.diag, s.diag, j, first, k), set_piece(group.upper, s.upper, j, first, k);
+        set_piece(group.top_right, s.top_right, j, first, k), set_piece(group.bottom_left, s.bottom_left, j, first + n - 1, k);
+        set_piece(group.rhs, s.rhs, j, first, k), set_piece(group.x, s.x, j, first, k);
+    }
+    group.measure();
+    return group;
+}
+
+template <class T>
+LaneGroup<T> group_of(const System& s, const LaneOrder& order, std::int64_t at, int count) {
+    LaneGroup<T> group;
+    order.set(group.lower, s.lower, at, count), order.set(group.diag, s.diag, at, count), order.set(group.upper, s.upper, at, count);
+    if (s.periodic) order.set(group.top_right, s.top_right, at, count), order.set(group.bottom_left, s.bottom_left, at, count);
+    order.set(group.rhs, s.rhs, at, count), order.set(group.x, s.x, at, count);
+    for (int j = 0; j < group_lanes<T>; ++j) group.rows[j] = j < count ? s.rows : 0;
+    group.measure();
+    return group;
+}
+
+// One group from its operands to its x.
+template <class T>
+struct OneGroup {
+    LaneGroup<T> group;
+    T* kept;
+    std::uint32_t refused = 0;
+
+    static void place(const void* of, std::int64_t, LaneGroup<T>& group, const T*& kept, std::uint32_t& skip) {
+        const OneGroup& self = *static_cast<const OneGroup*>(of);
+        group = self.group, kept = self.kept, skip = self.refused;
+    }
+    static void failed(void* sink, std::int64_t, int lane, bool) { static_cast<OneGroup*>(sink)->refused |= 1u << lane; }
+
+    /// Returns the lanes that are left to be solved.
+    std::uint32_t solve(const System& system, T* scratch) {
+        refused = factor_group(group, system.periodic, kept);
+        GroupSolve<T> job;
+        job.ring = system.periodic, job.rows = group.longest;
+        job.store.accumulate = system.accumulate, job.store.late = true;
+        job.place = place, job.of = this, job.failed = failed, job.sink = this;
+        solve_groups(job, 0, 1, scratch);
+        return refused;
+    }
+};
+
+template <class T>
+void solve_groups_of(const System& system, const Launch& launch, Seen& all) {
+    const std::size_t each = thread_bytes<T>(system), own = kernel_bytes<T>(system);
+    const int threads = useful_threads(system, launch.threads);
+    const LaneOrder order = LaneOrder::by_memory(system);
+    const Pieces pieces(system, system.offsets ? reinterpret_cast<std::int64_t*>(static_cast<char*>(launch.scratch) + each * static_cast<std::size_t>(threads)) : nullptr);
+    constexpr int W = group_lanes<T>;
+    const std::int64_t groups = system.offsets ? (pieces.count() + W - 1) / W : order.groups<T>();
+    const Seen nothing = all;
+#pragma omp parallel num_threads(threads)
+    {
+        char* const scratch = static_cast<char*>(launch.scratch) + each * static_cast<std::size_t>(omp_get_thread_num());
+        GroupSolve<T> sizes;
+        sizes.rows = lane_rows(system);
+        T* const w = reinterpret_cast<T*>(scratch);
+        OneGroup<T> one;
+        one.kept = w + line_up(static_cast<std::size_t>(sizes.scratch_elements()) * sizeof(T)) / sizeof(T);
+        Seen seen = nothing;
+#pragma omp for schedule(static)
+        for (std::int64_t k = 0; k < groups; ++k) {
+            const std::int64_t at = system.offsets ? k * W : order.first<T>(k);
+            const int count = system.offsets ? static_cast<int>(std::min<std::int64_t>(W, pieces.count() - at)) : order.count<T>(k);
+            one.group = system.offsets ? group_of_pieces<T>(system, pieces, at, count) : group_of<T>(system, order, at, count);
+            const std::uint32_t left = one.solve(system, w);
+            for (int j = 0; j < count; ++j) {
+                const bool solved = (left >> j & 1) == 0;
+                if (solved && !launch.status) continue;
+                const System line = system_at(system, system.offsets ? pieces[at + j] : order.index(at + j));
+                if (launch.status) launch.status[line.number] = static_cast<std::int8_t>(Reason::exact);
+                if (solved) continue;
+                const Outcome outcome = solve_pivoted<T>(line, scratch + own);
+                if (outcome.ok()) ++seen.rescued;
+                else seen.failed(line.number, outcome.reason, outcome.row);
+            }
+        }
+#pragma omp critical(trifold_cpu_general)
+        all.merge(seen);
+    }
+}
+
+void solve_long(const System& line, const Launch& launch, Seen& seen) {
+    const Outcome outcome = solve_general_long(line, launch);
+    if (launch.status) launch.status[line.number] = static_cast<std::int8_t>(outcome.reason);
+    if (!outcome.ok()) seen.failed(line.number, outcome.reason, outcome.row);
+    else seen.rescued += outcome.rescued;
+}
+
+}  // namespace
+
+const char* general_refuses(const System& system) {
+    constexpr std::int64_t most_lane_rows = 1 << 20;
+    const bool fits = system.offsets || system.rows <= most_lane_rows || one_by_one(system);
+    return fits ? nullptr : "what the cpu's lanes would keep of so long systems, periodic or adding to x, with rows apart, does not fit";
+}
+
+std::size_t general_bytes(const System& system, int threads) {
+    if (one_by_one(system)) return general_long_bytes(system_at(system, 0), threads);
+    const std::size_t each = system.dtype == DType::f32 ? thread_bytes<float>(system) : thread_bytes<double>(system);
+    std::size_t bytes = each * static_cast<std::size_t>(useful_threads(system, threads)) + static_cast<std::size_t>(system.ragged_systems) * sizeof(std::int64_t);
+    if (!system.offsets || system.rows <= least_general_long) return bytes;
+    System longest = system_at(system, 0);
+    longest.rows = system.rows;
+    return std::max(bytes, general_long_bytes(longest, threads));
+}
+
+void solve_general(const System& system, const Launch& launch, Outcome& outcome) {
+    outcome = Outcome{};
+    outcome.device = "cpu";
+    Seen seen{launch.status};
+    if (one_by_one(system)) {
+        for (std::int64_t k = 0; k < system.systems(); ++k) solve_long(system_at(system, k), launch, seen);
+    } else {
+        if (system.dtype == DType::f32) solve_groups_of<float>(system, launch, seen);
+        else solve_groups_of<double>(system, launch, seen);
+        for (std::int64_t k = 0; system.offsets && k < system.ragged_systems; ++k) {
+            const System line = system_at(system, k);
+            if (line.rows > least_general_long) solve_long(line, launch, seen);
+            else if (line.rows == 0 && launch.status) launch.status[k] = static_cast<std::int8_t>(Reason::none);
+        }
+    }
+    seen.fill(outcome);
+    outcome.tried_other = seen.rescued + seen.failures > 0;
+    outcome.branch = outcome.tried_other && seen.rescued + seen.failures == system.systems() ? "lu" : "thomas";
+}
+
+}  // namespace trifold::cpu
