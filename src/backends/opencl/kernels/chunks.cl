@@ -20,9 +20,9 @@ typedef struct {
     int edge;
 } Group;
 
-inline word groups_of(const Cut* cut) { return cut->chunks <= 2 ? cut->chunks : 2 + (cut->chunks - 2 + LANES - 1) / LANES; }
+INLINE word groups_of(const Cut* cut) { return cut->chunks <= 2 ? cut->chunks : 2 + (cut->chunks - 2 + LANES - 1) / LANES; }
 
-inline Group group_of(const Cut* cut, word g) {
+INLINE Group group_of(const Cut* cut, word g) {
     Group out;
     out.edge = g == 0 || g == groups_of(cut) - 1;
     out.first = g == 0 ? 0 : out.edge ? cut->chunks - 1 : 1 + (g - 1) * LANES;
@@ -31,7 +31,7 @@ inline Group group_of(const Cut* cut, word g) {
     return out;
 }
 
-inline Block chunk_block(const Source* s, __global REAL* buffer, const Cut* cut, const Group* g) {
+INLINE Block chunk_block(const Source* s, __global REAL* buffer, const Cut* cut, const Group* g) {
     Block b;
     b.is_view = s->is_view != 0;
     b.data = buffer + s->offset + g->first * cut->chunk_rows * s->row_stride;
@@ -42,7 +42,7 @@ inline Block chunk_block(const Source* s, __global REAL* buffer, const Cut* cut,
 }
 
 /// Rows i … of the four operands; those that lie outside of the system are 0.
-inline void load_rows(const Block* blocks, const Cut* cut, const Group* g, word i, int count, Vector* a, Vector* b, Vector* c, Vector* f) {
+INLINE void load_rows(const Block* blocks, const Cut* cut, const Group* g, word i, int count, Vector* a, Vector* b, Vector* c, Vector* f) {
     const word top = g->first == 0 ? 1 : 0, bottom = g->first + g->count == cut->chunks ? g->rows - 2 : g->rows - 1;
     load_tile(blocks + 0, i, count, top, g->rows - 1, g->count, 1, g->edge, a);
     load_tile(blocks + 1, i, count, 0, g->rows - 1, g->count, 1, g->edge, b);
@@ -53,11 +53,11 @@ inline void load_rows(const Block* blocks, const Cut* cut, const Group* g, word 
     if (i + count - 1 > bottom) c[count - 1] = (Vector)0;
 }
 
-inline void number_out(__global REAL* out, word chunks, const Group* g, int w, Vector value) {
+APART void number_out(__global REAL* out, word chunks, const Group* g, int w, Vector value) {
     for (word l = 0; l < g->count; ++l) out[w * chunks + g->first + l] = ((const REAL*)&value)[l];
 }
 
-inline Vector number_in(const __global REAL* in, word chunks, const Group* g, word shift) {
+APART Vector number_in(const __global REAL* in, word chunks, const Group* g, word shift) {
     Vector value;
     for (word l = 0; l < LANES; ++l) {
         const word k = g->first + min(l, g->count - 1) + shift;
@@ -71,14 +71,14 @@ typedef struct {
     Vector w0, w1, p, q, sum, rhs;
 } Carried;
 
-inline void lose(Carried* c, Vector inverse, Vector w0, Vector w1, Vector q, Vector r, Vector sum, Vector rhs) {
+INLINE void lose(Carried* c, Vector inverse, Vector w0, Vector w1, Vector q, Vector r, Vector sum, Vector rhs) {
     const Vector m = c->p * inverse;
     c->w0 -= m * w0, c->w1 -= m * w1;
     c->p = c->q - m * q, c->q = -m * r;
     c->sum -= m * sum, c->rhs -= m * rhs;
 }
 
-inline void close_row(Carried* c, Mask balanced, Vector* row) {
+INLINE void close_row(Carried* c, Mask balanced, Vector* row) {
     const Vector s0 = fabs(c->w0), s1 = fabs(c->w1), s2 = fabs(c->p), s3 = fabs(c->q), most = fmax(fmax(s0, s1), fmax(s2, s3));
     const Mask is0 = balanced & (s0 == most), is1 = balanced & ~is0 & (s1 == most), is2 = balanced & ~is0 & ~is1 & (s2 == most),
                is3 = balanced & ~is0 & ~is1 & ~is2;
@@ -96,7 +96,7 @@ inline void close_row(Carried* c, Mask balanced, Vector* row) {
 #define NOT_THESE(m) (~(m))
 #endif
 
-inline void reduce_group(const Block* blocks, const Cut* cut, const Group* g, __global REAL* out) {
+APART void reduce_group(const Block* blocks, const Cut* cut, const Group* g, __global REAL* out) {
     Vector a[LANES], b[LANES], c[LANES], f[LANES];
     Carried c0, c1;
     Mask balanced = ALL_TRUE;
@@ -145,7 +145,7 @@ typedef struct {
     Vector before, first, last, after;
 } Ends;
 
-inline Ends ends_of(const __global REAL* ends, const Cut* cut, const Group* g) {
+INLINE Ends ends_of(const __global REAL* ends, const Cut* cut, const Group* g) {
     Ends e;
     e.before = number_in(ends + cut->chunks, cut->chunks, g, -1), e.first = number_in(ends, cut->chunks, g, 0);
     e.last = number_in(ends + cut->chunks, cut->chunks, g, 0), e.after = number_in(ends, cut->chunks, g, 1);
@@ -159,7 +159,7 @@ inline Ends ends_of(const __global REAL* ends, const Cut* cut, const Group* g) {
 #endif
 
 /// Leaves x of row i in KEPT(i, 3).
-inline void eliminate_between(const Block* blocks, const Cut* cut, const Group* g, const Ends* e, __global Vector* kept, word pitch) {
+INLINE void eliminate_between(const Block* blocks, const Cut* cut, const Group* g, const Ends* e, __global Vector* kept, word pitch) {
     Vector a[LANES], b[LANES], c[LANES], f[LANES];
     Vector p0, q0, f0, p1, q1, f1;
     const word m = g->rows;
@@ -194,7 +194,7 @@ inline void eliminate_between(const Block* blocks, const Cut* cut, const Group* 
     KEPT(0, 3) = e->first, KEPT(m - 1, 3) = e->last;
 }
 
-inline void finish_group(const Block* blocks, const Block* rhs, const Block* x, const Cut* cut, const Group* g, const __global REAL* add, const __global REAL* old,
+APART void finish_group(const Block* blocks, const Block* rhs, const Block* x, const Cut* cut, const Group* g, const __global REAL* add, const __global REAL* old,
                          int correct, REAL accept, __global Vector* kept, word pitch, __global REAL* out) {
     Vector a[LANES], b[LANES], c[LANES], f[LANES], t[LANES];
     const Ends added = ends_of(add, cut, g);
@@ -261,7 +261,7 @@ inline void finish_group(const Block* blocks, const Block* rhs, const Block* x, 
     const Block blocks[4] = {chunk_block(&job.lower, lower, &cut, &group), chunk_block(&job.diag, diag, &cut, &group), chunk_block(&job.upper, upper, &cut, &group), \
                              chunk_block(right, right_buffer, &cut, &group)};
 
-inline Source defect_source(const ChunkParts* parts) {
+INLINE Source defect_source(const ChunkParts* parts) {
     Source s;
     s.is_view = 1, s.offset = parts->defect, s.row_stride = 1;
     return s;

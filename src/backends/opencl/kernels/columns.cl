@@ -15,19 +15,26 @@
 
 #define VECTORS 4
 
-inline void solve_block(const Block* lower, const Block* diag, const Block* upper, const Block* rhs, const Block* x, word n, word systems, int vectors, int edge,
+INLINE void fetch(const Block* b, word i, int count, word first, word last, word systems, int vectors, int slow, int edge, Vector* out) {
+    if (slow) load_slowly(b, i, count, first, last, systems, vectors, out);
+    else load_tile(b, i, count, first, last, systems, vectors, edge, out);
+}
+
+INLINE void solve_block(const Block* lower, const Block* diag, const Block* upper, const Block* rhs, const Block* x, word n, word systems, int vectors, int slow, int edge,
                         __global Vector* kept, uchar* bad, int* any_bad) {
     Vector a[LANES * VECTORS], b[LANES * VECTORS], c[LANES * VECTORS], f[LANES * VECTORS], above[VECTORS], value[VECTORS];
     Mask good[VECTORS];
     for (int v = 0; v < vectors; ++v) above[v] = value[v] = (Vector)0, good[v] = (Mask)(-1);
     for (word i = 0; i < n; i += LANES) {
         const int count = (int)min((word)LANES, n - i);
-        load_tile(lower, i, count, 1, n - 1, systems, vectors, edge, a);
-        load_tile(diag, i, count, 0, n - 1, systems, vectors, edge, b);
-        load_tile(upper, i, count, 0, n - 2, systems, vectors, edge, c);
-        load_tile(rhs, i, count, 0, n - 1, systems, vectors, edge, f);
+        fetch(lower, i, count, 1, n - 1, systems, vectors, slow, edge, a);
+        fetch(diag, i, count, 0, n - 1, systems, vectors, slow, edge, b);
+        fetch(upper, i, count, 0, n - 2, systems, vectors, slow, edge, c);
+        fetch(rhs, i, count, 0, n - 1, systems, vectors, slow, edge, f);
         for (int r = 0; r < count; ++r)
-            for (int v = 0; v < vectors; ++v) {
+#pragma unroll
+            for (int v = 0; v < VECTORS; ++v) {
+                if (v >= vectors) break;
                 const int at = r * vectors + v;
                 const Vector update = a[at] * above[v], inverse = (Vector)1 / (b[at] - update);
                 const Vector margin = (REAL)4 * (fabs(a[at]) + fabs(b[at])) - fabs(update);
@@ -53,12 +60,15 @@ inline void solve_block(const Block* lower, const Block* diag, const Block* uppe
     for (word i = (n - 1) / LANES * LANES; i >= 0; i -= LANES) {
         const int count = (int)min((word)LANES, n - i);
         for (int r = count - 1; r >= 0; --r)
-            for (int v = 0; v < vectors; ++v) {
+#pragma unroll
+            for (int v = 0; v < VECTORS; ++v) {
+                if (v >= vectors) break;
                 const __global Vector* const row = kept + (i + r) * 2 * vectors;
                 value[v] = row[vectors + v] - row[v] * value[v];
                 a[r * vectors + v] = value[v];
             }
-        store_tile(x, i, count, systems, vectors, *any_bad ? bad : 0, a);
+        if (slow) store_slowly(x, i, count, systems, vectors, *any_bad ? bad : 0, a);
+        else store_tile(x, i, count, systems, vectors, *any_bad ? bad : 0, a);
     }
     // What overflows on the way back stays NaN or infinite up to the first row.
     for (int v = 0; v < vectors; ++v) {
@@ -73,7 +83,16 @@ inline void solve_block(const Block* lower, const Block* diag, const Block* uppe
     }
 }
 
-inline word first_bad_row(const Block* x, word n, word j) {
+APART void solve_wide(const Block* o, word n, word systems, int edge, __global Vector* kept, uchar* bad, int* any_bad) {
+    solve_block(o, o + 1, o + 2, o + 3, o + 4, n, systems, VECTORS, 0, edge, kept, bad, any_bad);
+}
+
+/// Up to LANES systems, any layout.
+APART void solve_narrow(const Block* o, word n, word systems, __global Vector* kept, uchar* bad, int* any_bad) {
+    solve_block(o, o + 1, o + 2, o + 3, o + 4, n, systems, 1, 1, 1, kept, bad, any_bad);
+}
+
+APART word first_bad_row(const Block* x, word n, word j) {
     for (word i = 0; i < n; ++i)
         if (!(x->data[i * x->rows + j * x->lanes] * (REAL)0 == (REAL)0)) return i;
     return 0;
@@ -86,17 +105,28 @@ __kernel void columns(SOLVER_ARGUMENTS) {
     const word lanes = job.extent[level], width = VECTORS * LANES, blocks = (lanes + width - 1) / width, outer = job.systems / lanes;
     __global Vector* const kept = (__global Vector*)(work + get_global_id(0) * job.rows * 2 * width);
     uchar bad[VECTORS * LANES];
-    for (word ticket = atomic_inc(&found->tickets); ticket < outer * blocks; ticket = atomic_inc(&found->tickets)) {
-        const word k = ticket / blocks * lanes, first = ticket % blocks * width, count = min(width, lanes - first);
+    const Source* const sources[5] = {&job.lower, &job.diag, &job.upper, &job.rhs, &job.x};
+    __global REAL* const buffers[5] = {lower, diag, upper, rhs, x};
+    word next = atomic_inc(&found->tickets);
+    while (next < outer * blocks) {
+        const word ticket = next, k = ticket / blocks * lanes, first = ticket % blocks * width, count = min(width, lanes - first);
         word index[4];
+        Block of[5];
         indices_of(&job, k + first, index);
-        const Block a = block_of(&job.lower, lower, index, job.lower.level_stride[level]), b = block_of(&job.diag, diag, index, job.diag.level_stride[level]),
-                    c = block_of(&job.upper, upper, index, job.upper.level_stride[level]), f = block_of(&job.rhs, rhs, index, job.rhs.level_stride[level]),
-                    to = block_of(&job.x, x, index, job.x.level_stride[level]);
-        const int edge = first == 0 || first + count == lanes;
+        for (int o = 0; o < 5; ++o) of[o] = block_of(sources[o], buffers[o], index, sources[o]->level_stride[level]);
+        next = atomic_inc(&found->tickets);
+        if (next < outer * blocks) {
+            word later[4];
+            const word start = next % blocks * width;
+            indices_of(&job, next / blocks * lanes + start, later);
+            for (int o = 0; o < 4; ++o) {
+                const Block b = block_of(sources[o], buffers[o], later, sources[o]->level_stride[level]);
+                ask_first_rows(&b, job.rows, min(width, lanes - start));
+            }
+        }
         int any_bad = 0;
-        if (count > LANES) solve_block(&a, &b, &c, &f, &to, job.rows, count, VECTORS, edge, kept, bad, &any_bad);
-        else solve_block(&a, &b, &c, &f, &to, job.rows, count, 1, edge, kept, bad, &any_bad);
+        if (count > LANES) solve_wide(of, job.rows, count, first == 0 || first + count == lanes, kept, bad, &any_bad);
+        else solve_narrow(of, job.rows, count, kept, bad, &any_bad);
         const word number = number_at(&job, index), step = job.number_stride[level];
         for (word j = 0; j < count; ++j) {
             const int why = any_bad ? bad[j] : 0;
@@ -104,7 +134,7 @@ __kernel void columns(SOLVER_ARGUMENTS) {
             if (status) status[number + j * step] = GOOD;
             if (why == 1) atomic_inc(&found->marked);
             if (why == 2) {
-                verdicts[k + first + j] = first_bad_row(&to, job.rows, j) * 8 - NOT_FINITE;
+                verdicts[k + first + j] = first_bad_row(of + 4, job.rows, j) * 8 - NOT_FINITE;
                 report_failure(found, status, number + j * step, NOT_FINITE);
             }
         }

@@ -52,6 +52,16 @@ typedef struct {
     word found, status;          ///< in buffers of their own; status -1: not wanted
 } Where;
 
+/// spike.cl: rows, and where row 0 of each array lies in its buffer.
+typedef struct {
+    word n, lower, diag, upper, rhs, x;
+} SpikeSystem;
+
+/// p partitions of m rows; substituted downwards above row `top`, upwards from there on; the first `ul` rows are eliminated upwards too.
+typedef struct {
+    word at, p, m, top, ul;
+} SpikePartitions;
+
 #ifndef __OPENCL_VERSION__
 }  // namespace trifold::opencl
 #endif

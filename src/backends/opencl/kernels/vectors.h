@@ -41,8 +41,22 @@ typedef int16 Mask;
         t[r + h] = shuffle2(one, other, HIGH_##h); \
     }
 
+// PoCL inlines nothing by itself, and a call keeps vectors in memory; what is seldom taken stays a call, so that kernels compile soon.
+#define INLINE inline __attribute__((always_inline))
+#define APART __attribute__((noinline))
+
+// More streams than a CPU's own prefetchers follow. OpenCL's prefetch() does nothing on PoCL.
+#if defined(__has_builtin)
+#if LANES > 1 && __has_builtin(__builtin_prefetch)
+#define ASK(p) __builtin_prefetch((const void*)(size_t)(p))
+#endif
+#endif
+#ifndef ASK
+#define ASK(p)
+#endif
+
 /// Lane l of vector r becomes lane r of vector l.
-inline void transpose(Vector t[LANES]) {
+INLINE void transpose(Vector t[LANES]) {
 #if LANES > 1
     EXCHANGE(1)
     EXCHANGE(2)
@@ -61,7 +75,7 @@ typedef struct {
     int is_view;
 } Block;
 
-inline Block block_of(const Source* s, __global REAL* buffer, const word index[4], word lanes) {
+INLINE Block block_of(const Source* s, __global REAL* buffer, const word index[4], word lanes) {
     Block b;
     b.is_view = s->is_view != 0;
     b.data = buffer + start_of(s, index);
@@ -71,55 +85,79 @@ inline Block block_of(const Source* s, __global REAL* buffer, const word index[4
     return b;
 }
 
-/// Rows i … i+count-1 of `vectors` vectors of systems, into out[row × vectors + vector]. Systems from `systems` on repeat the last one.
-/// Rows outside first … last are 0, and are not read where nothing may lie there: at the `edge`, a block with the first or the last system.
-inline void load_tile(const Block* b, word i, int count, word first, word last, word systems, int vectors, int edge, Vector* out) {
-    if (!b->is_view || b->lanes == 0) {
-        for (int r = 0; r < count; ++r) {
-            const REAL value = !b->is_view ? b->value : i + r < first || i + r > last ? (REAL)0 : b->data[(i + r) * b->rows];
-            for (int v = 0; v < vectors; ++v) out[r * vectors + v] = (Vector)value;
-        }
-        return;
+/// Any strides and numbers, element by element.
+APART void load_slowly(const Block* b, word i, int count, word first, word last, word systems, int vectors, Vector* out) {
+    for (int r = 0; r < count; ++r) {
+        const int there = !b->is_view || (i + r >= first && i + r <= last);
+        for (int j = 0; j < vectors * LANES; ++j)
+            ((REAL*)(out + r * vectors))[j] =
+                !there ? (REAL)0 : !b->is_view ? b->value : b->data[(i + r) * b->rows + (b->lanes == 0 ? 0 : min((word)j, systems - 1) * b->lanes)];
     }
-    if (b->lanes == 1 && systems == vectors * LANES) {
+}
+
+/// Rows i … i+count-1 of `vectors` vectors of systems, into out[row × vectors + vector]. Systems from `systems` on repeat the last one.
+/// Rows outside first … last are 0 (numbers need not be), and are not read where nothing may lie there: at the `edge`, a block with the first or
+/// the last system.
+INLINE void load_tile(const Block* b, word i, int count, word first, word last, word systems, int vectors, int edge, Vector* out) {
+    const int inside = i >= first && i + count - 1 <= last;
+    if (!b->is_view) {
+        for (int r = 0; r < count; ++r)
+            for (int v = 0; v < vectors; ++v) out[r * vectors + v] = (Vector)b->value;
+    } else if (b->lanes == 1 && systems == vectors * LANES && inside) {
         for (int r = 0; r < count; ++r) {
             __global const REAL* const from = b->data + (i + r) * b->rows;
-            if (i + r < first || i + r > last)
-                for (int v = 0; v < vectors; ++v) out[r * vectors + v] = (Vector)0;
-            else
-                for (int v = 0; v < vectors; ++v) out[r * vectors + v] = LOAD(from + v * LANES);
+            __global const REAL* const later = from + 2 * LANES * b->rows;
+#pragma unroll
+            for (int v = 0; v < vectors; ++v) {
+                ASK(later + v * LANES);
+                out[r * vectors + v] = LOAD(from + v * LANES);
+            }
         }
-        return;
-    }
-    const int inside = i >= first && i + count - 1 <= last;
-    if (b->rows == 1 && count == LANES && (inside || !edge)) {
+    } else if (b->rows == 1 && b->lanes != 0 && count == LANES && (inside || !edge)) {
         for (int v = 0; v < vectors; ++v) {
             Vector t[LANES];
 #pragma unroll
-            for (int l = 0; l < LANES; ++l) t[l] = LOAD(b->data + min((word)(v * LANES + l), systems - 1) * b->lanes + i);
+            for (int l = 0; l < LANES; ++l) {
+                __global const REAL* const from = b->data + min((word)(v * LANES + l), systems - 1) * b->lanes + i;
+                ASK(from + 2 * LANES);
+                t[l] = LOAD(from);
+            }
             transpose(t);
 #pragma unroll
             for (int r = 0; r < LANES; ++r) out[r * vectors + v] = t[r];
         }
         if (i < first) for (int v = 0; v < vectors; ++v) out[v] = (Vector)0;
         if (i + count - 1 > last) for (int v = 0; v < vectors; ++v) out[(count - 1) * vectors + v] = (Vector)0;
-        return;
+    } else {
+        load_slowly(b, i, count, first, last, systems, vectors, out);
     }
-    for (int r = 0; r < count; ++r) {
-        const int there = i + r >= first && i + r <= last;
-        for (int j = 0; j < vectors * LANES; ++j)
-            ((REAL*)(out + r * vectors))[j] = there ? b->data[(i + r) * b->rows + min((word)j, systems - 1) * b->lanes] : (REAL)0;
+}
+
+APART void store_slowly(const Block* b, word i, int count, word systems, int vectors, const uchar* skip, const Vector* x) {
+    for (int r = 0; r < count; ++r)
+        for (word j = 0; j < systems; ++j)
+            if (!skip || !skip[j]) b->data[(i + r) * b->rows + j * b->lanes] = ((const REAL*)(x + r * vectors))[j];
+}
+
+/// Asks for the first rows of a block that is next.
+INLINE void ask_first_rows(const Block* b, word n, word systems) {
+    if (!b->is_view || b->lanes == 0) return;
+    if (b->rows == 1) {
+        for (word j = 0; j < systems; ++j)
+            for (word i = 0; i < min(n, (word)(2 * LANES)); i += LANES) ASK(b->data + j * b->lanes + i);
+    } else if (b->lanes == 1) {
+        for (word i = 0; i < min(n, (word)(2 * LANES)); ++i)
+            for (word j = 0; j < systems; j += LANES) ASK(b->data + i * b->rows + j);
     }
 }
 
 /// The reverse for x. `skip`: per system, not to be stored where it is not 0; null: all are.
-inline void store_tile(const Block* b, word i, int count, word systems, int vectors, const uchar* skip, Vector* x) {
+INLINE void store_tile(const Block* b, word i, int count, word systems, int vectors, const uchar* skip, const Vector* x) {
     if (!skip && b->lanes == 1 && systems == vectors * LANES) {
         for (int r = 0; r < count; ++r)
+#pragma unroll
             for (int v = 0; v < vectors; ++v) STORE(x[r * vectors + v], b->data + (i + r) * b->rows + v * LANES);
-        return;
-    }
-    if (!skip && b->rows == 1 && count == LANES && systems == vectors * LANES) {
+    } else if (!skip && b->rows == 1 && count == LANES && systems == vectors * LANES) {
         for (int v = 0; v < vectors; ++v) {
             Vector t[LANES];
 #pragma unroll
@@ -128,9 +166,7 @@ inline void store_tile(const Block* b, word i, int count, word systems, int vect
 #pragma unroll
             for (int l = 0; l < LANES; ++l) STORE(t[l], b->data + (v * LANES + l) * b->lanes + i);
         }
-        return;
+    } else {
+        store_slowly(b, i, count, systems, vectors, skip, x);
     }
-    for (int r = 0; r < count; ++r)
-        for (word j = 0; j < systems; ++j)
-            if (!skip || !skip[j]) b->data[(i + r) * b->rows + j * b->lanes] = ((REAL*)(x + r * vectors))[j];
 }

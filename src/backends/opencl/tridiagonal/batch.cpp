@@ -16,7 +16,7 @@ std::size_t row_bytes(const System& system) { return size_of(system.dtype) * sta
 // Work items of the pivoted kernel. GPU: what keeps it busy, but no more scratch than half a gigabyte unless that leaves too few items.
 std::size_t pivoted_slots(bool wide, const System& system) {
     const auto systems = static_cast<std::size_t>(system.systems());
-    if (!wide) return std::min(systems, 4 * most_units());
+    if (!wide) return std::min(systems, 2 * most_drawers());
     constexpr std::size_t most = 1 << 18, least = 1 << 11, budget = std::size_t{1} << 29;
     return std::min(systems, std::clamp(budget / (4 * row_bytes(system)), least, most));
 }
@@ -39,25 +39,25 @@ void name_the_failure(Call& call) {
 
 }  // namespace
 
-std::size_t most_units() {
+std::size_t most_drawers() {
     static const std::size_t most = [] {
         int units = 1;
         for (int d = 0; d < device_count(); ++d) units = std::max(units, found(d).units);
         return static_cast<std::size_t>(units);
     }();
-    return most;
+    return drawers(static_cast<int>(most));
 }
 
 std::size_t batch_scratch(bool wide, const System& system, Algorithm algorithm) {
     std::size_t work = pivoted_slots(wide, system) * 4 * row_bytes(system);
-    if (!wide && algorithm == Algorithm::automatic && system.levels > 0) work = std::max(work, most_units() * columns_bytes(system));
+    if (!wide && algorithm == Algorithm::automatic && system.levels > 0) work = std::max(work, most_drawers() * columns_bytes(system));
     return ScratchParts(system).work + work;
 }
 
 void enqueue_batch(Call& call, Algorithm algorithm) {
     const bool unpivoted_first = algorithm == Algorithm::automatic && call.system.levels > 0 && !call.device.info.wide;
     call.reset(unpivoted_first ? Algorithm::thomas : Algorithm::lu);
-    if (unpivoted_first) call.enqueue({"columns", "columns"}, static_cast<std::size_t>(call.device.info.units), 1);
+    if (unpivoted_first) call.enqueue({"columns", "columns"}, drawers(call.device.info.units), 1);
     enqueue_pivoted(call, unpivoted_first);
     name_the_failure(call);
 }
@@ -66,7 +66,7 @@ void enqueue_finite(Call& call) {
     const bool wide = call.device.info.wide;
     call.reset(Algorithm::automatic);
     const auto systems = static_cast<std::size_t>(call.system.systems());
-    call.enqueue({"finite", "finite"}, std::min<std::size_t>(systems, wide ? 1 << 16 : 4 * most_units()), wide ? pivoted_group : 1);
+    call.enqueue({"finite", "finite"}, std::min<std::size_t>(systems, wide ? 1 << 16 : 2 * most_drawers()), wide ? pivoted_group : 1);
     name_the_failure(call);
 }
 

@@ -6,8 +6,12 @@
 
 namespace trifold::opencl {
 
-/// Compute units of the device here that has most: scratch is asked for before one is known.
-std::size_t most_units();
+/// Work items that draw blocks by tickets, on a vector unit with this many compute units. PoCL hands out several groups at a time: with
+/// one per unit a single thread takes them all.
+constexpr std::size_t drawers(int units) { return 2 * static_cast<std::size_t>(units); }
+
+/// The same for the device here that has most units: scratch is asked for before one is known.
+std::size_t most_drawers();
 
 /// `wide`: many work items that share local memory, else a vector unit.
 std::size_t batch_scratch(bool wide, const tridiagonal::System& system, tridiagonal::Algorithm algorithm);

@@ -12,6 +12,7 @@
 
 #include "backends/opencl/tridiagonal/batch.hpp"
 #include "backends/opencl/tridiagonal/chunks.hpp"
+#include "backends/opencl/tridiagonal/spike.hpp"
 #include "families/tridiagonal/plain.hpp"
 #include "families/tridiagonal/two_pass.hpp"
 
@@ -34,9 +35,13 @@ const char* refuses(const System& system, Algorithm algorithm) {
         case Algorithm::automatic:
         case Algorithm::lu: return nullptr;
         case Algorithm::two_pass: return system.levels > 0 ? "this device's two_pass takes one system at a time" : nullptr;
+        case Algorithm::thomas:
+        case Algorithm::truncated_spike: return spike_refuses(system);
         default: return "the OpenCL backend has no kernel for this algorithm";
     }
 }
+
+bool is_spike(Algorithm algorithm) { return algorithm == Algorithm::thomas || algorithm == Algorithm::truncated_spike; }
 
 /// One system that is solved in chunks, coupled on the host.
 bool cut_up(const System& system, Algorithm algorithm) {
@@ -45,6 +50,7 @@ bool cut_up(const System& system, Algorithm algorithm) {
 
 template <bool wide>
 std::size_t workspace(const System& system, Algorithm algorithm, int) {
+    if (is_spike(algorithm)) return spike_scratch(system);
     const std::size_t whole = batch_scratch(wide, system, algorithm == Algorithm::two_pass ? Algorithm::lu : algorithm);
     if (!cut_up(system, algorithm)) return whole;
     const std::size_t driver = chunk_scratch(wide, system, two_pass_chunk_rows(system.rows, system.dtype));
@@ -56,6 +62,11 @@ void solve(const System& system, Algorithm algorithm, const Launch& launch, Outc
     const bool good = guarded("solving", *launch.failure, [&] {
         Call call(open_device(launch.device), system, launch, nullptr);
         call.make();
+        if (is_spike(algorithm)) {
+            solve_spike(call, algorithm, mapping_of(call.device.info.kind), outcome);
+            if (launch.status) launch.status[system.number] = static_cast<std::int8_t>(outcome.reason);
+            return;
+        }
         enqueue_batch(call, algorithm);
         call.wait();
         read_found(call.found(), outcome);
@@ -71,6 +82,24 @@ bool enqueued(int device, const System& system, const Launch& launch, void* outc
         call.make();
         work(call);
         call.device.queue.flush();
+    });
+}
+
+// Puts an outcome that the host knows into the device's memory, where it is looked for.
+bool tell(int device, const System& system, const Launch& launch, void* outcome, Failure& failure, const Outcome& said) {
+    return enqueued(device, system, launch, outcome, failure, [&](Call& call) {
+        Found value{};
+        value.first = said.failures ? static_cast<unsigned>(system.number) : ~0u;
+        value.failures = static_cast<unsigned>(said.failures), value.rescued = 0;
+        value.reason = static_cast<int>(said.reason), value.row = said.row, value.rows = system.rows, value.systems = 1;
+        value.branch = static_cast<word>(tridiagonal::algorithm_from(said.branch));
+        value.tried_other = said.tried_other;
+        value.residual = said.residual == said.residual ? std::bit_cast<word>(said.residual) : 0;
+        call.store(value);
+        if (!launch.status) return;
+        const Place place = place_of(launch.status + system.number);
+        const auto reason = static_cast<std::int8_t>(said.reason);
+        call.device.queue.enqueueWriteBuffer(place.buffer, CL_TRUE, place.offset, 1, &reason);
     });
 }
 
@@ -106,24 +135,18 @@ bool couple_on_host(int device, const System& system, const Launch& launch, void
     driver.scratch = aligned, driver.scratch_bytes = room;
     driver.stream = &memory, driver.device = device, driver.failure = &failure, driver.status = nullptr;
     const Outcome said = solve_two_pass(verbs, system, driver, own_chunk_rows);
-    if (failure.code) return false;
-    return enqueued(device, system, launch, outcome, failure, [&](Call& call) {
-        Found value{};
-        value.first = said.failures ? static_cast<unsigned>(system.number) : ~0u;
-        value.failures = static_cast<unsigned>(said.failures), value.rescued = 0;
-        value.reason = static_cast<int>(said.reason), value.row = said.row, value.rows = system.rows, value.systems = 1;
-        value.branch = static_cast<word>(tridiagonal::algorithm_from(said.branch));
-        value.tried_other = said.tried_other;
-        value.residual = said.residual == said.residual ? std::bit_cast<word>(said.residual) : 0;
-        call.store(value);
-        if (!launch.status) return;
-        const Place place = place_of(launch.status + system.number);
-        const auto reason = static_cast<std::int8_t>(said.reason);
-        call.device.queue.enqueueWriteBuffer(place.buffer, CL_TRUE, place.offset, 1, &reason);
-    });
+    return !failure.code && tell(device, system, launch, outcome, failure, said);
+}
+
+bool by_spike(int device, const System& system, Algorithm algorithm, const Launch& launch, void* outcome, Failure& failure) {
+    Outcome said;
+    const bool good = enqueued(device, system, launch, outcome, failure,
+                               [&](Call& call) { solve_spike(call, algorithm, mapping_of(call.device.info.wide ? Kind::gpu : call.device.info.kind), said); });
+    return good && tell(device, system, launch, outcome, failure, said);
 }
 
 bool enqueue(int device, const System& system, Algorithm algorithm, const Launch& launch, void* outcome, Failure& failure) {
+    if (is_spike(algorithm)) return by_spike(device, system, algorithm, launch, outcome, failure);
     if (cut_up(system, algorithm)) return couple_on_host(device, system, launch, outcome, failure);
     return enqueued(device, system, launch, outcome, failure, [&](Call& call) { enqueue_batch(call, algorithm); });
 }

@@ -36,7 +36,7 @@ struct Layout {
         parts.kept = parts.defect + whole(system.rows);
         pitch = chunks;
         kept_step = wide ? 1 : whole(4 * last * lanes);
-        numbers = parts.kept + (wide ? whole(4 * last * chunks) : kept_step * static_cast<word>(most_units()));
+        numbers = parts.kept + (wide ? whole(4 * last * chunks) : kept_step * static_cast<word>(most_drawers()));
     }
 };
 
@@ -53,7 +53,7 @@ public:
 
     std::size_t items() const {
         const auto chunks = static_cast<std::size_t>(chunks_);
-        return device_.info.wide ? chunks : std::min(chunks, static_cast<std::size_t>(device_.info.units));
+        return device_.info.wide ? chunks : std::min(chunks, drawers(device_.info.units));
     }
     std::size_t group() const { return device_.info.wide ? 64 : 1; }
 
