@@ -18,6 +18,7 @@
 #include "backends/cpu/tridiagonal/batch_columns-inl.h"
 #include "backends/cpu/tridiagonal/batch_job.hpp"
 #include "backends/cpu/tridiagonal/batch_lines-inl.h"
+#include "backends/cpu/tridiagonal/batch_masked-inl.h"
 #include "backends/cpu/tridiagonal/batch_rows-inl.h"
 #include "backends/cpu/tridiagonal/batch_tiles-inl.h"
 #include "hwy/highway.h"
@@ -153,11 +154,11 @@ private:
             forward(s * job_.segment_rows, end_of(s), now, here, true);
         }
         const Carry<T> end = carry(segments);
-        const bool refused = judge(end);
+        const bool refused = masked().judge(end);
         bool slow = false, second = false;
         if (refused) {
             slow = true;
-            if (job_.method != BatchMethod::unpivoted && segments == 1) second = true, pivoted(end);
+            if (job_.method != BatchMethod::unpivoted && segments == 1) second = true, masked().pivoted(end);
         }
         T* x1 = x_carry(0);
         std::fill_n(x1, 2 * width_, T(0));
@@ -167,7 +168,7 @@ private:
                 std::copy_n(carry(s).c, 3 * width_, again.c);
                 forward(s * job_.segment_rows, end_of(s), again, here, false);
             }
-            if (slow) freeze(s * job_.segment_rows, end_of(s));
+            if (slow) masked().freeze(reduced_, s * job_.segment_rows, end_of(s));
             backward(s * job_.segment_rows, end_of(s), slow, second);
         }
         report(here, slow);
@@ -179,7 +180,7 @@ private:
         const Carry<T> end = carry(1);
         if (waiting_.count > 0) sweep<LineWork::both>(here, end);
         else sweep<LineWork::eliminate>(here, end);
-        if (judge(end)) return false;
+        if (masked().judge(end)) return false;
         waiting_ = here, stream_waiting_ = stream_;
         return true;
     }
@@ -238,21 +239,8 @@ private:
     std::int64_t end_of(std::int64_t segment) const { return std::min((segment + 1) * job_.segment_rows, n_); }
     Carry<T> carry(std::int64_t k) const { T* p = carries_ + 3 * width_ * k; return {p, p + width_, p + 2 * width_}; }
     T* x_carry(int k) const { return waiting_buffers_ + k * width_; }        // x1, x2
-    T* waiting(int k) const { return waiting_buffers_ + (2 + k) * width_; }  // diagonal, upper, right-hand side, test
     T* zeros() const { return waiting_buffers_ + 7 * width_; }
-    T* state() const { return waiting_buffers_ + 6 * width_; }               // per lane: 0 good, 1 pivoted, 2 refused
-
-    template <class Body>
-    HWY_INLINE void each_group(const Body& body) const {
-        int k = 0;
-        for (; k + 4 <= span_.vectors; k += 4) body(std::integral_constant<int, 4>(), k);
-        switch (span_.vectors - k) {
-            case 3: return body(std::integral_constant<int, 3>(), k);
-            case 2: return body(std::integral_constant<int, 2>(), k);
-            case 1: return body(std::integral_constant<int, 1>(), k);
-            default: return;
-        }
-    }
+    MaskedRows<T> masked() { return {job_, span_, reduced_, lower_, diag_, upper_, rhs_, waiting_buffers_}; }
 
     // The same block through registers, see batch_columns-inl.h.
     ColumnSweeps<D> column_sweeps() const { return {columns_, n_, reduced_.s, buffers_, job_.growth}; }
@@ -280,7 +268,7 @@ private:
             };
             const Rows<T> a = rows(lower_, there.lower), b = rows(diag_, there.diag), c = rows(upper_, there.upper), f = rows(rhs_, there.rhs);
             const Reduced<T> to = reduced_.skip(i - first);
-            each_group([&](auto G, int k) HWY_ATTR {
+            each_group(span_, [&](auto G, int k) HWY_ATTR {
                 const auto part = [&](const Rows<T>& r) { return r.group(k, G, span_.vectors); };
                 Asks<T> mine = asks.group(k);
                 eliminate<G>(d, part(a), part(b), part(c), part(f), count, to.group(k * N), now.group(k * N), job_.growth,
@@ -302,80 +290,6 @@ private:
                 true, lead_};
     }
 
-    // Marks the lanes whose test failed; true where there are any (or all are to be pivoted).
-    bool judge(const Carry<T>& end) {
-        const D d;
-        bool any = job_.method == BatchMethod::pivoted;
-        auto good = hn::Eq(hn::Zero(d), hn::Zero(d));
-        const auto zero = hn::Zero(d);
-        for (int k = 0; k < span_.vectors; ++k)
-            good = hn::And(good, hn::Eq(hn::MulAdd(hn::Load(d, end.d + k * N), zero, hn::Load(d, end.test + k * N)), zero));
-        if (!any && hn::AllTrue(d, good)) return false;
-        for (std::int64_t j = 0; j < span_.vectors * N; ++j) {
-            const bool failed = job_.method == BatchMethod::pivoted || !(end.test[j] + end.d[j] * 0 == 0);
-            state()[j] = failed ? 2 : 0;
-            end.test[j] = failed ? std::numeric_limits<T>::quiet_NaN() : T(0);
-        }
-        return true;
-    }
-
-    // Redoes the marked lanes with pivoting; those that come out finite are solved.
-    void pivoted(const Carry<T>& end) {
-        const D d;
-        for (std::int64_t i = 0; i < n_; i += tile_rows) {
-            std::int64_t count = std::min(tile_rows, n_ - i);
-            Rows<T> a = lower_.rows(d, i, count), b = diag_.rows(d, i, count), c = upper_.rows(d, i, count), f = rhs_.rows(d, i, count);
-            const bool top = i == 0;
-            if (top) --count;
-            each_group([&](auto G, int k) HWY_ATTR {
-                auto part = [&](const Rows<T>& r) { return r.group(k, G, span_.vectors); };
-                const Waiting<T> wait = Waiting<T>{waiting(0), waiting(1), waiting(2), waiting(3)}.group(k * N);
-                Rows<T> ga = part(a), gb = part(b), gc = part(c), gf = part(f);
-                if (top) {
-                    for (int v = 0; v < G; ++v) {
-                        const auto at = [&](const Rows<T>& r) HWY_ATTR { return hn::LoadU(d, r.p + (v == G - 1 ? r.last : v * r.column_step)); };
-                        hn::Store(at(gb), d, wait.diag + v * N), hn::Store(at(gc), d, wait.upper + v * N), hn::Store(at(gf), d, wait.rhs + v * N);
-                        hn::Store(hn::Mul(hn::Add(hn::Abs(at(gb)), hn::Abs(at(gc))), hn::Zero(d)), d, wait.test + v * N);
-                    }
-                    ga = ga.skip(1), gb = gb.skip(1), gc = gc.skip(1), gf = gf.skip(1);
-                }
-                eliminate_pivoted<G>(d, ga, gb, gc, gf, count, reduced_.skip(i + top).group(k * N), wait, end.test + k * N);
-            });
-        }
-        T* const s = reduced_.s + (n_ - 1) * 2 * width_;
-        T* const u = reduced_.u + (n_ - 1) * width_;
-        for (std::int64_t j = 0; j < span_.vectors * N; ++j) {
-            u[j] = 0;
-            if (state()[j] == 0) continue;
-            s[j] = 0, s[width_ + j] = waiting(2)[j] / waiting(0)[j];
-            // A pivot of zero leaves NaN or infinity in the rest of the lane's right-hand side.
-            if (std::isfinite(s[width_ + j]) && waiting(3)[j] == 0) state()[j] = 1;
-        }
-    }
-
-    // Refused lanes: d' is what shall be stored, the right-hand side itself.
-    void freeze(std::int64_t first, std::int64_t end) {
-        for (std::int64_t j = 0; j < span_.vectors * N; ++j) {
-            T& frozen = waiting(0)[j] = state()[j] == 2;
-            if (frozen == 0) continue;
-            const std::int64_t lane = lane_of(j);
-            for (std::int64_t i = first; i < end; ++i) {
-                const T* const f = here_rhs(i, lane);
-                reduced_.s[(i - first) * 2 * width_ + width_ + j] = *f;
-            }
-        }
-    }
-
-    const T* here_rhs(std::int64_t i, std::int64_t lane) const {
-        return rhs_base() + i * job_.rhs.row_stride + lane * job_.rhs.lane_stride;
-    }
-    const T* rhs_base() const { return rhs_.base(); }
-
-    std::int64_t lane_of(std::int64_t j) const {
-        const std::int64_t k = j / N;
-        return std::min((k + 1 == span_.vectors ? span_.last : k * N) + j % N, span_.count - 1);
-    }
-
     void backward(std::int64_t first, std::int64_t end, bool slow, bool second) {
         if (in_columns_ && !slow) return stream_ ? backward_columns<Store::stream>() : backward_columns<Store::regular>();
         const std::int64_t tiles = (end - first + tile_rows - 1) / tile_rows;
@@ -385,7 +299,7 @@ private:
             Asks<T> asks;
             if (next_.count > 0 && first == 0) ask_next(asks, tiles - 1 - t, tiles);
             const Reduced<T> from = reduced_.skip(i - first);
-            if (slow) substitute_slowly(from, count, second);
+            if (slow) masked().substitute(from, count, x_carry(0), x_carry(1), second);
             else if (!x_direct_) substitute_rows<Into::scratch>(from, count, i, asks);
             else if (stream_) substitute_rows<Into::stream>(from, count, i, asks);
             else substitute_rows<Into::place>(from, count, i, asks);
@@ -409,16 +323,9 @@ private:
     void substitute_rows(const Reduced<T>& from, std::int64_t count, std::int64_t i, const Asks<T>& asks) {
         const D d;
         const Rows<T> x = into == Into::scratch ? Rows<T>{from.s, 0, 0, 0} : Rows<T>{x_ + i * job_.x.row_stride, job_.x.row_stride, N, span_.last};
-        each_group([&](auto G, int k) HWY_ATTR {
+        each_group(span_, [&](auto G, int k) HWY_ATTR {
             Asks<T> mine = asks.group(k);
             substitute<G, into>(d, from.group(k * N), count, x.group(k, G, span_.vectors), x_carry(0) + k * N, [&]() HWY_ATTR { mine.template in_row<G>(); });
-        });
-    }
-
-    void substitute_slowly(const Reduced<T>& from, std::int64_t count, bool second) {
-        const D d;
-        each_group([&](auto G, int k) HWY_ATTR {
-            substitute_pivoted<G>(d, from.group(k * N), count, x_carry(0) + k * N, x_carry(1) + k * N, waiting(0) + k * N, second);
         });
     }
 
@@ -441,7 +348,7 @@ private:
         for (std::int64_t r = 0; r < count; ++r) {
             const T* x = from.s + r * 2 * width_ + width_;
             T* place = x_ + (i + r) * job_.x.row_stride;
-            for (std::int64_t j = 0; j < span_.vectors * N; ++j) place[lane_of(j) * job_.x.lane_stride] = x[j];
+            for (std::int64_t j = 0; j < span_.vectors * N; ++j) place[lane_of<N>(span_, j) * job_.x.lane_stride] = x[j];
         }
     }
 
@@ -454,7 +361,7 @@ private:
         for (std::int64_t lane = 0; lane < span_.count; ++lane) {
             const bool in_last = lane >= span_.last;
             const std::int64_t j = in_last ? (span_.vectors - 1) * N + lane - span_.last : lane;
-            const T mark = slow ? state()[j] : T(0);
+            const T mark = slow ? masked().state()[j] : T(0);
             if (mark == 2) job_.event(sink_, here.outer, here.lane + lane, BatchEvent::refused);
             else if (!std::isfinite(x_carry(0)[j])) job_.event(sink_, here.outer, here.lane + lane, BatchEvent::overflow);
             else if (mark == 1) job_.event(sink_, here.outer, here.lane + lane, BatchEvent::pivoted);
