@@ -32,6 +32,19 @@ void enqueue_pivoted(Call& call, bool only_marked) {
                  wide ? static_cast<cl_long>(slots) : cl_long{1}, static_cast<cl_int>(only_marked));
 }
 
+/// As in kernels/tiles.cl.
+constexpr std::int64_t tile_rows = 8, tile_group = 128;
+
+bool fits_a_group(const System& system) { return system.rows <= tile_rows * tile_group; }
+
+void enqueue_tiles(Call& call) {
+    const System& system = call.system;
+    const std::int64_t parts = (system.rows + tile_rows - 1) / tile_rows, per_group = tile_group / parts;
+    const std::int64_t lanes = system.levels > 0 ? system.extent[system.levels - 1] : 1;
+    const std::int64_t groups = system.systems() / lanes * ((lanes + per_group - 1) / per_group);
+    call.enqueue({"tiles", "tiles"}, static_cast<std::size_t>(groups * tile_group), tile_group, static_cast<cl_long>(parts));
+}
+
 void name_the_failure(Call& call) {
     const bool wide = call.device.info.wide;
     call.enqueue({"pivoted", "name_failure"}, wide ? 4096 : 1, wide ? pivoted_group : 1);
@@ -55,9 +68,11 @@ std::size_t batch_scratch(bool wide, const System& system, Algorithm algorithm) 
 }
 
 void enqueue_batch(Call& call, Algorithm algorithm) {
-    const bool unpivoted_first = algorithm == Algorithm::automatic && call.system.levels > 0 && !call.device.info.wide;
+    const bool wide = call.device.info.wide;
+    const bool unpivoted_first = algorithm == Algorithm::automatic && (wide ? fits_a_group(call.system) : call.system.levels > 0);
     call.reset(unpivoted_first ? Algorithm::thomas : Algorithm::lu);
-    if (unpivoted_first) call.enqueue({"columns", "columns"}, drawers(call.device.info.units), 1);
+    if (unpivoted_first && wide) enqueue_tiles(call);
+    else if (unpivoted_first) call.enqueue({"columns", "columns"}, drawers(call.device.info.units), 1);
     enqueue_pivoted(call, unpivoted_first);
     name_the_failure(call);
 }
