@@ -5,6 +5,7 @@
 
 #include "backends/cuda/jit/program.hpp"
 #include "backends/cuda/mesh/general.hpp"
+#include "backends/cuda/mesh/resident/resident.hpp"
 #include "backends/cuda/mesh/run.hpp"
 #include "backends/cuda/runtime/runtime.hpp"
 
@@ -25,7 +26,7 @@ bool chip_of(int device, Chip& chip, Failure& failure) {
 }
 
 std::span<const MeshKind* const> mesh_kinds() {
-    static constexpr const MeshKind* kinds[] = {&general_kind};
+    static constexpr const MeshKind* kinds[] = {&resident_kind, &general_kind};
     return kinds;
 }
 

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What blocks and clusters of blocks do together. Without a CUDA compiler, whoever includes this says it himself before (tests run the
+// kernels on the host).
+#pragma once
+
+#include <cstdint>
+
+#ifdef __CUDACC__
+
+namespace trifold::cuda {
+
+__device__ __forceinline__ int thread_number() { return static_cast<int>(threadIdx.x); }
+__device__ __forceinline__ void block_barrier() { __syncthreads(); }
+
+__device__ __forceinline__ int rank_in_cluster() {
+    unsigned rank;
+    asm volatile("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
+    return static_cast<int>(rank);
+}
+
+/// Also makes what any thread has stored into others' shared memory seen there: one thread does so for its block, since waiting for
+/// all of memory takes hundreds of clocks of every warp that does.
+__device__ __forceinline__ void cluster_barrier() {
+    __syncthreads();
+    if (threadIdx.x == 0) asm volatile("barrier.cluster.arrive.release;" ::: "memory");
+    else asm volatile("barrier.cluster.arrive.relaxed;" ::: "memory");
+    asm volatile("barrier.cluster.wait.acquire;" ::: "memory");
+}
+
+/// The shared memory of a block of the cluster, from where this block has `own`. Barriers keep accesses in their place; others do not.
+template <class T>
+struct Elsewhere {
+    unsigned address;
+
+    __device__ __forceinline__ Elsewhere(const T* own, int rank) {
+        asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(address) : "r"(static_cast<unsigned>(__cvta_generic_to_shared(own))), "r"(rank));
+    }
+
+    __device__ __forceinline__ T load(int i) const {
+        T value;
+        if constexpr (sizeof(T) == 4) asm volatile("ld.shared::cluster.f32 %0, [%1];" : "=f"(value) : "r"(address + 4 * i));
+        else asm volatile("ld.shared::cluster.f64 %0, [%1];" : "=d"(value) : "r"(address + 8 * i));
+        return value;
+    }
+
+    __device__ __forceinline__ void store(int i, T value) const {
+        if constexpr (sizeof(T) == 4) asm volatile("st.shared::cluster.f32 [%0], %1;" ::"r"(address + 4 * i), "f"(value));
+        else asm volatile("st.shared::cluster.f64 [%0], %1;" ::"r"(address + 8 * i), "d"(value));
+    }
+};
+
+__device__ __forceinline__ float multiply_add(float x, float y, float z) { return fmaf(x, y, z); }
+__device__ __forceinline__ double multiply_add(double x, double y, double z) { return fma(x, y, z); }
+
+template <class T>
+struct Vector16;
+template <>
+struct Vector16<float> {
+    using type = float4;
+};
+template <>
+struct Vector16<double> {
+    using type = double2;
+};
+
+/// 16 bytes of shared memory, in as many values.
+template <class T>
+__device__ __forceinline__ void load_vector(const T* from, T* to) {
+    const auto vector = *reinterpret_cast<const typename Vector16<T>::type*>(from);
+    to[0] = vector.x, to[1] = vector.y;
+    if constexpr (sizeof(T) == 4) to[2] = vector.z, to[3] = vector.w;
+}
+
+}  // namespace trifold::cuda
+
+#endif

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Values beyond the sides and beyond a block's slab, from the points that they mirror or that other blocks have.
+#pragma once
+
+#include "backends/cuda/mesh/resident/place.cuh"
+#include "backends/cuda/mesh/views.hpp"
+
+namespace trifold::cuda::resident {
+
+/// Where the values beyond a side come from.
+template <class P, int f, int axis>
+struct Beyond {
+    using real = typename P::real;
+    static constexpr FieldPlan field = P::plan.field[f];
+    static constexpr int apart = P::plan.stride(f, axis), last = P::plan.cluster - 1;
+
+    real* memory;
+    Elsewhere<real> neighbour;
+    int n, rows;    ///< points of a line in this block, and in the neighbour
+    bool outside;
+    real twice;
+
+    __device__ __forceinline__ Beyond(const Place<P>& place, const FieldView<real>& view, int side, int own_points)
+        : memory(place.memory), neighbour(place.memory, rank_beyond(place, side)), n(own_points) {
+        outside = !P::plan.crosses(axis) || place.rank == (side == 0 ? 0 : last);
+        rows = rank_beyond(place, side) == last ? P::plan.last_rows() : P::plan.local(axis);
+        twice = view.twice[axis][side];
+    }
+
+    static __device__ __forceinline__ int rank_beyond(const Place<P>& place, int side) {
+        return side == 0 ? (place.rank > 0 ? place.rank : P::plan.cluster) - 1 : place.rank < last ? place.rank + 1 : 0;
+    }
+
+    /// The j-th one of the line that starts at `line`.
+    __device__ __forceinline__ real value(int line, int side, int j) const {
+        constexpr int low = field.edge[axis][0], high = field.edge[axis][1];
+        const int edge = side == 0 ? low : high;
+        if (outside && edge != periodic) {
+            const real mirrored = memory[line + (side == 0 ? j : n - 1 - j) * apart];
+            return edge == odd ? twice - mirrored : mirrored;
+        }
+        if constexpr (P::plan.crosses(axis)) return neighbour.load(line + (side == 0 ? rows - 1 - j : j) * apart);
+        else return memory[line + (side == 0 ? n - 1 - j : j) * apart];
+    }
+};
+
+template <class P, int f, int axis>
+__device__ __forceinline__ void fill_axis(const Place<P>& place, const FieldView<typename P::real>& view) {
+    using real = typename P::real;
+    constexpr FieldPlan field = P::plan.field[f];
+    constexpr int g = field.ghosts[axis];
+    if constexpr (field.kept && g > 0) {
+        // Lines along the axis, with the ghosts of the axes before it where they are read.
+        constexpr int one = axis == 0 ? 1 : 0, other = axis == 2 ? 1 : 2;
+        constexpr int one_more = field.diagonal && one < axis ? field.ghosts[one] : 0, other_more = field.diagonal && other < axis ? field.ghosts[other] : 0;
+        constexpr int one_lines = field.one[one] ? 1 : P::plan.local(one) + 2 * one_more, other_lines = field.one[other] ? 1 : P::plan.local(other) + 2 * other_more;
+        constexpr int apart = P::plan.stride(f, axis);
+        constexpr int lines = one_lines * other_lines, each = ceiling(lines, P::plan.threads), at_once = each < 4 ? each : 4;
+        const auto line_at = [&](int q) {
+            return P::plan.origin(f) + (q % one_lines - one_more) * P::plan.stride(f, one) + (q / one_lines - other_more) * P::plan.stride(f, other);
+        };
+        // Rows that the last slab lacks are left alone.
+        const auto there = [&](int q) {
+            if (axis == P::plan.slab() || P::plan.even_slabs() || place.rank < P::plan.cluster - 1) return q < lines;
+            return q < lines && (one == P::plan.slab() ? q % one_lines - one_more : q / one_lines - other_more) < P::plan.last_rows();
+        };
+        const int n = !P::plan.crosses(axis) || place.rank < P::plan.cluster - 1 ? P::plan.local(axis) : P::plan.last_rows();
+        const Beyond<P, f, axis> low(place, view, 0, n), high(place, view, 1, n);
+        // Several at once, since other blocks are far away.
+#pragma unroll 1
+        for (int q = thread_number(); q < lines; q += at_once * P::plan.threads) {
+            real value[at_once][2][g] = {};
+#pragma unroll
+            for (int u = 0; u < at_once; ++u) {
+                const int own = q + u * P::plan.threads;
+                if (!there(own)) continue;
+                const int line = line_at(own);
+#pragma unroll
+                for (int side = 0; side < 2; ++side)
+#pragma unroll
+                    for (int j = 0; j < g; ++j) value[u][side][j] = (side == 0 ? low : high).value(line, side, j);
+            }
+#pragma unroll
+            for (int u = 0; u < at_once; ++u) {
+                const int own = q + u * P::plan.threads;
+                if (!there(own)) continue;
+                real* const line = place.memory + line_at(own);
+#pragma unroll
+                for (int j = 0; j < g; ++j) line[(-1 - j) * apart] = value[u][0][j], line[(n + j) * apart] = value[u][1][j];
+            }
+        }
+    }
+}
+
+/// Ghosts of one axis are there before those of the next are made from them.
+template <class P, int axis>
+__device__ __forceinline__ void meet_before() {
+    if (P::plan.crosses(axis)) cluster_barrier();
+    else block_barrier();
+}
+
+/// After all blocks have stored their points. Ends with all of this block's ghosts there.
+template <class P, int f>
+__device__ __forceinline__ void fill_ghosts(const Place<P>& place, const FieldView<typename P::real>& view) {
+    constexpr FieldPlan field = P::plan.field[f];
+    if constexpr (field.kept && field.ghosts[0] + field.ghosts[1] + field.ghosts[2] > 0) {
+        fill_axis<P, f, 0>(place, view);
+        if (field.diagonal) meet_before<P, 1>();
+        fill_axis<P, f, 1>(place, view);
+        if (field.diagonal) meet_before<P, 2>();
+        fill_axis<P, f, 2>(place, view);
+        block_barrier();
+    }
+}
+
+}  // namespace trifold::cuda::resident

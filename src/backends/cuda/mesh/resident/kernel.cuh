@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// All steps of a sweep problem with every mesh on chip: a mesh is read once and written once for the whole run.
+//
+//   target = update(fields, (lines)^-1 … rhs(fields)),  sweep after sweep, step after step; one matrix for all lines of a solve
+//
+// Who does what: a cluster of blocks, or one block, has a mesh (layout.cuh). Fields lie in shared memory with values beyond the sides
+//   around them. The right-hand side of a segment is made as its elimination goes forwards, in registers; between line solves along
+//   different axes values change threads through shared memory; the update is stored as the last solve goes backwards. Segments of
+//   a line are joined within the block, or, along the slabs' axis, by the blocks, each for some of the lines (lines.cuh).
+// Global memory: 2 words per point and run, and 1 for a copy of the target as it was, which is put back where a value of the run
+//   turns out not to be finite: kernels that look at every line then start anew.
+// On chip, per point and step of the heat equation in d dimensions: 2 d + 1 reads by the stencil, of which the d = 2 kernels need 3 (the line's
+//   own are in registers), 2 per change of axis, 2 for the update, 5/4 (doubles 5/2) per axis for factors:
+//   2-D: 9.5 words of 4 bytes, 29 instructions; 12 words of 8 bytes, of which 19 operations in double precision.
+//   Roofs of an H200's multiprocessor, per clock: 128 bytes of shared memory, 128 instructions (64 in doubles): 0.30 clocks per point
+//   in floats, 0.75 in doubles, by shared memory: 840 and 330 Gpoint-steps/s on 132 of them at 1.9 GHz.
+// Numerics: matrices are checked when they are factored (factors.hpp). Rounding depends on the mesh's shape alone, not on the batch.
+#pragma once
+
+#include "backends/cuda/mesh/resident/ghosts.cuh"
+#include "backends/cuda/mesh/resident/lines.cuh"
+
+namespace trifold::cuda::resident {
+
+/// `visit`(x in the block, element of the packed mesh, place in shared memory) for every point of field f of this block.
+template <class P, int f, class Visit>
+__device__ __forceinline__ void each_kept(const Place<P>& place, Visit visit) {
+    constexpr FieldPlan field = P::plan.field[f];
+    constexpr int nx = field.one[0] ? 1 : P::plan.local(0), ny = field.one[1] ? 1 : P::plan.local(1), nz = field.one[2] ? 1 : P::plan.local(2);
+    constexpr bool cut = P::plan.cluster > 1 && !field.one[P::plan.slab()];
+#pragma unroll 4
+    for (int q = thread_number(); q < nx * ny * nz; q += P::plan.threads) {
+        int x[3] = {q % nx, q / nx % ny, q / (nx * ny)};
+        const int at = P::plan.origin(f) + x[0] * P::plan.stride(f, 0) + x[1] * P::plan.stride(f, 1) + x[2] * P::plan.stride(f, 2);
+        if (cut && !P::plan.even_slabs() && place.rank == P::plan.cluster - 1 && x[P::plan.slab()] >= P::plan.last_rows()) continue;
+        if (cut) x[P::plan.slab()] += place.rank * P::plan.slab_rows;
+        visit(x, (static_cast<std::int64_t>(x[2]) * P::plan.mesh[1] + x[1]) * P::plan.mesh[0] + x[0], at);
+    }
+}
+
+template <class P, int f>
+__device__ __forceinline__ void load_fields(const Place<P>& place, const Arguments<typename P::real>& a) {
+    if constexpr (f < P::plan.fields) {
+        constexpr FieldPlan field = P::plan.field[f];
+        if constexpr (field.kept) {
+            const auto& view = a.field[f];
+            const auto* const data = view.data + place.mesh * view.stride[3];
+            constexpr std::int64_t points = std::int64_t{P::plan.mesh[0]} * P::plan.mesh[1] * P::plan.mesh[2];
+            each_kept<P, f>(place, [&](const int (&x)[3], std::int64_t element, int at) {
+                const auto value = data[x[0] * view.stride[0] + x[1] * view.stride[1] + x[2] * view.stride[2]];
+                place.memory[at] = value;
+                if (field.target) a.before[f][place.mesh * points + element] = value;
+            });
+        }
+        load_fields<P, f + 1>(place, a);
+    }
+}
+
+template <class P, int f>
+__device__ __forceinline__ void store_targets(const Place<P>& place, const Arguments<typename P::real>& a, bool& bad) {
+    if constexpr (f < P::plan.fields) {
+        constexpr FieldPlan field = P::plan.field[f];
+        if constexpr (field.target) {
+            const auto& view = a.field[f];
+            auto* const data = view.data + place.mesh * view.stride[3];
+            each_kept<P, f>(place, [&](const int (&x)[3], std::int64_t, int at) {
+                const auto value = place.memory[at];
+                bad = bad || !(value * 0 == 0);
+                data[x[0] * view.stride[0] + x[1] * view.stride[1] + x[2] * view.stride[2]] = value;
+            });
+        }
+        store_targets<P, f + 1>(place, a, bad);
+    }
+}
+
+template <class P, int f>
+__device__ __forceinline__ void fill_all_ghosts(const Place<P>& place, const Arguments<typename P::real>& a) {
+    if constexpr (f < P::plan.fields) {
+        fill_ghosts<P, f>(place, a.field[f]);
+        fill_all_ghosts<P, f + 1>(place, a);
+    }
+}
+
+template <class P, int l>
+__device__ __forceinline__ void load_factors(const Place<P>& place, const typename P::real* table) {
+    if constexpr (l < P::plan.lines) {
+        constexpr int axis = P::plan.line[l].axis, own = P::plan.cut[axis].segments * P::plan.segment_size(axis), join = P::plan.join_size(axis);
+        const auto* const from = table + P::plan.table(l) + (P::plan.crosses(axis) ? place.rank * own : 0);
+        const auto* const from_join = table + P::plan.table(l) + P::plan.segments(axis) * P::plan.segment_size(axis);
+        auto* const to = place.memory + P::plan.factors(l);
+        for (int q = thread_number(); q < own + join; q += P::plan.threads) to[q] = q < own ? from[q] : from_join[q - own];
+        load_factors<P, l + 1>(place, table);
+    }
+}
+
+#ifdef __CUDACC__
+__device__ __forceinline__ void give_up(MeshState* state, unsigned long long from) { atomicMin(&state->refused_at, from); }
+__device__ __forceinline__ bool gave_up(const MeshState* state, unsigned long long from) {
+    return *reinterpret_cast<const volatile unsigned long long*>(&state->refused_at) <= from;
+}
+#endif
+
+template <class P>
+__device__ __forceinline__ void every_block_is_there() {
+    if (P::plan.cluster > 1) cluster_barrier();
+    else block_barrier();
+}
+
+/// Line solve k of sweep s, and those after it; at last the update.
+template <class P, int s, int k>
+__device__ __forceinline__ void solve_lines(const Place<P>& place, const Numbers<typename P::real>& numbers) {
+    using real = typename P::real;
+    constexpr SweepPlan sweep = P::plan.sweep[s];
+    constexpr bool solves = sweep.lines > 0, final = k + 1 >= sweep.lines;
+    constexpr int l = sweep.first_line + k, axis = P::plan.axis_of(solves ? l : -1);
+    using Own = Segment<P, axis>;
+    constexpr int R = Own::rows, K = Own::count, V = P::plan.vector;
+    const Own own(place.rank);
+    int at[K];  // of the first point between line solves
+#pragma unroll
+    for (int m = 0; m < K; ++m) at[m] = P::plan.between() + own.x[m][0] + own.x[m][1] * P::plan.between_stride(1) + own.x[m][2] * P::plan.between_stride(2);
+    // Where functions are.
+    std::int64_t x[K][3];
+#pragma unroll
+    for (int m = 0; m < K; ++m) {
+        for (int b = 0; b < 3; ++b) x[m][b] = own.x[m][b];
+        if (P::plan.cluster > 1) x[m][P::plan.slab()] += place.rank * P::plan.slab_rows;
+    }
+    const auto where = [&](int m, int i, int b) { return x[m][b] + (b == axis ? i : 0); };
+
+    real d[K][R];
+    const auto right = [&](int m, int i) -> real {
+        if constexpr (k > 0) return place.memory[at[m] + i * P::plan.between_stride(axis)];
+        const Near<P> near = near_point<P, axis>(place, own.x[m], i, real(0));
+        return P::template rhs<s>(near, numbers.parameters, where(m, i, 0), where(m, i, 1), where(m, i, 2), place.mesh, place.step);
+    };
+    // The last one to read what is overwritten below has read it.
+    constexpr bool apart = final && k == 0 && sweep.looks_away;
+    const auto update = [&](int c) {
+        real value[K][V];
+#pragma unroll
+        for (int v = 0; v < V; ++v)
+#pragma unroll
+            for (int m = 0; m < K; ++m) {
+                const int i = c + v;
+                if (i >= R || !own.has(m, i)) continue;
+                const Near<P> near = near_point<P, axis>(place, own.x[m], i, d[m][i]);
+                value[m][v] = P::template update<s>(near, numbers.parameters, where(m, i, 0), where(m, i, 1), where(m, i, 2), place.mesh, place.step);
+            }
+#pragma unroll
+        for (int v = 0; v < V; ++v)
+#pragma unroll
+            for (int m = 0; m < K; ++m) {
+                const int i = c + v;
+                if (i >= R) continue;
+                constexpr int f = sweep.target;
+                const int to = P::plan.origin(f) + own.x[m][0] * P::plan.stride(f, 0) + own.x[m][1] * P::plan.stride(f, 1) + own.x[m][2] * P::plan.stride(f, 2) + i * P::plan.stride(f, axis);
+                if (own.has(m, i)) place.memory[to] = value[m][v];
+            }
+    };
+    const auto hand_over = [&](int c) {
+#pragma unroll
+        for (int v = 0; v < V; ++v)
+#pragma unroll
+            for (int m = 0; m < K; ++m) {
+                const int i = c + v;
+                if (i < R && own.has(m, i)) place.memory[at[m] + i * P::plan.between_stride(axis)] = d[m][i];
+            }
+    };
+
+    if constexpr (solves) {
+        LineSolver<P, l> solver(place, own, numbers);
+        solver.forwards(d, right);
+        solver.join(d);
+        // Others read the target through ghosts of theirs, or values that this thread is about to overwrite.
+        if (apart && !P::plan.joined(l)) block_barrier();
+        if (P::plan.cluster > 1 && final && !P::plan.crosses_slabs(s)) cluster_barrier();
+        if (!final && P::plan.crosses(axis)) block_barrier();  // what the join gave back lies where values are handed over
+#pragma unroll
+        for (int c = (R - 1) / V * V; c >= 0; c -= V) {
+            solver.backwards(d, c);
+            if constexpr (final) update(c);
+            else hand_over(c);
+        }
+    } else {
+#pragma unroll
+        for (int i = 0; i < R; ++i)
+#pragma unroll
+            for (int m = 0; m < K; ++m) d[m][i] = own.has(m, i) ? right(m, i) : real(0);
+        every_block_is_there<P>();
+#pragma unroll
+        for (int c = 0; c < R; c += V) update(c);
+    }
+    if constexpr (!final) {
+        block_barrier();
+        solve_lines<P, s, k + 1>(place, numbers);
+    }
+}
+
+template <class P, int s>
+__device__ __forceinline__ void run_sweeps(const Place<P>& place, const Arguments<typename P::real>& a) {
+    if constexpr (s < P::plan.sweeps) {
+        constexpr int f = P::plan.sweep[s].target;
+        solve_lines<P, s, 0>(place, a.numbers);
+        every_block_is_there<P>();
+        fill_ghosts<P, f>(place, a.field[f]);
+        run_sweeps<P, s + 1>(place, a);
+    }
+}
+
+/// P: real, mesh[3], cluster, threads, slab_rows, cut[3], fields, field[], lines, line[], sweeps, sweep[], parameters; crosses_slabs(s): a line
+/// solve of sweep s goes across blocks; rhs<s> and update<s>(near, parameters, x, y, z, mesh, step) -> real.
+/// `shared`: P::plan.elements, aligned to 16 bytes. A cluster per mesh.
+template <class P>
+__device__ __forceinline__ void run(const Arguments<typename P::real>& a, typename P::real* shared, std::int64_t mesh) {
+    Place<P> place{shared, P::plan.cluster > 1 ? rank_in_cluster() : 0, mesh, a.first_step};
+    load_factors<P, 0>(place, a.table);
+    load_fields<P, 0>(place, a);
+    every_block_is_there<P>();
+    fill_all_ghosts<P, 0>(place, a);
+#pragma unroll 1
+    for (std::int64_t done = 0; done < a.steps; ++done, ++place.step) run_sweeps<P, 0>(place, a);
+    bool bad = false;
+    store_targets<P, 0>(place, a, bad);
+    if (bad) give_up(a.state, a.from);
+    if (P::plan.cluster > 1) cluster_barrier();  // no block leaves while another reads from it
+}
+
+/// Puts the targets back where a run gave up.
+template <class P>
+__device__ __forceinline__ void put_back(const Arguments<typename P::real>& a, std::int64_t points, std::int64_t first, std::int64_t apart) {
+    if (!gave_up(a.state, a.from)) return;
+    for (int f = 0; f < P::plan.fields; ++f) {
+        if (!a.before[f]) continue;
+        const auto& view = a.field[f];
+        for (std::int64_t q = first; q < points; q += apart) {
+            const std::int64_t x = q % P::plan.mesh[0], y = q / P::plan.mesh[0] % P::plan.mesh[1], z = q / (P::plan.mesh[0] * P::plan.mesh[1]) % P::plan.mesh[2], mesh = q / (std::int64_t{P::plan.mesh[0]} * P::plan.mesh[1] * P::plan.mesh[2]);
+            view.data[x * view.stride[0] + y * view.stride[1] + z * view.stride[2] + mesh * view.stride[3]] = a.before[f][q];
+        }
+    }
+}
+
+}  // namespace trifold::cuda::resident

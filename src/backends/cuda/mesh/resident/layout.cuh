@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// How a mesh that stays on chip is cut, and where its parts lie in shared memory: constants of a program, chosen on the host (cut.hpp).
+//
+// A cluster of `cluster` blocks has one mesh. Each has a slab: `slab_rows` rows of the slowest axis (y of a plane, z of a box), the last
+// block what remains. Lines of an axis are cut into segments of `rows` points; a thread has the same segment of `together` lines.
+#pragma once
+
+#include <cstdint>
+
+namespace trifold::cuda::resident {
+
+inline constexpr int even = 0, odd = 1, periodic = 2;  // as trifold::Edge
+inline constexpr int most_lines = 16, most_sweeps = 8, most_kept = 8, most_parameters = 64;
+
+struct AxisCut {
+    int segments = 1, rows = 1;  ///< of a line within a block, and points of a segment (the last one of a line may have fewer)
+};
+
+struct FieldPlan {
+    bool kept = false;        ///< in shared memory; else nobody reads it
+    bool target = false;
+    bool diagonal = false;    ///< neighbours off the axes are read
+    int ghosts[3] = {};       ///< values kept beyond the sides
+    bool one[3] = {};         ///< the same along the axis: kept once
+    int edge[3][2] = {};
+};
+
+struct LinePlan {
+    int axis = 0;
+    bool ring = false, ends = false;  ///< ends: the first and the last right-hand side lose something
+};
+
+struct SweepPlan {
+    int first_line = 0, lines = 0, target = 0;
+    bool looks_away = true;           ///< its right-hand side reads neighbours in a target
+};
+
+constexpr int round_up(int n, int to) { return (n + to - 1) / to * to; }
+constexpr int ceiling(int n, int by) { return (n + by - 1) / by; }
+constexpr int largest(int a, int b) { return a > b ? a : b; }
+
+/// Sizes and places in elements.
+struct Plan {
+    int vector = 4;  ///< elements in 16 bytes
+    int mesh[3] = {1, 1, 1};
+    int cluster = 1, threads = 32, slab_rows = 1;
+    AxisCut cut[3];
+    int fields = 0, lines = 0, sweeps = 0;
+    FieldPlan field[most_kept];
+    LinePlan line[most_lines];
+    SweepPlan sweep[most_sweeps];
+
+    constexpr int slab() const { return mesh[2] > 1 ? 2 : 1; }
+    constexpr int local(int axis) const { return axis == slab() ? slab_rows : mesh[axis]; }
+    constexpr int last_rows() const { return mesh[slab()] - (cluster - 1) * slab_rows; }
+    constexpr bool even_slabs() const { return last_rows() == slab_rows; }
+    constexpr bool crosses(int axis) const { return axis == slab() && cluster > 1; }
+
+    // Fields: x fastest, ghosts around. Rows of odd length are apart by a bank in shared memory, whichever way they are read.
+    constexpr int extent(int f, int axis) const { return field[f].one[axis] ? 1 : local(axis) + 2 * field[f].ghosts[axis]; }
+    constexpr int pitch(int f) const { return extent(f, 0) | 1; }
+    constexpr int stride(int f, int axis) const { return field[f].one[axis] ? 0 : axis == 0 ? 1 : axis == 1 ? pitch(f) : pitch(f) * extent(f, 1); }
+    constexpr int size(int f) const { return field[f].kept ? pitch(f) * extent(f, 1) * extent(f, 2) : 0; }
+    constexpr int first_of(int f) const {
+        int at = 0;
+        for (int k = 0; k < f; ++k) at += size(k);
+        return at;
+    }
+    constexpr int origin(int f) const {
+        int at = first_of(f);
+        for (int axis = 0; axis < 3; ++axis) at += field[f].ghosts[axis] * stride(f, axis);
+        return at;
+    }
+
+    // What a line solve leaves for the next one; and, once that has been read, what comes back from a join across blocks.
+    constexpr int between_stride(int axis) const { return axis == 0 ? 1 : axis == 1 ? local(0) | 1 : (local(0) | 1) * local(1); }
+    constexpr int between() const { return first_of(fields); }
+    constexpr int between_size() const {
+        bool several = false;
+        for (int s = 0; s < sweeps; ++s) several = several || sweep[s].lines > 1;
+        return largest(several ? between_stride(2) * local(2) : 0, most(true, true));
+    }
+
+    // Lines along an axis, in a block.
+    constexpr int axis_of(int l) const { return l < 0 ? 0 : line[l].axis; }
+    constexpr int lines_along(int axis) const { return local(0) * local(1) * local(2) / local(axis); }
+    constexpr int segments(int axis) const { return cut[axis].segments * (crosses(axis) ? cluster : 1); }
+    constexpr int last_segment(int axis) const { return mesh[axis] - (segments(axis) - 1) * cut[axis].rows; }
+    constexpr int side_by_side(int axis) const { return threads / cut[axis].segments; }  ///< threads with one segment
+    constexpr int together(int axis) const { return ceiling(lines_along(axis), side_by_side(axis)); }
+
+    // Segments' ends within a block; and across blocks: what the block that joins a line's segments gets, and gives back.
+    constexpr bool joined(int l) const { return segments(line[l].axis) > 1 || line[l].ring; }
+    constexpr bool crosses_slabs(int s) const {
+        for (int l = sweep[s].first_line; l < sweep[s].first_line + sweep[s].lines; ++l)
+            if (crosses(line[l].axis)) return true;
+        return false;
+    }
+    constexpr int owned(int axis) const { return ceiling(lines_along(axis), cluster); }
+    constexpr int most(bool across, bool back) const {
+        int size = 0;
+        for (int l = 0; l < lines; ++l) {
+            const int axis = line[l].axis;
+            if (!joined(l) || crosses(axis) != across) continue;
+            size = largest(size, 2 * (across && !back ? segments(axis) * owned(axis) : cut[axis].segments * lines_along(axis)));
+        }
+        return size;
+    }
+    constexpr int ends() const { return round_up(between() + between_size(), vector); }
+    constexpr int ends_across() const { return ends() + most(false, false); }
+
+    // Factors of the block's segments of a line solve: [segment][inverse, lower, reach, upper, fill][rows]; then the join's coupling
+    // and inverse, [1 + segments][segments]. In memory the same, with all segments.
+    constexpr int padded_rows(int axis) const { return round_up(cut[axis].rows, vector); }
+    constexpr int segment_size(int axis) const { return 5 * padded_rows(axis); }
+    constexpr int padded_segments(int axis) const { return round_up(segments(axis), vector); }
+    constexpr int join_size(int axis) const { return (1 + segments(axis)) * padded_segments(axis); }
+    constexpr int factors(int l) const {
+        int at = round_up(ends_across() + most(true, false), vector);
+        for (int k = 0; k < l; ++k) at += cut[line[k].axis].segments * segment_size(line[k].axis) + join_size(line[k].axis);
+        return at;
+    }
+    constexpr int table(int l) const {
+        int at = 0;
+        for (int k = 0; k < l; ++k) at += segments(line[k].axis) * segment_size(line[k].axis) + join_size(line[k].axis);
+        return at;
+    }
+    constexpr int elements() const { return factors(lines); }
+};
+
+}  // namespace trifold::cuda::resident

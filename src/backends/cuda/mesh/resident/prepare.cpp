@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "backends/cuda/mesh/resident/prepare.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <mutex>
+
+#include "backends/cuda/mesh/functions.hpp"
+#include "backends/cuda/mesh/resident/factors.hpp"
+
+namespace trifold::cuda::resident {
+namespace {
+
+using mesh::Access;
+using mesh::Checked;
+using mesh::CheckedSweep;
+using mesh::FieldAccess;
+
+static_assert(even == static_cast<int>(Edge::even) && odd == static_cast<int>(Edge::odd) && periodic == static_cast<int>(Edge::periodic) && most_kept >= max_fields);
+
+std::size_t at(int k) { return static_cast<std::size_t>(k); }
+
+/// Ghosts that a function needs of a field, and whether it looks off the axes.
+void look(const FieldAccess& access, FieldPlan& field) {
+    if (access.rows == 0) return;
+    field.kept = true;
+    for (int row = 0; row < rows_across * rows_across; ++row) {
+        if (!(access.rows >> row & 1)) continue;
+        const int away[3] = {access.along_x[at(row)], std::abs(row % rows_across - max_reach), std::abs(row / rows_across - max_reach)};
+        for (int axis = 0; axis < 3; ++axis) field.ghosts[axis] = std::max(field.ghosts[axis], away[axis]);
+        field.diagonal = field.diagonal || (away[0] > 0) + (away[1] > 0) + (away[2] > 0) > 1;
+    }
+}
+
+bool valued(const Side& side) { return side.edge == Edge::odd && side.value != 0; }
+
+void describe_fields(const Checked& checked, Plan& plan) {
+    const MeshProblem& problem = *checked.problem;
+    plan.fields = static_cast<int>(problem.fields.size());
+    for (int f = 0; f < plan.fields; ++f) {
+        FieldPlan& field = plan.field[f];
+        for (const CheckedSweep& one : checked.sweeps) {
+            look(one.rhs.field[at(f)], field), look(one.update.field[at(f)], field);
+            if (one.sweep->target == f) field.kept = field.target = true;
+        }
+        const AnyField& data = problem.fields[at(f)];
+        for (int axis = 0; axis < 3; ++axis) {
+            field.one[axis] = !field.target && field.ghosts[axis] == 0 && data.stride[at(axis)] == 0;
+            field.edge[axis][0] = static_cast<int>(data.sides[at(axis)].low.edge), field.edge[axis][1] = static_cast<int>(data.sides[at(axis)].high.edge);
+        }
+    }
+}
+
+const char* describe_sweeps(const Checked& checked, Plan& plan) {
+    for (const CheckedSweep& one : checked.sweeps) {
+        const Sweep& sweep = *one.sweep;
+        SweepPlan& own = plan.sweep[plan.sweeps++];
+        own = {plan.lines, static_cast<int>(sweep.lines.size()), sweep.target, false};
+        FieldPlan read;
+        look(one.rhs.field[at(sweep.target)], read);
+        own.looks_away = read.ghosts[0] + read.ghosts[1] + read.ghosts[2] > 0;
+        for (std::size_t k = 0; k < sweep.lines.size(); ++k) {
+            const LineSolve& line = sweep.lines[k];
+            if (plan.lines == most_lines) return "it has more than 16 line solves";
+            if (line.coefficients && !line.same_on_every_line) return "its matrices differ from line to line";
+            if (line.coefficients && one.coefficients[k].fields > 0) return "a matrix is made from fields";
+            const Sides& sides = sweep.solution[at(line.axis)];
+            plan.line[plan.lines++] = {line.axis, sides.low.edge == Edge::periodic && checked.problem->shape.along(line.axis) > 2, valued(sides.low) || valued(sides.high)};
+        }
+    }
+    return nullptr;
+}
+
+/// A second name for a target would not see what is done to the copy on chip.
+bool has_second_name(const MeshProblem& problem, const Plan& plan) {
+    for (int f = 0; f < plan.fields; ++f)
+        for (int g = 0; g < plan.fields; ++g)
+            if (f != g && plan.field[f].target && plan.field[g].kept && problem.fields[at(f)].data == problem.fields[at(g)].data) return true;
+    return false;
+}
+
+template <class T>
+void matrix_of(const LineSolve& line, const MeshProblem& problem, int n, std::vector<T> (&bands)[3]) {
+    const std::vector<T> parameters(problem.parameters.begin(), problem.parameters.end());
+    for (int i = 0; i < n; ++i) {
+        T row[3] = {static_cast<T>(line.constant[0]), static_cast<T>(line.constant[1]), static_cast<T>(line.constant[2])};
+        if (line.coefficients) {
+            T* const out[3] = {&row[0], &row[1], &row[2]};
+            const PointRows<T> call{nullptr, out, parameters.data(), 1, line.axis == 0 ? i : 0, line.axis == 1 ? i : 0, line.axis == 2 ? i : 0, 0, 0};
+            if constexpr (sizeof(T) == 4) line.coefficients.run_f32(call);
+            else line.coefficients.run_f64(call);
+        }
+        for (int b = 0; b < 3; ++b) bands[b].push_back(row[b]);
+    }
+}
+
+std::string list(std::initializer_list<int> values) {
+    std::string text = "{";
+    for (const int value : values) text.append(std::to_string(value)).append(", ");
+    return text.append("}");
+}
+
+std::string list(const int (&v)[3]) { return list({v[0], v[1], v[2]}); }
+std::string yes(bool b) { return b ? "true" : "false"; }
+
+std::string text_of(const Plan& plan) {
+    std::string text("{");
+    text += std::to_string(plan.vector) + ", " + list(plan.mesh) + ", " + std::to_string(plan.cluster) + ", " + std::to_string(plan.threads) + ", " +
+                       std::to_string(plan.slab_rows) + ", {";
+    for (const AxisCut& cut : plan.cut) text += list({cut.segments, cut.rows}) + ", ";
+    text += "}, " + std::to_string(plan.fields) + ", " + std::to_string(plan.lines) + ", " + std::to_string(plan.sweeps) + ",\n    {";
+    for (int f = 0; f < plan.fields; ++f) {
+        const FieldPlan& field = plan.field[f];
+        text.append("{").append(yes(field.kept)) += ", " + yes(field.target) + ", " + yes(field.diagonal) + ", " + list(field.ghosts) + ", {" + yes(field.one[0]) + ", " + yes(field.one[1]) + ", " +
+                yes(field.one[2]) + "}, {";
+        for (const auto& edge : field.edge) text += list({edge[0], edge[1]}) + ", ";
+        text += "}}, ";
+    }
+    text += "},\n    {";
+    for (int l = 0; l < plan.lines; ++l) text.append("{").append(std::to_string(plan.line[l].axis)) += ", " + yes(plan.line[l].ring) + ", " + yes(plan.line[l].ends) + "}, ";
+    text += "}, {";
+    for (int s = 0; s < plan.sweeps; ++s) {
+        const SweepPlan& sweep = plan.sweep[s];
+        text.append("{").append(std::to_string(sweep.first_line)) += ", " + std::to_string(sweep.lines) + ", " + std::to_string(sweep.target) + ", " + yes(sweep.looks_away) + "}, ";
+    }
+    return text + "}}";
+}
+
+/// choose_cut takes as long as many steps do; runs of one problem follow each other.
+bool remembered_cut(Plan& plan, const OnChip& chip, int& blocks) {
+    struct Known {
+        std::string asked;
+        OnChip chip{};
+        Plan chosen;
+        int blocks = 0;
+        bool fits = false;
+    };
+    static std::mutex mutex;
+    static std::array<Known, 8> known;
+    static std::size_t next = 0;
+    const std::string asked = text_of(plan);
+    const std::lock_guard lock(mutex);
+    for (const Known& one : known)
+        if (one.asked == asked && one.chip == chip) {
+            plan = one.chosen, blocks = one.blocks;
+            return one.fits;
+        }
+    Known one{asked, chip, plan};
+    one.fits = choose_cut(one.chosen, chip, one.blocks);
+    plan = one.chosen, blocks = one.blocks;
+    known[next++ % known.size()] = one;
+    return one.fits;
+}
+
+/// rhs or update of every sweep as one template.
+std::string functions_of(const Checked& checked, bool update, FunctionTexts& functions) {
+    std::string text = std::string("    template <int s, class Near, class Parameters>\n    static __device__ __forceinline__ real ") + (update ? "update" : "rhs") +
+                       "(const Near& near, const Parameters& p, std::int64_t x, std::int64_t y, std::int64_t z, std::int64_t mesh, std::int64_t step) {\n        real out[1];\n";
+    int s = 0;
+    for (const CheckedSweep& one : checked.sweeps) {
+        const PointFunction& function = update ? one.sweep->update : one.sweep->rhs;
+        const std::string itself = std::to_string(update ? checked.solution_field() : one.sweep->target);
+        text += "        if constexpr (s == " + std::to_string(s++) + ") ";
+        text += function ? functions.name_of(function) + "<real>(near, p, out, x, y, z, mesh, step);\n" : "out[0] = near.template at<" + itself + ", 0, 0, 0>();\n";
+    }
+    return text + "        return out[0];\n    }\n";
+}
+
+}  // namespace
+
+const char* prepare(const Checked& checked, const OnChip& chip, Plan& plan, int& blocks) {
+    const MeshProblem& problem = *checked.problem;
+    const MeshShape& shape = problem.shape;
+    constexpr std::int64_t longest = 1 << 15, most_points = 1 << 22;
+    plan = {};
+    if (shape.points() == 0 || checked.sweeps.empty()) return "there is nothing to do";
+    if (shape.x > longest || shape.y > longest || shape.z > longest || shape.x * shape.y * shape.z > most_points) return "a mesh is too large for the memory of a cluster";
+    if ((shape.x > 1) + (shape.y > 1) + (shape.z > 1) < 2) return "a mesh has one axis";
+    if (shape.meshes > (1 << 26)) return "there are too many meshes for one launch";
+    if (problem.parameters.size() > at(most_parameters)) return "it has more than 64 parameters";
+    if (checked.sweeps.size() > at(most_sweeps)) return "it has more than 8 sweeps";
+    plan.vector = 16 / static_cast<int>(size_of(checked.dtype));
+    for (int axis = 0; axis < 3; ++axis) plan.mesh[axis] = static_cast<int>(shape.along(axis));
+    describe_fields(checked, plan);
+    for (int f = 0; f < plan.fields; ++f)
+        for (int axis = 0; axis < 3; ++axis)
+            if (plan.field[f].ghosts[axis] > plan.mesh[axis]) return "a function looks further than a mesh reaches";
+    if (has_second_name(problem, plan)) return "a target has a second name";
+    if (const char* why = describe_sweeps(checked, plan)) return why;
+    if (!remembered_cut(plan, chip, blocks)) return "a mesh does not fit on chip";
+    return nullptr;
+}
+
+template <class T>
+const char* factor(const Checked& checked, const Plan& plan, std::vector<T>& table, Numbers<T>& numbers) {
+    int l = 0;
+    table.clear();
+    for (const CheckedSweep& one : checked.sweeps)
+        for (const LineSolve& line : one.sweep->lines) {
+            const int axis = line.axis, n = plan.mesh[axis];
+            std::vector<T> bands[3];
+            matrix_of<T>(line, *checked.problem, n, bands);
+            const SegmentShape shape{n, plan.segments(axis), plan.cut[axis].rows, plan.padded_rows(axis), plan.padded_segments(axis)};
+            if (!append_factors<T>(shape, one.sweep->solution[at(axis)], bands[0], bands[1], bands[2], table, numbers.ends[l])) return "a matrix needs pivots";
+            ++l;
+        }
+    return nullptr;
+}
+
+template const char* factor<float>(const Checked&, const Plan&, std::vector<float>&, Numbers<float>&);
+template const char* factor<double>(const Checked&, const Plan&, std::vector<double>&, Numbers<double>&);
+
+std::string program(const Checked& checked, const Plan& plan, int blocks) {
+    FunctionTexts functions;
+    const std::string rhs = functions_of(checked, false, functions), update = functions_of(checked, true, functions);
+    return functions.text() + "#include \"backends/cuda/mesh/resident/kernel.cuh\"\nusing namespace trifold::cuda::resident;\nstruct Problem {\n    using real = " +
+           (checked.dtype == DType::f32 ? "float" : "double") + ";\n    static constexpr Plan plan = " + text_of(plan) + ";\n" + rhs + update +
+           "};\nextern \"C\" __global__ void __launch_bounds__(" + std::to_string(plan.threads) + ", " + std::to_string(blocks) +
+           ") steps(const __grid_constant__ Arguments<Problem::real> a) {\n    extern __shared__ int4 shared[];\n"
+           "    run<Problem>(a, reinterpret_cast<Problem::real*>(shared), static_cast<std::int64_t>(blockIdx.x) / Problem::plan.cluster);\n}\n"
+           "extern \"C\" __global__ void put_back(const __grid_constant__ Arguments<Problem::real> a, std::int64_t points) {\n"
+           "    put_back<Problem>(a, points, static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x, static_cast<std::int64_t>(gridDim.x) * blockDim.x);\n}\n";
+}
+
+}  // namespace trifold::cuda::resident

@@ -1,0 +1,304 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The kernels that keep meshes on chip, run on the host thread by thread, against the reference; and how meshes are cut for them.
+#include "support/blocks_on_host.hpp"
+
+#include <gtest/gtest.h>
+
+#include "backends/cuda/mesh/resident/cut.hpp"
+#include "backends/cuda/mesh/resident/factors.hpp"
+#include "backends/cuda/mesh/resident/kernel.cuh"
+#include "support/random.hpp"
+#include "trifold/trifold.hpp"
+
+namespace trifold::cuda {
+
+void give_up(MeshState* state, unsigned long long from) { state->refused_at = std::min(state->refused_at, from); }
+bool gave_up(const MeshState* state, unsigned long long from) { return state->refused_at <= from; }
+
+}  // namespace trifold::cuda
+
+namespace trifold::tests {
+namespace {
+
+using namespace cuda::resident;
+using cuda::resident::Plan;
+using cuda::MeshState;
+
+// Fields: 0 = u, 1 = v, 2 = a source along x alone.
+TRIFOLD_POINT_FUNCTION(flat, {
+    real u = at(0, 0, 0, 0);
+    out(0) = p(0) * ((at(0, -1, 0, 0) - u) + (at(0, 1, 0, 0) - u)) + p(1) * ((at(0, 0, -1, 0) - u) + (at(0, 0, 1, 0) - u)) + at(2, 0, 0, 0) * real(step + mesh);
+})
+TRIFOLD_POINT_FUNCTION(crossed, {
+    out(0) = p(0) * (at(0, 2, -1, 0) - at(0, -2, 1, 1)) + p(1) * at(1, 0, 0, 2) - p(1) * at(1, 1, -2, -1) + real(x + 2 * y + 3 * z) / 100;
+})
+TRIFOLD_POINT_FUNCTION(other, { out(0) = p(0) * at(0, 0, 0, 0) + at(1, 0, 0, 0) / 2; })
+TRIFOLD_POINT_FUNCTION(add, { out(0) = at(0, 0, 0, 0) + at(3, 0, 0, 0); })
+
+enum Scheme { increments, halves, three_sweeps };
+
+std::vector<Sweep> sweeps_of(Scheme scheme, bool solid, const std::array<Sides, 3>& sides, const std::array<Sides, 3>& plain) {
+    const LineSolve x{0, {-0.3, 1.7, -0.4}}, y{1, {-0.2, 1.5, -0.3}}, z{2, {-0.1, 1.3, -0.2}};
+    if (scheme == increments) return {{flat, solid ? std::vector<LineSolve>{x, y, z} : std::vector<LineSolve>{x, y}, add, 0, plain}};
+    if (scheme == halves) return {{flat, {x}, {}, 0, sides}, {flat, {y}, {}, 0, sides}};
+    return {{solid ? crossed : flat, {z, x, z, y}, add, 0, plain}, {other, {}, {}, 1, {}}, {other, {y}, {}, 1, sides}};
+}
+
+constexpr Plan plan_of(Scheme scheme, std::array<int, 3> mesh, int cluster, int threads, int slab_rows, std::array<AxisCut, 3> cut, std::array<int, 3> low, std::array<int, 3> high, int bytes) {
+    Plan plan;
+    plan.vector = 16 / bytes;
+    const bool solid = mesh[2] > 1, far = scheme == three_sweeps && solid;
+    plan.cluster = cluster, plan.threads = threads, plan.slab_rows = slab_rows, plan.fields = 3;
+    for (int axis = 0; axis < 3; ++axis) plan.mesh[axis] = mesh[axis], plan.cut[axis] = cut[axis];
+    for (int f = 0; f < 3; ++f) {
+        plan.field[f].kept = scheme == three_sweeps || f != 1;
+        plan.field[f].target = f == 0 || (f == 1 && scheme == three_sweeps), plan.field[f].diagonal = far;
+        for (int axis = 0; axis < 3; ++axis) {
+            if (f < 2) plan.field[f].ghosts[axis] = far ? 2 : axis < 2 ? 1 : 0, plan.field[f].edge[axis][0] = low[axis], plan.field[f].edge[axis][1] = high[axis];
+            plan.field[f].one[axis] = f == 2 && axis > 0;
+        }
+    }
+    const auto sweep = [&](std::initializer_list<int> axes, int target) {
+        plan.sweep[plan.sweeps++] = {plan.lines, static_cast<int>(axes.size()), target, true};
+        for (const int axis : axes) plan.line[plan.lines++] = {axis, low[axis] == periodic && mesh[axis] > 2, true};
+    };
+    if (scheme == increments && solid) sweep({0, 1, 2}, 0);
+    if (scheme == increments && !solid) sweep({0, 1}, 0);
+    if (scheme == halves) sweep({0}, 0), sweep({1}, 0);
+    if (scheme == three_sweeps) sweep({2, 0, 2, 1}, 0), sweep({}, 1), sweep({1}, 1);
+    return plan;
+}
+
+// A point function as it was compiled for the host, its neighbours in shared memory.
+template <class real, class P>
+real evaluate(const PointFunction& function, const cuda::resident::Near<P>& near, const real* p, std::int64_t x, std::int64_t y, std::int64_t z, std::int64_t mesh, std::int64_t step) {
+    const real* rows[(max_fields + 1) * rows_across * rows_across] = {};
+    for (int f = 0; f < P::plan.fields; ++f)
+        for (int row = 0; P::plan.field[f].kept && row < rows_across * rows_across; ++row)
+            rows[f * rows_across * rows_across + row] =
+                near.at_field[f] + (row % rows_across - max_reach) * P::plan.stride(f, 1) + (row / rows_across - max_reach) * P::plan.stride(f, 2);
+    rows[(P::plan.fields * rows_across + max_reach) * rows_across + max_reach] = &near.solution;
+    real result = 0;
+    real* const out[] = {&result};
+    const PointRows<real> call{rows, out, p, 1, x, y, z, mesh, step};
+    if constexpr (sizeof(real) == 4) function.run_f32(call);
+    else function.run_f64(call);
+    return result;
+}
+
+std::vector<Sweep> running;  // those of the problem that is being run
+
+template <class T, Plan (*make)()>
+struct Problem {
+    using real = T;
+    static constexpr Plan plan = make();
+    template <int s>
+    static real rhs(const cuda::resident::Near<Problem>& near, const real* p, std::int64_t x, std::int64_t y, std::int64_t z, std::int64_t mesh, std::int64_t step) {
+        return evaluate<real>(running[s].rhs, near, p, x, y, z, mesh, step);
+    }
+    template <int s>
+    static real update(const cuda::resident::Near<Problem>& near, const real* p, std::int64_t x, std::int64_t y, std::int64_t z, std::int64_t mesh, std::int64_t step) {
+        return running[s].update ? evaluate<real>(running[s].update, near, p, x, y, z, mesh, step) : near.solution;
+    }
+};
+
+template <class T>
+struct Fields {
+    std::vector<T> u, v, source;
+    MeshShape shape;
+    std::array<Sides, 3> sides, plain;
+
+    Fields(const Plan& plan, Random& random) {
+        shape = {plan.mesh[0], plan.mesh[1], plan.mesh[2], 2};
+        for (std::vector<T>* values : {&u, &v}) {
+            values->resize(static_cast<std::size_t>(shape.points()));
+            for (T& value : *values) value = static_cast<T>(random.uniform(-1, 1));
+        }
+        source.resize(static_cast<std::size_t>(shape.x));
+        for (T& value : source) value = static_cast<T>(random.uniform(-1, 1));
+        for (std::size_t axis = 0; axis < 3; ++axis) {
+            sides[axis] = {{static_cast<Edge>(plan.field[0].edge[axis][0]), 0.4}, {static_cast<Edge>(plan.field[0].edge[axis][1]), -0.7}};
+            plain[axis] = sides[axis];
+            plain[axis].low.value = plain[axis].high.value = 0;
+        }
+    }
+
+    std::vector<AnyField> all() {
+        return {Field<T>::packed(u.data(), shape, sides), Field<T>::packed(v.data(), shape, sides), Field<const T>::strided(source.data(), {1, 0, 0, 0})};
+    }
+};
+
+const std::vector<double> parameters{0.3, 0.2};
+constexpr std::int64_t first_step = 5, steps = 3;
+
+template <class P>
+void run_on_host(Fields<typename P::real>& fields, bool reversed, MeshState& state) {
+    using T = typename P::real;
+    static constexpr Plan plan = P::plan;
+    cuda::resident::Arguments<T> a{};
+    std::vector<T> table, before[2];
+    int l = 0;
+    for (const Sweep& sweep : running)
+        for (const LineSolve& line : sweep.lines) {
+            const auto n = static_cast<std::size_t>(plan.mesh[line.axis]);
+            std::vector<T> lower(n, static_cast<T>(line.constant[0])), diag(n, static_cast<T>(line.constant[1])), upper(n, static_cast<T>(line.constant[2]));
+            const SegmentShape shape{plan.mesh[line.axis], plan.segments(line.axis), plan.cut[line.axis].rows, plan.padded_rows(line.axis), plan.padded_segments(line.axis)};
+            ASSERT_TRUE((append_factors<T>(shape, sweep.solution[static_cast<std::size_t>(line.axis)], lower, diag, upper, table, a.numbers.ends[l++])));
+        }
+    ASSERT_EQ(static_cast<int>(table.size()), plan.table(plan.lines));
+    const std::vector<AnyField> all = fields.all();
+    for (int f = 0; f < plan.fields; ++f) {
+        a.field[f].data = static_cast<T*>(all[static_cast<std::size_t>(f)].data);
+        for (std::size_t d = 0; d < 4; ++d) a.field[f].stride[d] = all[static_cast<std::size_t>(f)].stride[d];
+        for (std::size_t axis = 0; axis < 3; ++axis) {
+            const Sides& sides = all[static_cast<std::size_t>(f)].sides[axis];
+            a.field[f].twice[axis][0] = static_cast<T>(2 * sides.low.value), a.field[f].twice[axis][1] = static_cast<T>(2 * sides.high.value);
+        }
+        if (plan.field[f].target) before[f].resize(fields.u.size()), a.before[f] = before[f].data();
+    }
+    for (std::size_t k = 0; k < parameters.size(); ++k) a.numbers.parameters[k] = static_cast<T>(parameters[k]);
+    a.table = table.data(), a.state = &state, a.first_step = first_step, a.steps = steps;
+    for (std::int64_t mesh = 0; mesh < fields.shape.meshes; ++mesh) {
+        BlocksOnHost blocks(plan.cluster, plan.threads, (static_cast<std::size_t>(plan.elements()) * sizeof(T) + 63) / 64 * 64, reversed);
+        blocks.run([&](unsigned char* shared) { cuda::resident::run<P>(a, reinterpret_cast<T*>(shared), mesh); });
+    }
+    cuda::resident::put_back<P>(a, fields.shape.points(), 0, 1);
+}
+
+template <class P>
+void agrees(Scheme scheme, double allowed) {
+    using T = typename P::real;
+    static Context context({.threads = 1, .profile_path = "none", .log = {}});
+    Queue reference(context, "reference");
+    Random random(7);
+    const Fields<T> start(P::plan, random);
+    running = sweeps_of(scheme, P::plan.mesh[2] > 1, start.sides, start.plain);
+    Fields<T> expected = start;
+    const std::vector<AnyField> all = expected.all();
+    ASSERT_TRUE(sweep(reference, {expected.shape, all, running, parameters}, steps, {.first_step = first_step}).ok());
+    std::vector<T> other_order;
+    for (const bool reversed : {false, true}) {
+        Fields<T> ours = start;
+        MeshState state;
+        ASSERT_NO_FATAL_FAILURE(run_on_host<P>(ours, reversed, state));
+        EXPECT_EQ(state.refused_at, MeshState::none);
+        for (std::size_t i = 0; i < ours.u.size(); ++i) {
+            ASSERT_NEAR(ours.u[i], expected.u[i], allowed) << "u at " << i;
+            ASSERT_NEAR(ours.v[i], expected.v[i], allowed) << "v at " << i;
+        }
+        if (reversed) {
+            EXPECT_EQ(ours.u, other_order) << "the order of threads matters: a barrier is missing";
+        }
+        other_order = ours.u;
+    }
+}
+
+#define PLAN(NAME, ...) \
+    constexpr Plan NAME() { return plan_of(__VA_ARGS__); }
+
+using Cuts = std::array<AxisCut, 3>;
+using Edges = std::array<int, 3>;
+constexpr Edges odd_sides{odd, odd, odd}, even_sides{even, even, even}, rings{periodic, periodic, periodic}, mixed{even, odd, odd};
+
+PLAN(one_warp, increments, {8, 8, 1}, 1, 32, 8, Cuts{{{1, 8}, {1, 8}, {1, 1}}}, odd_sides, odd_sides, 8)
+PLAN(segments, increments, {13, 9, 1}, 1, 64, 9, Cuts{{{2, 7}, {3, 3}, {1, 1}}}, even_sides, mixed, 8)
+PLAN(segment_rings, increments, {13, 9, 1}, 1, 32, 9, Cuts{{{2, 7}, {3, 3}, {1, 1}}}, rings, rings, 8)
+PLAN(whole_rings, halves, {13, 9, 1}, 1, 64, 9, Cuts{{{1, 13}, {1, 9}, {1, 1}}}, rings, rings, 8)
+PLAN(slabs, increments, {13, 23, 1}, 4, 32, 6, Cuts{{{2, 7}, {2, 3}, {1, 1}}}, even_sides, odd_sides, 8)
+PLAN(slab_rings, increments, {13, 23, 1}, 4, 32, 6, Cuts{{{2, 7}, {2, 3}, {1, 1}}}, rings, rings, 8)
+PLAN(slab_halves, halves, {13, 23, 1}, 4, 32, 6, Cuts{{{2, 7}, {2, 3}, {1, 1}}}, even_sides, odd_sides, 8)
+PLAN(floats, increments, {37, 32, 1}, 1, 96, 32, Cuts{{{2, 19}, {2, 16}, {1, 1}}}, mixed, even_sides, 4)
+PLAN(box, increments, {9, 7, 11}, 2, 64, 6, Cuts{{{1, 9}, {2, 4}, {1, 6}}}, mixed, odd_sides, 8)
+PLAN(box_of_three, three_sweeps, {9, 7, 11}, 3, 64, 4, Cuts{{{2, 5}, {2, 4}, {1, 4}}}, odd_sides, mixed, 8)
+PLAN(box_rings, three_sweeps, {9, 7, 11}, 3, 32, 4, Cuts{{{2, 5}, {2, 4}, {2, 2}}}, rings, rings, 8)
+PLAN(box_alone, three_sweeps, {6, 5, 4}, 1, 32, 4, Cuts{{{2, 3}, {1, 5}, {1, 4}}}, even_sides, mixed, 8)
+
+TEST(Resident, OneBlock) {
+    agrees<Problem<double, one_warp>>(increments, 1e-14);
+    agrees<Problem<double, segments>>(increments, 1e-14);
+    agrees<Problem<double, segment_rings>>(increments, 1e-14);
+    agrees<Problem<double, whole_rings>>(halves, 1e-14);
+    agrees<Problem<double, box_alone>>(three_sweeps, 1e-14);
+    agrees<Problem<float, floats>>(increments, 5e-6);
+}
+
+TEST(Resident, Clusters) {
+    agrees<Problem<double, slabs>>(increments, 1e-14);
+    agrees<Problem<double, slab_rings>>(increments, 1e-14);
+    agrees<Problem<double, slab_halves>>(halves, 1e-14);
+    agrees<Problem<double, box>>(increments, 1e-14);
+    agrees<Problem<double, box_of_three>>(three_sweeps, 1e-14);
+    agrees<Problem<double, box_rings>>(three_sweeps, 1e-14);
+}
+
+TEST(Resident, ValuesThatAreNotFiniteGiveTheTargetsBack) {
+    using P = Problem<double, slabs>;
+    Random random(8);
+    Fields<double> ours(P::plan, random);
+    running = sweeps_of(increments, false, ours.sides, ours.plain);
+    ours.u[400] = INFINITY;
+    const std::vector<double> before = ours.u;
+    MeshState state;
+    run_on_host<P>(ours, false, state);
+    EXPECT_EQ(state.refused_at, 0u);
+    EXPECT_EQ(ours.u, before);
+}
+
+TEST(Resident, UnsafeMatricesAreRefused) {
+    std::vector<double> table;
+    double ends[2];
+    const auto safe = [&](double diag, int segments) {
+        std::vector<double> lower(32, -1.0), d(32, diag), upper(32, -1.0);
+        return append_factors<double>({32, segments, 32 / segments, 32 / segments, segments}, Sides{}, lower, d, upper, table, ends);
+    };
+    EXPECT_TRUE(safe(2.5, 1));
+    EXPECT_TRUE(safe(2.5, 4));
+    EXPECT_FALSE(safe(0, 1));
+    EXPECT_FALSE(safe(0, 4));
+    EXPECT_FALSE(safe(1e-3, 4));
+    EXPECT_FALSE(safe(2, 4)) << "even sides: singular";
+    EXPECT_FALSE(safe(NAN, 4));
+}
+
+// Every cut covers its mesh, fits, and leaves no block without rows.
+TEST(Resident, EveryCutIsWhole) {
+    const OnChip chip{227 * 1024, 228 * 1024, true};
+    Random random(9);
+    int fit = 0;
+    for (int trial = 0; trial < 3000; ++trial) {
+        Plan plan;
+        plan.vector = random.chance(0.5) ? 4 : 2;
+        const bool solid = random.chance(0.5);
+        for (int axis = 0; axis < (solid ? 3 : 2); ++axis) plan.mesh[axis] = 1 + static_cast<int>(random.below(solid ? 70 : 400));
+        plan.fields = 1 + static_cast<int>(random.below(3));
+        for (int f = 0; f < plan.fields; ++f) {
+            plan.field[f].kept = true;
+            for (int axis = 0; axis < 3; ++axis) plan.field[f].ghosts[axis] = std::min<int>(plan.mesh[axis], static_cast<int>(random.below(3)));
+        }
+        plan.lines = solid ? 3 : 2, plan.sweeps = 1, plan.sweep[0].lines = plan.lines;
+        for (int l = 0; l < plan.lines; ++l) plan.line[l].axis = l;
+        int blocks = 0;
+        if (!choose_cut(plan, chip, blocks)) continue;
+        ++fit;
+        ASSERT_GE(blocks, 1);
+        ASSERT_LE(static_cast<std::size_t>(plan.elements()) * 16 / static_cast<std::size_t>(plan.vector), chip.shared_per_block);
+        ASSERT_GE(plan.last_rows(), 1);
+        ASSERT_LE(plan.last_rows(), plan.slab_rows);
+        if (plan.cluster == 1) {
+            ASSERT_TRUE(plan.even_slabs());
+        }
+        for (int f = 0; f < plan.fields; ++f) ASSERT_GE(plan.last_rows(), plan.field[f].ghosts[plan.slab()]);
+        for (int axis = 0; axis < (solid ? 3 : 2); ++axis) {
+            ASSERT_GE(plan.last_segment(axis), 1);
+            ASSERT_LE(plan.last_segment(axis), plan.cut[axis].rows);
+            ASSERT_GE(plan.side_by_side(axis), 1);
+            if (plan.crosses(axis)) {
+                ASSERT_EQ(plan.cut[axis].segments * plan.cut[axis].rows, plan.slab_rows);
+            }
+        }
+    }
+    EXPECT_GT(fit, 1000);
+}
+
+}  // namespace
+}  // namespace trifold::tests
