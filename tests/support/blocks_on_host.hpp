@@ -57,7 +57,12 @@ public:
     }
 
     void block_barrier() { wait(arrived_[static_cast<std::size_t>(block())], turn_[static_cast<std::size_t>(block())], threads_); }
-    void cluster_barrier() { wait(all_arrived_, all_turn_, static_cast<int>(fibers_.size())); }
+    void cluster_arrive() {
+        block_barrier();
+        fibers_[own_].turn = all_turn_;
+        if (++all_arrived_ == static_cast<int>(fibers_.size())) all_arrived_ = 0, ++all_turn_;
+    }
+    void cluster_wait() { wait_for(all_turn_, fibers_[own_].turn); }
 
 private:
     static constexpr std::size_t stack_bytes = 256 * 1024;
@@ -66,6 +71,7 @@ private:
         ucontext_t context{};
         std::unique_ptr<unsigned char[]> stack;
         bool done = false;
+        int turn = 0;  // of the cluster, when it arrived
     };
 
     static void enter() {
@@ -77,6 +83,10 @@ private:
     void wait(int& arrived, int& turn, int of) {
         const int mine = turn;
         if (++arrived == of) arrived = 0, ++turn;
+        wait_for(turn, mine);
+    }
+
+    void wait_for(const int& turn, int mine) {
         const std::size_t own = own_;
         while (turn == mine) swapcontext(&fibers_[own].context, &scheduler_);
     }
@@ -102,7 +112,9 @@ inline tests::BlocksOnHost& on_host() { return tests::BlocksOnHost::current(); }
 inline int thread_number() { return on_host().thread(); }
 inline int rank_in_cluster() { return on_host().block(); }
 inline void block_barrier() { on_host().block_barrier(); }
-inline void cluster_barrier() { on_host().cluster_barrier(); }
+inline void cluster_arrive() { on_host().cluster_arrive(); }
+inline void cluster_wait() { on_host().cluster_wait(); }
+inline void cluster_barrier() { cluster_arrive(), cluster_wait(); }
 template <class T>
 struct Elsewhere {
     T* at;

@@ -33,6 +33,7 @@ TRIFOLD_POINT_FUNCTION(crossed, {
     out(0) = p(0) * (at(0, 2, -1, 0) - at(0, -2, 1, 1)) + p(1) * at(1, 0, 0, 2) - p(1) * at(1, 1, -2, -1) + real(x + 2 * y + 3 * z) / 100;
 })
 TRIFOLD_POINT_FUNCTION(other, { out(0) = p(0) * at(0, 0, 0, 0) + at(1, 0, 0, 0) / 2; })
+TRIFOLD_POINT_FUNCTION(clip, { out(0) = fmax(at(3, 0, 0, 0), real(0)); })
 TRIFOLD_POINT_FUNCTION(add, { out(0) = at(0, 0, 0, 0) + at(3, 0, 0, 0); })
 
 enum Scheme { increments, halves, three_sweeps };
@@ -242,6 +243,25 @@ TEST(Resident, ValuesThatAreNotFiniteGiveTheTargetsBack) {
     run_on_host<P>(ours, false, state);
     EXPECT_EQ(state.refused_at, 0u);
     EXPECT_EQ(ours.u, before);
+}
+
+TEST(Resident, ALineThatIsNotFiniteIsSeenBehindAnUpdateThatHidesIt) {
+    Random random(8);
+    const auto run = [&]<class P>(P, Scheme scheme, double value) {
+        Fields<double> ours(P::plan, random);
+        running = sweeps_of(scheme, false, ours.sides, ours.plain);
+        for (Sweep& sweep : running) sweep.update = clip;
+        ours.u[30] = value;
+        MeshState state;
+        run_on_host<P>(ours, false, state);
+        for (const double u : ours.u) EXPECT_TRUE(std::isfinite(u) || state.refused_at == 0);
+        return state.refused_at == 0;
+    };
+    for (const double value : {double(INFINITY), double(NAN), 1.0}) {
+        EXPECT_EQ(run(Problem<double, slabs>{}, increments, value), value != 1.0);
+        EXPECT_EQ(run(Problem<double, slab_halves>{}, halves, value), value != 1.0);
+        EXPECT_EQ(run(Problem<double, one_warp>{}, increments, value == 1.0 ? 1.0 : value), value != 1.0);
+    }
 }
 
 TEST(Resident, UnsafeMatricesAreRefused) {

@@ -18,13 +18,19 @@ __device__ __forceinline__ int rank_in_cluster() {
     return static_cast<int>(rank);
 }
 
-/// Also makes what any thread has stored into others' shared memory seen there: one thread does so for its block, since waiting for
-/// all of memory takes hundreds of clocks of every warp that does.
-__device__ __forceinline__ void cluster_barrier() {
+/// The block's threads meet, and tell the cluster: what any of them has stored into any shared memory is seen by who waits. One thread
+/// waits for memory on behalf of its block, since that takes hundreds of clocks of every warp that does.
+__device__ __forceinline__ void cluster_arrive() {
     __syncthreads();
     if (threadIdx.x == 0) asm volatile("barrier.cluster.arrive.release;" ::: "memory");
     else asm volatile("barrier.cluster.arrive.relaxed;" ::: "memory");
-    asm volatile("barrier.cluster.wait.acquire;" ::: "memory");
+}
+
+__device__ __forceinline__ void cluster_wait() { asm volatile("barrier.cluster.wait.acquire;" ::: "memory"); }
+
+__device__ __forceinline__ void cluster_barrier() {
+    cluster_arrive();
+    cluster_wait();
 }
 
 /// The shared memory of a block of the cluster, from where this block has `own`. Barriers keep accesses in their place; others do not.

@@ -99,16 +99,30 @@ __device__ __forceinline__ void meet_before() {
     else block_barrier();
 }
 
-/// After all blocks have stored their points. Ends with all of this block's ghosts there.
+/// Once this block's points have been stored by its threads. Ends with all of its ghosts there.
 template <class P, int f>
 __device__ __forceinline__ void fill_ghosts(const Place<P>& place, const FieldView<typename P::real>& view) {
     constexpr FieldPlan field = P::plan.field[f];
-    if constexpr (field.kept && field.ghosts[0] + field.ghosts[1] + field.ghosts[2] > 0) {
+    constexpr bool any = field.kept && field.ghosts[0] + field.ghosts[1] + field.ghosts[2] > 0, alone = P::plan.cluster == 1;
+    if constexpr (!any) {
+        if (alone) block_barrier();
+        else cluster_barrier();
+    } else if constexpr (field.diagonal || alone) {
+        if (alone) block_barrier();
+        else cluster_barrier();
         fill_axis<P, f, 0>(place, view);
         if (field.diagonal) meet_before<P, 1>();
         fill_axis<P, f, 1>(place, view);
         if (field.diagonal) meet_before<P, 2>();
         fill_axis<P, f, 2>(place, view);
+        block_barrier();
+    } else {
+        // What needs no other block is done while they come.
+        cluster_arrive();
+        fill_axis<P, f, 0>(place, view);
+        if (P::plan.slab() != 1) fill_axis<P, f, 1>(place, view);
+        cluster_wait();
+        fill_axis<P, f, P::plan.slab()>(place, view);
         block_barrier();
     }
 }

@@ -182,6 +182,10 @@ __device__ __forceinline__ void solve_lines(const Place<P>& place, const Numbers
             if constexpr (final) update(c);
             else hand_over(c);
         }
+        // Whatever is not finite in a segment has reached its first row.
+#pragma unroll
+        for (int m = 0; m < K; ++m)
+            if (own.has(m, 0)) place.check = multiply_add(d[m][0], real(0), place.check);
     } else {
 #pragma unroll
         for (int i = 0; i < R; ++i)
@@ -202,7 +206,6 @@ __device__ __forceinline__ void run_sweeps(const Place<P>& place, const Argument
     if constexpr (s < P::plan.sweeps) {
         constexpr int f = P::plan.sweep[s].target;
         solve_lines<P, s, 0>(place, a.numbers);
-        every_block_is_there<P>();
         fill_ghosts<P, f>(place, a.field[f]);
         run_sweeps<P, s + 1>(place, a);
     }
@@ -213,14 +216,13 @@ __device__ __forceinline__ void run_sweeps(const Place<P>& place, const Argument
 /// `shared`: P::plan.elements, aligned to 16 bytes. A cluster per mesh.
 template <class P>
 __device__ __forceinline__ void run(const Arguments<typename P::real>& a, typename P::real* shared, std::int64_t mesh) {
-    Place<P> place{shared, P::plan.cluster > 1 ? rank_in_cluster() : 0, mesh, a.first_step};
+    Place<P> place{shared, P::plan.cluster > 1 ? rank_in_cluster() : 0, mesh, a.first_step, 0};
     load_factors<P, 0>(place, a.table);
     load_fields<P, 0>(place, a);
-    every_block_is_there<P>();
     fill_all_ghosts<P, 0>(place, a);
 #pragma unroll 1
     for (std::int64_t done = 0; done < a.steps; ++done, ++place.step) run_sweeps<P, 0>(place, a);
-    bool bad = false;
+    bool bad = !(place.check == 0);
     store_targets<P, 0>(place, a, bad);
     if (bad) give_up(a.state, a.from);
     if (P::plan.cluster > 1) cluster_barrier();  // no block leaves while another reads from it

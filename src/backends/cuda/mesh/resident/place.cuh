@@ -12,6 +12,7 @@ struct Place {
     typename P::real* memory;  ///< shared, of the block
     int rank;                  ///< of the block in its cluster
     std::int64_t mesh, step;
+    mutable typename P::real check = 0;  ///< no longer 0 once a line solve of this thread has left something that is not finite
 };
 
 /// The k-th line of a thread along `axis`, the same segment of all of them. Where there is no such line it is the last one, and not

@@ -76,6 +76,7 @@ bool run_typed(const MeshRun& run, Failure& failure) {
     if (why || run.from % each) return failure.say(ErrorCode::internal, "meshes were to stay on chip that cannot", why ? why : "a step has been begun");
     const jit::Program* const compiled = jit::program(resident::program(checked, plan, blocks), "sweeps on chip", failure);
     if (!compiled) return false;
+    if (run.steps == 0) return true;
     std::size_t used = table_bytes(checked, plan);
     auto* const base = static_cast<char*>(run.scratch);
     if (!table.empty() && !good(cudaMemcpyAsync(base, table.data(), table.size() * sizeof(T), cudaMemcpyHostToDevice, run.stream), "copying factors", failure)) return false;
