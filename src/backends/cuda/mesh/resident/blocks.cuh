@@ -18,15 +18,19 @@ __device__ __forceinline__ int rank_in_cluster() {
     return static_cast<int>(rank);
 }
 
-/// The block's threads meet, and tell the cluster: what any of them has stored into any shared memory is seen by who waits. One thread
-/// waits for memory on behalf of its block, since that takes hundreds of clocks of every warp that does.
+/// The block's threads meet, and tell the cluster: what any of them has stored into any shared memory is seen by who waits. One warp
+/// waits for memory on behalf of its block, since that takes hundreds of clocks of every warp that does. A warp arrives as one: its
+/// lanes must not do so in different ways.
 __device__ __forceinline__ void cluster_arrive() {
     __syncthreads();
-    if (threadIdx.x == 0) asm volatile("barrier.cluster.arrive.release;" ::: "memory");
-    else asm volatile("barrier.cluster.arrive.relaxed;" ::: "memory");
+    if (threadIdx.x < 32) asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
+    else asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");
 }
 
-__device__ __forceinline__ void cluster_wait() { asm volatile("barrier.cluster.wait.acquire;" ::: "memory"); }
+__device__ __forceinline__ void cluster_wait() {
+    __syncwarp();
+    asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
+}
 
 __device__ __forceinline__ void cluster_barrier() {
     cluster_arrive();

@@ -26,19 +26,22 @@ int beside(const Plan& plan, const OnChip& chip) {
 /// costs as much as two words of each lane, and a word of another block's about eight; lanes of one warp in two segments meet in banks
 /// (all of this and of `cost` fitted to what an H200 did).
 double words(const Plan& plan, int axis) {
-    const int threads = plan.threads, rows = plan.cut[axis].rows, together = plan.together(axis), segments = plan.segments(axis);
-    const bool joined = segments > 1, mixed = plan.cut[axis].segments > 1 && plan.side_by_side(axis) % 32 != 0;
-    const double join = !joined ? 0 : plan.crosses(axis) ? 34.0 * together : together * (2.0 + 2 * segments) + segments;
-    return threads * (rows * (4.0 * together + 0.5 * (joined ? 5 : 3)) + join) * (mixed ? 1.3 : 1);
+    const int threads = plan.threads, rows = plan.cut[axis].rows, together = plan.together(axis), segments = plan.segments(axis), across = plan.side_by_side(axis);
+    const bool joined = segments > 1, mixed = plan.cut[axis].segments > 1 && across % 32 != 0;
+    const bool idle = across * plan.cut[axis].segments != threads || across * together != plan.lines_along(axis);
+    const double join = !joined ? 0 : plan.crosses(axis) ? 50.0 * together : together * (2.0 + 3 * segments) + segments;
+    const double own = threads * (rows * (4.0 * together + 0.5 * (joined ? 5 : 3)) + join);
+    const double chain = rows > 32 ? 1 + (rows - 32) / 128.0 : 1;  // of dependent operations
+    return own * chain * (mixed ? across < 32 ? 1.3 : 1.1 : 1) * (idle ? 1.1 : 1);
 }
 
-/// Fewer warps wait longer, the more so for other blocks; and a warp more on one of the four schedulers than on the others.
+/// Few warps wait long, the more so for other blocks; and a warp more on one of the four schedulers than on the others.
 double cost(const Plan& plan, int blocks) {
     double sum = 0;
     for (int axis = 0; axis < 3; ++axis)
         if (plan.mesh[axis] > 1) sum += words(plan, axis);
     const int warps = blocks * plan.threads / 32;
-    const double few = plan.vector == 4 ? (plan.cluster > 1 ? 40 : 14) : (plan.cluster > 1 ? 8 : 4);
+    const double few = plan.vector == 2 ? 4 : plan.cluster > 1 ? 40 : 8;
     return sum * (1 + few / (warps * warps)) * (ceiling(warps, 4) * 4.0 / warps);
 }
 

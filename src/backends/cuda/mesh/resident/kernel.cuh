@@ -9,11 +9,13 @@
 //   a line are joined within the block, or, along the slabs' axis, by the blocks, each for some of the lines (lines.cuh).
 // Global memory: 2 words per point and run, and 1 for a copy of the target as it was, which is put back where a value of the run
 //   turns out not to be finite: kernels that look at every line then start anew.
-// On chip, per point and step of the heat equation in d dimensions: 2 d + 1 reads by the stencil, of which the d = 2 kernels need 3 (the line's
-//   own are in registers), 2 per change of axis, 2 for the update, 5/4 (doubles 5/2) per axis for factors:
-//   2-D: 9.5 words of 4 bytes, 29 instructions; 12 words of 8 bytes, of which 19 operations in double precision.
-//   Roofs of an H200's multiprocessor, per clock: 128 bytes of shared memory, 128 instructions (64 in doubles): 0.30 clocks per point
-//   in floats, 0.75 in doubles, by shared memory: 840 and 330 Gpoint-steps/s on 132 of them at 1.9 GHz.
+// On chip, per point and step of the heat equation in d dimensions: 2 d - 1 words for the stencil (a line's own are in registers), 2 per change of
+//   axis, 2 for the update; factors, 5 words per axis in loads that all lanes share, cost half a word each and serve all lines of a
+//   thread. 2-D, two lines per thread: 9.5 words and 29 instructions, 19 of them arithmetic.
+//   Roofs of an H200's multiprocessor, per clock: 128 bytes of shared memory, 128 instructions (64 in doubles): 0.30 clocks per point in floats, 0.60 in
+//   doubles, by shared memory: 840 and 420 Gpoint-steps/s on 132 of them at 1.9 GHz.
+// Measured: 128², floats, one line per thread: shared memory busy 89 % of the time (ncu); warps wait for it more than for anything else, then for
+//   barriers. In a cluster, for the others: 7 % of 48³'s time for memory before the barrier, 10 % for the barriers (docs/algorithms/gpu_resident.md).
 // Numerics: matrices are checked when they are factored (factors.hpp). Rounding depends on the mesh's shape alone, not on the batch.
 #pragma once
 
