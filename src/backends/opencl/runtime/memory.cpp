@@ -4,6 +4,7 @@
 #include <sys/mman.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <map>
 #include <mutex>
 
@@ -80,6 +81,15 @@ void Touched::make() {
         if (!merged.empty() && run.first <= merged.back().last) merged.back().last = std::max(merged.back().last, run.last);
         else merged.push_back(run);
     runs_ = std::move(merged);
+    for (const Run& run : runs_)
+        if (run.last - run.first >= device_.info.largest_block) {
+            char message[200];
+            std::snprintf(message, sizeof message, "an array reaches over %.1f GiB of memory, and its driver takes at most %.1f GiB at once",
+                          static_cast<double>(run.last - run.first + 1) / (1 << 30), static_cast<double>(device_.info.largest_block) / (1 << 30));
+            Stop stop;
+            stop.failure.say(ErrorCode::bad_input, message, "solve fewer rows or systems at a time, use f32, or take device 'cpu'");
+            throw stop;
+        }
     for (Run& run : runs_)
         run.buffer = cl::Buffer(device_.context, CL_MEM_READ_WRITE | CL_MEM_USE_HOST_PTR, run.last - run.first + 1, reinterpret_cast<void*>(run.first));
 }

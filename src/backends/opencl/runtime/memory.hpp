@@ -40,7 +40,7 @@ public:
     /// Bytes first … last, last included.
     void add(const void* first, const void* last);
 
-    /// All are added: makes the buffers. Throws cl::Error.
+    /// All are added: makes the buffers. Throws cl::Error, and Stop where the driver takes no buffer that large.
     void make();
 
     /// The buffer of an address in there, and the offset in it in bytes.

@@ -48,13 +48,14 @@ bool cut_up(const System& system, Algorithm algorithm) {
     return system.levels == 0 && (algorithm == Algorithm::two_pass || (algorithm == Algorithm::automatic && system.rows >= least_cut_rows));
 }
 
-template <bool wide>
+/// own: the device's memory is its own.
+template <bool wide, bool own>
 std::size_t workspace(const System& system, Algorithm algorithm, int) {
     if (is_spike(algorithm)) return spike_scratch(system);
+    // What the family's driver hands over to LU it finds scratch for itself.
+    if (!own && algorithm == Algorithm::two_pass) return chunk_scratch(wide, system, two_pass_chunk_rows(system.rows, system.dtype));
     const std::size_t whole = batch_scratch(wide, system, algorithm == Algorithm::two_pass ? Algorithm::lu : algorithm);
-    if (!cut_up(system, algorithm)) return whole;
-    const std::size_t driver = chunk_scratch(wide, system, two_pass_chunk_rows(system.rows, system.dtype));
-    return std::max({whole, driver, wide ? chunk_scratch(wide, system, own_chunk_rows) : 0});
+    return own && cut_up(system, algorithm) ? std::max(whole, chunk_scratch(wide, system, own_chunk_rows)) : whole;
 }
 
 void solve(const System& system, Algorithm algorithm, const Launch& launch, Outcome& outcome) {
@@ -163,12 +164,13 @@ Ops table_of(int device) {
     table.device = info.name.c_str();
     table.number = device;
     table.refuses = refuses;
-    table.workspace = info.wide ? workspace<true> : workspace<false>;
     if (info.in_host_memory) {
+        table.workspace = info.wide ? workspace<true, false> : workspace<false, false>;
         table.solve = solve;
         table.reduce = reduce, table.finish = finish, table.restore = restore, table.corrects = true;
         return table;
     }
+    table.workspace = info.wide ? workspace<true, true> : workspace<false, true>;
     table.outcome_bytes = sizeof(Found);
     table.enqueue = enqueue;
     table.enqueue_finite = enqueue_look;
