@@ -63,7 +63,7 @@ double largest_difference(const std::vector<double>& a, const std::vector<double
     return off;
 }
 
-class HeatOn : public tests::OnDevice {
+class HeatOn : public tests::OnMeshDevice {
 protected:
     template <class T>
     std::vector<T> run(const Problem<T>& problem, std::vector<T> u, std::int64_t steps) {

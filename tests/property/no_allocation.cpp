@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <cstdlib>
 #include <new>
+#include <string>
 
 #include "support/random_system.hpp"
 #include "support/run.hpp"
@@ -77,8 +78,8 @@ TEST_F(NoAllocation, TheHookCounts) {
 
 TEST_F(NoAllocation, InSystemsOfUpTo256Rows) {
     Context context({.threads = 2, .profile_path = "none", .log = {}});
-    for (const DeviceInfo& device : context.devices()) {
-        Queue queue(context, device.name);
+    for (const std::string device : {"reference", "cpu"}) {  // drivers of others allocate as they like
+        Queue queue(context, device);
         for (std::int64_t rows = 1; rows <= 256; rows += rows < 10 ? 1 : 41)
             for (const double dominance : {0.0, 1.5})
                 for (const bool periodic : {false, true})
@@ -88,10 +89,10 @@ TEST_F(NoAllocation, InSystemsOfUpTo256Rows) {
                         tridiagonal::Options options;
                         options.status = &status;
                         Outcome outcome;
-                        EXPECT_EQ(allocations_of(queue, s, in_place, options, outcome), 0) << rows << " rows on " << device.name << ", periodic " << periodic;
+                        EXPECT_EQ(allocations_of(queue, s, in_place, options, outcome), 0) << rows << " rows on " << device << ", periodic " << periodic;
                         EXPECT_TRUE(outcome.ok());
                         EXPECT_GT(status, 0);
-                        EXPECT_EQ(allocations_of(queue, cast<float>(s), in_place, options, outcome), 0) << rows << " rows on " << device.name;
+                        EXPECT_EQ(allocations_of(queue, cast<float>(s), in_place, options, outcome), 0) << rows << " rows on " << device;
                     }
     }
 }
@@ -112,12 +113,12 @@ TEST_F(NoAllocation, InLongGeneralSystemsAfterTheFirst) {
 
 TEST_F(NoAllocation, InASingularSystem) {
     Context context({.threads = 2, .profile_path = "none", .log = {}});
-    for (const DeviceInfo& device : context.devices()) {
-        Queue queue(context, device.name);
+    for (const std::string device : {"reference", "cpu"}) {  // drivers of others allocate as they like
+        Queue queue(context, device);
         Bands<double> s = random_system(100, 2, 7);
         s.diag[50] = s.upper[49] = s.lower[51] = 0;
         Outcome outcome;
-        EXPECT_EQ(allocations_of(queue, s, false, {}, outcome), 0) << device.name;
+        EXPECT_EQ(allocations_of(queue, s, false, {}, outcome), 0) << device;
         EXPECT_EQ(outcome.reason, Reason::singular);
         EXPECT_EQ(outcome.row, 50);
     }

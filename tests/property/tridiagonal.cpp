@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 
+#include <algorithm>
+#include <cctype>
 #include <cmath>
 
 #include "support/measure.hpp"
@@ -193,7 +195,11 @@ std::vector<std::string> devices() {
     return names;
 }
 
-INSTANTIATE_TEST_SUITE_P(Device, Law, testing::ValuesIn(devices()), [](const auto& info) { return info.param; });
+INSTANTIATE_TEST_SUITE_P(Device, Law, testing::ValuesIn(devices()), [](const auto& info) {
+    std::string name = info.param;
+    std::ranges::replace_if(name, [](char c) { return !std::isalnum(static_cast<unsigned char>(c)); }, '_');
+    return name;
+});
 
 }  // namespace
 }  // namespace trifold::tests

@@ -32,6 +32,14 @@ protected:
     Queue queue{context(), GetParam()};
 };
 
+/// Where sweeps over meshes have kernels.
+class OnMeshDevice : public OnDevice {
+protected:
+    void SetUp() override {
+        if (GetParam().starts_with("opencl:")) GTEST_SKIP() << GetParam() << " has no kernels for sweeps over meshes";
+    }
+};
+
 inline std::string device_test_name(const testing::TestParamInfo<std::string>& info) {
     std::string name = info.param;
     std::ranges::replace_if(name, [](char c) { return !std::isalnum(static_cast<unsigned char>(c)); }, '_');

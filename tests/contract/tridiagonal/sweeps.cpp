@@ -130,12 +130,8 @@ const Scheme schemes[] = {
     {"lines only", [](const std::array<Sides, 3>& s) { return std::vector<Sweep>{{{}, {{1, {-0.3, 1.6, -0.3}}, {0, {-0.1, -1.9, 0.5}}}, {}, 0, s}}; }},
 };
 
-class Sweeps : public OnDevice {
+class Sweeps : public OnMeshDevice {
 protected:
-    void SetUp() override {
-        if (GetParam().starts_with("opencl:")) GTEST_SKIP() << GetParam() << " has no kernels for sweeps over meshes";
-    }
-
     Queue reference{context(), "reference"};
 
     template <class T>
