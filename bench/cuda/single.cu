@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// One system on the GPU beside cuSPARSE and the roof, in one process, interleaved: medians, percent of the best stream that reads four
+// One long system on the GPU, and several, beside cuSPARSE and the roof, in one process, interleaved: medians, percent of the best stream that reads four
 // arrays and writes one of the same size. Solves are enqueued as the library does, everything included; results are checked on the GPU.
 //
-//   cuda_single_bench [--json FILE] [--rows COUNT] [--rounds N] [dominant] [curve] [general] [latency]
+//   cuda_single_bench [--json FILE] [--rows COUNT] [--rounds N] [dominant] [curve] [general] [several] [latency]
 //
 // --rows: the longest system. cuSPARSE is loaded at run time from the machine's own CUDA; without it, its columns stay empty.
 #include <cuda_runtime.h>
@@ -13,6 +13,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "backends/cuda/runtime/outcome.hpp"
@@ -68,6 +69,13 @@ __global__ void backward_error(Arrays<T> a, std::int64_t n, unsigned long long* 
     atomicMax(worst, __double_as_longlong(most >= 0 ? most : 1e300));
 }
 
+// Couplings between systems that lie one after the other.
+template <class T>
+__global__ void cut(Arrays<T> a, std::int64_t rows, std::int64_t systems) {
+    for (std::int64_t k = blockIdx.x * std::int64_t(blockDim.x) + threadIdx.x; k < systems; k += std::int64_t(gridDim.x) * blockDim.x)
+        a.lower[k * rows] = 0, a.upper[(k + 1) * rows - 1] = 0;
+}
+
 template <class T>
 class Bench {
 public:
@@ -100,9 +108,11 @@ public:
         fill_array(a_.upper, n, 3, T(-1), T(1)), fill_array(a_.rhs, n, 4, T(-1), T(1));
     }
 
-    void run(const std::string& name, std::int64_t n, Algorithm algorithm, bool in_place, bool pivoting_peer, bool latency) {
+    /// n rows in all, of `systems` systems one after the other.
+    void run(const std::string& name, std::int64_t n, Algorithm algorithm, bool in_place, bool pivoting_peer, bool latency, std::int64_t systems = 1) {
+        if (systems > 1) cut<<<64, 256>>>(a_, n / systems, systems);
         cudaDeviceSynchronize();
-        const System system = system_of(n, in_place);
+        const System system = system_of(n, in_place, systems);
         const tridiagonal::Ops& ops = *cuda::tridiagonal_ops(0);
         if (const char* const why = ops.refuses(system, algorithm)) return void(std::printf("%s: %s\n", name.c_str(), why));
         tridiagonal::Launch launch;
@@ -125,8 +135,9 @@ public:
         void* buffer = nullptr;
         std::size_t peer_bytes = 0;
         if (sparse_.handle && n < 1ll << 31) {
-            const int rows = static_cast<int>(n);
-            if (pivoting_peer) TRIFOLD_CUSPARSE(T, sparse_, gtsv2_bufferSizeExt)(sparse_.handle, rows, 1, a_.lower, a_.diag, a_.upper, a_.x, rows, &peer_bytes);
+            const int rows = static_cast<int>(n), count = static_cast<int>(systems), each = rows / count;
+            if (systems > 1) TRIFOLD_CUSPARSE(T, sparse_, gtsv2StridedBatch_bufferSizeExt)(sparse_.handle, each, a_.lower, a_.diag, a_.upper, a_.x, count, each, &peer_bytes);
+            else if (pivoting_peer) TRIFOLD_CUSPARSE(T, sparse_, gtsv2_bufferSizeExt)(sparse_.handle, rows, 1, a_.lower, a_.diag, a_.upper, a_.x, rows, &peer_bytes);
             else TRIFOLD_CUSPARSE(T, sparse_, gtsv2_nopivot_bufferSizeExt)(sparse_.handle, rows, 1, a_.lower, a_.diag, a_.upper, a_.x, rows, &peer_bytes);
         }
         const bool peer = peer_bytes > 0 && cudaMalloc(&buffer, peer_bytes) == cudaSuccess;
@@ -151,8 +162,9 @@ public:
             }
             if (peer && (latency || round < 4)) {
                 const auto call = [&] {
-                    const int rows = static_cast<int>(n);
-                    if (pivoting_peer) TRIFOLD_CUSPARSE(T, sparse_, gtsv2)(sparse_.handle, rows, 1, a_.lower, a_.diag, a_.upper, a_.x, rows, buffer);
+                    const int rows = static_cast<int>(n), count = static_cast<int>(systems), each = rows / count;
+                    if (systems > 1) TRIFOLD_CUSPARSE(T, sparse_, gtsv2StridedBatch)(sparse_.handle, each, a_.lower, a_.diag, a_.upper, a_.x, count, each, buffer);
+                    else if (pivoting_peer) TRIFOLD_CUSPARSE(T, sparse_, gtsv2)(sparse_.handle, rows, 1, a_.lower, a_.diag, a_.upper, a_.x, rows, buffer);
                     else TRIFOLD_CUSPARSE(T, sparse_, gtsv2_nopivot)(sparse_.handle, rows, 1, a_.lower, a_.diag, a_.upper, a_.x, rows, buffer);
                 };
                 cudaMemcpyAsync(a_.x, a_.rhs, static_cast<std::size_t>(n) * sizeof(T), cudaMemcpyDeviceToDevice, stream_);
@@ -179,11 +191,11 @@ public:
 
         const double needed = 5.0 * sizeof(T) * static_cast<double>(n), bandwidth = roof.gb_per_s(median(roofs)), ms = median(ours), peer_ms = median(theirs);
         nlohmann::ordered_json row;
-        row["case"] = name, row["rows"] = n, row["precision"] = sizeof(T) == 8 ? "f64" : "f32", row["algorithm"] = name_of(algorithm), row["branch"] = outcome.branch;
+        row["case"] = name, row["rows"] = n / systems, row["systems"] = systems, row["precision"] = sizeof(T) == 8 ? "f64" : "f32", row["algorithm"] = name_of(algorithm), row["branch"] = outcome.branch;
         row["ms"] = ms, row["roof_gb_per_s"] = bandwidth, row["fraction"] = needed / ms / 1e6 / bandwidth, row["grows_per_s"] = static_cast<double>(n) / ms / 1e6;
         if (latency) row["graph_ms"] = median(ours_graph), row["host_ms"] = median(ours_host);
         if (std::isfinite(peer_ms)) {
-            row["peer"] = pivoting_peer ? "gtsv2" : "gtsv2_nopivot";
+            row["peer"] = systems > 1 ? "gtsv2StridedBatch" : pivoting_peer ? "gtsv2" : "gtsv2_nopivot";
             row["cusparse_ms"] = peer_ms, row["times_cusparse"] = peer_ms / ms, row["cusparse_fraction"] = needed / peer_ms / 1e6 / bandwidth;
             if (latency) row["cusparse_host_ms"] = median(theirs_host);
         }
@@ -193,8 +205,8 @@ public:
         row["backward_error_roundoffs"] = error * (sizeof(T) == 8 ? 0x1p53 : 0x1p24);
         row["scratch_bytes"] = launch.scratch_bytes;
         rows_.push_back(row);
-        std::printf("%-20s %s %9lld rows  %8.1f us  %5.1f %% of %4.0f GB/s  %4.1f x cuSPARSE  %s %s  %4.1f u  certificate %.1e", name.c_str(), sizeof(T) == 8 ? "f64" : "f32",
-                    static_cast<long long>(n), 1e3 * ms, 100 * double(row["fraction"]), bandwidth, peer_ms / ms, outcome.branch, name_of(outcome.reason),
+        std::printf("%-20s %s %4lld x %9lld rows  %8.1f us  %5.1f %% of %4.0f GB/s  %4.1f x cuSPARSE  %s %s  %4.1f u  certificate %.1e", name.c_str(), sizeof(T) == 8 ? "f64" : "f32",
+                    static_cast<long long>(systems), static_cast<long long>(n / systems), 1e3 * ms, 100 * double(row["fraction"]), bandwidth, peer_ms / ms, outcome.branch, name_of(outcome.reason),
                     double(row["backward_error_roundoffs"]), outcome.certificate);
         if (latency) std::printf("  graph %.1f us, host %.1f us, cuSPARSE %.1f us, host %.1f us", 1e3 * median(ours_graph), 1e3 * median(ours_host), 1e3 * peer_ms, 1e3 * median(theirs_host));
         std::printf("\n");
@@ -204,12 +216,14 @@ public:
     }
 
 private:
-    System system_of(std::int64_t n, bool in_place) const {
+    System system_of(std::int64_t n, bool in_place, std::int64_t systems) const {
         System system;
         system.dtype = sizeof(T) == 8 ? DType::f64 : DType::f32;
-        system.rows = n;
-        const auto view = [](T* data) {
+        system.rows = n / systems;
+        if (systems > 1) system.levels = 1, system.extent[0] = systems, system.number_stride[0] = 1;
+        const auto view = [&](T* data) {
             Operand o;
+            o.level_stride[0] = systems > 1 ? n / systems : 0;
             o.kind = Operand::Kind::view, o.data = data, o.row_stride = 1;
             return o;
         };
@@ -258,10 +272,19 @@ void run(const Sparse& sparse, std::int64_t count, int rounds, const std::vector
         }
     if (wanted("general")) {
         bench.poisson(count);
-        bench.run("poisson", count, Algorithm::two_pass, false, false, false);
+        bench.run("poisson", count, Algorithm::automatic, false, false, false);
+        bench.run("poisson, in place", count, Algorithm::automatic, true, false, false);
+        bench.run("poisson, pivoted", count, Algorithm::two_pass, false, false, false);
         bench.indefinite(count);
         bench.run("random", count, Algorithm::two_pass, false, true, false);
     }
+    if (wanted("several"))
+        for (const bool decays : {true, false}) {
+            if (decays) bench.dominant(count);
+            else bench.poisson(count);
+            for (const auto& [systems, rows] : {std::pair<std::int64_t, std::int64_t>{1000, 30000}, {300, 100000}, {64, 1 << 20}, {8, 1 << 23}, {999, 30011}})
+                if (systems * rows <= count) bench.run(decays ? "several, dominant" : "several, poisson", systems * rows, Algorithm::automatic, false, false, false, systems);
+        }
     if (wanted("latency")) {
         bench.dominant(std::min(count, std::int64_t{1} << 20));
         for (const std::int64_t n : {std::int64_t{4096}, std::int64_t{1} << 20})
@@ -281,8 +304,8 @@ int main(int argc, char** argv) {
         if (arg == "--json" && i + 1 < argc) json = argv[++i];
         else if (arg == "--rows" && i + 1 < argc) count = std::max(std::atoll(argv[++i]), 65536ll);
         else if (arg == "--rounds" && i + 1 < argc) rounds = std::max(std::atoi(argv[++i]), 1);
-        else if (arg == "dominant" || arg == "curve" || arg == "general" || arg == "latency") parts.push_back(arg);
-        else return std::fprintf(stderr, "usage: cuda_single_bench [--json FILE] [--rows COUNT] [--rounds N] [dominant] [curve] [general] [latency]\n"), 2;
+        else if (arg == "dominant" || arg == "curve" || arg == "general" || arg == "several" || arg == "latency") parts.push_back(arg);
+        else return std::fprintf(stderr, "usage: cuda_single_bench [--json FILE] [--rows COUNT] [--rounds N] [dominant] [curve] [general] [several] [latency]\n"), 2;
     }
     nlohmann::ordered_json record = gpu_record("cuda_single", "One system on the GPU, percent of a 4 read, 1 write stream");
     const Sparse sparse;

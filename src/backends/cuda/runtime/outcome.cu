@@ -21,9 +21,8 @@ void read_outcome(const DeviceOutcome& from, Outcome& to) {
     const auto failures = static_cast<std::int64_t>(from.failures), rescued = static_cast<std::int64_t>(from.rescued);
     auto asked = static_cast<Algorithm>(from.branch);
     if (asked == Algorithm::certified) {
-        const bool handed_over = from.handed_over >= certified_turns;
-        to.certified_share = !handed_over && from.certified ? 1 : 0;
-        if (handed_over && failures == 0) asked = Algorithm::two_pass, to.tried_other = true;
+        to.certified_share = from.certified ? 1 : 0;
+        if (from.handed_over >= second_pass && failures == 0) asked = Algorithm::two_pass, to.tried_other = true;
     }
     to.failures = failures;
     to.rescued = rescued;

@@ -24,9 +24,11 @@ struct DeviceOutcome {
     int branch = 0;                       ///< tridiagonal::Algorithm that computes where nothing is rescued
     int reason = 1;                       ///< Reason where nothing fails
     double residual = -1, certificate = -1;  ///< as in Outcome; negative = not computed
-    unsigned long long handed_over = 0;   ///< turns of the certified pass that gave up
-    unsigned long long seams[2] = {};     ///< per turn: bits of the largest disagreement between windows
-    unsigned arrived[2] = {};             ///< per turn: blocks of its judge that have finished
+    unsigned long long handed_over = 0;   ///< long systems: what gave up, see below
+    unsigned long long seams = 0;         ///< one long system: bits of the largest disagreement between windows with halos
+    unsigned judged = 0;                  ///< one long system: blocks of its judge that have finished
+    unsigned undecayed = 0;               ///< long systems: a second pass is wanted
+    unsigned arrived = 0, done = 0;       ///< long systems: arrivals of blocks where they wait for each other, blocks that have finished
     bool certified = false;               ///< the certificate covers every row
     unsigned tickets = 0;                 ///< batches: how often a warp has asked for its next tile
 };
@@ -42,8 +44,8 @@ constexpr unsigned long long failure_key(std::int64_t system, std::int64_t rows,
     return static_cast<unsigned long long>(system * (rows + 1) + row + 1) * 8 + static_cast<unsigned long long>(-static_cast<int>(reason));
 }
 
-/// Turns of the certified pass, with longer halos each; what they all hand over is for two_pass.
-inline constexpr int certified_turns = 2;
+/// DeviceOutcome::handed_over: windows with halos have given one system up; one pass does not do for one of several; one is left to pivots.
+inline constexpr unsigned long long windows_turn = 1, second_pass = 2, left_to_pivots = 3;
 
 /// What the kernels wrote, as the user's Outcome; the device's name is the caller's to fill.
 void read_outcome(const DeviceOutcome& from, Outcome& to);

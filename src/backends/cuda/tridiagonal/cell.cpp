@@ -11,6 +11,7 @@
 #include "backends/cuda/tridiagonal/batch.hpp"
 #include "backends/cuda/tridiagonal/device/certified.hpp"
 #include "backends/cuda/tridiagonal/device/two_pass.hpp"
+#include "backends/cuda/tridiagonal/device/windows.hpp"
 #include "backends/cuda/tridiagonal/finite.hpp"
 #include "backends/cuda/tridiagonal/pivoted.hpp"
 #include "families/tridiagonal/plain.hpp"
@@ -33,8 +34,8 @@ const char* refuses(const System& system, Algorithm algorithm) {
     }
 }
 
-/// What `automatic` stands for here: one pass over the rows, on chip where systems fit there, with halos where there is one long system; else two
-/// passes, else one thread per system.
+/// What `automatic` stands for here: on chip where systems fit there; longer ones window by window, in one pass or two; else two pivoted passes, else one
+/// thread per system.
 struct Path {
     Algorithm branch;
     std::size_t (*scratch)(const System& system);
@@ -48,6 +49,8 @@ Path path_for(const System& system, Algorithm algorithm) {
         return {Algorithm::certified, certified_scratch, [](const System& one, const BatchLaunch& launch) { solve_certified(one, launch, false); }};
     if (algorithm == Algorithm::automatic && !certified_refuses(system))
         return {Algorithm::certified, certified_scratch, [](const System& one, const BatchLaunch& launch) { solve_certified(one, launch, true); }};
+    if (algorithm == Algorithm::automatic && !windows_refuse(system))
+        return {Algorithm::certified, windows_scratch, [](const System& all, const BatchLaunch& launch) { solve_windows(all, launch); }};
     if (algorithm != Algorithm::lu && !two_pass_refuses(system))
         return {Algorithm::two_pass, two_pass_scratch, [](const System& all, const BatchLaunch& launch) { solve_two_pass(all, launch); }};
     return {Algorithm::lu, pivoted_scratch, [](const System& all, const BatchLaunch& launch) { solve_pivoted(all, launch); }};

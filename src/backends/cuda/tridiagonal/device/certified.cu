@@ -9,7 +9,7 @@
 
 #include "backends/cuda/tridiagonal/device/certified_kernel.cuh"
 #include "backends/cuda/tridiagonal/device/overlap.cuh"
-#include "backends/cuda/tridiagonal/device/two_pass.hpp"
+#include "backends/cuda/tridiagonal/device/windows.hpp"
 
 namespace trifold::cuda {
 namespace {
@@ -30,10 +30,7 @@ struct Shape<float> {
     static constexpr int rows = 21, warps = 8;
 };
 
-constexpr int most_blocks = 1024, halos[certified_turns] = {short_halo, long_halo};
-
-/// Up to here two passes cost little more than the launches of another turn.
-constexpr std::int64_t rows_worth_a_turn = 1 << 21;
+constexpr int most_blocks = 1024;
 
 // Accepted residual of a row in units of roundoff, against (|a| + |b| + |c|) max|x| nearby: elimination leaves 1 to 10.
 constexpr double accepted_roundoffs = 16;
@@ -42,30 +39,20 @@ constexpr double halo_margin = 4, lane_margin = 42;
 
 std::size_t up(std::size_t bytes) { return (bytes + 255) / 256 * 256; }
 
-bool fits_on_chip() {
-    int device = 0, major = 0, shared = 0;
-    return cudaGetDevice(&device) == cudaSuccess && cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device) == cudaSuccess &&
-           cudaDeviceGetAttribute(&shared, cudaDevAttrMaxSharedMemoryPerBlockOptin, device) == cudaSuccess && major >= 9 && shared >= 227 * 1024;
-}
-
 template <class T>
 int chunks_of(const System& system) { return static_cast<int>((system.rows + Shape<T>::rows - 1) / Shape<T>::rows); }
 
-int kept_of(int warps, int halo) { return warps * (lanes - 2 * halo); }
+int kept_of(int warps) { return warps * (lanes - 2 * halo); }
 
-/// Scratch: seams, maxima of the blocks, and in place flags and what is saved of rhs; then that of two_pass.
+/// Scratch: seams, maxima of the blocks, and in place flags and what is saved of rhs; then that of solve_windows.
 template <class T>
 struct Parts {
     std::size_t blocks, stored, inner, saved, rest;
 
     explicit Parts(const System& system) {
         using Stages = Stage<T, Shape<T>::rows, Shape<T>::warps>;
-        std::size_t windows = 0, kept_rhs = 0;
-        for (const int halo : halos) {
-            const auto count = static_cast<std::size_t>((chunks_of<T>(system) + kept_of(Shape<T>::warps, halo) - 1) / kept_of(Shape<T>::warps, halo));
-            windows = std::max(windows, count);
-            kept_rhs = std::max(kept_rhs, count * static_cast<std::size_t>(Stages::saved_elements(halo)) * sizeof(T));
-        }
+        const auto windows = static_cast<std::size_t>((chunks_of<T>(system) + kept_of(Shape<T>::warps) - 1) / kept_of(Shape<T>::warps));
+        const std::size_t kept_rhs = windows * static_cast<std::size_t>(Stages::saved_elements()) * sizeof(T);
         blocks = up(windows * sizeof(Seam<T>));
         stored = blocks + up(most_blocks * sizeof(Maxima<T>));
         inner = stored + (system.in_place ? up(windows) : 0);
@@ -126,26 +113,17 @@ void solve(const System& system, const BatchLaunch& launch, bool fall_back) {
         cudaFuncSetAttribute(save_kernel<T, R, W>, cudaFuncAttributePreferredSharedMemoryCarveout, cudaSharedmemCarveoutMaxShared);
         cudaFuncSetAttribute(restore_kernel<T, R, W>, cudaFuncAttributePreferredSharedMemoryCarveout, cudaSharedmemCarveoutMaxShared);
     });
-    const int turns = system.rows > rows_worth_a_turn ? certified_turns : 1;
-    for (job.turn = 0; job.turn < turns; ++job.turn) {
-        job.given_up = job.turn + 1 < turns ? job.turn + 1 : certified_turns;
-        job.halo = halos[job.turn];
-        job.kept = kept_of(W, job.halo);
-        job.windows = (job.chunks + job.kept - 1) / job.kept;
-        job.sweep_blocks = std::min({job.windows, multiprocessors, most_blocks});
-        const auto few = static_cast<unsigned>(std::min((job.windows + 7) / 8, 8 * multiprocessors));
-        if (system.in_place) launch_after(save_kernel<T, R, W>, few, 256, 0, launch.stream, job);
-        launch_after(sweep, static_cast<unsigned>(job.sweep_blocks), 32 * W, shared_bytes<T, R, W>, launch.stream, job);
-        launch_after(judge_kernel<T>, static_cast<unsigned>(std::clamp(job.windows / judge_threads, 1, multiprocessors)), judge_threads, 0, launch.stream, job);
-        if (system.in_place) launch_after(restore_kernel<T, R, W>, few, 256, static_cast<std::size_t>(job.kept * R + 2) * sizeof(T), launch.stream, job);
-    }
-    if (!fall_back) {
-        launch_after(conclude_kernel<T>, 1, 1, 0, launch.stream, job, launch.status, system.number);
-        return;
-    }
+    job.kept = kept_of(W);
+    job.windows = (job.chunks + job.kept - 1) / job.kept;
+    job.sweep_blocks = std::min({job.windows, multiprocessors, most_blocks});
+    const auto few = static_cast<unsigned>(std::min((job.windows + 7) / 8, 8 * multiprocessors));
+    if (system.in_place) launch_after(save_kernel<T, R, W>, few, 256, 0, launch.stream, job);
+    launch_after(sweep, static_cast<unsigned>(job.sweep_blocks), 32 * W, shared_bytes<T, R, W>, launch.stream, job);
+    launch_after(judge_kernel<T>, static_cast<unsigned>(std::clamp(job.windows / judge_threads, 1, multiprocessors)), judge_threads, 0, launch.stream, job);
+    if (system.in_place) launch_after(restore_kernel<T, R, W>, few, 256, static_cast<std::size_t>(job.kept * R + 2) * sizeof(T), launch.stream, job);
     BatchLaunch rest = launch;
     rest.scratch = scratch + parts.rest, rest.scratch_bytes = launch.scratch_bytes - parts.rest;
-    solve_two_pass(system, rest, true);
+    solve_windows(system, rest, {.after_halos = true, .fall_back = fall_back});
 }
 
 }  // namespace
@@ -154,13 +132,12 @@ const char* certified_refuses(const System& system) {
     if (system.levels != 0) return "one pass with a bound is for one system";
     if (system.rhs.kind != Operand::Kind::view || system.x.row_stride == 0) return "the right-hand side is not an array";
     if (system.rows > std::int64_t{1} << 34) return "the system is too long";
-    if (two_pass_refuses(system)) return two_pass_refuses(system);
-    return fits_on_chip() ? nullptr : "the on-chip kernels need compute capability 9.0 and 227 KiB of shared memory";
+    return windows_refuse(system);
 }
 
 std::size_t certified_scratch(const System& system) {
     const std::size_t own = system.dtype == DType::f32 ? Parts<float>(system).rest : Parts<double>(system).rest;
-    return own + two_pass_scratch(system);
+    return own + windows_scratch(system);
 }
 
 void solve_certified(const System& system, const BatchLaunch& launch, bool fall_back) {

@@ -11,8 +11,8 @@ const char* certified_refuses(const tridiagonal::System& system);
 
 std::size_t certified_scratch(const tridiagonal::System& system);
 
-/// Enqueues, like solve_batch. Ends as `certified` with a bound, or as `exact` where residuals show the backward error of elimination and no
-/// useful bound exists. What cannot be shown to be either is solved by solve_two_pass in the same stream, or, without `fall_back`,
+/// Enqueues, like solve_batch: windows with halos, for what forgets within those, then solve_windows. Ends as `certified` with a bound, or as `exact` where
+/// residuals show the backward error of elimination and no useful bound exists. Without `fall_back` what one pass cannot show to be either is
 /// reported as not_certified; in place its right-hand side is then there again, to rounding.
 void solve_certified(const tridiagonal::System& system, const BatchLaunch& launch, bool fall_back);
 

@@ -8,8 +8,8 @@
 
 namespace trifold::cuda::certified {
 
-/// A lane's rows are a chunk. Halos have `short_halo` or `long_halo` chunks on either side of a warp's 32.
-inline constexpr int lanes = 32, short_halo = 4, long_halo = 12;
+/// A lane's rows are a chunk. Halos have this many chunks on either side of a warp's 32.
+inline constexpr int lanes = 32, halo = 4;
 
 /// An operand by row; contiguous ones that begin at a 16-byte boundary come by the copy engine.
 template <class T>
@@ -52,7 +52,6 @@ struct Job {
     bool bulk_x = false;
     std::int64_t rows = 0;
     int chunks = 0;                ///< of the system
-    int halo = short_halo;         ///< chunks
     int kept = 0;                  ///< chunks of a window: its warps × (lanes - 2 halo)
     int windows = 0;
     int strict = 0, weak = 0;      ///< log2, in units of 1/64, of what may be left of the unknown beyond a halo
@@ -64,11 +63,10 @@ struct Job {
     Maxima<T>* blocks = nullptr;   ///< one per block of the sweep
     int sweep_blocks = 0;
     DeviceOutcome* outcome = nullptr;
-    int turn = 0, given_up = 1;    ///< DeviceOutcome::handed_over while this turn is on, and when it gives up
 
-    /// Neither solved by an earlier turn nor given up by this one. By all threads of a block it may change under way.
-    __device__ bool mine() const { return *const_cast<volatile unsigned long long*>(&outcome->handed_over) == static_cast<unsigned long long>(turn); }
-    __device__ void give_up() const { *const_cast<volatile unsigned long long*>(&outcome->handed_over) = static_cast<unsigned long long>(given_up); }
+    /// Not given up. By all threads of a block it may change under way.
+    __device__ bool mine() const { return *const_cast<volatile unsigned long long*>(&outcome->handed_over) == 0; }
+    __device__ void give_up() const { *const_cast<volatile unsigned long long*>(&outcome->handed_over) = windows_turn; }
 };
 
 }  // namespace trifold::cuda::certified

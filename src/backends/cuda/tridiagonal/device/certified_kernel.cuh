@@ -25,9 +25,9 @@ inline constexpr int shared_bytes = 16 + static_cast<int>(sizeof(T)) * (2 * Stag
 template <class T, int R, int Warps>
 __device__ __forceinline__ void close_ends(const Job<T>& job, const Stage<T, R, Warps>& stage, int window) {
     const int row = static_cast<int>(threadIdx.x);
-    const int pad = stage.pad(job.halo), end = pad + (job.kept + 2 * job.halo) * R;
-    if (window == 0 && row == 0) stage.at(0)[pad + job.halo * R] = 0;
-    const std::int64_t at = job.rows + row - static_cast<std::int64_t>(window * job.kept - job.halo) * R + pad;
+    const int pad = stage.pad(), end = pad + (job.kept + 2 * halo) * R;
+    if (window == 0 && row == 0) stage.at(0)[pad + halo * R] = 0;
+    const std::int64_t at = job.rows + row - static_cast<std::int64_t>(window * job.kept - halo) * R + pad;
     if (row < R && job.rows + row < static_cast<std::int64_t>(job.chunks) * R && at < end)
         stage.at(0)[at] = 0, stage.at(1)[at] = 1, stage.at(2)[at] = 0, stage.at(3)[at] = 0;
     if (row == R && at - R - 1 < end) stage.at(2)[at - R - 1] = 0;
@@ -46,8 +46,7 @@ __global__ void __launch_bounds__(32 * Warps, Blocks) sweep_kernel(const __grid_
     const auto stage_of = [&](int j) { return Stages{memory + (j & 1) * Stages::all_elements, barriers + 8 * (j & 1)}; };
     if (thread == 0) stage_of(0).prepare(job), stage_of(1).prepare(job);
     after_the_kernel_before();
-    if (__syncthreads_or(job.turn > 0 && !job.mine())) return;
-    const int stride = static_cast<int>(gridDim.x), each = lanes - 2 * job.halo;
+    const int stride = static_cast<int>(gridDim.x), each = lanes - 2 * halo;
     for (int j = 0; j < 2; ++j) stage_of(j).load(job, static_cast<int>(blockIdx.x) + j * stride);
     Maxima<T> most;
     int j = 0;
@@ -55,8 +54,8 @@ __global__ void __launch_bounds__(32 * Warps, Blocks) sweep_kernel(const __grid_
         const Stages stage = stage_of(j);
         const bool stop = !job.mine();
         stage.wait(j >> 1 & 1);
-        const int chunk = window * job.kept - job.halo + warp * each + lane, at = (warp * each + lane) * R + Stages::pad(job.halo);
-        if (window == 0 || (window + 1) * job.kept + job.halo >= job.chunks) {
+        const int chunk = window * job.kept - halo + warp * each + lane, at = (warp * each + lane) * R + Stages::pad();
+        if (window == 0 || (window + 1) * job.kept + halo >= job.chunks) {
             await_copies();  // the odd elements at the end
             __syncthreads();
             close_ends(job, stage, window);
@@ -65,11 +64,11 @@ __global__ void __launch_bounds__(32 * Warps, Blocks) sweep_kernel(const __grid_
         const T *const a = stage.at(0) + at, *const b = stage.at(1) + at, *const c = stage.at(2) + at, *const d = stage.at(3) + at;
         WarpWindow<T, R> part;
         bool fails = part.solve(job, a, b, c, d, chunk, scratch, lane) || stop;
-        const bool keeps = part.active && lane >= job.halo && lane < lanes - job.halo;
+        const bool keeps = part.active && lane >= halo && lane < lanes - halo;
         const int first = window * job.kept + warp * each, last = min(first + each, job.chunks) - 1;
         if (keeps) {
             Side<T> above, below;
-            fails |= part.keep(job, a, b, c, d, stage.at(4) + (warp * each + lane - job.halo) * R, most, above, below);
+            fails |= part.keep(job, a, b, c, d, stage.at(4) + (warp * each + lane - halo) * R, most, above, below);
             if (job.inner && chunk == first) job.inner[2 * (window * Warps + warp)] = above.seen;
             if (job.inner && chunk == last) job.inner[2 * (window * Warps + warp) + 1] = below.seen;
             if (chunk == first && first > 0) {
@@ -138,13 +137,13 @@ __global__ void __launch_bounds__(judge_threads) judge_kernel(const __grid_const
         excess = larger<double>(excess, excess_of(job.seams[s].above, job.seams[s].below));
     excess = all(excess);
     if (thread == 0) {
-        atomicMax(&job.outcome->seams[job.turn], static_cast<unsigned long long>(__double_as_longlong(fabs(excess))));
+        atomicMax(&job.outcome->seams, static_cast<unsigned long long>(__double_as_longlong(fabs(excess))));
         __threadfence();
-        last = atomicAdd(&job.outcome->arrived[job.turn], 1u) == gridDim.x - 1;
+        last = atomicAdd(&job.outcome->judged, 1u) == gridDim.x - 1;
     }
     __syncthreads();
     if (!last) return;
-    double most[8] = {0, 0, 0, 0, 0, 0, 1, __longlong_as_double(static_cast<long long>(atomicMax(&job.outcome->seams[job.turn], 0ull)))};
+    double most[8] = {0, 0, 0, 0, 0, 0, 1, __longlong_as_double(static_cast<long long>(atomicMax(&job.outcome->seams, 0ull)))};
     for (int k = thread; k < job.sweep_blocks; k += judge_threads)
         for (int m = 0; m < 8; ++m) most[m] = larger<double>(most[m], reinterpret_cast<const T*>(job.blocks + k)[m]);
     for (int m = 0; m < 8; ++m) most[m] = all(most[m]);
@@ -171,12 +170,11 @@ template <class T, int R, int Warps>
 __global__ void save_kernel(const __grid_constant__ Job<T> job) {
     using Stages = Stage<T, R, Warps>;
     after_the_kernel_before();
-    if (job.turn > 0 && !job.mine()) return;
-    const int side = job.halo * R, pad = Stages::pad(job.halo), lane = static_cast<int>(threadIdx.x) & 31;
+    const int side = halo * R, pad = Stages::pad(), lane = static_cast<int>(threadIdx.x) & 31;
     const int warp = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x) / 32, warps = static_cast<int>(gridDim.x * blockDim.x) / 32;
     for (int seam = warp; seam < job.windows - 1; seam += warps) {
         const std::int64_t first = (seam + std::int64_t{1}) * job.kept * R - side;
-        T* const to = job.saved + seam * Stages::saved_elements(job.halo) + pad;
+        T* const to = job.saved + seam * Stages::saved_elements() + pad;
         const int count = static_cast<int>(min(static_cast<std::int64_t>(2 * side), job.rows - first));
         if (lane < pad) to[lane - pad] = 0;  // copied along, never used
 #pragma unroll 4
@@ -185,13 +183,13 @@ __global__ void save_kernel(const __grid_constant__ Job<T> job) {
     for (int w = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x); w < job.windows; w += 32 * warps) job.stored[w] = 0;
 }
 
-/// In place, after this turn gave up: rhs again where x was stored, from the equations that this x was checked to satisfy.
+/// In place, where the pass gave up: rhs again where x was stored, from the equations that this x was checked to satisfy.
 template <class T, int R, int Warps>
 __global__ void restore_kernel(const __grid_constant__ Job<T> job) {
     extern __shared__ __align__(16) unsigned char shared[];
     T* const x = reinterpret_cast<T*>(shared);
     after_the_kernel_before();
-    if (*const_cast<volatile unsigned long long*>(&job.outcome->handed_over) != static_cast<unsigned long long>(job.given_up)) return;
+    if (*const_cast<volatile unsigned long long*>(&job.outcome->handed_over) != windows_turn) return;
     const auto value = [&](int k, std::int64_t row) { return job.input[k].data ? job.input[k].data[row * job.input[k].row_stride] : job.input[k].value; };
     const int each = job.kept / Warps * R;  // rows of a warp
     for (int window = static_cast<int>(blockIdx.x); window < job.windows; window += static_cast<int>(gridDim.x)) {
@@ -209,13 +207,6 @@ __global__ void restore_kernel(const __grid_constant__ Job<T> job) {
         }
         __syncthreads();
     }
-}
-
-/// Where nobody takes over: the system has failed.
-template <class T>
-__global__ void conclude_kernel(const __grid_constant__ Job<T> job, std::int8_t* status, std::int64_t number) {
-    after_the_kernel_before();
-    if (job.outcome->handed_over >= certified_turns) report_failure(job.outcome, status, number, -1, Reason::not_certified);
 }
 
 }  // namespace trifold::cuda::certified

@@ -16,7 +16,7 @@ template <class T, int R, int Warps>
 struct Stage {
     using Path = typename Input<T>::Path;
     static constexpr int line = 128 / static_cast<int>(sizeof(T));
-    static constexpr int elements = ((Warps * (lanes - 2 * short_halo) + 2 * short_halo) * R + 2 * line - 1) / line * line;
+    static constexpr int elements = ((Warps * (lanes - 2 * halo) + 2 * halo) * R + 2 * line - 1) / line * line;
     static constexpr int all_elements = 5 * elements;  ///< x too, which leaves while the next window comes
 
     T* data;
@@ -24,10 +24,10 @@ struct Stage {
 
     __device__ __forceinline__ T* at(int k) const { return data + k * elements; }
     /// Where row 0 of the first halo chunk lies: so that the window's own rows, and all copies, begin with a line of 128 bytes.
-    __host__ __device__ __forceinline__ static int pad(int halo) { return (line - halo * R % line) % line; }
+    __host__ __device__ __forceinline__ static int pad() { return (line - halo * R % line) % line; }
 
     /// What is saved of rhs per seam: pad, the chunks before it, the chunks after it, pad.
-    __host__ __device__ __forceinline__ static std::int64_t saved_elements(int halo) { return 2 * (pad(halo) + halo * R); }
+    __host__ __device__ __forceinline__ static std::int64_t saved_elements() { return 2 * (pad() + halo * R); }
 
     /// By one thread.
     __device__ void prepare(const Job<T>& job) const {
@@ -47,11 +47,11 @@ struct Stage {
 
     /// The rows of a window; beyond the last window, nothing arrives. All threads of the block.
     __device__ __forceinline__ void load(const Job<T>& job, int window) const {
-        const int first = window * job.kept - job.halo, last = first + job.kept + 2 * job.halo;
+        const int first = window * job.kept - halo, last = first + job.kept + 2 * halo;
         if (job.all_bulk && first >= 0 && last < job.chunks) {
             if (threadIdx.x == 0) {
                 const Arrival arrival{barrier};
-                const int before = pad(job.halo);
+                const int before = pad();
                 const unsigned bytes = static_cast<unsigned>(((last - first) * R + before) * static_cast<int>(sizeof(T)));
                 arrival.expect(4 * bytes);
 #pragma unroll
@@ -60,11 +60,11 @@ struct Stage {
                     arrival.copy(shared_address(at(k)), job.input[k].data + (static_cast<std::int64_t>(first) * R - before), bytes);
                 }
                 if (job.saved) {  // a neighbour may have stored its x where the halos of rhs were
-                    const int side = before + job.halo * R, own = job.kept * R;
-                    const T* const left = job.saved + static_cast<std::int64_t>(window - 1) * saved_elements(job.halo);
+                    const int side = before + halo * R, own = job.kept * R;
+                    const T* const left = job.saved + static_cast<std::int64_t>(window - 1) * saved_elements();
                     arrival.copy(shared_address(at(3)), left, side * sizeof(T));
                     arrival.copy(shared_address(at(3) + side), job.input[3].data + static_cast<std::int64_t>(window) * own, own * sizeof(T));
-                    arrival.copy(shared_address(at(3) + side + own), left + saved_elements(job.halo) + side, job.halo * R * sizeof(T));
+                    arrival.copy(shared_address(at(3) + side + own), left + saved_elements() + side, halo * R * sizeof(T));
                 }
             }
         } else {
@@ -88,15 +88,15 @@ struct Stage {
             const T* const own = job.input[k].data;
             const auto piece = [&](const T* array, int from, int to, std::int64_t stride) {  // array: of row 0
                 const std::int64_t first = static_cast<std::int64_t>(max(from, 0)) * R, last = min(static_cast<std::int64_t>(to) * R, job.rows);
-                if (first < last) visit(array, first, static_cast<int>(last - first), at(k) + (first - static_cast<std::int64_t>(begin - job.halo) * R) + pad(job.halo), stride);
+                if (first < last) visit(array, first, static_cast<int>(last - first), at(k) + (first - static_cast<std::int64_t>(begin - halo) * R) + pad(), stride);
             };
             if (k == 3 && job.saved) {
-                const T* const left = job.saved + (window - 1) * saved_elements(job.halo) + pad(job.halo);  // its row is begin - halo's first
-                piece(left - static_cast<std::int64_t>(begin - job.halo) * R, begin - job.halo, begin, 1);
+                const T* const left = job.saved + (window - 1) * saved_elements() + pad();  // its row is begin - halo's first
+                piece(left - static_cast<std::int64_t>(begin - halo) * R, begin - halo, begin, 1);
                 piece(own, begin, end, job.input[k].row_stride);
-                piece(left + saved_elements(job.halo) + job.halo * R - static_cast<std::int64_t>(end) * R, end, end + job.halo, 1);
+                piece(left + saved_elements() + halo * R - static_cast<std::int64_t>(end) * R, end, end + halo, 1);
             } else {
-                piece(own, begin - job.halo, end + job.halo, job.input[k].row_stride);
+                piece(own, begin - halo, end + halo, job.input[k].row_stride);
             }
         };
         if (thread == 0) {

@@ -78,7 +78,7 @@ struct WarpWindow {
         // What is beyond the warp is taken for 0. A lane's unknown moves by at most |a| / (1 - |c|) of what the one before it does.
         const float fa = static_cast<float>(fabs(own.a)), fc = static_cast<float>(fabs(own.c));
         const bool shrinks = active && fa + fc <= 1;
-        const int halo = job.halo, first_chunk = chunk - lane;
+        const int first_chunk = chunk - lane;
         const int from_left = __reduce_add_sync(~0u, lane < halo && shrinks ? log_of_ratio(fa, 1 - fc) : 0);
         const int from_right = __reduce_add_sync(~0u, lane >= lanes - halo && shrinks ? log_of_ratio(fc, 1 - fa) : 0);
         bool fails = broken;

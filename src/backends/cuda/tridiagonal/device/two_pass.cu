@@ -226,55 +226,65 @@ __global__ void copy_kernel(const __grid_constant__ Job<T> job) {
     if (job.marks[k] == accepted) copy_of(job, k);
 }
 
-/// All passes over one system, in one launch that ends at once where nothing is to be done: kernels one by one would cost a certified solve
-/// more than they are worth. Blocks wait for each other, so the launch is cooperative.
+/// All passes over the systems that are to be solved, in one launch that ends at once where there is none: kernels one by one would cost what comes
+/// before more than they are worth. Blocks wait for each other, so the launch is cooperative. `to_correct` marks what is to be done in both turns.
 template <class T, bool again>
 __device__ void passes_of(const Job<T>& job, const cooperative_groups::grid_group& grid, unsigned char* shared) {
     const Cut& cut = job.cut;
     const std::int64_t thread = static_cast<std::int64_t>(blockIdx.x) * block_threads + threadIdx.x, threads = static_cast<std::int64_t>(gridDim.x) * block_threads;
     const int last = cut.levels - 1;
-    for (std::int64_t block = blockIdx.x; block * block_threads < cut.count[1]; block += gridDim.x)
-        reduce_block<T, again>(job, 0, block, *reinterpret_cast<Staging<T>*>(shared));
+    // call(system, item), items 0 … each-1 of every system shared out.
+    const auto share = [&](std::int64_t each, std::int64_t from, std::int64_t step, auto call) {
+        for (std::int64_t i = from; i < each * job.levels.systems; i += step) {
+            const std::int64_t k = i / each;
+            if (job.marks[k] == to_correct) call(k, i - k * each);
+        }
+    };
+    share((cut.count[1] + block_threads - 1) / block_threads, blockIdx.x, gridDim.x,
+          [&](std::int64_t k, std::int64_t block) { reduce_block<T, again>(job, k, block, *reinterpret_cast<Staging<T>*>(shared)); });
     for (int level = 1; level < last; ++level) {
         grid.sync();
-        for (std::int64_t g = thread; g < cut.count[level + 1]; g += threads) merge_group(job, 0, level, g);
+        share(cut.count[level + 1], thread, threads, [&](std::int64_t k, std::int64_t g) { merge_group(job, k, level, g); });
     }
     grid.sync();
-    if (thread == 0) solve_top(job, 0);
+    share(1, thread, threads, [&](std::int64_t k, std::int64_t) { solve_top(job, k); });
     for (int level = last - 1; level >= 0; --level) {
         grid.sync();
-        for (std::int64_t g = thread; g < cut.count[level + 1]; g += threads) spread_group(job, 0, level, g);
+        share(cut.count[level + 1], thread, threads, [&](std::int64_t k, std::int64_t g) { spread_group(job, k, level, g); });
     }
     grid.sync();
-    const Rows<T> system(job, 0);
-    if (!job.found[0].irregular)
-        for (std::int64_t number = blockIdx.x; number * tile_chunks < cut.count[0]; number += gridDim.x) {
-            finish_tile<T, again>(job, system, 0, Tile<T>(job, reinterpret_cast<T*>(shared), number));
-            __syncthreads();
-        }
+    share((cut.count[0] + tile_chunks - 1) / tile_chunks, blockIdx.x, gridDim.x, [&](std::int64_t k, std::int64_t number) {
+        if (!job.found[k].irregular) finish_tile<T, again>(job, Rows<T>(job, k), k, Tile<T>(job, reinterpret_cast<T*>(shared), number));
+        __syncthreads();
+    });
     grid.sync();
     if constexpr (again) {
-        residuals_of(job, 0);
+        for (std::int64_t k = 0; k < job.levels.systems; ++k)
+            if (job.marks[k] == to_correct) residuals_of(job, k);
         grid.sync();
     }
-    if (thread == 0) judge(job, 0, again);
+    share(1, thread, threads, [&](std::int64_t k, std::int64_t) { judge(job, k, again); });
     grid.sync();
 }
 
 template <class T>
 __global__ void __launch_bounds__(block_threads, 3) chain_kernel(const __grid_constant__ Job<T> job) {
     extern __shared__ double shared[];
+    after_the_kernel_before();
     const cooperative_groups::grid_group grid = cooperative_groups::this_grid();
-    const bool first = blockIdx.x == 0 && threadIdx.x == 0;
-    if (job.unwanted()) {
-        if (first) job.marks[0] = accepted;  // what comes last looks at marks alone
-        return;
+    const std::int64_t thread = static_cast<std::int64_t>(blockIdx.x) * block_threads + threadIdx.x, threads = static_cast<std::int64_t>(gridDim.x) * block_threads;
+    const bool unwanted = job.unwanted();
+    for (std::int64_t k = thread; k < job.levels.systems; k += threads) {
+        job.marks[k] = !unwanted && job.was_left(k) ? to_correct : accepted;  // what comes last looks at marks alone
+        job.found[k] = {};
     }
-    if (first) job.found[0] = {};
+    if (unwanted) return;
     grid.sync();
     passes_of<T, false>(job, grid, reinterpret_cast<unsigned char*>(shared));
-    if (job.marks[0] == to_correct) passes_of<T, true>(job, grid, reinterpret_cast<unsigned char*>(shared));
-    if (job.kept_x && job.marks[0] == accepted) copy_of(job, 0);
+    passes_of<T, true>(job, grid, reinterpret_cast<unsigned char*>(shared));
+    if (!job.kept_x) return;
+    for (std::int64_t k = 0; k < job.levels.systems; ++k)
+        if (job.was_left(k) && job.marks[k] == accepted) copy_of(job, k);
 }
 
 std::size_t align(std::size_t bytes) { return (bytes + 255) / 256 * 256; }
@@ -353,15 +363,15 @@ void launch_chain(const Job<T>& job, cudaStream_t stream) {
 }
 
 template <class T>
-void solve(const System& system, const BatchLaunch& launch, bool if_handed_over) {
+void solve(const System& system, const BatchLaunch& launch, const unsigned* left) {
     const Cut cut(system.rows);
     const Parts parts(system, cut);
     if (launch.scratch_bytes < parts.all) return;
     char* const base = static_cast<char*>(launch.scratch);
     Job<T> job{Levels(system), cut, 0, Source<T>(system.lower), Source<T>(system.diag), Source<T>(system.upper), Source<T>(system.rhs),
                Source<T>(system.x), reinterpret_cast<double*>(base), system.in_place ? reinterpret_cast<T*>(base + parts.shared) : nullptr,
-               reinterpret_cast<Found*>(base + parts.found), reinterpret_cast<unsigned char*>(base + parts.marks), launch.outcome, false, if_handed_over};
-    if (if_handed_over) {
+               reinterpret_cast<Found*>(base + parts.found), reinterpret_cast<unsigned char*>(base + parts.marks), launch.outcome, false, left};
+    if (left) {
         launch_chain(job, launch.stream);
         BatchLaunch rescue = launch;
         rescue.scratch = base + parts.shared;
@@ -388,9 +398,9 @@ const char* two_pass_refuses(const System& system) { return system.rows < least_
 
 std::size_t two_pass_scratch(const System& system) { return Parts(system, Cut(system.rows)).all; }
 
-void solve_two_pass(const System& system, const BatchLaunch& launch, bool if_handed_over) {
-    if (system.dtype == DType::f32) solve<float>(system, launch, if_handed_over);
-    else solve<double>(system, launch, if_handed_over);
+void solve_two_pass(const System& system, const BatchLaunch& launch, const unsigned* left) {
+    if (system.dtype == DType::f32) solve<float>(system, launch, left);
+    else solve<double>(system, launch, left);
 }
 
 }  // namespace trifold::cuda

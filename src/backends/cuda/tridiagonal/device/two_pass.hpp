@@ -13,7 +13,7 @@ std::size_t two_pass_scratch(const tridiagonal::System& system);
 
 /// Enqueues, like solve_batch. Systems whose residual is not as small as that of LU with partial pivoting, or in which a column
 /// has no pivot, are left to solve_pivoted in the same stream.
-/// `if_handed_over`: only where the certified pass before it in the stream left the system.
-void solve_two_pass(const tridiagonal::System& system, const BatchLaunch& launch, bool if_handed_over = false);
+/// `left`, where given: only systems k with left[k] = 2, what solve_windows could not show to be good.
+void solve_two_pass(const tridiagonal::System& system, const BatchLaunch& launch, const unsigned* left = nullptr);
 
 }  // namespace trifold::cuda

@@ -54,10 +54,11 @@ struct Job {
     unsigned char* marks;
     DeviceOutcome* outcome;
     bool again;            ///< the passes that correct: for rhs - A x in place of rhs
-    bool if_handed_over;   ///< nothing is to be done unless the certified pass gave up
+    const unsigned* left;  ///< null, or per system 2 where something is to be done
 
     __device__ std::int64_t system() const { return first_system + blockIdx.y; }
-    __device__ bool unwanted() const { return if_handed_over && outcome->handed_over < certified_turns; }
+    __device__ bool was_left(std::int64_t k) const { return left[k] == 2; }
+    __device__ bool unwanted() const { return left && outcome->handed_over < left_to_pivots; }
     /// Nothing is to be done with this system.
     __device__ bool idle(std::int64_t k) const { return again && marks[k] != to_correct; }
     __device__ double* work_of(std::int64_t k) const { return work + k * cut.words; }

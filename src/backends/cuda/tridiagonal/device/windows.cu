@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Long systems in windows from the host: how they are cut, what is launched. Nothing waits; the device finds out what
+// is needed.
+#include "backends/cuda/tridiagonal/device/windows.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+
+#include "backends/cuda/tridiagonal/device/overlap.cuh"
+#include "backends/cuda/tridiagonal/device/two_pass.hpp"
+#include "backends/cuda/tridiagonal/device/windows_kernel.cuh"
+
+namespace trifold::cuda {
+namespace {
+
+using namespace windows;
+using tridiagonal::Operand;
+using tridiagonal::System;
+
+/// Rows per lane and warps that compute: three windows fill shared memory, and odd counts of rows meet in no bank.
+template <class T>
+struct Shape;
+template <>
+struct Shape<double> {
+    static constexpr int rows = 9, warps = 8;
+};
+template <>
+struct Shape<float> {
+    static constexpr int rows = 17, warps = 8;
+};
+
+template <class T>
+using SharedOf = Memory<T, Shape<T>::rows, Shape<T>::warps>;
+
+constexpr int most_blocks = 1024, threads = lanes * (8 + helpers);
+
+// Accepted residual of a row in units of roundoff, against (|a| + |b| + |c|) max|x| nearby: elimination leaves 1 to 10.
+constexpr double accepted_roundoffs = 16;
+// What may be left of an unknown that is neglected, as log2: at least this much less than the tolerance.
+constexpr double neglect_margin = 4;
+
+std::size_t up(std::size_t bytes) {
+    return (bytes + 255) / 256 * 256;
+}
+
+bool fits_on_chip() {
+    int device = 0, major = 0, shared = 0, cooperative = 0, multiprocessors = 0;
+    return cudaGetDevice(&device) == cudaSuccess &&
+           cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device) == cudaSuccess &&
+           cudaDeviceGetAttribute(&shared, cudaDevAttrMaxSharedMemoryPerBlockOptin, device) == cudaSuccess &&
+           cudaDeviceGetAttribute(&cooperative, cudaDevAttrCooperativeLaunch, device) == cudaSuccess &&
+           cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device) == cudaSuccess &&
+           major >= 9 && shared >= 227 * 1024 && cooperative &&
+           multiprocessors > centre + 1;  // a window waits for no more than the next one of its own block
+}
+
+bool is_plain(const System& system) {
+    const auto vectors = [&](const Operand& operand) {
+        const auto element = static_cast<std::int64_t>(size_of(system.dtype));
+        return operand.kind == Operand::Kind::view && operand.row_stride == 1 &&
+               reinterpret_cast<std::uintptr_t>(operand.data) % 16 == 0 &&
+               (system.levels == 0 || operand.level_stride[0] * element % 16 == 0);
+    };
+    return system.levels <= 1 && vectors(system.lower) && vectors(system.diag) && vectors(system.upper) &&
+           vectors(system.rhs) && vectors(system.x);
+}
+
+template <class T>
+std::int64_t windows_of_one(const System& system) {
+    return (system.rows + SharedOf<T>::rows - 1) / SharedOf<T>::rows;
+}
+
+/// Scratch: what windows, systems, blocks and warps say of themselves; then that of two_pass.
+template <class T>
+struct Parts {
+    std::size_t interfaces = 0, ends, chain, groups, seams, stored, state, largest, maxima, rest;
+
+    explicit Parts(const System& system) {
+        const auto systems = static_cast<std::size_t>(system.systems()),
+                   windows = systems * static_cast<std::size_t>(windows_of_one<T>(system));
+        ends = up(windows * sizeof(Interface<T>));
+        chain = ends + up(windows * sizeof(T));
+        groups = chain + up(3 * windows * sizeof(T));
+        seams = groups + up(most_blocks * (threads / lanes) * sizeof(Interface<T>));
+        stored = seams + up(windows * sizeof(Seam<T>));
+        state = stored + up(windows);
+        largest = state + up(systems * sizeof(unsigned));
+        maxima = largest + up(systems * sizeof(unsigned));
+        rest = maxima + up(most_blocks * sizeof(Maxima));
+    }
+};
+
+template <class T>
+void solve(const System& system, const BatchLaunch& launch, const WindowsOptions& options) {
+    using Shared = SharedOf<T>;
+    static_assert(sizeof(Shared) <= 227 * 1024);
+    const Parts<T> parts(system);
+    if (launch.scratch_bytes < parts.rest) return;
+    auto* const scratch = static_cast<unsigned char*>(launch.scratch);
+    const auto at = [&]<class U>(U*& pointer, std::size_t offset) { pointer = reinterpret_cast<U*>(scratch + offset); };
+
+    const double u = std::numeric_limits<T>::epsilon() / 2, tolerance = std::max(launch.tolerance, u);
+    Job<T> job{
+        .levels = Levels(system),
+        .input = {Source<T>(system.lower), Source<T>(system.diag), Source<T>(system.upper), Source<T>(system.rhs)},
+        .x = Source<T>(system.x)};
+    job.rows = system.rows;
+    job.per_system = static_cast<int>(windows_of_one<T>(system)),
+    job.windows = static_cast<int>(system.systems() * job.per_system);
+    job.weak = static_cast<int>(log_unit * (std::log2(tolerance) - neglect_margin));
+    job.accept = static_cast<T>(std::max(accepted_roundoffs * u, tolerance)), job.roundoff = static_cast<T>(u);
+    job.in_place = system.in_place, job.second = options.fall_back, job.after_halos = options.after_halos;
+    job.negligible = static_cast<T>(std::ldexp(tolerance, -static_cast<int>(neglect_margin)));
+    job.plain = is_plain(system);
+    at(job.interfaces, parts.interfaces), at(job.ends, parts.ends), at(job.chain, parts.chain),
+        at(job.groups, parts.groups);
+    at(job.seams, parts.seams), at(job.stored, parts.stored), at(job.state, parts.state),
+        at(job.largest, parts.largest), at(job.maxima, parts.maxima);
+    job.outcome = launch.outcome, job.status = launch.status;
+
+    auto* const kernel = window_kernel<T, Shape<T>::rows, Shape<T>::warps>;
+    static PerDevice prepared;
+    prepared.once([&] {
+        cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, sizeof(Shared));
+        cudaFuncSetAttribute(kernel, cudaFuncAttributePreferredSharedMemoryCarveout, cudaSharedmemCarveoutMaxShared);
+    });
+    // Blocks wait for each other, so all have to be there.
+    cudaLaunchConfig_t config = {};
+    int blocks = std::min({job.windows, multiprocessors_of_current(), most_blocks});
+    // Windows at the ends of systems are slower to bring: every block should have its share of them.
+    if (job.windows > blocks && job.per_system > 1 && blocks % job.per_system == 0 && blocks - 1 > centre + 1) --blocks;
+    config.gridDim = dim3(static_cast<unsigned>(blocks));
+    config.blockDim = dim3(threads);
+    config.dynamicSmemBytes = sizeof(Shared);
+    config.stream = launch.stream;
+    cudaLaunchAttribute cooperative;
+    cooperative.id = cudaLaunchAttributeCooperative;
+    cooperative.val.cooperative = 1;
+    config.attrs = &cooperative, config.numAttrs = 1;
+    cudaLaunchKernelEx(&config, kernel, job);
+    if (!options.fall_back) return;
+    BatchLaunch rest = launch;
+    rest.scratch = scratch + parts.rest, rest.scratch_bytes = launch.scratch_bytes - parts.rest;
+    solve_two_pass(system, rest, job.state);
+}
+
+}  // namespace
+
+const char* windows_refuse(const System& system) {
+    if (system.rhs.kind != Operand::Kind::view || system.x.row_stride == 0)
+        return "the right-hand side is not an array";
+    for (int d = 0; d < system.levels; ++d)
+        if (system.x.level_stride[d] == 0) return "systems share their solution";
+    const std::int64_t windows =
+        system.dtype == DType::f32 ? windows_of_one<float>(system) : windows_of_one<double>(system);
+    if (windows > (std::int64_t{1} << 30) / system.systems()) return "there are too many rows";
+    if (two_pass_refuses(system)) return two_pass_refuses(system);
+    return fits_on_chip() ? nullptr
+                          : "the kernels for long systems need compute capability 9.0, 227 KiB of shared memory and 17 "
+                            "multiprocessors";
+}
+
+std::size_t windows_scratch(const System& system) {
+    const std::size_t own = system.dtype == DType::f32 ? Parts<float>(system).rest : Parts<double>(system).rest;
+    return own + two_pass_scratch(system);
+}
+
+void solve_windows(const System& system, const BatchLaunch& launch, const WindowsOptions& options) {
+    if (system.dtype == DType::f32)
+        solve<float>(system, launch, options);
+    else
+        solve<double>(system, launch, options);
+}
+
+}  // namespace trifold::cuda

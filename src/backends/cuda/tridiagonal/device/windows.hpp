@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Long systems, one or several, without pivots and checked: in one pass where they decay, else in two
+// (docs/algorithms/gpu_single.md).
+#pragma once
+
+#include "backends/cuda/tridiagonal/batch.hpp"
+
+namespace trifold::cuda {
+
+/// nullptr, or why not, as a phrase that follows "because".
+const char* windows_refuse(const tridiagonal::System& system);
+
+std::size_t windows_scratch(const tridiagonal::System& system);
+
+struct WindowsOptions {
+    bool after_halos = false;  ///< only where solve_certified has given up before it in the stream
+    bool fall_back = true;     ///< in two passes, then by solve_two_pass; else one system is reported as not_certified
+};
+
+/// Enqueues, like solve_batch. One system ends as `certified` with a bound, or as `exact` where residuals show the
+/// backward error of elimination and no useful bound exists; several end as `exact`.
+void solve_windows(const tridiagonal::System& system, const BatchLaunch& launch, const WindowsOptions& options = {});
+
+}  // namespace trifold::cuda

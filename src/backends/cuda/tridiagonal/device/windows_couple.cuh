@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// How windows learn their ends. A window's warps become one Interface, which all blocks see. Where its neighbours' ends
+// do not matter to it, a window needs the rows beside it, and else fifteen windows on either side: they are solved by
+// one warp, a window per lane, as if nothing lay beyond them. What that neglects is bounded first: where |a| + |c| ≤
+// 3/4, the unknown of a window moves by at most |a| / (1 - |c|) of what the one before does.
+#pragma once
+
+#include "backends/cuda/tridiagonal/device/windows_lane.cuh"
+#include "backends/cuda/tridiagonal/device/windows_memory.cuh"
+
+namespace trifold::cuda::windows {
+
+inline constexpr int centre = 15;
+
+/// Logarithms in units of 2^-6, rounded towards +infinity by more than the hardware's is off.
+inline constexpr int log_unit = 64;
+__device__ __forceinline__ float log2_of(float x) {
+    return fmaxf(__log2f(x), -4096.0f);
+}
+__device__ __forceinline__ int log_of_ratio(float above, float below) {
+    return min(__float2int_ru((log2_of(above) - log2_of(below)) * log_unit) + 1, 0);
+}
+
+__device__ __forceinline__ unsigned seen(const unsigned* flag) {
+    unsigned value;
+    asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(value) : "l"(flag) : "memory");
+    return value;
+}
+
+template <class T>
+__device__ __forceinline__ T from_other_block(const T* at) {
+    return *const_cast<const volatile T*>(at);
+}
+
+/// No number that is shown to others: what an Interface is made of until it is.
+template <class T>
+__device__ __forceinline__ T nothing_yet() {
+    if constexpr (sizeof(T) == 8)
+        return __longlong_as_double(-1ll);
+    else
+        return __uint_as_float(~0u);
+}
+__device__ __forceinline__ bool is_nothing(double x) {
+    return __double_as_longlong(x) == -1ll;
+}
+__device__ __forceinline__ bool is_nothing(float x) {
+    return __float_as_uint(x) == ~0u;
+}
+
+template <class T>
+__device__ __forceinline__ Interface<T> load_interface(const Interface<T>* from) {
+    return {{from_other_block(&from->first.a), from_other_block(&from->first.c), from_other_block(&from->first.d)},
+            {from_other_block(&from->last.a), from_other_block(&from->last.c), from_other_block(&from->last.d)}};
+}
+
+/// Word by word: every word is there when it is not nothing_yet, whatever the others are.
+template <class T>
+__device__ __forceinline__ Interface<T> await_interface(const Interface<T>* from) {
+    for (;;) {
+        const Interface<T> here = load_interface(from);
+        if (!is_nothing(here.first.a) && !is_nothing(here.first.c) && !is_nothing(here.first.d) &&
+            !is_nothing(here.last.a) && !is_nothing(here.last.c) && !is_nothing(here.last.d))
+            return here;
+    }
+}
+
+template <class T>
+__device__ __forceinline__ void show_interface(Interface<T>* to, const Interface<T>& what) {
+    const T sum = fabs(what.first.a) + fabs(what.first.c) + fabs(what.first.d) + fabs(what.last.a) + fabs(what.last.c) +
+                  fabs(what.last.d);
+    const bool finite = finite_or_zero(sum) == sum;  // else its x will not pass
+    const auto put = [&](T& at, T value) { const_cast<volatile T&>(at) = finite ? value : T(0); };
+    put(to->first.a, what.first.a), put(to->first.c, what.first.c), put(to->first.d, what.first.d);
+    put(to->last.a, what.last.a), put(to->last.c, what.last.c), put(to->last.d, what.last.d);
+}
+
+template <class T>
+__device__ __forceinline__ Relation<T> close_with(const Relation<T>& last, const Relation<T>& next) {
+    const T k = reciprocal(fused(-last.c, next.a, T(1)));
+    return {last.a * k, -(last.c * k) * next.c, fused(-last.c, next.d, last.d) * k};
+}
+
+/// What is left of the warps becomes one, by one warp. The last lanes are warps; those before have the unknown before
+/// the window for theirs.
+template <class T, int Warps, int Width>
+struct WarpsOfWindow {
+    static constexpr int none = Width - Warps;
+
+    __device__ __forceinline__ static Interface<T> reduce(const Part<T>* parts, Relation<T>* joined, int lane) {
+        const int part = lane % Width - none;
+        const Part<T>& mine = parts[max(part, 0)];
+        Relation<T> first = mine.first;
+#pragma unroll
+        for (int l = 0; l < 5; ++l) first = through(first, mine.on_the_way[l]);
+        const Relation<T> next = from_below(first, 1, Width);
+        Relation<T> own{T(-1), T(0), T(0)};
+        if (part >= 0) own = mine.last;
+        if (part >= 0 && part + 1 < Warps) own = close_with(own, next);
+        OddEven<T, Width>::reduce(own, lane % Width);
+        if (lane < Width) joined[lane] = own;
+        __syncwarp();
+        return {OddEven<T, Width>::template through_all<none>(of_lane(first, none), own), of_lane(own, Width - 1)};
+    }
+
+    /// The last unknown of warp lane - none.
+    __device__ __forceinline__ static T substitute(const Relation<T>* joined, T before, T x, int lane) {
+        return OddEven<T, Width>::substitute(joined[lane % Width], before, x, lane % Width);
+    }
+};
+
+/// The unknown before a window, its last one, and the one after it.
+template <class T>
+struct Ends {
+    T before, last, after;
+};
+
+/// From fifteen windows on either side; false where they do not forget what is beyond them. All lanes of a warp.
+template <class T>
+__device__ __noinline__ bool couple_widely(const Interface<T>* interfaces, int window, int first_of_system,
+                                           int end_of_system, int weak, int lane, Ends<T>& ends) {
+    const int other = window - centre + lane;
+    const bool exists = other >= first_of_system && other < end_of_system;
+    Interface<T> mine{};
+    if (exists) mine = await_interface(interfaces + other);
+    __syncwarp();
+    const Relation<T> next = from_below(mine.first, 1, lanes);
+    Relation<T> own = lane < lanes - 1 ? close_with(mine.last, next) : mine.last;
+    const float fa = static_cast<float>(fabs(own.a)), fc = static_cast<float>(fabs(own.c));
+    // Every window solves for itself: what two of them find for the same unknown must not differ by more than rounding.
+    // The last lane's row is not closed, and says nothing of that.
+    if (__any_sync(~0u, exists && lane < lanes - 1 && !(fa + fc <= 0.75f))) return false;
+    const bool shrinks = exists && fa + fc <= 1;
+    const int from_left = __reduce_add_sync(~0u, shrinks && lane < centre ? log_of_ratio(fa, 1 - fc) : 0);
+    const int from_right = __reduce_add_sync(~0u, shrinks && lane > centre ? log_of_ratio(fc, 1 - fa) : 0);
+    if ((window - centre > first_of_system && from_left > weak) ||
+        (window + lanes - centre < end_of_system && from_right > weak))
+        return false;
+    if (lane == 0) own.a = 0;
+    if (lane == lanes - 1) own.c = 0;
+    OddEven<T, lanes>::reduce(own, lane);
+    const T x = OddEven<T, lanes>::substitute(own, T(0), __shfl_sync(~0u, own.d, lanes - 1), lane),
+            beyond = __shfl_down_sync(~0u, x, 1);
+    const T after = fused(-next.c, beyond, fused(-next.a, x, next.d));
+    ends = {__shfl_sync(~0u, x, centre - 1), __shfl_sync(~0u, x, centre), __shfl_sync(~0u, after, centre)};
+    return true;
+}
+
+/// From the windows beside it, else from more. own: of this window.
+template <class T>
+__device__ __forceinline__ bool couple(const Job<T>& job, const Interface<T>& own, int window, int system, int lane,
+                                       Ends<T>& ends) {
+    const int first_of_system = system * job.per_system, end_of_system = first_of_system + job.per_system;
+    // Lanes 0 to 2: the last row of the window before; 3 to 5: the first one of the window after.
+    const bool exists = lane < 3 ? window > first_of_system : lane < 6 && window + 1 < end_of_system;
+    T word = 0;
+    if (exists) {
+        const T* const at = reinterpret_cast<const T*>(job.interfaces + window) + (lane < 3 ? lane - 3 : lane + 3);
+        do word = from_other_block(at);
+        while (is_nothing(word));
+    }
+    __syncwarp();
+    const Relation<T> above{__shfl_sync(~0u, word, 0), __shfl_sync(~0u, word, 1), __shfl_sync(~0u, word, 2)};
+    const Relation<T> below{__shfl_sync(~0u, word, 3), __shfl_sync(~0u, word, 4), __shfl_sync(~0u, word, 5)};
+    const Relation<T> before = close_with(above, own.first), mine = close_with(own.last, below);
+    Largest<T> size;
+    size.add(before.a), size.add(before.c), size.add(mine.a), size.add(mine.c), size.add(below.c);
+    if (size.value() <= job.negligible) {
+        ends = {before.d, mine.d, fused(-below.a, mine.d, below.d)};
+        return true;
+    }
+    return couple_widely(job.interfaces, window, first_of_system, end_of_system, job.weak, lane, ends);
+}
+
+/// The same from what solve_chain has found.
+template <class T>
+__device__ __forceinline__ Ends<T> ends_of(const Job<T>& job, int window, int system) {
+    const int first_of_system = system * job.per_system, end_of_system = first_of_system + job.per_system;
+    Ends<T> ends{T(0), from_other_block(job.ends + window), T(0)};
+    if (window > first_of_system) ends.before = from_other_block(job.ends + window - 1);
+    if (window + 1 < end_of_system) {
+        const Interface<T> next = load_interface(job.interfaces + window + 1);
+        ends.after = fused(-next.first.c, from_other_block(job.ends + window + 1),
+                           fused(-next.first.a, ends.last, next.first.d));
+    }
+    return ends;
+}
+
+}  // namespace trifold::cuda::windows

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Long systems cut into windows (windows_kernel.cuh): what the host tells the kernel, what windows and blocks tell each
+// other.
+#pragma once
+
+#include <cstdint>
+
+#include "backends/cuda/runtime/outcome.hpp"
+#include "backends/cuda/tridiagonal/operand.cuh"
+#include "backends/cuda/tridiagonal/thread/chunk.cuh"
+
+namespace trifold::cuda::windows {
+
+/// `stages` windows are in a block's shared memory: one is finished, one reduced, one is on its way. `helpers`: warps
+/// that move windows and couple them, beside those that compute.
+inline constexpr int lanes = 32, stages = 3, helpers = 2;
+
+/// A window's relations to its neighbours: of its first unknown in the unknown before it and its last one, of its last
+/// one in the unknowns before and after it.
+template <class T>
+struct Interface {
+    Relation<T> first, last;
+};
+
+/// What is left of a warp, which the one that moves makes an Interface of: the first row of its first lane, the lanes
+/// that row leads through (OddEven), the last one.
+template <class T>
+struct Part {
+    Relation<T> first, on_the_way[5], last;
+};
+
+/// Where two windows meet, as one of them sees it.
+template <class T>
+struct Side {
+    T own, seen;          ///< x of its row at the seam; x of the neighbour's row there as this side has it
+    T coupling, allowed;  ///< of its row: |a| or |c| over |a| + |b| + |c|; the residual accepted, in the same measure
+};
+
+template <class T>
+struct Seam {
+    Side<T> above, below;  ///< of the window before it, of the window after it
+};
+
+/// Maxima over rows, in the notation of docs/algorithms/gpu_single.md, as bits (in double precision the upper half of
+/// them): n, |A| + |C|, |c'|; delta / (1 - q) in single precision.
+struct Maxima {
+    unsigned inner = 0, reach = 0, growth = 0;
+    float ends = 0;
+};
+
+/// What is known of a system: nothing bad; one pass does not do, since it does not decay fast enough; left to pivots.
+enum State : unsigned { good = 0, again = 1, left = 2 };
+
+template <class T>
+struct Job {
+    Levels levels;
+    Source<T> input[4], x;  ///< lower, diag, upper, rhs; no data: a scalar
+    std::int64_t rows = 0;
+    int per_system = 0, windows = 0;  ///< windows of a system, of all
+    int weak = 0;                     ///< log2, in units of 1/64, of what may be left of an unknown that is taken for 0
+    T accept = 0, roundoff = 0;  ///< accepted residual of a row, relative to its size and to the largest |x| nearby
+    T negligible = 0;            ///< the same for a coupling
+    bool plain = false;  ///< at most one level; rows of all arrays lie side by side and begin at multiples of 16 bytes
+    bool after_halos = false;               ///< only where certified_kernel.cuh has given up
+    bool in_place = false, second = false;  ///< x is rhs; a second pass follows where one does not do
+
+    Interface<T>* interfaces = nullptr;  ///< per window
+    T* ends = nullptr;                   ///< second pass, per window: its last unknown
+    T* chain = nullptr;                  ///< second pass: three words per window
+    Interface<T>* groups = nullptr;      ///< second pass: one per warp of the device
+    Seam<T>* seams = nullptr;            ///< seam s: between windows s and s + 1
+    unsigned char* stored = nullptr;     ///< per window: its x is there
+    unsigned* state = nullptr;           ///< per system: State
+    unsigned* largest = nullptr;         ///< per system: bits of max|x|, in double precision the upper half
+    Maxima* maxima = nullptr;            ///< per block
+    DeviceOutcome* outcome = nullptr;
+    std::int8_t* status = nullptr;
+
+    __device__ unsigned state_of(int system) const { return *const_cast<volatile unsigned*>(state + system); }
+    __device__ void demote(int system, State to) const {
+        atomicMax(state + system, static_cast<unsigned>(to));
+        atomicMax(&outcome->handed_over, static_cast<unsigned long long>(to) + windows_turn);
+    }
+};
+
+}  // namespace trifold::cuda::windows

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// One lane's chunk of R rows, and a warp's 32 of them: reduced to an Interface, later finished between known ends and
+// checked.
+//
+//   a[i] x[i-1] + b[i] x[i] + c[i] x[i+1] = d[i]
+//
+// Between the two a lane keeps 1 / pivots, its row among the lanes', and the maxima of its bound; the rows stay in
+// shared memory. With the unknown before the chunk and its last one known, c and d come back by two multiplications and
+// no division.
+// Numerics: docs/algorithms/gpu_single.md, whose names are used here: A, C of a chunk's rows, a, c, delta of lanes, n,
+//   q, X.
+#pragma once
+
+#include "backends/cuda/tridiagonal/device/windows_job.cuh"
+#include "backends/cuda/tridiagonal/thread/largest.cuh"
+#include "backends/cuda/tridiagonal/warp/odd_even.cuh"
+
+namespace trifold::cuda::windows {
+
+template <class T>
+__device__ __forceinline__ T larger(T a, T b) {  // NaN wins
+    return a > b || a != a ? a : b;
+}
+
+template <class T>
+__device__ __forceinline__ T largest_of_warp(T x) {
+    for (int step = 16; step > 0; step /= 2) x = larger(x, __shfl_xor_sync(~0u, x, step));
+    return x;
+}
+
+__device__ __forceinline__ float rounded_up(float x) {
+    return x;
+}
+__device__ __forceinline__ float rounded_up(double x) {
+    return __double2float_ru(x);
+}
+
+/// Of numbers that are not negative, in their order; NaN above all. In double precision the upper half.
+__device__ __forceinline__ unsigned bits_of(float x) {
+    return __float_as_uint(x);
+}
+__device__ __forceinline__ unsigned bits_of(double x) {
+    return static_cast<unsigned>(__double2hiint(x));
+}
+__device__ __forceinline__ unsigned held_bits(const Largest<float>& x) {
+    return __float_as_uint(x.held);
+}
+__device__ __forceinline__ unsigned held_bits(const Largest<double>& x) {
+    return x.held;
+}
+
+template <class T>
+__device__ __forceinline__ T number_of(unsigned bits) {
+    if constexpr (sizeof(T) == 8)
+        return __hiloint2double(static_cast<int>(bits), 0);
+    else
+        return __uint_as_float(bits);
+}
+
+/// Largest<double> cuts.
+template <class T>
+inline constexpr T beyond_cut = sizeof(T) == 8 ? T(1 + 0x1p-19) : T(1);
+
+template <class T, int R>
+struct Lane {
+    T k[R - 1];       ///< 1 / pivots
+    Relation<T> own;  ///< of the lane's last unknown among the warp's (OddEven)
+    unsigned inner, reach, growth;
+    float lasting;
+
+    /// All lanes. Leaves in `part` what there is of the warp. What is not finite goes on as it is: no x will pass its
+    /// check.
+    __device__ __forceinline__ void reduce(const T* a, const T* b, const T* c, const T* d, int lane, Part<T>& part) {
+        Chunk<T, R> rows;
+        T n[R];  // |U^-1| |L^-1| times the rows' sizes
+        Largest<T> grown, reached, most;
+#pragma unroll
+        for (int i = 0; i < R; ++i) {
+            const T l = a[i], m = b[i], u = c[i], size = fabs(l) + fabs(m) + fabs(u),
+                    pivot = rows.eliminate(i, l, m, u, d[i]);
+            if (i < R - 1) k[i < R - 1 ? i : 0] = pivot;
+            n[i] = (i == 0 ? size : fused(fabs(l), n[i ? i - 1 : 0], size)) * fabs(pivot);
+            grown.add(rows.c[i]);
+        }
+#pragma unroll
+        for (int i = R - 3; i >= 0; --i) n[i] = fused(fabs(rows.c[i]), n[i + 1], n[i]);
+        rows.reduce();
+#pragma unroll
+        for (int i = 0; i < R - 1; ++i) reached.add(fabs(rows.a[i]) + fabs(rows.c[i])), most.add(n[i]);
+        inner = held_bits(most), reach = held_bits(reached), growth = held_bits(grown);
+
+        // Every lane's last row, closed with the next lane's first.
+        const Relation<T> first = rows.first(), next = from_below(first, 1, lanes);
+        T delta = n[R - 1];
+        const T next_n = __shfl_down_sync(~0u, n[0], 1);
+        own = rows.last();
+        if (lane < lanes - 1) {
+            const T closing = reciprocal(fused(-own.c, next.a, T(1)));
+            delta = fused(fabs(own.c), next_n, delta) * fabs(closing);
+            own = {own.a * closing, -(own.c * closing) * next.c, fused(-own.c, next.d, own.d) * closing};
+        }
+        lasting = lasts(delta, own);
+        if (lane == 0)
+            lasting = fmaxf(lasting, lasts(n[0], first));  // what the warp before is closed with has a bound of its own
+        OddEven<T, lanes>::reduce(own, lane);
+        int place = 0;
+#pragma unroll
+        for (int l = 0; l != lanes - 1; l = OddEven<T, lanes>::next(l), ++place)
+            if (lane == l) part.on_the_way[place] = own;
+        if (lane == 0) part.first = first;
+        if (lane == lanes - 1) part.last = own;
+    }
+
+    /// x of the rows; `before`, `end`: the unknown before the warp and its last one; left: the one before the lane.
+    __device__ __forceinline__ void solve(const T* a, const T* c, const T* d, T before, T end, int lane, T (&x)[R],
+                                          T& left) const {
+        const T mine = OddEven<T, lanes>::substitute(own, before, end, lane), above = __shfl_up_sync(~0u, mine, 1);
+        left = lane ? above : before;
+        T y = left;
+#pragma unroll
+        for (int i = 0; i < R - 1; ++i) x[i] = y = fused(-a[i], y, d[i]) * k[i];
+        x[R - 1] = mine;
+#pragma unroll
+        for (int i = R - 2; i >= 0; --i) x[i] = fused(-(c[i] * k[i]), x[i + 1], x[i]);
+    }
+
+    /// Stores x over d; false where a residual is too large beside X, the largest |x| nearby.
+    __device__ __forceinline__ bool check(const T* a, const T* b, const T* c, T* d, const T (&x)[R], T left, T after,
+                                          T X, T accept) const {
+        const T allowed = accept * X;
+        unsigned worst = 0;
+#pragma unroll
+        for (int i = 0; i < R; ++i) {
+            const T l = a[i], m = b[i], u = c[i], size = fabs(l) + fabs(m) + fabs(u);
+            const T behind = i + 1 < R ? x[i + 1 < R ? i + 1 : 0] : after;
+            const T residual = fused(-u, behind, fused(-l, i ? x[i ? i - 1 : 0] : left, fused(-m, x[i], d[i])));
+            worst =
+                max(worst, bits_of(fused(allowed, size, -fabs(residual))));  // negative ones and NaN above all others
+            d[i] = x[i];
+        }
+        constexpr unsigned infinity = sizeof(T) == 8 ? 0x7ff00000u : 0x7f800000u;
+        return worst < infinity && X < (sizeof(T) == 8 ? T(1e290) : T(1e30));
+    }
+
+private:
+    /// n / (1 - q), not less.
+    __device__ __forceinline__ static float lasts(T n, const Relation<T>& row) {
+        const T rest = T(1) - fabs(row.a) - fabs(row.c);
+        return rest > T(0.001) ? rounded_up(n) * reciprocal(static_cast<float>(rest)) * (1 + 0x1p-20f) : INFINITY;
+    }
+};
+
+/// What a window sees of the seam beside one of its rows: x of it and of the row beyond, whose coupling is given; a, b,
+/// c are the row's.
+template <class T>
+__device__ __forceinline__ Side<T> side_of(T own, T seen, T coupling, T a, T b, T c, T allowed) {
+    return {own, seen, fabs(coupling) * reciprocal(fabs(a) + fabs(b) + fabs(c)), allowed};
+}
+
+/// The residual that a seam adds to its two rows, where it is more than is allowed there; else 0.
+template <class T>
+__device__ __forceinline__ T excess_of(const Side<T>& above, const Side<T>& below) {
+    const T upper = above.coupling * fabs(below.own - above.seen),
+            lower = below.coupling * fabs(above.own - below.seen);
+    return larger(upper <= above.allowed ? T(0) : upper, lower <= below.allowed ? T(0) : lower);
+}
+
+}  // namespace trifold::cuda::windows

@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A block's shared memory, and the warp that fills and empties it.
+//
+// Shape: raw[stage][k] holds operand k (lower, diag, upper, rhs) of a window, row r at element shift[k] + r, so that a
+//   copy keeps its offset from a line of 128 bytes: with another one the copy engine asks the second-level cache for two
+//   halves of every line. x takes the place of rhs.
+// Arrays whose rows lie side by side come and go by the copy engine, but for what is off 16 bytes at either end; others
+//   element by element; scalars are written. lower[0] and upper[n-1] of a system are not touched.
+// Words per row: 4 read, 1 written.
+#pragma once
+
+#include "backends/cuda/tridiagonal/block/copy_engine.cuh"
+#include "backends/cuda/tridiagonal/device/windows_job.cuh"
+
+namespace trifold::cuda::windows {
+
+/// What lies in a stage. window < 0: nothing does, and nothing will.
+struct __align__(16) Place {
+    int window, system, rows;
+    int edges;  ///< 1: with the first row of its system, 2: with the last
+    int shift[4];
+
+    __device__ __forceinline__ bool begins() const {
+        return edges & 1;
+    }
+    __device__ __forceinline__ bool ends() const {
+        return edges & 2;
+    }
+};
+
+template <class T, int R, int Warps>
+struct Memory {
+    static constexpr int line = 128 / static_cast<int>(sizeof(T)), rows = lanes * Warps * R, elements = rows + line,
+                         parts_width = Warps <= 8 ? 8 : 16;
+
+    T raw[stages][4][elements];
+    Place place[stages];
+    Part<T> parts[2][Warps];
+    Interface<T> whole[2];
+    Relation<T> joined[2][parts_width];  ///< of a window's warps
+    T known[2][Warps + 2];  ///< the unknown before the window, the last one of every warp, the one after the window
+    T first_x[2][Warps];
+    unsigned long long full[stages], reduced[2], published[2], solved[2], finished[2];
+    unsigned largest[2];
+    int bad[2], skip[2];
+};
+
+/// Phase r of a pair of barriers that are used in turns.
+struct Turns {
+    unsigned at;
+    __device__ __forceinline__ Arrival of(int r) const { return {at + 8 * (r & 1)}; }
+    __device__ __forceinline__ void wait(int r) const { of(r).wait(r >> 1 & 1); }
+    __device__ __forceinline__ void arrive(int r) const { of(r).arrive(); }
+};
+
+/// By all lanes of one warp. Lane o brings operand o, lane 3 also takes x away.
+template <class T, int R, int Warps>
+struct Mover {
+    using Shared = Memory<T, R, Warps>;
+    static constexpr int vector = 16 / static_cast<int>(sizeof(T)), storer = 3;
+    const Job<T>& job;
+    Shared& shared;
+    int lane;
+
+    __device__ __forceinline__ static int in_line(const T* at) {
+        return static_cast<int>(reinterpret_cast<std::uintptr_t>(at) / sizeof(T)) & (Shared::line - 1);
+    }
+    __device__ __forceinline__ static int head(const T* at, int count) {
+        return min(count, (vector - in_line(at)) & (vector - 1));
+    }
+
+    __device__ __forceinline__ void prepare() const {
+        if (lane != 0) return;
+        for (int s = 0; s < stages; ++s) Arrival{shared_address(&shared.full[s])}.prepare(1);
+        for (int p = 0; p < 2; ++p) {
+            Arrival{shared_address(&shared.reduced[p])}.prepare(Warps),
+                Arrival{shared_address(&shared.published[p])}.prepare(1);
+            Arrival{shared_address(&shared.solved[p])}.prepare(1),
+                Arrival{shared_address(&shared.finished[p])}.prepare(Warps);
+            shared.largest[p] = 0, shared.bad[p] = 0, shared.skip[p] = 0;
+        }
+    }
+
+    /// Window `w`, number `part` of system k, on its way to `stage`; w < 0: there is none. `after_store`: x leaves
+    /// there first.
+    __device__ __forceinline__ void load(int w, int k, int part, int stage, bool after_store) const {
+        if (!job.plain || w < 0 || part == 0 || part + 1 == job.per_system)
+            return load_slowly(*this, w, k, part, stage, after_store);
+        const Arrival arrival{shared_address(&shared.full[stage])};
+        const T* const base = lane == 0   ? job.input[0].data
+                              : lane == 1 ? job.input[1].data
+                              : lane == 2 ? job.input[2].data
+                                          : job.input[3].data;
+        const std::int64_t apart = lane == 0   ? job.input[0].level_stride[0]
+                                   : lane == 1 ? job.input[1].level_stride[0]
+                                   : lane == 2 ? job.input[2].level_stride[0]
+                                               : job.input[3].level_stride[0];
+        const T* const from = base + (k * apart + static_cast<std::int64_t>(part) * Shared::rows);
+        const int shift = in_line(from);
+        Place& place = shared.place[stage];
+        if (lane < 4) place.shift[lane] = shift;
+        if (lane == 0) *reinterpret_cast<int4*>(&place) = make_int4(w, k, Shared::rows, 0);
+        constexpr unsigned bytes = Shared::rows * static_cast<unsigned>(sizeof(T));
+        __syncwarp();
+        if (lane == 0) arrival.expect(4 * bytes);
+        __syncwarp();
+        if (lane < 4) {
+            if (lane == storer && after_store) asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory");
+            arrival.copy(shared_address(shared.raw[stage][lane] + shift), from, bytes);
+        }
+    }
+
+    /// The same at the ends of a system, and for operands that the copy engine does not take. By value: what has an
+    /// address would live in memory.
+    __device__ __noinline__ static void load_slowly(Mover self, int w, int k, int part, int stage, bool after_store) {
+        self.load_any(w, k, part, stage, after_store);
+    }
+
+    __device__ __forceinline__ void load_any(int w, int k, int part, int stage, bool after_store) const {
+        const Arrival arrival{shared_address(&shared.full[stage])};
+        Place& place = shared.place[stage];
+        if (w < 0) {
+            if (lane == 0) place.window = -1, arrival.arrive();
+            return;
+        }
+        const std::int64_t first = static_cast<std::int64_t>(part) * Shared::rows;
+        const int rows = static_cast<int>(min(static_cast<std::int64_t>(Shared::rows), job.rows - first));
+        const bool begins = part == 0, ends = part + 1 == job.per_system;
+        std::int64_t index[4];
+        job.levels.indices(k, index);
+        const T* bulk_from = nullptr;  // lane o: of operand o
+        unsigned bulk_to = 0, bytes = 0;
+        int shift[4];
+        const auto bring = [&](int o, bool elements) {
+            const Line<T> line = line_of(job.input[o], index);
+            const int low = o == 0 && begins, high = rows - (o == 2 && ends);
+            const T* const from = line.data + first * line.row_stride;
+            const bool bulk = line.data && line.row_stride == 1;
+            shift[o] = bulk ? in_line(from) : o == 3 ? in_line(line_of(job.x, index).data + first) : 0;
+            T* const to = shared.raw[stage][o] + shift[o];
+            if (bulk) {
+                const int body = low + head(from + low, high - low), end = body + (high - body) / vector * vector;
+                if (lane == o)
+                    bulk_from = from + body, bulk_to = shared_address(to + body),
+                    bytes = static_cast<unsigned>((end - body) * static_cast<int>(sizeof(T)));
+                if (!elements) return;
+                if (lane < body - low) copy_async(shared_address(to + low + lane), from + low + lane);
+                if (lane < high - end) copy_async(shared_address(to + end + lane), from + end + lane);
+            } else if (elements && line.data) {
+#pragma unroll 4
+                for (int i = low + lane; i < high; i += lanes)
+                    copy_async(shared_address(to + i), from + i * line.row_stride);
+            } else if (elements) {
+                for (int i = lane; i < rows; i += lanes) to[i] = line.value;
+            }
+        };
+        bring(0, true), bring(1, true), bring(2, true), bring(3, false);
+        if (after_store) stored();
+        bring(3, true);
+        const unsigned all = __reduce_add_sync(~0u, bytes);
+        // Elements, counted beside the one arrival that the barrier was prepared for.
+        asm volatile("cp.async.mbarrier.arrive.shared::cta.b64 [%0];" ::"r"(arrival.barrier) : "memory");
+        __syncwarp();
+        if (lane == 0) {
+            place.window = w, place.system = k, place.rows = rows, place.edges = (begins ? 1 : 0) | (ends ? 2 : 0);
+            for (int o = 0; o < 4; ++o) place.shift[o] = shift[o];
+            arrival.expect(all);
+        }
+        __syncwarp();
+        if (bytes) arrival.copy(bulk_to, bulk_from, bytes);
+    }
+
+    /// x of the window in `stage`.
+    __device__ __forceinline__ void store(int stage) const {
+        const Place& place = shared.place[stage];
+        const int part = place.window - place.system * job.per_system;
+        if (!job.plain || place.edges != 0) return store_slowly(*this, stage, part);
+        if (lane != storer) return;
+        T* const to =
+            job.x.data + (place.system * job.x.level_stride[0] + static_cast<std::int64_t>(part) * Shared::rows);
+        send(to, shared.raw[stage][3] + place.shift[3], Shared::rows);
+    }
+
+    __device__ __noinline__ static void store_slowly(Mover self, int stage, int part) {
+        self.store_any(stage, part);
+    }
+
+    __device__ __forceinline__ void store_any(int stage, int part) const {
+        const Place& place = shared.place[stage];
+        std::int64_t index[4];
+        job.levels.indices(place.system, index);
+        const Line<T> x = line_of(job.x, index);
+        const int rows = place.rows;
+        T* const to = x.data + static_cast<std::int64_t>(part) * Shared::rows * x.row_stride;
+        const T* const from = shared.raw[stage][3] + place.shift[3];
+        if (x.row_stride == 1 && ((in_line(to) - place.shift[3]) & (vector - 1)) == 0) {
+            const int body = head(to, rows), end = body + (rows - body) / vector * vector;
+            if (lane < body) to[lane] = from[lane];
+            if (lane < rows - end) to[end + lane] = from[end + lane];
+            if (lane == storer && end > body) send(to + body, from + body, end - body);
+        } else {
+#pragma unroll 4
+            for (int i = lane; i < rows; i += lanes) to[i * x.row_stride] = from[i];
+        }
+        asm volatile("fence.proxy.async.shared::cta;" ::: "memory");  // what was read here the copy engine writes next
+        __syncwarp();
+    }
+
+    /// x has left shared memory.
+    __device__ __forceinline__ void stored() const {
+        if (lane == storer) asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory");
+        __syncwarp();
+    }
+
+    /// x is where it belongs.
+    __device__ __forceinline__ void settled() const {
+        if (lane == storer) asm volatile("cp.async.bulk.wait_group 0;" ::: "memory");
+        __syncwarp();
+    }
+
+private:
+    __device__ __forceinline__ static void send(T* to, const T* from, int count) {
+        asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;" ::"l"(to), "r"(shared_address(from)),
+                     "r"(static_cast<unsigned>(count * static_cast<int>(sizeof(T))))
+                     : "memory");
+        asm volatile("cp.async.bulk.commit_group;" ::: "memory");
+    }
+};
+
+}  // namespace trifold::cuda::windows

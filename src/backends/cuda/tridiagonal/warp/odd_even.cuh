@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// `Width` rows, one per lane, become one: every other one is put into its neighbours, then every other one of those
+// that are left …
+//
+//   x[l] = d - a x[l-1] - c x[l+1],   l = 0 … Width-1;  x[-1] is `before`, x[Width] `after`
+//
+// What is left is the last row, in x[-1] and x[Width]; a row that has been put into others stays in its lane, in the
+// unknowns s before and s after it, and gives x on the way back. One division per level and lane, no shared memory.
+// This is elimination in another order (cyclic reduction: R. W. Hockney, 1965), not parallel cyclic reduction: no
+// unknown is computed twice. Where row sums are nearly zero a row over m rows of the system is rounded by 1/m of what
+// those rows are, so the levels add less than the rows themselves have lost.
+#pragma once
+
+#include "backends/cuda/tridiagonal/warp/lanes.cuh"
+
+namespace trifold::cuda {
+
+template <class T>
+__device__ __forceinline__ Relation<T> from_above(const Relation<T>& row, int by, int width) {
+    return {__shfl_up_sync(~0u, row.a, by, width), __shfl_up_sync(~0u, row.c, by, width),
+            __shfl_up_sync(~0u, row.d, by, width)};
+}
+template <class T>
+__device__ __forceinline__ Relation<T> from_below(const Relation<T>& row, int by, int width) {
+    return {__shfl_down_sync(~0u, row.a, by, width), __shfl_down_sync(~0u, row.c, by, width),
+            __shfl_down_sync(~0u, row.d, by, width)};
+}
+
+template <class T, int Width>
+struct OddEven {
+    /// All lanes of the warp, in groups of Width; lane: within the group.
+    __device__ __forceinline__ static void reduce(Relation<T>& own, int lane) {
+        const bool last = lane == Width - 1;
+        T out = own.c;  // the last lane's, on the unknown after it, goes along by itself
+        if (last) own.c = 0;
+#pragma unroll
+        for (int s = 1; s < Width; s *= 2) {
+            const Relation<T> above = from_above(own, s, Width), below = from_below(own, s, Width);
+            const T k = reciprocal(fused(-own.c, below.a, fused(-own.a, above.c, T(1))));
+            const Relation<T> left{-(own.a * k) * above.a, -(own.c * k) * below.c,
+                                   fused(-own.c, below.d, fused(-own.a, above.d, own.d)) * k};
+            out *= k;
+            if ((lane & (2 * s - 1)) == 2 * s - 1) own = left;
+        }
+        if (last) own.c = out;
+    }
+
+    /// Rows that the first unknown of lane From leads through, one after the other, to the last one.
+    __host__ __device__ static constexpr int next(int lane) {
+        return lane + (~lane & (lane + 1));
+    }
+
+    /// `first` in x before lane From and x of that lane becomes the same in x before it and the last one.
+    template <int From>
+    __device__ __forceinline__ static Relation<T> through_all(Relation<T> first, const Relation<T>& own) {
+#pragma unroll
+        for (int l = From; l != Width - 1; l = next(l)) first = through(first, of_lane(own, l));
+        return first;
+    }
+
+    /// x of every lane from the last one.
+    __device__ __forceinline__ static T substitute(const Relation<T>& own, T before, T last, int lane) {
+        T x =
+            lane == Width - 1 ? last : before;  // a lane that nothing is above of gets its own, which is `before` still
+#pragma unroll
+        for (int s = Width / 2; s > 0; s /= 2) {
+            const T above = __shfl_up_sync(~0u, x, s, Width), below = __shfl_down_sync(~0u, x, s, Width);
+            const T here = fused(-own.c, below, fused(-own.a, above, own.d));
+            if ((lane & (2 * s - 1)) == s - 1) x = here;
+        }
+        return x;
+    }
+};
+
+}  // namespace trifold::cuda

@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Long systems that do not decay, and several of them: both passes without pivots, what they leave to pivots, the edges
+// of windows.
+#include "cuda/long_system.hpp"
+
+namespace trifold::tests {
+namespace {
+
+using LongSystems = LongSystem;
+
+/// Rows of a window and of a lane (src/backends/cuda/tridiagonal/device/windows.cu).
+template <class T>
+constexpr std::size_t window = sizeof(T) == 8 ? 2304 : 4352;
+template <class T>
+constexpr std::size_t chunk = sizeof(T) == 8 ? 9 : 17;
+
+template <class T>
+System<T> laplace(std::size_t n, double more, std::mt19937_64& random) {
+    std::uniform_real_distribution<double> any(-1, 1);
+    System<T> s(n);
+    for (std::size_t i = 0; i < n; ++i)
+        s.lower[i] = s.upper[i] = -1, s.diag[i] = static_cast<T>(2 + more), s.rhs[i] = static_cast<T>(any(random));
+    return s;
+}
+
+/// Without pivots: nobody has looked at residuals as the pivoted passes do.
+bool unpivoted(const Outcome& outcome) {
+    return std::isnan(outcome.residual) && outcome.rescued == 0;
+}
+
+TEST_F(LongSystems, ThatDoNotDecayTakeTwoPasses) {
+    std::mt19937_64 random(21);
+    const auto check = [&]<class T>(T) {
+        for (const std::size_t windows : {40, 100, 200})
+            for (const int beside : {-1, 0, 1, 2, 300}) {
+                auto system = laplace<T>(windows * window<T> + static_cast<std::size_t>(beside), 0, random);
+                SCOPED_TRACE(system.size());
+                std::vector<T> x, again;
+                const Outcome outcome = solve(system, x, Algorithm::automatic);
+                expect_good(system, x, outcome);
+                EXPECT_STREQ(outcome.branch, "two_pass");
+                EXPECT_TRUE(outcome.tried_other);
+                EXPECT_TRUE(unpivoted(outcome));
+                solve(system, again, Algorithm::automatic);
+                EXPECT_EQ(x, again);
+                if (HasFatalFailure()) return;
+            }
+    };
+    check(double());
+    check(float());
+}
+
+// From what needs the windows beside it to what needs more than there are.
+TEST_F(LongSystems, DecayOverManyRows) {
+    std::mt19937_64 random(22);
+    const auto check = [&]<class T>(T) {
+        for (const double more : {1e-1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 1e-8, 1e-9}) {
+            SCOPED_TRACE(more);
+            auto system = laplace<T>(300017, more, random);
+            std::vector<T> x;
+            const Outcome outcome = solve(system, x, Algorithm::automatic);
+            expect_good(system, x, outcome);
+            EXPECT_TRUE(unpivoted(outcome));
+            if (more >= 1e-5) {
+                EXPECT_STREQ(outcome.branch, "certified");
+            }
+            if (more <= 1e-8) {
+                EXPECT_STREQ(outcome.branch, "two_pass");
+            }
+        }
+    };
+    check(double());
+    check(float());
+}
+
+// Large couplings across the edge of a window, and pivots that vanish there.
+TEST_F(LongSystems, EdgesOfWindows) {
+    std::mt19937_64 random(23);
+    const auto check = [&]<class T>(T) {
+        for (const double dominance : {0.0, 1.02, 3.0})
+            for (const int beside : {-2, -1, 0, 1})
+                for (const int kind : {0, 1, 2}) {
+                    SCOPED_TRACE(testing::Message() << dominance << " " << beside << " " << kind);
+                    const std::size_t n = 20 * window<T> + 7;
+                    auto system = dominance == 0 ? laplace<T>(n, 0, random) : random_system<T>(n, dominance, random);
+                    for (const std::size_t w : {1, 5, 19}) {
+                        const std::size_t i = w * window<T> + static_cast<std::size_t>(beside);
+                        if (kind == 0) system.lower[i] *= T(1e5), system.upper[i] *= T(-1e5);
+                        if (kind == 1) system.diag[i] = 0;
+                        if (kind == 2) system.diag[i] *= T(1e-12);
+                    }
+                    std::vector<T> x;
+                    expect_good(system, x, solve(system, x, Algorithm::automatic));
+                    if (HasFatalFailure()) return;
+                }
+    };
+    check(double());
+    check(float());
+}
+
+TEST_F(LongSystems, InPlace) {
+    std::mt19937_64 random(24);
+    for (const int kind : {0, 1, 2}) {
+        SCOPED_TRACE(kind);
+        auto system = laplace<double>(400031, kind == 2 ? 1e-3 : 0, random);
+        // Late enough that windows have been stored, a pivot vanishes.
+        if (kind != 0) system.diag[100 * window<double> + 40 * chunk<double>] = 0;
+        std::vector<double> x = system.rhs;
+        auto problem = system.problem(x);
+        problem.rhs = View<double>::rows(x);
+        const Outcome outcome = tridiagonal::solve(*queue, problem, {});
+        expect_good(system, x, outcome);
+        EXPECT_STREQ(outcome.branch, "two_pass");
+        EXPECT_EQ(unpivoted(outcome), kind == 0);
+    }
+}
+
+TEST_F(LongSystems, SayWhatIsWrong) {
+    std::mt19937_64 random(25);
+    auto system = laplace<double>(100003, 0, random);
+    std::vector<double> x;
+    system.rhs[70001] = std::numeric_limits<double>::quiet_NaN();
+    EXPECT_EQ(solve(system, x, Algorithm::automatic).reason, Reason::not_finite);
+    system.rhs[70001] = 1;
+    system.lower[70001] = system.diag[70001] = system.upper[70001] = 0;
+    EXPECT_EQ(solve(system, x, Algorithm::automatic).reason, Reason::singular);
+}
+
+/// Systems side by side in memory, each `pitch` elements after the one before.
+struct Several {
+    std::vector<System<double>> one;
+    std::vector<double> lower, diag, upper, rhs, x;
+    std::int64_t rows, pitch;
+    std::vector<std::int8_t> status;
+
+    Several(std::vector<System<double>> systems, std::int64_t pitch)
+        : one(std::move(systems)), rows(static_cast<std::int64_t>(one[0].size())), pitch(pitch), status(one.size()) {
+        const auto all = [&](std::vector<double> System<double>::*member) {
+            std::vector<double> to(one.size() * static_cast<std::size_t>(pitch),
+                                   std::numeric_limits<double>::quiet_NaN());
+            for (std::size_t k = 0; k < one.size(); ++k)
+                std::copy((one[k].*member).begin(), (one[k].*member).end(),
+                          to.begin() + static_cast<std::ptrdiff_t>(k) * pitch);
+            return to;
+        };
+        lower = all(&System<double>::lower), diag = all(&System<double>::diag), upper = all(&System<double>::upper),
+        rhs = all(&System<double>::rhs);
+        for (std::size_t k = 0; k < one.size(); ++k)
+            lower[k * static_cast<std::size_t>(pitch)] =
+                upper[k * static_cast<std::size_t>(pitch) + one[k].size() - 1] =
+                    std::numeric_limits<double>::quiet_NaN();
+        x.assign(rhs.size(), -77);
+    }
+
+    tridiagonal::Problem problem(bool in_place) {
+        const auto count = static_cast<std::int64_t>(one.size());
+        tridiagonal::Problem p;
+        p.matrix.lower = View<const double>::contiguous(lower.data(), count, rows, pitch),
+        p.matrix.diag = View<const double>::contiguous(diag.data(), count, rows, pitch);
+        p.matrix.upper = View<const double>::contiguous(upper.data(), count, rows, pitch);
+        if (in_place) x = rhs;
+        p.rhs = in_place ? View<const double>::contiguous(x.data(), count, rows, pitch)
+                         : View<const double>::contiguous(rhs.data(), count, rows, pitch);
+        p.x = View<double>::contiguous(x.data(), count, rows, pitch);
+        return p;
+    }
+
+    std::vector<double> solution(std::size_t k) const {
+        const auto begin = x.begin() + static_cast<std::ptrdiff_t>(k) * pitch;
+        return {begin, begin + rows};
+    }
+};
+
+TEST_F(LongSystems, SeveralInOneLaunch) {
+    std::mt19937_64 random(26);
+    for (const std::int64_t n : {30000, 30011, 46080, 100001})
+        for (const std::int64_t gap : {0, 5})
+            for (const bool in_place : {false, true}) {
+                SCOPED_TRACE(testing::Message() << n << " " << gap << " " << in_place);
+                const auto rows = static_cast<std::size_t>(n);
+                std::vector<System<double>> systems;
+                for (int k = 0; k < 12; ++k)
+                    systems.push_back(k % 3 == 0 ? laplace<double>(rows, k == 3 ? 1e-6 : 0, random)
+                                                 : random_system<double>(rows, k % 3 == 1 ? 1.02 : 3, random));
+                systems[4].diag[20007] = 0;  // wants a pivot
+                systems[6].diag[20007] = 0;
+                systems[7].lower[25000] = systems[7].diag[25000] = systems[7].upper[25000] = 0;  // singular
+                systems[8].rhs[29000] = std::numeric_limits<double>::infinity();
+                Several all(std::move(systems), n + gap);
+                const auto problem = all.problem(in_place);
+                tridiagonal::Options options;
+                options.status = all.status.data();
+                const Outcome outcome = tridiagonal::solve(*queue, problem, options);
+                EXPECT_EQ(outcome.failures, 2);
+                EXPECT_EQ(outcome.system, 7);
+                EXPECT_EQ(outcome.row, n - 1);  // rows are exchanged until there is none
+                EXPECT_EQ(outcome.reason, Reason::singular);
+                for (std::size_t k = 0; k < all.one.size(); ++k) {
+                    SCOPED_TRACE(k);
+                    const Reason expected = k == 7 ? Reason::singular : k == 8 ? Reason::not_finite : Reason::exact;
+                    EXPECT_EQ(all.status[k], static_cast<std::int8_t>(expected));
+                    Outcome own;
+                    own.reason = Reason::exact;
+                    if (expected == Reason::exact) expect_good(all.one[k], all.solution(k), own);
+                    if (HasFatalFailure()) return;
+                }
+                for (std::size_t k = 0; k + 1 < all.one.size(); ++k)
+                    for (std::int64_t g = 0; g < gap; ++g) {
+                        const double between =
+                            all.x[k * static_cast<std::size_t>(n + gap) + rows + static_cast<std::size_t>(g)];
+                        EXPECT_TRUE(in_place ? std::isnan(between) : between == -77);
+                    }
+            }
+}
+
+}  // namespace
+}  // namespace trifold::tests
