@@ -30,9 +30,10 @@ LongCut<T> local_cut(std::int64_t rows) {
     return {rows, staggered<T>(std::clamp<std::int64_t>(rows / (group_lanes<T> * 64), 1024, 16384))};
 }
 
+// Short: where two chunks meet, w differs from what the first sweep said by the rounding of a chunk's rows, and that is the residual there.
 template <class T>
 LongCut<T> coupled_cut(std::int64_t rows) {
-    return {rows, std::min<std::int64_t>(group_lanes<T> * 31 * (sizeof(T) == 4 ? 1 : 2), rows / group_lanes<T>)};
+    return {rows, std::min<std::int64_t>(64, rows / group_lanes<T>)};
 }
 
 // Kept lines of group g: `left` rows before its first one, then its rows, then `right` more.
