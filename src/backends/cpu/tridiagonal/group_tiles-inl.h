@@ -277,6 +277,13 @@ public:
     /// Rows of lanes to x, whatever its layout; lanes in `skip` are left alone.
     static HWY_NOINLINE void scatter(const LaneGroup<T>& group, const T* from, std::int64_t from_step, std::int64_t i, int count, std::int64_t cut, std::uint32_t skip, bool accumulate) {
         const LaneOperand<T>& x = group.x;
+        if (x.beside > 1 && x.row_step != 1 && skip == 0) {
+            for (int r = 0; r < count && i + r < group.longest - cut; ++r) {
+                T* const to = x.data + (i + r) * x.row_step;
+                for (int j = 0; j < x.beside; ++j) to[j] = accumulate ? to[j] + from[r * from_step + j] : from[r * from_step + j];
+            }
+            return;
+        }
         const auto end = [&](int j) { return skip >> j & 1 ? 0 : static_cast<int>(std::clamp<std::int64_t>(group.rows[j] - cut - i, 0, count)); };
 #if HWY_TARGET <= HWY_AVX2
         if (x.row_step == 1) {
@@ -315,6 +322,16 @@ private:
                 if (r < first || r >= end) std::fill_n(stage + r * W, W, outside);
                 else if (from.how == How::direct) std::copy_n(from.data + (i + r) * from.row_step, W, stage + r * W);
                 else std::fill_n(stage + r * W, W, from.value);
+            }
+            return;
+        }
+        if (from.beside > 1 && from.row_step != 1 && from.how == How::gathered) {
+            // Lanes that are there have the same rows: only the others are missing.
+            const int end = static_cast<int>(std::clamp<std::int64_t>(group.longest - cut - i, first, count));
+            for (int r = 0; r < count; ++r) {
+                const int there = r < first || r >= end ? 0 : from.beside;
+                std::copy_n(from.data + (i + r) * from.row_step, there, stage + r * W);
+                std::fill_n(stage + r * W + there, W - there, outside);
             }
             return;
         }

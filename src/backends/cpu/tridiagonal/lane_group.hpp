@@ -28,6 +28,7 @@ struct LaneOperand {
     T value = 0;
     T* data = nullptr;
     std::int64_t row_step = 0, lane_step = 0, offset[group_lanes<T>] = {};
+    int beside = 0;  ///< gathered: so many lanes, all that there are, lie side by side
     const Generator* generator = nullptr;
     std::int64_t shift[group_lanes<T>] = {}, number[group_lanes<T>] = {};  ///< of the generator: row i of lane j is row i + shift[j] of that system
 
@@ -45,6 +46,9 @@ struct LaneOperand {
         constexpr int all = group_lanes<T>;
         how = How::gathered;
         lane_step = all > 1 ? offset[1] - offset[0] : 0;
+        beside = count;
+        for (int j = 0; j < count; ++j)
+            if (offset[j] != j) beside = 0;
         if (count < all || offset[0] != 0) return;
         for (int j = 1; j < all; ++j)
             if (offset[j] != j * lane_step) return;
