@@ -61,7 +61,7 @@ struct Fields {
     }
 };
 
-class SweepsOneMatrix : public OnDevice {
+class SweepsOneMatrix : public OnMeshDevice {
 protected:
     template <class T>
     void compare(const std::vector<Case>& cases, double allowed) {

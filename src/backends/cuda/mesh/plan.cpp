@@ -7,6 +7,7 @@
 #include "backends/cuda/mesh/general.hpp"
 #include "backends/cuda/mesh/resident/resident.hpp"
 #include "backends/cuda/mesh/run.hpp"
+#include "backends/cuda/mesh/streaming/streaming.hpp"
 #include "backends/cuda/runtime/runtime.hpp"
 
 namespace trifold::cuda {
@@ -26,7 +27,7 @@ bool chip_of(int device, Chip& chip, Failure& failure) {
 }
 
 std::span<const MeshKind* const> mesh_kinds() {
-    static constexpr const MeshKind* kinds[] = {&resident_kind, &general_kind};
+    static constexpr const MeshKind* kinds[] = {&resident_kind, &streaming_kind, &general_kind};
     return kinds;
 }
 
@@ -68,8 +69,8 @@ private:
         outcome = {};
         outcome.reason = Reason::exact;
         outcome.rescued = static_cast<std::int64_t>(found_.rescued);
-        outcome.failures = static_cast<std::int64_t>(found_.failures);
-        if (found_.failures == 0) return;
+        if (found_.failed_at == MeshState::none) return;
+        outcome.failures = std::max<std::int64_t>(static_cast<std::int64_t>(found_.failures), 1);
         const auto each = static_cast<std::int64_t>(checked_.sweeps.size()), at = static_cast<std::int64_t>(found_.failed_at);
         const MeshShape& shape = checked_.problem->shape;
         outcome.reason = static_cast<Reason>(-static_cast<int>(found_.first & 7));

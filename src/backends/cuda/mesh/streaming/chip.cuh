@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Segments of lines in registers, and small helpers of the streaming kernels.
+//
+// Of a right-hand side d there remains, with the table of line_table.hpp:
+//   y[i] = inverse[i] d[i] - lower[i] y[i-1]                     forwards
+//   z[i] = y[i] - upper[i] z[i+1], z[R-1] = 0                   backwards; only z[0] is wanted
+//   gamma[s] = inverse (y[R-1] - coupling z[0] of s+1) - lower gamma[s-1],  x[last of s] = gamma[s] - upper x[last of s+1]    the join
+//   x[i] = y[i] - fill[i] x[before] - upper[i] x[i+1]            backwards
+#pragma once
+
+#include <cstdint>
+
+namespace trifold::cuda::streaming {
+
+template <class T>
+struct Vector16;
+template <>
+struct Vector16<float> {
+    using type = float4;
+};
+template <>
+struct Vector16<double> {
+    using type = double2;
+};
+
+__device__ __forceinline__ float part(const float4& v, int i) { return i == 0 ? v.x : i == 1 ? v.y : i == 2 ? v.z : v.w; }
+__device__ __forceinline__ double part(const double2& v, int i) { return i == 0 ? v.x : v.y; }
+__device__ __forceinline__ float multiply_add(float a, float b, float c) { return fmaf(a, b, c); }
+__device__ __forceinline__ double multiply_add(double a, double b, double c) { return fma(a, b, c); }
+
+template <class T>
+inline constexpr int vector_values = 16 / static_cast<int>(sizeof(T));
+
+/// Distance of segments in shared memory: factors of R rows, kept apart by banks.
+template <class T, int R>
+inline constexpr int segment_pitch = 4 * R + vector_values<T>;
+
+/// y in place of d; returns z[0]. `factors` in shared memory, 16-byte aligned.
+template <class T, int R>
+__device__ __forceinline__ T forwards(const T* factors, T (&y)[R], bool joined) {
+    constexpr int V = vector_values<T>;
+    using Vector = typename Vector16<T>::type;
+#pragma unroll
+    for (int i = 0; i < R; i += V) {
+        const Vector inverse = reinterpret_cast<const Vector*>(factors)[i / V], lower = reinterpret_cast<const Vector*>(factors + R)[i / V];
+#pragma unroll
+        for (int v = 0; v < V; ++v) y[i + v] = i + v ? multiply_add(-part(lower, v), y[i + v ? i + v - 1 : 0], y[i + v] * part(inverse, v)) : y[0] * part(inverse, 0);
+    }
+    T z = 0;
+    if (joined)
+#pragma unroll
+        for (int i = R - V; i >= 0; i -= V) {
+            const Vector upper = reinterpret_cast<const Vector*>(factors + 2 * R)[i / V];
+#pragma unroll
+            for (int v = V - 1; v >= 0; --v)
+                if (i + v < R - 1) z = multiply_add(-part(upper, v), z, y[i + v]);
+        }
+    return z;
+}
+
+template <class T, int R>
+__device__ __forceinline__ void backwards(const T* factors, T (&y)[R], T before, T last) {
+    constexpr int V = vector_values<T>;
+    using Vector = typename Vector16<T>::type;
+    y[R - 1] = last;
+#pragma unroll
+    for (int i = R - V; i >= 0; i -= V) {
+        const Vector upper = reinterpret_cast<const Vector*>(factors + 2 * R)[i / V], fill = reinterpret_cast<const Vector*>(factors + 3 * R)[i / V];
+#pragma unroll
+        for (int v = V - 1; v >= 0; --v)
+            if (i + v < R - 1) y[i + v] = multiply_add(-part(upper, v), y[i + v + 1], multiply_add(-part(fill, v), before, y[i + v]));
+    }
+}
+
+/// One thread: last[s apart] and first[s apart] of S segments; last becomes x. `first` has a zero behind the last segment's.
+template <class T, int S>
+__device__ __forceinline__ void join(const T* joins, T* last, const T* first, int apart) {
+    constexpr int most = 32 / static_cast<int>(sizeof(T)), at_once = S < most ? S : most;
+    using Vector = typename Vector16<T>::type;
+    T gamma = 0, next = 0;
+#pragma unroll 1
+    for (int s = 0; s < S; s += at_once) {
+        T end[at_once], begin[at_once];
+#pragma unroll
+        for (int k = 0; k < at_once; ++k)
+            if (s + k < S) end[k] = last[(s + k) * apart], begin[k] = first[(s + k + 1) * apart];
+#pragma unroll
+        for (int k = 0; k < at_once; ++k)
+            if (s + k < S) {
+                const T* const j = joins + 4 * (s + k);
+                gamma = multiply_add(-j[1], gamma, multiply_add(-j[0], begin[k], end[k]) * j[2]);
+                last[(s + k) * apart] = gamma;
+            }
+    }
+#pragma unroll 1
+    for (int s = S - 1; s >= 0; s -= at_once) {
+        T end[at_once];
+#pragma unroll
+        for (int k = 0; k < at_once; ++k)
+            if (s >= k) end[k] = last[(s - k) * apart];
+#pragma unroll
+        for (int k = 0; k < at_once; ++k)
+            if (s >= k) {
+                next = multiply_add(-joins[4 * (s - k) + 3], next, end[k]);
+                last[(s - k) * apart] = next;
+            }
+    }
+}
+
+template <class T>
+__device__ __forceinline__ bool finite(T a, T b) {
+    return a * T(0) + b * T(0) == T(0);
+}
+
+__device__ __forceinline__ unsigned shared_address(const void* at) { return static_cast<unsigned>(__cvta_generic_to_shared(at)); }
+
+template <class T>
+__device__ __forceinline__ void copy_element(unsigned to, const T* from) {
+    asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"(to), "l"(from), "n"(sizeof(T)) : "memory");
+}
+
+__device__ __forceinline__ void copy_vector(unsigned to, const void* from) {
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(to), "l"(from) : "memory");
+}
+
+}  // namespace trifold::cuda::streaming

@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Lines along y or z, one matrix for all, and the update where it is the last line solve of its sweep.
+//
+//   values = (lower, diag, upper)^-1 values    or    target = update(fields, (lower, diag, upper)^-1 values)
+//
+// Arrays: values packed, columns one element apart, `apart` from row to row; fields any strides. Overwritten: values, or the target.
+// Who does what: a block has W columns, 256 bytes of every row where registers allow it; a thread R rows of one column in registers, the
+//   lanes of a warp side by side; one thread per column joins the segments. Blocks are persistent: while a set of columns is
+//   solved, the right-hand sides of the next ones are on their way into shared memory, and what the update reads into registers.
+// Words per row: 2, or with the update of a field in place 3.
+// Numerics: chip.cuh; safe or refused by the host (line_table.hpp). What is not finite reaches the ends of a segment and is reported as its line's.
+#pragma once
+
+#include "backends/cuda/mesh/points.cuh"
+#include "backends/cuda/mesh/streaming/chip.cuh"
+
+namespace trifold::cuda::streaming {
+
+/// Own values of fields, fetched before.
+template <class T, int Fields>
+struct NearOwn {
+    T value[Fields + 1];
+
+    template <int f, int dx, int dy, int dz>
+    __device__ __forceinline__ T at() const {
+        static_assert(dx == 0 && dy == 0 && dz == 0, "an update reads no neighbours");
+        return value[f];
+    }
+};
+
+/// Shared memory of a block, in elements.
+template <class C>
+struct ColumnsLayout {
+    using T = typename C::real;
+    static constexpr int threads = C::W * C::S;
+    static constexpr int factors = C::stages * threads * C::R, joins = factors + C::S * segment_pitch<T, C::R>, last = joins + 4 * C::S, first = last + C::S * C::W,
+                         total = first + (C::S + 1) * C::W;
+};
+
+/// C: real, fields, R (rows of a thread), S (segments), W (columns of a block), rows, axis (1, 2), line (number in its sweep), nx, ny, nz, stride(field, axis), vectors,
+/// has_update, target, used (bit f: the update reads field f), prefetch, Parameters, update(near, p, out, x, y, z, mesh, step).
+template <class C>
+__device__ __forceinline__ void columns_pass(const MeshArguments<typename C::real>& a, const typename C::Parameters& p, const typename C::real* table, typename C::real low, typename C::real high) {
+    using T = typename C::real;
+    using L = ColumnsLayout<C>;
+    constexpr int R = C::R, S = C::S, W = C::W, V = vector_values<T>, n = C::rows;
+    constexpr std::int64_t apart = C::axis == 1 ? C::nx : std::int64_t{C::nx} * C::ny, inner = C::axis == 1 ? C::nx : std::int64_t{C::nx} * C::ny;
+    constexpr unsigned sets_per_outer = static_cast<unsigned>((inner + W - 1) / W);
+    extern __shared__ int4 shared[];
+    T* const memory = reinterpret_cast<T*>(shared);
+    const int thread = static_cast<int>(threadIdx.x), lane = thread & 31, segment = thread / W, column = thread % W;
+    const unsigned sets = sets_per_outer * static_cast<unsigned>(C::axis == 1 ? C::nz * a.extent[3] : a.extent[3]);
+    T* const staged = memory + (thread & ~31) * R;
+    T *const factors = memory + L::factors, *const joins = memory + L::joins, *const last = memory + L::last + column, *const first = memory + L::first + column;
+
+    const auto load = [&](unsigned set, int stage) {
+        if (set < sets) {
+            const unsigned outer = set / sets_per_outer;
+            const std::int64_t begin = std::int64_t{set - outer * sets_per_outer} * W;
+            constexpr int each = C::vectors ? V : 1;
+            // Vectors: a lane copies for others of its warp, all of one segment.
+            const int row = C::vectors ? lane * each >> 5 : 0, across = C::vectors ? (thread & ~31) % W + (lane * each & 31) : column;
+            const T* const from = a.values + outer * (apart * n) + begin + across + (segment * R + row) * apart;
+            const unsigned to = shared_address(staged) + static_cast<unsigned>((stage * L::threads * R + lane * each) * static_cast<int>(sizeof(T)));
+            if (begin + across < inner)
+#pragma unroll
+                for (int i = 0; i < R; i += each)
+                    if (S * R == n || segment * R + i + row < n) {
+                        if constexpr (C::vectors) copy_vector(to + static_cast<unsigned>(i * 32 * static_cast<int>(sizeof(T))), from + i * apart);
+                        else copy_element(to + static_cast<unsigned>(i * 32 * static_cast<int>(sizeof(T))), from + i * apart);
+                    }
+            if constexpr (C::ahead && C::used != 0) {
+                // What the update will read comes nearer.
+                const std::int64_t at = begin + column, mesh = C::axis == 1 ? outer / C::nz : outer;
+                const int x = static_cast<int>(C::axis == 1 ? at : at % C::nx), y = static_cast<int>(C::axis == 1 ? segment * R : at / C::nx),
+                          z = static_cast<int>(C::axis == 1 ? outer % C::nz : segment * R);
+                if (at < inner && lane % (128 / static_cast<int>(sizeof(T))) == 0)
+#pragma unroll
+                    for (int f = 0; f < C::fields; ++f)
+                        if (C::used >> f & 1)
+#pragma unroll
+                            for (int i = 0; i < R; ++i)
+                                if (S * R == n || segment * R + i < n)
+                                    asm volatile("prefetch.global.L2 [%0];" ::"l"(a.field[f].data + x * C::stride(f, 0) + y * C::stride(f, 1) + z * C::stride(f, 2) + mesh * C::stride(f, 3) +
+                                                                                  i * C::stride(f, C::axis)));
+            }
+        }
+        asm volatile("cp.async.commit_group;" ::: "memory");
+    };
+
+    for (int i = thread; i < C::stages * L::threads * R; i += L::threads) memory[i] = 0;  // what no copy reaches is read too
+    for (int i = thread; i < S * 4 * R; i += L::threads) factors[i / (4 * R) * segment_pitch<T, R> + i % (4 * R)] = table[i];
+    for (int i = thread; i < 4 * S; i += L::threads) joins[i] = table[S * 4 * R + i];
+    if (segment == 0) first[S * W] = 0;
+    const bool on = runs(a.state, a.sweep);
+    const bool failed_before = *reinterpret_cast<const volatile unsigned long long*>(&a.state->failed_at) == a.sweep;
+    __syncthreads();
+    if (!on) return;
+#pragma unroll
+    for (int stage = 0; stage < C::stages; ++stage) load(blockIdx.x + stage * gridDim.x, stage);
+
+    const T* const own = factors + segment * segment_pitch<T, R>;
+    int stage = 0;
+#pragma unroll 1
+    for (unsigned set = blockIdx.x; set < sets; set += gridDim.x) {
+        const unsigned outer = set / sets_per_outer;
+        const std::int64_t at_column = std::int64_t{set - outer * sets_per_outer} * W + column;
+        const bool there = at_column < inner;
+        const std::int64_t mesh = C::axis == 1 ? outer / C::nz : outer;
+        const int x = static_cast<int>(C::axis == 1 ? at_column : at_column % C::nx), y0 = static_cast<int>(C::axis == 1 ? 0 : at_column / C::nx),
+                  z0 = static_cast<int>(C::axis == 1 ? outer % C::nz : 0), row0 = segment * R;
+        // Where a field has row 0 of this column.
+        const auto place = [&](int f) {
+            return a.field[f].data + x * C::stride(f, 0) + y0 * C::stride(f, 1) + z0 * C::stride(f, 2) + mesh * C::stride(f, 3) + row0 * C::stride(f, C::axis);
+        };
+        T fetched[C::prefetch ? C::fields : 1][C::prefetch ? R : 1];
+        if constexpr (C::prefetch) {
+#pragma unroll
+            for (int f = 0; f < C::fields; ++f)
+                if (C::used >> f & 1) {
+                    const T* const from = place(f);
+#pragma unroll
+                    for (int i = 0; i < R; ++i)
+                        if (there && (S * R == n || row0 + i < n)) fetched[f][i] = from[i * C::stride(f, C::axis)];
+                }
+        }
+
+        T d[R];
+        asm volatile("cp.async.wait_group %0;" ::"n"(C::stages - 1) : "memory");
+        __syncwarp();
+        const T* const arrived = staged + stage * (L::threads * R);
+#pragma unroll
+        for (int i = 0; i < R; ++i) d[i] = arrived[i * 32 + lane];
+        __syncwarp();
+        load(set + C::stages * gridDim.x, stage);
+        if (++stage == C::stages) stage = 0;
+        if (C::ends) {
+            if (segment == 0) d[0] -= low;
+#pragma unroll
+            for (int i = 0; i < R; ++i)
+                if (row0 + i == n - 1) d[i] -= high;
+        }
+
+        const T z = forwards<T, R>(own, d, S > 1);
+        T x_last, before = 0;
+        if (S > 1) {
+            last[segment * W] = d[R - 1], first[segment * W] = z;
+            __syncthreads();
+            if (segment == 0) join<T, S>(joins, last, first, W);
+            __syncthreads();
+            x_last = last[segment * W];
+            if (segment) before = last[(segment - 1) * W];
+        } else {
+            x_last = d[R - 1] * joins[2];
+        }
+        backwards<T, R>(own, d, before, x_last);
+
+        bool store = there;
+        const bool bad = there && !finite(d[0], x_last);
+        if (__syncthreads_or(bad) || failed_before) {
+            // Rare: lines that failed are reported once each, by their first segment's thread.
+            if (segment == 0) first[0] = 0;
+            __syncthreads();
+            if (bad) first[0] = T(1) / T(0);
+            __syncthreads();
+            const bool failed_mesh = *reinterpret_cast<const volatile unsigned char*>(&a.failed[mesh]) != 0 && failed_before;
+            if (there && segment == 0 && !finite(first[0], T(0)) && !failed_mesh) {
+                *reinterpret_cast<volatile unsigned char*>(&a.failed[mesh]) = static_cast<unsigned char>(C::line + 1);
+                const std::int64_t point = (((mesh * C::nz + z0) * C::ny + y0) * C::nx) + x;
+                report_line(a.state, a.sweep, MeshState::key(C::line, point, false, C::not_finite));
+            }
+            store = store && finite(first[0], T(0)) && !failed_mesh;
+            __syncthreads();
+        }
+
+        if (!store) continue;
+        if constexpr (!C::has_update && !C::to_target) {
+            T* const to = a.values + outer * (apart * n) + at_column + row0 * apart;
+#pragma unroll
+            for (int i = 0; i < R; ++i)
+                if (S * R == n || row0 + i < n) to[i * apart] = d[i];
+        } else {
+            T* const to = place(C::target);
+            constexpr int at_once = C::prefetch ? 1 : R < 8 ? R : 8;
+#pragma unroll
+            for (int i = 0; i < R; i += at_once) {
+                NearOwn<T, C::fields> near[at_once];
+#pragma unroll
+                for (int k = 0; k < at_once; ++k) {
+                    near[k].value[C::fields] = d[i + k < R ? i + k : 0];
+#pragma unroll
+                    for (int f = 0; f < C::fields; ++f)
+                        if (C::used >> f & 1) {
+                            if constexpr (C::prefetch) near[k].value[f] = fetched[f][i + k];
+                            else if (i + k < R && (S * R == n || row0 + i + k < n)) near[k].value[f] = place(f)[(i + k) * C::stride(f, C::axis)];
+                        }
+                }
+#pragma unroll
+                for (int k = 0; k < at_once; ++k) {
+                    if (i + k >= R || !(S * R == n || row0 + i + k < n)) continue;
+                    T result[1] = {near[k].value[C::fields]};
+                    if constexpr (C::has_update)
+                        C::update(near[k], p, result, std::int64_t{x}, std::int64_t{C::axis == 1 ? row0 + i + k : y0}, std::int64_t{C::axis == 2 ? row0 + i + k : z0}, mesh, a.step);
+                    to[(i + k) * C::stride(C::target, C::axis)] = result[0];
+                }
+            }
+        }
+    }
+}
+
+}  // namespace trifold::cuda::streaming

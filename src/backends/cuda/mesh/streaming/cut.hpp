@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// How a mesh is cut for the streaming kernels.
+#pragma once
+
+#include <cstddef>
+
+#include "backends/cuda/mesh/plan.hpp"
+
+namespace trifold::cuda::streaming {
+
+/// rows.cuh.
+struct RowsCut {
+    int rows = 0, segment_rows = 0, segments = 0;  ///< H, R, S
+    int pitch = 0, chunk = 1;
+    int threads = 0, blocks = 0;
+    std::size_t shared = 0;
+
+    bool fits() const noexcept { return rows > 0; }
+};
+
+/// What the right-hand side reads at neighbours: so many fields, so far away.
+struct Reach {
+    int fields = 0, x = 0, y = 0, z = 0;
+};
+
+RowsCut cut_rows(const Chip& chip, std::size_t value_bytes, int nx, int ny, int nz, std::int64_t meshes, const Reach& reach);
+
+/// columns.cuh.
+struct ColumnsCut {
+    int segment_rows = 0, segments = 0, columns = 0;  ///< R, S, W
+    int stages = 1;                                   ///< sets of columns on their way
+    bool prefetch = false;
+    int threads = 0, blocks = 0;
+    std::size_t shared = 0;
+
+    bool fits() const noexcept { return columns > 0; }
+};
+
+/// `fetched`: fields that the update reads.
+ColumnsCut cut_columns(const Chip& chip, std::size_t value_bytes, int rows, int fetched);
+
+}  // namespace trifold::cuda::streaming

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "backends/cuda/mesh/streaming/line_table.hpp"
+
+#include <algorithm>
+#include <cctype>
+#include <cmath>
+#include <string_view>
+
+#include "problems/mesh/line_ends.hpp"
+
+namespace trifold::cuda::streaming {
+
+using mesh::Checked;
+
+namespace {
+
+// As in tridiagonal/shared/segment.cuh.
+constexpr int accepted_growth = 6;
+
+template <class T>
+constexpr T limit = sizeof(T) == 8 ? T(1e290) : T(1e30);
+
+template <class T>
+struct Ends {
+    T e, p, c, alpha, beta, scale, last, first_growth;
+};
+
+bool names(std::string_view text, std::string_view word) {
+    const auto in_name = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; };
+    for (std::size_t at = text.find(word); at != std::string_view::npos; at = text.find(word, at + 1)) {
+        const std::size_t end = at + word.size();
+        if ((at == 0 || !in_name(text[at - 1])) && (end == text.size() || !in_name(text[end]))) return true;
+    }
+    return false;
+}
+
+template <class T>
+void evaluate(const PointFunction& function, const std::vector<T>& parameters, int axis, std::int64_t i, T (&row)[3]) {
+    const T* rows[(max_fields + 1) * rows_across * rows_across] = {};
+    T* out[3] = {&row[0], &row[1], &row[2]};
+    PointRows<T> call{rows, out, parameters.data(), 1, 0, 0, 0, 0, 0};
+    (axis == 0 ? call.x : axis == 1 ? call.y : call.z) = i;
+    if constexpr (sizeof(T) == 4) function.run_f32(call);
+    else function.run_f64(call);
+}
+
+}  // namespace
+
+const char* unknown_matrix(const Checked& checked, int sweep, int line) {
+    const mesh::CheckedSweep& one = checked.sweeps[static_cast<std::size_t>(sweep)];
+    const LineSolve& solve = one.sweep->lines[static_cast<std::size_t>(line)];
+    if (one.sweep->solution[static_cast<std::size_t>(solve.axis)].low.edge == Edge::periodic) return "lines are rings";
+    if (!solve.coefficients) return nullptr;
+    if (!solve.same_on_every_line) return "matrices differ from line to line";
+    if (one.coefficients[static_cast<std::size_t>(line)].fields > 0) return "a matrix is read from fields";
+    if (names(solve.coefficients.source, "step")) return "a matrix changes from step to step";
+    return nullptr;
+}
+
+template <class T>
+LineMatrix<T> matrix_of(const Checked& checked, int sweep, int line) {
+    const Sweep& one = *checked.sweeps[static_cast<std::size_t>(sweep)].sweep;
+    const LineSolve& solve = one.lines[static_cast<std::size_t>(line)];
+    const std::int64_t n = checked.problem->shape.along(solve.axis);
+    const std::vector<T> parameters(checked.problem->parameters.begin(), checked.problem->parameters.end());
+    LineMatrix<T> m;
+    for (std::vector<T>* band : {&m.lower, &m.diag, &m.upper}) band->resize(static_cast<std::size_t>(n));
+    for (std::int64_t i = 0; i < n; ++i) {
+        T row[3] = {static_cast<T>(solve.constant[0]), static_cast<T>(solve.constant[1]), static_cast<T>(solve.constant[2])};
+        if (solve.coefficients) evaluate(solve.coefficients, parameters, solve.axis, i, row);
+        const auto k = static_cast<std::size_t>(i);
+        m.lower[k] = row[0], m.diag[k] = row[1], m.upper[k] = row[2];
+    }
+    const mesh::LineEnds<T> ends = mesh::fold_ends(one.solution[static_cast<std::size_t>(solve.axis)], n, m.lower.data(), m.diag.data(), m.upper.data());
+    m.low = ends.low, m.high = ends.high;
+    m.lower.front() = m.upper.back() = 0;
+    return m;
+}
+
+template <class T>
+LineTable<T>::LineTable(const LineMatrix<T>& m, int R, int S) : segments(S), segment_rows(R), factors(static_cast<std::size_t>(4 * R * S)), joins(static_cast<std::size_t>(4 * S)) {
+    const auto n = static_cast<int>(m.diag.size());
+    const auto at = [&](const std::vector<T>& band, int i, T beyond) { return i < n ? band[static_cast<std::size_t>(i)] : beyond; };
+    std::vector<Ends<T>> ends(static_cast<std::size_t>(S));
+    safe = true;
+    for (int s = 0; s < S; ++s) {
+        T* const f = factors.data() + 4 * R * s;
+        T worst = 0, scale = 0, first = 0, reach = 1, alpha = 0, upper = 0, fill = -1, inverse = 0, u_before = 0, p = 0, e = 0, u = 0;
+        const auto eliminate = [&](int i, T a) {
+            const int row = s * R + i;
+            const T b = at(m.diag, row, T(1)), c = at(m.upper, row, T(0));
+            p = std::fma(-a, upper, b), e = -a * fill;
+            u = std::fabs(p) + std::fabs(c) + std::fabs(e);
+            const T q = std::fma(std::fabs(a * inverse), u_before, u);
+            if (row < n) {
+                safe = safe && q <= limit<T>;
+                worst = std::max(worst, q), scale = std::max(scale, std::fabs(a) + std::fabs(b) + std::fabs(c));
+            }
+        };
+        for (int i = 0; i < R - 1; ++i) {
+            const int row = s * R + i;
+            const T a = at(m.lower, row, T(0)), c = at(m.upper, row, T(0));
+            eliminate(i, a);
+            inverse = 1 / p;
+            const T growth = std::fabs(reach * inverse) * u;
+            safe = safe && growth <= limit<T>;
+            first = std::max(first, growth);
+            upper = c * inverse, fill = e * inverse, u_before = u;
+            alpha = std::fma(reach, fill, alpha);
+            reach *= -upper;
+            f[i] = inverse, f[R + i] = i ? a * inverse : T(0), f[2 * R + i] = upper, f[3 * R + i] = fill;
+        }
+        const int row = s * R + R - 1;
+        const T a = at(m.lower, row, T(0)), c = at(m.upper, row, T(0));
+        eliminate(R - 1, a);
+        f[R - 1] = 1, f[2 * R - 1] = R > 1 ? a : T(0), f[3 * R - 1] = f[4 * R - 1] = 0;
+        ends[static_cast<std::size_t>(s)] = {e, p, c, alpha, -reach, scale, u, first};
+        safe = safe && worst <= T(accepted_growth) * scale;
+    }
+    T upper_before = 0, inverse_before = 0, u_before = 0;
+    for (int s = 0; s < S; ++s) {
+        const Ends<T>& own = ends[static_cast<std::size_t>(s)];
+        T p = own.p, upper = 0, coupling = 0, grown = own.last;
+        if (s + 1 < S) {
+            const Ends<T>& next = ends[static_cast<std::size_t>(s) + 1];
+            coupling = own.c;
+            p = std::fma(-coupling, next.alpha, p), upper = -coupling * next.beta;
+            grown = std::max(grown, std::fabs(coupling) * next.first_growth);
+        }
+        const T lower = s ? own.e : T(0), pivot = std::fma(-lower, upper_before, p), u = std::fabs(pivot) + std::fabs(upper);
+        const T q = std::max(std::fma(std::fabs(lower * inverse_before), u_before, u), grown);
+        const bool padding = own.e == T(0) && own.p == T(1) && own.c == T(0);
+        const T inverse = 1 / pivot;
+        safe = safe && (padding || q <= T(accepted_growth) * own.scale) && q <= limit<T> && std::fabs(inverse) <= limit<T>;
+        T* const j = joins.data() + 4 * s;
+        j[0] = coupling, j[1] = lower * inverse, j[2] = inverse, j[3] = upper * inverse;
+        upper_before = upper * inverse, inverse_before = inverse, u_before = u;
+    }
+}
+
+template LineMatrix<float> matrix_of<float>(const Checked&, int, int);
+template LineMatrix<double> matrix_of<double>(const Checked&, int, int);
+template struct LineTable<float>;
+template struct LineTable<double>;
+
+}  // namespace trifold::cuda::streaming

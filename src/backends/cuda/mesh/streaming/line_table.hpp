@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The matrix of a line solve that is the same on every line, eliminated on the host, once per run: what tridiagonal/shared/segment.cuh and
+// join.cuh do on the device, number for number, with the same test of |L||U| against |A|.
+#pragma once
+
+#include <vector>
+
+#include "problems/mesh/checked.hpp"
+
+namespace trifold::cuda::streaming {
+
+/// Rows of one line, ends folded.
+template <class T>
+struct LineMatrix {
+    std::vector<T> lower, diag, upper;
+    T low = 0, high = 0;  ///< to be subtracted from the first and the last right-hand side
+};
+
+/// nullptr where `matrix_of` gives the matrix of the line solve: not in a ring, nor where a function reads fields, or the step, or differs from
+/// line to line. Else why not.
+const char* unknown_matrix(const mesh::Checked& checked, int sweep, int line);
+
+template <class T>
+LineMatrix<T> matrix_of(const mesh::Checked& checked, int sweep, int line);
+
+/// Per segment of R rows: R × 1/pivot, R × lower, R × upper, R × fill; then per segment coupling, lower, inverse, upper of the join. Rows beyond the
+/// matrix are those of the identity.
+template <class T>
+struct LineTable {
+    int segments = 0, segment_rows = 0;
+    std::vector<T> factors, joins;
+    bool safe = false;
+
+    LineTable(const LineMatrix<T>& matrix, int segment_rows, int segments);
+};
+
+}  // namespace trifold::cuda::streaming

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Sweeps over meshes that no chip holds, on GPUs, against the cpu, which is held against the reference elsewhere.
+#include <cmath>
+#include <vector>
+
+#include "contract/tridiagonal/devices.hpp"
+#include "support/random.hpp"
+
+namespace trifold::tests {
+namespace {
+
+// Fields: 0 = u, 1 = source, 2 = the solution.
+TRIFOLD_POINT_FUNCTION(diffuse, {
+    real u = at(0, 0, 0, 0);
+    out(0) = p(0) * ((at(0, -1, 0, 0) - u) + (at(0, 1, 0, 0) - u)) + p(1) * ((at(0, 0, -1, 0) - u) + (at(0, 0, 1, 0) - u)) +
+             p(2) * ((at(0, 0, 0, -1) - u) + (at(0, 0, 0, 1) - u));
+})
+TRIFOLD_POINT_FUNCTION(diffuse_flat, {
+    real u = at(0, 0, 0, 0);
+    out(0) = p(0) * ((at(0, -1, 0, 0) - u) + (at(0, 1, 0, 0) - u)) + p(1) * ((at(0, 0, -1, 0) - u) + (at(0, 0, 1, 0) - u)) + p(2) * at(1, 0, 0, 0);
+})
+TRIFOLD_POINT_FUNCTION(look_far, { out(0) = at(0, 0, 0, 0) + p(0) * (at(0, 2, -2, 0) - at(1, -2, 1, 0) + real(step)); })
+TRIFOLD_POINT_FUNCTION(add, { out(0) = at(0, 0, 0, 0) + at(2, 0, 0, 0); })
+TRIFOLD_POINT_FUNCTION(mix, { out(0) = p(1) * at(1, 0, 0, 0) + at(2, 0, 0, 0); })
+TRIFOLD_POINT_FUNCTION(stretched, {
+    out(0) = -real(0.3) / (1 + real(x));
+    out(2) = -real(0.2) / (2 + real(x));
+    out(1) = 1 - out(0) - out(2);
+})
+
+struct Case {
+    MeshShape shape;
+    Edge x, y, z;
+    int scheme;  // 0: increments in 3-D; 1: in 2-D; 2: values on the sides, no update, a stretched axis
+};
+
+constexpr Edge even = Edge::even, odd = Edge::odd;
+
+template <class T>
+struct Fields {
+    MeshShape shape;
+    std::array<Sides, 3> sides, plain;
+    std::vector<T> u, source;
+    std::vector<Sweep> sweeps;
+    std::vector<double> parameters{0.6, 0.5, 0.4};
+
+    explicit Fields(const Case& one) : shape(one.shape) {
+        Random random(31);
+        for (std::vector<T>* values : {&u, &source})
+            for (std::int64_t k = 0; k < shape.points(); ++k) values->push_back(static_cast<T>(random.uniform(-1, 1)));
+        sides = {Sides{{one.x, 0.3}, {one.x, -0.2}}, Sides{{one.y, 0.1}, {even}}, Sides{{even}, {one.z, 0.4}}};
+        plain = sides;
+        for (Sides& axis : plain) axis.low.value = axis.high.value = 0;
+        const LineSolve x{0, {-0.3, 1.6, -0.3}}, y{1, {-0.2, 1.5, -0.3}}, z{2, {-0.2, 1.4, -0.2}};
+        if (one.scheme == 0) sweeps = {{diffuse, {x, y, z}, add, 0, plain}};
+        else if (one.scheme == 1) sweeps = {{diffuse_flat, {x, y}, add, 0, plain}};
+        else sweeps = {{look_far, {{0, {}, stretched, true}, y}, {}, 0, sides}, {{}, {x, y}, mix, 0, sides}};
+    }
+
+    SweepOutcome run(Queue& queue, std::int64_t steps) {
+        const AnyField fields[] = {Field<T>::packed(u.data(), shape, sides), Field<const T>::packed(source.data(), shape, plain)};
+        return sweep(queue, {shape, fields, sweeps, parameters}, steps);
+    }
+};
+
+class SweepsLarge : public OnDevice {
+protected:
+    void SetUp() override {
+        if (!GetParam().starts_with("cuda:")) GTEST_SKIP() << "for GPUs that compile sweeps";
+    }
+    Queue cpu{context(), "cpu"};
+
+    template <class T>
+    void compare(double allowed) {
+        const Case cases[] = {{{128, 128, 100, 1}, odd, odd, odd, 0}, {{100, 70, 65, 3}, even, odd, even, 0}, {{257, 31, 40, 2}, odd, even, odd, 0}, {{64, 250, 33, 2}, odd, odd, even, 0},
+                              {{200, 256, 18, 1}, odd, odd, odd, 0},  {{512, 400, 5, 1}, even, even, odd, 0}, {{30, 600, 9, 2}, odd, odd, odd, 0},  {{1000, 300, 1, 2}, odd, odd, even, 1},
+                              {{300, 1000, 1, 2}, odd, even, even, 1}, {{513, 511, 1, 3}, even, odd, even, 1}, {{400, 500, 1, 2}, odd, odd, even, 2}};
+        for (const Case& one : cases) {
+            Fields<T> ours(one), expected(one);
+            const SweepOutcome outcome = ours.run(queue, 2);
+            ASSERT_EQ(outcome.reason, Reason::exact);
+            ASSERT_TRUE(expected.run(cpu, 2).ok());
+            double off = 0;
+            for (std::size_t k = 0; k < ours.u.size(); ++k) {
+                const double difference = std::abs(double(ours.u[k]) - double(expected.u[k]));
+                off = difference <= off ? off : std::isfinite(difference) ? difference : INFINITY;
+            }
+            ASSERT_LE(off, allowed) << one.shape.x << " x " << one.shape.y << " x " << one.shape.z << ", scheme " << one.scheme;
+        }
+    }
+};
+
+TEST_P(SweepsLarge, AgreeWithTheCpuF64) { compare<double>(1e-13); }
+TEST_P(SweepsLarge, AgreeWithTheCpuF32) { compare<float>(3e-5); }
+
+// One value that is not finite spoils five lines along x; its mesh stops, the others go on.
+TEST_P(SweepsLarge, LinesThatFailAreCountedAndNamed) {
+    const Case one{{96, 80, 70, 3}, odd, odd, odd, 0};
+    Fields<double> ours(one), expected(one);
+    const auto at = [&](std::int64_t x, std::int64_t y, std::int64_t z, std::int64_t m) { return static_cast<std::size_t>(((m * 70 + z) * 80 + y) * 96 + x); };
+    for (Fields<double>* fields : {&ours, &expected}) fields->u[at(40, 33, 21, 1)] = NAN;
+    const std::vector<double> before = ours.u;
+    const SweepOutcome outcome = ours.run(queue, 3), right = expected.run(cpu, 3);
+    EXPECT_EQ(outcome.reason, Reason::not_finite);
+    EXPECT_EQ(outcome.failures, 5);
+    EXPECT_EQ(outcome.step, right.step);
+    EXPECT_EQ(outcome.sweep, 0);
+    EXPECT_EQ(outcome.axis, 0);
+    EXPECT_EQ(outcome.mesh, 1);
+    EXPECT_EQ(outcome.y, 33);
+    EXPECT_EQ(outcome.z, 20);
+    double off = 0;
+    for (const std::int64_t mesh : {0, 2})
+        for (std::size_t k = at(0, 0, 0, mesh); k < at(0, 0, 0, mesh + 1); ++k) {
+            off = std::max(off, std::abs(ours.u[k] - expected.u[k]));
+            ASSERT_NE(ours.u[k], before[k]) << "the other meshes have had their first step";
+        }
+    EXPECT_LE(off, 1e-13);
+}
+
+TEST_P(SweepsLarge, AMatrixThatNeedsPivotsGetsThem) {
+    Fields<double> ours({{70, 301, 1, 2}, even, even, even, 1}), expected = ours;
+    for (Fields<double>* fields : {&ours, &expected}) fields->sweeps[0].lines[1].constant = {1, 1e-9, 1}, fields->parameters = {0.1, 0.1, 0.1};
+    ASSERT_TRUE(ours.run(queue, 1).ok());
+    ASSERT_TRUE(expected.run(cpu, 1).ok());
+    double off = 0;
+    for (std::size_t k = 0; k < ours.u.size(); ++k) off = std::max(off, std::isfinite(ours.u[k]) ? std::abs(ours.u[k] - expected.u[k]) : INFINITY);
+    EXPECT_LE(off, 1e-10);
+}
+
+TRIFOLD_ON_EVERY_DEVICE(SweepsLarge);
+
+}  // namespace
+}  // namespace trifold::tests
