@@ -100,6 +100,11 @@ TEST_P(SideBySide, PivotsAreTakenWhereTheyAreNeeded) {
         solve<double>(interleaved(rows, 36, false, false));
         solve<float>(interleaved(rows, 36, true, false));
     }
+    for (const std::int64_t rows : {10, 20, 40, 64, 100})  // tiles of more columns than a word has bits
+        for (const std::int64_t systems : {260, 1100}) {
+            solve<double>(interleaved(rows, systems, false, false));
+            solve<float>(interleaved(rows, systems, true, false));
+        }
 }
 
 TEST_P(SideBySide, AFailedColumnIsNamedAndLeftAsItWas) {
@@ -107,8 +112,8 @@ TEST_P(SideBySide, AFailedColumnIsNamedAndLeftAsItWas) {
         for (const std::int64_t rows : {8, 16, 40, 128, 256, 300, 600, 1100})
             for (const std::int64_t row : {std::int64_t{0}, rows / 2, rows - 1}) {
                 SCOPED_TRACE(testing::Message() << rows << " rows, in place " << in_place << ", row " << row);
-                const std::int64_t bad = 21;
-                Trial<double> trial(interleaved(rows, 36, in_place, true));
+                const std::int64_t systems = rows < 50 ? 260 : 36, bad = systems - 15;
+                Trial<double> trial(interleaved(rows, systems, in_place, true));
                 trial.coefficient(1, row, bad) = 0;
                 if (row > 0) trial.coefficient(0, row, bad) = trial.coefficient(2, row - 1, bad) = 0;
                 if (row < rows - 1) trial.coefficient(2, row, bad) = trial.coefficient(0, row + 1, bad) = 0;
@@ -121,7 +126,7 @@ TEST_P(SideBySide, AFailedColumnIsNamedAndLeftAsItWas) {
                     const std::vector<double> left = trial.solution(bad), before = trial.system(bad).rhs;
                     for (std::int64_t i = 0; i < rows; ++i) ASSERT_NEAR(left[i], before[i], 1e-12) << i;
                 }
-                for (std::int64_t k = 0; k < 36; ++k)
+                for (std::int64_t k = 0; k < systems; ++k)
                     if (k != bad) {
                         ASSERT_LE(backward_error(trial.system(k), trial.solution(k)), 20 * unit_roundoff(DType::f64)) << "system " << k;
                     }

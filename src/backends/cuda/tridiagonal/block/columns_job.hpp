@@ -15,42 +15,30 @@ struct alignas(64) TensorMap {
 
 inline constexpr int column_chunk = 16;  ///< rows of a lane
 
-/// Threads of a block at most: of 128 KiB of rows.
+/// Threads of a multiprocessor: of 128 KiB of rows.
 template <class T>
-inline constexpr int most_column_threads = 128 * 32 * 8 / static_cast<int>(sizeof(T)) / column_chunk;
-
-/// How one operand is brought into shared memory.
-enum class ColumnPath : std::uint8_t {
-    scalar,    ///< not at all
-    elements,  ///< any strides, one element at a time
-    tensor,    ///< rows of 16-byte aligned pieces, by the copy engine
-};
+inline constexpr int column_threads = 128 * 32 * 8 / static_cast<int>(sizeof(T)) / column_chunk;
 
 /// What a block does: `warps` warps, `across` of them side by side; a warp has lane_columns columns and 32 / lane_columns chunks of
 /// each. Chunks of a column: those of the block's warps, then those of the next block of the cluster. A *slice* is what `share`
 /// warps side by side have of the rows of one warp.
 struct ColumnCut {
     int lane_columns = 32, share = 1;
-    int chunks = 1;          ///< of a column, in a block
+    int resident = 1;        ///< blocks of a multiprocessor
+    int chunks = 1;          ///< of a column, in a block: a power of two
     int across = 1, warps = 1, blocks = 1;
     int columns = 32;        ///< of a tile: across lane_columns
-    int slots = 1;           ///< slices that shared memory has room for: those of the tile in work, and of the next ones
-    int slot_rows = 0;       ///< rows of a column in a slice, per chunk
+    int slots = 1;           ///< slices that shared memory has room for: those of the tile in work, and of the next one or two
     int clusters = 1;        ///< of `blocks` blocks each, as launched
-    int slice_elements = 0;  ///< of shared memory
-    int links_at = 0, ends_at = 0, barriers_at = 0, shared_bytes = 0;  ///< bytes
+    int links_at = 0, ends_at = 0, answers_at = 0, votes_at = 0, barriers_at = 0, shared_bytes = 0;  ///< bytes
 
-    // How the chunks of a column are joined, by fours: level_rows[l] rows from level_base[l] on. A block's fours, and theirs, while there are
-    // more than one; then (level `meeting`) the blocks of the cluster; then theirs by fours, down to a single row.
-    int quads = 0, levels = 0, meeting = 0, level_rows[6] = {}, level_base[7] = {};
+    bool joined() const noexcept { return chunks > 1 || blocks > 1; }
 };
 
 template <class T>
 struct ColumnJob {
     TensorMap maps[4];
-    ColumnPath path[4] = {};
-    unsigned tensor_bytes = 0;      ///< of a slice, by the copy engine
-    bool elements = false;          ///< some operand goes by elements
+    unsigned slice_bytes = 0;       ///< of a slice, by the copy engine
     bool one_run = true;            ///< no outer levels
     bool deep = false;              ///< maps have five dimensions (columns, rows, three outer ones), else three
     ColumnCut cut;
@@ -63,6 +51,7 @@ struct ColumnJob {
     unsigned char* marks = nullptr;
     std::int64_t column_weight = 0, outer_weight[3] = {};
     unsigned long long* handed_over = nullptr;
+    unsigned* tickets = nullptr;    ///< may be null: then every block takes every so many tiles
 };
 
 /// Whether `job` (columns, rows, operands set) is for these kernels, and how it is cut.

@@ -1,36 +1,67 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The chunks of a column joined, by fours. A chunk has left two relations, its first and its last unknown in terms of the unknown
-// before the chunk and of the one after, or of its own last (thread/chunk.cuh). A thread closes the relations of four
-// neighbours, eliminates them forwards and backwards, and leaves the same two relations of the four together, for the next level, until one
-// row is left. Substitution goes down again, every lane for itself. The same elimination at every level, so the backward error is
-// that of elimination (warp/lanes.cuh says why not cyclic reduction).
+// The chunks of a column joined. A chunk has left two relations, its first and its last unknown in terms of the unknown before the chunk and
+// of the one after, or of its own last (thread/chunk.cuh): together a tridiagonal system in the last unknowns of all chunks.
 //
-// Shared memory: `links`, the chunks', T[chunk][6][columns]; `ends`, the levels above, T[row][columns][6]. Six words: first a, c, d, last
-// a, c, d. Once a block has a single row left, the blocks of the cluster send theirs to each other, and all go on with all of them.
+// One thread per column eliminates it, a row after the other: what a row costs is the latency of one reciprocal (some 70 cycles in double
+// precision), where a tree of joins costs several and a barrier at every level.
+//
+//   In a block whose columns go on in others, `reduce_rows` leaves the same two relations of the block, and its rows in terms of what is
+//   before the block and of its last unknown. Of these the cluster's blocks tell each other, and each solves for all blocks.
+//   `solve_rows`, at the top, eliminates from both ends towards the middle at a time, and gives the unknowns.
+//
+// All lanes use the very same numbers: were an unknown computed twice in different orders, neighbours' rows would differ by errors that grow with the
+// condition number (warp/lanes.cuh). Nothing is pivoted, and what is not finite stays in its column, where the check finds it.
+// Shared memory: T[row][columns][6], the words of a row: first a, c, d, last a, c, d. Loops are unrolled, counts and strides known, so that loads do not
+// wait for stores.
 #pragma once
 
-#include "backends/cuda/tridiagonal/block/columns_job.hpp"
+#include "backends/cuda/tridiagonal/block/copy_engine.cuh"
 #include "backends/cuda/tridiagonal/thread/chunk.cuh"
 
 namespace trifold::cuda {
 
-/// The relations of one column's rows at one level: word w of row r is at[r row + w word].
 template <class T>
-struct JoinRows {
-    T* at;
-    int row, word;
-
-    __device__ __forceinline__ Relation<T> get(int r, int w) const {
-        const T* const p = at + r * row + w * word;
-        return {p[0], p[word], p[2 * word]};
-    }
-    __device__ __forceinline__ void set(int r, int w, const Relation<T>& x) const {
-        T* const p = at + r * row + w * word;
-        p[0] = x.a, p[word] = x.c, p[2 * word] = x.d;
-    }
-    __device__ __forceinline__ Relation<T> first(int r) const { return get(r, 0); }
-    __device__ __forceinline__ Relation<T> last(int r) const { return get(r, 3); }
+struct ColumnVector;
+template <>
+struct ColumnVector<float> {
+    using type = float2;
 };
+template <>
+struct ColumnVector<double> {
+    using type = double2;
+};
+
+/// The rows of one column. Columns: their number, 0 where it is known at run time only.
+template <class T, int Columns = 0>
+struct JoinRows {
+    using Two = typename ColumnVector<T>::type;
+    T* at;
+    int columns;
+
+    __device__ __forceinline__ T* of(int r) const { return at + r * 6 * (Columns ? Columns : columns); }
+    __device__ __forceinline__ Relation<T> first(int r) const {
+        const Two x = *reinterpret_cast<const Two*>(of(r));
+        return {x.x, x.y, of(r)[2]};
+    }
+    __device__ __forceinline__ Relation<T> last(int r) const {
+        const Two x = *reinterpret_cast<const Two*>(of(r) + 4);
+        return {of(r)[3], x.x, x.y};
+    }
+    __device__ __forceinline__ void set(int r, const Relation<T>& first, const Relation<T>& last) const {
+        auto* const to = reinterpret_cast<Two*>(of(r));
+        to[0] = {first.a, first.c}, to[1] = {first.d, last.a}, to[2] = {last.c, last.d};
+    }
+    __device__ __forceinline__ T& x(int r) const { return of(r)[5]; }  ///< once solved
+    __device__ __forceinline__ void set_last(int r, const Relation<T>& x) const {
+        of(r)[3] = x.a;
+        *reinterpret_cast<Two*>(of(r) + 4) = {x.c, x.d};
+    }
+};
+
+template <class T>
+__device__ __forceinline__ T value(const Relation<T>& r, T before, T next) {
+    return fused(-r.c, next, fused(-r.a, before, r.d));
+}
 
 /// y = d - a before - c z, with z = d' - a' before - c' z'.
 template <class T>
@@ -38,112 +69,126 @@ __device__ __forceinline__ Relation<T> after_substitution(const Relation<T>& y, 
     return {fused(-y.c, z.a, y.a), -y.c * z.c, fused(-y.c, z.d, y.d)};
 }
 
-/// Row r with the eliminated row e before it.
+/// a x_before + b x + c x_next = d.
 template <class T>
-__device__ __forceinline__ Relation<T> eliminated(const Relation<T>& r, const Relation<T>& e) {
-    const T k = finite_or_zero(reciprocal(fused(-r.a, e.c, T(1))));
-    return {-(r.a * k) * e.a, r.c * k, fused(-r.a, e.d, r.d) * k};
-}
+struct JoinRow {
+    T a, b, c, d;
 
-template <class T>
-__device__ __forceinline__ T value(const Relation<T>& r, T before, T next) {
-    return fused(-r.c, next, fused(-r.a, before, r.d));
-}
+    /// x in terms of the last unknowns before and after: `next` is the first unknown after x.
+    __device__ __forceinline__ JoinRow(const Relation<T>& x, const Relation<T>& next)
+        : a(x.a), b(fused(-x.c, next.a, T(1))), c(-x.c * next.c), d(fused(-x.c, next.d, x.d)) {}
+};
 
-/// Rows base … base + count - 1 (1 to 4) become one: `first` and the result, its last. All but the last row stay, in place of their
-/// last relation, as x = d - a before - c x_last. Where there are fewer than four, rows x = before come first.
-template <class T>
-__device__ __forceinline__ Relation<T> join_four(const JoinRows<T>& rows, int base, int count, Relation<T>& first) {
-    const int none = 4 - count;
-    Relation<T> e[4];
+/// Rows 0 … Count - 1 become one: `first` and the result, its last. All but the last row stay, in place of their last relation, as x = d - a before -
+/// c x_last.
+template <int Count, class T, int Columns>
+__device__ __forceinline__ Relation<T> reduce_rows(const JoinRows<T, Columns>& rows, Relation<T>& first) {
+    Relation<T> before{T(-1), T(0), T(0)};  // a row x = before comes first
+    T c;
 #pragma unroll
-    for (int i = 0; i < 4; ++i) {
-        e[i] = {T(-1), T(0), T(0)};
-        if (i >= none) {
-            e[i] = rows.last(base + i - none);
-            if (i < 3) e[i] = close(e[i], rows.first(base + i - none + 1));
+    for (int i = 0; i + 1 < Count; ++i) {
+        const JoinRow<T> row(rows.last(i), rows.first(i + 1));
+        const T k = divide_by(fused(-row.a, before.c, row.b), row.c, c);
+        before = {-(row.a * k) * before.a, c, fused(-row.a, before.d, row.d) * k};
+        rows.set_last(i, before);
+    }
+    const Relation<T> own = rows.last(Count - 1);
+    const T k = divide_by(fused(-own.a, before.c, T(1)), own.c, c);
+    const Relation<T> last{-(own.a * k) * before.a, c, fused(-own.a, before.d, own.d) * k};
+#pragma unroll
+    for (int i = Count - 3; i >= 0; --i) {
+        before = after_substitution(rows.last(i), before);
+        rows.set_last(i, before);
+    }
+    first = rows.first(0);
+    if (Count > 1) first = after_substitution(first, before);
+    return last;
+}
+
+/// Calls give(i, x) for the unknowns of all rows, of which there are `count` ≤ Most; nothing comes before the first one or after the last one.
+template <int Most, class T, int Columns, class Give>
+__device__ __forceinline__ void solve_rows(const JoinRows<T, Columns>& rows, int count, Give give) {
+    constexpr int middle = Most / 2;
+    const Relation<T> none{T(0), T(0), T(0)};
+    const auto row = [&](int i) { return JoinRow<T>(i < count ? rows.last(i) : none, i + 1 < count ? rows.first(i + 1) : none); };
+    T above_c[middle], above_d[middle], below_a[middle], below_d[middle];  // x = d - c x_next above the middle, x = d - a x_before below it
+#pragma unroll
+    for (int i = 0; i < middle; ++i) {
+        const JoinRow<T> up = row(i);
+        const T k = divide_by(i ? fused(-up.a, above_c[i ? i - 1 : 0], up.b) : up.b, up.c, above_c[i]);
+        above_d[i] = (i ? fused(-up.a, above_d[i ? i - 1 : 0], up.d) : up.d) * k;
+        if (i + 1 < middle) {
+            const JoinRow<T> low = row(Most - 1 - i);
+            const T l = divide_by(i ? fused(-low.c, below_a[i ? i - 1 : 0], low.b) : low.b, low.a, below_a[i]);
+            below_d[i] = (i ? fused(-low.c, below_d[i ? i - 1 : 0], low.d) : low.d) * l;
         }
     }
+    constexpr int last = middle - 2;  // of the rows below
+    JoinRow<T> own = row(middle);
+    T p = fused(-own.a, above_c[middle - 1], own.b), d = fused(-own.a, above_d[middle - 1], own.d);
+    if constexpr (last >= 0) p = fused(-own.c, below_a[last], p), d = fused(-own.c, below_d[last], d);
+    T x = d * reciprocal(p), y = x;
+    give(middle, x);
 #pragma unroll
-    for (int i = 1; i < 4; ++i)
-        if (i > none) e[i] = eliminated(e[i], e[i - 1]);
-    e[1] = after_substitution(e[1], e[2]);
-    e[0] = after_substitution(e[0], e[1]);
-    Relation<T> lead = e[0];
-#pragma unroll
-    for (int i = 0; i < 3; ++i) {
-        if (i >= none) rows.set(base + i - none, 3, e[i]);
-        if (i == none) lead = e[i];
+    for (int i = 1; i <= middle; ++i) {
+        x = fused(-above_c[middle - i], x, above_d[middle - i]);
+        give(middle - i, x);
+        if (i < middle) {
+            y = fused(-below_a[middle - 1 - i], y, below_d[middle - 1 - i]);
+            give(middle + i, y);
+        }
     }
-    first = rows.first(base);
-    if (count > 1) first = after_substitution(first, lead);
-    return e[3];
 }
 
-/// Unknowns of three rows that follow each other: their last ones.
+/// The same for any count up to 16.
+template <class T, int Columns, class Give>
+__device__ __forceinline__ void solve_few_rows(const JoinRows<T, Columns>& rows, int count, Give give) {
+    if (count <= 2) solve_rows<2>(rows, count, give);
+    else if (count <= 4) solve_rows<4>(rows, count, give);
+    else if (count <= 8) solve_rows<8>(rows, count, give);
+    else solve_rows<16>(rows, count, give);
+}
+
+/// What a chunk, or a block's rows, must know: the last unknown before them, their own last, the first after them.
 template <class T>
 struct Three {
     T before, own, after;
 };
 
-/// From the fours next to row r's four to row r and its neighbours; `count` rows in all.
-template <class T>
-__device__ __forceinline__ Three<T> descend(const JoinRows<T>& rows, int r, int count, const Three<T>& up) {
-    const bool end = (r & 3) == 3 || r + 1 == count;
-    Three<T> x;
-    x.before = r & 3 ? value(rows.last(r - 1), up.before, up.own) : up.before;
-    x.own = end ? up.own : value(rows.last(r), up.before, up.own);
-    if (!end) x.after = (r & 3) == 2 || r + 2 == count ? up.own : value(rows.last(r + 1), up.before, up.own);
-    else x.after = r + 1 >= count ? T(0) : r + 2 == count ? up.after : value(rows.last(r + 1), up.own, up.after);
+/// Of row r, once solved.
+template <class T, int Columns>
+__device__ __forceinline__ Three<T> around(const JoinRows<T, Columns>& rows, int r, int count) {
+    Three<T> x{r > 0 ? rows.x(r - 1) : T(0), rows.x(r), T(0)};
+    if (r + 1 < count) x.after = value(rows.first(r + 1), x.own, rows.x(r + 1));
+    return x;
+}
+
+/// Of row r, where `reduce_rows` has been and `block` is around all rows.
+template <class T, int Columns>
+__device__ __forceinline__ Three<T> within(const JoinRows<T, Columns>& rows, int r, int count, const Three<T>& block) {
+    Three<T> x = block;
+    if (r > 0) x.before = value(rows.last(r - 1), block.before, block.own);
+    if (r + 1 < count) {
+        x.own = value(rows.last(r), block.before, block.own);
+        x.after = value(rows.first(r + 1), x.own, r + 2 < count ? value(rows.last(r + 1), block.before, block.own) : block.own);
+    }
     return x;
 }
 
 // ---- what blocks of a cluster send each other: data and the news of it together, so that nothing waits for other stores ----
 
-__device__ __forceinline__ unsigned in_block(unsigned shared, int block) {
-    unsigned there;
-    asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(there) : "r"(shared), "r"(block));
-    return there;
-}
-
-__device__ __forceinline__ void send(unsigned to, float x, float y, float z, float w, unsigned barrier) {
-    asm volatile("st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.v4.f32 [%0], {%1, %2, %3, %4}, [%5];" ::"r"(to), "f"(x), "f"(y), "f"(z), "f"(w),
-                 "r"(barrier)
-                 : "memory");
-}
-
-__device__ __forceinline__ void send(unsigned to, double x, double y, unsigned barrier) {
-    asm volatile("st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.v2.f64 [%0], {%1, %2}, [%3];" ::"r"(to), "d"(x), "d"(y), "r"(barrier) : "memory");
-}
-
-__device__ __forceinline__ void send(unsigned to, unsigned long long x, unsigned barrier) {
-    asm volatile("st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.u64 [%0], %1, [%2];" ::"r"(to), "l"(x), "r"(barrier) : "memory");
-}
-
-/// The six words of a column to the same place in every block, by 16 bytes: each piece of them takes the same time, whatever its size.
-__device__ __forceinline__ void send_relations(unsigned to, unsigned barrier, int blocks, const Relation<double>& first, const Relation<double>& last) {
+/// The six words of a column to the same place in every block, the next one first.
+template <class T>
+__device__ __forceinline__ void send_relations(unsigned to, unsigned barrier, int rank, int blocks, const Relation<T>& first, const Relation<T>& last) {
+    constexpr unsigned two = 2 * sizeof(T);
+    int b = rank;
 #pragma unroll 1
-    for (int b = 0; b < blocks; ++b) {
+    for (int i = 0; i < blocks; ++i) {
+        if (++b == blocks) b = 0;
         const unsigned there = in_block(to, b), news = in_block(barrier, b);
         send(there, first.a, first.c, news);
-        send(there + 16, first.d, last.a, news);
-        send(there + 32, last.c, last.d, news);
-    }
-}
-
-/// Two lanes have 48 bytes: the first of them sends 32, with two words of the second. By whole warps.
-__device__ __forceinline__ void send_relations(unsigned to, unsigned barrier, int blocks, const Relation<float>& first, const Relation<float>& last) {
-    const float a = __shfl_down_sync(~0u, first.a, 1), c = __shfl_down_sync(~0u, first.c, 1);
-    const bool odd = threadIdx.x & 1;
-#pragma unroll 1
-    for (int b = 0; b < blocks; ++b) {
-        const unsigned there = in_block(to, b), news = in_block(barrier, b);
-        if (odd) {
-            send(there + 8, first.d, last.a, last.c, last.d, news);
-        } else {
-            send(there, first.a, first.c, first.d, last.a, news);
-            send(there + 16, last.c, last.d, a, c, news);
-        }
+        send(there + two, first.d, last.a, news);
+        send(there + 2 * two, last.c, last.d, news);
     }
 }
 

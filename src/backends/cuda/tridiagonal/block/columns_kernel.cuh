@@ -6,9 +6,12 @@
 //   those of a block's warps and of a cluster's blocks. Every warp eliminates its chunks out of shared memory into registers
 //   (thread/chunk.cuh), one thread per column joins them (columns_join.cuh), once more over the cluster through distributed shared
 //   memory; lanes substitute, *check* their rows against what is still in shared memory, and store from registers.
-//   Blocks stay: shared memory is a ring of slices (a warp's 16 rows of 32 columns, or two warps' of 64); a warp that has checked its slice
-//   at once asks for the one that takes its place, of a later tile, so that loads are under way while chunks are joined and stored.
+//   Blocks stay, and draw tile after tile from a counter, so that tiles side by side are under way together. Shared memory is a ring of slices (a
+//   warp's 16 rows of 32 columns, or two warps' of 64); a warp that has checked its slice asks for the one that takes its place, of one of the
+//   next two tiles, so that loads are under way while chunks are joined and stored.
 // Words per row of device memory: 4 read, 1 written. Lanes read neighbouring words: no bank conflicts.
+// Limit: 128 KiB of rows on a multiprocessor may take 9700 cycles at the memory's roof. From the load to the check they take 1200 (elimination) +
+//   1000 to 3000 (joins) + 1200 (check, other blocks' verdicts), and what is asked for then comes 2000 later, 4000 where memory is busy.
 // Numerics: nothing is pivoted. Per chunk max|rhs - A x| ≤ accept × max|diag| × max|x| (neighbours' x too), else the whole system is marked and
 //   not stored: what is stored has a backward error that was seen, whatever the matrix. Marked systems are for a pivoted kernel.
 // Source: F. A. Wang, A parallel method for tridiagonal equations, ACM TOMS 7 (1981), by chunks, blocks and clusters.
@@ -61,20 +64,20 @@ __device__ __forceinline__ void by_fours(int count, Part part, None none) {
     }
 }
 
-template <class T, int L, bool Whole>
-__device__ __forceinline__ void eliminate_chunk(const RawChunk<T, L>& raw, Chunk<T, column_chunk>& rows) {
+template <bool Whole, class T, int Pitch>
+__device__ __forceinline__ void eliminate_chunk(const RawChunk<T, Pitch>& raw, Chunk<T, column_chunk>& rows) {
     by_fours<column_chunk, Whole>(
         raw.count,
         [&](int i) {
             const auto r = raw.template row<Whole>(i);
-            rows.eliminate(i, r.lower, Whole || i < raw.count ? r.diag : T(1), r.upper, r.rhs);
+            rows.eliminate_to_check(i, r.lower, Whole || i < raw.count ? r.diag : T(1), r.upper, r.rhs);
         },
         [&](int i) { rows.a[i] = rows.c[i] = rows.d[i] = 0; });
 }
 
 /// x in place of d; true where the chunk's residual is accepted.
-template <class T, int L, bool Whole>
-__device__ __forceinline__ bool check_chunk(const RawChunk<T, L>& raw, Chunk<T, column_chunk>& rows, T before, T last, T after, T accept) {
+template <bool Whole, class T, int Pitch>
+__device__ __forceinline__ bool check_chunk(const RawChunk<T, Pitch>& raw, Chunk<T, column_chunk>& rows, T before, T last, T after, T accept) {
     constexpr int R = column_chunk;
     T previous = before, own = rows.x(0, before, last);
     Largest<T> defect, diag, largest;
@@ -96,39 +99,37 @@ __device__ __forceinline__ bool check_chunk(const RawChunk<T, L>& raw, Chunk<T, 
     return defect.value() <= allowed && allowed < (sizeof(T) == 8 ? T(1e290) : T(1e30));
 }
 
-template <class T, int LaneColumns, int Share>
-__global__ void __launch_bounds__(most_column_threads<T>, 1) solve_columns_side_by_side(const __grid_constant__ ColumnJob<T> job) {
+template <class T, int L, int Share>
+__global__ void __launch_bounds__(column_threads<T>, 1) solve_columns_side_by_side(const __grid_constant__ ColumnJob<T> job) {
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900  // batch_refuses keeps others away
     namespace cg = cooperative_groups;
-    constexpr int R = column_chunk, L = LaneColumns, per_warp = 32 / L, pitch = L * Share;
+    constexpr int R = column_chunk, per_warp = 32 / L, pitch = L * Share, operand = R * 32 * Share, slice = 4 * operand;
     extern __shared__ __align__(128) unsigned char column_memory[];
     const int thread = static_cast<int>(threadIdx.x), lane = thread & 31, warp = thread >> 5;
     const ColumnCut& cut = job.cut;
-    const int slices = cut.warps / Share, slots = cut.slots, blocks = cut.blocks, columns = cut.columns, chunks = cut.chunks;
+    const int warps = cut.warps, slices = warps / Share, slots = cut.slots, blocks = cut.blocks, columns = cut.columns, chunks = cut.chunks;
     const int rank = blocks > 1 ? static_cast<int>(cg::this_cluster().block_rank()) : 0;
-    const int slice = cut.slice_elements, operand = slice / 4;
     const bool joined = chunks > 1 || blocks > 1;
 
     T* const ring = reinterpret_cast<T*>(column_memory);
     T* const links = reinterpret_cast<T*>(column_memory + cut.links_at);
     T* const ends = reinterpret_cast<T*>(column_memory + cut.ends_at);
+    T* const answers = reinterpret_cast<T*>(column_memory + cut.answers_at);
+    auto* const votes = reinterpret_cast<unsigned*>(column_memory + cut.votes_at);  // of every warp of the cluster, a bit per column
     auto* const barriers = reinterpret_cast<unsigned long long*>(column_memory + cut.barriers_at);
-    unsigned long long* const bad = barriers + slots + 2;  // a bit per column: this block's, then those of all blocks
-    unsigned long long* const votes = bad + 1;
-    const auto barrier = [&](int slot) { return SliceBarrier{shared_word(barriers + slot)}; };
-    const SliceBarrier ends_here = barrier(slots), votes_here = barrier(slots + 1);
-    const unsigned ends_bytes = static_cast<unsigned>(blocks * columns * 6 * sizeof(T)), votes_bytes = 8u * static_cast<unsigned>(blocks);
+    auto* const drawn = reinterpret_cast<unsigned*>(barriers + slots + 2);  // the tiles of four turns
+    const auto arrival = [&](int slot) { return Arrival{shared_address(barriers + slot)}; };
+    const Arrival ends_here = arrival(slots), votes_here = arrival(slots + 1);
+    const unsigned ends_bytes = static_cast<unsigned>(blocks * columns * 6 * sizeof(T)), votes_bytes = 4u * static_cast<unsigned>(blocks * warps) + 4u;
 
-    for (int s = thread; s < slots; s += static_cast<int>(blockDim.x)) barrier(s).prepare(job.elements ? 1 + 32 * Share : 1);
-    if (thread == 0) {
-        ends_here.prepare(1), votes_here.prepare(1);
-        *bad = 0;
-    }
-    asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+    for (int s = thread; s < slots; s += static_cast<int>(blockDim.x)) arrival(s).prepare(1);
+    if (thread == 0) ends_here.prepare(1), votes_here.prepare(blocks > 1 ? 1 : warps);
     for (int k = 0; k < 4; ++k)
-        if (job.path[k] == ColumnPath::scalar)
+        if (!job.operand[k].data)
             for (int i = thread; i < slots * operand; i += static_cast<int>(blockDim.x))
                 ring[i / operand * slice + k * operand + i % operand] = job.operand[k].value;
+    const unsigned cluster = blockIdx.x / static_cast<unsigned>(blocks), clusters = static_cast<unsigned>(cut.clusters);
+    if (thread < 3) drawn[thread] = cluster + static_cast<unsigned>(thread) * clusters;
     __syncthreads();
     if (blocks > 1) {
         if (thread == 0) ends_here.expect(ends_bytes), votes_here.expect(votes_bytes);
@@ -137,19 +138,19 @@ __global__ void __launch_bounds__(most_column_threads<T>, 1) solve_columns_side_
 
     // This warp's place in a tile, and that of the slices which it asks for: `slots` slices later, so always the same.
     const int part = warp % Share, across = cut.across / Share;  // slices side by side
-    const unsigned cluster = blockIdx.x / static_cast<unsigned>(blocks), clusters = static_cast<unsigned>(cut.clusters);
-    const auto fill = [&](unsigned tile, int column, int row, int slot) {
-        if (tile >= job.tiles) return;
-        const ColumnPlace place = column_place(job, tile);
-        fill_slice<T, L, Share>(job, place, place.column + column, row, ring + slot * slice, barrier(slot), lane, part);
-    };
     const auto column_of = [&](int role) { return role % across * pitch; };
     const auto row_of = [&](int role) { return (rank * chunks + role / across * per_warp) * R; };
+    const auto fill = [&](unsigned tile, int column, int row, int slot) {
+        if (tile >= job.tiles || lane != 0 || part != 0) return;
+        const ColumnPlace place = column_place(job, tile);
+        load_slice(job, place, place.column + column, row, ring + slot * slice, operand, arrival(slot));
+    };
     const int role = warp / Share, unit = role / across;
     for (int s = role; s < slots; s += slices) fill(cluster + static_cast<unsigned>(s / slices) * clusters, column_of(role), row_of(role), s);
     const int later = role + slots % slices, later_role = later < slices ? later : later - slices;
-    const unsigned later_tiles = static_cast<unsigned>(slots / slices + (later < slices ? 0 : 1)) * clusters;
+    const unsigned later_turns = static_cast<unsigned>(slots / slices + (later < slices ? 0 : 1));  // 1 or 2
     const int later_column = column_of(later_role), later_row = row_of(later_role);
+    const bool urgent = later_turns == 1;  // what this warp asks for is of the very next tile
 
     const int chunk = unit * per_warp + lane / L, mine = column_of(role) + part * L + lane % L;
     const int first_row = (rank * chunks + chunk) * R;
@@ -157,116 +158,105 @@ __global__ void __launch_bounds__(most_column_threads<T>, 1) solve_columns_side_
     const int count = max(min(R, rows_left), 0);  // not compared with R below: ptxas 13.0 fuses that with the clamp into one instruction, wrongly
     const bool top = first_row == 0, bottom = rows_left > 0 && rows_left <= R;
     const bool whole = __all_sync(~0u, rows_left >= R);
-    const JoinRows<T> link{links + mine, 6 * columns, columns};
+    const JoinRows<T> link{links + mine * 6, columns};
+    const bool last_warp = warp + 1 == warps;
 
     int slot = role;
-    unsigned phase = 0, turn = 0;
+    unsigned phase = 0;
 #pragma unroll 1
-    for (unsigned tile = cluster; tile < job.tiles; tile += clusters, turn ^= 1) {
-        barrier(slot).wait(phase);
+    for (unsigned turn = 0;; ++turn) {
+        const unsigned tile = joined ? drawn[turn & 3] : cluster + turn * clusters;
+        if (tile >= job.tiles) break;
+        unsigned later_tile = cluster + (turn + 3) * clusters;
+        if (joined && job.tickets && rank == 0 && last_warp && lane == 31) later_tile = 3 * clusters + atomicAdd(job.tickets, 1u);
+        const ColumnPlace place = column_place(job, tile);
+        arrival(slot).wait(phase);
         const RawChunk<T, pitch> raw{ring + slot * slice + lane / L * R * pitch + part * L + lane % L, operand, count, top, bottom};
         Chunk<T, R> rows;
-        if (whole) eliminate_chunk<T, pitch, true>(raw, rows);
-        else eliminate_chunk<T, pitch, false>(raw, rows);
+        if (whole) eliminate_chunk<true>(raw, rows);
+        else eliminate_chunk<false>(raw, rows);
         rows.reduce();
 
-        T before = 0, last = rows.d[R - 1], after = 0;
+        Three<T> x{T(0), rows.d[R - 1], T(0)};
         if (joined) {
-            link.set(chunk, 0, rows.first());
-            link.set(chunk, 3, rows.last());
+            link.set(chunk, rows.first(), rows.last());
             __syncthreads();
-            if (thread == 0) *bad = 0;
-            const auto level = [&](int l, int column) { return JoinRows<T>{ends + (cut.level_base[l] * columns + column) * 6, 6 * columns, 1}; };
-            // A row of level l, its two relations; a block's single row goes to every block of the cluster.
-            const auto pass_on = [&](int l, int r, int column, const Relation<T>& first, const Relation<T>& end) {
-                const JoinRows<T> to = level(l, column);
-                if (l == cut.meeting && blocks > 1) send_relations(shared_word(to.at + rank * to.row), ends_here.at, blocks, first, end);
-                else to.set(r, 0, first), to.set(r, 3, end);
-            };
-            const auto join_level = [&](int l) {
-                const int count_here = cut.level_rows[l], fours = (count_here + 3) / 4;
-                for (int t = thread; t < columns * fours; t += static_cast<int>(blockDim.x)) {
-                    const int four = t / columns, column = t - four * columns;
+            if (thread < columns) {
+                if (blocks > 1) {
+                    const JoinRows<T, pitch> own{links + thread * 6, pitch}, all{ends + thread * 6, pitch};
                     Relation<T> first;
-                    const Relation<T> end = join_four(level(l, column), 4 * four, min(4, count_here - 4 * four), first);
-                    pass_on(l + 1, four, column, first, end);
+                    const Relation<T> last = chunks == 4 ? reduce_rows<4>(own, first) : chunks == 8 ? reduce_rows<8>(own, first) : reduce_rows<16>(own, first);
+                    send_relations(shared_address(all.of(rank)), ends_here.barrier, rank, blocks, first, last);
+                    ends_here.wait_cluster(turn & 1);
+                    if (thread == 0) ends_here.expect(ends_bytes);
+                    Three<T> block{T(0), T(0), T(0)};
+                    T next = 0;
+                    solve_few_rows(all, blocks, [&](int i, T x_i) {
+                        if (i + 1 == rank) block.before = x_i;
+                        if (i == rank) block.own = x_i;
+                        if (i - 1 == rank) next = x_i;
+                    });
+                    if (rank + 1 < blocks) block.after = value(all.first(rank + 1), block.own, next);
+                    T* const answer = answers + thread * 4;
+                    answer[0] = block.before, answer[1] = block.own, answer[2] = block.after;
+                } else {
+                    const JoinRows<T> own{links + thread * 6, columns};
+                    solve_few_rows(own, chunks, [&](int i, T x_i) { own.x(i) = x_i; });
                 }
-            };
-            for (int t = thread; t < columns * cut.quads; t += static_cast<int>(blockDim.x)) {
-                const int quad = t / columns, column = t - quad * columns;
-                Relation<T> first;
-                const Relation<T> end = join_four(JoinRows<T>{links + column, 6 * columns, columns}, 4 * quad, min(4, chunks - 4 * quad), first);
-                pass_on(0, quad, column, first, end);
             }
-#pragma unroll 1
-            for (int l = 0; l < cut.meeting; ++l) {
-                __syncthreads();
-                join_level(l);
-            }
-            if (blocks > 1) {
-                ends_here.wait(turn);
-                if (thread == 0) ends_here.expect(ends_bytes);
-            } else {
-                __syncthreads();
-            }
-#pragma unroll 1
-            for (int l = cut.meeting; l + 1 < cut.levels; ++l) {
-                join_level(l);
-                __syncthreads();
-            }
-            // Down again: the blocks, this block's fours, the chunk.
-            Three<T> x{T(0), level(cut.levels - 1, mine).last(0).d, T(0)};
-#pragma unroll 1
-            for (int l = cut.levels - 2; l >= cut.meeting; --l) x = descend(level(l, mine), rank >> 2 * (l - cut.meeting), cut.level_rows[l], x);
-            if (rank + 1 < blocks) after = value(level(cut.meeting, mine).first(rank + 1), x.own, x.after);
-            const int quad = chunk >> 2;
-#pragma unroll 1
-            for (int l = cut.meeting - 1; l >= 0; --l) x = descend(level(l, mine), quad >> 2 * l, cut.level_rows[l], x);
-            const bool end = (chunk & 3) == 3 || chunk + 1 == chunks;
-            last = end ? x.own : value(link.last(chunk), x.before, x.own);
-            before = chunk & 3 ? value(link.last(chunk - 1), x.before, x.own) : x.before;
-            if (!end) {
-                const T next = (chunk & 3) == 2 || chunk + 2 == chunks ? x.own : value(link.last(chunk + 1), x.before, x.own);
-                after = value(link.first(chunk + 1), last, next);
-            } else if (quad + 1 < cut.quads) {
-                after = value(level(0, mine).first(quad + 1), x.own, x.after);
-            }
+            __syncthreads();
+            const T* const answer = answers + mine * 4;
+            if (blocks > 1) x = within(link, chunk, chunks, Three<T>{answer[0], answer[1], answer[2]});
+            else x = around(link, chunk, chunks);
         }
 
-        const ColumnPlace place = column_place(job, tile);
         const std::int64_t column = place.column + mine;
         const bool exists = column < job.columns;
-        const bool good = whole ? check_chunk<T, pitch, true>(raw, rows, before, last, after, job.accept)
-                                : check_chunk<T, pitch, false>(raw, rows, before, last, after, job.accept);
+        const bool good = whole ? check_chunk<true>(raw, rows, x.before, x.own, x.after, job.accept) : check_chunk<false>(raw, rows, x.before, x.own, x.after, job.accept);
         bool failed = exists && rows_left > 0 && !good;
+        if (joined) {  // told as early as can be: it is heard after the next rows have been asked for
+            unsigned vote = __ballot_sync(~0u, failed);
+            if constexpr (L < 32) vote |= vote >> L;
+            if (blocks > 1) {
+                later_tile = __shfl_sync(~0u, later_tile, 31);
+                if (lane < blocks) {
+                    const unsigned news = in_block(votes_here.barrier, lane);
+                    send(in_block(shared_address(votes + rank * warps + warp), lane), vote, news);
+                    if (rank == 0 && last_warp) send(in_block(shared_address(drawn + ((turn + 3) & 3)), lane), later_tile, news);
+                }
+            } else if (lane == 31) {
+                votes[warp] = vote;
+                if (last_warp) drawn[(turn + 3) & 3] = later_tile;
+                votes_here.arrive();
+            }
+        }
         if (Share == 1) __syncwarp();
         else asm volatile("bar.sync %0, %1;" ::"r"(1 + role), "n"(32 * Share) : "memory");
-        fill(tile + later_tiles, later_column, later_row, slot);
-
+        const auto refill = [&] { fill(joined ? drawn[(turn + later_turns) & 3] : tile + later_turns * clusters, later_column, later_row, slot); };
+        if (urgent) refill();
         if (joined) {
-            if (failed) atomicOr(bad, 1ull << mine);
-            __syncthreads();
-            unsigned long long all = *bad;
-            if (thread < blocks && blocks > 1) send(in_block(shared_word(votes + rank), thread), all, in_block(votes_here.at, thread));
-            if (blocks > 1) {
-                votes_here.wait(turn);
-                if (thread == 0) votes_here.expect(votes_bytes);
-                all = lane < blocks ? votes[lane] : 0;
-                const unsigned low = __reduce_or_sync(~0u, static_cast<unsigned>(all)), high = __reduce_or_sync(~0u, static_cast<unsigned>(all >> 32));
-                all = static_cast<unsigned long long>(high) << 32 | low;
+            votes_here.wait_cluster(turn & 1);
+            if (blocks > 1 && thread == 0) votes_here.expect(votes_bytes);
+            unsigned any = 0;
+            for (int w = lane; w < blocks * warps; w += 32) any |= votes[w];
+            if (__any_sync(~0u, any != 0)) {
+                unsigned bits = 0;
+                for (int w = warp % cut.across; w < blocks * warps; w += cut.across) bits |= votes[w];
+                failed = bits >> lane % L & 1;
             }
-            failed = all >> mine & 1;
         }
+        if (!urgent) refill();
+
         if (exists && !failed) {
-            const TileOperand<T>& x = job.operand[4];
-            T* to = column_corner(x, place, column, first_row);
+            const TileOperand<T>& to_x = job.operand[4];
+            T* to = column_corner(to_x, place, column, first_row);
             if (whole) {
 #pragma unroll
-                for (int i = 0; i < R; ++i) __stcs(to, rows.d[i]), to += x.row_stride;
+                for (int i = 0; i < R; ++i) __stcs(to, rows.d[i]), to += to_x.row_stride;
             } else {
 #pragma unroll
                 for (int i = 0; i < R; ++i)
-                    if (i < count) __stcs(to, rows.d[i]), to += x.row_stride;
+                    if (i < count) __stcs(to, rows.d[i]), to += to_x.row_stride;
             }
         }
         if (rank == 0 && chunk == 0 && exists) {

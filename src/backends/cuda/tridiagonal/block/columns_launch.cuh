@@ -6,9 +6,9 @@
 
 namespace trifold::cuda {
 
-template <class T, int LaneColumns, int Share>
+template <class T, int L, int Share>
 void enqueue_columns(ColumnJob<T>& job, cudaStream_t stream) {
-    auto* const kernel = solve_columns_side_by_side<T, LaneColumns, Share>;
+    auto* const kernel = solve_columns_side_by_side<T, L, Share>;
     cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, 227 * 1024);
     cudaFuncSetAttribute(kernel, cudaFuncAttributePreferredSharedMemoryCarveout, cudaSharedmemCarveoutMaxShared);
     cudaFuncSetAttribute(kernel, cudaFuncAttributeNonPortableClusterSizeAllowed, 1);

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Copies into shared memory that a warp does not wait for at once, the barriers that count them, and where a tile's elements are.
+// Copies into shared memory that nobody waits for at once, the barriers that count them, and what blocks of a cluster send each other.
 #pragma once
 
 #include <cstdint>
-
-#include "backends/cuda/tridiagonal/block/tile_job.hpp"
 
 namespace trifold::cuda {
 
@@ -13,6 +11,10 @@ __device__ __forceinline__ unsigned shared_address(const void* at) { return stat
 template <class T>
 __device__ __forceinline__ void copy_async(unsigned to, const T* from) {
     asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"(to), "l"(from), "n"(sizeof(T)) : "memory");
+}
+
+__device__ __forceinline__ void copy_vector_async(unsigned to, const void* from) {
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(to), "l"(from) : "memory");
 }
 
 __device__ __forceinline__ void await_copies() { asm volatile("cp.async.wait_all;" ::: "memory"); }
@@ -56,25 +58,33 @@ struct Arrival {
     }
 };
 
-/// The part of the batch that a warp or a block holds.
-struct TilePlace {
-    unsigned outer[3];
-    std::int64_t column;   ///< first column
-    int columns;           ///< that exist from there
-    int first_row, rows;
-};
-
-template <class T>
-__device__ __forceinline__ T* corner(const TileJob<T>& job, const TileOperand<T>& operand, const TilePlace& place) {
-    T* at = operand.data + place.column * operand.column_stride + place.first_row * operand.row_stride;
-    if (!job.one_run)
-        at += place.outer[0] * operand.outer_stride[0] + place.outer[1] * operand.outer_stride[1] + place.outer[2] * operand.outer_stride[2];
-    return at;
-}
-
+/// Elements from a 16-byte boundary to `at`.
 template <class T>
 __device__ __forceinline__ int offset_in_vector(const T* at) {
     return static_cast<int>(reinterpret_cast<std::uintptr_t>(at) % 16 / sizeof(T));
+}
+
+// ---- what blocks of a cluster send each other: data and the news of it together, so that nothing waits for other stores ----
+
+/// The same place in another block's shared memory.
+__device__ __forceinline__ unsigned in_block(unsigned address, int rank) {
+    unsigned there;
+    asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(there) : "r"(address), "r"(rank));
+    return there;
+}
+
+__device__ __forceinline__ void send(unsigned to, unsigned word, unsigned barrier) {
+    asm volatile("st.async.shared::cluster.mbarrier::complete_tx::bytes.b32 [%0], %1, [%2];" ::"r"(to), "r"(word), "r"(barrier) : "memory");
+}
+__device__ __forceinline__ void send(unsigned to, double x, double y, unsigned barrier) {
+    asm volatile("st.async.shared::cluster.mbarrier::complete_tx::bytes.v2.b64 [%0], {%1, %2}, [%3];" ::"r"(to), "l"(__double_as_longlong(x)),
+                 "l"(__double_as_longlong(y)), "r"(barrier)
+                 : "memory");
+}
+__device__ __forceinline__ void send(unsigned to, float x, float y, unsigned barrier) {
+    asm volatile("st.async.shared::cluster.mbarrier::complete_tx::bytes.v2.b32 [%0], {%1, %2}, [%3];" ::"r"(to), "r"(__float_as_uint(x)),
+                 "r"(__float_as_uint(y)), "r"(barrier)
+                 : "memory");
 }
 
 }  // namespace trifold::cuda

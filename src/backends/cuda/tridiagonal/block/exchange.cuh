@@ -12,26 +12,6 @@
 
 namespace trifold::cuda {
 
-__device__ __forceinline__ unsigned in_block(unsigned address, int rank) {
-    unsigned there;
-    asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(there) : "r"(address), "r"(rank));
-    return there;
-}
-
-__device__ __forceinline__ void send_word(unsigned to, unsigned barrier, unsigned word) {
-    asm volatile("st.async.shared::cluster.mbarrier::complete_tx::bytes.b32 [%0], %1, [%2];" ::"r"(to), "r"(word), "r"(barrier) : "memory");
-}
-__device__ __forceinline__ void send_pair(unsigned to, unsigned barrier, double x, double y) {
-    asm volatile("st.async.shared::cluster.mbarrier::complete_tx::bytes.v2.b64 [%0], {%1, %2}, [%3];" ::"r"(to), "l"(__double_as_longlong(x)),
-                 "l"(__double_as_longlong(y)), "r"(barrier)
-                 : "memory");
-}
-__device__ __forceinline__ void send_pair(unsigned to, unsigned barrier, float x, float y) {
-    asm volatile("st.async.shared::cluster.mbarrier::complete_tx::bytes.v2.b32 [%0], {%1, %2}, [%3];" ::"r"(to), "r"(__float_as_uint(x)),
-                 "r"(__float_as_uint(y)), "r"(barrier)
-                 : "memory");
-}
-
 template <class T>
 struct Exchange {
     unsigned barriers;  ///< address in shared memory
@@ -67,10 +47,10 @@ struct Exchange {
         if (blocks > 1) {
             if (lane < blocks) {
                 const unsigned there = in_block(shared_address(to), lane), barrier = in_block(related(turn).barrier, lane);
-                send_pair(there, barrier, last.a, last.c);
-                send_pair(there + 2 * sizeof(T), barrier, last.d, first.a);
-                send_pair(there + 4 * sizeof(T), barrier, first.c, first.d);
-                if (me == 0) send_word(in_block(shared_address(ticket_of(turn)), lane), barrier, ticket);
+                send(there, last.a, last.c, barrier);
+                send(there + 2 * sizeof(T), last.d, first.a, barrier);
+                send(there + 4 * sizeof(T), first.c, first.d, barrier);
+                if (me == 0) send(in_block(shared_address(ticket_of(turn)), lane), ticket, barrier);
             }
         } else if (lane == 0) {
             to[0] = last.a, to[1] = last.c, to[2] = last.d, to[3] = first.a, to[4] = first.c, to[5] = first.d;
@@ -91,7 +71,7 @@ struct Exchange {
     __device__ __forceinline__ void judge(unsigned turn, int me, bool good, int lane) const {
         unsigned* const to = verdict_of(turn, me);
         if (blocks > 1) {
-            if (lane < blocks) send_word(in_block(shared_address(to), lane), in_block(judged(turn).barrier, lane), good);
+            if (lane < blocks) send(in_block(shared_address(to), lane), static_cast<unsigned>(good), in_block(judged(turn).barrier, lane));
         } else if (lane == 0) {
             *to = good;
             judged(turn).arrive();

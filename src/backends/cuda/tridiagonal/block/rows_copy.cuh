@@ -11,6 +11,7 @@
 #pragma once
 
 #include "backends/cuda/tridiagonal/block/copy_engine.cuh"
+#include "backends/cuda/tridiagonal/block/tile_place.cuh"
 
 namespace trifold::cuda {
 

@@ -38,7 +38,7 @@ struct ColumnSets {
         // What no copy reaches is read too.
         const int elements = job.segments * R * pitch();
         for (int i = static_cast<int>(threadIdx.x); i < elements; i += static_cast<int>(blockDim.x)) memory[i] = 0;
-        if (Copies == ColumnCopies::rows && threadIdx.x == 0) prepare_arrival(barrier, blockDim.x);
+        if (Copies == ColumnCopies::rows && threadIdx.x == 0) Arrival{barrier}.prepare(static_cast<int>(blockDim.x));
         asm volatile("fence.mbarrier_init.release.cluster;\n\tfence.proxy.async.shared::cta;" ::: "memory");
         __syncthreads();
     }
@@ -69,14 +69,14 @@ struct ColumnSets {
             load_rows(from);
         } else {
             constexpr int each = Copies == ColumnCopies::vectors ? V : 1;
-            const unsigned target = shared_memory(staged) + static_cast<unsigned>(lane * each * static_cast<int>(sizeof(T)));
+            const unsigned target = shared_address(staged) + static_cast<unsigned>(lane * each * static_cast<int>(sizeof(T)));
             const std::int64_t step = each * job.rhs.row_stride;
             const T* at = from.at;
 #pragma unroll
             for (int i = 0; i < R; i += each) {
                 if (i < from.rows) {
-                    if constexpr (Copies == ColumnCopies::vectors) copy_vector(target + static_cast<unsigned>(i * 32 * static_cast<int>(sizeof(T))), at);
-                    else copy_element(target + static_cast<unsigned>(i * 32 * static_cast<int>(sizeof(T))), at);
+                    if constexpr (Copies == ColumnCopies::vectors) copy_vector_async(target + static_cast<unsigned>(i * 32 * static_cast<int>(sizeof(T))), at);
+                    else copy_async(target + static_cast<unsigned>(i * 32 * static_cast<int>(sizeof(T))), at);
                 }
                 advance(at, step);
             }
@@ -87,14 +87,14 @@ struct ColumnSets {
     /// Waits for the set and moves the thread's rows to registers; afterwards the next one may be loaded.
     __device__ __forceinline__ void take(unsigned tile, unsigned parity, T (&y)[R]) const {
         if constexpr (Copies != ColumnCopies::rows) {
-            asm volatile("cp.async.wait_all;" ::: "memory");
+            await_copies();
             __syncwarp();
 #pragma unroll
             for (int i = 0; i < R; ++i) y[i] = staged[i * 32 + lane];
             __syncwarp();
             return;
         }
-        await_arrival(barrier, parity);
+        Arrival{barrier}.wait(parity);
         const ColumnSet set = set_of<Copies>(job, tile);
         const int segment = static_cast<int>(threadIdx.x) / job.across, column = static_cast<int>(threadIdx.x) & (job.across - 1);
         const T* from = memory + segment * R * pitch() + column;
@@ -110,24 +110,24 @@ struct ColumnSets {
 
     /// Before a block ends while its first set is on its way.
     __device__ __forceinline__ void abandon() const {
-        if (Copies == ColumnCopies::rows) await_arrival(barrier, 0);
-        asm volatile("cp.async.wait_all;" ::: "memory");
+        if (Copies == ColumnCopies::rows) Arrival{barrier}.wait(0);
+        await_copies();
     }
 
 private:
-    __device__ __forceinline__ unsigned first_offset(const ColumnSet& set) const { return static_cast<unsigned>(offset_of(place(job, job.rhs, set.system))); }
+    __device__ __forceinline__ unsigned first_offset(const ColumnSet& set) const { return static_cast<unsigned>(offset_in_vector(place(job, job.rhs, set.system))); }
 
     __device__ __forceinline__ void load_rows(const Source& source) const {
         if (source.columns)
 #pragma unroll 1
             for (int row = static_cast<int>(threadIdx.x); row < job.rows; row += static_cast<int>(blockDim.x)) {
                 const T* const from = source.at + row * job.rhs.row_stride;
-                const int shift = offset_of(from), whole = (shift + source.columns + V - 1) & ~(V - 1);
+                const int shift = offset_in_vector(from), whole = (shift + source.columns + V - 1) & ~(V - 1);
                 T* const to = memory + row * pitch();
                 if (from - shift >= job.lowest && from - shift + whole <= job.highest) {
                     const unsigned now = static_cast<unsigned>(whole) * static_cast<unsigned>(sizeof(T));
                     asm volatile("mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [%0], %1;" ::"r"(barrier), "r"(now) : "memory");
-                    copy_bulk(shared_memory(to), from - shift, now, barrier);
+                    Arrival{barrier}.copy(shared_address(to), from - shift, now);
                 } else {
 #pragma unroll 1
                     for (int k = 0; k < source.columns; ++k) to[shift + k] = from[k];

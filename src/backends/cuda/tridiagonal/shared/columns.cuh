@@ -93,7 +93,7 @@ __global__ void __launch_bounds__(Threads, Blocks) solve_shared_columns(const __
     const int thread = static_cast<int>(threadIdx.x), threads = static_cast<int>(blockDim.x);
     const int across = job.across, segments = job.segments, column = thread & (across - 1), segment = thread / across;
     const ColumnsLayout<T, R> layout(segments, across, Copies == ColumnCopies::rows);
-    ColumnSets<T, R, Copies> sets(job, memory, shared_memory(&arrival));
+    ColumnSets<T, R, Copies> sets(job, memory, shared_address(&arrival));
     sets.load(sets.source(blockIdx.x));
 
     // The matrix.

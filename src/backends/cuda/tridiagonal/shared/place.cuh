@@ -2,11 +2,10 @@
 // Where a system lies, and small helpers of the kernels for one shared matrix.
 #pragma once
 
+#include "backends/cuda/tridiagonal/block/copy_engine.cuh"
 #include "backends/cuda/tridiagonal/shared/job.hpp"
 
 namespace trifold::cuda {
-
-__device__ __forceinline__ unsigned shared_memory(const void* at) { return static_cast<unsigned>(__cvta_generic_to_shared(at)); }
 
 /// Row 0 of a system, by its index. (Loops are left as they are: most batches have one level.)
 template <class T>
@@ -26,38 +25,6 @@ template <class T>
 __device__ __forceinline__ void advance(T*& at, std::int64_t step) {
     at += step;
     asm volatile("" : "+l"(at)::"memory");
-}
-
-template <class T>
-__device__ __forceinline__ void copy_element(unsigned to, const T* from) {
-    asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"(to), "l"(from), "n"(sizeof(T)) : "memory");
-}
-
-__device__ __forceinline__ void copy_vector(unsigned to, const void* from) {
-    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(to), "l"(from) : "memory");
-}
-
-__device__ __forceinline__ void prepare_arrival(unsigned barrier, unsigned threads) {
-    asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(barrier), "r"(threads) : "memory");
-}
-
-__device__ __forceinline__ void await_arrival(unsigned barrier, unsigned parity) {
-    unsigned done;
-    do {
-        asm volatile("{.reg .pred p; mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2; selp.u32 %0, 1, 0, p;}"
-                     : "=r"(done)
-                     : "r"(barrier), "r"(parity)
-                     : "memory");
-    } while (!done);
-}
-
-template <class T>
-__device__ __forceinline__ int offset_of(const T* at) {
-    return static_cast<int>(reinterpret_cast<std::uintptr_t>(at) % 16 / sizeof(T));
-}
-
-__device__ __forceinline__ void copy_bulk(unsigned to, const void* from, unsigned bytes, unsigned barrier) {
-    asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(to), "l"(from), "r"(bytes), "r"(barrier) : "memory");
 }
 
 template <class T>

@@ -45,7 +45,7 @@ __global__ void __launch_bounds__(Threads, Blocks) solve_shared_rows(const __gri
     unsigned char* const memory = reinterpret_cast<unsigned char*>(shared);
     const int lane = static_cast<int>(threadIdx.x) & 31, warp = static_cast<int>(threadIdx.x) >> 5, warps = static_cast<int>(blockDim.x) >> 5;
     const Layout layout(warps, job.parts, job.flags);
-    const unsigned barriers = shared_memory(memory) + static_cast<unsigned>(warp * Stages * 8);
+    const unsigned barriers = shared_address(memory) + static_cast<unsigned>(warp * Stages * 8);
     T* const ring = reinterpret_cast<T*>(memory + layout.ring) + warp * Stages * Layout::buffer;
     const int first_row = Couple ? warp * 32 * R : 0;
     const unsigned tile0 = Couple ? blockIdx.x : blockIdx.x * static_cast<unsigned>(warps) + static_cast<unsigned>(warp);
@@ -53,7 +53,7 @@ __global__ void __launch_bounds__(Threads, Blocks) solve_shared_rows(const __gri
     const int part_rows = min(job.rows - first_row, 32 * R);
 
     for (int i = lane; i < Stages * Layout::buffer; i += 32) ring[i] = 0;
-    if (lane < Stages) prepare_arrival(barriers + 8 * static_cast<unsigned>(lane), 1);
+    if (lane < Stages) Arrival{barriers + 8 * static_cast<unsigned>(lane)}.prepare(1);
     asm volatile("fence.mbarrier_init.release.cluster;\n\tfence.proxy.async.shared::cta;" ::: "memory");
     __syncwarp();
     const auto load = [&](unsigned tile, int stage) {
@@ -121,8 +121,8 @@ __global__ void __launch_bounds__(Threads, Blocks) solve_shared_rows(const __gri
         mark_all(job);
 #pragma unroll 1
         for (int s = 0; s < Stages - 1; ++s)  // copies that are on their way
-            if (tile0 + static_cast<unsigned>(s) * step < job.tiles) await_arrival(barriers + 8 * static_cast<unsigned>(s), 0);
-        asm volatile("cp.async.wait_all;" ::: "memory");
+            if (tile0 + static_cast<unsigned>(s) * step < job.tiles) Arrival{barriers + 8 * static_cast<unsigned>(s)}.wait(0);
+        await_copies();
         return;
     }
     for (int i = lane; i < Layout::buffer; i += 32) ring[(Stages - 1) * Layout::buffer + i] = 0;
@@ -137,7 +137,7 @@ __global__ void __launch_bounds__(Threads, Blocks) solve_shared_rows(const __gri
         T* const first = ring + stage * Layout::buffer + run.shift;
         T* const d = first + lane * R;
         asm volatile("cp.async.wait_group %0;" ::"n"(Stages - 2) : "memory");
-        await_arrival(barriers + 8 * static_cast<unsigned>(stage), parity);
+        Arrival{barriers + 8 * static_cast<unsigned>(stage)}.wait(parity);
         __syncwarp();
         if (job.gaps) {
             clear_gaps(job, run, first, lane);

@@ -44,7 +44,7 @@ __device__ __forceinline__ Run<T> run_of(const SharedJob<T>& job, unsigned tile,
     run.system = line * job.line_extent + first;
     run.from += first * job.rhs_apart;
     run.to += first * job.x_apart;
-    run.shift = offset_of(run.from);
+    run.shift = offset_in_vector(run.from);
     return run;
 }
 
@@ -66,7 +66,7 @@ struct Pieces {
 template <class T>
 __device__ __forceinline__ void load_run(const SharedJob<T>& job, const Run<T>& run, T* buffer, unsigned barrier, int lane) {
     constexpr int E = 16 / sizeof(T);
-    const unsigned target = shared_memory(buffer);
+    const unsigned target = shared_address(buffer);
     if (job.spans) {
         // One copy, widened to 16-byte boundaries as far as the array goes.
         const T* const begin = run.from - run.shift;
@@ -74,8 +74,8 @@ __device__ __forceinline__ void load_run(const SharedJob<T>& job, const Run<T>& 
         if (begin >= job.lowest && begin + whole <= job.highest) {
             if (lane == 0) {
                 const unsigned bytes = static_cast<unsigned>(whole * sizeof(T));
-                asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes) : "memory");
-                copy_bulk(target, begin, bytes, barrier);
+                Arrival{barrier}.expect(bytes);
+                Arrival{barrier}.copy(target, begin, bytes);
             }
             return;
         }
@@ -86,12 +86,12 @@ __device__ __forceinline__ void load_run(const SharedJob<T>& job, const Run<T>& 
         const int k = at / Pieces<T>::slots;
         const T* const source = run.from + k * job.rhs_apart;
         const unsigned to = target + static_cast<unsigned>(run.shift + k * job.pitch) * static_cast<unsigned>(sizeof(T));
-        const Pieces<T> pieces(offset_of(source), length, at % Pieces<T>::slots);
-        if (pieces.one >= 0) copy_element(to + static_cast<unsigned>(pieces.one * static_cast<int>(sizeof(T))), source + pieces.one);
+        const Pieces<T> pieces(offset_in_vector(source), length, at % Pieces<T>::slots);
+        if (pieces.one >= 0) copy_async(to + static_cast<unsigned>(pieces.one * static_cast<int>(sizeof(T))), source + pieces.one);
         if (pieces.bulk > 0) {
             const unsigned bytes = static_cast<unsigned>(pieces.bulk * static_cast<int>(sizeof(T)));
             asm volatile("mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [%0], %1;" ::"r"(barrier), "r"(bytes) : "memory");
-            copy_bulk(to + static_cast<unsigned>(pieces.head * static_cast<int>(sizeof(T))), source + pieces.head, bytes, barrier);
+            Arrival{barrier}.copy(to + static_cast<unsigned>(pieces.head * static_cast<int>(sizeof(T))), source + pieces.head, bytes);
         }
     }
     __syncwarp();
@@ -114,7 +114,7 @@ template <class T>
 __device__ __forceinline__ void store_run(const SharedJob<T>& job, const Run<T>& run, const T* from, bool all, const unsigned char* flags, int lane) {
     constexpr int E = 16 / sizeof(T);
     const bool one = all && (job.merged || job.groups == 1);
-    const bool same_offset = offset_of(run.to) == run.shift;
+    const bool same_offset = offset_in_vector(run.to) == run.shift;
     const int runs = one ? 1 : run.systems, length = one ? run.length(job.pitch) : run.rows;
     if (same_offset && (runs == 1 || (job.x_apart - job.pitch) % E == 0)) {
 #pragma unroll 1
@@ -123,10 +123,10 @@ __device__ __forceinline__ void store_run(const SharedJob<T>& job, const Run<T>&
             if (!all && flags[k]) continue;
             T* const target = run.to + k * job.x_apart;
             const T* const source = from + k * job.pitch;
-            const Pieces<T> pieces(offset_of(target), length, at % Pieces<T>::slots);
+            const Pieces<T> pieces(offset_in_vector(target), length, at % Pieces<T>::slots);
             if (pieces.one >= 0) target[pieces.one] = source[pieces.one];
             if (pieces.bulk > 0)
-                asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;" ::"l"(target + pieces.head), "r"(shared_memory(source + pieces.head)),
+                asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;" ::"l"(target + pieces.head), "r"(shared_address(source + pieces.head)),
                              "r"(static_cast<unsigned>(pieces.bulk * static_cast<int>(sizeof(T))))
                              : "memory");
         }
