@@ -21,33 +21,70 @@ Encode encoder() {
     return found;
 }
 
-// The copy engine takes this operand: columns one element apart, all else a multiple of 16 bytes. Outer levels in any order.
 template <class T>
-bool aligned(const TileOperand<T>& operand, const unsigned (&outer_extent)[3]) {
-    const auto fits = [](std::int64_t stride) {
-        const std::int64_t bytes = stride * static_cast<std::int64_t>(sizeof(T));
-        return bytes > 0 && bytes % 16 == 0 && bytes < std::int64_t{1} << 40;
-    };
-    if (operand.column_stride != 1 || reinterpret_cast<std::uintptr_t>(operand.data) % 16 || !fits(operand.row_stride)) return false;
+bool aligned(std::int64_t elements) {
+    return elements * static_cast<std::int64_t>(sizeof(T)) % 16 == 0;
+}
+
+// The copy engine takes this operand, columns one element apart, rows and what is around them further. Shifted: outer levels are so many rows each.
+template <class T>
+bool takes(const TileOperand<T>& operand, const unsigned (&outer_extent)[3], bool shifted) {
+    const auto fits = [&](std::int64_t stride) { return stride > 0 && stride < (std::int64_t{1} << 36) && (shifted || aligned<T>(stride)); };
+    if (operand.column_stride != 1 || !fits(operand.row_stride)) return false;
+    if (!shifted && reinterpret_cast<std::uintptr_t>(operand.data) % 16) return false;
     for (int l = 0; l < 3; ++l)
-        if (outer_extent[l] > 1 && !fits(operand.outer_stride[l])) return false;
+        if (outer_extent[l] > 1 && (!fits(operand.outer_stride[l]) || (shifted && operand.outer_stride[l] % operand.row_stride))) return false;
     return encoder() != nullptr;
 }
 
+// Rows of both begin at the same offsets from 16-byte boundaries.
 template <class T>
-bool encode(const ColumnJob<T>& job, const TileOperand<T>& operand, TensorMap& map) {
-    if (!aligned(operand, job.outer_extent) || job.columns >= std::int64_t{1} << 31) return false;
-    const std::int64_t strides[4] = {operand.row_stride, operand.outer_stride[2], operand.outer_stride[1], operand.outer_stride[0]};
-    const cuuint64_t extents[5] = {static_cast<cuuint64_t>(job.columns), static_cast<cuuint64_t>(job.rows), job.outer_extent[2], job.outer_extent[1],
-                                   job.outer_extent[0]};
-    cuuint64_t bytes[4];
-    for (int d = 0; d < 4; ++d) bytes[d] = d == 0 || extents[d + 1] > 1 ? static_cast<cuuint64_t>(strides[d]) * sizeof(T) : 16;
-    const int lanes = job.cut.lane_columns;
-    const cuuint32_t box[5] = {static_cast<cuuint32_t>(lanes * job.cut.share), static_cast<cuuint32_t>(column_chunk * 32 / lanes), 1, 1, 1};
+bool alike(const TileOperand<T>& one, const TileOperand<T>& other, const unsigned (&outer_extent)[3]) {
+    if ((reinterpret_cast<std::uintptr_t>(one.data) - reinterpret_cast<std::uintptr_t>(other.data)) % 16) return false;
+    for (int l = 0; l < 3; ++l)
+        if (outer_extent[l] > 1 && !aligned<T>(one.outer_stride[l] - other.outer_stride[l])) return false;
+    return aligned<T>(one.row_stride - other.row_stride);
+}
+
+bool encode(TensorMap& map, bool wide, unsigned dimensions, void* data, const cuuint64_t* extents, const cuuint64_t* bytes, const cuuint32_t* box) {
     const cuuint32_t one[5] = {1, 1, 1, 1, 1};
-    return encoder()(reinterpret_cast<CUtensorMap*>(&map), sizeof(T) == 8 ? CU_TENSOR_MAP_DATA_TYPE_FLOAT64 : CU_TENSOR_MAP_DATA_TYPE_FLOAT32,
-                     job.deep ? 5 : 3, operand.data, extents, bytes, box, one, CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_NONE,
-                     CU_TENSOR_MAP_L2_PROMOTION_L2_128B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE) == CUDA_SUCCESS;
+    return encoder()(reinterpret_cast<CUtensorMap*>(&map), wide ? CU_TENSOR_MAP_DATA_TYPE_FLOAT64 : CU_TENSOR_MAP_DATA_TYPE_FLOAT32, dimensions, data, extents,
+                     bytes, box, one, CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_NONE, CU_TENSOR_MAP_L2_PROMOTION_L2_128B,
+                     CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE) == CUDA_SUCCESS;
+}
+
+// The maps of one operand, and the bytes of a slice that they bring.
+template <class T>
+bool encode_operand(ColumnJob<T>& job, int k) {
+    constexpr int E = row_offsets<T>;
+    const TileOperand<T>& operand = job.operand[k];
+    const auto wide = static_cast<cuuint32_t>(job.cut.lane_columns * job.cut.share), rows = static_cast<cuuint32_t>(column_chunk * 32 / job.cut.lane_columns);
+    if (!job.cut.shifted) {
+        const std::int64_t strides[4] = {operand.row_stride, operand.outer_stride[2], operand.outer_stride[1], operand.outer_stride[0]};
+        const cuuint64_t extents[5] = {static_cast<cuuint64_t>(job.columns), static_cast<cuuint64_t>(job.rows), job.outer_extent[2], job.outer_extent[1],
+                                       job.outer_extent[0]};
+        cuuint64_t bytes[4];
+        for (int d = 0; d < 4; ++d) bytes[d] = d == 0 || extents[d + 1] > 1 ? static_cast<cuuint64_t>(strides[d]) * sizeof(T) : 16;
+        const cuuint32_t box[5] = {wide, rows, 1, 1, 1};
+        job.slice_bytes += wide * rows * sizeof(T);
+        return encode(job.maps[k][0], sizeof(T) == 8, job.deep ? 5 : 3, operand.data, extents, bytes, box);
+    }
+    std::int64_t all = job.rows;
+    for (int l = 0; l < 3; ++l) {
+        job.outer_rows[k][l] = job.outer_extent[l] > 1 ? operand.outer_stride[l] / operand.row_stride : 0;
+        all += (job.outer_extent[l] - 1) * job.outer_rows[k][l];
+    }
+    if (all >= std::int64_t{1} << 31) return false;
+    const cuuint32_t box[2] = {wide + E, rows / E};
+    job.slice_bytes += (wide + E) * rows * sizeof(T);
+    for (int e = 0; e < E; ++e) {
+        T* const first = operand.data + e * operand.row_stride;
+        const auto shift = reinterpret_cast<std::uintptr_t>(first) % 16 / sizeof(T);
+        const cuuint64_t extents[2] = {static_cast<cuuint64_t>(job.columns) + shift, static_cast<cuuint64_t>((all - e + E - 1) / E)};
+        const cuuint64_t bytes[1] = {static_cast<cuuint64_t>(operand.row_stride) * E * sizeof(T)};
+        if (!encode(job.maps[k][e], sizeof(T) == 8, 2, first - shift, extents, bytes, box)) return false;
+    }
+    return true;
 }
 
 // For columns of at most so many rows. Measured on an H200: memory gives 93 % of its roof for pieces of 256 bytes of a row, 87 % for 128, where
@@ -70,11 +107,17 @@ int power_of_two(int n) {
     return p;
 }
 
+template <class T>
+int slice_elements(const ColumnCut& cut) {
+    const auto of = [&]<int L, int Share>() { return cut.shifted ? SliceLayout<T, L, Share, true>::all : SliceLayout<T, L, Share, false>::all; };
+    return cut.lane_columns == 16 ? of.template operator()<16, 1>() : cut.share == 2 ? of.template operator()<32, 2>() : of.template operator()<32, 1>();
+}
+
 // Where things lie in shared memory; false where a tile does not fit.
 template <class T>
 bool place_columns(ColumnCut& cut) {
     constexpr int size = static_cast<int>(sizeof(T)), most_slots = 64;
-    const int block_bytes = 228 * 1024 / cut.resident - 1024, slices = cut.warps / cut.share, slice = 4 * column_chunk * 32 * cut.share * size;
+    const int block_bytes = 228 * 1024 / cut.resident - 1024, slices = cut.warps / cut.share, slice = slice_elements<T>(cut) * size;
     const int row = 6 * cut.columns * size, links = cut.joined() ? cut.chunks * row : 0, ends = cut.blocks > 1 ? cut.blocks * row : 0;
     const int answers = cut.blocks > 1 ? 4 * cut.columns * size : 0, votes = (cut.blocks * cut.warps * 4 + 7) / 8 * 8;
     const auto barriers = [](int slots) { return (slots + 2) * 8 + 16; };  // of slots, of ends and votes; the tiles of four turns
@@ -114,8 +157,10 @@ bool cut_columns(const TileJob<T>& job, ColumnCut& cut) {
     constexpr std::int64_t most_tiles = std::int64_t{1} << 30;
     cut = {};
     if (job.rows < fewest_rows || job.columns < fewest_columns || job.columns >= std::int64_t{1} << 31) return false;
-    for (int k = 0; k < 4; ++k)
-        if (job.operand[k].data && !aligned(job.operand[k], job.outer_extent)) return false;
+    for (int k = 0; k < 4; ++k) cut.shifted = cut.shifted || (job.operand[k].data && !takes(job.operand[k], job.outer_extent, false));
+    if (cut.shifted && !job.operand[3].data) return false;
+    for (int k = 0; k < 4 && cut.shifted; ++k)
+        if (job.operand[k].data && (!takes(job.operand[k], job.outer_extent, true) || !alike(job.operand[k], job.operand[3], job.outer_extent))) return false;
     const ColumnShape* shape = column_shapes<T>;
     while (shape->rows < job.rows)
         if (++shape == column_shapes<T> + 3) return false;
@@ -142,12 +187,11 @@ void solve_cut_columns(const TileJob<T>& from, const ColumnCut& cut, cudaStream_
     job.tiles = job.tiles_per_run * job.outer_extent[0] * job.outer_extent[1] * job.outer_extent[2];
     for (int k = 0; k < 4; ++k) {
         if (!job.operand[k].data) continue;
-        if (!encode(job, job.operand[k], job.maps[k])) {  // not seen yet, after `aligned`: all systems are left to the pivoted path
+        if (!encode_operand(job, k)) {  // too many rows, if anything: all systems are left to the pivoted path
             cudaMemsetAsync(job.marks, 1, static_cast<std::size_t>(job.columns) * job.outer_extent[0] * job.outer_extent[1] * job.outer_extent[2], stream);
             cudaMemsetAsync(job.handed_over, 1, 1, stream);
             return;
         }
-        job.slice_bytes += static_cast<unsigned>(column_chunk * 32 * cut.share) * sizeof(T);
     }
     launch_columns(job, stream);
 }

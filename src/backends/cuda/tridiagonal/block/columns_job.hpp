@@ -19,12 +19,17 @@ inline constexpr int column_chunk = 16;  ///< rows of a lane
 template <class T>
 inline constexpr int column_threads = 128 * 32 * 8 / static_cast<int>(sizeof(T)) / column_chunk;
 
+/// Rows may begin anywhere: after so many of them they begin at the same offset from a 16-byte boundary, and those that do so are one map.
+template <class T>
+inline constexpr int row_offsets = 16 / static_cast<int>(sizeof(T));
+
 /// What a block does: `warps` warps, `across` of them side by side; a warp has lane_columns columns and 32 / lane_columns chunks of
 /// each. Chunks of a column: those of the block's warps, then those of the next block of the cluster. A *slice* is what `share`
 /// warps side by side have of the rows of one warp.
 struct ColumnCut {
     int lane_columns = 32, share = 1;
     int resident = 1;        ///< blocks of a multiprocessor
+    bool shifted = false;    ///< rows begin anywhere, else at 16-byte boundaries
     int chunks = 1;          ///< of a column, in a block: a power of two
     int across = 1, warps = 1, blocks = 1;
     int columns = 32;        ///< of a tile: across lane_columns
@@ -37,8 +42,9 @@ struct ColumnCut {
 
 template <class T>
 struct ColumnJob {
-    TensorMap maps[4];
+    TensorMap maps[4][row_offsets<T>];  ///< per operand; shifted: of its rows r ≡ 0, 1, … modulo row_offsets, outer levels being more rows, else one
     unsigned slice_bytes = 0;       ///< of a slice, by the copy engine
+    std::int64_t outer_rows[4][3] = {};  ///< shifted: rows from one index of an outer level to the next, per operand
     bool one_run = true;            ///< no outer levels
     bool deep = false;              ///< maps have five dimensions (columns, rows, three outer ones), else three
     ColumnCut cut;
@@ -52,6 +58,14 @@ struct ColumnJob {
     std::int64_t column_weight = 0, outer_weight[3] = {};
     unsigned long long* handed_over = nullptr;
     unsigned* tickets = nullptr;    ///< may be null: then every block takes every so many tiles
+};
+
+/// A slice in shared memory: [operand][offset][row][column]. Shifted: `offsets` of rows, each in a region of its own, and rows 16 bytes longer.
+template <class T, int L, int Share, bool Shifted>
+struct SliceLayout {
+    static constexpr int offsets = Shifted ? row_offsets<T> : 1, rows = column_chunk * 32 / L, line = 128 / static_cast<int>(sizeof(T));
+    static constexpr int pitch = L * Share + (Shifted ? row_offsets<T> : 0);
+    static constexpr int region = (rows / offsets * pitch + line - 1) / line * line, operand = offsets * region, all = 4 * operand;
 };
 
 /// Whether `job` (columns, rows, operands set) is for these kernels, and how it is cut.

@@ -25,11 +25,10 @@
 
 namespace trifold::cuda {
 
-/// A lane's raw rows in shared memory: row i of operand k is at[k operand + i Pitch].
-template <class T, int Pitch>
+/// A lane's raw rows in shared memory, laid out as S says: those of every offset begin elsewhere.
+template <class T, class S>
 struct RawChunk {
-    const T* at;
-    int operand;  ///< elements from operand to operand
+    const T* at[S::offsets];
     int count;    ///< rows that exist, 0 … 16
     bool top, bottom;  ///< nothing before the first row, after the last one
 
@@ -40,9 +39,9 @@ struct RawChunk {
     /// Whole: all 16 rows exist. Rows that do not are zero, lower and upper where nothing comes before or after as well.
     template <bool Whole>
     __device__ __forceinline__ Row row(int i) const {
-        const T* const p = at + i * Pitch;
+        const T* const p = at[i % S::offsets] + i / S::offsets * S::pitch;
         const bool in = Whole || i < count;
-        Row r{in ? p[0] : T(0), in ? p[operand] : T(0), in ? p[2 * operand] : T(0), in ? p[3 * operand] : T(0)};
+        Row r{in ? p[0] : T(0), in ? p[S::operand] : T(0), in ? p[2 * S::operand] : T(0), in ? p[3 * S::operand] : T(0)};
         if (i == 0 && top) r.lower = 0;
         if (bottom && (Whole ? i == column_chunk - 1 : i == count - 1)) r.upper = 0;
         return r;
@@ -64,8 +63,8 @@ __device__ __forceinline__ void by_fours(int count, Part part, None none) {
     }
 }
 
-template <bool Whole, class T, int Pitch>
-__device__ __forceinline__ void eliminate_chunk(const RawChunk<T, Pitch>& raw, Chunk<T, column_chunk>& rows) {
+template <bool Whole, class T, class S>
+__device__ __forceinline__ void eliminate_chunk(const RawChunk<T, S>& raw, Chunk<T, column_chunk>& rows) {
     by_fours<column_chunk, Whole>(
         raw.count,
         [&](int i) {
@@ -76,8 +75,8 @@ __device__ __forceinline__ void eliminate_chunk(const RawChunk<T, Pitch>& raw, C
 }
 
 /// x in place of d; true where the chunk's residual is accepted.
-template <bool Whole, class T, int Pitch>
-__device__ __forceinline__ bool check_chunk(const RawChunk<T, Pitch>& raw, Chunk<T, column_chunk>& rows, T before, T last, T after, T accept) {
+template <bool Whole, class T, class S>
+__device__ __forceinline__ bool check_chunk(const RawChunk<T, S>& raw, Chunk<T, column_chunk>& rows, T before, T last, T after, T accept) {
     constexpr int R = column_chunk;
     T previous = before, own = rows.x(0, before, last);
     Largest<T> defect, diag, largest;
@@ -99,11 +98,12 @@ __device__ __forceinline__ bool check_chunk(const RawChunk<T, Pitch>& raw, Chunk
     return defect.value() <= allowed && allowed < (sizeof(T) == 8 ? T(1e290) : T(1e30));
 }
 
-template <class T, int L, int Share>
+template <class T, int L, int Share, bool Shifted>
 __global__ void __launch_bounds__(column_threads<T>, 1) solve_columns_side_by_side(const __grid_constant__ ColumnJob<T> job) {
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900  // batch_refuses keeps others away
     namespace cg = cooperative_groups;
-    constexpr int R = column_chunk, per_warp = 32 / L, pitch = L * Share, operand = R * 32 * Share, slice = 4 * operand;
+    constexpr int R = column_chunk, per_warp = 32 / L, wide = L * Share;
+    using S = SliceLayout<T, L, Share, Shifted>;
     extern __shared__ __align__(128) unsigned char column_memory[];
     const int thread = static_cast<int>(threadIdx.x), lane = thread & 31, warp = thread >> 5;
     const ColumnCut& cut = job.cut;
@@ -126,8 +126,8 @@ __global__ void __launch_bounds__(column_threads<T>, 1) solve_columns_side_by_si
     if (thread == 0) ends_here.prepare(1), votes_here.prepare(blocks > 1 ? 1 : warps);
     for (int k = 0; k < 4; ++k)
         if (!job.operand[k].data)
-            for (int i = thread; i < slots * operand; i += static_cast<int>(blockDim.x))
-                ring[i / operand * slice + k * operand + i % operand] = job.operand[k].value;
+            for (int i = thread; i < slots * S::operand; i += static_cast<int>(blockDim.x))
+                ring[i / S::operand * S::all + k * S::operand + i % S::operand] = job.operand[k].value;
     const unsigned cluster = blockIdx.x / static_cast<unsigned>(blocks), clusters = static_cast<unsigned>(cut.clusters);
     if (thread < 3) drawn[thread] = cluster + static_cast<unsigned>(thread) * clusters;
     __syncthreads();
@@ -138,12 +138,12 @@ __global__ void __launch_bounds__(column_threads<T>, 1) solve_columns_side_by_si
 
     // This warp's place in a tile, and that of the slices which it asks for: `slots` slices later, so always the same.
     const int part = warp % Share, across = cut.across / Share;  // slices side by side
-    const auto column_of = [&](int role) { return role % across * pitch; };
+    const auto column_of = [&](int role) { return role % across * wide; };
     const auto row_of = [&](int role) { return (rank * chunks + role / across * per_warp) * R; };
     const auto fill = [&](unsigned tile, int column, int row, int slot) {
         if (tile >= job.tiles || lane != 0 || part != 0) return;
         const ColumnPlace place = column_place(job, tile);
-        load_slice(job, place, place.column + column, row, ring + slot * slice, operand, arrival(slot));
+        load_slice<T, L, Share, Shifted>(job, place, place.column + column, row, ring + slot * S::all, arrival(slot));
     };
     const int role = warp / Share, unit = role / across;
     for (int s = role; s < slots; s += slices) fill(cluster + static_cast<unsigned>(s / slices) * clusters, column_of(role), row_of(role), s);
@@ -171,7 +171,13 @@ __global__ void __launch_bounds__(column_threads<T>, 1) solve_columns_side_by_si
         if (joined && job.tickets && rank == 0 && last_warp && lane == 31) later_tile = 3 * clusters + atomicAdd(job.tickets, 1u);
         const ColumnPlace place = column_place(job, tile);
         arrival(slot).wait(phase);
-        const RawChunk<T, pitch> raw{ring + slot * slice + lane / L * R * pitch + part * L + lane % L, operand, count, top, bottom};
+        RawChunk<T, S> raw{{}, count, top, bottom};
+        {
+            const T* const at = ring + slot * S::all + lane / L * R / S::offsets * S::pitch + part * L + lane % L;
+            const unsigned offset = Shifted ? static_cast<unsigned>(offset_in_vector(column_corner(job.operand[3], place, place.column, 0))) : 0u;
+#pragma unroll
+            for (unsigned p = 0; p < S::offsets; ++p) raw.at[p] = at + p * S::region + (offset + p * static_cast<unsigned>(job.operand[3].row_stride)) % S::offsets;
+        }
         Chunk<T, R> rows;
         if (whole) eliminate_chunk<true>(raw, rows);
         else eliminate_chunk<false>(raw, rows);
@@ -183,7 +189,7 @@ __global__ void __launch_bounds__(column_threads<T>, 1) solve_columns_side_by_si
             __syncthreads();
             if (thread < columns) {
                 if (blocks > 1) {
-                    const JoinRows<T, pitch> own{links + thread * 6, pitch}, all{ends + thread * 6, pitch};
+                    const JoinRows<T, wide> own{links + thread * 6, wide}, all{ends + thread * 6, wide};
                     Relation<T> first;
                     const Relation<T> last = chunks == 4 ? reduce_rows<4>(own, first) : chunks == 8 ? reduce_rows<8>(own, first) : reduce_rows<16>(own, first);
                     send_relations(shared_address(all.of(rank)), ends_here.barrier, rank, blocks, first, last);

@@ -6,9 +6,9 @@
 
 namespace trifold::cuda {
 
-template <class T, int L, int Share>
+template <class T, int L, int Share, bool Shifted>
 void enqueue_columns(ColumnJob<T>& job, cudaStream_t stream) {
-    auto* const kernel = solve_columns_side_by_side<T, L, Share>;
+    auto* const kernel = solve_columns_side_by_side<T, L, Share, Shifted>;
     cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, 227 * 1024);
     cudaFuncSetAttribute(kernel, cudaFuncAttributePreferredSharedMemoryCarveout, cudaSharedmemCarveoutMaxShared);
     cudaFuncSetAttribute(kernel, cudaFuncAttributeNonPortableClusterSizeAllowed, 1);
@@ -37,6 +37,12 @@ void enqueue_columns(ColumnJob<T>& job, cudaStream_t stream) {
     cut.clusters = max(min(cut.clusters, static_cast<int>(job.tiles)), 1);
     config.gridDim.x = static_cast<unsigned>(cut.blocks * cut.clusters);
     cudaLaunchKernelEx(&config, kernel, job);
+}
+
+template <class T, int L, int Share>
+void enqueue_columns(ColumnJob<T>& job, cudaStream_t stream) {
+    if (job.cut.shifted) enqueue_columns<T, L, Share, true>(job, stream);
+    else enqueue_columns<T, L, Share, false>(job, stream);
 }
 
 }  // namespace trifold::cuda
