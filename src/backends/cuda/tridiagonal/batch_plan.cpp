@@ -93,7 +93,7 @@ BatchPlan<T> plan_batch(const System& system) {
     for (int k = 0; k < kernels.count; ++k) {
         const TileKernel<T>& kernel = kernels.first[k];
         TileJob<T> job = plan.job;
-        if (!cut_tiles(job, kernel, 2)) continue;
+        if (!cut_tiles(job, kernel)) continue;
         const double use = static_cast<double>(job.groups) * job.rows / (job.blocks * kernel.warp_rows());
         if (plan.kernel && use <= best + 0.02) continue;
         best = use;

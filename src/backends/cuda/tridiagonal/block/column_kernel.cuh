@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A batch on chip, a warp per run of rows:   a[i] x[i-1] + b[i] x[i] + c[i] x[i+1] = d[i]   in every column.
+// A batch on chip whose columns lie side by side, a warp per column or run of them:   a[i] x[i-1] + b[i] x[i] + c[i] x[i+1] = d[i].
+// For what columns_kernel.cuh does not take: few columns, few rows, any strides, more than 4096 rows.
 //
 // Shapes and strides: tile_job.hpp. x may be rhs; nothing else is overwritten.
-// Who does what: a warp has up to 32 R rows in shared memory (a, b, c, d), one column's or several short systems one after the
-//   other; lane l takes rows l R … in registers and reduces them (thread/chunk.cuh), the warp joins its lanes (warp/lanes.cuh). Where a
-//   column is longer, its warps, in one block or in a cluster of them, tell each other their first and last unknown's relations
-//   through (distributed) shared memory, and each solves for all of these. Lanes substitute, *check* their rows against
-//   what is still in shared memory, put x in place of d, and the warp (rows side by side: stride 1) or the block (W columns side
-//   by side) stores it.
+// Who does what: a block has W columns side by side in shared memory (a, b, c, d), each up to 32 R rows, one column's or several short
+//   systems one after the other; lane l of a column's warp takes rows l R … in registers and reduces them (thread/chunk.cuh), the warp joins its
+//   lanes (warp/lanes.cuh). Where a column is longer, the blocks of a cluster tell each other their first and last unknown's relations through
+//   distributed shared memory, and each solves for all of these. Lanes substitute, *check* their rows against what is still in
+//   shared memory, put x in place of d, and the block stores it.
 // Words per row of device memory: 4 read, 1 written. Lanes' rows lie an odd number of elements apart: no bank conflicts.
 // Numerics: nothing is pivoted. Per lane, and per system within it, max|rhs - A x| ≤ accept × max|diag| × max|x| (neighbours' x too), else the whole
 //   system is marked and not stored: what is stored has a backward error that was seen, whatever the matrix. Marked
@@ -47,26 +47,20 @@ template <class T, int R, int W, bool Couple, int Threads, int Blocks>
 __global__ void __launch_bounds__(Threads, Blocks) solve_columns(const __grid_constant__ TileJob<T> job) {
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900  // batch_refuses keeps others away
     namespace cg = cooperative_groups;
-    constexpr bool alone = W == 1 && !Couple;  // warps know nothing of each other
     extern __shared__ int4 shared[];
     const int thread = static_cast<int>(threadIdx.x), lane = thread & 31, warp = thread >> 5, warps = static_cast<int>(blockDim.x) >> 5;
     const int blocks = Couple ? job.blocks : 1;
     const int rank = Couple && blocks > 1 ? static_cast<int>(cg::this_cluster().block_rank()) : 0;
 
-    const int coupled = W == 1 ? warps * blocks : blocks;  // warps of a column
-    T* const all_tiles = reinterpret_cast<T*>(shared + (W == 1 ? warps : 0));
-    T* const tiles = all_tiles + (W == 1 ? warp * 4 * job.tile_elements : 0);
-    const int apart = W == 1 && Couple && warp == warps - 1 ? job.last_elements : job.tile_elements;  // from operand to operand
-    T* const scratch = all_tiles + 4 * (W == 1 ? (Couple ? (warps - 1) * job.tile_elements + job.last_elements : warps * job.tile_elements) : job.tile_elements);
-    const bool few = coupled <= 8;
+    T* const tiles = reinterpret_cast<T*>(shared);
+    T* const scratch = tiles + 4 * job.tile_elements;
+    const bool few = blocks <= 8;
     const int coupling_words = few ? WarpRows<T>::few_words : 0;  // many share the memory of their own rows
     T* const couplings = scratch + warps * WarpRows<T>::words;
     T* const links = couplings + (Couple ? warps * coupling_words : 0);
-    unsigned char* const bad = reinterpret_cast<unsigned char*>(links + (Couple ? 6 * W * coupled : 0)) + (alone ? warp * job.flags : 0);
+    unsigned char* const bad = reinterpret_cast<unsigned char*>(links + (Couple ? 6 * W * blocks : 0));
 
-    const unsigned tile = alone ? blockIdx.x * static_cast<unsigned>(warps) + static_cast<unsigned>(warp)
-                                : Couple ? blockIdx.x / static_cast<unsigned>(blocks) : blockIdx.x;
-    if (alone && tile >= job.tiles) return;
+    const unsigned tile = Couple ? blockIdx.x / static_cast<unsigned>(blocks) : blockIdx.x;
     const auto place_of = [&](unsigned number) {
         TilePlace place;
         const unsigned run = job.one_run ? 0 : number / job.tiles_per_run, rest = job.one_run ? 0 : run / job.outer_extent[2];
@@ -75,7 +69,7 @@ __global__ void __launch_bounds__(Threads, Blocks) solve_columns(const __grid_co
         place.outer[2] = run - rest * job.outer_extent[2];
         place.outer[0] = rest / job.outer_extent[1];
         place.outer[1] = rest - place.outer[0] * job.outer_extent[1];
-        place.first_row = Couple ? (W == 1 ? rank * warps + warp : rank) * job.block_rows : 0;
+        place.first_row = Couple ? rank * job.block_rows : 0;
         place.rows = max(min(job.block_rows, job.rows - place.first_row), 0);
         if (place.rows == 0) place.columns = 0;
         return place;
@@ -84,39 +78,22 @@ __global__ void __launch_bounds__(Threads, Blocks) solve_columns(const __grid_co
     if constexpr (Couple)
         if (blocks > 1) asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");  // all blocks must run before they write to each other
     T* at[4];
-    T* const corners = W == 1 ? nullptr : corner(job, job.operand[min(lane & 7, 4)], place);
-    const Walk walk(W == 1 ? 1 : place.columns);
-    if constexpr (W == 1) {
-        const Arrival arrival{shared_address(shared + warp)};
-        if (lane == 0) arrival.prepare(32);
-        __syncwarp();
-        unsigned shifts = 0;
-        if (place.columns) shifts = load_runs(job, place, tiles, apart, arrival, lane);
-        else arrival.expect(0);
+    T* const corners = corner(job, job.operand[min(lane & 7, 4)], place);
+    const Walk walk(place.columns);
 #pragma unroll
-        for (int k = 0; k < 4; ++k) at[k] = tiles + k * apart + (shifts >> 4 * k & 15);
-        for (int k = lane; k < job.flags; k += 32) bad[alone || warp == 0 ? k : 0] = 0;
-        await_copies();
-        arrival.wait();
-        __syncwarp();
-        close_systems<R, 1>(job, place, at[0], at[1], at[2], at[3], lane, 32);
-        __syncwarp();
-    } else {
-#pragma unroll
-        for (int k = 0; k < 4; ++k) at[k] = tiles + k * job.tile_elements;
-        load_columns<R, W>(job, place, tiles, corners, walk);
-        if (job.ahead && tile + job.ahead < job.tiles) {
-            const TilePlace later = place_of(tile + job.ahead);
-            prefetch_columns(job, later, corner(job, job.operand[min(lane & 7, 4)], later));
-        }
-        for (int k = thread; k < job.flags; k += static_cast<int>(blockDim.x)) bad[k] = 0;
-        await_copies();
-        __syncthreads();
-        close_systems<R, W>(job, place, at[0], at[1], at[2], at[3], thread, static_cast<int>(blockDim.x));
-        __syncthreads();
+    for (int k = 0; k < 4; ++k) at[k] = tiles + k * job.tile_elements;
+    load_columns<R, W>(job, place, tiles, corners, walk);
+    if (job.ahead && tile + job.ahead < job.tiles) {
+        const TilePlace later = place_of(tile + job.ahead);
+        prefetch_columns(job, later, corner(job, job.operand[min(lane & 7, 4)], later));
     }
+    for (int k = thread; k < job.flags; k += static_cast<int>(blockDim.x)) bad[k] = 0;
+    await_copies();
+    __syncthreads();
+    close_systems<R, W>(job, place, at[0], at[1], at[2], at[3], thread, static_cast<int>(blockDim.x));
+    __syncthreads();
 
-    const int w = W == 1 ? 0 : warp, start = lane * R;
+    const int w = warp, start = lane * R;
     const int groups = (place.columns - w + W - 1) / W;
     const int end = groups > 0 ? (groups - 1) * job.pitch + place.rows : 0;
     const bool active = start < end;
@@ -141,18 +118,17 @@ __global__ void __launch_bounds__(Threads, Blocks) solve_columns(const __grid_co
 
     T before = 0, after = 0, x_warp = warp_last.d;
     if constexpr (Couple) {
-        const int me = W == 1 ? rank * warps + warp : rank;
-        T* const link = links + w * 6 * coupled;
+        T* const link = links + w * 6 * blocks;
         if (blocks > 1) asm volatile("barrier.cluster.wait.aligned;" ::: "memory");
         if (lane < blocks) {
-            T* const to = (blocks > 1 ? cg::this_cluster().map_shared_rank(link, lane) : link) + me * 6;
+            T* const to = (blocks > 1 ? cg::this_cluster().map_shared_rank(link, lane) : link) + rank * 6;
             to[0] = warp_last.a, to[1] = warp_last.c, to[2] = warp_last.d;
             to[3] = warp_first.a, to[4] = warp_first.c, to[5] = warp_first.d;
         }
         if (blocks > 1) cg::this_cluster().sync();
         else __syncthreads();
         Relation<T> their_first{T(0), T(0), T(0)}, their_last = their_first;
-        if (lane < coupled) {
+        if (lane < blocks) {
             const T* const from = link + lane * 6;
             their_last = {from[0], from[1], from[2]};
             their_first = {from[3], from[4], from[5]};
@@ -174,12 +150,12 @@ __global__ void __launch_bounds__(Threads, Blocks) solve_columns(const __grid_co
                 if (lane + 32 * i < WarpRows<T>::words) memory[lane + 32 * i] = saved[i];
             __syncwarp();
         }
-        before = __shfl_sync(~0u, left, me);
-        x_warp = __shfl_sync(~0u, x, me);
+        before = __shfl_sync(~0u, left, rank);
+        x_warp = __shfl_sync(~0u, x, rank);
         // The unknown after mine, from the next warp's first relation.
-        const Relation<T> next = of_lane(their_first, me + 1 < 32 ? me + 1 : 31);
-        const T x_next = __shfl_sync(~0u, x, me + 1 < 32 ? me + 1 : 31);
-        if (me + 1 < coupled) after = fused(-next.c, x_next, fused(-next.a, x_warp, next.d));
+        const Relation<T> next = of_lane(their_first, rank + 1 < 32 ? rank + 1 : 31);
+        const T x_next = __shfl_sync(~0u, x, rank + 1 < 32 ? rank + 1 : 31);
+        if (rank + 1 < blocks) after = fused(-next.c, x_next, fused(-next.a, x_warp, next.d));
     }
     T left;
     const T mine = joined.substitute(before, x_warp, lane, left);
@@ -228,12 +204,8 @@ __global__ void __launch_bounds__(Threads, Blocks) solve_columns(const __grid_co
             }
         }
     }
-    if (W == 1) asm volatile("fence.proxy.async.shared::cta;" ::: "memory");  // the copy engine will read x
     bool all;
-    if constexpr (alone) {
-        all = !__any_sync(~0u, failed != 0);
-        __syncwarp();
-    } else if (Couple && blocks > 1) {
+    if (Couple && blocks > 1) {
         cg::this_cluster().sync();
         all = !__syncthreads_or(thread < job.flags ? bad[thread] : 0);
     } else {
@@ -241,16 +213,11 @@ __global__ void __launch_bounds__(Threads, Blocks) solve_columns(const __grid_co
     }
 
     const auto keep = [&](int column) { return !bad[column]; };
-    if constexpr (W == 1) {
-        if (place.columns) store_runs(job, job.operand[4], place, at[3], all, keep, lane);
-    } else {
-        store_columns<R, W>(job, place, at[3], corners, walk, all, keep);
-    }
-    if (alone || (rank == 0 && (W > 1 || warp == 0))) {
-        const int member = W == 1 ? lane : thread, members = W == 1 ? 32 : static_cast<int>(blockDim.x);
+    store_columns<R, W>(job, place, at[3], corners, walk, all, keep);
+    if (rank == 0) {
         unsigned char* const marks = job.marks + (place.column * job.column_weight + place.outer[0] * job.outer_weight[0] +
                                                   place.outer[1] * job.outer_weight[1] + place.outer[2] * job.outer_weight[2]);
-        for (int k = member; k < place.columns; k += members) {
+        for (int k = thread; k < place.columns; k += static_cast<int>(blockDim.x)) {
             marks[k * job.column_weight] = bad[k];
             if (bad[k]) atomicAdd(job.handed_over, 1ull);
         }

@@ -12,11 +12,9 @@ void launch_tiles(const TileJob<T>& job, int shared, cudaStream_t stream) {
     auto* const kernel = solve_columns<T, R, W, Couple, Threads, Blocks>;
     cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, 227 * 1024);
     cudaFuncSetAttribute(kernel, cudaFuncAttributePreferredSharedMemoryCarveout, cudaSharedmemCarveoutMaxShared);
-    const bool alone = W == 1 && !Couple;
-    const auto warps = static_cast<unsigned>(job.warps);
     cudaLaunchConfig_t config = {};
-    config.gridDim = dim3(alone ? (job.tiles + warps - 1) / warps : job.tiles * static_cast<unsigned>(job.blocks));
-    config.blockDim = dim3(32 * warps);
+    config.gridDim = dim3(job.tiles * static_cast<unsigned>(job.blocks));
+    config.blockDim = dim3(32 * static_cast<unsigned>(job.warps));
     config.dynamicSmemBytes = static_cast<std::size_t>(shared);
     config.stream = stream;
     cudaLaunchAttribute cluster[1];

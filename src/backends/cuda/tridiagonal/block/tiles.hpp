@@ -37,10 +37,9 @@ TileKernels<T> tile_kernels();
 template <class T>
 TileKernels<T> rows_kernels();
 
-/// Cuts `job` (columns, rows, operands set) for this kernel; false where it does not fit. `warps`: of a block, where they are
-/// independent (width 1, not coupled); at most that many where they are coupled.
+/// Cuts `job` (columns, rows, operands set) for this kernel, columns side by side; false where it does not fit.
 template <class T>
-bool cut_tiles(TileJob<T>& job, const TileKernel<T>& kernel, int warps);
+bool cut_tiles(TileJob<T>& job, const TileKernel<T>& kernel);
 
 /// The same where rows lie side by side: width 1. Returns about how many rows a multiprocessor then holds at a time; 0 where it does not fit.
 template <class T>
