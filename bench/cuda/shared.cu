@@ -91,7 +91,8 @@ public:
             cuda::solve_batch(system, launch);
         };
         auto general = cuda::plan_batch<T>(system);
-        general.job.handed_over = &static_cast<cuda::DeviceOutcome*>(outcome_)->marked;
+        auto* const outcome_there = static_cast<cuda::DeviceOutcome*>(outcome_);
+        general.job.handed_over = &outcome_there->marked, general.job.tickets = &outcome_there->tickets;
         general.job.marks = static_cast<unsigned char*>(launch.scratch);
         const BatchPeer<T> peer(sparse_, shape, copies_[0], copies_[1], copies_[2], x_);
         std::vector<float> roof, ours, theirs, before;
@@ -101,6 +102,7 @@ public:
             if (round) roof.push_back(r), ours.push_back(t);
             if (round > 3) continue;
             if (general.fits()) {
+                cuda::reset_outcome(outcome_, system.rows, system.systems(), 0, nullptr);
                 const float g = time_([&] {
                     if (general.in_registers) cuda::solve_cut_columns(general.job, general.columns, nullptr);
                     else general.kernel->launch(general.job, cuda::shared_bytes(general.job, *general.kernel), nullptr);

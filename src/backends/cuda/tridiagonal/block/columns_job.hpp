@@ -13,11 +13,9 @@ struct alignas(64) TensorMap {
     unsigned long long words[16];
 };
 
-inline constexpr int column_chunk = 16;  ///< rows of a lane
-
-/// Threads of a multiprocessor: of 128 KiB of rows.
+/// Threads of a multiprocessor: 16 rows each are 128 KiB.
 template <class T>
-inline constexpr int column_threads = 128 * 32 * 8 / static_cast<int>(sizeof(T)) / column_chunk;
+inline constexpr int column_threads = 2048 / static_cast<int>(sizeof(T));
 
 /// Rows may begin anywhere: after so many of them they begin at the same offset from a 16-byte boundary, and those that do so are one map.
 template <class T>
@@ -27,6 +25,7 @@ inline constexpr int row_offsets = 16 / static_cast<int>(sizeof(T));
 /// each. Chunks of a column: those of the block's warps, then those of the next block of the cluster. A *slice* is what `share`
 /// warps side by side have of the rows of one warp.
 struct ColumnCut {
+    int chunk_rows = 16;     ///< of a lane
     int lane_columns = 32, share = 1;
     int resident = 1;        ///< blocks of a multiprocessor
     bool shifted = false;    ///< rows begin anywhere, else at 16-byte boundaries
@@ -61,9 +60,9 @@ struct ColumnJob {
 };
 
 /// A slice in shared memory: [operand][offset][row][column]. Shifted: `offsets` of rows, each in a region of its own, and rows 16 bytes longer.
-template <class T, int L, int Share, bool Shifted>
+template <class T, int R, int L, int Share, bool Shifted>
 struct SliceLayout {
-    static constexpr int offsets = Shifted ? row_offsets<T> : 1, rows = column_chunk * 32 / L, line = 128 / static_cast<int>(sizeof(T));
+    static constexpr int offsets = Shifted ? row_offsets<T> : 1, rows = R * 32 / L, line = 128 / static_cast<int>(sizeof(T));
     static constexpr int pitch = L * Share + (Shifted ? row_offsets<T> : 0);
     static constexpr int region = (rows / offsets * pitch + line - 1) / line * line, operand = offsets * region, all = 4 * operand;
 };

@@ -2,12 +2,12 @@
 // A batch whose columns lie side by side, on chip:   a[i] x[i-1] + b[i] x[i] + c[i] x[i+1] = d[i]   in every column.
 //
 // Shapes and strides: columns_job.hpp. x may be rhs; nothing else is overwritten.
-// Who does what: a lane has 16 rows of one column, its *chunk*, neighbouring lanes neighbouring columns: no transpose. The chunks of a column are
+// Who does what: a lane has R rows of one column, its *chunk*, neighbouring lanes neighbouring columns: no transpose. The chunks of a column are
 //   those of a block's warps and of a cluster's blocks. Every warp eliminates its chunks out of shared memory into registers
 //   (thread/chunk.cuh), one thread per column joins them (columns_join.cuh), once more over the cluster through distributed shared
 //   memory; lanes substitute, *check* their rows against what is still in shared memory, and store from registers.
 //   Blocks stay, and draw tile after tile from a counter, so that tiles side by side are under way together. Shared memory is a ring of slices (a
-//   warp's 16 rows of 32 columns, or two warps' of 64); a warp that has checked its slice asks for the one that takes its place, of one of the
+//   warp's R rows of 32 columns, or two warps' of 64); a warp that has checked its slice asks for the one that takes its place, of one of the
 //   next two tiles, so that loads are under way while chunks are joined and stored.
 // Words per row of device memory: 4 read, 1 written. Lanes read neighbouring words: no bank conflicts.
 // Limit: 128 KiB of rows on a multiprocessor may take 9700 cycles at the memory's roof. From the load to the check they take 1200 (elimination) +
@@ -21,29 +21,30 @@
 
 #include "backends/cuda/tridiagonal/block/columns_join.cuh"
 #include "backends/cuda/tridiagonal/block/columns_load.cuh"
+#include "backends/cuda/tridiagonal/device/overlap.cuh"
 #include "backends/cuda/tridiagonal/thread/largest.cuh"
 
 namespace trifold::cuda {
 
 /// A lane's raw rows in shared memory, laid out as S says: those of every offset begin elsewhere.
-template <class T, class S>
+template <class T, int R, class S>
 struct RawChunk {
     const T* at[S::offsets];
-    int count;    ///< rows that exist, 0 … 16
+    int count;    ///< rows that exist, 0 … R
     bool top, bottom;  ///< nothing before the first row, after the last one
 
     struct Row {
         T lower, diag, upper, rhs;
     };
 
-    /// Whole: all 16 rows exist. Rows that do not are zero, lower and upper where nothing comes before or after as well.
+    /// Whole: all R rows exist. Rows that do not are zero, lower and upper where nothing comes before or after as well.
     template <bool Whole>
     __device__ __forceinline__ Row row(int i) const {
         const T* const p = at[i % S::offsets] + i / S::offsets * S::pitch;
         const bool in = Whole || i < count;
         Row r{in ? p[0] : T(0), in ? p[S::operand] : T(0), in ? p[2 * S::operand] : T(0), in ? p[3 * S::operand] : T(0)};
         if (i == 0 && top) r.lower = 0;
-        if (bottom && (Whole ? i == column_chunk - 1 : i == count - 1)) r.upper = 0;
+        if (bottom && (Whole ? i == R - 1 : i == count - 1)) r.upper = 0;
         return r;
     }
 };
@@ -63,9 +64,9 @@ __device__ __forceinline__ void by_fours(int count, Part part, None none) {
     }
 }
 
-template <bool Whole, class T, class S>
-__device__ __forceinline__ void eliminate_chunk(const RawChunk<T, S>& raw, Chunk<T, column_chunk>& rows) {
-    by_fours<column_chunk, Whole>(
+template <bool Whole, class T, int R, class S>
+__device__ __forceinline__ void eliminate_chunk(const RawChunk<T, R, S>& raw, Chunk<T, R>& rows) {
+    by_fours<R, Whole>(
         raw.count,
         [&](int i) {
             const auto r = raw.template row<Whole>(i);
@@ -75,9 +76,8 @@ __device__ __forceinline__ void eliminate_chunk(const RawChunk<T, S>& raw, Chunk
 }
 
 /// x in place of d; true where the chunk's residual is accepted.
-template <bool Whole, class T, class S>
-__device__ __forceinline__ bool check_chunk(const RawChunk<T, S>& raw, Chunk<T, column_chunk>& rows, T before, T last, T after, T accept) {
-    constexpr int R = column_chunk;
+template <bool Whole, class T, int R, class S>
+__device__ __forceinline__ bool check_chunk(const RawChunk<T, R, S>& raw, Chunk<T, R>& rows, T before, T last, T after, T accept) {
     T previous = before, own = rows.x(0, before, last);
     Largest<T> defect, diag, largest;
     by_fours<R, Whole>(
@@ -98,12 +98,12 @@ __device__ __forceinline__ bool check_chunk(const RawChunk<T, S>& raw, Chunk<T, 
     return defect.value() <= allowed && allowed < (sizeof(T) == 8 ? T(1e290) : T(1e30));
 }
 
-template <class T, int L, int Share, bool Shifted>
+template <class T, int R, int L, int Share, bool Shifted>
 __global__ void __launch_bounds__(column_threads<T>, 1) solve_columns_side_by_side(const __grid_constant__ ColumnJob<T> job) {
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900  // batch_refuses keeps others away
     namespace cg = cooperative_groups;
-    constexpr int R = column_chunk, per_warp = 32 / L, wide = L * Share;
-    using S = SliceLayout<T, L, Share, Shifted>;
+    constexpr int per_warp = 32 / L, wide = L * Share;
+    using S = SliceLayout<T, R, L, Share, Shifted>;
     extern __shared__ __align__(128) unsigned char column_memory[];
     const int thread = static_cast<int>(threadIdx.x), lane = thread & 31, warp = thread >> 5;
     const ColumnCut& cut = job.cut;
@@ -143,7 +143,7 @@ __global__ void __launch_bounds__(column_threads<T>, 1) solve_columns_side_by_si
     const auto fill = [&](unsigned tile, int column, int row, int slot) {
         if (tile >= job.tiles || lane != 0 || part != 0) return;
         const ColumnPlace place = column_place(job, tile);
-        load_slice<T, L, Share, Shifted>(job, place, place.column + column, row, ring + slot * S::all, arrival(slot));
+        load_slice<T, R, L, Share, Shifted>(job, place, place.column + column, row, ring + slot * S::all, arrival(slot));
     };
     const int role = warp / Share, unit = role / across;
     for (int s = role; s < slots; s += slices) fill(cluster + static_cast<unsigned>(s / slices) * clusters, column_of(role), row_of(role), s);
@@ -161,6 +161,7 @@ __global__ void __launch_bounds__(column_threads<T>, 1) solve_columns_side_by_si
     const JoinRows<T> link{links + mine * 6, columns};
     const bool last_warp = warp + 1 == warps;
 
+    after_the_kernel_before();  // which resets the counters
     int slot = role;
     unsigned phase = 0;
 #pragma unroll 1
@@ -171,7 +172,7 @@ __global__ void __launch_bounds__(column_threads<T>, 1) solve_columns_side_by_si
         if (joined && job.tickets && rank == 0 && last_warp && lane == 31) later_tile = 3 * clusters + atomicAdd(job.tickets, 1u);
         const ColumnPlace place = column_place(job, tile);
         arrival(slot).wait(phase);
-        RawChunk<T, S> raw{{}, count, top, bottom};
+        RawChunk<T, R, S> raw{{}, count, top, bottom};
         {
             const T* const at = ring + slot * S::all + lane / L * R / S::offsets * S::pitch + part * L + lane % L;
             const unsigned offset = Shifted ? static_cast<unsigned>(offset_in_vector(column_corner(job.operand[3], place, place.column, 0))) : 0u;

@@ -3,46 +3,48 @@
 #pragma once
 
 #include "backends/cuda/tridiagonal/block/columns_kernel.cuh"
+#include "backends/cuda/tridiagonal/block/residency.hpp"
+#include "backends/cuda/tridiagonal/device/overlap.cuh"
 
 namespace trifold::cuda {
 
-template <class T, int L, int Share, bool Shifted>
+template <class T, int R, int L, int Share, bool Shifted>
 void enqueue_columns(ColumnJob<T>& job, cudaStream_t stream) {
-    auto* const kernel = solve_columns_side_by_side<T, L, Share, Shifted>;
-    cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, 227 * 1024);
-    cudaFuncSetAttribute(kernel, cudaFuncAttributePreferredSharedMemoryCarveout, cudaSharedmemCarveoutMaxShared);
-    cudaFuncSetAttribute(kernel, cudaFuncAttributeNonPortableClusterSizeAllowed, 1);
+    auto* const kernel = solve_columns_side_by_side<T, R, L, Share, Shifted>;
+    static PerDevice prepared;
+    prepared.once([&] {
+        cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, 227 * 1024);
+        cudaFuncSetAttribute(kernel, cudaFuncAttributePreferredSharedMemoryCarveout, cudaSharedmemCarveoutMaxShared);
+        cudaFuncSetAttribute(kernel, cudaFuncAttributeNonPortableClusterSizeAllowed, 1);
+    });
     ColumnCut& cut = job.cut;
+    const auto blocks = static_cast<unsigned>(cut.blocks);
     cudaLaunchConfig_t config = {};
     config.blockDim = dim3(static_cast<unsigned>(32 * cut.warps));
-    config.gridDim = dim3(static_cast<unsigned>(cut.blocks));
+    config.gridDim = dim3(blocks);
     config.dynamicSmemBytes = static_cast<std::size_t>(cut.shared_bytes);
     config.stream = stream;
-    cudaLaunchAttribute cluster[1];
-    cluster[0].id = cudaLaunchAttributeClusterDimension;
-    cluster[0].val.clusterDim.x = static_cast<unsigned>(cut.blocks);
-    cluster[0].val.clusterDim.y = cluster[0].val.clusterDim.z = 1;
-    config.attrs = cluster;
-    config.numAttrs = cut.blocks > 1 ? 1 : 0;
-    // As many as are resident at once; a block that finds no tile left ends.
-    if (cut.blocks > 1) {
-        if (cudaOccupancyMaxActiveClusters(&cut.clusters, kernel, &config) != cudaSuccess) return;
-    } else {
-        int device = 0, multiprocessors = 1, resident = 1;
-        cudaGetDevice(&device);
-        cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device);
-        cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, kernel, 32 * cut.warps, config.dynamicSmemBytes);
-        cut.clusters = multiprocessors * max(resident, 1);
+    cudaLaunchAttribute attributes[2];
+    config.attrs = attributes;
+    if (blocks > 1) {
+        attributes[0].id = cudaLaunchAttributeClusterDimension;
+        attributes[0].val.clusterDim.x = blocks;
+        attributes[0].val.clusterDim.y = attributes[0].val.clusterDim.z = 1;
+        config.numAttrs = 1;
     }
-    cut.clusters = max(min(cut.clusters, static_cast<int>(job.tiles)), 1);
-    config.gridDim.x = static_cast<unsigned>(cut.blocks * cut.clusters);
+    static Residency residency;
+    cut.clusters = static_cast<int>(std::min(residency(kernel, config, blocks), job.tiles));
+    config.gridDim.x = blocks * static_cast<unsigned>(cut.clusters);
+    attributes[config.numAttrs].id = cudaLaunchAttributeProgrammaticStreamSerialization;
+    attributes[config.numAttrs].val.programmaticStreamSerializationAllowed = 1;
+    ++config.numAttrs;
     cudaLaunchKernelEx(&config, kernel, job);
 }
 
-template <class T, int L, int Share>
+template <class T, int R, int L, int Share>
 void enqueue_columns(ColumnJob<T>& job, cudaStream_t stream) {
-    if (job.cut.shifted) enqueue_columns<T, L, Share, true>(job, stream);
-    else enqueue_columns<T, L, Share, false>(job, stream);
+    if (job.cut.shifted) enqueue_columns<T, R, L, Share, true>(job, stream);
+    else enqueue_columns<T, R, L, Share, false>(job, stream);
 }
 
 }  // namespace trifold::cuda

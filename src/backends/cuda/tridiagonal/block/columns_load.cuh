@@ -39,9 +39,9 @@ __device__ __forceinline__ T* column_corner(const TileOperand<T>& operand, const
 }
 
 /// By one thread. column, row: the slice's first ones.
-template <class T, int L, int Share, bool Shifted>
+template <class T, int R, int L, int Share, bool Shifted>
 __device__ __forceinline__ void load_slice(const ColumnJob<T>& job, const ColumnPlace& place, std::int64_t column, int row, T* to, Arrival arrival) {
-    using S = SliceLayout<T, L, Share, Shifted>;
+    using S = SliceLayout<T, R, L, Share, Shifted>;
     arrival.expect(job.slice_bytes);
     const int x = static_cast<int>(column);
 #pragma unroll

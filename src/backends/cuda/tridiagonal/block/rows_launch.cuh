@@ -3,48 +3,13 @@
 #pragma once
 
 #include <algorithm>
-#include <mutex>
 
+#include "backends/cuda/tridiagonal/block/residency.hpp"
 #include "backends/cuda/tridiagonal/block/rows_kernel.cuh"
 #include "backends/cuda/tridiagonal/block/tiles.hpp"
 #include "backends/cuda/tridiagonal/device/overlap.cuh"
 
 namespace trifold::cuda {
-
-/// Columns (or, where warps are independent, blocks of tiles) that are on the GPU at a time. Asked anew only where a launch has
-/// another shape than the one before.
-template <class T>
-class RowsResidency {
-public:
-    unsigned operator()(void (*kernel)(TileJob<T>), const cudaLaunchConfig_t& config, unsigned blocks) {
-        int device = 0;
-        if (cudaGetDevice(&device) != cudaSuccess) return 1;
-        const std::scoped_lock lock(mutex_);
-        const Shape shape{device, config.blockDim.x, blocks, config.dynamicSmemBytes};
-        if (!(shape == asked_)) {
-            int teams = 0, multiprocessors = 0;
-            if (blocks > 1) {
-                if (cudaOccupancyMaxActiveClusters(&teams, kernel, &config) != cudaSuccess) teams = 1;
-            } else if (cudaOccupancyMaxActiveBlocksPerMultiprocessor(&teams, kernel, static_cast<int>(config.blockDim.x), config.dynamicSmemBytes) == cudaSuccess &&
-                       cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device) == cudaSuccess) {
-                teams *= multiprocessors;
-            }
-            asked_ = shape, teams_ = static_cast<unsigned>(std::max(teams, 1));
-        }
-        return teams_;
-    }
-
-private:
-    struct Shape {
-        int device = -1;
-        unsigned threads = 0, blocks = 0;
-        std::size_t shared = 0;
-        bool operator==(const Shape&) const = default;
-    };
-    std::mutex mutex_;
-    Shape asked_;
-    unsigned teams_ = 1;
-};
 
 template <class T, int R, bool Couple, int Threads, int Blocks>
 void launch_rows(const TileJob<T>& job, int shared, cudaStream_t stream) {
@@ -66,7 +31,7 @@ void launch_rows(const TileJob<T>& job, int shared, cudaStream_t stream) {
         attributes[config.numAttrs].val.clusterDim.y = attributes[config.numAttrs].val.clusterDim.z = 1;
         ++config.numAttrs;
     }
-    static RowsResidency<T> residency;
+    static Residency residency;
     const unsigned teams = residency(kernel, config, blocks), needed = Couple ? job.tiles : (job.tiles + job.draw * warps - 1) / (job.draw * warps);
     config.gridDim = dim3(std::min(teams, needed) * blocks);
     attributes[config.numAttrs].id = cudaLaunchAttributeProgrammaticStreamSerialization;
