@@ -29,7 +29,7 @@ bool aligned(std::int64_t elements) {
 // The copy engine takes this operand, columns one element apart, rows and what is around them further. Shifted: outer levels are so many rows each.
 template <class T>
 bool takes(const TileOperand<T>& operand, const unsigned (&outer_extent)[3], bool shifted) {
-    const auto fits = [&](std::int64_t stride) { return stride > 0 && stride < (std::int64_t{1} << 36) && (shifted || aligned<T>(stride)); };
+    const auto fits = [&](std::int64_t stride) { return stride > 0 && stride < (std::int64_t{1} << 35) && (shifted || aligned<T>(stride)); };
     if (operand.column_stride != 1 || !fits(operand.row_stride)) return false;
     if (!shifted && reinterpret_cast<std::uintptr_t>(operand.data) % 16) return false;
     for (int l = 0; l < 3; ++l)
