@@ -53,6 +53,7 @@ public:
         const void* const read[4] = {a_.lower, a_.diag, a_.upper, a_.rhs};
         roof_.emplace(read, a_.x, bytes());
     }
+
     void run(const BatchShape& shape) {
         System system = system_of(shape, a_.rhs, a_.x);
         system.lower = operand_of(a_.lower, shape), system.diag = operand_of(a_.diag, shape), system.upper = operand_of(a_.upper, shape);

@@ -66,13 +66,15 @@ class Bench {
 public:
     static constexpr std::int64_t longest = 4096;
 
-    Bench(const Sparse& sparse, std::int64_t count, int rounds, nlohmann::ordered_json& rows) : sparse_(sparse), rhs_(count), x_(count), copies_{DeviceMemory<T>(count), DeviceMemory<T>(count), DeviceMemory<T>(count)}, count_(count),
-          rounds_(rounds), rows_(rows) {
+    Bench(const Sparse& sparse, std::int64_t count, int rounds, nlohmann::ordered_json& rows)
+        : sparse_(sparse), rhs_(count), x_(count), copies_{DeviceMemory<T>(count), DeviceMemory<T>(count), DeviceMemory<T>(count)}, count_(count), rounds_(rounds),
+          rows_(rows) {
         fill_array<T>(bands_[0], longest, 1, T(-1), T(1)), fill_array<T>(bands_[1], longest, 2, T(3), T(4)), fill_array<T>(bands_[2], longest, 3, T(-1), T(1));
         fill_array<T>(rhs_, count, 4, T(-1), T(1));
         const void* const read[4] = {rhs_, rhs_, rhs_, rhs_};
         roof_.emplace(read, x_, bytes(), 1);
     }
+
     void run(const BatchShape& shape) {
         // Implicit diffusion where the matrix is three numbers.
         const Matrix<T> matrix = shape.scalars ? Matrix<T>{{{nullptr, T(-0.5)}, {nullptr, T(2)}, {nullptr, T(-0.5)}}}

@@ -219,7 +219,8 @@ __global__ void __launch_bounds__(column_threads<T>, 1) solve_columns_side_by_si
 
         const std::int64_t column = place.column + mine;
         const bool exists = column < job.columns;
-        const bool good = whole ? check_chunk<true>(raw, rows, x.before, x.own, x.after, job.accept) : check_chunk<false>(raw, rows, x.before, x.own, x.after, job.accept);
+        const bool good = whole ? check_chunk<true>(raw, rows, x.before, x.own, x.after, job.accept)
+                                : check_chunk<false>(raw, rows, x.before, x.own, x.after, job.accept);
         bool failed = exists && rows_left > 0 && !good;
         if (joined) {  // told as early as can be: it is heard after the next rows have been asked for
             unsigned vote = __ballot_sync(~0u, failed);
