@@ -26,7 +26,7 @@ void solve(const System& system, const BatchLaunch& launch) {
     auto* const marks = static_cast<unsigned char*>(launch.scratch);
     unsigned long long* const handed_over = &launch.outcome->marked;
     if (SharedPlan<T> shared = plan_shared<T>(system); shared.kernel) {
-        shared.job.handed_over = handed_over, shared.job.marks = marks, shared.job.tickets = &launch.outcome->tickets;
+        shared.job.handed_over = handed_over, shared.job.marks = marks;
         shared.kernel->launch(shared.job, launch.stream);
     } else {
         BatchPlan<T> plan = plan_batch<T>(system);

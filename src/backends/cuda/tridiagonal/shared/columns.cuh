@@ -89,7 +89,6 @@ __global__ void __launch_bounds__(Threads, Blocks) solve_shared_columns(const __
     using Vector = typename SharedVector<T>::type;
     extern __shared__ int4 shared[];
     __shared__ unsigned long long arrival;
-    __shared__ unsigned drawn[2];
     T* const memory = reinterpret_cast<T*>(shared);
     const int thread = static_cast<int>(threadIdx.x), threads = static_cast<int>(blockDim.x);
     const int across = job.across, segments = job.segments, column = thread & (across - 1), segment = thread / across;
@@ -128,14 +127,10 @@ __global__ void __launch_bounds__(Threads, Blocks) solve_shared_columns(const __
 
     const T* const own = factors + segment * layout.segment;
     const int own_rows = min(job.rows - segment * R, R);
-    unsigned tile = blockIdx.x, following = tile + gridDim.x;
-#pragma unroll 1
-    for (unsigned turn = 0; job.tickets ? tile < job.tiles : turn < job.turns; ++turn) {
-        unsigned ticket = following + gridDim.x;
-        if (job.tickets && thread == 0) ticket = 2 * gridDim.x + atomicAdd(job.tickets, 1u);
+    for (unsigned tile = blockIdx.x, turn = 0; turn < job.turns; tile += gridDim.x, ++turn) {
         if (job.cluster > 1) asm volatile("barrier.cluster.arrive.relaxed.aligned;\n\tbarrier.cluster.wait.aligned;" ::: "memory");
         T y[R];
-        const auto next = sets.source(following);
+        const auto next = sets.source(tile + gridDim.x);
         sets.take(tile, turn & 1, y);
         sets.load(next);
 
@@ -178,7 +173,6 @@ __global__ void __launch_bounds__(Threads, Blocks) solve_shared_columns(const __
         const bool there = column < set.columns;
         // What is not finite has reached the segment's first row, or its last.
         bool bad = there && !(y[0] * T(0) + x * T(0) == T(0));
-        if (thread == 0) drawn[turn & 1] = ticket;
         if (__syncthreads_or(bad)) {
             if (bad) flags[column] = 1;
             __syncthreads();
@@ -199,7 +193,6 @@ __global__ void __launch_bounds__(Threads, Blocks) solve_shared_columns(const __
                 advance(at, job.x.row_stride);
             }
         }
-        tile = following, following = drawn[turn & 1];
     }
 #endif
 }

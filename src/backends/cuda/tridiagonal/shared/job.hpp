@@ -44,8 +44,7 @@ struct SharedJob {
 
     int across = 0, segments = 0;    ///< columns: threads side by side, a power of two, and segments of a column
     unsigned set_columns = 0;        ///< columns: systems of a set ≤ across
-    unsigned* tickets = nullptr;     ///< columns: sets drawn so far, beyond the first two of every block; may be null
-    unsigned turns = 0;              ///< columns: sets of a block where none are drawn, the same for all, some of them beyond the last one
+    unsigned turns = 0;              ///< columns: sets of a block, the same for all, some of them beyond the last one
     int cluster = 1;                 ///< columns: blocks in step
     ColumnCopies copies = ColumnCopies::elements;
 

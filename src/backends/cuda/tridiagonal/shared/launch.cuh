@@ -50,9 +50,7 @@ void launch_persistent(void (*kernel)(SharedJob<T>), SharedJob<T>& job, unsigned
     // No more than it takes for that many turns: a last turn of few blocks would leave the memory idle.
     const unsigned most = static_cast<unsigned>(std::max(resident, 1)) * cluster;
     job.turns = (tiles + most - 1) / most;
-    if (job.cluster > 1) job.tickets = nullptr;  // in step, not one after the other
-    if (job.tickets) config.gridDim = dim3(std::min(most, tiles));
-    else config.gridDim = dim3(((tiles + job.turns - 1) / job.turns + cluster - 1) / cluster * cluster);
+    config.gridDim = dim3(((tiles + job.turns - 1) / job.turns + cluster - 1) / cluster * cluster);
     cudaLaunchKernelEx(&config, kernel, job);
 }
 
@@ -121,7 +119,6 @@ bool cut_rows(SharedJob<T>& job, const SharedKernel<T>&) {
 template <class T, int R, int Stages, bool Couple, int Threads, int Blocks>
 void launch_rows(SharedJob<T>& job, cudaStream_t stream) {
     const int warps = Couple ? job.parts : Threads / 32;
-    job.tickets = nullptr;
     const int bytes = RowsLayout<T, R, Stages>(warps, job.parts, job.flags).total;
     const unsigned tiles = Couple ? job.tiles : (job.tiles + static_cast<unsigned>(warps) - 1) / static_cast<unsigned>(warps);
     launch_persistent<T>(solve_shared_rows<T, R, Stages, Couple, Threads, Blocks>, job, tiles, 32 * warps, bytes, stream);
