@@ -102,7 +102,7 @@ public:
         row["rescued"] = outcome.rescued, row["failures"] = outcome.failures;
         if (plan.in_registers) {
             const auto& cut = plan.columns;
-            row["rows_per_lane"] = cut.chunk_rows, row["columns_wide"] = cut.columns, row["cluster"] = cut.blocks;
+            row["rows_per_lane"] = cuda::column_chunk, row["columns_wide"] = cut.columns, row["cluster"] = cut.blocks;
             row["warps"] = cut.warps, row["shared_bytes"] = cut.shared_bytes;
         } else {
             row["rows_per_lane"] = plan.kernel->chunk, row["columns_wide"] = plan.kernel->width, row["cluster"] = plan.job.blocks;

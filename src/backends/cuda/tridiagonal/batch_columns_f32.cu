@@ -5,9 +5,8 @@ namespace trifold::cuda {
 
 template <>
 void launch_columns<float>(ColumnJob<float>& job, cudaStream_t stream) {
-    if (job.cut.share == 2) enqueue_columns<float, 16, 32, 2>(job, stream);
-    else if (job.cut.chunk_rows == 16) enqueue_columns<float, 16, 32, 1>(job, stream);
-    else enqueue_columns<float, 12, 32, 1>(job, stream);
+    if (job.cut.share == 2) enqueue_columns<float, column_chunk, 32, 2>(job, stream);
+    else enqueue_columns<float, column_chunk, 32, 1>(job, stream);
 }
 
 }  // namespace trifold::cuda

@@ -58,7 +58,7 @@ template <class T>
 bool encode_operand(ColumnJob<T>& job, int k) {
     constexpr int E = row_offsets<T>;
     const TileOperand<T>& operand = job.operand[k];
-    const auto wide = static_cast<cuuint32_t>(job.cut.lane_columns * job.cut.share), rows = static_cast<cuuint32_t>(job.cut.chunk_rows * 32 / job.cut.lane_columns);
+    const auto wide = static_cast<cuuint32_t>(job.cut.lane_columns * job.cut.share), rows = static_cast<cuuint32_t>(column_chunk * 32 / job.cut.lane_columns);
     if (!job.cut.shifted) {
         const std::int64_t strides[4] = {operand.row_stride, operand.outer_stride[2], operand.outer_stride[1], operand.outer_stride[0]};
         const cuuint64_t extents[5] = {static_cast<cuuint64_t>(job.columns), static_cast<cuuint64_t>(job.rows), job.outer_extent[2], job.outer_extent[1],
@@ -91,15 +91,15 @@ bool encode_operand(ColumnJob<T>& job, int k) {
 // rows lie far apart; but what the blocks of a cluster tell each other grows with the columns, and with the square of the blocks. Two blocks on a
 // multiprocessor load while the other one joins; they have 64 KiB of rows each, one alone 128.
 struct ColumnShape {
-    int rows, chunk_rows, lane_columns, share, resident;
+    int rows, lane_columns, share, resident;
 };
 
 template <class T>
-constexpr ColumnShape column_shapes[4] = {};
+constexpr ColumnShape column_shapes[3] = {};
 template <>
-constexpr ColumnShape column_shapes<double>[4] = {{256, 16, 32, 1, 2}, {512, 12, 16, 1, 2}, {1024, 16, 16, 1, 2}, {4096, 16, 16, 1, 1}};
+constexpr ColumnShape column_shapes<double>[3] = {{256, 32, 1, 2}, {1024, 16, 1, 2}, {4096, 16, 1, 1}};
 template <>
-constexpr ColumnShape column_shapes<float>[4] = {{256, 16, 32, 2, 1}, {512, 12, 32, 1, 2}, {1024, 16, 32, 1, 1}, {4096, 16, 32, 1, 1}};
+constexpr ColumnShape column_shapes<float>[3] = {{256, 32, 2, 1}, {512, 32, 1, 2}, {4096, 32, 1, 1}};
 
 int power_of_two(int n) {
     int p = 1;
@@ -109,10 +109,8 @@ int power_of_two(int n) {
 
 template <class T>
 int slice_elements(const ColumnCut& cut) {
-    const auto of = [&]<int R, int L, int Share>() { return cut.shifted ? SliceLayout<T, R, L, Share, true>::all : SliceLayout<T, R, L, Share, false>::all; };
-    if (cut.share == 2) return of.template operator()<16, 32, 2>();
-    if (cut.lane_columns == 32) return cut.chunk_rows == 16 ? of.template operator()<16, 32, 1>() : of.template operator()<12, 32, 1>();
-    return cut.chunk_rows == 16 ? of.template operator()<16, 16, 1>() : of.template operator()<12, 16, 1>();
+    const auto of = [&]<int L, int Share>() { return cut.shifted ? SliceLayout<T, column_chunk, L, Share, true>::all : SliceLayout<T, column_chunk, L, Share, false>::all; };
+    return cut.lane_columns == 16 ? of.template operator()<16, 1>() : cut.share == 2 ? of.template operator()<32, 2>() : of.template operator()<32, 1>();
 }
 
 // Where things lie in shared memory; false where a tile does not fit.
@@ -155,7 +153,7 @@ void sort_outer_levels(ColumnJob<T>& job, const TileJob<T>& from) {
 
 template <class T>
 bool cut_columns(const TileJob<T>& job, ColumnCut& cut) {
-    constexpr int fewest_rows = 6, fewest_columns = 12;
+    constexpr int R = column_chunk, fewest_rows = 6, fewest_columns = 12;
     constexpr std::int64_t most_tiles = std::int64_t{1} << 30;
     cut = {};
     if (job.rows < fewest_rows || job.columns < fewest_columns || job.columns >= std::int64_t{1} << 31) return false;
@@ -165,9 +163,8 @@ bool cut_columns(const TileJob<T>& job, ColumnCut& cut) {
         if (job.operand[k].data && (!takes(job.operand[k], job.outer_extent, true) || !alike(job.operand[k], job.operand[3], job.outer_extent))) return false;
     const ColumnShape* shape = column_shapes<T>;
     while (shape->rows < job.rows)
-        if (++shape == column_shapes<T> + 4) return false;
-    const int R = shape->chunk_rows;
-    cut.chunk_rows = R, cut.lane_columns = shape->lane_columns, cut.share = shape->share, cut.resident = shape->resident;
+        if (++shape == column_shapes<T> + 3) return false;
+    cut.lane_columns = shape->lane_columns, cut.share = shape->share, cut.resident = shape->resident;
     const int per_warp = 32 / cut.lane_columns, chunks = (job.rows + R - 1) / R, most = column_threads<T> / 32 / cut.resident * per_warp / cut.share;
     cut.chunks = std::min(std::max(power_of_two(chunks), per_warp), most);
     cut.blocks = (chunks + cut.chunks - 1) / cut.chunks;

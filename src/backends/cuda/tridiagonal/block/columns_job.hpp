@@ -13,7 +13,9 @@ struct alignas(64) TensorMap {
     unsigned long long words[16];
 };
 
-/// Threads of a multiprocessor: 16 rows each are 128 KiB.
+inline constexpr int column_chunk = 16;  ///< rows of a lane
+
+/// Threads of a multiprocessor: that many rows each are 128 KiB.
 template <class T>
 inline constexpr int column_threads = 2048 / static_cast<int>(sizeof(T));
 
@@ -25,7 +27,6 @@ inline constexpr int row_offsets = 16 / static_cast<int>(sizeof(T));
 /// each. Chunks of a column: those of the block's warps, then those of the next block of the cluster. A *slice* is what `share`
 /// warps side by side have of the rows of one warp.
 struct ColumnCut {
-    int chunk_rows = 16;     ///< of a lane
     int lane_columns = 32, share = 1;
     int resident = 1;        ///< blocks of a multiprocessor
     bool shifted = false;    ///< rows begin anywhere, else at 16-byte boundaries
