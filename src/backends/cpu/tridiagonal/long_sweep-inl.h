@@ -50,8 +50,9 @@ private:
     const T* kept(std::int64_t t) const { return job_.kept + t * W * kept_words(false) * W; }
 
     typename Tiles::Down down_of(std::int64_t t, T* stage) const {
-        typename Tiles::Square rhs{job_.beyond + (t * W - job_.length) * W, W};
-        if (t * W < job_.length) rhs = Tiles::load(job_.group, job_.group.rhs, t * W, W, 0, 0, T(0), stage);
+        const bool beyond = t * W >= job_.length;
+        const typename Tiles::Square rhs = beyond ? typename Tiles::Square{job_.beyond + (t * W - job_.length) * W, W}
+                                                  : Tiles::load(job_.group, job_.group.rhs, t * W, W, 0, 0, T(0), stage);
         return {rhs, kept(t), slot(t), W, w_, w_};
     }
     typename Tiles::Up up_of(std::int64_t t, T* out) const { return {kept(t), slot(t), W, x_, x_, out, W}; }
