@@ -15,10 +15,11 @@ namespace {
 /// Work that takes longer than reading a profile from disk.
 constexpr double worth_reading_bytes = 16e6;
 
-const Ops& reference() {
-    const Device& device = device_at(find_device("reference"));
-    return *static_cast<const Ops*>(find_cell(device, "tridiagonal").ops);
-}
+const Ops& ops_on(const char* name) { return *static_cast<const Ops*>(find_cell(device_at(find_device(name)), "tridiagonal").ops); }
+
+// Both take what lies in the host's memory.
+const Ops& cpu() { return ops_on("cpu"); }
+const Ops& reference() { return ops_on("reference"); }
 
 void take(Decision& decision, const OptionList& options, int first) {
     const Option& best = options.option[first];
@@ -65,12 +66,18 @@ Decision decide_automatic(const Ops& own, const System& system, const Features& 
     int best = cheapest(options);
     if (best < 0) {
         decision.delegated_because = options.option[0].refused;
+        const Ops& host = cpu();
+        if (&host != &own) options = options_on(host, system, features, profile, threads), best = cheapest(options);
+    }
+    if (best < 0) {
         options = options_on(reference(), system, features, profile, threads);
         // The reference takes any batch in one call, and its LU takes any system.
         best = features.batch ? 0 : options.count - 1;
     }
     take(decision, options, best);
-    decision.why = decision.delegated_because ? "the reference computes what this device does not" : reason(decision, features.batch);
+    decision.why = !decision.delegated_because          ? reason(decision, features.batch)
+                   : decision.ops == &reference() ? "the reference computes what this device does not"
+                                                        : "the cpu computes what this device does not";
     return decision;
 }
 
@@ -131,7 +138,7 @@ std::size_t workspace_bound(const Queue& queue, const System& system, Algorithm 
         bytes = std::max(bytes, branch_workspace(ops, each, algorithm, state.threads));
     };
     for (int k = 0; k < decision.branches; ++k) cover(*decision.ops, decision.branch[k], decision.one_by_one);
-    if (requested != Algorithm::automatic || decision.delegated_because) return bytes;
+    if (requested != Algorithm::automatic || (decision.delegated_because && decision.ops == &reference())) return bytes;
     const OptionList options = options_on(*decision.ops, system, features, state.profile_at_hand(), state.threads);
     for (int k = 0; k < options.count; ++k)
         if (!options.option[k].refused) cover(*options.option[k].ops, options.option[k].algorithm, options.option[k].one_by_one);

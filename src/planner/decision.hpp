@@ -15,14 +15,14 @@ namespace trifold::tridiagonal {
 struct Decision {
     static constexpr int max_branches = 4;
 
-    const Ops* ops = nullptr;              ///< who computes: the queue's device, or the reference where that one refuses
+    const Ops* ops = nullptr;              ///< who computes: the queue's device; where that one refuses the cpu, else the reference
     Algorithm branch[max_branches] = {};   ///< in the order in which they are tried; never `automatic` for a single system
     int branches = 0;
     bool one_by_one = false;               ///< a batch of few long systems: each is solved like a single one, by these branches
     int threads = 1;                       ///< to run them on: no more than help
     double predicted_s = 0;                ///< of the first branch
     const char* why = "";                  ///< static text
-    const char* delegated_because = nullptr;  ///< the refusal that sent the problem to the reference
+    const char* delegated_because = nullptr;  ///< the refusal that sent the problem elsewhere
 };
 
 /// The device's own table for the queue; throws Error(device_unavailable) where its cell is absent.

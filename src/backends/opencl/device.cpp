@@ -57,7 +57,7 @@ const char* unavailable(const Device& device) {
 }
 
 constexpr const char* note =
-    "the reference computes periodic, ragged, accumulating and kept-factor solves and most algorithms by name, from host memory; generators are tabulated";
+    "the cpu computes periodic, ragged, accumulating and kept-factor solves, the reference most algorithms by name, from host memory; generators are tabulated";
 
 // Grows by the parts that are named. A device stays where it is.
 class Devices {
