@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "backends/cuda/jit/embedded.hpp"
-#include "backends/cuda/jit/hash.hpp"
+#include "base/text_hash.hpp"
 
 namespace trifold::cuda::jit {
 namespace {
@@ -81,7 +81,7 @@ const char* compiler_missing() { return nvrtc().why.empty() ? nullptr : nvrtc().
 
 std::string compiler_key(int architecture) {
     static const std::string headers = [] {
-        Hash hash;
+        TextHash hash;
         for (const EmbeddedFile& file : embedded_files()) hash.add(file.name), hash.add(file.text);
         return hash.text();
     }();

@@ -2,17 +2,20 @@
 #include "backends/cuda/jit/program.hpp"
 
 #include <memory>
+#include <unordered_map>
 
-#include "backends/cuda/jit/cache.hpp"
 #include "backends/cuda/jit/compiler.hpp"
-#include "backends/cuda/jit/hash.hpp"
 #include "backends/cuda/runtime/runtime.hpp"
+#include "base/program_cache.hpp"
+#include "base/text_hash.hpp"
 
 namespace trifold::cuda::jit {
 namespace {
 
+constexpr ProgramCache cache("kernels", ".cubin", ".cu");
+
 std::string key_of(const std::string& text, int architecture) {
-    Hash hash;
+    TextHash hash;
     hash.add(text), hash.add(compiler_key(architecture));
     return hash.text();
 }
@@ -41,25 +44,25 @@ const void* Program::kernel(const char* name) const {
 
 bool machine_code(const std::string& text, const std::string& name, int architecture, std::string& cubin, Failure& failure) {
     const std::string key = key_of(text, architecture);
-    cubin = load_cubin(key);
+    cubin = cache.load(key);
     if (!cubin.empty()) return true;
     std::string log;
     if (compile(text, name, architecture, cubin, log, failure)) {
-        store_cubin(key, cubin);
+        cache.store(key, cubin);
         return true;
     }
     if (!log.empty())
-        if (const std::string kept = keep_failure(key, text, log); !kept.empty())
+        if (const std::string kept = cache.keep_failure(key, text, log); !kept.empty())
             std::snprintf(failure.hint, sizeof failure.hint, "the text and the compiler's words are in %s", kept.c_str());
     return false;
 }
 
 const Program* program(const std::string& text, const std::string& name, Failure& failure) {
     static std::mutex mutex;
-    static std::map<std::string, std::unique_ptr<Program>> known;
+    static std::unordered_map<std::string, std::unique_ptr<Program>> known;
     int architecture = 0;
     if (!architecture_of_current(architecture, failure)) return nullptr;
-    const std::string key = key_of(text, architecture);
+    const std::string key = std::to_string(architecture) + text;  // the long hash, for files, takes as long as some steps do
     const std::lock_guard lock(mutex);
     if (const auto found = known.find(key); found != known.end()) return found->second.get();
     std::string cubin;

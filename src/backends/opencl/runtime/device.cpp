@@ -5,7 +5,8 @@
 #include <cstdlib>
 #include <memory>
 
-#include "backends/opencl/runtime/cache.hpp"
+#include "base/program_cache.hpp"
+#include "base/text_hash.hpp"
 
 namespace trifold::opencl {
 
@@ -13,6 +14,8 @@ namespace trifold::opencl {
 const char* kernel_text(std::string_view file);
 
 namespace {
+
+constexpr ProgramCache cache("opencl", ".bin", ".cl");
 
 [[noreturn]] void stop(ErrorCode code, const std::string& message, const char* hint) {
     Stop out;
@@ -51,12 +54,12 @@ cl::Program build_from_source(OpenDevice& device, const std::string& name, const
     } catch (const cl::Error& error) {
         if (error.err() != CL_BUILD_PROGRAM_FAILURE) throw;
         const std::string log = program.getBuildInfo<CL_PROGRAM_BUILD_LOG>(device.info.device);
-        const std::string kept = keep_failure(key, "// " + options + "\n" + text, log);
+        const std::string kept = cache.keep_failure(key, "// " + options + "\n" + text, log);
         stop(ErrorCode::internal, "its compiler refuses " + name + ".cl: " + first_error(log),
              kept.empty() ? "" : ("text and log are in " + kept).c_str());
     }
     const std::vector<std::vector<unsigned char>> binaries = program.getInfo<CL_PROGRAM_BINARIES>();
-    if (binaries.size() == 1 && !binaries[0].empty()) store_program(key, binaries[0]);
+    if (binaries.size() == 1 && !binaries[0].empty()) cache.store(key, {reinterpret_cast<const char*>(binaries[0].data()), binaries[0].size()});
     return program;
 }
 
@@ -74,10 +77,12 @@ cl::Program& OpenDevice::program(const char* file, DType dtype, const std::strin
     const std::string options = std::string("-cl-std=CL1.2 -w -DREAL=") + (wide_type ? "double" : "float") + " -DREAL_BYTES=" + (wide_type ? "8" : "4") +
                                 " -DLANES=" + std::to_string(lanes(dtype)) + (defines.empty() ? "" : " ") + defines + users_options();
     const std::string text = with_includes(name + ".cl");
-    const std::string binary_key = program_key({info.driver, options, text});
-    if (const std::vector<unsigned char> kept = load_program(binary_key); !kept.empty()) {
+    TextHash hash;
+    hash.add(info.driver), hash.add(options), hash.add(text);
+    const std::string binary_key = hash.text();
+    if (const std::string kept = cache.load(binary_key); !kept.empty()) {
         try {
-            cl::Program program(context, {info.device}, cl::Program::Binaries{kept});
+            cl::Program program(context, {info.device}, cl::Program::Binaries{{kept.begin(), kept.end()}});
             program.build({info.device}, options.c_str());
             return programs_[key] = program;
         } catch (const cl::Error&) {

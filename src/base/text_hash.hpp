@@ -7,9 +7,9 @@
 #include <string>
 #include <string_view>
 
-namespace trifold::cuda::jit {
+namespace trifold {
 
-class Hash {
+class TextHash {
 public:
     void add(std::string_view text) noexcept {
         for (const char c : text) step(static_cast<unsigned char>(c));
@@ -32,4 +32,4 @@ private:
     std::uint64_t a_ = 0xcbf29ce484222325u, b_ = 0x84222325cbf29ce4u;
 };
 
-}  // namespace trifold::cuda::jit
+}  // namespace trifold
