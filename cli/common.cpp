@@ -9,8 +9,8 @@
 
 namespace trifold::cli {
 
-void CommonOptions::add_input(CLI::App& app, std::string& input) {
-    app.add_option(
+CLI::Option* CommonOptions::add_input(CLI::App& app, std::string& input) {
+    return app.add_option(
            "INPUT", input,
            "FILE.npz with arrays lower, diag, upper, rhs, or gen:NAME?key=value&... (see: trifold generate --list)")
         ->required();

@@ -36,7 +36,7 @@ struct CommonOptions {
     std::optional<int> axis;
     bool quiet = false, json = false;
 
-    void add_input(CLI::App& app, std::string& input);
+    CLI::Option* add_input(CLI::App& app, std::string& input);  ///< required, unless the caller says otherwise
     void add_run(CLI::App& app);   ///< --device, --algorithm, --threads
     void add_data(CLI::App& app);  ///< --precision, --axis
     void add_talk(CLI::App& app);  ///< --quiet, --json

@@ -4,20 +4,29 @@
 
 #include "common.hpp"
 #include "devices/context_state.hpp"
+#include "machine_file.hpp"
 #include "output.hpp"
 #include "planner/calibrate.hpp"
 #include "progress.hpp"
 #include "report/render.hpp"
+#include "trifold/error.hpp"
 
 namespace trifold::cli {
 namespace {
 
 struct Options : CommonOptions {
-    std::string input;
+    std::string input, machine;
     bool explain = false;
 };
 
 int run(const Options& o) {
+    if (!o.machine.empty()) {
+        if (!o.input.empty()) throw Error(ErrorCode::usage, "plan", "takes an input or --machine, not both");
+        const report::MachineTable table = predict_machine(o.machine);
+        print(o.json ? report::json(table) : report::text(table));
+        return good;
+    }
+    if (o.input.empty()) throw Error(ErrorCode::usage, "plan", "needs an input", "a file, gen:…, or --machine FILE");
     tridiagonal::Options settings;
     settings.algorithm = tridiagonal::algorithm_from(o.algorithm);
     Context context(o.context());
@@ -51,7 +60,8 @@ int run(const Options& o) {
 Command plan_command(CLI::App& parent) {
     auto options = std::make_shared<Options>();
     CLI::App* app = parent.add_subcommand("plan", "say what solve would do; reads shapes only");
-    options->add_input(*app, options->input);
+    options->add_input(*app, options->input)->required(false);
+    app->add_option("--machine", options->machine, "instead of a problem: every combination of the devices in this file, by the contention model");
     app->add_flag("--explain", options->explain,
                   "every candidate, its predicted time, and why it was taken or refused");
     options->add_run(*app);
