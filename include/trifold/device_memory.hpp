@@ -24,6 +24,22 @@ TRIFOLD_API void copy(const Queue& queue, void* to, const void* from, std::size_
 /// Where an address lies, as the queue's device sees it: host, registered, or device with the number of its owner.
 TRIFOLD_API Memory memory_of(const Queue& queue, const void* address);
 
+/// Ordinary memory of the host, registered (pinned) while this lives: a split or streamed solve then moves it over the link where it lies. Takes about as
+/// long as a few solves; worth it for arrays that are used again. On devices without a link, and those that cannot, nothing happens.
+class TRIFOLD_API RegisteredMemory {
+public:
+    RegisteredMemory() = default;
+    RegisteredMemory(const Queue& queue, void* memory, std::size_t bytes);
+    RegisteredMemory(RegisteredMemory&& other) noexcept { swap(other); }
+    RegisteredMemory& operator=(RegisteredMemory&& other) noexcept { return swap(other), *this; }
+    ~RegisteredMemory();
+
+private:
+    void swap(RegisteredMemory& other) noexcept { std::swap(device_, other.device_), std::swap(memory_, other.memory_); }
+    int device_ = -1;
+    void* memory_ = nullptr;
+};
+
 /// An array in the memory of a queue's device; the queue must outlive it.
 template <class T>
 class DeviceArray {

@@ -52,6 +52,24 @@ void copy(const Queue& queue, void* to, const void* from, std::size_t bytes) {
         failure.raise(place(queue));
 }
 
+RegisteredMemory::RegisteredMemory(const Queue& queue, void* memory, std::size_t bytes) {
+    const Device& named = device_at(queue.device_index());
+    // One registration serves all devices of a kind.
+    const Device* holder = named.runtime && named.runtime->register_host ? &named : nullptr;
+    for (const Device* part : named.parts)
+        if (!holder && part->runtime && part->runtime->register_host) holder = part;
+    if (!holder || bytes == 0) return;
+    Failure failure;
+    if (!holder->runtime->register_host(holder->number, memory, bytes, failure)) failure.raise(place(queue));
+    device_ = find_device(holder->name), memory_ = memory;
+}
+
+RegisteredMemory::~RegisteredMemory() {
+    if (!memory_) return;
+    const Device& device = device_at(device_);
+    device.runtime->unregister_host(device.number, memory_);
+}
+
 Memory memory_of(const Queue& queue, const void* address) {
     const Device& device = device_at(queue.device_index());
     return device.runtime ? device.runtime->where(device.number, address) : Memory{};

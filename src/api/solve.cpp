@@ -5,6 +5,7 @@
 
 #include "api/device_solve.hpp"
 #include "api/finite.hpp"
+#include "api/split_solve.hpp"
 #include "api/tabulate.hpp"
 #include "devices/context_state.hpp"
 #include "families/tridiagonal/branch.hpp"
@@ -70,7 +71,7 @@ public:
         auto start = Clock::now();
         decision_ = decide(queue_, system_, options_.algorithm);
         phase("plan", start);
-        if (decision_.ops->enqueue) return on_device();
+        if (decision_.ops->enqueue && (placement_.first_there || !splits())) return on_device();
         if (placement_.first_there) require_host();
         if (options_.check_finite) {
             start = Clock::now();
@@ -82,8 +83,15 @@ public:
                 return outcome;
             }
         }
+        bool tried = false;
+        if (splits()) {
+            if (split_solved(outcome)) return outcome;
+            tried = true;
+            if (decision_.ops->enqueue) outcome = on_device();
+        }
         if (decision_.one_by_one) longest_ = longest_line();
-        outcome = decision_.one_by_one ? solve_each() : solve_one(system_);
+        if (!decision_.ops->enqueue) outcome = decision_.one_by_one ? solve_each() : solve_one(system_);
+        outcome.tried_other = outcome.tried_other || tried;
         outcome.tabulated = tabulated_;
         return outcome;
     }
@@ -100,9 +108,34 @@ public:
         report.phases = std::move(phases_);
         report.roof.needed_bytes = needed_bytes(system_);
         report.workspace_bytes = workspace_bytes_;
+        report.devices = std::move(shares_);
+        report.trace = std::move(trace_);
     }
 
 private:
+    bool splits() {
+        if (!asked_) parts_ = split_parts(device_, system_, options_), asked_ = true;
+        return !parts_.empty();
+    }
+
+    bool split_solved(Outcome& outcome) {
+        const auto start = Clock::now();
+        split::Result result = solve_split(state_, parts_, system_, options_);
+        solve_s_ += seconds_since(start);
+        if (options_.report) {
+            for (const auto& phase : result.phases) phases_.push_back(phase);
+            shares_ = std::move(result.devices), trace_ = std::move(result.trace);
+        }
+        if (!result.solved) {
+            if (state_.has_log()) state_.log("not split: " + result.why);
+            return false;
+        }
+        outcome = result.outcome;
+        outcome.tabulated = tabulated_;
+        if (options_.status) options_.status[system_.number] = static_cast<std::int8_t>(outcome.reason);
+        return true;
+    }
+
     Outcome on_device() {
         DeviceTimes times;
         Outcome outcome = solve_on_device(queue_, device_, *decision_.ops, system_, problem_.matrix.transposed, decision_.branch[0], placement_,
@@ -212,6 +245,10 @@ private:
     bool tabulated_ = false;
     double solve_s_ = 0;
     std::vector<std::pair<std::string, double>> phases_;
+    std::vector<split::Part> parts_;
+    bool asked_ = false;
+    std::vector<DeviceShare> shares_;
+    std::vector<TraceEvent> trace_;
 };
 
 }  // namespace

@@ -2,6 +2,8 @@
 #include "backends/registry.hpp"
 
 #include <algorithm>
+#include <deque>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -83,6 +85,74 @@ int find_numbered(int line, std::string_view name) {
     throw Error(ErrorCode::device_unavailable, where, "there is no such device on this machine", "there is " + there);
 }
 
+// Devices that are named together, made when they are. A device stays where it is.
+class DeviceSets {
+public:
+    const Device& at(int number) {
+        const std::lock_guard lock(mutex_);
+        return sets_[static_cast<std::size_t>(number)].device;
+    }
+
+    int number(const std::vector<const Device*>& parts) {
+        std::string name;
+        for (const Device* part : parts) name += (name.empty() ? "" : ",") + std::string(part->name);
+        const std::lock_guard lock(mutex_);
+        for (std::size_t k = 0; k < sets_.size(); ++k)
+            if (sets_[k].name == name) return static_cast<int>(k);
+        Set& set = sets_.emplace_back();
+        set.name = name;
+        set.parts = parts;
+        set.device.name = set.name.c_str();
+        set.device.cells = lines[0].devices()[0].cells;
+        set.device.parts = set.parts;
+        return static_cast<int>(sets_.size()) - 1;
+    }
+
+private:
+    struct Set {
+        std::string name;
+        std::vector<const Device*> parts;
+        Device device{};
+    };
+    std::mutex mutex_;
+    std::deque<Set> sets_;
+};
+
+DeviceSets& device_sets() {
+    static DeviceSets all;
+    return all;
+}
+
+constexpr int sets_line = static_cast<int>(std::size(lines));
+
+std::vector<const Device*> all_that_help() {
+    std::vector<const Device*> out{&lines[0].devices()[0]};
+    for (const Line& line : lines) {
+        if (!line.numbered || (line.number && out.size() > 1)) continue;
+        for (const Device& device : line.devices())
+            if (device.runtime && !device.modelled && !why_unavailable(device)) out.push_back(&device);
+    }
+    return out;
+}
+
+int find_set(std::string_view name) {
+    std::vector<const Device*> parts;
+    if (name == "all") parts = all_that_help();
+    else
+        for (std::string_view rest = name; !rest.empty();) {
+            const std::size_t comma = std::min(rest.find(','), rest.size());
+            const std::string_view one = rest.substr(0, comma);
+            if (one.empty() || one == "all" || comma + 1 == rest.size())
+                throw Error(ErrorCode::usage, "device", "'" + std::string(name) + "' is no list of devices", "for example: cpu,cuda:0");
+            parts.push_back(&device_at(find_device(one)));
+            if (std::count(parts.begin(), parts.end(), parts.back()) > 1)
+                throw Error(ErrorCode::usage, "device", "'" + std::string(one) + "' is named twice in '" + std::string(name) + "'");
+            rest.remove_prefix(std::min(comma + 1, rest.size()));
+        }
+    if (parts.size() == 1) return find_device(parts[0]->name);
+    return sets_line * numbers_per_line + device_sets().number(parts);
+}
+
 }  // namespace
 
 std::span<const Device* const> registered_devices() {
@@ -95,9 +165,13 @@ std::span<const Device* const> host_devices() noexcept {
     return all;
 }
 
-const Device& device_at(int index) { return lines[index / numbers_per_line].devices()[static_cast<std::size_t>(index % numbers_per_line)]; }
+const Device& device_at(int index) {
+    const int line = index / numbers_per_line, number = index % numbers_per_line;
+    return line == sets_line ? device_sets().at(number) : lines[line].devices()[static_cast<std::size_t>(number)];
+}
 
 int find_device(std::string_view name) {
+    if (name == "all" || name.find(',') != std::string_view::npos) return find_set(name);
     for (int line = 0; line < static_cast<int>(std::size(lines)); ++line) {
         const Line& l = lines[line];
         if (!l.numbered && name == l.name) return usable(line, 0, l.devices()[0]);

@@ -16,7 +16,8 @@ std::span<const Device* const> registered_devices();
 /// Those that need no driver: nothing is loaded or asked.
 std::span<const Device* const> host_devices() noexcept;
 
-/// For device_at. Throws Error(usage) with the nearest name where there is none of that name and Error(device_unavailable)
+/// For device_at. Several devices are named with commas between them, or by `all`: the cpu and every device here with memory of its own (those of
+/// OpenCL only where there is no other: they are the same boards). Throws Error(usage) with the nearest name where there is none of that name and Error(device_unavailable)
 /// where it cannot be used here. Asks no driver but that device's.
 int find_device(std::string_view name);
 

@@ -12,7 +12,9 @@
 
 #include "devices/device_arena.hpp"
 #include "devices/profile.hpp"
+#include "devices/rates.hpp"
 #include "devices/scratch.hpp"
+#include "devices/stream_kit.hpp"
 #include "devices/topology.hpp"
 #include "trifold/context.hpp"
 
@@ -26,6 +28,8 @@ struct Context::State {
     const int threads;              ///< at least 1
     const std::string profile_path; ///< as in ContextOptions
     devices::ScratchArena scratch;
+    devices::StreamKits kits;
+    devices::Rates rates;
 
     /// Memory kept on a device that has its own; `name` is unique to it.
     devices::DeviceArena& device_memory(const devices::Runtime& runtime, int device, const char* name);

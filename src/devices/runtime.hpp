@@ -35,6 +35,16 @@ struct Runtime {
     bool (*seconds)(int device, void* from, void* to, double* seconds, Failure& failure) = nullptr;
     void (*release_mark)(int device, void* event) = nullptr;
 
+    /// Optional, all or none: queues besides the user's, whose work overlaps with that of others; in one of them, waiting for a mark in another; pinned
+    /// memory of the host (aligned to 256), which copies move at the link's pace while the host goes on; and a user's memory made so.
+    bool (*open_stream)(int device, void** stream, Failure& failure) = nullptr;
+    void (*close_stream)(int device, void* stream) = nullptr;
+    bool (*wait_for)(int device, void* stream, void* event, Failure& failure) = nullptr;
+    bool (*allocate_pinned)(int device, std::size_t bytes, void** memory, Failure& failure) = nullptr;
+    void (*release_pinned)(int device, void* memory) = nullptr;
+    bool (*register_host)(int device, void* memory, std::size_t bytes, Failure& failure) = nullptr;
+    void (*unregister_host)(int device, void* memory) = nullptr;
+
     /// The roof: bytes per second of the fastest stream found that reads `reads` (1 to 4) arrays of `bytes` bytes and writes one
     /// more, or the last of them (`in_place`). Takes that memory and gives it back; waits.
     bool (*bandwidth)(int device, void* stream, int reads, bool in_place, std::size_t bytes, double* bytes_per_s, Failure& failure) = nullptr;

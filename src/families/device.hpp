@@ -27,6 +27,7 @@ struct Device {
     std::span<const Cell> cells;
     int number = 0;                            ///< of several of a kind: name:number
     const devices::Runtime* runtime = nullptr; ///< of a device with memory of its own; nullptr = it works in the host's
+    std::span<const Device* const> parts = {}; ///< of several named at once; its own cells then say who computes what is not split
 };
 
 inline const char* why_unavailable(const Device& device) { return device.unavailable ? device.unavailable(device) : nullptr; }

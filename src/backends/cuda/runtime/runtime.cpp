@@ -138,6 +138,48 @@ void release_mark(int device, void* event) {
     if (event) cudaEventDestroy(static_cast<cudaEvent_t>(event));
 }
 
+bool open_stream(int device, void** stream, Failure& failure) {
+    const OnDevice on(device);
+    cudaStream_t made = nullptr;
+    if (!good(cudaStreamCreateWithFlags(&made, cudaStreamNonBlocking), "making a stream", failure)) return false;
+    *stream = made;
+    return true;
+}
+
+void close_stream(int device, void* stream) {
+    const OnDevice on(device);
+    cudaStreamDestroy(stream_of(stream));
+    cudaGetLastError();
+}
+
+bool wait_for(int device, void* stream, void* event, Failure& failure) {
+    const OnDevice on(device);
+    return good(cudaStreamWaitEvent(stream_of(stream), static_cast<cudaEvent_t>(event), 0), "waiting for another stream", failure);
+}
+
+bool allocate_pinned(int device, std::size_t bytes, void** memory, Failure& failure) {
+    const OnDevice on(device);
+    *memory = nullptr;
+    return good(cudaHostAlloc(memory, bytes, cudaHostAllocPortable), "allocating pinned memory of the host", failure);
+}
+
+void release_pinned(int device, void* memory) {
+    const OnDevice on(device);
+    cudaFreeHost(memory);
+    cudaGetLastError();
+}
+
+bool register_host(int device, void* memory, std::size_t bytes, Failure& failure) {
+    const OnDevice on(device);
+    return good(cudaHostRegister(memory, bytes, cudaHostRegisterPortable), "registering memory of the host", failure);
+}
+
+void unregister_host(int device, void* memory) {
+    const OnDevice on(device);
+    cudaHostUnregister(memory);
+    cudaGetLastError();
+}
+
 bool bandwidth(int device, void* stream, int reads, bool in_place, std::size_t bytes, double* bytes_per_s, Failure& failure) {
     const OnDevice on(device);
     *bytes_per_s = 0;
@@ -186,6 +228,13 @@ const devices::Runtime& runtime() {
         r.mark = mark;
         r.seconds = seconds;
         r.release_mark = release_mark;
+        r.open_stream = open_stream;
+        r.close_stream = close_stream;
+        r.wait_for = wait_for;
+        r.allocate_pinned = allocate_pinned;
+        r.release_pinned = release_pinned;
+        r.register_host = register_host;
+        r.unregister_host = unregister_host;
         r.bandwidth = bandwidth;
         r.joules = joules;
         return r;

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "families/tridiagonal/split/board.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace trifold::tridiagonal::split {
+namespace {
+
+// Of the rows that are left a lane takes its share, divided by this: what rates are wrong by is made good by the chunks that follow.
+constexpr double caution = 2;
+
+// A chunk is worth its overhead from here on.
+constexpr double least_seconds = 5e-4;
+
+// Boundaries are multiples of this where there is a choice: copies begin with a line.
+constexpr std::int64_t unit = 1024;
+
+// How much of what was measured last goes into a rate.
+constexpr double weight = 0.5;
+
+}  // namespace
+
+Board::Board(std::int64_t rows, std::int64_t least, std::vector<Pace> paces, std::function<void(std::int64_t)> opened)
+    : rows_(rows), least_(std::max<std::int64_t>(least, 1)), paces_(std::move(paces)), opened_(std::move(opened)) {}
+
+std::int64_t Board::wish(int lane) const {
+    const Pace& own = paces_[static_cast<std::size_t>(lane)];
+    const std::int64_t left = rows_ - next_;
+    double all = 0, lanes = 0, known = 0;
+    for (const Pace& pace : paces_) {
+        if (!pace.takes_part) continue;
+        lanes += 1;
+        if (pace.rows_per_s > 0) all += pace.rows_per_s, known += 1;
+    }
+    std::int64_t rows;
+    if (own.rows_per_s > 0) {
+        // Who is not known yet is thought to be as fast as the others on average.
+        const double share = own.rows_per_s / (all * lanes / known);
+        rows = static_cast<std::int64_t>(static_cast<double>(left) * share / caution / own.ahead);
+        rows = std::max({rows, static_cast<std::int64_t>(own.rows_per_s * least_seconds), own.least});
+    } else {
+        // To be measured with: small enough that a slow device does not keep the others waiting.
+        rows = std::max(rows_ / static_cast<std::int64_t>(32 * lanes), own.least);
+    }
+    rows = std::max(std::min(rows, own.most), least_);
+    if (rows > unit && rows < left) rows = (next_ + rows) / unit * unit - next_;
+    rows = std::max(rows, least_);
+    return left - rows < std::max(least_, own.least / 2) && left <= own.most ? left : std::min(rows, left - least_ > 0 ? left - least_ : left);
+}
+
+Board::Taken Board::take(int lane, bool wait, Chunk*& chunk) {
+    std::unique_lock lock(mutex_);
+    for (;;) {
+        if (stopped_ || solved_ == rows_) return Taken::finished;
+        for (auto at = returned_.begin(); at != returned_.end(); ++at) {
+            if ((*at)->rows > paces_[static_cast<std::size_t>(lane)].most) continue;
+            chunk = *at;
+            returned_.erase(at);
+            chunk->lane = lane;
+            ++held_;
+            return Taken::chunk;
+        }
+        if (next_ < rows_) {
+            Chunk made;
+            made.first = next_;
+            made.rows = wish(lane);
+            made.lane = lane;
+            chunk = &chunks_.emplace_back(made);
+            next_ += made.rows;
+            ++held_;
+            if (next_ < rows_) opened_(next_);
+            return Taken::chunk;
+        }
+        if (!wait) return Taken::none_now;
+        if (held_ == 0) return Taken::finished;  // what is left is too large for this lane
+        changed_.wait(lock);
+    }
+}
+
+void Board::finish(Chunk& chunk, const Outcome& outcome, double seconds) {
+    const std::lock_guard lock(mutex_);
+    chunk.done = true;
+    chunk.outcome = outcome;
+    solved_ += chunk.rows;
+    --held_;
+    if (seconds > 0) {
+        double& rate = paces_[static_cast<std::size_t>(chunk.lane)].rows_per_s;
+        const double now = static_cast<double>(chunk.rows) / seconds;
+        rate = rate > 0 ? 1 / ((1 - weight) / rate + weight / now) : now;
+    }
+    changed_.notify_all();
+}
+
+void Board::give_back(Chunk& chunk) {
+    const std::lock_guard lock(mutex_);
+    chunk.lane = -1;
+    --held_;
+    returned_.push_back(&chunk);
+    changed_.notify_all();
+}
+
+void Board::retire(int lane) {
+    const std::lock_guard lock(mutex_);
+    paces_[static_cast<std::size_t>(lane)].takes_part = false;
+    changed_.notify_all();
+}
+
+void Board::stop(const Outcome& why) {
+    const std::lock_guard lock(mutex_);
+    if (!stopped_) why_ = why;
+    stopped_ = true;
+    changed_.notify_all();
+}
+
+bool Board::complete() const {
+    const std::lock_guard lock(mutex_);
+    return solved_ == rows_;
+}
+
+double Board::rate(int lane) const {
+    const std::lock_guard lock(mutex_);
+    return paces_[static_cast<std::size_t>(lane)].rows_per_s;
+}
+
+}  // namespace trifold::tridiagonal::split

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// One huge system of the host's memory on several devices at a time, or streamed through one. Rows are handed out in chunks, each is
+// solved as a system of its own by whoever takes it, and where two meet they are joined (seam.hpp; docs/algorithms/split.md).
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "devices/scratch.hpp"
+#include "devices/stream_kit.hpp"
+#include "families/tridiagonal/split/part.hpp"
+#include "trifold/report.hpp"
+
+namespace trifold::tridiagonal::split {
+
+struct Setting {
+    std::span<const Part> parts;
+    const Ops* host = nullptr;          ///< the host's own device: joins chunks, and finishes what nobody else could
+    int threads = 1;
+    double tolerance = 0;
+    std::vector<double> rows_per_s;     ///< of each part, as known; 0 or empty = not
+    std::vector<Trouble> trouble;       ///< of each part, for tests; empty = none
+    std::int64_t least_rows = 0;        ///< of a chunk; 0 = what pays
+    std::int64_t slot_rows = 0;         ///< most rows of a chunk on a device with memory of its own; 0 = what pays
+    devices::ScratchArena* scratch = nullptr;
+    devices::StreamKits* kits = nullptr;
+};
+
+struct Result {
+    bool solved = false;                ///< else x may hold anything; rhs is intact, in place to rounding, and `why` says what was met
+    Outcome outcome;
+    std::string why;
+    std::vector<DeviceShare> devices;
+    std::vector<TraceEvent> trace;
+    std::vector<double> rows_per_s;     ///< of each part, as seen; 0 = did nothing
+    std::vector<std::pair<std::string, double>> phases;
+};
+
+/// nullptr, or why this system is none for it, as Ops::refuses: it takes one system in views with rows side by side, and scalars.
+const char* refuses(const System& system);
+
+/// Rows over which the matrix forgets, twice, by which chunks are joined; 0 where it does not within some thousand rows.
+std::int64_t forgets_within(const System& system, const Ops& host, double tolerance);
+
+Result solve(const System& system, const Setting& setting);
+
+}  // namespace trifold::tridiagonal::split

@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "families/tridiagonal/split/seam.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace trifold::tridiagonal::split {
+namespace {
+
+// As the checked solvers of devices ask of a row, in unit roundoffs.
+constexpr double accepted = 16;
+
+double value(const Operand& operand, std::int64_t row, DType dtype) {
+    if (operand.kind == Operand::Kind::scalar) return operand.value;
+    if (dtype == DType::f32) return static_cast<const float*>(operand.data)[row * operand.row_stride];
+    return static_cast<const double*>(operand.data)[row * operand.row_stride];
+}
+
+// Rows first … first+rows-1 in double precision, and what solves them.
+class Window {
+public:
+    Window(const System& system, const Ops& host, std::int64_t first, std::int64_t rows)
+        : system_(system), host_(host), first_(first), rows_(rows) {
+        for (int k = 0; k < 3; ++k) {
+            const Operand& operand = k == 0 ? system.lower : k == 1 ? system.diag : system.upper;
+            matrix_[k].resize(static_cast<std::size_t>(rows));
+            for (std::int64_t i = 0; i < rows; ++i) {
+                const std::int64_t row = first + i;
+                const bool outside = (k == 0 && row == 0) || (k == 2 && row + 1 == system.rows);
+                matrix_[k][static_cast<std::size_t>(i)] = outside ? 0 : value(operand, row, system.dtype);
+            }
+        }
+    }
+
+    double lower(std::int64_t i) const { return matrix_[0][static_cast<std::size_t>(i)]; }
+    double diag(std::int64_t i) const { return matrix_[1][static_cast<std::size_t>(i)]; }
+    double upper(std::int64_t i) const { return matrix_[2][static_cast<std::size_t>(i)]; }
+
+    // b becomes the solution; what lies beyond the window is taken for 0.
+    bool solve(std::vector<double>& b) {
+        System s;
+        s.rows = rows_;
+        Operand* const operands[] = {&s.lower, &s.diag, &s.upper, &s.rhs, &s.x};
+        for (int k = 0; k < 5; ++k) {
+            operands[k]->kind = Operand::Kind::view;
+            operands[k]->row_stride = 1;
+            operands[k]->data = k < 3 ? matrix_[k].data() : b.data();
+        }
+        s.in_place = true;
+        const std::size_t bytes = host_.workspace(s, Algorithm::lu, 1);
+        scratch_.resize(bytes / sizeof(double) + 16);
+        Launch launch;
+        const auto address = reinterpret_cast<std::uintptr_t>(scratch_.data());
+        launch.scratch = reinterpret_cast<void*>((address + 63) / 64 * 64);
+        launch.scratch_bytes = bytes;
+        launch.tolerance = 0x1p-53;
+        Outcome outcome;
+        host_.solve(s, Algorithm::lu, launch, outcome);
+        return outcome.ok();
+    }
+
+private:
+    const System& system_;
+    const Ops& host_;
+    std::int64_t first_, rows_;
+    std::vector<double> matrix_[3], scratch_;
+};
+
+double largest(const std::vector<double>& values) {
+    double most = 0;
+    for (const double v : values) most = std::max(most, std::abs(v));
+    return most;
+}
+
+template <class T>
+void multiply_typed(const System& system) {
+    T* const x = static_cast<T*>(system.x.data);
+    const std::int64_t stride = system.x.row_stride;
+    double before = 0;
+    for (std::int64_t i = 0; i < system.rows; ++i) {
+        const double own = x[i * stride], after = i + 1 < system.rows ? x[(i + 1) * stride] : T(0);
+        double sum = value(system.diag, i, system.dtype) * own;
+        if (i > 0) sum += value(system.lower, i, system.dtype) * before;
+        if (i + 1 < system.rows) sum += value(system.upper, i, system.dtype) * after;
+        x[i * stride] = static_cast<T>(sum);
+        before = own;
+    }
+}
+
+template <class T>
+Windows::Joined join_typed(const System& system, const Ops& host, const Windows::Seam& seam, std::int64_t width, double close) {
+    Windows::Joined out;
+    const std::int64_t first = std::max<std::int64_t>(seam.at - width, 0), end = std::min(seam.at + width, system.rows), rows = end - first;
+    const std::int64_t b = seam.at - first, stride = system.x.row_stride;
+    T* const x = static_cast<T*>(system.x.data) + first * stride;
+    const auto stored = [&](std::int64_t i) { return first + i >= 0 && first + i < system.rows ? static_cast<double>(x[i * stride]) : 0; };
+    Window window(system, host, first, rows);
+
+    // What one unit in either of the two rows becomes.
+    std::vector<double> left(static_cast<std::size_t>(rows)), right(static_cast<std::size_t>(rows));
+    left[static_cast<std::size_t>(b - 1)] = right[static_cast<std::size_t>(b)] = 1;
+    if (!window.solve(left) || !window.solve(right)) return out;
+    const double most_left = largest(left), most_right = largest(right);
+    for (const std::int64_t i : {std::int64_t{0}, rows - 1}) {
+        if ((i == 0 && first == 0) || (i != 0 && end == system.rows)) continue;
+        const auto k = static_cast<std::size_t>(i);
+        if (!(std::abs(left[k]) <= close * most_left) || !(std::abs(right[k]) <= close * most_right)) return out;
+    }
+    const double to_left = window.upper(b - 1), to_right = window.lower(b);
+    out.amplified = std::abs(to_left) * most_left + std::abs(to_right) * most_right;
+    const double r_left = -to_left * stored(b), r_right = -to_right * stored(b - 1);
+    for (std::int64_t i = 0; i < rows; ++i) {
+        const auto k = static_cast<std::size_t>(i);
+        x[i * stride] = static_cast<T>(stored(i) + r_left * left[k] + r_right * right[k]);
+    }
+
+    const auto rhs = [&](std::int64_t i) { return seam.rhs.empty() ? value(system.rhs, first + i, system.dtype) : seam.rhs[static_cast<std::size_t>(i)]; };
+    std::vector<double> rest(static_cast<std::size_t>(rows));
+    for (int step = 0; step < 3; ++step) {
+        double matrix = 0, size = 0, right_side = 0, sum = 0;
+        for (std::int64_t i = 0; i < rows; ++i) {
+            const double r = rhs(i) - window.lower(i) * stored(i - 1) - window.diag(i) * stored(i) - window.upper(i) * stored(i + 1);
+            rest[static_cast<std::size_t>(i)] = r;
+            sum += r;
+            matrix = std::max({matrix, std::abs(window.lower(i)), std::abs(window.diag(i)), std::abs(window.upper(i))});
+            size = std::max(size, std::abs(stored(i))), right_side = std::max(right_side, std::abs(rhs(i)));
+        }
+        const double scale = matrix * size + right_side, most = largest(rest);
+        if (!std::isfinite(sum)) return out;
+        out.residual = scale > 0 ? most / scale : 0;
+        out.good = out.residual <= accepted * unit_roundoff(system.dtype);
+        if (out.good || step == 2 || !window.solve(rest)) return out;
+        for (std::int64_t i = 0; i < rows; ++i) x[i * stride] = static_cast<T>(stored(i) + rest[static_cast<std::size_t>(i)]);
+    }
+    return out;
+}
+
+}  // namespace
+
+std::int64_t Windows::width(double close, std::int64_t limit, int places) const {
+    std::int64_t most = 0;
+    limit = std::min(limit, system_.rows / 4);
+    for (int place = 0; place < places; ++place) {
+        const std::int64_t b = system_.rows / (places + 1) * (place + 1);
+        std::int64_t found = -1;
+        for (std::int64_t reach = std::min<std::int64_t>(128, limit); found < 0 && reach <= limit; reach = reach < limit ? std::min(4 * reach, limit) : limit + 1) {
+            const std::int64_t first = std::max<std::int64_t>(b - reach, 0), rows = std::min(b + reach, system_.rows) - first, at = b - first;
+            Window window(system_, host_, first, rows);
+            std::vector<double> left(static_cast<std::size_t>(rows)), right(static_cast<std::size_t>(rows));
+            left[static_cast<std::size_t>(at - 1)] = right[static_cast<std::size_t>(at)] = 1;
+            if (!window.solve(left) || !window.solve(right)) continue;
+            const double below_left = close * largest(left), below_right = close * largest(right);
+            std::int64_t needed = 0;
+            for (std::int64_t i = 0; i < rows; ++i) {
+                const auto k = static_cast<std::size_t>(i);
+                if (std::abs(left[k]) > below_left || std::abs(right[k]) > below_right) needed = std::max(needed, std::abs(i - at) + 1);
+            }
+            if (needed + needed / 2 <= reach) found = needed;
+        }
+        if (found < 0) return 0;
+        most = std::max(most, found);
+    }
+    return std::min(most + most / 2 + 8, limit);
+}
+
+Windows::Seam Windows::open(std::int64_t b, std::int64_t width) const {
+    Seam seam;
+    seam.at = b;
+    if (!system_.in_place) return seam;
+    const std::int64_t first = std::max<std::int64_t>(b - width, 0), end = std::min(b + width, system_.rows);
+    seam.rhs.reserve(static_cast<std::size_t>(end - first));
+    for (std::int64_t row = first; row < end; ++row) seam.rhs.push_back(value(system_.rhs, row, system_.dtype));
+    return seam;
+}
+
+void Windows::put_back(const System& system, const Seam& seam, std::int64_t width) {
+    const std::int64_t first = std::max<std::int64_t>(seam.at - width, 0);
+    for (std::size_t k = 0; k < seam.rhs.size(); ++k) {
+        const std::int64_t at = (first + static_cast<std::int64_t>(k)) * system.x.row_stride;
+        if (system.dtype == DType::f32) static_cast<float*>(system.x.data)[at] = static_cast<float>(seam.rhs[k]);
+        else static_cast<double*>(system.x.data)[at] = seam.rhs[k];
+    }
+}
+
+void multiply_in_place(const System& system) { system.dtype == DType::f32 ? multiply_typed<float>(system) : multiply_typed<double>(system); }
+
+Windows::Joined Windows::join(const Seam& seam, std::int64_t width, double close) const {
+    return system_.dtype == DType::f32 ? join_typed<float>(system_, host_, seam, width, close) : join_typed<double>(system_, host_, seam, width, close);
+}
+
+}  // namespace trifold::tridiagonal::split
