@@ -2,6 +2,8 @@
 """The record of cuda_heat_bench as tables and a picture, beside what is published (bench/published/adi_heat.json)."""
 import math
 
+from chart import GAP_X, GAP_Y, HEIGHT, LEFT, TOP, WIDTH, label
+
 GROUPS = {'2d': 'Planes', '2d-large': 'Large planes', '3d': 'Boxes', '3d-large': 'Large boxes'}
 PANELS = [('2-D, FP32, batch 3000, 120 steps', '2d', 'f32', 3000), ('2-D, FP64, batch 3000, 120 steps', '2d', 'f64', 3000),
           ('2-D, FP32, batch 180, 100 steps', '2d-large', 'f32', 180), ('3-D, FP32, batch 72, 100 steps', '3d', 'f32', 72),
@@ -118,17 +120,6 @@ def tables(record, published, table, picture):
 
 
 # ---- the picture ----
-
-WIDTH, HEIGHT, LEFT, TOP, GAP_X, GAP_Y = 300, 230, 60, 70, 62, 74
-
-
-def escaped(text):
-    return text.replace('&', '&amp;').replace('<', '&lt;')
-
-
-def label(x, y, text, size=11, anchor='middle', extra=''):
-    return f'<text x="{x:.1f}" y="{y:.1f}" font-size="{size}" text-anchor="{anchor}"{extra}>{escaped(text)}</text>'
-
 
 def power_text(exponent):
     return {-4: '0.1 ms', -3: '1 ms', -2: '10 ms', -1: '0.1 s', 0: '1 s', 1: '10 s'}.get(exponent, f'1e{exponent} s')

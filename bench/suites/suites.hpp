@@ -22,6 +22,7 @@ void run_small(const Settings& settings, Record& record);
 void run_planner(const Settings& settings, Record& record);
 void run_factored(const Settings& settings, Record& record);
 void run_heat(const Settings& settings, Record& record);
+void run_dominance(const Settings& settings, Record& record);
 
 inline constexpr Suite suites[] = {
     {"single", "One system, dominant: in memory and inside the last-level cache", run_single},
@@ -32,6 +33,7 @@ inline constexpr Suite suites[] = {
     {"planner", "Predicted and measured, and what a better choice would have saved", run_planner},
     {"factored", "Kept factors: many right-hand sides, a batch, one long system", run_factored},
     {"heat", "ADI heat, per step", run_heat},
+    {"dominance", "Error against diagonal dominance, every device and oclspkt's mappings", run_dominance},
 };
 
 /// "1e8" for round numbers, else digits.

@@ -72,6 +72,22 @@ class Tables(unittest.TestCase):
             os.remove(picture)
             self.assertNotEqual(subprocess.run([*arguments, '--check'], capture_output=True).returncode, 0)
 
+    # What the record says of oclspkt's figure 9: its method rises as d^-16 where the matrix lets it, ours never leaves rounding.
+    def test_error_against_dominance(self):
+        with open(os.path.join(ROOT, 'bench/results/amd-epyc-2c/dominance.json'), encoding='utf-8') as file:
+            rows = json.load(file)['rows']
+        own = [row for row in rows if row['solver'] in ('cpu', 'opencl:0.0')]
+        self.assertGreater(len(own), 80)
+        for row in own:
+            self.assertTrue(row['ok'])
+            self.assertLess(row['error_roundoffs'], 50, row)
+        theirs = [row for row in rows if row['published_method'] and row['matrix'] == 'one-sided' and 1.1 <= row['dominance'] <= 2.2]
+        self.assertGreater(len(theirs), 60)
+        for row in theirs:
+            bound = 2.0 ** (24 if row['dtype'] == 'f32' else 53) * row['dominance'] ** -16.0
+            self.assertLess(abs(math.log10(row['error_roundoffs'] / bound)), 0.7, row)
+            self.assertFalse(row['ok'] and row['error_roundoffs'] > 50, row)
+
 
 if __name__ == '__main__':
     unittest.main()

@@ -108,6 +108,19 @@ TEST(Generators, LayoutDoesNotChangeAValue) {
     }
 }
 
+TEST(Generators, DominantRowsHaveTheirRatioAndScale) {
+    const TridiagonalData data = make("gen:dominant?rows=1000&ratio=1.5&least=0.5");
+    const double *lower = data.lower.as<double>(), *diag = data.diag.as<double>(), *upper = data.upper.as<double>();
+    int negative = 0;
+    for (int i = 1; i < 999; ++i) {
+        EXPECT_GE(std::min(std::fabs(lower[i]), std::fabs(upper[i])), 0.5);
+        EXPECT_LE(std::max(std::fabs(lower[i]), std::fabs(upper[i])), 1);
+        EXPECT_EQ(diag[i], 1.5 * (std::fabs(lower[i]) + std::fabs(upper[i])));
+        negative += lower[i] < 0;
+    }
+    EXPECT_NEAR(negative, 500, 80);
+}
+
 TEST(Generators, SystemsDifferAndSeedsDo) {
     const TridiagonalData two = make("gen:random?rows=10&systems=2");
     EXPECT_NE(two.diag.as<double>()[0], two.diag.as<double>()[10]);

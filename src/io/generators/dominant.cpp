@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// lower and upper uniform in [-1, 1), diag = ratio · (|lower| + |upper|): diagonally dominant from ratio 1 on.
+// lower and upper uniform in [-1, 1) without (-least, least), diag = ratio · (|lower| + |upper|): diagonally dominant from ratio 1 on.
 #include <cmath>
 
 #include "io/generators/kinds.hpp"
@@ -7,14 +7,17 @@
 namespace trifold::io {
 namespace {
 
-enum { ratio };
-constexpr Parameter parameters[] = {{"ratio", 2, 1e-6, 1e12, false, "diagonal over the sum of its neighbours' sizes"}};
+enum { ratio, least };
+constexpr Parameter parameters[] = {{"ratio", 2, 1e-6, 1e12, false, "diagonal over the sum of its neighbours' sizes"},
+                                    {"least", 0, 0, 1, false, "smallest size of an off-diagonal: rows of like scale"}};
+
+double away_from_zero(double value, double least) { return std::copysign(least + (1 - least) * std::fabs(value), value); }
 
 void fill(const Values& values, const Tile& tile) {
     const StreamKey below = tile.key.stream(lower_stream), above = tile.key.stream(upper_stream);
     for (std::int64_t j = 0; j < tile.count; ++j) {
-        tile.lower[j] = below.symmetric(tile.first + j);
-        tile.upper[j] = above.symmetric(tile.first + j);
+        tile.lower[j] = away_from_zero(below.symmetric(tile.first + j), values[least]);
+        tile.upper[j] = away_from_zero(above.symmetric(tile.first + j), values[least]);
     }
     close_ends(tile);
     for (std::int64_t j = 0; j < tile.count; ++j)
