@@ -3,8 +3,9 @@
 
 #include <chrono>
 #include <cmath>
+#include <cstdlib>
 
-#include "backends/registry.hpp"
+#include "trifold/error.hpp"
 
 namespace trifold::cli {
 namespace {
@@ -17,43 +18,50 @@ double seconds() {
 
 }  // namespace
 
-EnergyMeter::EnergyMeter(const Queue& queue) : queue_(queue) {
-    const Device& device = device_at(queue.device_index());
-    if (!device.runtime) {
-        source_ = "RAPL: " + rapl_.zones();
-        why_not_ = rapl_.why_not();
-    } else if (!device.runtime->joules) {
-        why_not_ = std::string(device.name) + " has no energy counter";
-    } else {
-        source_ = "NVML, the whole board";
-        Failure failure;
-        double now = 0;
-        if (!device.runtime->joules(device.number, &now, failure)) why_not_ = failure.message;
+report::Watts watts_from(const std::string& text) {
+    report::Watts watts;
+    for (std::size_t at = 0; at < text.size();) {
+        const std::size_t comma = std::min(text.find(',', at), text.size());
+        const std::string one = text.substr(at, comma - at);
+        const std::size_t equals = one.rfind('=');
+        char* end = nullptr;
+        const double value = equals == one.npos ? NAN : std::strtod(one.c_str() + equals + 1, &end);
+        if (equals == one.npos || equals == 0 || end == one.c_str() + equals + 1 || *end || !(value > 0) || !std::isfinite(value))
+            throw Error(ErrorCode::usage, "--watts", "'" + one + "' is no DEVICE=WATTS", "for example: cpu=140,cuda:0=700");
+        watts[one.substr(0, equals)] = value;
+        at = comma + 1;
     }
+    return watts;
 }
 
-double EnergyMeter::joules() {
-    const Device& device = device_at(queue_.device_index());
-    if (!device.runtime) return rapl_.joules();
-    Failure failure;
-    double now = 0;
-    return device.runtime->joules(device.number, &now, failure) ? now : report::unknown;
+EnergyMeter::EnergyMeter(const Queue& queue) {
+    const Device& device = device_at(queue.device_index());
+    if (device.parts.empty()) counters_.emplace_back(device);
+    for (const Device* part : device.parts) counters_.emplace_back(*part);
 }
 
 report::Energy EnergyMeter::measure(const std::function<bool()>& solve) {
     report::Energy energy;
-    energy.note = why_not_;
-    if (!why_not_.empty()) return energy;
-    const double before = joules(), start = seconds();
+    std::vector<double> before;
+    for (EnergyCounter& counter : counters_) before.push_back(counter.why_not().empty() ? counter.joules() : report::unknown);
+    const double start = seconds();
     do {
         if (!solve()) return {};
         ++energy.solves;
         energy.seconds = seconds() - start;
     } while (energy.seconds < least_seconds);
-    energy.joules = (joules() - before) / energy.solves;
-    if (std::isnan(energy.joules)) return {};
-    energy.kind = "measured";
-    energy.note = source_;
+    bool host = false;
+    for (std::size_t k = 0; k < counters_.size(); ++k) {
+        EnergyCounter& counter = counters_[k];
+        const double joules = (counter.joules() - before[k]) / energy.solves;
+        report::DeviceEnergy one{counter.device(), joules, "measured", counter.source()};
+        if (!counter.why_not().empty() || std::isnan(joules)) one = {counter.device(), report::unknown, "unknown", counter.why_not()};
+        // One counter for all that computes on the host's processors: it counts once.
+        else if (counter.host() && host) one.joules = 0, one.note = "counted with the host's other devices";
+        host = host || counter.host();
+        energy.devices.push_back(std::move(one));
+    }
+    report::add_up(energy);
     return energy;
 }
 

@@ -1,30 +1,31 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Joules of a solve, from the counters of the device that computes: RAPL for the host's processors, NVML for an NVIDIA GPU.
+// Joules of a solve, from the counters of the devices that compute: RAPL for the host's processors, NVML for an NVIDIA GPU; or from watts that the user gives.
 #pragma once
 
 #include <functional>
 #include <string>
+#include <vector>
 
-#include "devices/rapl.hpp"
-#include "report/record.hpp"
+#include "backends/energy_counter.hpp"
+#include "report/energy.hpp"
 #include "trifold/context.hpp"
 
 namespace trifold::cli {
 
+/// "cpu=140,cuda:0=700". Throws Error(usage) for anything else.
+report::Watts watts_from(const std::string& text);
+
 class EnergyMeter {
 public:
+    /// Counters of the queue's device, or of all that it names.
     explicit EnergyMeter(const Queue& queue);
 
     /// Repeats the solve for at least two seconds, since counters move in steps of up to 100 ms, and divides. Stops at the first
-    /// solve that returns false.
+    /// solve that returns false. Devices without a counter get no joules, and a note.
     report::Energy measure(const std::function<bool()>& solve);
 
 private:
-    double joules();
-
-    const Queue& queue_;
-    devices::Rapl rapl_;
-    std::string source_, why_not_;
+    std::vector<EnergyCounter> counters_;
 };
 
 }  // namespace trifold::cli

@@ -10,12 +10,14 @@
 #include "devices/context_state.hpp"
 #include "energy.hpp"
 #include "interrupt.hpp"
+#include "io/atomic_file.hpp"
 #include "io/npy.hpp"
 #include "output.hpp"
 #include "planner/calibrate.hpp"
 #include "progress.hpp"
 #include "report/format.hpp"
 #include "report/render.hpp"
+#include "report/trace.hpp"
 #include "residual.hpp"
 #include "roof.hpp"
 #include "trifold/error.hpp"
@@ -27,7 +29,7 @@ namespace {
 constexpr std::int64_t worth_measuring = std::int64_t{32} << 20;
 
 struct Options : CommonOptions {
-    std::string input, output;
+    std::string input, output, trace, timeline, watts;
     double tolerance = 0;
     int repeat = 1;
     bool no_check = false, no_roof = false, energy = false, csv = false;
@@ -42,6 +44,7 @@ public:
         settings_.tolerance = o_.tolerance;
         if (o_.output == "-" && terminal_on_stdout())
             throw Error(ErrorCode::usage, "-o -", "stdout is a terminal", "name a file or redirect stdout");
+        watts_ = watts_from(o_.watts);
         Context context(o_.context());
         Queue queue(context, o_.device);
         threads_ = context.threads();
@@ -58,6 +61,8 @@ private:
         watch_.start("prepare");
         const Prospect prospect = look_ahead(o_.input, o_, queue, settings_);
         if (!o_.output.empty()) io::require_writable(o_.output, prospect.x.shape().bytes() + 128);
+        for (const std::string& path : {o_.trace, o_.timeline})
+            if (!path.empty()) io::require_writable(path, 0);
         require_memory(o_.input, prospect.bytes + prospect.workspace,
                        o_.dtype() == DType::f32 ? "use a smaller problem" : "use a smaller problem or --precision f32");
     }
@@ -131,6 +136,7 @@ private:
         std::nth_element(reports.begin(), middle, reports.end(),
                          [](const Report& a, const Report& b) { return a.solve_s < b.solve_s; });
         record_.report = *middle;
+        if (o_.energy || !watts_.empty()) report::complete(record_.energy, record_.report, watts_);
         Roof& found = record_.report.roof;
         found.bytes_per_s = roof.bytes_per_s();
         found.source = found.bytes_per_s > 0 ? "measured now" : "";
@@ -163,6 +169,7 @@ private:
             io::save_npy(o_.output, x_.shape(), x_.data(), line_.bar(), watch_temporary);
             record_.output = o_.output;
         }
+        write_traces();
         line_.clear();
         watch_.stop();
         tell(context);
@@ -170,6 +177,20 @@ private:
         say("verification failed: backward error " + report::bound_text(record_.residual) + " is above " +
             report::bound_text(limit) + (o_.output.empty() ? "" : "; " + o_.output + " was not written"));
         return not_verified;
+    }
+
+    void write_traces() {
+        if (o_.trace.empty() && o_.timeline.empty()) return;
+        watch_.start("write trace");
+        if (record_.report.trace.empty()) say("nothing was split or streamed: the trace has no events");
+        const auto write = [](const std::string& path, const std::string& text) {
+            if (path.empty()) return;
+            io::AtomicFile file(path);
+            file.write(text.data(), text.size());
+            file.commit();
+        };
+        write(o_.trace, report::chrome_trace(record_.report));
+        write(o_.timeline, report::timeline_svg(record_.report));
     }
 
     std::string place(const Outcome& outcome) const {
@@ -213,6 +234,7 @@ private:
     io::TridiagonalData data_;
     io::Array x_;
     report::Record record_;
+    report::Watts watts_;
     int threads_ = 1;
     std::string_view own_memory_ = "none";  // device that computes without the host's threads
 };
@@ -234,6 +256,9 @@ Command solve_command(CLI::App& parent) {
         ->capture_default_str()
         ->check(CLI::Range(1, 1000));
     app->add_flag("--energy", options->energy, "solve for two seconds more and read the device's energy counters");
+    app->add_option("--watts", options->watts, "DEVICE=WATTS,…: joules are estimated so where a device has no counter, or without --energy");
+    app->add_option("--trace", options->trace, "FILE.json for what devices did in a split or streamed solve (Chrome's trace format)");
+    app->add_option("--timeline", options->timeline, "FILE.svg: the same as a picture");
     app->add_flag("--csv", options->csv, "the report as comma-separated values on stdout");
     app->add_flag("--no-check", options->no_check, "do not compute the residual after the solve");
     app->add_flag("--no-roof", options->no_roof, "do not measure the bandwidth beside the solve");

@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "report/render.hpp"
+#include "report/trace.hpp"
 
 namespace trifold::report {
 namespace {
@@ -83,6 +84,30 @@ Json roof_of(const Record& record) {
             {"fraction", known && record.report.outcome.ok() ? number(roof.fraction) : Json(nullptr)}};
 }
 
+Json object(const DeviceEnergy& energy, double unknowns) {
+    return {{"joules", number(energy.joules)},
+            {"kind", energy.kind},
+            {"note", energy.note.empty() ? Json(nullptr) : Json(energy.note)},
+            {"rows_per_joule", number(unknowns / energy.joules)}};
+}
+
+/// A device of a solve that was split or streamed.
+Json object(const DeviceShare& share, const Record& record, const TraceSummary& figures) {
+    Json result{{"name", share.name},
+                {"state", share.state.empty() ? "took part" : share.state},
+                {"rows", share.rows},
+                {"chunks", share.chunks},
+                {"busy_s", share.busy_s},
+                {"rate", {{"rows_per_s", share.rows > 0 ? number(share.rows_per_s) : Json(nullptr)}}},
+                {"link", {{"bytes_to", share.bytes_to}, {"bytes_from", share.bytes_from}}}};
+    for (const DeviceTimes& times : figures.devices)
+        if (times.name == share.name)
+            result["time"] = {{"kernel_s", times.kernel_s}, {"link_s", times.link_s}, {"host_s", times.host_s}, {"kernel_and_link_s", times.hidden_s}};
+    for (const DeviceEnergy& energy : record.energy.devices)
+        if (energy.device == share.name) result["energy"] = object(energy, static_cast<double>(share.rows));
+    return result;
+}
+
 std::string line(const Json& json) {
     // A file's name may hold bytes that are not UTF-8.
     return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
@@ -109,6 +134,10 @@ std::string json(const Record& record) {
     device["roof"] = roof_of(record);
     device["rate"] = rate;
     device["energy"] = energy;
+    Json devices = Json::array();
+    const TraceSummary figures = summary(report);
+    for (const DeviceShare& share : report.devices) devices.push_back(object(share, record, figures));
+    if (devices.empty()) devices.push_back(device);
     const Json result{{"schema", "trifold.report/1"},
                       {"family", "tridiagonal"},
                       {"problem",
@@ -138,7 +167,7 @@ std::string json(const Record& record) {
                       {"energy", energy},
                       {"memory", {{"workspace_bytes", report.workspace_bytes}, {"peak_bytes", record.peak_bytes}}},
                       {"output", record.output.empty() ? Json(nullptr) : Json(record.output)},
-                      {"devices", Json::array({device})},
+                      {"devices", devices},
                       {"machine", object(record.machine)}};
     return line(result);
 }

@@ -17,13 +17,21 @@ namespace trifold::report {
 inline constexpr double unknown = std::numeric_limits<double>::quiet_NaN();
 using Phases = std::vector<std::pair<std::string, double>>;  ///< wall seconds, in the order in which they ran
 
+struct DeviceEnergy {
+    std::string device;
+    double joules = unknown;
+    std::string kind = "unknown";  ///< "measured" or "estimated"
+    std::string note;              ///< what was read or assumed, or why nothing could be
+};
+
 /// Of one solve, copies to a device and back included.
 struct Energy {
-    double joules = unknown;
-    std::string kind = "unknown";  ///< "measured"
-    std::string note;              ///< what was read, or why nothing could be
+    double joules = unknown;       ///< of all devices
+    std::string kind = "unknown";  ///< "measured": all of it; "estimated": a part of it at least
+    std::vector<DeviceEnergy> devices;
+    std::string note;              ///< of all devices
     double seconds = 0;            ///< over which the counters were read
-    int solves = 0;                ///< in that time
+    int solves = 0;                ///< in that time; 0 = from one solve's time
 };
 
 /// One solve, from input to output.

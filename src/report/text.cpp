@@ -8,6 +8,7 @@
 #include "base/available_memory.hpp"
 #include "report/format.hpp"
 #include "report/render.hpp"
+#include "report/trace.hpp"
 
 namespace trifold::report {
 namespace {
@@ -83,6 +84,26 @@ std::string phases_text(const Phases& phases) {
     return text;
 }
 
+// One line for each device of a split or streamed solve.
+void add_devices(Page& page, const Record& record) {
+    const Report& report = record.report;
+    const TraceSummary figures = summary(report);
+    for (const DeviceShare& share : report.devices) {
+        std::string line = share.name + ": ";
+        if (share.rows > 0)
+            line += fmt::format("{} of the rows in {} {}, {}, busy {}", percent_text(static_cast<double>(share.rows) / static_cast<double>(report.rows)), share.chunks,
+                                share.chunks == 1 ? "chunk" : "chunks", rate_text(share.rows_per_s, "rows"), seconds_text(share.busy_s));
+        for (const DeviceTimes& times : figures.devices)
+            if (times.name == share.name && times.link_s > 0)
+                line += fmt::format(", link {} in use, {} of its kernels hidden behind it", seconds_text(times.link_s), percent_text(times.kernel_s > 0 ? times.hidden_s / times.kernel_s : 0));
+        for (const DeviceEnergy& energy : record.energy.devices)
+            if (energy.device == share.name && energy.joules > 0)
+                line += fmt::format(", {:.3g} J {}, {}/J", energy.joules, energy.kind, quantity_text(static_cast<double>(share.rows) / energy.joules, "rows"));
+        if (!share.state.empty()) line += (share.rows > 0 ? "; " : "") + share.state;
+        page.row(&share == &report.devices.front() ? "devices" : "", line);
+    }
+}
+
 }  // namespace
 
 std::string text(const Record& record, bool colour) {
@@ -125,11 +146,12 @@ std::string text(const Record& record, bool colour) {
                                          : ", for " + percent_text(outcome.certified_share) + " of the rows"));
     else
         page.row("certificate", "none needed: nothing was truncated");
+    add_devices(page, record);
     const Energy& energy = record.energy;
     if (std::isfinite(energy.joules))
-        page.row("energy", fmt::format("{:.3g} J a solve, {}/J, {} ({}; {} solves in {})", energy.joules,
-                                       quantity_text(rate * report.solve_s / energy.joules, "rows"), energy.kind,
-                                       energy.note, energy.solves, seconds_text(energy.seconds)));
+        page.row("energy", fmt::format("{:.3g} J a solve, {}/J, {} ({}{})", energy.joules,
+                                       quantity_text(rate * report.solve_s / energy.joules, "rows"), energy.kind, energy.note,
+                                       energy.solves > 0 ? fmt::format("; {} solves in {}", energy.solves, seconds_text(energy.seconds)) : ""));
     else if (!energy.note.empty())
         page.row("energy", "unknown: " + energy.note);
     page.row("time", phases_text(record.phases) + " · total " + seconds_text(record.total_s));

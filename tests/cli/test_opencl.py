@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
 """What is said where an OpenCL device is not there, or cannot do what is asked."""
+import json
 import os
 import subprocess
 
@@ -37,6 +38,35 @@ class OpenCL(CommandTest):
             self.environment['TRIFOLD_OPENCL_AS'] = role + ',f32'
             self.refuse(5, ['f64', 'no FP64', 'f32'], *ON_OPENCL)
             self.assertTrue(self.run_json(*ON_OPENCL, '--precision', 'f32')['outcome']['ok'])
+
+    def test_trace_of_a_split(self):
+        if not has_opencl():
+            self.skipTest('no OpenCL device on this machine')
+        self.environment['TRIFOLD_OPENCL_AS'] = 'gpu'
+        split = ('solve', 'gen:dominant?rows=3000000', '--device', 'cpu,opencl:0.0', '--no-roof')
+        report = self.run_json(*split, '--trace', 't.json', '--timeline', 't.svg', '--watts', 'cpu=100,opencl:0.0=50')
+        self.assertEqual([device['name'] for device in report['devices']], ['cpu', 'opencl:0.0'])
+        self.assertEqual(sum(device['rows'] for device in report['devices']), 3000000)
+        self.assertEqual(report['energy']['kind'], 'estimated')
+        self.assertGreater(report['energy']['rows_per_joule'], 0)
+        trace = json.loads(self.read('t.json'))
+        rows = {}
+        for event in trace['traceEvents']:
+            if event['ph'] == 'X' and event['name'] == 'kernel':
+                rows[event['pid']] = rows.get(event['pid'], 0) + event['args']['rows']
+        self.assertEqual([rows.get(k, 0) for k in range(2)], [device['rows'] for device in report['devices']])
+        self.assertTrue(self.read('t.svg').startswith(b'<svg'))
+        # Joules without a counter or watts are not known, and said to be.
+        unknown = self.run_json(*split, '--watts', 'cpu=100')['energy']
+        self.assertEqual((unknown['kind'], unknown['joules']), ('unknown', None))
+
+    def test_trace_of_one_device_is_empty(self):
+        _, err = self.run_it('solve', BATCH, '--trace', 't.json')
+        self.assertIn('nothing was split', err)
+        self.assertFalse([event for event in json.loads(self.read('t.json'))['traceEvents'] if event['ph'] == 'X'])
+        self.refuse(3, ['no/t.json'], 'solve', BATCH, '--trace', 'no/t.json')
+        for wrong in ('cpu', 'cpu=', 'cpu=-1', '=3', 'cpu=1,,'):
+            self.refuse(2, ['--watts', 'DEVICE=WATTS'], 'solve', BATCH, '--watts', wrong)
 
     def test_a_compiler_that_refuses(self):
         if not has_opencl():

@@ -99,7 +99,7 @@ TEST(Json, WhatIsNotKnownIsNull) {
 
 TEST(Json, EnergyPerSolve) {
     Record record = solved();
-    record.energy = {8, "measured", "RAPL: package-0", 2.5, 10};
+    record.energy = {8, "measured", {}, "RAPL: package-0", 2.5, 10};
     const auto json = nlohmann::json::parse(report::json(record));
     EXPECT_EQ(json["energy"]["joules"], 8);
     EXPECT_EQ(json["energy"]["rows_per_joule"], 500);

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "report/energy.hpp"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "report/trace.hpp"
+
+namespace trifold::report {
+namespace {
+
+/// A device over a link computes while its kernels run; one in the host's memory while it has a chunk.
+double computing_s(const std::string& device, const trifold::Report& report, const TraceSummary& times) {
+    if (report.devices.empty()) return report.solve_s;
+    double seconds = 0;
+    for (const DeviceShare& share : report.devices)
+        if (share.name == device) seconds = share.busy_s;
+    for (const DeviceTimes& device_times : times.devices)
+        if (device_times.name == device && device_times.link_s > 0) seconds = device_times.kernel_s;
+    return seconds;
+}
+
+}  // namespace
+
+std::vector<DeviceEnergy> energy_without_joules(const trifold::Report& report) {
+    std::vector<DeviceEnergy> out;
+    for (const DeviceShare& share : report.devices) out.push_back({share.name, unknown, "unknown", ""});
+    if (out.empty()) out.push_back({report.outcome.device, unknown, "unknown", ""});
+    return out;
+}
+
+void add_up(Energy& energy) {
+    energy.joules = 0, energy.kind = "measured", energy.note.clear();
+    for (const DeviceEnergy& one : energy.devices) {
+        energy.joules += one.joules;
+        if (one.kind == "unknown") energy.kind = "unknown";
+        else if (one.kind == "estimated" && energy.kind == "measured") energy.kind = "estimated";
+        if (one.note.empty()) continue;
+        energy.note += (energy.note.empty() ? "" : "; ") + (energy.devices.size() > 1 ? one.device + ": " + one.note : one.note);
+    }
+    if (energy.kind == "unknown") energy.joules = unknown;
+}
+
+void complete(Energy& energy, const trifold::Report& report, const Watts& watts) {
+    if (energy.devices.empty()) energy.devices = energy_without_joules(report);
+    const TraceSummary times = summary(report);
+    for (DeviceEnergy& one : energy.devices) {
+        const auto known = watts.find(one.device);
+        if (!std::isnan(one.joules) || known == watts.end()) continue;
+        one.joules = known->second * computing_s(one.device, report, times);
+        one.kind = "estimated", one.note = fmt::format("{:.3g} W while it computes", known->second);
+    }
+    add_up(energy);
+}
+
+}  // namespace trifold::report
