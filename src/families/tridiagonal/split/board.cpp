@@ -33,6 +33,7 @@ std::int64_t Board::wish(int lane) const {
         lanes += 1;
         if (pace.rows_per_s > 0) all += pace.rows_per_s, known += 1;
     }
+    if (lanes == 0) return left;
     std::int64_t rows;
     if (own.rows_per_s > 0) {
         // Who is not known yet is thought to be as fast as the others on average.

@@ -48,6 +48,7 @@ public:
         const std::size_t count = setting_.parts.size();
         done_.resize(count);
         std::vector<Pace> paces = lanes();
+        paces.push_back({.takes_part = false});  // the one that takes what is left, if it comes to that
         Board board(system_.rows, std::max(4 * width_, setting_.least_rows), paces, [this](std::int64_t b) { seams_.emplace(b, Windows(system_, *setting_.host).open(b, width_)); });
         Shared shared{system_, board, setting_.tolerance, start};
 
@@ -94,7 +95,7 @@ private:
             Pace pace;
             done_[k].share.name = part.name;
             if (k < setting_.rows_per_s.size()) pace.rows_per_s = setting_.rows_per_s[k];
-            pace.least = std::max<std::int64_t>(setting_.least_rows, 1 << 14);
+            pace.least = setting_.least_rows > 0 ? setting_.least_rows : 1 << 14;
             if (part.runtime) {
                 const std::int64_t wanted = setting_.slot_rows > 0 ? setting_.slot_rows : static_cast<std::int64_t>(slot_array_bytes / size_of(system_.dtype));
                 slot_rows_[k] = slot_rows(system_, part, slots, std::min(wanted, system_.rows));
@@ -102,7 +103,6 @@ private:
                 pace.least = std::min(pace.least, pace.most);
                 if (slot_rows_[k] < 8 * width_) pace.takes_part = false, done_[k].share.state = "left out: its memory does not hold a chunk";
             }
-            if (setting_.least_rows > 0) pace.least = setting_.least_rows;
             paces.push_back(pace);
         }
         return paces;
@@ -114,7 +114,13 @@ private:
         const Trouble trouble = k < setting_.trouble.size() ? setting_.trouble[k] : Trouble{};
         const int copiers = std::clamp(setting_.threads / 2, 1, 8);
         if (part.runtime) run_stream_lane(shared, lane, part, slots, slot_rows_[k], copiers, *setting_.kits, trouble, done_[k]);
-        else run_host_lane(shared, lane, part, setting_.threads, part.ops == setting_.host, *setting_.scratch, trouble, done_[k]);
+        else run_host_lane(shared, lane, part, host_threads(), part.ops == setting_.host, *setting_.scratch, trouble, done_[k]);
+    }
+
+    // Who streams needs a core to wait and to copy with; of few cores none is given up for that.
+    int host_threads() const {
+        const auto streams = std::count_if(setting_.parts.begin(), setting_.parts.end(), [](const Part& part) { return part.runtime; });
+        return setting_.threads >= 4 ? std::max(setting_.threads - static_cast<int>(streams), 1) : setting_.threads;
     }
 
     void report(const Board& board) {

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// One system on several devices at a time: cpu, parts of an OpenCL device, one with memory of its own.
+#include "unit/split.hpp"
+
+#include <gtest/gtest.h>
+
+namespace trifold::tests {
+namespace {
+
+struct Split : testing::Test {
+    devices::ScratchArena scratch;
+    devices::StreamKits kits;
+
+    split::Part cpu() const { return {"cpu", &ops_of("cpu"), nullptr, 0}; }
+    split::Part fake(const char* name = "fake:0") const { return {name, &FakeDevice::ops(), &FakeDevice::runtime(), 0}; }
+
+    /// Empty where there is no OpenCL.
+    std::vector<split::Part> opencl_parts() const {
+        std::vector<split::Part> out;
+        try {
+            for (const char* name : {"opencl:0.0/0/2", "opencl:0.0/1/2"}) {
+                const Device& device = device_at(find_device(name));
+                out.push_back({device.name, &ops_of(name), device.runtime, device.number});
+            }
+        } catch (const Error&) {
+            out.clear();
+        }
+        return out;
+    }
+
+    split::Result solve(const System& system, const std::vector<split::Part>& parts, const std::vector<split::Trouble>& trouble = {},
+                        const std::vector<double>& rates = {}) {
+        split::Setting setting;
+        setting.parts = parts;
+        setting.host = &ops_of("cpu");
+        setting.threads = 2;
+        setting.tolerance = unit_roundoff(system.dtype);
+        setting.rows_per_s = rates;
+        setting.trouble = trouble;
+        setting.least_rows = 2048;
+        setting.slot_rows = 8192;
+        setting.scratch = &scratch;
+        setting.kits = &kits;
+        return split::solve(system, setting);
+    }
+
+    template <class T>
+    void attempt(Matrix kind, std::int64_t rows, bool in_place, const std::vector<split::Part>& parts) {
+        SplitCase<T> c(kind, rows, in_place, static_cast<std::uint64_t>(rows));
+        const split::Result result = solve(c.system(), parts);
+        ASSERT_TRUE(result.solved) << result.why << ", " << rows << " rows, f" << 8 * sizeof(T) << (in_place ? ", in place" : "");
+        EXPECT_TRUE(result.outcome.ok());
+        EXPECT_LE(c.residual(), 32) << rows << " rows, f" << 8 * sizeof(T) << (in_place ? ", in place" : "");
+        std::int64_t solved = 0;
+        for (const DeviceShare& share : result.devices) {
+            solved += share.rows;
+            EXPECT_EQ(share.state, "") << share.name;
+        }
+        EXPECT_EQ(solved, rows);
+    }
+
+    void attempt_all(const std::vector<split::Part>& parts) {
+        for (const Matrix kind : {Matrix::dominant, Matrix::diffusion, Matrix::random})
+            for (const std::int64_t rows : {65536, 100003, 262144})
+                for (const bool in_place : {false, true}) {
+                    attempt<float>(kind, rows, in_place, parts);
+                    attempt<double>(kind, rows, in_place, parts);
+                }
+    }
+};
+
+TEST_F(Split, OneDeviceInChunks) {
+    attempt_all({cpu()});
+    attempt_all({fake()});
+}
+
+TEST_F(Split, TwoDevices) { attempt_all({cpu(), fake()}); }
+
+TEST_F(Split, TwoWithMemoryOfTheirOwn) { attempt_all({fake("fake:0"), fake("fake:1")}); }
+
+TEST_F(Split, CpuAndPartsOfAnOpenclDevice) {
+    std::vector<split::Part> parts = opencl_parts();
+    if (parts.empty()) GTEST_SKIP() << "no OpenCL device in the host's memory";
+    parts.insert(parts.begin(), cpu());
+    attempt_all(parts);
+}
+
+// Whatever call of the device fails, another does what it had: here the cpu, which comes when nobody else is left.
+TEST_F(Split, AnyCallMayFail) {
+    for (const bool in_place : {false, true}) {
+        std::int64_t failed = 0;
+        for (std::int64_t fail_at = 1; fail_at < 100000; fail_at += fail_at < 64 ? 1 : 7) {
+            SplitCase<double> c(Matrix::dominant, 100003, in_place, 5);
+            const split::Result result = solve(c.system(), {fake()}, {{fail_at, 1}});
+            ASSERT_TRUE(result.solved) << result.why << " at call " << fail_at;
+            ASSERT_LE(c.residual(), 32) << "call " << fail_at << (in_place ? ", in place" : "");
+            if (result.devices[0].state.empty()) break;  // it made fewer calls than that
+            EXPECT_TRUE(result.devices[0].state.starts_with("retired: ")) << result.devices[0].state;
+            ASSERT_EQ(result.devices.size(), 2u);
+            EXPECT_EQ(result.devices[0].rows + result.devices[1].rows, 100003);
+            ++failed;
+        }
+        EXPECT_GT(failed, 60);
+    }
+}
+
+TEST_F(Split, AnyCallMayFailWhileOthersSolve) {
+    for (std::int64_t fail_at = 1; fail_at < 100; ++fail_at) {
+        SplitCase<float> c(Matrix::dominant, 131072, fail_at % 2 == 0, 5);
+        const split::Result result = solve(c.system(), {fake("fake:0"), cpu(), fake("fake:1")}, {{fail_at, 1}, {}, {2 * fail_at, 1}});
+        ASSERT_TRUE(result.solved) << result.why << " at call " << fail_at;
+        ASSERT_LE(c.residual(), 32) << "call " << fail_at;
+    }
+}
+
+TEST_F(Split, AllMayFail) {
+    for (const bool in_place : {false, true})
+        for (std::int64_t fail_at : {1, 2, 3, 5, 20}) {
+            SplitCase<float> c(Matrix::diffusion, 100003, in_place, 6);
+            const split::Result result = solve(c.system(), {cpu(), fake()}, {{fail_at, 1}, {fail_at, 1}});
+            ASSERT_TRUE(result.solved) << result.why;
+            EXPECT_LE(c.residual(), 32);
+        }
+}
+
+// What an opencl part has not done the cpu does, and the other way round.
+TEST_F(Split, AnyCallOfAPartMayFail) {
+    std::vector<split::Part> parts = opencl_parts();
+    if (parts.empty()) GTEST_SKIP() << "no OpenCL device in the host's memory";
+    parts.insert(parts.begin(), cpu());
+    for (std::size_t failing = 0; failing < 3; ++failing)
+        for (std::int64_t fail_at = 1; fail_at <= 12; ++fail_at) {
+            std::vector<split::Trouble> trouble(3);
+            trouble[failing].fail_at = fail_at;
+            SplitCase<double> c(Matrix::dominant, 65536, fail_at % 2 == 0, 7);
+            const split::Result result = solve(c.system(), parts, trouble);
+            ASSERT_TRUE(result.solved) << result.why;
+            EXPECT_LE(c.residual(), 32) << "call " << fail_at << " of " << parts[failing].name;
+        }
+}
+
+// A device that has become slow gets less: what it did is carried from one solve to the next, as a Context does.
+TEST_F(Split, ASlowDeviceGetsLess) {
+    const std::vector<split::Part> parts{cpu(), fake()};
+    std::vector<double> rates;
+    double share[4];
+    for (int k = 0; k < 4; ++k) {
+        SplitCase<double> c(Matrix::dominant, 1 << 20, false, 8);
+        const split::Result result = solve(c.system(), parts, {{}, {0, k == 0 ? 1.0 : 30.0}}, rates);
+        ASSERT_TRUE(result.solved);
+        EXPECT_LE(c.residual(), 32);
+        share[k] = static_cast<double>(result.devices[1].rows) / (1 << 20);
+        rates = result.rows_per_s;
+    }
+    EXPECT_GT(share[0], 0.02);
+    EXPECT_LT(share[3], share[0] / 3) << share[0] << ' ' << share[1] << ' ' << share[2] << ' ' << share[3];
+}
+
+// A chunk that is singular although the whole is not: nobody's answer is taken, and the right-hand side is as it was.
+TEST_F(Split, SingularChunksAreLeftToOthers) {
+    SplitCase<double> c(Matrix::antidiagonal, 65536, true, 9);
+    const split::Result result = solve(c.system(), {cpu(), fake()});
+    if (result.solved) EXPECT_LE(c.residual(), 32);
+    else
+        for (std::size_t i = 0; i < c.rhs.size(); ++i) ASSERT_NEAR(c.rhs[i], c.given[i], 1e-9) << i;
+}
+
+TEST_F(Split, NothingIsSharedInTheTrace) {
+    SplitCase<float> c(Matrix::dominant, 262144, true);
+    const split::Result result = solve(c.system(), {cpu(), fake()});
+    ASSERT_TRUE(result.solved);
+    double copied = 0;
+    for (const TraceEvent& event : result.trace) {
+        EXPECT_LE(event.begin_s, event.end_s) << event.phase;
+        if (std::string_view(event.phase) == "to device") copied += event.bytes;
+    }
+    EXPECT_EQ(copied, result.devices[1].bytes_to);
+    EXPECT_EQ(copied, 16.0 * static_cast<double>(result.devices[1].rows));
+}
+
+}  // namespace
+}  // namespace trifold::tests
