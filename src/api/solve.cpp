@@ -85,12 +85,17 @@ public:
         }
         bool tried = false;
         if (splits()) {
-            if (split_solved(outcome)) return outcome;
-            tried = true;
+            const std::vector<split::Part> chosen = choose_parts(state_, parts_, system_);
+            if (!host_alone(chosen)) {
+                if (split_solved(chosen, outcome)) return outcome;
+                tried = true;
+            }
             if (decision_.ops->enqueue) outcome = on_device();
         }
         if (decision_.one_by_one) longest_ = longest_line();
+        const auto begin = Clock::now();
         if (!decision_.ops->enqueue) outcome = decision_.one_by_one ? solve_each() : solve_one(system_);
+        if (parts_.size() > 1) learn_from(tried, begin);
         outcome.tried_other = outcome.tried_other || tried;
         outcome.tabulated = tabulated_;
         return outcome;
@@ -118,10 +123,19 @@ private:
         return !parts_.empty();
     }
 
-    bool split_solved(Outcome& outcome) {
+    // The host has done it: chosen to, or since the others could not.
+    void learn_from(bool tried, Clock::time_point begin) {
+        const auto host = std::find_if(parts_.begin(), parts_.end(), [&](const split::Part& part) { return part.ops == decision_.ops; });
+        if (tried || host == parts_.end()) return;
+        learn(state_, {*host}, system_, seconds_since(begin));
+        state_.keep_rates();
+    }
+
+    bool split_solved(const std::vector<split::Part>& chosen, Outcome& outcome) {
         const auto start = Clock::now();
-        split::Result result = solve_split(state_, parts_, system_, options_);
-        solve_s_ += seconds_since(start);
+        split::Result result = solve_split(state_, parts_, chosen, system_, options_);
+        const double seconds = seconds_since(start);
+        solve_s_ += seconds;
         if (options_.report) {
             for (const auto& phase : result.phases) phases_.push_back(phase);
             shares_ = std::move(result.devices), trace_ = std::move(result.trace);
@@ -130,6 +144,8 @@ private:
             if (state_.has_log()) state_.log("not split: " + result.why);
             return false;
         }
+        learn(state_, chosen, system_, seconds);
+        state_.keep_rates();
         outcome = result.outcome;
         outcome.tabulated = tabulated_;
         if (options_.status) options_.status[system_.number] = static_cast<std::int8_t>(outcome.reason);

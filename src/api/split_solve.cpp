@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "api/split_solve.hpp"
 
+#include <algorithm>
+#include <bit>
 #include <string>
 
 #include "backends/registry.hpp"
@@ -32,10 +34,24 @@ void require_host(const devices::Runtime& runtime, int number, const char* devic
     }
 }
 
-std::string key_of(const std::vector<split::Part>& parts, std::size_t which, const System& system) {
-    std::string key = parts[which].name + " of ";
-    for (const split::Part& part : parts) key += part.name + ",";
-    return key + (system.dtype == DType::f32 ? "f32" : "f64");
+std::string names_of(const std::vector<split::Part>& parts) {
+    std::string names;
+    for (const split::Part& part : parts) names += (names.empty() ? "" : ",") + part.name;
+    return names;
+}
+
+// Of one device while these run. Rates of systems that fit caches say nothing of those that do not: by size, in steps of four.
+std::string rate_key(const std::string& of, const std::vector<split::Part>& parts, const System& system) {
+    return of + " of " + names_of(parts) + (system.dtype == DType::f32 ? " f32 " : " f64 ") + std::to_string(std::bit_width(static_cast<std::uint64_t>(system.rows)) / 2);
+}
+
+const Ops& host_ops() { return tridiagonal_ops(device_at(find_device("cpu"))); }
+
+bool fits(const split::Part& part, const System& system) {
+    std::size_t free = 0, total = 0;
+    Failure failure;
+    return part.runtime->memory_info(part.number, &free, &total, failure) &&
+           bytes_of(system) + static_cast<double>(part.ops->workspace(system, Algorithm::automatic, 1)) < 0.9 * static_cast<double>(free);
 }
 
 }  // namespace
@@ -54,18 +70,62 @@ std::vector<split::Part> split_parts(const Device& device, const System& system,
     return parts;
 }
 
-split::Result solve_split(Context::State& state, const std::vector<split::Part>& parts, const System& system, const Options& options) {
+bool host_alone(const std::vector<split::Part>& parts) { return parts.size() == 1 && parts[0].ops == &host_ops(); }
+
+std::vector<split::Part> choose_parts(Context::State& state, const std::vector<split::Part>& all, const System& system) {
+    if (all.size() < 2) return all;
+    devices::Rates& rates = state.rates();
+    // The first solve compiles, allocates and finds its pace: everybody, twice.
+    if (rates.of(rate_key("solves", all, system)) < 2) return all;
+    std::vector<std::vector<split::Part>> sets{all};
+    const auto rate = [&](const split::Part& part) { return rates.of(rate_key(part.name, all, system)); };
+    const auto slower = [&](const split::Part& a, const split::Part& b) { return rate(a) < rate(b); };
+    if (all.size() > 2) {
+        sets.push_back(all);
+        sets.back().erase(std::min_element(sets.back().begin(), sets.back().end(), slower));
+    }
+    sets.push_back({*std::max_element(all.begin(), all.end(), slower)});
+    std::size_t best = 0;
+    double most = 0;
+    for (std::size_t k = 0; k < sets.size(); ++k) {
+        const double total = rates.of(rate_key("all", sets[k], system));
+        if (rates.of(rate_key("solves", sets[k], system)) < 2) return sets[k];
+        if (total >= most) most = total, best = k;  // of equals the fewer
+    }
+    return sets[best];
+}
+
+void learn(Context::State& state, const std::vector<split::Part>& parts, const System& system, double seconds) {
+    devices::Rates& rates = state.rates();
+    const std::string solves = rate_key("solves", parts, system), all = rate_key("all", parts, system);
+    const double before = rates.of(solves), rate = static_cast<double>(system.rows) / seconds;
+    // The first one does not count.
+    if (before >= 1 && rates.of(all) > rate) rates.saw(all, rate);
+    else if (before >= 1) rates.set(all, rate);
+    rates.set(solves, std::min(before + 1, 2.0));
+}
+
+split::Result solve_split(Context::State& state, const std::vector<split::Part>& all, const std::vector<split::Part>& chosen, const System& system,
+                          const Options& options) {
     split::Setting setting;
-    setting.parts = parts;
-    setting.host = &tridiagonal_ops(device_at(find_device("cpu")));
+    setting.parts = chosen;
+    setting.host = &host_ops();
     setting.threads = state.threads;
     setting.tolerance = options.tolerance > 0 ? options.tolerance : unit_roundoff(system.dtype);
     setting.scratch = &state.scratch;
     setting.kits = &state.kits;
-    for (std::size_t k = 0; k < parts.size(); ++k) setting.rows_per_s.push_back(state.rates.of(key_of(parts, k, system)));
+    // One device couples windows of its own better than chunks, where it holds the system.
+    setting.couple = chosen.size() > 1 || all.size() > 1 || !fits(chosen[0], system);
+    devices::Rates& rates = state.rates();
+    for (const split::Part& part : chosen) setting.rows_per_s.push_back(rates.of(rate_key(part.name, chosen, system)));
     split::Result result = split::solve(system, setting);
-    if (result.solved)
-        for (std::size_t k = 0; k < parts.size(); ++k) state.rates.saw(key_of(parts, k, system), result.rows_per_s[k]);
+    if (result.solved && !result.coupled) {
+        for (std::size_t k = 0; k < chosen.size(); ++k)
+            if (result.rows_per_s[k] > 0) rates.saw(rate_key(chosen[k].name, chosen, system), result.rows_per_s[k]);
+    }
+    for (const split::Part& part : all)
+        if (std::none_of(chosen.begin(), chosen.end(), [&](const split::Part& other) { return other.name == part.name; }))
+            result.devices.push_back({.name = part.name, .state = "left out: the others are faster without it"});
     if (state.has_log())
         for (const DeviceShare& share : result.devices)
             if (!share.state.empty()) state.log("device '" + share.name + "' " + share.state);

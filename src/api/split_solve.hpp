@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A solve on several devices at a time, or streamed through one: which parts there are, and what is known of them.
+// A solve on several devices at a time, or streamed through one: which parts there are, which of them are worth it, and what is learnt.
 #pragma once
 
 #include <vector>
@@ -11,10 +11,20 @@
 
 namespace trifold::tridiagonal {
 
-/// The devices among which this system is split; empty where it is not. Throws Error(usage) where an array does not lie in the host's memory, though
+/// The devices among which this system can be split; empty where it cannot. Throws Error(usage) where an array does not lie in the host's memory, though
 /// several devices were named.
 std::vector<split::Part> split_parts(const Device& device, const System& system, const Options& options);
 
-split::Result solve_split(Context::State& state, const std::vector<split::Part>& parts, const System& system, const Options& options);
+/// Who of them shall solve: everybody until that is known, then the fastest of what was tried for systems of about this size: everybody, everybody but the
+/// slowest, the fastest alone.
+std::vector<split::Part> choose_parts(Context::State& state, const std::vector<split::Part>& all, const System& system);
+
+/// That is the host's own device alone: it needs no chunks.
+bool host_alone(const std::vector<split::Part>& parts);
+
+split::Result solve_split(Context::State& state, const std::vector<split::Part>& all, const std::vector<split::Part>& chosen, const System& system, const Options& options);
+
+/// These have solved it in so many seconds, one way or another.
+void learn(Context::State& state, const std::vector<split::Part>& parts, const System& system, double seconds);
 
 }  // namespace trifold::tridiagonal

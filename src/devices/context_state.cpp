@@ -63,6 +63,23 @@ const devices::Profile& Context::State::adopt_profile(devices::Profile profile) 
     return adopted;
 }
 
+devices::Rates& Context::State::rates() {
+    std::call_once(rates_once_, [this] {
+        const std::string folder = devices::profile_folder(profile_path);
+        if (folder.empty()) return;
+        const std::string machine = devices::fingerprint(topology());
+        rates_.load(devices::profile_file(folder, machine, "rates"), machine);
+    });
+    return rates_;
+}
+
+void Context::State::keep_rates() {
+    const std::string folder = devices::profile_folder(profile_path);
+    if (folder.empty() || !rates_.changed()) return;
+    const std::string machine = devices::fingerprint(topology()), file = devices::profile_file(folder, machine, "rates");
+    if (std::string why; !rates_.save(file, machine, why)) log("rates " + file + " cannot be written: " + why);
+}
+
 void Context::State::log(std::string_view line) noexcept {
     if (!sink_) return;
     const std::lock_guard lock(log_mutex_);

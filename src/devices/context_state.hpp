@@ -29,7 +29,10 @@ struct Context::State {
     const std::string profile_path; ///< as in ContextOptions
     devices::ScratchArena scratch;
     devices::StreamKits kits;
-    devices::Rates rates;
+
+    /// What was learnt of devices side by side, read from the file of this machine on first use; and back there, where it has changed.
+    devices::Rates& rates();
+    void keep_rates();
 
     /// Memory kept on a device that has its own; `name` is unique to it.
     devices::DeviceArena& device_memory(const devices::Runtime& runtime, int device, const char* name);
@@ -61,7 +64,8 @@ private:
     std::function<void(std::string_view)> sink_;
     std::mutex log_mutex_, devices_mutex_;
     std::map<std::string, devices::DeviceArena, std::less<>> devices_;
-    std::once_flag topology_once_, profile_once_;
+    std::once_flag topology_once_, profile_once_, rates_once_;
+    devices::Rates rates_;
     devices::Topology topology_;
     std::mutex profiles_mutex_;
     std::vector<std::unique_ptr<const devices::Profile>> profiles_;  // all ever current: references into them stay good

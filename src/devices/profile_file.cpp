@@ -68,11 +68,11 @@ std::string profile_folder(const std::string& asked) {
     return home && *home == '/' ? std::string(home) + "/.cache/trifold" : std::string();
 }
 
-std::string profile_file(const std::string& folder, const std::string& machine) {
+std::string profile_file(const std::string& folder, const std::string& machine, const char* what) {
     std::uint64_t hash = 0xcbf29ce484222325u;  // FNV-1a
     for (const char c : machine) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
-    char name[48];
-    std::snprintf(name, sizeof name, "/profile-%016llx.json", static_cast<unsigned long long>(hash));
+    char name[64];
+    std::snprintf(name, sizeof name, "/%s-%016llx.json", what, static_cast<unsigned long long>(hash));
     return folder + name;
 }
 
@@ -116,12 +116,16 @@ bool save_profile(const Profile& profile, const std::string& file, std::string& 
         for (const Timing& t : timings) to.push_back({{"threads", t.threads}, {"rows", t.rows}, {"seconds", t.seconds}});
     }
 
+    return replace_file(file, json.dump(1) + '\n', why);
+}
+
+bool replace_file(const std::string& file, const std::string& text, std::string& why) {
     const std::string temporary = file + "." + std::to_string(getpid()) + ".tmp";
     std::error_code error;
     fs::create_directories(fs::path(file).parent_path(), error);
     if (error) return why = error.message(), false;
     std::ofstream stream(temporary, std::ios::binary | std::ios::trunc);
-    stream << json.dump(1) << '\n';
+    stream << text;
     stream.close();
     if (stream) fs::rename(temporary, file, error);
     else error = std::error_code(errno ? errno : EIO, std::generic_category());

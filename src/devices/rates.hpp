@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Rows per second of devices that solved together, by what was running.
+// What was seen of devices that solve together: numbers by name, learnt from every solve and kept between runs.
 #pragma once
 
 #include <map>
@@ -14,12 +14,23 @@ public:
     /// 0 where nothing is known.
     double of(std::string_view key) const;
 
-    /// Half of what was known and half of what was seen, as seconds per row.
+    /// Rows per second: half of what was known and half of what was seen, as time.
     void saw(std::string_view key, double per_s);
 
+    /// The number itself.
+    void set(std::string_view key, double value);
+
+    /// Some number is a tenth away from what was loaded or saved, or new.
+    bool changed() const;
+
+    /// Nothing where the file is not there, is none of these, or of another machine or version of Trifold.
+    void load(const std::string& file, const std::string& machine);
+    bool save(const std::string& file, const std::string& machine, std::string& why);
+
 private:
+    using Map = std::map<std::string, double, std::less<>>;
     mutable std::mutex mutex_;
-    std::map<std::string, double, std::less<>> rates_;
+    Map rates_, saved_;
 };
 
 }  // namespace trifold::devices

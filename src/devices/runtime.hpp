@@ -5,8 +5,10 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 
 #include "base/failure.hpp"
+#include "trifold/dtype.hpp"
 #include "trifold/memory.hpp"
 
 namespace trifold::devices {
@@ -44,6 +46,11 @@ struct Runtime {
     void (*release_pinned)(int device, void* memory) = nullptr;
     bool (*register_host)(int device, void* memory, std::size_t bytes, Failure& failure) = nullptr;
     void (*unregister_host)(int device, void* memory) = nullptr;
+
+    /// Optional. Enqueues x += alpha g + beta h over arrays of its memory; sizes[0] and sizes[1], there too, become the largest |x| + |alpha g| + |beta h| that was
+    /// met and the largest |x| that was made of it.
+    bool (*combine)(int device, void* stream, DType dtype, std::int64_t rows, void* x, const void* g, const void* h, double alpha, double beta, double* sizes,
+                    Failure& failure) = nullptr;
 
     /// The roof: bytes per second of the fastest stream found that reads `reads` (1 to 4) arrays of `bytes` bytes and writes one
     /// more, or the last of them (`in_place`). Takes that memory and gives it back; waits.

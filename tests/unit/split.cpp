@@ -85,6 +85,42 @@ TEST_F(Split, CpuAndPartsOfAnOpenclDevice) {
     attempt_all(parts);
 }
 
+// What does not forget is coupled.
+TEST_F(Split, TwoPasses) {
+    for (const std::vector<split::Part>& parts : {std::vector{cpu()}, std::vector{fake()}, std::vector{cpu(), fake()}, std::vector{fake("fake:0"), fake("fake:1")}})
+        for (const std::int64_t rows : {65536, 100003})
+            for (const bool in_place : {false, true}) {
+                attempt<float>(Matrix::poisson, rows, in_place, parts);
+                attempt<double>(Matrix::poisson, rows, in_place, parts);
+            }
+}
+
+TEST_F(Split, TwoPassesOnPartsOfAnOpenclDevice) {
+    std::vector<split::Part> parts = opencl_parts();
+    if (parts.empty()) GTEST_SKIP() << "no OpenCL device in the host's memory";
+    parts.insert(parts.begin(), cpu());
+    for (const bool in_place : {false, true}) {
+        attempt<float>(Matrix::poisson, 100003, in_place, parts);
+        attempt<double>(Matrix::poisson, 262144, in_place, parts);
+    }
+}
+
+TEST_F(Split, AnyCallOfTwoPassesMayFail) {
+    for (const bool in_place : {false, true}) {
+        std::int64_t failed = 0;
+        for (std::int64_t fail_at = 1; fail_at < 100000; fail_at += fail_at < 64 ? 1 : 7) {
+            SplitCase<double> c(Matrix::poisson, 65536, in_place, 5);
+            const split::Result result = solve(c.system(), {fake()}, {{fail_at, 1}});
+            if (result.solved) ASSERT_LE(c.residual(), 32) << "call " << fail_at << (in_place ? ", in place" : "");
+            else if (in_place)
+                for (std::size_t i = 0; i < c.rhs.size(); ++i) ASSERT_NEAR(c.rhs[i], c.given[i], 1e-6) << "call " << fail_at << ", row " << i << ", " << result.why;
+            if (result.devices[0].state.empty()) break;
+            ++failed;
+        }
+        EXPECT_GT(failed, 60);
+    }
+}
+
 // Whatever call of the device fails, another does what it had: here the cpu, which comes when nobody else is left.
 TEST_F(Split, AnyCallMayFail) {
     for (const bool in_place : {false, true}) {

@@ -54,6 +54,11 @@ public:
             r.wait_for = [](int, void*, void*, Failure&) { return true; };
             r.allocate_pinned = [](int, std::size_t bytes, void** memory, Failure&) { return *memory = ::operator new(bytes, std::align_val_t{256}), true; };
             r.release_pinned = [](int, void* memory) { ::operator delete(memory, std::align_val_t{256}); };
+            r.combine = [](int, void*, DType dtype, std::int64_t rows, void* x, const void* g, const void* h, double alpha, double beta, double* sizes, Failure&) {
+                if (dtype == DType::f32) combine(rows, static_cast<float*>(x), static_cast<const float*>(g), static_cast<const float*>(h), alpha, beta, sizes);
+                else combine(rows, static_cast<double*>(x), static_cast<const double*>(g), static_cast<const double*>(h), alpha, beta, sizes);
+                return true;
+            };
             return r;
         }();
         return table;
@@ -87,6 +92,15 @@ private:
         std::mutex mutex;
         std::map<const char*, std::size_t> blocks;
     };
+    template <class T>
+    static void combine(std::int64_t rows, T* x, const T* g, const T* h, double alpha, double beta, double* sizes) {
+        sizes[0] = sizes[1] = 0;
+        for (std::int64_t i = 0; i < rows; ++i) {
+            sizes[0] = std::max(sizes[0], std::abs(double{x[i]}) + std::abs(alpha * g[i]) + std::abs(beta * h[i]));
+            x[i] = static_cast<T>(x[i] + alpha * g[i] + beta * h[i]);
+            sizes[1] = std::max(sizes[1], std::abs(double{x[i]}));
+        }
+    }
     static State& state() {
         static State all;
         return all;
@@ -99,7 +113,7 @@ private:
     }
 };
 
-enum class Matrix { dominant, diffusion, random, poisson, antidiagonal };
+enum class Matrix { dominant, diffusion, random, poisson, wave, antidiagonal };
 
 /// Arrays of one system, and the residual of what is in x.
 template <class T>
@@ -119,6 +133,7 @@ struct SplitCase {
                 case Matrix::diffusion: lower[i] = upper[i] = -100, diag[i] = 201; break;
                 case Matrix::random: diag[i] = static_cast<T>(random.uniform(-1, 1)); break;
                 case Matrix::poisson: lower[i] = upper[i] = -1, diag[i] = 2; break;
+                case Matrix::wave: lower[i] = upper[i] = 1, diag[i] = static_cast<T>(0.7); break;
                 case Matrix::antidiagonal: diag[i] = 0; break;  // singular where the number of rows is odd
             }
         }

@@ -3,6 +3,7 @@
 
 #include <cstdio>
 
+#include "backends/cuda/runtime/combine.hpp"
 #include "backends/cuda/runtime/energy.hpp"
 #include "backends/cuda/runtime/stream.hpp"
 
@@ -119,7 +120,7 @@ bool enter(int device, void* stream, bool wait, bool* capturing, Failure& failur
 bool mark(int device, void* stream, void** event, Failure& failure) {
     const OnDevice on(device);
     cudaEvent_t made = nullptr;
-    if (!good(cudaEventCreate(&made), "making an event", failure)) return false;
+    if (!good(cudaEventCreateWithFlags(&made, cudaEventBlockingSync), "making an event", failure)) return false;
     *event = made;
     return good(cudaEventRecord(made, stream_of(stream)), "recording an event", failure);
 }
@@ -180,6 +181,13 @@ void unregister_host(int device, void* memory) {
     cudaGetLastError();
 }
 
+bool combine(int device, void* stream, DType dtype, std::int64_t rows, void* x, const void* g, const void* h, double alpha, double beta, double* sizes,
+             Failure& failure) {
+    const OnDevice on(device);
+    enqueue_combine(dtype, rows, x, g, h, alpha, beta, sizes, stream_of(stream));
+    return good(cudaGetLastError(), "launching a kernel", failure);
+}
+
 bool bandwidth(int device, void* stream, int reads, bool in_place, std::size_t bytes, double* bytes_per_s, Failure& failure) {
     const OnDevice on(device);
     *bytes_per_s = 0;
@@ -235,6 +243,7 @@ const devices::Runtime& runtime() {
         r.release_pinned = release_pinned;
         r.register_host = register_host;
         r.unregister_host = unregister_host;
+        r.combine = combine;
         r.bandwidth = bandwidth;
         r.joules = joules;
         return r;

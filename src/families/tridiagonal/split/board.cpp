@@ -13,16 +13,15 @@ constexpr double caution = 2;
 // A chunk is worth its overhead from here on.
 constexpr double least_seconds = 5e-4;
 
-// Boundaries are multiples of this where there is a choice: copies begin with a line.
-constexpr std::int64_t unit = 1024;
-
-// How much of what was measured last goes into a rate.
-constexpr double weight = 0.5;
+// What was known before the solve counts like a chunk of so many seconds; of chunks every one counts half as much as the one after it.
+constexpr double known_seconds = 4e-3, fading = 0.5;
 
 }  // namespace
 
-Board::Board(std::int64_t rows, std::int64_t least, std::vector<Pace> paces, std::function<void(std::int64_t)> opened)
-    : rows_(rows), least_(std::max<std::int64_t>(least, 1)), paces_(std::move(paces)), opened_(std::move(opened)) {}
+Board::Board(std::int64_t rows, std::int64_t least, std::int64_t unit, std::vector<Pace> paces, std::function<void(std::int64_t)> opened)
+    : rows_(rows), least_(least), unit_(unit), paces_(std::move(paces)), opened_(std::move(opened)) {
+    for (const Pace& pace : paces_) seen_.push_back({pace.rows_per_s * known_seconds, pace.rows_per_s > 0 ? known_seconds : 0});
+}
 
 std::int64_t Board::wish(int lane) const {
     const Pace& own = paces_[static_cast<std::size_t>(lane)];
@@ -44,10 +43,10 @@ std::int64_t Board::wish(int lane) const {
         // To be measured with: small enough that a slow device does not keep the others waiting.
         rows = std::max(rows_ / static_cast<std::int64_t>(32 * lanes), own.least);
     }
-    rows = std::max(std::min(rows, own.most), least_);
-    if (rows > unit && rows < left) rows = (next_ + rows) / unit * unit - next_;
-    rows = std::max(rows, least_);
-    return left - rows < std::max(least_, own.least / 2) && left <= own.most ? left : std::min(rows, left - least_ > 0 ? left - least_ : left);
+    rows = std::max(std::min(rows, own.most) / unit_ * unit_, least_);
+    // What would be left is no chunk: all of it, or less now.
+    if (left - rows < least_) return left <= own.most ? left : (left - least_) / unit_ * unit_;
+    return rows;
 }
 
 Board::Taken Board::take(int lane, bool wait, Chunk*& chunk) {
@@ -86,9 +85,9 @@ void Board::finish(Chunk& chunk, const Outcome& outcome, double seconds) {
     solved_ += chunk.rows;
     --held_;
     if (seconds > 0) {
-        double& rate = paces_[static_cast<std::size_t>(chunk.lane)].rows_per_s;
-        const double now = static_cast<double>(chunk.rows) / seconds;
-        rate = rate > 0 ? 1 / ((1 - weight) / rate + weight / now) : now;
+        Seen& seen = seen_[static_cast<std::size_t>(chunk.lane)];
+        seen.rows = fading * seen.rows + static_cast<double>(chunk.rows), seen.seconds = fading * seen.seconds + seconds;
+        paces_[static_cast<std::size_t>(chunk.lane)].rows_per_s = seen.rows / seen.seconds;
     }
     changed_.notify_all();
 }
@@ -97,6 +96,14 @@ void Board::give_back(Chunk& chunk) {
     const std::lock_guard lock(mutex_);
     chunk.lane = -1;
     --held_;
+    returned_.push_back(&chunk);
+    changed_.notify_all();
+}
+
+void Board::reopen(Chunk& chunk) {
+    const std::lock_guard lock(mutex_);
+    chunk.lane = -1, chunk.done = false;
+    solved_ -= chunk.rows;
     returned_.push_back(&chunk);
     changed_.notify_all();
 }
@@ -117,11 +124,6 @@ void Board::stop(const Outcome& why) {
 bool Board::complete() const {
     const std::lock_guard lock(mutex_);
     return solved_ == rows_;
-}
-
-double Board::rate(int lane) const {
-    const std::lock_guard lock(mutex_);
-    return paces_[static_cast<std::size_t>(lane)].rows_per_s;
 }
 
 }  // namespace trifold::tridiagonal::split

@@ -33,9 +33,9 @@ struct Pace {
 
 class Board {
 public:
-    /// Every chunk has at least `least` rows. `opened` is called under the lock when a chunk has been cut off, before anybody solves it or
+    /// Every chunk but the last begins and ends at a multiple of `unit` rows, and has `least` rows, a multiple of it, or more. `opened` is called under the lock when a chunk has been cut off, before anybody solves it or
     /// anything beyond it: with the row where the next one begins.
-    Board(std::int64_t rows, std::int64_t least, std::vector<Pace> paces, std::function<void(std::int64_t)> opened);
+    Board(std::int64_t rows, std::int64_t least, std::int64_t unit, std::vector<Pace> paces, std::function<void(std::int64_t)> opened);
 
     enum class Taken { chunk, none_now, finished };
 
@@ -48,6 +48,9 @@ public:
     /// It is not, and x, where it is not the right-hand side, may hold anything there.
     void give_back(Chunk& chunk);
 
+    /// What was finished is lost.
+    void reopen(Chunk& chunk);
+
     /// The lane will not ask again.
     void retire(int lane);
 
@@ -58,16 +61,19 @@ public:
     bool complete() const;
     const Outcome& why() const noexcept { return why_; }
     const std::deque<Chunk>& chunks() const noexcept { return chunks_; }  ///< in the order of rows; when nobody solves any more
-    double rate(int lane) const;
 
 private:
     std::int64_t wish(int lane) const;
 
     mutable std::mutex mutex_;
     std::condition_variable changed_;
-    const std::int64_t rows_, least_;
+    const std::int64_t rows_, least_, unit_;
     std::int64_t next_ = 0, solved_ = 0, held_ = 0;  // held: chunks that somebody has
     std::vector<Pace> paces_;
+    struct Seen {
+        double rows = 0, seconds = 0;
+    };
+    std::vector<Seen> seen_;  // of every lane, older chunks counting less
     std::vector<Chunk*> returned_;
     std::deque<Chunk> chunks_;
     std::function<void(std::int64_t)> opened_;

@@ -20,6 +20,7 @@ struct Setting {
     double tolerance = 0;
     std::vector<double> rows_per_s;     ///< of each part, as known; 0 or empty = not
     std::vector<Trouble> trouble;       ///< of each part, for tests; empty = none
+    bool couple = true;                 ///< where the matrix does not forget: two passes, coupled; else it is given up
     std::int64_t least_rows = 0;        ///< of a chunk; 0 = what pays
     std::int64_t slot_rows = 0;         ///< most rows of a chunk on a device with memory of its own; 0 = what pays
     devices::ScratchArena* scratch = nullptr;
@@ -28,6 +29,7 @@ struct Setting {
 
 struct Result {
     bool solved = false;                ///< else x may hold anything; rhs is intact, in place to rounding, and `why` says what was met
+    bool coupled = false;               ///< in two passes
     Outcome outcome;
     std::string why;
     std::vector<DeviceShare> devices;
@@ -38,9 +40,6 @@ struct Result {
 
 /// nullptr, or why this system is none for it, as Ops::refuses: it takes one system in views with rows side by side, and scalars.
 const char* refuses(const System& system);
-
-/// Rows over which the matrix forgets, twice, by which chunks are joined; 0 where it does not within some thousand rows.
-std::int64_t forgets_within(const System& system, const Ops& host, double tolerance);
 
 Result solve(const System& system, const Setting& setting);
 

@@ -5,16 +5,17 @@
 #include <cmath>
 
 namespace trifold::tridiagonal::split {
-namespace {
 
-// As the checked solvers of devices ask of a row, in unit roundoffs.
-constexpr double accepted = 16;
-
-double value(const Operand& operand, std::int64_t row, DType dtype) {
+double entry(const Operand& operand, std::int64_t row, DType dtype) {
     if (operand.kind == Operand::Kind::scalar) return operand.value;
     if (dtype == DType::f32) return static_cast<const float*>(operand.data)[row * operand.row_stride];
     return static_cast<const double*>(operand.data)[row * operand.row_stride];
 }
+
+namespace {
+
+// As the checked solvers of devices ask of a row, in unit roundoffs.
+constexpr double accepted = 16;
 
 // Rows first … first+rows-1 in double precision, and what solves them.
 class Window {
@@ -27,7 +28,7 @@ public:
             for (std::int64_t i = 0; i < rows; ++i) {
                 const std::int64_t row = first + i;
                 const bool outside = (k == 0 && row == 0) || (k == 2 && row + 1 == system.rows);
-                matrix_[k][static_cast<std::size_t>(i)] = outside ? 0 : value(operand, row, system.dtype);
+                matrix_[k][static_cast<std::size_t>(i)] = outside ? 0 : entry(operand, row, system.dtype);
             }
         }
     }
@@ -73,15 +74,17 @@ double largest(const std::vector<double>& values) {
 }
 
 template <class T>
-void multiply_typed(const System& system) {
+void multiply_typed(const System& system, double first, double last) {
     T* const x = static_cast<T*>(system.x.data);
     const std::int64_t stride = system.x.row_stride;
     double before = 0;
     for (std::int64_t i = 0; i < system.rows; ++i) {
         const double own = x[i * stride], after = i + 1 < system.rows ? x[(i + 1) * stride] : T(0);
-        double sum = value(system.diag, i, system.dtype) * own;
-        if (i > 0) sum += value(system.lower, i, system.dtype) * before;
-        if (i + 1 < system.rows) sum += value(system.upper, i, system.dtype) * after;
+        double sum = entry(system.diag, i, system.dtype) * own;
+        if (i > 0) sum += entry(system.lower, i, system.dtype) * before;
+        if (i + 1 < system.rows) sum += entry(system.upper, i, system.dtype) * after;
+        if (i == 0) sum += first;
+        if (i + 1 == system.rows) sum += last;
         x[i * stride] = static_cast<T>(sum);
         before = own;
     }
@@ -114,7 +117,7 @@ Windows::Joined join_typed(const System& system, const Ops& host, const Windows:
         x[i * stride] = static_cast<T>(stored(i) + r_left * left[k] + r_right * right[k]);
     }
 
-    const auto rhs = [&](std::int64_t i) { return seam.rhs.empty() ? value(system.rhs, first + i, system.dtype) : seam.rhs[static_cast<std::size_t>(i)]; };
+    const auto rhs = [&](std::int64_t i) { return seam.rhs.empty() ? entry(system.rhs, first + i, system.dtype) : seam.rhs[static_cast<std::size_t>(i)]; };
     std::vector<double> rest(static_cast<std::size_t>(rows));
     for (int step = 0; step < 3; ++step) {
         double matrix = 0, size = 0, right_side = 0, sum = 0;
@@ -169,7 +172,7 @@ Windows::Seam Windows::open(std::int64_t b, std::int64_t width) const {
     if (!system_.in_place) return seam;
     const std::int64_t first = std::max<std::int64_t>(b - width, 0), end = std::min(b + width, system_.rows);
     seam.rhs.reserve(static_cast<std::size_t>(end - first));
-    for (std::int64_t row = first; row < end; ++row) seam.rhs.push_back(value(system_.rhs, row, system_.dtype));
+    for (std::int64_t row = first; row < end; ++row) seam.rhs.push_back(entry(system_.rhs, row, system_.dtype));
     return seam;
 }
 
@@ -182,7 +185,26 @@ void Windows::put_back(const System& system, const Seam& seam, std::int64_t widt
     }
 }
 
-void multiply_in_place(const System& system) { system.dtype == DType::f32 ? multiply_typed<float>(system) : multiply_typed<double>(system); }
+void multiply_in_place(const System& system, double before, double after) {
+    system.dtype == DType::f32 ? multiply_typed<float>(system, before, after) : multiply_typed<double>(system, before, after);
+}
+
+double Windows::residual(const Seam& seam, std::int64_t width) const {
+    const std::int64_t first = std::max<std::int64_t>(seam.at - width, 0), end = std::min(seam.at + width, system_.rows);
+    double matrix = 0, size = 0, right = 0, most = 0;
+    for (std::int64_t row = first; row < end; ++row) {
+        const double a = row > 0 ? entry(system_.lower, row, system_.dtype) : 0, b = entry(system_.diag, row, system_.dtype);
+        const double c = row + 1 < system_.rows ? entry(system_.upper, row, system_.dtype) : 0, x = entry(system_.x, row, system_.dtype);
+        const double d = seam.rhs.empty() ? entry(system_.rhs, row, system_.dtype) : seam.rhs[static_cast<std::size_t>(row - first)];
+        matrix = std::max({matrix, std::abs(a), std::abs(b), std::abs(c)}), size = std::max(size, std::abs(x)), right = std::max(right, std::abs(d));
+        if (row != seam.at - 1 && row != seam.at) continue;
+        const double before = row > 0 ? entry(system_.x, row - 1, system_.dtype) : 0, after = row + 1 < system_.rows ? entry(system_.x, row + 1, system_.dtype) : 0;
+        const double rest = std::abs(d - a * before - b * x - c * after);
+        most = std::isnan(rest) ? rest : std::max(most, rest);
+    }
+    const double scale = matrix * size + right;
+    return scale > 0 ? most / scale : most;
+}
 
 Windows::Joined Windows::join(const Seam& seam, std::int64_t width, double close) const {
     return system_.dtype == DType::f32 ? join_typed<float>(system_, host_, seam, width, close) : join_typed<double>(system_, host_, seam, width, close);

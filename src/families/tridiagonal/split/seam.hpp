@@ -41,6 +41,9 @@ public:
     /// Both chunks are in x. Changes `width` rows on either side of it.
     Joined join(const Seam& seam, std::int64_t width, double close) const;
 
+    /// Of rows b-1 and b: |rhs - A x|, against max|A| max|x| + max|rhs| of the window.
+    double residual(const Seam& seam, std::int64_t width) const;
+
     static void put_back(const System& system, const Seam& seam, std::int64_t width);
 
 private:
@@ -48,7 +51,10 @@ private:
     const Ops& host_;
 };
 
-/// x of a system of its own becomes A x.
-void multiply_in_place(const System& system);
+/// x becomes A x; `before` and `after` are added to its first and its last row.
+void multiply_in_place(const System& system, double before, double after);
+
+/// One value of an array or a number.
+double entry(const Operand& operand, std::int64_t row, DType dtype);
 
 }  // namespace trifold::tridiagonal::split

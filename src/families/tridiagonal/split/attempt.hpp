@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What both ways of a split solve have in common: lanes, threads, and the account of who did what.
+#pragma once
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "families/tridiagonal/split/executor.hpp"
+#include "families/tridiagonal/split/lane.hpp"
+
+namespace trifold::tridiagonal::split {
+
+/// A link is busy with this much of an array for some milliseconds.
+inline constexpr std::size_t slot_array_bytes = std::size_t{32} << 20;
+
+class Attempt {
+protected:
+    Attempt(const System& system, const Setting& setting, Clock::time_point start) : system_(system), setting_(setting), start_(start), done_(setting.parts.size() + 1) {}
+
+    double since() const { return std::chrono::duration<double>(Clock::now() - start_).count(); }
+
+    Trouble trouble_of(std::size_t k) const { return k < setting_.trouble.size() ? setting_.trouble[k] : Trouble{}; }
+    int copiers() const { return std::clamp(setting_.threads / 2, 1, 8); }
+    bool on_host(std::size_t k) const { return !setting_.parts[k].runtime; }
+    Part host_part() const { return {setting_.host->device, setting_.host, nullptr, 0}; }
+
+    // Who streams needs a core to wait and to copy with; of few cores none is given up for that.
+    int host_threads() const {
+        const auto streams = std::count_if(setting_.parts.begin(), setting_.parts.end(), [](const Part& part) { return part.runtime; });
+        return setting_.threads >= 4 ? std::max(setting_.threads - static_cast<int>(streams), 1) : setting_.threads;
+    }
+
+    std::int64_t wanted_slot_rows() const {
+        return std::min(system_.rows, setting_.slot_rows > 0 ? setting_.slot_rows : static_cast<std::int64_t>(slot_array_bytes / size_of(system_.dtype)));
+    }
+
+    Pace pace_of(std::size_t k) const {
+        Pace pace;
+        if (k < setting_.rows_per_s.size()) pace.rows_per_s = setting_.rows_per_s[k];
+        pace.least = setting_.least_rows > 0 ? setting_.least_rows : 1 << 14;
+        return pace;
+    }
+
+    /// The place of the one that takes what is left, if it comes to that.
+    std::size_t rescuer() const { return setting_.parts.size(); }
+
+    void report() {
+        result_.rows_per_s.clear(), result_.devices.clear();
+        for (std::size_t k = 0; k < setting_.parts.size(); ++k) {
+            Done& done = done_[k];
+            done.share.name = setting_.parts[k].name;
+            if (!done.retired.empty()) done.share.state = "retired: " + done.retired;
+            if (done.share.busy_s > 0) done.share.rows_per_s = static_cast<double>(done.share.rows) / done.share.busy_s;
+            result_.rows_per_s.push_back(done.share.rows_per_s);
+            result_.devices.push_back(done.share);
+        }
+        if (done_.back().share.rows > 0) {
+            done_.back().share.name = setting_.host->device;
+            done_.back().share.state = "took what was left";
+            result_.devices.push_back(done_.back().share);
+        }
+        for (Done& done : done_) result_.trace.insert(result_.trace.end(), done.trace.begin(), done.trace.end()), done.trace.clear();
+    }
+
+    Result give_up(const char* why) {
+        result_.why = why;
+        return std::move(result_);
+    }
+
+    const System& system_;
+    const Setting& setting_;
+    const Clock::time_point start_;
+    std::vector<Done> done_;  // by part; the last one is the rescuer's
+    Result result_;
+};
+
+/// By windows around the chunks' ends, where the matrix forgets within `width` rows; dx is cut off where it is below `close`.
+Result solve_joined(const System& system, const Setting& setting, std::int64_t width, double close, Clock::time_point start);
+
+/// In two passes, coupled.
+Result solve_coupled(const System& system, const Setting& setting, Clock::time_point start);
+
+}  // namespace trifold::tridiagonal::split

@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "families/tridiagonal/split/coupled.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <thread>
+
+#include "families/tridiagonal/coupling.hpp"
+#include "families/tridiagonal/split/attempt.hpp"
+#include "families/tridiagonal/split/seam.hpp"
+#include "families/tridiagonal/two_pass.hpp"
+
+namespace trifold::tridiagonal::split {
+namespace {
+
+// Rows beside a boundary over which its two equations are judged: as many as are finished together elsewhere.
+constexpr std::int64_t beside = 512;
+
+class Coupled : Attempt {
+public:
+    Coupled(const System& system, const Setting& setting, Clock::time_point start)
+        : Attempt(system, setting, start), piece_(two_pass_chunk_rows(system.rows, system.dtype)) {}
+
+    Result run() {
+        const double begin = since();
+        reducers_.resize(setting_.parts.size() + 1);
+        const std::vector<Pace> paces = lanes();
+        Board board(system_.rows, least_chunk(), piece_, paces, [this](std::int64_t b) { keep_rhs(b); });
+        Shared shared{system_, board, setting_.tolerance, start_};
+        first_pass(shared, paces);
+        result_.phases.emplace_back("reduce", since() - begin);
+        if (board.stopped() || !board.complete()) return report(), result_.outcome = board.why(), give_up("a chunk could not be reduced");
+
+        const double coupling = since();
+        const bool coupled = couple_all();
+        result_.trace.push_back({-1, 0, "join", 0, system_.rows, coupling, since(), 0});
+        result_.phases.emplace_back("couple", since() - coupling);
+        if (!coupled) return report(), give_up("the coupled rows have no pivot");
+
+        const double finishing = since();
+        const bool finished = second_pass(shared) && seams_hold();
+        result_.phases.emplace_back("finish", since() - finishing);
+        report();
+        if (!finished) return restore(), give_up("a residual was too large");
+        result_.solved = result_.coupled = true;
+        result_.outcome.reason = Reason::exact;
+        result_.outcome.branch = name_of(Algorithm::two_pass);
+        result_.outcome.device = setting_.parts[0].ops->device;
+        return std::move(result_);
+    }
+
+private:
+    // Two pieces at least, so that a device's verbs have something to cut.
+    std::int64_t least_chunk() const { return std::max<std::int64_t>({4 * piece_, 2048 / piece_ * piece_, setting_.least_rows / piece_ * piece_}); }
+
+    std::vector<Pace> lanes() {
+        std::vector<Pace> paces;
+        rows_.assign(setting_.parts.size(), 0);
+        for (std::size_t k = 0; k < setting_.parts.size(); ++k) {
+            Pace pace = pace_of(k);
+            const char* why = reducer_refuses(setting_.parts[k], system_);
+            if (!why && !on_host(k)) {
+                rows_[k] = reducer_rows(system_, setting_.parts[k], wanted_slot_rows());
+                pace.most = rows_[k] / piece_ * piece_, pace.ahead = 2;
+                pace.least = std::min(pace.least, pace.most);
+                if (pace.most < 2 * least_chunk()) why = "its memory does not hold a chunk";
+            }
+            if (why) pace.takes_part = false, done_[k].share.state = std::string("left out: ") + why;
+            paces.push_back(pace);
+        }
+        paces.push_back({.takes_part = false});  // the rescuer
+        return paces;
+    }
+
+    std::unique_ptr<Reducer> reducer(Shared& shared, std::size_t k) {
+        const int lane = static_cast<int>(k);
+        if (k == rescuer()) return reducer_on_host(shared, lane, host_part(), setting_.threads, true, piece_, *setting_.scratch, {}, done_[k]);
+        const Part& part = setting_.parts[k];
+        if (part.runtime) return reducer_on_device(shared, lane, part, rows_[k], copiers(), *setting_.kits, trouble_of(k), done_[k]);
+        return reducer_on_host(shared, lane, part, host_threads(), part.ops == setting_.host, piece_, *setting_.scratch, trouble_of(k), done_[k]);
+    }
+
+    /// work(k) for everyone who has a reducer, at the same time; the first in the host's memory on this thread.
+    template <class Work>
+    void on_lanes(const Work& work) {
+        std::vector<std::thread> threads;
+        int here = -1;
+        for (std::size_t k = 0; k < setting_.parts.size(); ++k) {
+            if (!reducers_[k]) continue;
+            if (here < 0 && on_host(k)) here = static_cast<int>(k);
+            else threads.emplace_back([&work, k] { work(k); });
+        }
+        if (here >= 0) work(static_cast<std::size_t>(here));
+        for (std::thread& thread : threads) thread.join();
+    }
+
+    void first_pass(Shared& shared, const std::vector<Pace>& paces) {
+        for (std::size_t k = 0; k < setting_.parts.size(); ++k)
+            if (paces[k].takes_part) reducers_[k] = reducer(shared, k);
+        on_lanes([&](std::size_t k) {
+            if (reducers_[k]->reduce()) return;
+            // What it had reduced lies with it.
+            for (const Reduced& one : reducers_[k]->reduced) shared.board.reopen(*one.chunk);
+            reducers_[k]->reduced.clear();
+            done_[k].retired = reducers_[k]->why;
+        });
+        if (shared.board.stopped() || shared.board.complete()) return;
+        reducers_[rescuer()] = reducer(shared, rescuer());
+        reducers_[rescuer()]->reduce();
+    }
+
+    // The rows of all pieces, in the order of the system.
+    bool couple_all() {
+        std::map<std::int64_t, Reduced*> all;
+        for (const auto& lane : reducers_)
+            if (lane)
+                for (Reduced& one : lane->reduced) all.emplace(one.chunk->first, &one);
+        std::vector<InterfaceRow> rows;
+        for (const auto& [first, one] : all) {
+            place_[one] = rows.size();
+            rows.insert(rows.end(), one->rows.begin(), one->rows.end());
+        }
+        boundary_.assign(rows.size() + 2, 0);
+        const auto pieces = static_cast<std::int64_t>(rows.size() / 2);
+        std::vector<double> scratch(coupling_scratch(pieces) / sizeof(double) + 16);
+        void* const aligned = reinterpret_cast<void*>((reinterpret_cast<std::uintptr_t>(scratch.data()) + 63) / 64 * 64);
+        return couple(pieces, rows.data(), boundary_.data() + 1, setting_.threads, aligned) < 0;
+    }
+
+    const double* ends_of(const Reduced& one) const { return boundary_.data() + 1 + place_.at(&one); }
+
+    bool second_pass(Shared& shared) {
+        std::vector<char> bad(reducers_.size(), 0);
+        std::vector<std::vector<Reduced*>> left(reducers_.size());
+        const auto finish = [&](std::size_t k) {
+            Reducer& lane = *reducers_[k];
+            bool lost = false, refused = false;
+            for (Reduced& one : lane.reduced)
+                if (!lost && !refused) lost = !lane.finish(one, ends_of(one), refused);
+            if (!lost && !refused) lost = !lane.flush(refused);
+            bad[k] = refused;
+            if (!lost) return;
+            done_[k].retired = lane.why;
+            for (Reduced& one : lane.reduced)
+                if (!std::all_of(one.pieces.begin(), one.pieces.end(), [](const Piece& p) { return p.stored; })) left[k].push_back(&one);
+        };
+        on_lanes(finish);
+        if (reducers_[rescuer()]) finish(rescuer());
+        if (std::any_of(bad.begin(), bad.end(), [](char b) { return b; })) return false;
+        for (const auto& chunks : left)
+            for (Reduced* one : chunks)
+                if (!finish_again(shared, *one)) return false;
+        return true;
+    }
+
+    // A chunk that was lost with its device: reduced anew by the host's, coupled between what is known beside it.
+    bool finish_again(Shared& shared, Reduced& lost) {
+        const double* const ends = ends_of(lost);
+        const double before = ends[-1], after = ends[lost.rows.size()];
+        auto host = reducer_on_host(shared, static_cast<int>(rescuer()), host_part(), setting_.threads, true, piece_, *setting_.scratch, {}, done_[rescuer()]);
+        Reduced again;
+        again.chunk = lost.chunk;
+        if (!host->reduce_again(again)) return false;
+        std::vector<double> boundary(again.rows.size() + 2, 0);
+        boundary.front() = before, boundary.back() = after;
+        for (int k = 0; k < 2; ++k) {
+            InterfaceRow& first = again.rows[static_cast<std::size_t>(k)];
+            InterfaceRow& last = again.rows[again.rows.size() - 2 + static_cast<std::size_t>(k)];
+            first.rhs -= first.coefficient[0] * before, first.coefficient[0] = 0;
+            last.rhs -= last.coefficient[3] * after, last.coefficient[3] = 0;
+        }
+        const auto pieces = static_cast<std::int64_t>(again.pieces.size());
+        std::vector<double> scratch(coupling_scratch(pieces) / sizeof(double) + 16);
+        void* const aligned = reinterpret_cast<void*>((reinterpret_cast<std::uintptr_t>(scratch.data()) + 63) / 64 * 64);
+        if (couple(pieces, again.rows.data(), boundary.data() + 1, setting_.threads, aligned) >= 0) return false;
+        bool bad = false;
+        const bool good = host->finish(again, boundary.data() + 1, bad) && !bad;
+        lost.pieces = std::move(again.pieces);
+        return good;
+    }
+
+    void keep_rhs(std::int64_t b) { seams_.emplace(b, Windows(system_, *setting_.host).open(b, beside)); }
+
+    // The two equations at every boundary, which no one device has seen with the x that is there.
+    bool seams_hold() const {
+        const Windows windows(system_, *setting_.host);
+        return std::all_of(seams_.begin(), seams_.end(), [&](const auto& at) { return windows.residual(at.second, beside) <= widest * unit_roundoff(system_.dtype); });
+    }
+
+    // In place: what was stored becomes the right-hand side again that it solves; around boundaries it was kept.
+    void restore() {
+        if (!system_.in_place) return;
+        for (const auto& lane : reducers_) {
+            if (!lane) continue;
+            for (const Reduced& one : lane->reduced)
+                for (const Piece& piece : one.pieces)
+                    if (piece.stored) multiply_in_place(slice(system_, piece.first, piece.rows), coupling(piece, true) * piece.before, coupling(piece, false) * piece.after);
+        }
+        for (const auto& [row, seam] : seams_) Windows::put_back(system_, seam, beside);
+    }
+
+    double coupling(const Piece& piece, bool first) const {
+        const std::int64_t row = first ? piece.first : piece.first + piece.rows - 1;
+        return (first ? row == 0 : row + 1 == system_.rows) ? 0 : entry(first ? system_.lower : system_.upper, row, system_.dtype);
+    }
+
+    const std::int64_t piece_;
+    std::vector<std::int64_t> rows_;
+    std::vector<std::unique_ptr<Reducer>> reducers_;
+    std::map<const Reduced*, std::size_t> place_;  // of its first row among all
+    std::vector<double> boundary_;                 // of all pieces, with a 0 at either end
+    std::map<std::int64_t, Windows::Seam> seams_;
+};
+
+}  // namespace
+
+Result solve_coupled(const System& system, const Setting& setting, Clock::time_point start) { return Coupled(system, setting, start).run(); }
+
+}  // namespace trifold::tridiagonal::split

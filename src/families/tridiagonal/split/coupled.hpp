@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A system that does not forget, in two passes over the devices: every chunk is reduced to rows in the unknowns at its ends and its neighbours', by whoever takes
+// it; all of them are coupled by pivoted elimination in double precision; whoever reduced a chunk finishes it from its ends.
+//
+// Who has `reduce` and `finish` (the cpu) eliminates with pivots, in pieces of some hundred rows: words 4, then 5 per row. A device with memory of its own solves
+// its chunk as a system of its own three times,
+//
+//     A y = rhs,   A g = e_first,   A h = e_last,        x = y - lower[s] x[s-1] g - upper[e] x[e+1] h
+//
+// keeps y, g and h there, and later adds them: 4 words in, 1 out. x at its ends is then what the coupled rows say, up to rounding, since they were made
+// from this y, g and h.
+#pragma once
+
+#include <map>
+#include <mutex>
+#include <vector>
+
+#include "families/tridiagonal/split/lane.hpp"
+
+namespace trifold::tridiagonal::split {
+
+/// Rows of a chunk that are finished together, between ends that are known.
+struct Piece {
+    std::int64_t first = 0, rows = 0;
+    double before = 0, after = 0;  ///< x beside it, as it saw them
+    bool stored = false;
+};
+
+/// What one chunk became.
+struct Reduced {
+    Chunk* chunk = nullptr;
+    std::vector<InterfaceRow> rows;  ///< two per piece
+    std::vector<Piece> pieces;
+};
+
+/// The chunks that one lane has reduced, in its own way.
+class Reducer {
+public:
+    virtual ~Reducer() = default;
+
+    /// Takes chunks from the board until there are none; finished means reduced. False: the lane is out, `why` says why, and what it had is given back.
+    virtual bool reduce() = 0;
+
+    /// One chunk again, that another has lost. False: it cannot.
+    virtual bool reduce_again(Reduced&) { return false; }
+
+    /// boundary: x[first], x[last] of every piece of `one`, with the neighbours' beside them. `bad`: it was not accepted. False: the lane is out.
+    virtual bool finish(Reduced& one, const double* boundary, bool& bad) = 0;
+
+    /// Waits for what `finish` has left under way, and stores it.
+    virtual bool flush(bool& bad) = 0;
+
+    std::vector<Reduced> reduced;
+    std::string why;
+};
+
+/// On a device that has the verbs, in the host's memory. `piece_rows` divides where chunks begin.
+std::unique_ptr<Reducer> reducer_on_host(Shared& shared, int lane, const Part& part, int threads, bool rebuilds, std::int64_t piece_rows, devices::ScratchArena& scratch,
+                                         const Trouble& trouble, Done& done);
+
+/// On a device with memory of its own that can combine.
+std::unique_ptr<Reducer> reducer_on_device(Shared& shared, int lane, const Part& part, std::int64_t rows, int copiers, devices::StreamKits& kits, const Trouble& trouble,
+                                           Done& done);
+
+/// nullptr, or why it cannot.
+const char* reducer_refuses(const Part& part, const System& system);
+
+/// Rows of a chunk there; 0 where not even small ones fit.
+std::int64_t reducer_rows(const System& system, const Part& part, std::int64_t most);
+
+/// What is accepted of a piece's residual and at a seam, in unit roundoffs.
+inline constexpr double widest = 32;
+
+}  // namespace trifold::tridiagonal::split

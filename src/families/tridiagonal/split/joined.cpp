@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Every chunk is solved as a system of its own; where two meet they are joined by a window around it (seam.hpp). 5 words per row.
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <thread>
+
+#include "families/tridiagonal/split/attempt.hpp"
+#include "families/tridiagonal/split/seam.hpp"
+
+namespace trifold::tridiagonal::split {
+namespace {
+
+constexpr int slots = 3;
+
+// Chunks begin at multiples of so many rows: copies then begin with a line.
+constexpr std::int64_t unit = 1024;
+
+class Joined : Attempt {
+public:
+    Joined(const System& system, const Setting& setting, std::int64_t width, double close, Clock::time_point start)
+        : Attempt(system, setting, start), width_(width), close_(close) {}
+
+    Result run() {
+        const double begin = since();
+        const std::vector<Pace> paces = lanes();
+        Board board(system_.rows, least_chunk(), unit, paces, [this](std::int64_t b) { seams_.emplace(b, Windows(system_, *setting_.host).open(b, width_)); });
+        Shared shared{system_, board, setting_.tolerance, start_};
+
+        std::vector<std::thread> threads;
+        int here = -1;  // on this thread: the first that works in the host's memory, whose threads are warm
+        for (std::size_t k = 0; k < setting_.parts.size(); ++k) {
+            if (!paces[k].takes_part) continue;
+            if (here < 0 && on_host(k)) here = static_cast<int>(k);
+            else threads.emplace_back([this, &shared, k] { run_lane(shared, k); });
+        }
+        if (here >= 0) run_lane(shared, static_cast<std::size_t>(here));
+        for (std::thread& thread : threads) thread.join();
+        if (!board.stopped() && !board.complete())
+            run_host_lane(shared, static_cast<int>(rescuer()), host_part(), host_threads(), true, *setting_.scratch, {}, done_[rescuer()]);
+        result_.phases.emplace_back("chunks", since() - begin);
+        report();
+        if (!board.complete()) {
+            restore(board);
+            result_.outcome = board.why();
+            return give_up("a chunk cannot be solved as a system of its own");
+        }
+        const double before_join = since();
+        const bool joined = join(shared);
+        result_.phases.emplace_back("join", since() - before_join);
+        if (!joined) return restore(board), give_up("chunks could not be joined");
+        result_.solved = true;
+        fill_outcome(board);
+        return std::move(result_);
+    }
+
+private:
+    std::int64_t least_chunk() const { return (std::max(4 * width_, setting_.least_rows) + unit - 1) / unit * unit; }
+
+    std::vector<Pace> lanes() {
+        std::vector<Pace> paces;
+        slot_rows_.assign(setting_.parts.size(), 0);
+        for (std::size_t k = 0; k < setting_.parts.size(); ++k) {
+            Pace pace = pace_of(k);
+            if (!on_host(k)) {
+                slot_rows_[k] = slot_rows(system_, setting_.parts[k], slots, wanted_slot_rows());
+                pace.most = slot_rows_[k], pace.ahead = slots;
+                pace.least = std::min(pace.least, pace.most);
+                if (slot_rows_[k] < 2 * least_chunk()) pace.takes_part = false, done_[k].share.state = "left out: its memory does not hold a chunk";
+            }
+            paces.push_back(pace);
+        }
+        paces.push_back({.takes_part = false});  // the rescuer
+        return paces;
+    }
+
+    void run_lane(Shared& shared, std::size_t k) {
+        const Part& part = setting_.parts[k];
+        const int lane = static_cast<int>(k);
+        if (part.runtime) run_stream_lane(shared, lane, part, slots, slot_rows_[k], copiers(), *setting_.kits, trouble_of(k), done_[k]);
+        else run_host_lane(shared, lane, part, host_threads(), part.ops == setting_.host, *setting_.scratch, trouble_of(k), done_[k]);
+    }
+
+    bool join(const Shared& shared) {
+        std::vector<const Windows::Seam*> seams;
+        for (const auto& [row, seam] : seams_) seams.push_back(&seam);
+        const auto count = static_cast<std::int64_t>(seams.size());
+        std::vector<Windows::Joined> joined(seams.size());
+        std::vector<double> begin(seams.size()), end(seams.size());
+        const Windows windows(system_, *setting_.host);
+#pragma omp parallel for num_threads(host_threads()) schedule(dynamic, 1)
+        for (std::int64_t k = 0; k < count; ++k) {
+            const auto at = static_cast<std::size_t>(k);
+            begin[at] = shared.seconds();
+            joined[at] = windows.join(*seams[at], width_, close_);
+            end[at] = shared.seconds();
+        }
+        bool good = true;
+        for (std::size_t k = 0; k < seams.size(); ++k) {
+            result_.trace.push_back({-1, 0, "join", seams[k]->at - width_, 2 * width_, begin[k], end[k], 5.0 * 2 * static_cast<double>(width_) * static_cast<double>(size_of(system_.dtype))});
+            good = good && joined[k].good;
+            amplified_ = std::max(amplified_, joined[k].amplified);
+        }
+        return good;
+    }
+
+    // The weakest word that is true for all chunks. A bound needs one from every chunk: the error of y beside a seam comes back in dx.
+    void fill_outcome(const Board& board) {
+        Outcome& all = result_.outcome;
+        all.reason = Reason::certified;
+        all.device = setting_.parts[0].ops->device;
+        double certificate = 0;
+        for (const Chunk& chunk : board.chunks()) {
+            const Outcome& one = chunk.outcome;
+            if (one.reason != Reason::certified) all.reason = all.reason == Reason::refined || one.reason == Reason::refined ? Reason::refined : Reason::exact;
+            certificate = std::max(certificate, one.certificate);
+            all.rescued += one.rescued;
+            all.tried_other = all.tried_other || one.tried_other;
+            if (one.residual > 0 && !(all.residual >= one.residual)) all.residual = one.residual;
+            if (!all.branch[0] || one.reason != Reason::certified) all.branch = one.branch;
+        }
+        if (all.reason == Reason::certified) all.certificate = certificate * (1 + amplified_), all.certified_share = 1;
+    }
+
+    // In place, the chunks that are in x become the right-hand side again that they solve; what was kept around seams is put back as it was.
+    void restore(const Board& board) {
+        if (!system_.in_place) return;
+        std::vector<Chunk> solved;
+        for (const Chunk& chunk : board.chunks())
+            if (chunk.done) solved.push_back(chunk);
+        const auto count = static_cast<std::int64_t>(solved.size());
+#pragma omp parallel for num_threads(host_threads()) schedule(dynamic, 1)
+        for (std::int64_t k = 0; k < count; ++k) {
+            const Chunk& chunk = solved[static_cast<std::size_t>(k)];
+            multiply_in_place(slice(system_, chunk.first, chunk.rows), 0, 0);
+        }
+        for (const auto& [row, seam] : seams_) Windows::put_back(system_, seam, width_);
+    }
+
+    const std::int64_t width_;
+    const double close_;
+    double amplified_ = 0;
+    std::vector<std::int64_t> slot_rows_;
+    std::map<std::int64_t, Windows::Seam> seams_;  // by row; written under the board's lock
+};
+
+}  // namespace
+
+Result solve_joined(const System& system, const Setting& setting, std::int64_t width, double close, Clock::time_point start) {
+    return Joined(system, setting, width, close, start).run();
+}
+
+}  // namespace trifold::tridiagonal::split

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Chunks to a device with memory of its own and back: copies in both directions beside its kernels, in three queues where it has them.
+#pragma once
+
+#include <cstring>
+
+#include "families/tridiagonal/split/lane.hpp"
+
+namespace trifold::tridiagonal::split {
+
+constexpr std::size_t align(std::size_t bytes) { return (bytes + 255) / 256 * 256; }
+
+/// In the order lower, diag, upper, rhs, x.
+struct Operands {
+    const Operand* of[5];
+    explicit Operands(const System& s) : of{&s.lower, &s.diag, &s.upper, &s.rhs, &s.x} {}
+    bool array(int k) const { return of[k]->kind == Operand::Kind::view; }
+};
+
+/// A chunk of so many rows as the device has it.
+inline System shaped(const System& system, std::int64_t rows) {
+    System s = system;
+    s.rows = rows;
+    s.in_place = false;
+    return s;
+}
+
+/// Marks in the queues of one slot.
+enum Mark { arriving, arrived, solved, leaving, left, marks };
+
+/// The memory of one chunk under way.
+struct Slot {
+    Chunk* chunk = nullptr;
+    char *array[5] = {}, *pinned[5] = {};  ///< pinned: null where the user's memory serves
+    void* mark[marks] = {};
+    double began = 0;
+    int number = 0;
+};
+
+class StreamLink {
+public:
+    StreamLink(Shared& shared, int lane, const Part& part, int copiers, devices::StreamKit& kit, const Trouble& trouble, Done& done)
+        : shared(shared), lane(lane), part(part), runtime(*part.runtime), size(size_of(shared.system.dtype)), kit(kit), done(done), slower(trouble.slower),
+          copiers_(copiers), call_(trouble) {}
+    ~StreamLink() {
+        if (base_) runtime.release_mark(part.number, base_);
+    }
+    StreamLink(const StreamLink&) = delete;
+    StreamLink& operator=(const StreamLink&) = delete;
+
+    /// Which operands go through pinned memory. In place x does: what another device may still need is not overwritten before all of a chunk
+    /// has arrived.
+    bool staged(int k) const;
+
+    /// Takes memory, and begins the clock of the marks.
+    bool prepare(std::size_t device_bytes, std::size_t host_bytes);
+
+    /// What is counted, and made to fail by tests.
+    template <class Call>
+    bool device(Call call) {
+        return call_(failure, call);
+    }
+    bool copy(void* stream, void* to, const void* from, std::size_t bytes);
+    bool mark(Slot& slot, Mark which, void* stream);
+    bool wait_for(const Slot& slot, Mark which, void* stream);
+
+    /// Enqueues the chunk's operands; the kernel queue waits for them.
+    bool send(Slot& slot);
+
+    /// The chunk with its arrays on the device; x, apart from rhs, at `x`.
+    System there(const Slot& slot, char* x) const;
+
+    /// Enqueues a solve of `chunk` in the kernel queue, and the copy of its outcome to the host.
+    bool solve(const System& chunk, void* scratch, std::size_t scratch_bytes, void* outcome, void* outcome_here);
+
+    /// Marks the end of the kernels and enqueues the copy of x at `from`.
+    bool fetch(Slot& slot, const char* from);
+
+    /// Waits for what send, the kernels and fetch have enqueued, and notes when it ran.
+    bool wait(Slot& slot, bool sent, bool fetched);
+
+    /// Pinned memory to x.
+    void store(const Slot& slot);
+
+    void release(Slot& slot);
+
+    /// After a call has failed: returns when nothing that was enqueued still writes.
+    void quiet();
+
+    Shared& shared;
+    const int lane;
+    const Part& part;
+    const devices::Runtime& runtime;
+    const std::size_t size;
+    devices::StreamKit& kit;
+    Done& done;
+    const double slower;
+    Failure failure;
+
+private:
+    bool at(void* event, double& seconds);
+
+    const int copiers_;
+    Calls call_;
+    void* base_ = nullptr;
+    double base_s_ = 0, last_solved_ = 0;
+};
+
+}  // namespace trifold::tridiagonal::split
