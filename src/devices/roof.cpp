@@ -18,7 +18,9 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr StreamShape shapes[] = {{0, false}, {512, false}, {1024, false}, {4096, false}, {1024, true}};
+using Into = StreamShape::Into;
+constexpr StreamShape shapes[] = {{0, Into::first},     {512, Into::first},   {1024, Into::first}, {4096, Into::first},
+                                  {1024, Into::second}, {4096, Into::second}, {1024, Into::once}};
 
 /// Parts begin on pages, so that no two threads write one line.
 struct Part {

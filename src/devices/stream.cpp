@@ -67,7 +67,8 @@ struct Pass {
         const std::size_t ahead = static_cast<std::size_t>(shape.prefetch_bytes);
         if (ahead == 0)
             for (; first < last; first += step) move(first);
-        else if (shape.non_temporal) run_ahead<0>(ahead, first, last);
+        else if (shape.into == StreamShape::Into::once) run_ahead<0>(ahead, first, last);
+        else if (shape.into == StreamShape::Into::second) run_ahead<2>(ahead, first, last);
         else run_ahead<3>(ahead, first, last);
     }
 };

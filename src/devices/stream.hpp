@@ -25,7 +25,7 @@ constexpr const char* name_of(Store store) {
 /// How a pass tells the processor what it will read next; a roof is the best of them.
 struct StreamShape {
     std::int32_t prefetch_bytes = 0;  ///< ahead of each array's reads; 0 = leave it to the hardware
-    bool non_temporal = false;        ///< prefetched lines are marked as used once
+    enum class Into : std::uint8_t { first, second, once } into = Into::first;  ///< the cache; once: the first, marked as used once
     friend bool operator==(const StreamShape&, const StreamShape&) = default;
 };
 

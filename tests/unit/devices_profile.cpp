@@ -26,7 +26,7 @@ TEST(Stream, CopiesBitForBitAtAnyOffset) {
         for (int reads = 1; reads <= 4; ++reads)
             for (const std::size_t offset : {0U, 8U, 40U, 64U})
                 for (const std::size_t bytes : {0U, 8U, 200U, 1000U, 2560U})
-                    for (const StreamShape shape : {StreamShape{}, StreamShape{512, false}, StreamShape{1024, true}}) {
+                    for (const StreamShape shape : {StreamShape{}, StreamShape{512}, StreamShape{1024, StreamShape::Into::second}, StreamShape{1024, StreamShape::Into::once}}) {
                         for (int a = 0; a < 5; ++a)
                             for (std::size_t i = 0; i < room; ++i) data[a][i] = static_cast<unsigned char>(i * 7 + static_cast<std::size_t>(a) * 31);
                         unsigned char before[room];

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "families/tridiagonal/certified_bound.hpp"
+#include "families/tridiagonal/lane_spread.hpp"
 
 namespace trifold::tridiagonal {
 namespace {
@@ -50,19 +51,29 @@ Stretches plan_stretches(const System& system, std::int64_t halo, double close) 
     s.first = lanes - misaligned;  // so that every stretch of x begins with a cache line
     s.left = halo;
     s.right = halo / 2 * 3 / lanes * lanes;
-    s.block = std::max<std::int64_t>(size == 4 ? 128 : 256, s.right + lanes);
 
     const std::int64_t usable = s.rows - s.first - 1, each = usable / lanes;
+    // What is done once per block is spread over many rows, and c', d' of two blocks stay in the second-level cache.
+    const std::int64_t wanted_block = size == 4 ? std::clamp<std::int64_t>(each / 8 / lanes * lanes, 128, 512) : 256;
+    s.block = std::max<std::int64_t>(wanted_block, s.right + lanes);
     if (each < std::max(2 * s.block, 8 * halo)) {
         s.groups = 0;
         return s;
     }
-    s.groups = std::clamp<std::int64_t>(each / std::max<std::int64_t>({4 * s.block, 32 * halo, 4096}), 1, 256);
-    s.length = each / s.groups / lanes * lanes;
-    // Streams that start at the same offset of a page would fight for the same sets of the first cache: spread them over it.
-    const std::int64_t page = 4096 / size, offset = page / lanes + lanes;
-    if (s.length >= 4 * page) s.length = (s.length - offset) / page * page + offset;
-    s.last_length = (usable - (s.groups - 1) * lanes * s.length) / (lanes * lanes) * lanes;
+    // A group begins with lines that nobody has asked for, from two places per lane and array: long ones, where there are enough for any
+    // number of threads.
+    const std::int64_t least = std::max<std::int64_t>({4 * s.block, 32 * halo, 4096});
+    const std::int64_t wanted = std::clamp<std::int64_t>(std::min(each / least, std::max<std::int64_t>(64, each / 16384)), 1, 256);
+    // Of lengths up to a fifth above what is wanted, the first whose lanes lie as far apart as can be, in the last group too.
+    const std::int64_t shortest = (each / wanted + lanes - 1) / lanes;
+    std::int64_t best = -1;
+    for (std::int64_t lines = shortest; lines <= shortest + std::min<std::int64_t>(shortest / 5, 256); ++lines) {
+        const std::int64_t groups = std::max<std::int64_t>(each / lanes / lines, 1), last = each / lanes - (groups - 1) * lines;
+        const std::int64_t apart = std::min(groups > 1 ? lane_spread(lines, lanes) : 1024, lane_spread(last, lanes));
+        if (apart <= best) continue;
+        best = apart, s.groups = groups, s.length = lines * lanes, s.last_length = last * lanes;
+        if (apart == 768 / lanes) break;
+    }
     s.stream = !system.in_place && system.rows * 5 * size > (std::int64_t{24} << 20);
     return s;
 }

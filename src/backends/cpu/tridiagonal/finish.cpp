@@ -8,7 +8,9 @@
 // Writes     x of the chunks whose residual is accepted; x may be r, since a chunk reads no other chunk's rows
 // Work       one group of 2 V chunks per step of a thread: elimination (two chains), back substitution, residual and store
 // Words      5 per row (read a, b, c, r; write x). Groups run from last to first: the first pass ended there
-// Numerics   the pivots of reduce.cpp. The residual uses the rounded x that is stored, before it is stored
+// Numerics   the pivots of reduce.cpp. Where coefficients of a row nearly cancel, their sum is eliminated too, and the pivot is what it
+//            leaves (as there): else pivots 1 + 1/k of Poisson's equation collect k/3 roundings, which the chunk's last equation
+//            would have to bear. The residual uses the rounded x that is stored, before it is stored
 // Source     docs/algorithms/two_pass.md
 #include "backends/cpu/tridiagonal/finish.hpp"
 
@@ -35,9 +37,10 @@ struct Ends {
 template <class V>
 struct Carried {
     V x0, x1, r;  ///< coefficients of x[i], x[i+1]; right-hand side
+    V sum;        ///< of both coefficients, where sums are kept
 };
 
-template <class D>
+template <class D, bool sums = false>
 struct FinishChain {
     using T = hn::TFromD<D>;
     using V = hn::Vec<D>;
@@ -59,8 +62,9 @@ struct FinishChain {
     }
 
     HWY_INLINE void start(D d, Tile<D>& tile) {
-        p = {hn::Load(d, tile.row(upper, 0)), hn::Zero(d), hn::Load(d, tile.row(rhs, 0))};
-        q = {hn::Load(d, tile.row(diag, 1)), hn::Load(d, tile.row(upper, 1)), hn::Load(d, tile.row(rhs, 1))};
+        const V upper0 = hn::Load(d, tile.row(upper, 0)), diag1 = hn::Load(d, tile.row(diag, 1)), upper1 = hn::Load(d, tile.row(upper, 1));
+        p = {upper0, hn::Zero(d), hn::Load(d, tile.row(rhs, 0)), upper0};
+        q = {diag1, upper1, hn::Load(d, tile.row(rhs, 1)), hn::Add(diag1, upper1)};
     }
 
     /// Row i+1 joins, x[i] leaves; u1, u2, d of its pivot row go to `pivot_row`.
@@ -81,10 +85,23 @@ struct FinishChain {
         const V right = hn::Mul(hn::IfThenElse(n_wins, r, w_r), inverse);
         hn::Store(u1, d, pivot_row), hn::Store(u2, d, pivot_row + lanes), hn::Store(right, d, pivot_row + 2 * lanes);
 
+        V l_sum = hn::Zero(d), other_sum = l_sum, pivot_sum = l_sum;
+        if constexpr (sums) {
+            const V n_sum = hn::Add(hn::Add(a, c), b), w_sum = hn::IfThenElse(q_wins, q.sum, p.sum);
+            l_sum = hn::IfThenElse(q_wins, p.sum, q.sum), other_sum = hn::IfThenElse(n_wins, w_sum, n_sum);
+            pivot_sum = hn::Mul(hn::IfThenElse(n_wins, n_sum, w_sum), inverse);
+        }
         p = {hn::NegMulAdd(pending.smaller, u1, l_x1), hn::NegMulAdd(pending.smaller, u2, hn::Zero(d)),
-             hn::NegMulAdd(pending.smaller, right, l_r)};
+             hn::NegMulAdd(pending.smaller, right, l_r), hn::NegMulAdd(pending.smaller, pivot_sum, l_sum)};
         q = {hn::NegMulAdd(all.smaller, u1, other_x1), hn::NegMulAdd(all.smaller, u2, other_x2),
-             hn::NegMulAdd(all.smaller, right, other_r)};
+             hn::NegMulAdd(all.smaller, right, other_r), hn::NegMulAdd(all.smaller, pivot_sum, other_sum)};
+        if constexpr (sums) take_from_sum(p), take_from_sum(q);
+    }
+
+    /// Where a row's two coefficients nearly cancel, the first one is what the sum leaves for it.
+    static HWY_INLINE void take_from_sum(Carried<V>& row) {
+        const V size = hn::Abs(row.sum);
+        row.x0 = hn::IfThenElse(hn::Le(hn::Add(size, size), hn::Abs(row.x1)), hn::Sub(row.sum, row.x1), row.x0);
     }
 
     /// x of rows first_row … first_row + height - 1, which follow those of the last call downwards; p.x0, q.x0 hold the
@@ -113,8 +130,8 @@ struct FinishChain {
     }
 };
 
-template <int chains, class D>
-void finish_group(D d, const FinishCall<hn::TFromD<D>>& call, const ChunkGroup<hn::TFromD<D>>* g, Ahead<hn::TFromD<D>> ahead,
+template <int chains, bool sums, class D>
+void finish_group_as(D d, const FinishCall<hn::TFromD<D>>& call, const ChunkGroup<hn::TFromD<D>>* g, Ahead<hn::TFromD<D>> ahead,
                   const ChunkWork<hn::TFromD<D>>& work) {
     using T = hn::TFromD<D>;
     using V = hn::Vec<D>;
@@ -134,7 +151,7 @@ void finish_group(D d, const FinishCall<hn::TFromD<D>>& call, const ChunkGroup<h
         ends[k] = {hn::Load(d, values[0]), hn::Load(d, values[1]), hn::Load(d, values[2]), hn::Load(d, values[3])};
     }
 
-    FinishChain<D> a, b;
+    FinishChain<D, sums> a, b;
     for_rows<chains>(
         d, g, 2,
         [&](Tile<D>* tiles, std::int64_t row, int height) HWY_ATTR {
@@ -162,6 +179,15 @@ void finish_group(D d, const FinishCall<hn::TFromD<D>>& call, const ChunkGroup<h
         for (int s = 0; s < g[k].count; ++s) {
             check_and_store(d, call, g[k].first + s, m, solutions[k] + s * stride);
         }
+}
+
+template <int chains, class D>
+void finish_group(D d, const FinishCall<hn::TFromD<D>>& call, const ChunkGroup<hn::TFromD<D>>* g, Ahead<hn::TFromD<D>> ahead,
+                  const ChunkWork<hn::TFromD<D>>& work) {
+    bool sums = may_cancel(d, g[0]);
+    if constexpr (chains == 2) sums = sums || may_cancel(d, g[1]);
+    if (sums) finish_group_as<chains, true>(d, call, g, ahead, work);
+    else finish_group_as<chains, false>(d, call, g, ahead, work);
 }
 
 template <class T>

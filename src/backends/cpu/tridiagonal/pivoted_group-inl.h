@@ -77,7 +77,7 @@ public:
     using V = hn::Vec<D>;
     static constexpr int n = static_cast<int>(lanes_of<D>);
     static constexpr bool whole_lines = n * sizeof(T) == 64;
-    static constexpr std::int64_t prefetch_tiles = 4, again_tiles = 2;  // tuned on Zen 5: less is late, more is evicted
+    static constexpr std::int64_t again_tiles = 2;
 
     PivotedGroup(D d_, PivotedJob<T>& job_, std::int64_t group_, T* ring_)
         : d(d_), job(job_), group(group_), start(job_.cut.start(group_)), length(job_.cut.length()), block(job_.cut.block),
@@ -122,7 +122,7 @@ private:
         const bool within = inside(offset), beside = keep && (offset < 0 || offset >= length);
         for (int k = 0; k < 4; ++k) {
             from[k] = base[k] + step_[k] * offset, stride[k] = step_[k] * length;
-            ahead[k] = from[k] + step_[k] * prefetch_tiles * n, ahead_stride[k] = stride[k];
+            ahead[k] = from[k] + step_[k] * job.ask_tiles * n, ahead_stride[k] = stride[k];
             if (within || (beside && k == rhs)) continue;
             copy_rows(k, offset, copied[k]);
             from[k] = copied[k], stride[k] = n;
@@ -163,8 +163,8 @@ private:
         // Stores of vectors may change any member for all that the compiler knows: what is used below is copied.
         const T *source[4], *asked[4];
         std::int64_t source_stride[4], asked_stride[4], back[4];
-        // A line is asked for twice, since cores drop what they are asked for while too much is under way.
-        for (int k = 0; k < 4; ++k) back[k] = step_[k] * (prefetch_tiles - again_tiles) * n;
+        for (int k = 0; k < 4; ++k) back[k] = step_[k] * (job.ask_tiles - again_tiles) * n;
+        const bool second_level = job.second_level;
         for (int k = 0; k < 4; ++k) source[k] = from[k], source_stride[k] = stride[k], asked[k] = ahead[k], asked_stride[k] = ahead_stride[k];
 
         // Halos belong to others' logs.
@@ -181,12 +181,16 @@ private:
         for (int i = 0; i < n; ++i) {
 #pragma GCC unroll 4
             for (int k = i * 4 / n; k < (i + 1) * 4 / n; ++k) load(source[k], source_stride[k], next[k]);
+            if (second_level) {
 #pragma GCC unroll 4
-            for (int k = 0; k < 4; ++k) {
-                hwy::Prefetch(asked[k]);
-                hwy::Prefetch(asked[k] - back[k]);
-                asked[k] += asked_stride[k];
+                for (int k = 0; k < 4; ++k) prefetch_second_level(asked[k]);
+            } else {
+                // A line is asked for twice, since cores drop what they are asked for while too much is under way.
+#pragma GCC unroll 4
+                for (int k = 0; k < 4; ++k) hwy::Prefetch(asked[k]), hwy::Prefetch(asked[k] - back[k]);
             }
+#pragma GCC unroll 4
+            for (int k = 0; k < 4; ++k) asked[k] += asked_stride[k];
             const auto row = [&](int k) HWY_ATTR { return hn::Load(d, in[k] + i * n); };
             if constexpr (keep) hn::Stream(row(rhs), d, log + i * n);
             p.step(d, row(lower), row(diag), row(upper), row(rhs), i > 0 ? slots + (i - 1) * 3 * n : before);

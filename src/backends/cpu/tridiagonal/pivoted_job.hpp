@@ -9,6 +9,8 @@
 #include <cstdlib>
 
 #include "backends/cpu/tridiagonal/sweep_job.hpp"
+#include "devices/prefetch_level.hpp"
+#include "families/tridiagonal/lane_spread.hpp"
 
 namespace trifold::cpu {
 
@@ -27,15 +29,14 @@ struct PivotedCut {
         : rows(rows_), lanes(lanes_), pad(pad_) {
         const std::int64_t all = rows + pad;
         std::int64_t best = -1, least = 0;
-        // The lines of streams that start at one offset within a page (64 lines) meet in one set of the first-level cache, those at
-        // one offset within 1024 lines in one set of the second. Far enough apart, the least work decides.
+        // Far enough apart, the least work decides.
         for (std::int64_t more = 0; more < 4; ++more)
             for (std::int64_t longer = 0; longer < 6; ++longer) {
                 const std::int64_t candidate = shortest_block + more * unit;
                 const std::int64_t wanted = std::clamp(all / (lanes * candidate * groups_wanted), fewest, most);
                 const std::int64_t whole = std::max<std::int64_t>(all / (lanes * candidate * wanted), 1), set = lanes * candidate * whole;
                 const std::int64_t count = (all + set - 1) / set + longer, stretch = count * candidate;
-                const std::int64_t apart = std::min(spread(stretch / line), 768 / lanes);
+                const std::int64_t apart = tridiagonal::lane_spread(stretch / line, lanes);
                 const std::int64_t work = (all + lanes * stretch - 1) / (lanes * stretch) * (stretch + 3 * candidate);
                 if (apart < best || (apart == best && work >= least)) continue;
                 best = apart, least = work, block = candidate, blocks = count;
@@ -45,17 +46,6 @@ struct PivotedCut {
 
     std::int64_t length() const { return blocks * block; }
     std::int64_t start(std::int64_t group) const { return group * lanes * length() - pad; }
-
-private:
-    /// Lines between the two nearest of `lanes` streams that are `lines` apart, modulo 1024, or 16 times those modulo 64.
-    std::int64_t spread(std::int64_t lines) const {
-        std::int64_t nearest = 1024;
-        for (std::int64_t k = 1; k < lanes; ++k) {
-            const std::int64_t far = k * lines % 1024, near = k * lines % 64;
-            nearest = std::min({nearest, far, 1024 - far, 16 * near, 16 * (64 - near)});
-        }
-        return nearest;
-    }
 };
 
 /// What one stretch knows: x of the row before it and of the row after it as it computed them itself, the largest |x| of its first
@@ -76,6 +66,8 @@ struct PivotedJob {
     bool stream;  ///< x goes past the caches
     PivotedSeam<T>* seams;
     const PivotedUndo<T>* undo;  ///< in place; else null
+    bool second_level = devices::asks_second_level();   ///< where lines are asked for
+    std::int64_t ask_tiles = second_level ? 8 : 4;       ///< ahead. Into the first level: less is late, more is evicted
     std::atomic<bool> stop{false};
 
     /// Numbers per thread: pivot rows of three blocks, 3 per row and lane.

@@ -39,12 +39,6 @@ struct Pending {
     V sum;                       ///< of the four coefficients, where sums are kept
 };
 
-/// Twice the sum of a row's coefficients against the sum of their magnitudes.
-template <class D, class V = hn::Vec<D>>
-HWY_INLINE hn::Mask<D> cancels(D, V a, V b, V c, V sum) {
-    return hn::Le(hn::Add(hn::Abs(sum), hn::Abs(sum)), hn::Add(hn::Add(hn::Abs(a), hn::Abs(c)), hn::Abs(b)));
-}
-
 template <class D, bool sums = false>
 struct ReduceChain {
     using V = hn::Vec<D>;
@@ -152,21 +146,6 @@ HWY_NOINLINE std::int64_t find_zero_pivot(D d, const ChunkGroup<hn::TFromD<D>>& 
         }
     }
     return -1;
-}
-
-/// Whether the first rows of some chunk of the group all cancel: then it is worth keeping the sums.
-template <class D>
-HWY_NOINLINE bool may_cancel(D d, const ChunkGroup<hn::TFromD<D>>& g) {
-    constexpr std::int64_t lanes = Tile<D>::lanes;
-    Tile<D> tile;
-    const int height = static_cast<int>(HWY_MIN(g.rows, lanes));
-    load_group(d, g, 0, height, tile);
-    auto all = hn::Eq(hn::Zero(d), hn::Zero(d));
-    for (int i = 0; i < height; ++i) {
-        const auto a = hn::Load(d, tile.row(lower, i)), b = hn::Load(d, tile.row(diag, i)), c = hn::Load(d, tile.row(upper, i));
-        all = hn::And(all, cancels(d, a, b, c, hn::Add(hn::Add(a, c), b)));
-    }
-    return !hn::AllFalse(d, all);
 }
 
 template <int chains, bool sums, class D>

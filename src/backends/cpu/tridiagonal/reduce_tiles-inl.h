@@ -7,6 +7,7 @@
 
 #include "backends/cpu/simd/transpose-inl.h"
 #include "backends/cpu/tridiagonal/reduce_chunks.hpp"
+#include "devices/prefetch_level.hpp"
 
 #if defined(TRIFOLD_BACKENDS_CPU_TRIDIAGONAL_REDUCE_TILES_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef TRIFOLD_BACKENDS_CPU_TRIDIAGONAL_REDUCE_TILES_INL_H_
@@ -72,6 +73,27 @@ HWY_NOINLINE void load_group(D d, const ChunkGroup<hn::TFromD<D>>& g, std::int64
         if (is_whole<D>(g, first_row, height)) load_array(d, g, array, first_row, tile.row(array, 0));
         else load_slowly(d, g, array, first_row, height, tile.row(array, 0));
     }
+}
+
+/// Twice the sum of a row's coefficients against the sum of their magnitudes.
+template <class D, class V = hn::Vec<D>>
+HWY_INLINE hn::Mask<D> cancels(D, V a, V b, V c, V sum) {
+    return hn::Le(hn::Add(hn::Abs(sum), hn::Abs(sum)), hn::Add(hn::Add(hn::Abs(a), hn::Abs(c)), hn::Abs(b)));
+}
+
+/// Whether the first rows of some chunk of the group all cancel: then it is worth keeping the sums.
+template <class D>
+HWY_NOINLINE bool may_cancel(D d, const ChunkGroup<hn::TFromD<D>>& g) {
+    constexpr std::int64_t lanes = Tile<D>::lanes;
+    Tile<D> tile;
+    const int height = static_cast<int>(HWY_MIN(g.rows, lanes));
+    load_group(d, g, 0, height, tile);
+    auto all = hn::Eq(hn::Zero(d), hn::Zero(d));
+    for (int i = 0; i < height; ++i) {
+        const auto a = hn::Load(d, tile.row(lower, i)), b = hn::Load(d, tile.row(diag, i)), c = hn::Load(d, tile.row(upper, i));
+        all = hn::And(all, cancels(d, a, b, c, hn::Add(hn::Add(a, c), b)));
+    }
+    return !hn::AllFalse(d, all);
 }
 
 /// Runs down the rows of `chains` groups: `row_step(tiles, i, row)` for row i of the tiles that start at `row`, after
@@ -149,6 +171,7 @@ template <class T>
 struct Ahead {
     const char* at[4];
     std::int64_t step[4];
+    bool second_level = devices::asks_second_level();
 
     Ahead(const ChunkArrays<T>& arrays, std::int64_t chunk) {
         for (int k = 0; k < 4; ++k) {
@@ -159,7 +182,8 @@ struct Ahead {
     /// One line of each array, for every row of a vector.
     HWY_INLINE void next() {
         for (int k = 0; k < 4; ++k) {
-            __builtin_prefetch(at[k]);
+            if (second_level) prefetch_second_level(at[k]);
+            else hwy::Prefetch(at[k]);
             at[k] += step[k];
         }
     }

@@ -23,6 +23,7 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 #include "backends/cpu/tridiagonal/sweep_ends.hpp"
+#include "devices/prefetch_level.hpp"
 
 namespace trifold::cpu {
 namespace {
@@ -40,7 +41,8 @@ SweepResult run(const System& system, const Stretches& cut, const Launch& launch
     SweepJob<T> job(system, cut, launch.scratch);
     job.bounds = bounds;
     constexpr std::int64_t cached = std::int64_t{24} << 20;
-    job.ask_twice = launch.threads > 1 && system.rows * 5 * static_cast<std::int64_t>(sizeof(T)) > cached;
+    if (devices::asks_second_level()) job.asking = Asking::second_level, job.ask_tiles = 8;
+    else if (launch.threads > 1 && system.rows * 5 * static_cast<std::int64_t>(sizeof(T)) > cached) job.asking = Asking::twice;
     std::fill_n(job.stored, cut.groups, std::int64_t{0});
 #pragma omp parallel num_threads(launch.threads)
     {

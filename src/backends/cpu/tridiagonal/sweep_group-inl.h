@@ -90,7 +90,6 @@ struct GroupSweep {
     SweepJob<T>& job;
     const std::int64_t group, length, tiles;
     T *const ring, *const edges;
-    static constexpr std::int64_t prefetch_tiles = sizeof(T) == 4 ? 3 : 4;  // tuned on Zen 5: less is late, more is evicted
     std::int64_t ahead = 0;         ///< tiles of the stretch that elimination has passed; negative before it
     std::int64_t turned = 0;        ///< tiles of the stretch that are in a stage or were
     int current = 0;                ///< the stage that is eliminated next
@@ -147,7 +146,7 @@ struct GroupSweep {
         Forward<D> f[vectors];    // copies, which stay in registers
         Backward<D> b[vectors];
         V out[vectors][lanes];
-        Ahead<T> lines(inputs, prefetch_tiles, 2);
+        Ahead<T> lines(inputs, job.ask_tiles, 2);
         for (int v = 0; v < vectors; ++v) {
             f[v] = forward[v];
             f[v].largest_sum = hn::Zero(d);
@@ -161,7 +160,7 @@ struct GroupSweep {
 #pragma GCC unroll 16
             for (int i = array * (lanes / 4); i < (array + 1) * (lanes / 4); ++i) {
                 forward_row(d, rows, i, f, to);
-                lines.next_lane(inputs, job.ask_twice);
+                lines.next_lane(inputs, job.asking);
                 if constexpr (also) backward_row(d, from, lanes - 1 - i, b, out);
             }
             load(array);

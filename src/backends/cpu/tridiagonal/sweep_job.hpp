@@ -67,6 +67,9 @@ struct SweepSizes {
     }
 };
 
+/// How lines of memory are asked for ahead of their use. Twice: threads that share the memory have more of their requests dropped.
+enum class Asking : std::uint8_t { once, twice, second_level };
+
 template <class T>
 struct SweepJob {
     using Stretches = tridiagonal::Stretches;
@@ -79,7 +82,8 @@ struct SweepJob {
     T* repair;             ///< in place, per group and block: c', d' before the block and the x that its last row saw, of each lane
     T* boundaries;         ///< in place: rhs around the first row of each group
     T* threads;
-    bool ask_twice = false;  ///< for lines of memory: threads that share it have more of their prefetches dropped
+    Asking asking = Asking::once;
+    std::int64_t ask_tiles = sizeof(T) == 4 ? 3 : 4;  ///< ahead. Into the first level: less is late, more is evicted
     tridiagonal::StretchBound* bounds = nullptr;
     std::atomic<int> stop{0};
     std::atomic<std::int64_t> row{-1};

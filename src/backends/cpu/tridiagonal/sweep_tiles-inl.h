@@ -13,6 +13,7 @@
 #include "hwy/highway.h"
 
 #include "backends/cpu/simd/transpose-inl.h"
+#include "backends/cpu/tridiagonal/sweep_job.hpp"
 
 #if defined(TRIFOLD_BACKENDS_CPU_TRIDIAGONAL_SWEEP_TILES_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef TRIFOLD_BACKENDS_CPU_TRIDIAGONAL_SWEEP_TILES_INL_H_
@@ -27,6 +28,19 @@ namespace trifold::cpu::HWY_NAMESPACE {
 /// Vectors that make up the lanes of a tile, and pieces of N rows that make up its rows.
 template <class D>
 inline constexpr int vectors_of = static_cast<int>(64 / sizeof(hn::TFromD<D>) / lanes_of<D>);
+
+/// The larger of two numbers that are not negative, by their bits where that is one instruction: not for the units that multiply, which have
+/// the most to do here. NaN is the largest then.
+template <class D, class V = hn::Vec<D>>
+HWY_INLINE V larger_of(D d, V a, V b) {
+    using T = hn::TFromD<D>;
+    if constexpr (HWY_TARGET <= HWY_AVX3 || (sizeof(T) == 4 && HWY_TARGET <= HWY_SSE4)) {
+        const hn::RebindToUnsigned<D> bits;
+        return hn::BitCast(d, hn::Max(hn::BitCast(bits, a), hn::BitCast(bits, b)));
+    } else {
+        return hn::Max(a, b);
+    }
+}
 
 /// Elimination in one vector of lanes, after the rows so far.
 template <class D>
@@ -51,8 +65,8 @@ struct Forward {
         d = hn::Mul(hn::NegMulAdd(lower, d, rhs), inverse);
         decay = hn::Mul(decay, t);
         sum = hn::MulAdd(t, sum, one);
-        largest_sum = hn::Max(largest_sum, sum);
-        largest_c = hn::Max(largest_c, hn::Abs(c));
+        largest_sum = larger_of(d_, largest_sum, sum);
+        largest_c = larger_of(d_, largest_c, hn::Abs(c));
     }
 };
 
@@ -68,10 +82,10 @@ struct Backward {
         x = hn::NegMulAdd(c, x, rhs);
         sum = hn::MulAdd(hn::Abs(c), sum, tile_sum);
     }
-    HWY_INLINE void kept_row(V c, V rhs) {
+    HWY_INLINE void kept_row(D d, V c, V rhs) {
         row(c, rhs);
-        largest_sum = hn::Max(largest_sum, sum);
-        largest_x = hn::Max(largest_x, hn::Abs(x));
+        largest_sum = larger_of(d, largest_sum, sum);
+        largest_x = larger_of(d, largest_x, hn::Abs(x));
     }
 };
 
@@ -103,13 +117,19 @@ struct Ahead {
     Ahead(const TileInputs<T>& in, std::int64_t tiles, std::int64_t second) {
         for (int k = 0; k < 4; ++k) at[k] = in.p[k] + tiles * in.step[k], nearer[k] = (second - tiles) * in.step[k];
     }
-    HWY_INLINE void next_lane(const TileInputs<T>& in, bool twice) {
+    HWY_INLINE void next_lane(const TileInputs<T>& in, Asking how) {
+        if (how == Asking::second_level) {
 #pragma GCC unroll 4
-        for (int k = 0; k < 4; ++k) {
-            hwy::Prefetch(at[k]);
-            if (twice) hwy::Prefetch(at[k] + nearer[k]);
-            at[k] += in.stride[k];
+            for (int k = 0; k < 4; ++k) prefetch_second_level(at[k]);
+        } else {
+#pragma GCC unroll 4
+            for (int k = 0; k < 4; ++k) {
+                hwy::Prefetch(at[k]);
+                if (how == Asking::twice) hwy::Prefetch(at[k] + nearer[k]);
+            }
         }
+#pragma GCC unroll 4
+        for (int k = 0; k < 4; ++k) at[k] += in.stride[k];
     }
 };
 
@@ -164,7 +184,7 @@ HWY_INLINE void backward_row(D d, const T* HWY_RESTRICT ring, int i, Backward<D>
 #pragma GCC unroll 4
     for (int v = 0; v < vectors_of<D>; ++v) {
         const T* const from = ring + i * 2 * lanes + v * n;
-        back[v].kept_row(hn::Load(d, from), hn::Load(d, from + lanes));
+        back[v].kept_row(d, hn::Load(d, from), hn::Load(d, from + lanes));
         out[v][i] = back[v].x;
     }
 }
