@@ -11,17 +11,16 @@
 
 namespace trifold {
 
-// Eight buffers in a row differ by more than a page's worth of neighbouring lines; which one a buffer gets does not
-// matter.
-static std::size_t next_stagger() {
+// Eight buffers in a row begin five lines apart within a page, large ones a page more; which one a buffer gets does not matter.
+static std::size_t next_stagger(std::size_t page) {
     static std::atomic<unsigned> made{0};
-    return (made.fetch_add(1, std::memory_order_relaxed) % 8) * (4096 + 5 * 64);
+    return (made.fetch_add(1, std::memory_order_relaxed) % 8) * (page + 5 * 64);
 }
 
 AlignedBuffer::AlignedBuffer(std::size_t bytes) {
     constexpr std::size_t line = 64, huge_page = std::size_t{2} << 20;
     const bool large = bytes >= 2 * huge_page;
-    const std::size_t alignment = large ? huge_page : line, stagger = large ? next_stagger() : 0;
+    const std::size_t alignment = large ? huge_page : line, stagger = large ? next_stagger(4096) : bytes >= (std::size_t{32} << 10) ? next_stagger(0) : 0;
     if (bytes > std::numeric_limits<std::size_t>::max() - 2 * huge_page) throw std::bad_alloc();
     const std::size_t rounded = (bytes + stagger + alignment - 1) / alignment * alignment;
     base_ = std::aligned_alloc(alignment, rounded ? rounded : line);

@@ -6,7 +6,7 @@
 
 namespace trifold {
 
-/// Bytes aligned to 64; from 4 MiB on advised to lie in huge pages, and begun at another offset within a page than the
+/// Bytes aligned to 64; from 4 MiB on advised to lie in huge pages. From 32 KiB on begun at another offset within a page than the
 /// buffers made before: streams at equal offsets delay each other's loads and stores. Pages belong to the thread that
 /// first writes them, so let the threads that will use a part write it first. Moves, does not copy.
 class AlignedBuffer {

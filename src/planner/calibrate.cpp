@@ -5,6 +5,9 @@
 #include <chrono>
 #include <cmath>
 #include <cstring>
+#include <map>
+#include <string>
+#include <tuple>
 #include <vector>
 
 #include "backends/registry.hpp"
@@ -34,13 +37,24 @@ struct Shape {
 /// Systems that fill a vector.
 std::int64_t lanes_of(DType dtype) { return 64 / static_cast<std::int64_t>(size_of(dtype)); }
 
-/// Arrays for `rows` rows in all: dominant by a factor of two, right-hand side between 1 and 2.
+/// Arrays for `rows` rows in all: dominant by a factor of two, right-hand side between 1 and 2. Plain: from malloc, as small arrays of users are, whose
+/// pages are small too; a core reads dozens of streams from such pages at half the speed.
 class Sample {
 public:
-    Sample(DType dtype, std::int64_t rows) : dtype_(dtype), rows_(rows), data_(size_of(dtype) * 5 * pitch()) {
+    Sample(DType dtype, std::int64_t rows, bool plain) : dtype_(dtype), rows_(rows) {
+        const std::size_t bytes = size_of(dtype) * 5 * pitch();
+        if (plain) {
+            plain_.resize(bytes + 64);
+            data_ = plain_.data() + 64 - reinterpret_cast<std::uintptr_t>(plain_.data()) % 64;
+        } else {
+            large_ = AlignedBuffer(bytes);
+            data_ = static_cast<std::byte*>(large_.data());
+        }
         if (dtype == DType::f32) fill<float>();
         else fill<double>();
     }
+
+    DType dtype() const { return dtype_; }
 
     System system(Shape shape, std::int64_t rows) {
         System out;
@@ -57,7 +71,7 @@ public:
         for (int k = 0; k < 5; ++k) {
             Operand& operand = *operands[k];
             operand.kind = Operand::Kind::view;
-            operand.data = static_cast<char*>(data_.data()) + size_of(dtype_) * pitch() * static_cast<std::size_t>(k);
+            operand.data = data_ + size_of(dtype_) * pitch() * static_cast<std::size_t>(k);
             operand.row_stride = shape.contiguous ? 1 : out.extent[0];
             operand.level_stride[0] = shape.contiguous ? shape.length : 1;
         }
@@ -68,7 +82,7 @@ public:
     /// The right-hand side of a system that is solved in place.
     void load_rhs(const System& system) const {
         const std::size_t words = size_of(dtype_) * pitch();
-        std::memcpy(system.x.data, static_cast<const char*>(data_.data()) + 3 * words, size_of(dtype_) * static_cast<std::size_t>(system.rows));
+        std::memcpy(system.x.data, data_ + 3 * words, size_of(dtype_) * static_cast<std::size_t>(system.rows));
     }
 
 private:
@@ -76,7 +90,7 @@ private:
 
     template <class T>
     void fill() {
-        T* at = static_cast<T*>(data_.data());
+        T* at = reinterpret_cast<T*>(data_);
         std::uint32_t noise = 1;
         for (const double centre : {-1.0, 4.0, -1.0, 1.0, 0.0})
             for (std::size_t i = 0; i < pitch(); ++i) {
@@ -87,15 +101,17 @@ private:
 
     DType dtype_;
     std::int64_t rows_;
-    AlignedBuffer data_;
+    std::vector<std::byte> plain_;
+    AlignedBuffer large_;
+    std::byte* data_ = nullptr;
 };
 
 class Stopwatch {
 public:
     Stopwatch(const Ops& ops, devices::ScratchArena& scratch) : ops_(ops), arena_(scratch) {}
 
-    /// Seconds of one call, NaN where it fails.
-    double operator()(const Sample& sample, const System& system, Algorithm algorithm, int threads) {
+    /// Adds seconds of single calls to `times`; whether the calls were good.
+    bool operator()(const Sample& sample, const System& system, Algorithm algorithm, int threads, std::vector<double>& times) {
         const devices::Scratch scratch = arena_.take(branch_workspace(ops_, system, algorithm, threads));
         const Launch launch{threads, scratch.data(), scratch.bytes(), unit_roundoff(system.dtype), nullptr};
         bool good = true;
@@ -108,20 +124,16 @@ public:
             }
             return seconds_since(start) / count;
         };
-        const double first = calls(1), once = std::min(first, calls(1));
+        const double first = calls(1), once = first > long_run ? first : std::min(first, calls(1));
         const int count = std::clamp(static_cast<int>(std::ceil(worth_timing / std::max(once, 1e-9))), 1, 1000);
-        const std::size_t least = once > long_run ? 2 : 5;
-        std::vector<double> times;
-        for (const auto start = Clock::now(); times.size() < least || (times.size() < 25 && seconds_since(start) < enough);)
-            times.push_back(calls(count));
-        // The lower quartile: what disturbs this minute should not stay in the profile for months.
-        const auto quartile = times.begin() + static_cast<std::ptrdiff_t>(times.size() / 4);
-        std::nth_element(times.begin(), quartile, times.end());
-        return good ? *quartile : std::nan("");
+        const std::size_t least = once > long_run ? 1 : 3, most = 9;
+        const auto start = Clock::now();
+        for (std::size_t k = 0; k < least || (k < most && seconds_since(start) < enough); ++k) times.push_back(calls(count));
+        return good;
     }
 
 private:
-    static constexpr double worth_timing = 30e-6, enough = 3e-3, long_run = 5e-3;
+    static constexpr double worth_timing = 30e-6, enough = 1e-3, long_run = 5e-3;
     const Ops& ops_;
     devices::ScratchArena& arena_;
 };
@@ -150,6 +162,11 @@ void calibrate(const Ops& ops, devices::ScratchArena& scratch, int threads, std:
     for (const bool contiguous : {true, false})
         for (const std::int64_t length : batch_lengths) kinds.push_back({{length, contiguous}, Algorithm::automatic});
 
+    struct Measured {
+        std::vector<double> times;
+        bool good = true;
+    };
+    std::map<std::tuple<std::string, int, std::int64_t>, Measured> measured;
     auto time = [&](Sample& sample, DType dtype, const Kind& kind, std::int64_t rows) {
         const System system = sample.system(kind.shape, rows);
         if (branch_refuses(ops, system, kind.algorithm)) return;
@@ -159,26 +176,37 @@ void calibrate(const Ops& ops, devices::ScratchArena& scratch, int threads, std:
         for (const int t : counts) {
             if (t > 1 && (sequential || rows < 2048 * t)) break;
             // A busy machine measures one at least.
-            if (seconds_since(start) > budget_s && !profile.timings.empty()) return;
-            const double seconds = watch(sample, system, kind.algorithm, t);
-            if (seconds > 0) profile.timings[key.text].push_back({t, static_cast<double>(system.rows * system.systems()), seconds});
+            if (seconds_since(start) > budget_s && !measured.empty()) return;
+            Measured& here = measured[{key.text, t, system.rows * system.systems()}];
+            here.good = watch(sample, system, kind.algorithm, t, here.times) && here.good;
         }
     };
-    // Small ones of every kind first, then the largest, then what lies between: a slow machine leaves out the last.
+    // Small ones of every kind first, then the largest, then what lies between: a slow machine leaves out the last. Then all of them again, as
+    // long as there is time: whatever disturbs a moment falls on one time of each.
     constexpr std::int64_t small = 1 << 18;
-    for (const int turn : {0, 1, 2})
-        for (const DType dtype : {DType::f64, DType::f32}) {
-            const std::int64_t most = std::max<std::int64_t>(static_cast<std::int64_t>(largest_bytes / (5 * size_of(dtype))), 16384);
-            Sample sample(dtype, turn == 0 ? std::min(small, most) : most);
-            for (const Kind& kind : kinds) {
-                const bool sequential = kind.algorithm == Algorithm::lu;
-                const std::int64_t unit = kind.shape.batch() ? lanes_of(dtype) * kind.shape.length : 500;  // no power of two
-                const std::int64_t last = sequential ? std::min<std::int64_t>(128000, most / unit * unit) : most / unit * unit;
-                if (turn == 1 && last > small) time(sample, dtype, kind, last);
-                for (std::int64_t rows = unit; rows <= last; rows *= sequential ? 16 : 4)
-                    if ((rows > small || !kind.shape.in_place) && turn == (rows <= small ? 0 : 2) && (rows <= small || 2 * rows < last)) time(sample, dtype, kind, rows);
-            }
-        }
+    constexpr int rounds = 3;
+    const auto most_of = [&](DType dtype) { return std::max<std::int64_t>(static_cast<std::int64_t>(largest_bytes / (5 * size_of(dtype))), 16384); };
+    Sample few[] = {{DType::f64, std::min(small, most_of(DType::f64)), true}, {DType::f32, std::min(small, most_of(DType::f32)), true}};
+    Sample many[] = {{DType::f64, most_of(DType::f64), false}, {DType::f32, most_of(DType::f32), false}};
+    for (int round = 0; round < rounds; ++round)
+        for (const int turn : {0, 1, 2})
+            for (Sample& sample : turn == 0 ? few : many)
+                for (const Kind& kind : kinds) {
+                    const DType dtype = sample.dtype();
+                    const bool sequential = kind.algorithm == Algorithm::lu;
+                    const std::int64_t most = most_of(dtype), unit = kind.shape.batch() ? lanes_of(dtype) * kind.shape.length : 500;  // no power of two
+                    const std::int64_t last = sequential ? std::min<std::int64_t>(128000, most / unit * unit) : most / unit * unit;
+                    if (turn == 1 && last > small) time(sample, dtype, kind, last);
+                    for (std::int64_t rows = unit; rows <= last; rows *= sequential ? 16 : 4)
+                        if ((rows > small || !kind.shape.in_place) && turn == (rows <= small ? 0 : 2) && (rows <= small || 2 * rows < last))
+                            time(sample, dtype, kind, rows);
+                }
+    for (auto& [what, here] : measured) {
+        if (!here.good || here.times.empty()) continue;
+        const auto median = here.times.begin() + static_cast<std::ptrdiff_t>(here.times.size() / 2);
+        std::nth_element(here.times.begin(), median, here.times.end());
+        profile.timings[std::get<0>(what)].push_back({std::get<1>(what), static_cast<double>(std::get<2>(what)), *median});
+    }
 }
 
 /// The caller holds State::measuring.
@@ -194,7 +222,7 @@ static const devices::Profile& measure(Context::State& state) {
     profile.bandwidth = devices::measure_bandwidth(topology, threads, 0.8);
     std::size_t largest = std::clamp(4 * topology.last_level(), std::size_t{1} << 24, std::size_t{1} << 28);
     largest = std::min(largest, static_cast<std::size_t>(std::max<std::int64_t>(available_memory() / 4, 1 << 20)));
-    double budget_s = 3;
+    double budget_s = 5;
     for (const Device* device : host_devices()) {
         if (device->modelled || why_unavailable(*device)) continue;
         const Cell& cell = find_cell(*device, "tridiagonal");
