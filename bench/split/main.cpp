@@ -66,7 +66,7 @@ double noise(std::int64_t row, std::uint64_t array) {
 template <class T>
 class Bench {
 public:
-    explicit Bench(const Arguments& a) : a_(a), context_({.threads = 0, .profile_path = "none", .log = {}}) {
+    explicit Bench(const Arguments& a) : a_(a), context_({.threads = 0, .profile_path = "none", .log = [](std::string_view line) { std::fprintf(stderr, "%.*s\n", static_cast<int>(line.size()), line.data()); }}) {
         const auto start = Clock::now();
         for (AlignedBuffer& array : arrays_) array = AlignedBuffer(static_cast<std::size_t>(a.rows) * sizeof(T));
         fill(true);
@@ -100,7 +100,8 @@ public:
                 for (const DeviceShare& d : report.devices)
                     shares.push_back({{"name", d.name}, {"rows", d.rows}, {"chunks", d.chunks}, {"busy_s", d.busy_s}, {"rows_per_s", d.rows_per_s}, {"state", d.state}});
                 rounds[k].push_back({{"s", s}, {"reason", name_of(outcome.reason)}, {"residual", round + 1 == a_.rounds ? residual() : -1.0}, {"devices", shares}});
-                last[k] = std::move(report);
+                // Of rounds in which it was found that one device is enough, nothing is kept.
+                if (last[k].trace.empty() || !report.trace.empty()) last[k] = std::move(report);
             }
         for (std::size_t k = 0; k < queues.size(); ++k) {
             const double s = median(times[k]), words_in = 4;

@@ -85,7 +85,10 @@ public:
         }
         bool tried = false;
         if (splits()) {
-            const std::vector<split::Part> chosen = choose_parts(state_, parts_, system_);
+            const auto looking = Clock::now();
+            reach_ = look_before(system_, options_);
+            solve_s_ += phase("look for decay", looking);
+            const std::vector<split::Part> chosen = choose_parts(state_, parts_, system_, reach_);
             if (!host_alone(chosen)) {
                 if (split_solved(chosen, outcome)) return outcome;
                 tried = true;
@@ -127,13 +130,13 @@ private:
     void learn_from(bool tried, Clock::time_point begin) {
         const auto host = std::find_if(parts_.begin(), parts_.end(), [&](const split::Part& part) { return part.ops == decision_.ops; });
         if (tried || host == parts_.end()) return;
-        learn(state_, {*host}, system_, seconds_since(begin));
+        learn(state_, {*host}, system_, reach_, seconds_since(begin));
         state_.keep_rates();
     }
 
     bool split_solved(const std::vector<split::Part>& chosen, Outcome& outcome) {
         const auto start = Clock::now();
-        split::Result result = solve_split(state_, parts_, chosen, system_, options_);
+        split::Result result = solve_split(state_, parts_, chosen, system_, reach_, options_);
         const double seconds = seconds_since(start);
         solve_s_ += seconds;
         if (options_.report) {
@@ -144,7 +147,7 @@ private:
             if (state_.has_log()) state_.log("not split: " + result.why);
             return false;
         }
-        learn(state_, chosen, system_, seconds);
+        learn(state_, chosen, system_, reach_, seconds);
         state_.keep_rates();
         outcome = result.outcome;
         outcome.tabulated = tabulated_;
@@ -262,6 +265,7 @@ private:
     double solve_s_ = 0;
     std::vector<std::pair<std::string, double>> phases_;
     std::vector<split::Part> parts_;
+    split::Reach reach_;
     bool asked_ = false;
     std::vector<DeviceShare> shares_;
     std::vector<TraceEvent> trace_;

@@ -41,9 +41,11 @@ std::string names_of(const std::vector<split::Part>& parts) {
 }
 
 // Of one device while these run. Rates of systems that fit caches say nothing of those that do not: by size, in steps of four.
-std::string rate_key(const std::string& of, const std::vector<split::Part>& parts, const System& system) {
-    return of + " of " + names_of(parts) + (system.dtype == DType::f32 ? " f32 " : " f64 ") + std::to_string(std::bit_width(static_cast<std::uint64_t>(system.rows)) / 2);
+std::string rate_key(const std::string& of, const std::vector<split::Part>& parts, const System& system, const split::Reach& reach) {
+    return of + " of " + names_of(parts) + (reach.width == 0 ? " coupled" : "") + (system.dtype == DType::f32 ? " f32 " : " f64 ") + std::to_string(std::bit_width(static_cast<std::uint64_t>(system.rows)) / 2);
 }
+
+double tolerance_of(const System& system, const Options& options) { return options.tolerance > 0 ? options.tolerance : unit_roundoff(system.dtype); }
 
 const Ops& host_ops() { return tridiagonal_ops(device_at(find_device("cpu"))); }
 
@@ -70,15 +72,17 @@ std::vector<split::Part> split_parts(const Device& device, const System& system,
     return parts;
 }
 
+split::Reach look_before(const System& system, const Options& options) { return split::look(system, host_ops(), tolerance_of(system, options)); }
+
 bool host_alone(const std::vector<split::Part>& parts) { return parts.size() == 1 && parts[0].ops == &host_ops(); }
 
-std::vector<split::Part> choose_parts(Context::State& state, const std::vector<split::Part>& all, const System& system) {
+std::vector<split::Part> choose_parts(Context::State& state, const std::vector<split::Part>& all, const System& system, const split::Reach& reach) {
     if (all.size() < 2) return all;
     devices::Rates& rates = state.rates();
     // The first solve compiles, allocates and finds its pace: everybody, twice.
-    if (rates.of(rate_key("solves", all, system)) < 2) return all;
+    if (rates.of(rate_key("solves", all, system, reach)) < 2) return all;
     std::vector<std::vector<split::Part>> sets{all};
-    const auto rate = [&](const split::Part& part) { return rates.of(rate_key(part.name, all, system)); };
+    const auto rate = [&](const split::Part& part) { return rates.of(rate_key(part.name, all, system, reach)); };
     const auto slower = [&](const split::Part& a, const split::Part& b) { return rate(a) < rate(b); };
     if (all.size() > 2) {
         sets.push_back(all);
@@ -88,16 +92,16 @@ std::vector<split::Part> choose_parts(Context::State& state, const std::vector<s
     std::size_t best = 0;
     double most = 0;
     for (std::size_t k = 0; k < sets.size(); ++k) {
-        const double total = rates.of(rate_key("all", sets[k], system));
-        if (rates.of(rate_key("solves", sets[k], system)) < 2) return sets[k];
+        const double total = rates.of(rate_key("all", sets[k], system, reach));
+        if (rates.of(rate_key("solves", sets[k], system, reach)) < 2) return sets[k];
         if (total >= most) most = total, best = k;  // of equals the fewer
     }
     return sets[best];
 }
 
-void learn(Context::State& state, const std::vector<split::Part>& parts, const System& system, double seconds) {
+void learn(Context::State& state, const std::vector<split::Part>& parts, const System& system, const split::Reach& reach, double seconds) {
     devices::Rates& rates = state.rates();
-    const std::string solves = rate_key("solves", parts, system), all = rate_key("all", parts, system);
+    const std::string solves = rate_key("solves", parts, system, reach), all = rate_key("all", parts, system, reach);
     const double before = rates.of(solves), rate = static_cast<double>(system.rows) / seconds;
     // The first one does not count.
     if (before >= 1 && rates.of(all) > rate) rates.saw(all, rate);
@@ -106,22 +110,23 @@ void learn(Context::State& state, const std::vector<split::Part>& parts, const S
 }
 
 split::Result solve_split(Context::State& state, const std::vector<split::Part>& all, const std::vector<split::Part>& chosen, const System& system,
-                          const Options& options) {
+                          const split::Reach& reach, const Options& options) {
     split::Setting setting;
     setting.parts = chosen;
     setting.host = &host_ops();
     setting.threads = state.threads;
-    setting.tolerance = options.tolerance > 0 ? options.tolerance : unit_roundoff(system.dtype);
+    setting.tolerance = tolerance_of(system, options);
+    setting.reach = reach;
     setting.scratch = &state.scratch;
     setting.kits = &state.kits;
     // One device couples windows of its own better than chunks, where it holds the system.
     setting.couple = chosen.size() > 1 || all.size() > 1 || !fits(chosen[0], system);
     devices::Rates& rates = state.rates();
-    for (const split::Part& part : chosen) setting.rows_per_s.push_back(rates.of(rate_key(part.name, chosen, system)));
+    for (const split::Part& part : chosen) setting.rows_per_s.push_back(rates.of(rate_key(part.name, chosen, system, reach)));
     split::Result result = split::solve(system, setting);
-    if (result.solved && !result.coupled) {
+    if (result.solved && result.coupled == (reach.width == 0)) {
         for (std::size_t k = 0; k < chosen.size(); ++k)
-            if (result.rows_per_s[k] > 0) rates.saw(rate_key(chosen[k].name, chosen, system), result.rows_per_s[k]);
+            if (result.rows_per_s[k] > 0) rates.saw(rate_key(chosen[k].name, chosen, system, reach), result.rows_per_s[k]);
     }
     for (const split::Part& part : all)
         if (std::none_of(chosen.begin(), chosen.end(), [&](const split::Part& other) { return other.name == part.name; }))

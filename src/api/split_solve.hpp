@@ -15,16 +15,19 @@ namespace trifold::tridiagonal {
 /// several devices were named.
 std::vector<split::Part> split_parts(const Device& device, const System& system, const Options& options);
 
+/// How far the matrix remembers: what is learnt of those that do not forget, which take two passes, is kept apart.
+split::Reach look_before(const System& system, const Options& options);
+
 /// Who of them shall solve: everybody until that is known, then the fastest of what was tried for systems of about this size: everybody, everybody but the
 /// slowest, the fastest alone.
-std::vector<split::Part> choose_parts(Context::State& state, const std::vector<split::Part>& all, const System& system);
+std::vector<split::Part> choose_parts(Context::State& state, const std::vector<split::Part>& all, const System& system, const split::Reach& reach);
 
 /// That is the host's own device alone: it needs no chunks.
 bool host_alone(const std::vector<split::Part>& parts);
 
-split::Result solve_split(Context::State& state, const std::vector<split::Part>& all, const std::vector<split::Part>& chosen, const System& system, const Options& options);
+split::Result solve_split(Context::State& state, const std::vector<split::Part>& all, const std::vector<split::Part>& chosen, const System& system, const split::Reach& reach, const Options& options);
 
 /// These have solved it in so many seconds, one way or another.
-void learn(Context::State& state, const std::vector<split::Part>& parts, const System& system, double seconds);
+void learn(Context::State& state, const std::vector<split::Part>& parts, const System& system, const split::Reach& reach, double seconds);
 
 }  // namespace trifold::tridiagonal

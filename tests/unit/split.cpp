@@ -35,6 +35,7 @@ struct Split : testing::Test {
         setting.host = &ops_of("cpu");
         setting.threads = 2;
         setting.tolerance = unit_roundoff(system.dtype);
+        setting.reach = split::look(system, *setting.host, setting.tolerance);
         setting.rows_per_s = rates;
         setting.trouble = trouble;
         setting.least_rows = 2048;

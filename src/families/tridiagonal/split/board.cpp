@@ -84,7 +84,7 @@ void Board::finish(Chunk& chunk, const Outcome& outcome, double seconds) {
     chunk.outcome = outcome;
     solved_ += chunk.rows;
     --held_;
-    if (seconds > 0) {
+    if (seconds > 0 && !paces_[static_cast<std::size_t>(chunk.lane)].fixed) {
         Seen& seen = seen_[static_cast<std::size_t>(chunk.lane)];
         seen.rows = fading * seen.rows + static_cast<double>(chunk.rows), seen.seconds = fading * seen.seconds + seconds;
         paces_[static_cast<std::size_t>(chunk.lane)].rows_per_s = seen.rows / seen.seconds;

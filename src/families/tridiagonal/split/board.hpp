@@ -29,6 +29,7 @@ struct Pace {
     std::int64_t most = INT64_MAX;
     int ahead = 1;                ///< chunks that it has under way at a time
     bool takes_part = true;
+    bool fixed = false;           ///< rows_per_s says more than these chunks will
 };
 
 class Board {

@@ -17,6 +17,9 @@ namespace {
 // Rows beside a boundary over which its two equations are judged: as many as are finished together elsewhere.
 constexpr std::int64_t beside = 512;
 
+// Of a chunk that is reduced by its spikes: where nothing is forgotten, their error grows with its rows, and so does what adding them up loses.
+std::int64_t longest_spike(DType dtype) { return dtype == DType::f32 ? std::int64_t{1} << 20 : std::int64_t{1} << 23; }
+
 class Coupled : Attempt {
 public:
     Coupled(const System& system, const Setting& setting, Clock::time_point start)
@@ -40,9 +43,10 @@ public:
 
         const double finishing = since();
         const bool finished = second_pass(shared) && seams_hold();
+        if (!finished && !refused_[0]) refused_ = "equations where chunks meet do not hold";
         result_.phases.emplace_back("finish", since() - finishing);
         report();
-        if (!finished) return restore(), give_up("a residual was too large");
+        if (!finished) return restore(), give_up(refused_);
         result_.solved = result_.coupled = true;
         result_.outcome.reason = Reason::exact;
         result_.outcome.branch = name_of(Algorithm::two_pass);
@@ -59,9 +63,10 @@ private:
         rows_.assign(setting_.parts.size(), 0);
         for (std::size_t k = 0; k < setting_.parts.size(); ++k) {
             Pace pace = pace_of(k);
+            pace.fixed = pace.rows_per_s > 0;  // of both passes, and this one is but the first
             const char* why = reducer_refuses(setting_.parts[k], system_);
             if (!why && !on_host(k)) {
-                rows_[k] = reducer_rows(system_, setting_.parts[k], wanted_slot_rows());
+                rows_[k] = reducer_rows(system_, setting_.parts[k], std::min(wanted_slot_rows(), longest_spike(system_.dtype)));
                 pace.most = rows_[k] / piece_ * piece_, pace.ahead = 2;
                 pace.least = std::min(pace.least, pace.most);
                 if (pace.most < 2 * least_chunk()) why = "its memory does not hold a chunk";
@@ -75,7 +80,7 @@ private:
 
     std::unique_ptr<Reducer> reducer(Shared& shared, std::size_t k) {
         const int lane = static_cast<int>(k);
-        if (k == rescuer()) return reducer_on_host(shared, lane, host_part(), setting_.threads, true, piece_, *setting_.scratch, {}, done_[k]);
+        if (k == rescuer()) return reducer_on_host(shared, lane, host_part(), host_threads(), true, piece_, *setting_.scratch, {}, done_[k]);
         const Part& part = setting_.parts[k];
         if (part.runtime) return reducer_on_device(shared, lane, part, rows_[k], copiers(), *setting_.kits, trouble_of(k), done_[k]);
         return reducer_on_host(shared, lane, part, host_threads(), part.ops == setting_.host, piece_, *setting_.scratch, trouble_of(k), done_[k]);
@@ -117,15 +122,21 @@ private:
             if (lane)
                 for (Reduced& one : lane->reduced) all.emplace(one.chunk->first, &one);
         std::vector<InterfaceRow> rows;
+        std::size_t count = 0;
+        for (const auto& [first, one] : all) count += one->rows.size();
+        rows.reserve(count);
         for (const auto& [first, one] : all) {
             place_[one] = rows.size();
             rows.insert(rows.end(), one->rows.begin(), one->rows.end());
         }
         boundary_.assign(rows.size() + 2, 0);
+        return couple_rows(rows, boundary_.data() + 1);
+    }
+
+    bool couple_rows(std::vector<InterfaceRow>& rows, double* boundary) {
         const auto pieces = static_cast<std::int64_t>(rows.size() / 2);
-        std::vector<double> scratch(coupling_scratch(pieces) / sizeof(double) + 16);
-        void* const aligned = reinterpret_cast<void*>((reinterpret_cast<std::uintptr_t>(scratch.data()) + 63) / 64 * 64);
-        return couple(pieces, rows.data(), boundary_.data() + 1, setting_.threads, aligned) < 0;
+        const devices::Scratch scratch = setting_.scratch->take(coupling_scratch(pieces));
+        return couple(pieces, rows.data(), boundary, host_threads(), scratch.data()) < 0;
     }
 
     const double* ends_of(const Reduced& one) const { return boundary_.data() + 1 + place_.at(&one); }
@@ -147,10 +158,10 @@ private:
         };
         on_lanes(finish);
         if (reducers_[rescuer()]) finish(rescuer());
-        if (std::any_of(bad.begin(), bad.end(), [](char b) { return b; })) return false;
+        if (std::any_of(bad.begin(), bad.end(), [](char b) { return b; })) return refused_ = "a chunk's residual was too large", false;
         for (const auto& chunks : left)
             for (Reduced* one : chunks)
-                if (!finish_again(shared, *one)) return false;
+                if (!finish_again(shared, *one)) return refused_ = "a chunk that was lost could not be solved again", false;
         return true;
     }
 
@@ -158,7 +169,7 @@ private:
     bool finish_again(Shared& shared, Reduced& lost) {
         const double* const ends = ends_of(lost);
         const double before = ends[-1], after = ends[lost.rows.size()];
-        auto host = reducer_on_host(shared, static_cast<int>(rescuer()), host_part(), setting_.threads, true, piece_, *setting_.scratch, {}, done_[rescuer()]);
+        auto host = reducer_on_host(shared, static_cast<int>(rescuer()), host_part(), host_threads(), true, piece_, *setting_.scratch, {}, done_[rescuer()]);
         Reduced again;
         again.chunk = lost.chunk;
         if (!host->reduce_again(again)) return false;
@@ -170,10 +181,7 @@ private:
             first.rhs -= first.coefficient[0] * before, first.coefficient[0] = 0;
             last.rhs -= last.coefficient[3] * after, last.coefficient[3] = 0;
         }
-        const auto pieces = static_cast<std::int64_t>(again.pieces.size());
-        std::vector<double> scratch(coupling_scratch(pieces) / sizeof(double) + 16);
-        void* const aligned = reinterpret_cast<void*>((reinterpret_cast<std::uintptr_t>(scratch.data()) + 63) / 64 * 64);
-        if (couple(pieces, again.rows.data(), boundary.data() + 1, setting_.threads, aligned) >= 0) return false;
+        if (!couple_rows(again.rows, boundary.data() + 1)) return false;
         bool bad = false;
         const bool good = host->finish(again, boundary.data() + 1, bad) && !bad;
         lost.pieces = std::move(again.pieces);
@@ -206,6 +214,7 @@ private:
     }
 
     const std::int64_t piece_;
+    const char* refused_ = "";
     std::vector<std::int64_t> rows_;
     std::vector<std::unique_ptr<Reducer>> reducers_;
     std::map<const Reduced*, std::size_t> place_;  // of its first row among all

@@ -13,16 +13,6 @@ constexpr double strict = 0x1p-42, weak = 0x1p-4;
 constexpr std::int64_t longest_window = 16384;
 constexpr int places = 12;
 
-/// 0 where it does not forget.
-double close_of(const System& system, const Setting& setting, std::int64_t& width) {
-    const Windows windows(system, *setting.host);
-    for (const double margin : {strict, weak}) {
-        width = windows.width(margin * setting.tolerance, std::min(longest_window, system.rows / 16), places);
-        if (width > 0) return margin * setting.tolerance;
-    }
-    return 0;
-}
-
 }  // namespace
 
 const char* refuses(const System& system) {
@@ -36,23 +26,28 @@ const char* refuses(const System& system) {
     return nullptr;
 }
 
+Reach look(const System& system, const Ops& host, double tolerance) {
+    const Windows windows(system, host);
+    Reach found;
+    for (const double margin : {strict, weak}) {
+        const double close = margin * tolerance;
+        found.width = windows.width(close, std::min(longest_window, system.rows / 16), places);
+        if (found.width > 0) return found.close = close, found;
+    }
+    return found;
+}
+
 Result solve(const System& system, const Setting& setting) {
     const auto start = Clock::now();
-    std::int64_t width = 0;
-    const double close = close_of(system, setting, width);
-    const double looked = std::chrono::duration<double>(Clock::now() - start).count();
     Result result;
     result.why = "the matrix does not forget";
-    if (width > 0) result = solve_joined(system, setting, width, close, start);
-    if (!result.solved && setting.couple) {
-        Result coupled = solve_coupled(system, setting, start);
-        if (!coupled.solved) coupled.why = result.why + "; " + coupled.why;
-        coupled.phases.insert(coupled.phases.begin(), result.phases.begin(), result.phases.end());
-        coupled.trace.insert(coupled.trace.begin(), result.trace.begin(), result.trace.end());
-        result = std::move(coupled);
-    }
-    result.phases.insert(result.phases.begin(), {"look for decay", looked});
-    return result;
+    if (setting.reach.width > 0) result = solve_joined(system, setting, setting.reach.width, setting.reach.close, start);
+    if (result.solved || !setting.couple) return result;
+    Result coupled = solve_coupled(system, setting, start);
+    if (!coupled.solved) coupled.why = result.why + "; " + coupled.why;
+    coupled.phases.insert(coupled.phases.begin(), result.phases.begin(), result.phases.end());
+    coupled.trace.insert(coupled.trace.begin(), result.trace.begin(), result.trace.end());
+    return coupled;
 }
 
 }  // namespace trifold::tridiagonal::split

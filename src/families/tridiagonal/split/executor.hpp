@@ -13,12 +13,19 @@
 
 namespace trifold::tridiagonal::split {
 
+/// How far the matrix remembers.
+struct Reach {
+    std::int64_t width = 0;             ///< rows on either side of a boundary by which chunks are joined; 0 = it does not forget
+    double close = 0;                   ///< what is put into a boundary has died out to this there
+};
+
 struct Setting {
     std::span<const Part> parts;
     const Ops* host = nullptr;          ///< the host's own device: joins chunks, and finishes what nobody else could
     int threads = 1;
     double tolerance = 0;
-    std::vector<double> rows_per_s;     ///< of each part, as known; 0 or empty = not
+    Reach reach;                       ///< as look() found it
+    std::vector<double> rows_per_s;     ///< of each part, as known, in both passes together where there are two; 0 or empty = not
     std::vector<Trouble> trouble;       ///< of each part, for tests; empty = none
     bool couple = true;                 ///< where the matrix does not forget: two passes, coupled; else it is given up
     std::int64_t least_rows = 0;        ///< of a chunk; 0 = what pays
@@ -40,6 +47,9 @@ struct Result {
 
 /// nullptr, or why this system is none for it, as Ops::refuses: it takes one system in views with rows side by side, and scalars.
 const char* refuses(const System& system);
+
+/// From a few places, on the host's device: well below a millisecond where it forgets within some hundred rows.
+Reach look(const System& system, const Ops& host, double tolerance);
 
 Result solve(const System& system, const Setting& setting);
 

@@ -152,13 +152,18 @@ std::int64_t Windows::width(double close, std::int64_t limit, int places) const 
             std::vector<double> left(static_cast<std::size_t>(rows)), right(static_cast<std::size_t>(rows));
             left[static_cast<std::size_t>(at - 1)] = right[static_cast<std::size_t>(at)] = 1;
             if (!window.solve(left) || !window.solve(right)) continue;
-            const double below_left = close * largest(left), below_right = close * largest(right);
+            const double most_left = largest(left), most_right = largest(right);
             std::int64_t needed = 0;
+            double halfway = 0;
             for (std::int64_t i = 0; i < rows; ++i) {
                 const auto k = static_cast<std::size_t>(i);
-                if (std::abs(left[k]) > below_left || std::abs(right[k]) > below_right) needed = std::max(needed, std::abs(i - at) + 1);
+                const std::int64_t away = std::abs(i - at);
+                if (std::abs(left[k]) > close * most_left || std::abs(right[k]) > close * most_right) needed = std::max(needed, away + 1);
+                if (away >= reach / 2) halfway = std::max({halfway, std::abs(left[k]) / most_left, std::abs(right[k]) / most_right});
             }
             if (needed + needed / 2 <= reach) found = needed;
+            // At this pace the longest window is too short.
+            else if (std::log(halfway) * static_cast<double>(limit) > std::log(close) * static_cast<double>(reach / 2)) break;
         }
         if (found < 0) return 0;
         most = std::max(most, found);
