@@ -17,7 +17,7 @@ CLI::Option* CommonOptions::add_input(CLI::App& app, std::string& input) {
 }
 
 void CommonOptions::add_run(CLI::App& app) {
-    app.add_option("--device", device, "where to run; see: trifold devices")->capture_default_str();
+    app.add_option("--device", device, "where to run; see: trifold devices; several with commas, or 'all'")->capture_default_str();
     app.add_option("--algorithm", algorithm, "ask for one by name; it is then not replaced where it fails")
         ->capture_default_str();
     app.add_option("--threads", threads, "0 = OMP_NUM_THREADS, else the cores this process may use")

@@ -29,6 +29,14 @@ class BadInput(CommandTest):
         self.refuse(3, ['none.npz', 'No such file', 'check the name'], 'solve', 'none.npz')
         self.refuse(3, ['directory'], 'solve', self.folder)
 
+    def test_lists_of_devices(self):
+        self.good()
+        self.solve_fails(['cpu,cpu', 'named twice'], 2, '--device', 'cpu,cpu')
+        for name in (',', 'cpu,', ',cpu', 'cpu,,reference', 'cpu,all'):
+            self.solve_fails([name, 'no list of devices', 'cpu,cuda:0'], 2, '--device', name)
+        self.solve_fails(['cpi', 'cpu'], 2, '--device', 'cpu,cpi')
+        self.run_it('solve', 'p.npz', '--device', 'all')
+
     def test_truncated_at_every_length(self):
         data = self.read(self.good())
         for length in range(0, len(data), max(1, len(data) // 12)):

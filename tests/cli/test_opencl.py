@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
 """What is said where an OpenCL device is not there, or cannot do what is asked."""
+import glob
 import json
 import os
 import subprocess
@@ -21,6 +22,11 @@ class OpenCL(CommandTest):
         super().setUp()
         # Kernels are compiled once for all tests.
         self.environment['XDG_CACHE_HOME'] = os.environ.get('XDG_CACHE_HOME', self.environment['XDG_CACHE_HOME'])
+
+    def forget(self):
+        """What was learnt of who takes part in a split: everybody does at first."""
+        for file in glob.glob(os.path.join(self.environment['XDG_CACHE_HOME'], 'trifold', 'rates-*.json')):
+            os.remove(file)
 
     def test_no_platform(self):
         self.environment['OCL_ICD_VENDORS'] = self.folder
@@ -43,6 +49,7 @@ class OpenCL(CommandTest):
         if not has_opencl():
             self.skipTest('no OpenCL device on this machine')
         self.environment['TRIFOLD_OPENCL_AS'] = 'gpu'
+        self.forget()
         split = ('solve', 'gen:dominant?rows=3000000', '--device', 'cpu,opencl:0.0', '--no-roof')
         report = self.run_json(*split, '--trace', 't.json', '--timeline', 't.svg', '--watts', 'cpu=100,opencl:0.0=50')
         self.assertEqual([device['name'] for device in report['devices']], ['cpu', 'opencl:0.0'])
