@@ -89,6 +89,8 @@ public:
             reach_ = look_before(system_, options_);
             solve_s_ += phase("look for decay", looking);
             const std::vector<split::Part> chosen = choose_parts(state_, parts_, system_, reach_);
+            // One of several: as if it had been named alone.
+            if (parts_.size() > 1 && chosen.size() == 1 && chosen[0].runtime) return on_one(chosen[0]);
             if (!host_alone(chosen)) {
                 if (split_solved(chosen, outcome)) return outcome;
                 tried = true;
@@ -124,6 +126,28 @@ private:
     bool splits() {
         if (!asked_) parts_ = split_parts(device_, system_, options_), asked_ = true;
         return !parts_.empty();
+    }
+
+    Outcome on_one(const split::Part& part) {
+        Queue alone(queue_.context(), part.name);
+        Report report;
+        Options options = options_;
+        if (options_.report) options.report = &report;
+        options.check_finite = false;  // done
+        options.workspace = {};        // is the host's
+        const auto start = Clock::now();
+        Outcome outcome = solve(alone, problem_, options);
+        learn(state_, {part}, system_, reach_, seconds_since(start));
+        state_.keep_rates();
+        outcome.tabulated = outcome.tabulated || tabulated_;
+        if (!options_.report) return outcome;
+        solve_s_ += report.solve_s, workspace_bytes_ = report.workspace_bytes;
+        phases_.insert(phases_.end(), report.phases.begin(), report.phases.end());
+        shares_ = std::move(report.devices), trace_ = std::move(report.trace);
+        if (shares_.empty()) shares_.push_back({.name = part.name, .rows = system_.rows, .chunks = 1, .busy_s = report.solve_s});
+        for (const split::Part& other : parts_)
+            if (other.name != part.name) shares_.push_back({.name = other.name, .state = left_out});
+        return outcome;
     }
 
     // The host has done it: chosen to, or since the others could not.

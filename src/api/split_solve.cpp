@@ -130,7 +130,7 @@ split::Result solve_split(Context::State& state, const std::vector<split::Part>&
     }
     for (const split::Part& part : all)
         if (std::none_of(chosen.begin(), chosen.end(), [&](const split::Part& other) { return other.name == part.name; }))
-            result.devices.push_back({.name = part.name, .state = "left out: the others are faster without it"});
+            result.devices.push_back({.name = part.name, .state = left_out});
     if (state.has_log())
         for (const DeviceShare& share : result.devices)
             if (!share.state.empty()) state.log("device '" + share.name + "' " + share.state);

@@ -11,6 +11,8 @@
 
 namespace trifold::tridiagonal {
 
+inline constexpr const char* left_out = "left out: the others are faster without it";
+
 /// The devices among which this system can be split; empty where it cannot. Throws Error(usage) where an array does not lie in the host's memory, though
 /// several devices were named.
 std::vector<split::Part> split_parts(const Device& device, const System& system, const Options& options);

@@ -121,22 +121,20 @@ private:
         for (const auto& lane : reducers_)
             if (lane)
                 for (Reduced& one : lane->reduced) all.emplace(one.chunk->first, &one);
-        std::vector<InterfaceRow> rows;
         std::size_t count = 0;
-        for (const auto& [first, one] : all) count += one->rows.size();
-        rows.reserve(count);
-        for (const auto& [first, one] : all) {
-            place_[one] = rows.size();
-            rows.insert(rows.end(), one->rows.begin(), one->rows.end());
-        }
-        boundary_.assign(rows.size() + 2, 0);
-        return couple_rows(rows, boundary_.data() + 1);
+        for (const auto& [first, one] : all) place_[one] = count, count += one->rows.size();
+        boundary_.assign(count + 2, 0);
+        // Kept memory: pages of a fresh block would take longer than the coupling.
+        const devices::Scratch block = setting_.scratch->take(count * sizeof(InterfaceRow));
+        InterfaceRow* const rows = static_cast<InterfaceRow*>(block.data());
+        for (const auto& [first, one] : all) std::copy(one->rows.begin(), one->rows.end(), rows + place_[one]);
+        return couple_rows(rows, count, boundary_.data() + 1);
     }
 
-    bool couple_rows(std::vector<InterfaceRow>& rows, double* boundary) {
-        const auto pieces = static_cast<std::int64_t>(rows.size() / 2);
+    bool couple_rows(InterfaceRow* rows, std::size_t count, double* boundary) {
+        const auto pieces = static_cast<std::int64_t>(count / 2);
         const devices::Scratch scratch = setting_.scratch->take(coupling_scratch(pieces));
-        return couple(pieces, rows.data(), boundary, host_threads(), scratch.data()) < 0;
+        return couple(pieces, rows, boundary, host_threads(), scratch.data()) < 0;
     }
 
     const double* ends_of(const Reduced& one) const { return boundary_.data() + 1 + place_.at(&one); }
@@ -181,7 +179,7 @@ private:
             first.rhs -= first.coefficient[0] * before, first.coefficient[0] = 0;
             last.rhs -= last.coefficient[3] * after, last.coefficient[3] = 0;
         }
-        if (!couple_rows(again.rows, boundary.data() + 1)) return false;
+        if (!couple_rows(again.rows.data(), again.rows.size(), boundary.data() + 1)) return false;
         bool bad = false;
         const bool good = host->finish(again, boundary.data() + 1, bad) && !bad;
         lost.pieces = std::move(again.pieces);

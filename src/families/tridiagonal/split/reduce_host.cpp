@@ -2,7 +2,8 @@
 // Chunks reduced and finished by a device's own verbs, in the host's memory.
 //
 // The verbs take a system that begins and ends. A chunk within a longer one is given a piece more at either end: its own pieces are then what they would be in
-// the whole. What the outer pieces become is not used, and nothing is stored there: one of their ends is NaN, which no device accepts.
+// the whole. What the outer pieces become is not used, and nothing is stored there: one of their ends is NaN, which no device accepts. In place, in the second
+// pass, a neighbour may be storing x where such a piece reads its right-hand side: it may read either.
 #include <algorithm>
 #include <cmath>
 #include <cstring>

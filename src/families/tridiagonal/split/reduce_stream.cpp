@@ -20,6 +20,7 @@ namespace {
 
 constexpr int under_way = 2;
 constexpr double share_of_memory = 0.8;
+constexpr std::size_t zero_block = std::size_t{1} << 20;
 
 // The spikes' parts of x may be so many times larger than x itself; each is good to a few roundings of its own.
 constexpr double most_cancelled = 8;
@@ -118,7 +119,7 @@ private:
         for (int k = 0; k < 5; ++k)
             if (link_->staged(k)) pinned += sizes_.array;
         if (room_ < 3 * sizes_.array + 256) return link_->failure.say(ErrorCode::bad_input, "its memory does not hold one chunk");
-        if (!link_->prepare(room_ + under_way * sizes_.pass + sizes_.zeros, under_way * pinned)) return false;
+        if (!link_->prepare(room_ + under_way * sizes_.pass + sizes_.zeros, under_way * pinned + zero_block + 256)) return false;
 
         char *there = kit_->device_memory() + room_, *here = kit_->host_memory();
         const Operands operands(link_->shared.system);
@@ -136,12 +137,20 @@ private:
         }
         zeros_ = there;
         free_ = kit_->device_memory();
-        std::vector<char> zeros(2 * static_cast<std::size_t>(rows_) * link_->size);
+        return fill_zeros(here);
+    }
+
+    // From a small block over and over: a long one of the host's would take as long as several chunks.
+    bool fill_zeros(char* block) {
+        const std::size_t bytes = 2 * static_cast<std::size_t>(rows_) * link_->size, middle = static_cast<std::size_t>(rows_ - 1) * link_->size;
+        std::memset(block, 0, zero_block);
+        for (std::size_t at = 0; at < bytes; at += zero_block)
+            if (!link_->copy(kit_->run, zeros_ + at, block, std::min(zero_block, bytes - at))) return false;
         const double one = 1;
         const float one_f = 1;
-        std::memcpy(zeros.data() + static_cast<std::size_t>(rows_ - 1) * link_->size, link_->size == 4 ? static_cast<const void*>(&one_f) : &one, link_->size);
-        return link_->copy(kit_->run, zeros_, zeros.data(), zeros.size()) &&
-               link_->device([&] { return link_->runtime.synchronize(link_->part.number, kit_->run, link_->failure); });
+        char* const there = block + zero_block;
+        std::memcpy(there, link_->size == 4 ? static_cast<const void*>(&one_f) : &one, link_->size);
+        return link_->copy(kit_->run, zeros_ + middle, there, link_->size);
     }
 
     double* sizes_here(std::size_t slot) const { return reinterpret_cast<double*>(numbers_here_[slot] + 128); }
