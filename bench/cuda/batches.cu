@@ -2,7 +2,7 @@
 // Batches on the GPU beside cuSPARSE and the roof, in one process, interleaved: medians, percent of the best stream that reads four
 // arrays and writes one of the same size. Solves are enqueued as the library does, rescue included; results are checked on the GPU.
 //
-//   cuda_batch_bench [--json FILE] [--rows 2^k] [--rounds N] [contiguous] [long] [axes]
+//   cuda_batch_bench [--json FILE] [--rows 2^k] [--rounds N] [contiguous] [long] [axes] [pivoted]
 //
 // cuSPARSE is loaded at run time from the machine's own CUDA; without it, its columns stay empty.
 #include <cuda_runtime.h>
@@ -19,6 +19,7 @@
 #include "backends/cuda/runtime/reset.hpp"
 #include "backends/cuda/tridiagonal/batch.hpp"
 #include "backends/cuda/tridiagonal/batch_plan.hpp"
+#include "backends/cuda/tridiagonal/pivoted.hpp"
 #include "bench/cuda/batch_case.cuh"
 #include "bench/cuda/gpu_record.hpp"
 #include "trifold/tridiagonal.hpp"
@@ -46,17 +47,19 @@ template <class T>
 class Bench {
 public:
     Bench(const Sparse& sparse, std::int64_t count, int rounds, nlohmann::ordered_json& rows) : sparse_(sparse), count_(count), rounds_(rounds), rows_(rows) {
-        for (int k = 0; k < 8; ++k) arrays_.emplace_back(count);
+        for (int k = 0; k < 9; ++k) arrays_.emplace_back(count);
         a_ = {arrays_[0], arrays_[1], arrays_[2], arrays_[3], arrays_[4]};
         fill_array(a_.lower, count, 1, T(-1), T(1)), fill_array(a_.diag, count, 2, T(3), T(4));
         fill_array(a_.upper, count, 3, T(-1), T(1)), fill_array(a_.rhs, count, 4, T(-1), T(1));
+        fill_array<T>(arrays_[8], count, 5, T(-1), T(1));
         const void* const read[4] = {a_.lower, a_.diag, a_.upper, a_.rhs};
         roof_.emplace(read, a_.x, bytes());
     }
 
     void run(const BatchShape& shape) {
         System system = system_of(shape, a_.rhs, a_.x);
-        system.lower = operand_of(a_.lower, shape), system.diag = operand_of(a_.diag, shape), system.upper = operand_of(a_.upper, shape);
+        T* const diag = shape.indefinite ? static_cast<T*>(arrays_[8]) : a_.diag;
+        system.lower = operand_of(a_.lower, shape), system.diag = operand_of(diag, shape), system.upper = operand_of(a_.upper, shape);
         if (cuda::batch_refuses(system)) return void(std::printf("%-14s %lld: not on chip\n", shape.name.c_str(), static_cast<long long>(shape.rows)));
         const auto plan = cuda::plan_batch<T>(system);
         cuda::BatchLaunch launch;
@@ -66,7 +69,8 @@ public:
         launch.outcome = outcome_;
         const auto solve = [&] {
             cuda::reset_outcome(outcome_, system.rows, system.systems(), 0, nullptr);
-            cuda::solve_batch(system, launch);
+            if (shape.pivoted) cuda::solve_pivoted(system, launch);
+            else cuda::solve_batch(system, launch);
         };
         const bool strided = shape.peer == BatchShape::Peer::strided;
         T *const w[3] = {strided ? a_.lower : arrays_[5], strided ? a_.diag : arrays_[6], strided ? a_.upper : arrays_[7]};
@@ -80,14 +84,14 @@ public:
                 for (int way = 0; way < peer.ways(); ++way) {
                     // It overwrites its arrays: they are copied anew, outside the time.
                     cudaMemcpy(a_.x, a_.rhs, bytes(), cudaMemcpyDeviceToDevice);
-                    for (int k = 0; !strided && k < 3; ++k) cudaMemcpy(w[k], arrays_[k], bytes(), cudaMemcpyDeviceToDevice);
+                    for (int k = 0; !strided && k < 3; ++k) cudaMemcpy(w[k], k == 1 ? diag : static_cast<T*>(arrays_[k]), bytes(), cudaMemcpyDeviceToDevice);
                     const float p = time_([&] { peer(way); });
                     if (round) theirs[way].push_back(p);
                 }
         }
         check(cudaMemset(a_.x, 0xff, bytes()), "memset");
         solve();
-        const double error = backward_error_roundoffs(RowsOf<T>{a_}, shape, a_.rhs, a_.x, worst_);
+        const double error = backward_error_roundoffs(RowsOf<T>{{a_.lower, diag, a_.upper, a_.rhs, a_.x}}, shape, a_.rhs, a_.x, worst_);
         cuda::DeviceOutcome outcome;
         check(cudaMemcpy(&outcome, outcome_, sizeof outcome, cudaMemcpyDeviceToHost), "outcome");
         const double words = 5.0 * sizeof(T), needed = words * static_cast<double>(shape.rows * shape.systems());
@@ -108,6 +112,8 @@ public:
             row["rows_per_lane"] = plan.kernel->chunk, row["columns_wide"] = plan.kernel->width, row["cluster"] = plan.job.blocks;
             row["warps"] = plan.job.warps, row["shared_bytes"] = cuda::shared_bytes(plan.job, *plan.kernel);
         }
+        if (shape.pivoted) row["algorithm"] = "lu";
+        if (shape.indefinite) row["matrix"] = "indefinite";
         rows_.push_back(row);
         std::printf("%-14s %s %6lld rows  %5.1f %% of %4.0f GB/s  %4.1f x cuSPARSE  %4.1f u  rescued %llu\n", shape.name.c_str(), sizeof(T) == 8 ? "f64" : "f32",
                     static_cast<long long>(shape.rows), 100 * fraction, bandwidth, best_peer / ms, error, outcome.rescued);
@@ -150,6 +156,14 @@ std::vector<BatchShape> shapes(std::int64_t count, const std::vector<std::string
         list.push_back({"padded y", 256, 264, 256, 1, count / (264 * 257), 264 * 257});
         list.push_back({"odd y", 255, 257, 255, 1, count / (257 * 257), 257 * 257});
     }
+    if (wanted("pivoted"))
+        for (const bool pivoted : {true, false}) {
+            const std::string name = pivoted ? " lu" : " rescue";
+            for (int n : {16, 64, 256, 512, 1024, 2048})
+                list.push_back({"contiguous" + name, n, 1, count / n, n, 1, 0, BatchShape::Peer::none, false, true, pivoted});
+            for (int n : {64, 256, 512, 1024})
+                list.push_back({"interleaved" + name, n, count / n, count / n, 1, 1, 0, pivoted ? BatchShape::Peer::interleaved : BatchShape::Peer::none, false, true, pivoted});
+        }
     return list;
 }
 
@@ -165,8 +179,8 @@ int main(int argc, char** argv) {
         if (arg == "--json" && i + 1 < argc) json = argv[++i];
         else if (arg == "--rows" && i + 1 < argc) count = std::atoll(argv[++i]);
         else if (arg == "--rounds" && i + 1 < argc) rounds = std::max(std::atoi(argv[++i]), 1);
-        else if (arg == "contiguous" || arg == "long" || arg == "axes") parts.push_back(arg);
-        else return std::fprintf(stderr, "usage: cuda_batch_bench [--json FILE] [--rows COUNT] [--rounds N] [contiguous] [long] [axes]\n"), 2;
+        else if (arg == "contiguous" || arg == "long" || arg == "axes" || arg == "pivoted") parts.push_back(arg);
+        else return std::fprintf(stderr, "usage: cuda_batch_bench [--json FILE] [--rows COUNT] [--rounds N] [contiguous] [long] [axes] [pivoted]\n"), 2;
     }
     nlohmann::ordered_json record = gpu_record("cuda_batch", "Batches on the GPU, percent of a 4 read, 1 write stream");
     const Sparse sparse;

@@ -13,6 +13,9 @@
 
 namespace trifold::bench {
 
+/// What the benchmark was built from, as git names it; "unknown" outside of a checkout. (In gpu_record.cpp: kernels are not compiled anew at every commit.)
+std::string built_commit();
+
 /// Schema, suite, title and machine; rows are to be put under "rows".
 inline nlohmann::ordered_json gpu_record(const char* suite, const char* title) {
     cudaDeviceProp properties;
@@ -21,7 +24,8 @@ inline nlohmann::ordered_json gpu_record(const char* suite, const char* title) {
     cudaDriverGetVersion(&driver), cudaRuntimeGetVersion(&runtime);
     nlohmann::ordered_json record;
     record["schema"] = "trifold.bench/1", record["suite"] = suite, record["title"] = title;
-    record["machine"] = {{"gpu", properties.name}, {"driver_cuda", driver}, {"runtime_cuda", runtime}, {"multiprocessors", properties.multiProcessorCount}};
+    record["machine"] = {{"gpu", properties.name}, {"driver_cuda", driver}, {"runtime_cuda", runtime}, {"multiprocessors", properties.multiProcessorCount},
+                         {"commit", built_commit()}};
     return record;
 }
 
