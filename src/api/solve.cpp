@@ -165,7 +165,8 @@ private:
         solve_s_ += seconds;
         if (options_.report) {
             for (const auto& phase : result.phases) phases_.push_back(phase);
-            shares_ = std::move(result.devices), trace_ = std::move(result.trace);
+            // Where it is given up, what counts is who does it then.
+            if (result.solved) shares_ = std::move(result.devices), trace_ = std::move(result.trace);
         }
         if (!result.solved) {
             if (state_.has_log()) state_.log("not split: " + result.why);
