@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// usage: trifold_bench [--quick] [--threads N] [--scale X] [--out FOLDER] [suite…]
+// usage: trifold_bench --help
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -34,16 +34,18 @@ std::int64_t rows_in_cache(DType dtype) {
 namespace {
 
 constexpr const char* usage =
-    "usage: trifold_bench [--quick] [--threads N] [--scale X] [--out FOLDER] [suite…]\n"
+    "usage: trifold_bench [--quick] [--threads N] [--scale X] [--rows N] [--watts D=W,…] [--out FOLDER] [suite…]\n"
     "  --quick       smaller problems, for a look\n"
     "  --threads N   only this many threads (default: 1 and all)\n"
     "  --scale X     X times the time for every race\n"
+    "  --rows N      hetero, dominance: rows of the largest system\n"
+    "  --watts D=W   hetero: watts of devices without an energy counter, cpu=140,cuda:0=700\n"
     "  --out FOLDER  default bench/results/<machine>\n";
 
 double number(const char* option, const char* text) {
     char* end = nullptr;
     const double value = text ? std::strtod(text, &end) : 0;
-    if (!text || end == text || *end || !(value > 0) || value > 1e6)
+    if (!text || end == text || *end || !(value > 0) || value > 1e12)
         throw Error(ErrorCode::usage, option, std::string("needs a positive number, not '") + (text ? text : "") + "'");
     return value;
 }
@@ -84,6 +86,8 @@ int main_of(int argc, char** argv) {
         if (argument == "--quick") settings.quick = true, settings.budget_scale *= 0.5;
         else if (argument == "--threads") settings.threads = static_cast<int>(number("--threads", next)), ++k;
         else if (argument == "--scale") settings.budget_scale *= number("--scale", next), ++k;
+        else if (argument == "--rows") settings.rows = number("--rows", next), ++k;
+        else if (argument == "--watts") settings.watts = next ? next : "", ++k;
         else if (argument == "--out") {
             if (!next) throw Error(ErrorCode::usage, "--out", "needs a folder");
             settings.out = next, ++k;

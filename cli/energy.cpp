@@ -3,9 +3,6 @@
 
 #include <chrono>
 #include <cmath>
-#include <cstdlib>
-
-#include "trifold/error.hpp"
 
 namespace trifold::cli {
 namespace {
@@ -17,22 +14,6 @@ double seconds() {
 }
 
 }  // namespace
-
-report::Watts watts_from(const std::string& text) {
-    report::Watts watts;
-    for (std::size_t at = 0; at < text.size();) {
-        const std::size_t comma = std::min(text.find(',', at), text.size());
-        const std::string one = text.substr(at, comma - at);
-        const std::size_t equals = one.rfind('=');
-        char* end = nullptr;
-        const double value = equals == one.npos ? NAN : std::strtod(one.c_str() + equals + 1, &end);
-        if (equals == one.npos || equals == 0 || end == one.c_str() + equals + 1 || *end || !(value > 0) || !std::isfinite(value))
-            throw Error(ErrorCode::usage, "--watts", "'" + one + "' is no DEVICE=WATTS", "for example: cpu=140,cuda:0=700");
-        watts[one.substr(0, equals)] = value;
-        at = comma + 1;
-    }
-    return watts;
-}
 
 EnergyMeter::EnergyMeter(const Queue& queue) {
     const Device& device = device_at(queue.device_index());

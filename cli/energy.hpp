@@ -12,9 +12,6 @@
 
 namespace trifold::cli {
 
-/// "cpu=140,cuda:0=700". Throws Error(usage) for anything else.
-report::Watts watts_from(const std::string& text);
-
 class EnergyMeter {
 public:
     /// Counters of the queue's device, or of all that it names.

@@ -98,12 +98,24 @@ std::vector<std::pair<std::string, double>> kernel_ratio(const Json& devices) {
     return ratio;
 }
 
+report::Operations operations_of(const Json& json) {
+    report::Operations out{text(json, "kernel"), text(json, "operation"), {}, {}};
+    for (const auto& [key, to] : {std::pair{"published", out.published}, {"counted", out.counted}}) {
+        const Json& pair = list(json, key);
+        if (pair.size() != 2 || !pair[0].is_number() || !pair[1].is_number()) throw Bad(std::string("'") + key + "' is no pair of numbers");
+        to[0] = pair[0].get<double>(), to[1] = pair[1].get<double>();
+    }
+    return out;
+}
+
 report::MachineTable table_of(const Json& json) {
     if (text(json, "schema", "") != schema) throw Bad(std::string("'schema' is not ") + schema);
     report::MachineTable table;
     table.title = text(json, "title");
     const double word = number(json, "word_bytes", 8);
     table.rows = number(json, "rows_solved", 1e9);
+    if (json.contains("operations"))
+        for (const Json& one : list(json, "operations")) table.operations.push_back(operations_of(one));
     for (const Json& entry : list(json, "models")) {
         Machine machine;
         machine.host_bytes_per_s = number(entry, "host_gb_per_s") * 1e9;

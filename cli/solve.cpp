@@ -44,7 +44,7 @@ public:
         settings_.tolerance = o_.tolerance;
         if (o_.output == "-" && terminal_on_stdout())
             throw Error(ErrorCode::usage, "-o -", "stdout is a terminal", "name a file or redirect stdout");
-        watts_ = watts_from(o_.watts);
+        watts_ = report::watts_from(o_.watts);
         Context context(o_.context());
         Queue queue(context, o_.device);
         threads_ = context.threads();

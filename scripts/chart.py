@@ -74,3 +74,20 @@ def lines_chart(panels, names, log_y=False, y_text=short):
                 out.append(f'<polyline points="{points}" fill="none" stroke="{colour}" stroke-width="2"' + (f' stroke-dasharray="{dash}"' if dash else '') + '/>')
     rows = -(-len(panels) // columns)
     return page(LEFT + columns * width + (columns - 1) * GAP_X + 20, top + rows * HEIGHT + (rows - 1) * GAP_Y + 40, out)
+
+
+def bars(groups, unit):
+    """groups: (title, [(name, value)…]); a block of horizontal bars each, one scale within a block."""
+    left, width, step, out, y = 170, 520, 18, [], 20
+    for k, (title, values) in enumerate(groups):
+        y += 14
+        out.append(label(left, y, title, 12, 'start', ' font-weight="bold"'))
+        y += 8
+        most = max(value for _, value in values)
+        for name, value in values:
+            out.append(label(left - 8, y + 12, name, 11, 'end'))
+            out.append(f'<rect x="{left}" y="{y + 2}" width="{width * value / most:.1f}" height="{step - 5}" fill="{"#999999" if "published" in title else COLOURS[k % len(COLOURS)]}"/>')
+            out.append(label(left + width * value / most + 6, y + 12, f'{value:.0f} {unit}', 11, 'start'))
+            y += step
+        y += 12
+    return page(left + width + 120, y + 10, out)

@@ -20,6 +20,8 @@ struct Settings {
     bool quick = false;     ///< a tenth of the rows, few rounds
     int threads = 0;        ///< 0 = 1 and all
     double budget_scale = 1;
+    double rows = 0;        ///< hetero, dominance: of the largest system; 0 = as the suite has it
+    std::string watts;      ///< hetero: DEVICE=WATTS,… of devices without an energy counter
     std::string out;
     std::vector<int> thread_counts() const;
 };

@@ -14,8 +14,9 @@
 #include "trifold/version.hpp"
 #include "trifold_commit.hpp"
 
-extern "C" char* openblas_get_corename();
-extern "C" char* openblas_get_config();
+// Weak: a bundle for another machine may have the reference BLAS instead.
+extern "C" __attribute__((weak)) char* openblas_get_corename();
+extern "C" __attribute__((weak)) char* openblas_get_config();
 
 namespace trifold::bench {
 namespace {
@@ -56,7 +57,7 @@ std::vector<std::pair<std::string, std::string>> machine_facts() {
             {"simd", devices::simd_target()},
             {"kernel", std::string(system.sysname) + " " + system.release},
             {"compiler", TRIFOLD_BENCH_COMPILER},
-            {"blas", std::string(openblas_get_config()) + ", core " + openblas_get_corename()},
+            {"blas", openblas_get_config ? std::string(openblas_get_config()) + ", core " + openblas_get_corename() : "reference BLAS"},
             {"version", TRIFOLD_VERSION},
             {"commit", commit()},
             {"date", utc_now("%Y-%m-%dT%H:%M:%SZ")}};

@@ -107,7 +107,7 @@ void run_one(Context& context, const std::vector<Solver>& list, const MatrixKind
 void run_dominance(const Settings& settings, Record& record) {
     Context context(options_with(settings.threads));
     const std::vector<Solver> list = solvers(context);
-    const std::int64_t rows = settings.quick ? 100000 : 1000000;
+    const auto rows = static_cast<std::int64_t>(settings.rows > 0 ? settings.rows : settings.quick ? 1e5 : 1e6);
     // At 1 itself dominance bounds nothing, and oclspkt's mappings refuse.
     for (int tenth = 10; tenth <= 40; tenth += settings.quick || tenth >= 30 ? 5 : 1) {
         const double dominance = tenth == 10 ? 1.001 : 0.1 * tenth;

@@ -23,6 +23,7 @@ void run_planner(const Settings& settings, Record& record);
 void run_factored(const Settings& settings, Record& record);
 void run_heat(const Settings& settings, Record& record);
 void run_dominance(const Settings& settings, Record& record);
+void run_hetero(const Settings& settings, Record& record);
 
 inline constexpr Suite suites[] = {
     {"single", "One system, dominant: in memory and inside the last-level cache", run_single},
@@ -34,6 +35,7 @@ inline constexpr Suite suites[] = {
     {"factored", "Kept factors: many right-hand sides, a batch, one long system", run_factored},
     {"heat", "ADI heat, per step", run_heat},
     {"dominance", "Error against diagonal dominance, every device and oclspkt's mappings", run_dominance},
+    {"hetero", "One system of the host's memory on every device and set of devices", run_hetero},
 };
 
 /// "1e8" for round numbers, else digits.

@@ -66,6 +66,17 @@ std::vector<std::string> unexplained(const MachineModel& model) {
     return names;
 }
 
+std::string in_m(const double (&count)[2]) { return count[1] == 0 ? fmt::format("{:g} m", count[0]) : fmt::format("{:g} m + {:g}", count[0], count[1]); }
+
+std::string text(const std::vector<Operations>& operations) {
+    if (operations.empty()) return "";
+    std::string out = fmt::format("\n  {:<11}{:<18}{:>10}{:>10}   of a partition of m rows\n", "", "", "published", "counted");
+    for (const Operations& one : operations)
+        out += fmt::format("  {:<11}{:<18}{:>10}{:>10}{}\n", one.kernel, one.operation, in_m(one.published), in_m(one.counted),
+                           one.published[0] == one.counted[0] && one.published[1] == one.counted[1] ? "" : "   differs");
+    return out;
+}
+
 bool anything_known(const MachineModel& model) {
     for (const CombinationLine& line : model.lines)
         if (std::isfinite(line.known_rows_per_s)) return true;
@@ -77,7 +88,7 @@ bool anything_known(const MachineModel& model) {
 double deviation(double predicted, double known) { return predicted / known - 1; }
 
 std::string text(const MachineTable& table) {
-    std::string out = table.title + "\n" + count_text(static_cast<std::int64_t>(table.rows)) + " rows\n";
+    std::string out = table.title + "\n" + count_text(static_cast<std::int64_t>(table.rows)) + " rows\n" + text(table.operations);
     for (const MachineModel& model : table.models) {
         const bool known = anything_known(model);
         out += "\nmodel '" + model.name + "'" + (model.why.empty() ? "" : ": " + model.why) + "\n";
@@ -108,6 +119,8 @@ std::string text(const MachineTable& table) {
 
 std::string json(const MachineTable& table) {
     Json result{{"schema", "trifold.machine_plan/1"}, {"title", table.title}, {"rows", table.rows}, {"models", Json::array()}};
+    for (const Operations& one : table.operations)
+        result["operations"].push_back({{"kernel", one.kernel}, {"operation", one.operation}, {"published", one.published}, {"counted", one.counted}});
     for (const MachineModel& model : table.models) {
         Json entry{{"name", model.name}, {"why", model.why}, {"kernel_ratio", Json::object()}, {"combinations", Json::array()}, {"best", Json::object()}, {"unexplained", unexplained(model)}};
         for (const auto& [name, ratio] : model.kernel_ratio) entry["kernel_ratio"][name] = ratio;

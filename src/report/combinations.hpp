@@ -24,9 +24,16 @@ struct MachineModel {
     std::vector<std::pair<Objective, std::vector<std::string>>> best;
 };
 
+/// Of a partition of m rows: at(m) = per_row m + more.
+struct Operations {
+    std::string kernel, operation;
+    double published[2] = {}, counted[2] = {};  ///< per row, more
+};
+
 struct MachineTable {
     std::string title;
     double rows = 0;
+    std::vector<Operations> operations;
     std::vector<MachineModel> models;
 };
 

@@ -3,9 +3,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
+#include <cstdlib>
 
 #include "report/trace.hpp"
+#include "trifold/error.hpp"
 
 namespace trifold::report {
 namespace {
@@ -22,6 +25,22 @@ double computing_s(const std::string& device, const trifold::Report& report, con
 }
 
 }  // namespace
+
+Watts watts_from(const std::string& text) {
+    Watts watts;
+    for (std::size_t at = 0; at < text.size();) {
+        const std::size_t comma = std::min(text.find(',', at), text.size());
+        const std::string one = text.substr(at, comma - at);
+        const std::size_t equals = one.rfind('=');
+        char* end = nullptr;
+        const double value = equals == one.npos ? NAN : std::strtod(one.c_str() + equals + 1, &end);
+        if (equals == one.npos || equals == 0 || end == one.c_str() + equals + 1 || *end || !(value > 0) || !std::isfinite(value))
+            throw Error(ErrorCode::usage, "--watts", "'" + one + "' is no DEVICE=WATTS", "for example: cpu=140,cuda:0=700");
+        watts[one.substr(0, equals)] = value;
+        at = comma + 1;
+    }
+    return watts;
+}
 
 std::vector<DeviceEnergy> energy_without_joules(const trifold::Report& report) {
     std::vector<DeviceEnergy> out;

@@ -11,6 +11,9 @@ namespace trifold::report {
 
 using Watts = std::map<std::string, double>;  ///< by device, while it works
 
+/// "cpu=140,cuda:0=700". Throws Error(usage) for anything else.
+Watts watts_from(const std::string& text);
+
 /// Devices that took part in a solve: those of a split, else the one that computed; without joules.
 std::vector<DeviceEnergy> energy_without_joules(const trifold::Report& report);
 

@@ -45,6 +45,27 @@ class Machine(CommandTest):
         self.assertTrue(all(abs(line['deviation']) < 0.05 for line in staged['combinations'][:6]))
         self.assertEqual(staged['best'], {'time': ['gpu', 'fpga'], 'energy': ['fpga'], 'edp': ['gpu', 'fpga']})
 
+    # What the documents are made of is what the command says.
+    def test_kept_output(self):
+        with open(PUBLISHED.replace('.json', '_model.json'), encoding='utf-8') as file:
+            kept = json.load(file)
+
+        def same(a, b, where):
+            if isinstance(a, dict):
+                self.assertEqual(list(a), list(b), where)
+                for key in a:
+                    same(a[key], b[key], where + key + '/')
+            elif isinstance(a, list):
+                self.assertEqual(len(a), len(b), where)
+                for k, (one, other) in enumerate(zip(a, b)):
+                    same(one, other, f'{where}{k}/')
+            elif isinstance(a, float):
+                self.assertAlmostEqual(a, b, delta=1e-9 * max(1, abs(a)), msg=where)
+            else:
+                self.assertEqual(a, b, where)
+
+        same(kept, self.run_json('plan', '--machine', PUBLISHED), '')
+
     # 256 million rows in the published times of its figure 6 are the kernel rates that the models start from.
     def test_published_times_and_rates_agree(self):
         with open(PUBLISHED, encoding='utf-8') as file:
@@ -62,6 +83,7 @@ class Machine(CommandTest):
     def test_text_names_what_is_not_explained(self):
         out, _ = self.run_it('plan', '--machine', PUBLISHED)
         self.assertIn('kernels by their own memory gpu 1 : fpga 2.17 : cpu 4.57', out)
+        self.assertRegex(out, r'spktrunc +multiply +6 m \+ 5 +5 m \+ 3 +differs')
         self.assertIn('not explained (off by more than 10 %): cpu+gpu+fpga (rate -12 %', out)
 
     def test_own_machine(self):
@@ -90,6 +112,7 @@ class Machine(CommandTest):
         wrong("'name'", models=[{**model, 'devices': [{'mrows_per_s': 1}]}])
         wrong('PCIe', models=[{**model, 'devices': [{**device, 'pcie': {'generation': 9, 'lanes': 16}}]}])
         wrong('more than 16', models=[{**model, 'devices': [device] * 17}])
+        wrong("'counted'", operations=[{'kernel': 'k', 'operation': 'o', 'published': [1, 2], 'counted': [1]}])
         wrong('"gpu"', rows=[{'devices': ['gpu'], 'mrows_per_s': 1}])
         self.write('m.json', b'{')
         self.refuse(3, ['m.json', 'JSON'], 'plan', '--machine', 'm.json')

@@ -72,6 +72,31 @@ class Tables(unittest.TestCase):
             os.remove(picture)
             self.assertNotEqual(subprocess.run([*arguments, '--check'], capture_output=True).returncode, 0)
 
+    def test_sets_of_devices_beside_the_published_ones(self):
+        def solved(devices, rate, **more):
+            return {'kind': 'solve', 'matrix': 'dominant', 'devices': devices, 'dtype': 'f32', 'rows': 256e6, 'threads': 16.0, 'seconds': 256e6 / rate, 'rows_per_s': rate, 'branch': 'certified',
+                    'reason': 'certified', 'ok': True, 'backward_error': 1e-7, **more}
+
+        rows = [solved('cpu', 5e9, joules=17.0, joules_kind='estimated', joules_note='350 W while it computes', rows_per_joule=15e6), solved('cuda:0', 3e9, of_the_link=0.93),
+                solved('cpu,cuda:0', 6.4e9, of_the_sum=0.8, of_the_ceiling=0.96, chosen='cpu,cuda:0', all_rows_per_s=6.4e9),
+                {'kind': 'ceiling', 'devices': 'cpu,cuda:0', 'dtype': 'f32', 'rows': 256e6, 'threads': 16.0, 'to_bytes_per_s': 55e9, 'from_bytes_per_s': 55e9, 'solve_to_bytes_per_s': 53e9,
+                 'solve_from_bytes_per_s': 13e9, 'cpu_rows_per_s': 5e9, 'cpu_rows_per_s_while_copies': 4.25e9, 'to_bytes_per_s_while_cpu': 41.7e9, 'from_bytes_per_s_while_cpu': 10e9,
+                 'ceiling_rows_per_s': 6.86e9, 'model_rows_per_s': 6.9e9}]
+        record = {'schema': 'trifold.bench/1', 'suite': 'hetero', 'title': 'Sets', 'rows': rows, 'reduced': False, 'load_before': 0.0,
+                  'machine': {'gpu': 'NVIDIA H200', 'multiprocessors': 132, 'runtime_cuda': 13000, 'date': '2026-01-01', 'commit': 'abc'}}
+        with tempfile.TemporaryDirectory() as folder:
+            os.makedirs(os.path.join(folder, 'results/h200'))
+            with open(os.path.join(folder, 'results/h200/hetero.json'), 'w', encoding='utf-8') as file:
+                json.dump(record, file)
+            subprocess.run([sys.executable, TABLES, '--results', os.path.join(folder, 'results'), '--output', os.path.join(folder, 'b.md')], check=True)
+            with open(os.path.join(folder, 'b.md'), encoding='utf-8') as file:
+                text = file.read()
+            self.assertIn('| cpu,cuda:0 | 256 | 6400 | 80 % | 396 | 51 % |', text)  # 396 of 279 + 501
+            self.assertIn('| cpu | f32 | 256 | 17 | 15 | estimated: 350 W while it computes | 1.39 |', text)
+            self.assertIn('| cpu,cuda:0 | f32 | 55.0 | 55.0 | 53.0 | 5000 | 4250 | 41.7 | 6860 | 6900 |', text)
+            bars = [element for element in xml.etree.ElementTree.parse(os.path.join(folder, 'images/hetero-h200.svg')).getroot() if element.tag.endswith('rect')]
+            self.assertEqual(len(bars), 1 + 3 + 7)
+
     # What the record says of oclspkt's figure 9: its method rises as d^-16 where the matrix lets it, ours never leaves rounding.
     def test_error_against_dominance(self):
         with open(os.path.join(ROOT, 'bench/results/amd-epyc-2c/dominance.json'), encoding='utf-8') as file:

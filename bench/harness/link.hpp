@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Traffic over a device's link, in both directions at once, while something else runs or nothing.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+
+#include "backends/registry.hpp"
+
+namespace trifold::bench {
+
+struct LinkRates {
+    double to = 0, from = 0;  ///< bytes per second
+};
+
+/// Which copies; `solve` keeps four bytes there for one back, as a solve moves them.
+enum class Direction { to, from, both, solve };
+
+/// Copies of 64 MiB between memory of the host, which should be pinned, and the device's.
+class Link {
+public:
+    /// Throws Error where the device has no memory, or no queues of its own.
+    Link(const Device& device, const void* in, std::size_t in_bytes, void* out, std::size_t out_bytes);
+    ~Link();
+    Link(const Link&) = delete;
+    Link& operator=(const Link&) = delete;
+
+    /// Rates while `work` runs; it begins when copies are under way.
+    LinkRates during(Direction direction, const std::function<void()>& work);
+
+    /// For so long, with nothing beside.
+    LinkRates alone(Direction direction, double seconds);
+
+private:
+    struct Counters;
+    void lane(bool in, Direction direction, Counters& counters);
+
+    const Device& device_;
+    const char* in_;
+    char* out_;
+    std::size_t in_bytes_, out_bytes_;
+    void* memory_ = nullptr;
+};
+
+}  // namespace trifold::bench

@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The records of `trifold_bench hetero` and cuda_links_bench as tables and a picture, and the published machine of oclspkt by the contention model."""
+import chart
+
+NAMES = {'cpu': 'CPU', 'gpu': 'GPU', 'fpga': 'FPGA'}
+
+
+def million(value, digits=0):
+    return '–' if value is None else f'{value / 1e6:.{digits}f}'
+
+
+def giga(value):
+    return '–' if value is None else f'{value / 1e9:.1f}'
+
+
+def percent(value):
+    return '–' if value is None else f'{100 * value:.0f} %'
+
+
+def few(value, digits=3):
+    return '–' if value is None else f'{value:.{digits}g}'
+
+
+def deviation(value):
+    return '' if value is None else f' ({100 * value:+.0f} %)'
+
+
+def machine_model(plan, table):
+    """The output of `trifold plan --machine FILE --json` (bench/published/oclspkt_model.json)."""
+    yield '## The machine of oclspkt by the contention model'
+    yield ''
+    yield (f'{plan["title"]}; {plan["rows"] / 1e6:.0f} million rows. Made from the output of `trifold plan --machine bench/published/oclspkt.json --json`;'
+           ' [what the models assume and what they tell](algorithms/split_model.md).')
+    yield ''
+    ratio = next(model['kernel_ratio'] for model in plan['models'] if len(model['kernel_ratio']) > 1)
+    yield 'Kernels by the bandwidth of their own memory: ' + ' : '.join(f'{name} {value:.3g}' for name, value in ratio.items()) + ' (published: gpu 1 : fpga 2.17 : cpu 4.57).'
+    yield ''
+    for title, rate, known, off in (('Mrows/s', 'rows_per_s', 'known_rows_per_s', 'deviation'), ('Mrows/J', 'rows_per_joule', 'known_rows_per_joule', 'deviation_per_joule')):
+        yield f'{title}:'
+        yield ''
+        lines = []
+        for k, first in enumerate(plan['models'][0]['combinations']):
+            line = ['+'.join(NAMES.get(name, name) for name in first['devices']), few(first[known] and first[known] / 1e6)]
+            for model in plan['models']:
+                one = model['combinations'][k]
+                line.append(few(one[rate] and one[rate] / 1e6, 4 if rate == 'rows_per_s' else 3) + deviation(one[off]))
+            lines.append(line)
+        yield from table(['devices', 'published'] + [model['name'] for model in plan['models']], lines)
+    for model in plan['models']:
+        yield f'- {model["name"]}: {model["why"]}. Not explained (off by more than 10 %): ' + ('; '.join(model['unexplained']) or 'none') + '.'
+    yield ''
+    yield 'Operations of a partition of m rows, its table 1:'
+    yield ''
+    in_m = lambda pair: f'{pair[0]:g} m' + (f' + {pair[1]:g}' if pair[1] else '')
+    yield from table(['kernel', 'operation', 'published', 'counted'], [[one['kernel'], one['operation'], in_m(one['published']), in_m(one['counted'])] for one in plan['operations']])
+
+
+def links(record, table):
+    if record.get('pin_gb_per_s'):
+        yield f'Pinning memory that is there: {record["pin_gb_per_s"]:.0f} GB/s, releasing it {record["unpin_gb_per_s"]:.0f} GB/s.'
+        yield ''
+    yield from table(['cores', 'link', 'threads', 'link in use', 'cores GB/s', 'in GB/s', 'out GB/s', 'sum GB/s'],
+                     [[row['cores'] or '–', row['link'] or '–', row['threads'], percent(row['duty']) if row['link'] else '–', f'{row["cores_gb_per_s"]:.1f}', f'{row["in_gb_per_s"]:.1f}',
+                       f'{row["out_gb_per_s"]:.1f}', f'{row["cores_gb_per_s"] + row["in_gb_per_s"] + row["out_gb_per_s"]:.1f}'] for row in record['rows']])
+    yield ('Cores: a stream that reads four arrays and writes one past the caches, or solves of one dominant system, 5 words per row. Link: copies of 32 MiB between pinned memory'
+           ' (unless it says pageable) and the GPU.')
+    yield ''
+
+
+def generic(name):
+    """cpu, gpu or fpga of the published table."""
+    return 'cpu' if name == 'cpu' else 'gpu'
+
+
+def tables(record, published, table, picture):
+    known = {tuple(row['devices']): row for row in published['rows']}
+    solves = [row for row in record['rows'] if row['kind'] == 'solve']
+    if picture:
+        yield f'![Rows per second of devices and sets of them]({picture})'
+        yield ''
+    yield from table(['devices', 'matrix', 'type', 'Mrows', 'threads', 'ms', 'Mrows/s', 'who took part', 'all of them Mrows/s', 'of the sum', 'of the ceiling', 'of the link', 'backward error'],
+                     [[row['devices'], row['matrix'], row['dtype'], f'{row["rows"] / 1e6:.0f}', f'{row["threads"]:.0f}', f'{1e3 * row["seconds"]:.1f}', million(row['rows_per_s']),
+                       row.get('chosen', row['devices']), million(row.get('all_rows_per_s')), percent(row.get('of_the_sum')), percent(row.get('of_the_ceiling')), percent(row.get('of_the_link')),
+                       few(row['backward_error'], 2)] for row in solves])
+    yield ('One system of the host\'s memory, pinned where the device can, x apart. Sets: after five solves in which the planner learns; "who took part" is its choice, "all of them" are those of its'
+           ' solves in which nobody was left out. Of the sum: over the rates of its devices alone. Of the ceiling: over the cpu\'s rate while copies run and the copies\' rate while the cpu solves, below;'
+           ' of the link: over its pinned bandwidth to the device, 4 words per row.')
+    yield ''
+    ceilings = [row for row in record['rows'] if row['kind'] == 'ceiling']
+    if ceilings:
+        yield 'Cpu and link, alone and side by side (copies of 64 MiB, 4 there for 1 back):'
+        yield ''
+        yield from table(['devices', 'type', 'to GB/s', 'from GB/s', 'to, 4 : 1', 'cpu Mrows/s', 'cpu beside copies', 'to beside the cpu', 'sum of the two Mrows/s', 'by the model'],
+                         [[row['devices'], row['dtype'], giga(row['to_bytes_per_s']), giga(row['from_bytes_per_s']), giga(row['solve_to_bytes_per_s']), million(row['cpu_rows_per_s']),
+                           million(row['cpu_rows_per_s_while_copies']), giga(row['to_bytes_per_s_while_cpu']), million(row['ceiling_rows_per_s']), million(row.get('model_rows_per_s'))] for row in ceilings])
+    resident = [row for row in record['rows'] if row['kind'] == 'resident']
+    if resident:
+        yield 'Data where the device computes (its figure 6 has 78.4 ms and 3265 Mrows/s for the GPU, 1684 with marshalling, at 256 million rows):'
+        yield ''
+        yield from table(['device', 'algorithm', 'type', 'Mrows', 'ms', 'Mrows/s'],
+                         [[row['devices'], row['branch'], row['dtype'], f'{row["rows"] / 1e6:.0f}', f'{1e3 * row["seconds"]:.1f}', million(row['rows_per_s'])] for row in resident])
+    energy = [row for row in solves if row.get('joules') is not None]
+    if energy:
+        yield 'Joules of a solve, and rows per joule, beside its table 5:'
+        yield ''
+        yield from table(['devices', 'type', 'Mrows', 'joules', 'Mrows/J', 'how', 'published Mrows/J'],
+                         [[row['devices'], row['dtype'], f'{row["rows"] / 1e6:.0f}', few(row['joules']), few(row['rows_per_joule'] / 1e6), f'{row["joules_kind"]}: {row["joules_note"]}',
+                           few((known.get(tuple(sorted({generic(name) for name in row['devices'].split(',')}))) or {}).get('mrows_per_joule'))] for row in energy])
+    beside = []
+    for row in solves:
+        kinds = tuple(sorted({generic(name) for name in row['devices'].split(',')}))
+        theirs = known.get(kinds)
+        if theirs is None or row['matrix'] != 'dominant' or row['dtype'] != 'f32':
+            continue
+        alone = sum(known[(kind,)]['mrows_per_s'] for kind in kinds)
+        beside.append([row['devices'], f'{row["rows"] / 1e6:.0f}', million(row['rows_per_s']), percent(row.get('of_the_sum')), theirs['mrows_per_s'],
+                       percent(theirs['mrows_per_s'] / alone) if len(kinds) > 1 else '–'])
+    if beside:
+        yield 'Beside the published table 5 (its GPU and CPU; f32, dominant):'
+        yield ''
+        yield from table(['devices', 'Mrows', 'Mrows/s', 'of the sum', 'published Mrows/s', 'of its sum'], beside)
+
+
+def picture(record, published):
+    """Bars of the dominant f32 solves by size, the published ones in grey below."""
+    rows = [row for row in record['rows'] if row['kind'] == 'solve' and row['matrix'] == 'dominant']
+    groups = []
+    for key in dict.fromkeys((row['dtype'], row['rows']) for row in rows):
+        groups.append((f'{key[0]}, {key[1] / 1e6:.0f} million rows', [(row['devices'], row['rows_per_s'] / 1e6) for row in rows if (row['dtype'], row['rows']) == key]))
+    groups.append(('oclspkt, published', [('+'.join(NAMES[name] for name in row['devices']), row['mrows_per_s']) for row in published['rows']]))
+    return chart.bars(groups, 'Mrows/s')
