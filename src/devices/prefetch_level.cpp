@@ -15,7 +15,8 @@ bool asks_second_level() noexcept {
         if (!__get_cpuid(0, &a, &b, &c, &d) || b != authentic_amd[0] || d != authentic_amd[1] || c != authentic_amd[2]) return false;
         __get_cpuid(1, &a, &b, &c, &d);
         const unsigned family = (a >> 8 & 0xf) + (a >> 20 & 0xff);
-        return family == 0x17 || family == 0x19;  // Zen to Zen 2, Zen 3 and Zen 4
+        // Zen 3 is of this family too, and has no AVX-512.
+        return family == 0x19 && __get_cpuid_count(7, 0, &a, &b, &c, &d) && (b >> 16 & 1);
     }();
     return second;
 #else

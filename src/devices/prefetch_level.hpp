@@ -4,9 +4,8 @@
 
 namespace trifold::devices {
 
-/// Whether this processor is asked for lines of its second-level cache. Zen to Zen 4 hold a request for the first level until
-/// memory has answered, which leaves them less than half of their bandwidth; on Zen 5 and on Intel's cores the first level is the better one
-/// (docs/decisions/0015-which-level-is-asked.md).
+/// Whether this processor is asked for lines of its second-level cache. Measured: on Zen 4 requests for the first level reach less than half of
+/// the bandwidth, on Zen 5 the first level is the better one (docs/decisions/0015-which-level-is-asked.md). Others: the first.
 bool asks_second_level() noexcept;
 
 }  // namespace trifold::devices
