@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The heat equation: eigenmodes of every kind of side, orders in space and time, an unsplit direct solve, conservation.
+// The heat equation: eigenmodes of every kind of side, orders in space and time, direct solves of the split and the unsplit equation, conservation.
 #include "heat/heat.hpp"
 
 #include <lapacke.h>
@@ -119,24 +119,16 @@ TEST_P(HeatOn, SecondOrderInSpaceAndTime) {
     }
 }
 
-// (1 - Ax/2)(1 - Ay/2)(1 - Az/2) δ = A u + s with dense matrices, conductivity varying from cell to cell.
-TEST_P(HeatOn, AgreesWithADirectSolveOfTheUnsplitEquation) {
-    tests::Random random(5);
-    for (const Sides& kind : {kinds[0], kinds[1], kinds[2], kinds[4]}) {
-        const MeshShape shape{5, 4, 3, 1};
-        const auto n = static_cast<std::size_t>(shape.points());
-        std::array<Sides, 3> sides{kind, kind, kind};
-        if (kind.low.edge == Edge::odd) sides[0].low.value = 0.7, sides[1].low.value = -0.3;
-        Problem<double> problem = unit_box(shape, sides, 0.03);
-        std::vector<double> k(n), s(n), u(n);
-        for (double& v : k) v = random.uniform(0.1, 3);
-        for (double& v : s) v = random.uniform(-1, 1);
-        for (double& v : u) v = random.uniform(-1, 1);
-        problem.conductivities = k.data(), problem.source = s.data();
-        // Row by row from the fluxes: step A of one axis, and what the sides give.
-        std::array<std::vector<double>, 3> matrix;
-        std::vector<double> right(n);
-        for (std::size_t i = 0; i < n; ++i) right[i] = problem.step * s[i];
+// A step of small meshes with dense matrices, row by row from the fluxes: step A of each axis, conductivity varying from cell to cell.
+struct Dense {
+    std::size_t n;
+    std::array<std::vector<double>, 3> matrix;
+    std::vector<double> right;  // A u + s, and what the sides give
+
+    Dense(const Problem<double>& problem, const std::vector<double>& u) : n(u.size()), right(n) {
+        const MeshShape& shape = problem.shape;
+        const double* const k = problem.conductivities;
+        for (std::size_t i = 0; i < n; ++i) right[i] = problem.step * problem.source[i];
         for (int axis = 0; axis < 3; ++axis) {
             auto& m = matrix[static_cast<std::size_t>(axis)];
             m.assign(n * n, 0);
@@ -145,7 +137,8 @@ TEST_P(HeatOn, AgreesWithADirectSolveOfTheUnsplitEquation) {
             for (std::int64_t i = 0; i < shape.points(); ++i) {
                 const std::int64_t at = i / stride % length;
                 for (const int way : {-1, 1}) {
-                    const Side& side = way < 0 ? sides[static_cast<std::size_t>(axis)].low : sides[static_cast<std::size_t>(axis)].high;
+                    const Sides& sides = problem.sides[static_cast<std::size_t>(axis)];
+                    const Side& side = way < 0 ? sides.low : sides.high;
                     std::int64_t next = at + way;
                     const auto row = static_cast<std::size_t>(i);
                     if (next < 0 || next >= length) {
@@ -164,15 +157,68 @@ TEST_P(HeatOn, AgreesWithADirectSolveOfTheUnsplitEquation) {
             for (std::size_t i = 0; i < n; ++i)
                 for (std::size_t j = 0; j < n; ++j) right[i] += m[i * n + j] * u[j];
         }
-        for (auto& m : matrix) {
-            for (double& v : m) v *= -0.5;
-            for (std::size_t i = 0; i < n; ++i) m[i * n + i] += 1;
-            std::vector<lapack_int> pivots(n);
-            ASSERT_EQ(LAPACKE_dgesv(LAPACK_ROW_MAJOR, static_cast<lapack_int>(n), 1, m.data(), static_cast<lapack_int>(n), pivots.data(), right.data(), 1), 0);
+    }
+
+    // δ of (1 - A/2) δ = right.
+    std::vector<double> solved(const std::vector<double>& a, const std::vector<double>& of) const {
+        std::vector<double> m(n * n), x = of;
+        for (std::size_t i = 0; i < n * n; ++i) m[i] = -0.5 * a[i];
+        for (std::size_t i = 0; i < n; ++i) m[i * n + i] += 1;
+        std::vector<lapack_int> pivots(n);
+        EXPECT_EQ(LAPACKE_dgesv(LAPACK_ROW_MAJOR, static_cast<lapack_int>(n), 1, m.data(), static_cast<lapack_int>(n), pivots.data(), x.data(), 1), 0);
+        return x;
+    }
+};
+
+// With sides of one kind on all axes, and conductivity, source and field at random.
+struct SmallMesh {
+    Problem<double> problem;
+    std::vector<double> k, s, u;
+
+    SmallMesh(const Sides& kind, tests::Random& random) {
+        const MeshShape shape{5, 4, 3, 1};
+        std::array<Sides, 3> sides{kind, kind, kind};
+        if (kind.low.edge == Edge::odd) sides[0].low.value = 0.7, sides[1].low.value = -0.3;
+        problem = unit_box(shape, sides, 0.03);
+        for (std::vector<double>* const values : {&k, &s, &u}) values->resize(static_cast<std::size_t>(shape.points()));
+        for (double& v : k) v = random.uniform(0.1, 3);
+        for (double& v : s) v = random.uniform(-1, 1);
+        for (double& v : u) v = random.uniform(-1, 1);
+        problem.conductivities = k.data(), problem.source = s.data();
+    }
+};
+
+// (1 - Ax/2)(1 - Ay/2)(1 - Az/2) δ = A u + s.
+TEST_P(HeatOn, AgreesWithADirectSolveOfTheSplitEquation) {
+    tests::Random random(5);
+    for (const Sides& kind : kinds) {
+        const SmallMesh mesh(kind, random);
+        const Dense dense(mesh.problem, mesh.u);
+        std::vector<double> increment = dense.right, expected = mesh.u;
+        for (const auto& axis : dense.matrix) increment = dense.solved(axis, increment);
+        for (std::size_t i = 0; i < expected.size(); ++i) expected[i] += increment[i];
+        EXPECT_LT(largest_difference(run(mesh.problem, mesh.u, 1), expected), 1e-13);
+    }
+}
+
+// Crank and Nicolson's (1 - (Ax + Ay + Az)/2) δ = A u + s: splitting it costs the third power of the step.
+TEST_P(HeatOn, ComesCloseToADirectSolveOfTheUnsplitEquation) {
+    tests::Random random(6);
+    for (const Sides& kind : kinds) {
+        SmallMesh mesh(kind, random);
+        double off[2];
+        for (int half = 0; half < 2; ++half) {
+            mesh.problem.step = 1e-4 / (1 << half);
+            const Dense dense(mesh.problem, mesh.u);
+            std::vector<double> sum(dense.n * dense.n), expected = mesh.u;
+            for (const auto& axis : dense.matrix)
+                for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += axis[i];
+            const std::vector<double> increment = dense.solved(sum, dense.right);
+            for (std::size_t i = 0; i < expected.size(); ++i) expected[i] += increment[i];
+            off[half] = largest_difference(run(mesh.problem, mesh.u, 1), expected);
         }
-        std::vector<double> expected = u;
-        for (std::size_t i = 0; i < n; ++i) expected[i] += right[i];
-        EXPECT_LT(largest_difference(run(problem, u, 1), expected), 1e-13);
+        EXPECT_LT(off[0], 1e-4);
+        EXPECT_NEAR(std::log2(off[0] / off[1]), 3, 0.1);
     }
 }
 
