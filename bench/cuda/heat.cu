@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // ADI heat on the GPU through the public interface, fields in its memory: whole runs, wall seconds of the time loop as papers count them. Beside
-// it the same scheme with cuSPARSE and the roof, in one process, in turns: medians. Both must agree from the same start before
+// it the same scheme with cuSPARSE and the roof, in one process, in turns: medians. Passes: what streams of the same reads and writes as a step in passes
+// through memory would take, a copy per solve along an axis and, for the last one, an update in place: memory that changes between reading and writing is slower. Both must agree from the same start before
 // anything is timed, or the case is reported as failed, without times.
 //
 //   cuda_heat_bench [--json FILE] [--quick] [--only PART[,PART…]]… [--budget SECONDS] [--rounds N] [--no-rival] [--no-energy | --all-energy] [--list] [--compile]
@@ -58,13 +59,16 @@ struct Settings {
 struct RoofArrays {
     static constexpr std::size_t bytes = std::size_t{512} << 20;
     void* memory[5] = {};
-    std::optional<StreamRoof> roof;
+    std::optional<StreamRoof> roof, copy, update;  // update: in place, as fields are
 
     RoofArrays() {
         for (void*& one : memory) check(cudaMalloc(&one, bytes), "arrays for the roof"), cudaMemset(one, 1, bytes);
         const void* const read[4] = {memory[0], memory[1], memory[2], memory[3]};
-        roof.emplace(read, memory[4], bytes);
+        roof.emplace(read, memory[4], bytes), copy.emplace(read, memory[4], bytes, 1), update.emplace(read, memory[0], bytes, 2);
     }
+
+    /// Seconds per byte of a value, for a step made of passes through memory: each solve along an axis reads one array and writes one, the last one reads two.
+    double seconds_of_passes(int axes) const { return (2.0 * (axes - 1) / copy->gb_per_s(copy->best_ms()) + 3.0 / update->gb_per_s(update->best_ms())) / 1e9; }
     ~RoofArrays() {
         for (void* const one : memory) cudaFree(one);
     }
@@ -73,8 +77,8 @@ struct RoofArrays {
 template <class T>
 class Bench {
 public:
-    Bench(Queue& queue, const Sparse& sparse, const StreamRoof& roof, const Settings& settings, const HeatCase& which)
-        : queue_(queue), sparse_(sparse), roof_(roof), settings_(settings), case_(which), points_(which.shape.points()) {
+    Bench(Queue& queue, const Sparse& sparse, const RoofArrays& arrays, const Settings& settings, const HeatCase& which)
+        : queue_(queue), sparse_(sparse), arrays_(arrays), settings_(settings), case_(which), points_(which.shape.points()) {
         for (T** const array : {&start_, &ours_, &theirs_}) check(cudaMalloc(array, bytes()), "arrays");
         check(cudaMalloc(&largest_, sizeof *largest_), "difference");
         fill_array(start_, points_, 7, T(0), T(1));
@@ -113,15 +117,16 @@ public:
         const double first = wall([&] { run_ours(solver); });
         const int rounds = std::clamp(static_cast<int>(0.4 / first), 3, settings_.rounds);
         for (int round = 0; round < rounds; ++round) {
-            roof.push_back(time([&] { roof_.pass(); }));
+            roof.push_back(time([&] { arrays_.roof->pass(); }));
             ours.push_back(static_cast<float>(wall([&] { run_ours(solver); })));
             if (raced) theirs.push_back(static_cast<float>(wall([&] { several(*peer, per_sample); }) / per_sample));
         }
-        const double bandwidth = roof_.gb_per_s(median(roof)), seconds = median(ours), all = static_cast<double>(points_) * case_.iterations;
+        const double bandwidth = arrays_.roof->gb_per_s(median(roof)), seconds = median(ours), all = static_cast<double>(points_) * case_.iterations;
         row["seconds"] = seconds, row["seconds_best"] = *std::min_element(ours.begin(), ours.end()), row["samples"] = ours.size();
         row["points_per_s"] = all / seconds, row["roof_gb_per_s"] = bandwidth;
         for (const int words : {5, 7})
             if (words == 5 || shape.z > 1) row["fraction_" + std::to_string(words) + "_words"] = all * words * sizeof(T) / seconds / 1e9 / bandwidth;
+        row["fraction_of_passes"] = all * sizeof(T) * arrays_.seconds_of_passes(shape.z > 1 ? 3 : 2) / seconds;
         if (raced) compare_times(*peer, median(theirs), seconds, per_sample, row);
         if (settings_.energy && case_.energy && (case_.larger || settings_.all_energy || case_.quick)) measure_energy(solver, row);
         return row;
@@ -196,7 +201,7 @@ private:
 
     Queue& queue_;
     const Sparse& sparse_;
-    const StreamRoof& roof_;
+    const RoofArrays& arrays_;
     const Settings& settings_;
     const HeatCase& case_;
     std::int64_t points_;
@@ -208,8 +213,8 @@ void print(const Json& row) {
     const auto number = [&](const char* key) { return row.contains(key) ? row[key].get<double>() : NAN; };
     std::printf("%-26s ", row["case"].get<std::string>().c_str());
     if (row.contains("failed")) return void(std::printf("FAILED: %.3g roundoffs from cuSPARSE's after %d steps\n", number("difference_roundoffs"), row["compared_steps"].get<int>()));
-    std::printf("%8.3f ms  %7.2f Gpoints/s  %5.1f %% of %4.0f GB/s at 5 words  %5.1f x cuSPARSE", 1e3 * number("seconds"), 1e-9 * number("points_per_s"),
-                100 * number("fraction_5_words"), number("roof_gb_per_s"), number("times_rival"));
+    std::printf("%8.3f ms  %7.2f Gpoints/s  %5.1f %% of %4.0f GB/s at 5 words, %5.1f %% of its passes  %5.1f x cuSPARSE", 1e3 * number("seconds"), 1e-9 * number("points_per_s"),
+                100 * number("fraction_5_words"), number("roof_gb_per_s"), 100 * number("fraction_of_passes"), number("times_rival"));
     if (row.contains("joules")) std::printf("  %7.3f J, %3.0f W", number("joules"), number("watts"));
     std::printf("\n"), std::fflush(stdout);
 }
@@ -255,6 +260,7 @@ int run(int argc, char** argv) {
     const Sparse sparse;
     RoofArrays arrays;
     bool failed = false;
+    record["copy_gb_per_s"] = arrays.copy->gb_per_s(arrays.copy->best_ms()), record["update_gb_per_s"] = arrays.update->gb_per_s(arrays.update->best_ms());
     record["reduced"] = true;  // as long as not all is done
     record["rows"] = Json::array();
     if (std::isfinite(settings.budget_s))
@@ -263,7 +269,7 @@ int run(int argc, char** argv) {
     for (const HeatCase& one : chosen) {
         if (seconds_since(start) > settings.budget_s) break;
         --left_out;
-        const Json row = one.dtype == DType::f32 ? Bench<float>(queue, sparse, *arrays.roof, settings, one).run() : Bench<double>(queue, sparse, *arrays.roof, settings, one).run();
+        const Json row = one.dtype == DType::f32 ? Bench<float>(queue, sparse, arrays, settings, one).run() : Bench<double>(queue, sparse, arrays, settings, one).run();
         failed = failed || row.contains("failed");
         record["rows"].push_back(row);
         print(row);

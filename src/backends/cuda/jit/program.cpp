@@ -78,10 +78,18 @@ bool launch(const void* kernel, const LaunchShape& shape, void** arguments, Fail
     config.gridDim = shape.blocks, config.blockDim = shape.threads;
     config.dynamicSmemBytes = shape.shared;
     config.stream = shape.stream;
-    cudaLaunchAttribute attribute;
-    attribute.id = cudaLaunchAttributeClusterDimension;
-    attribute.val.clusterDim.x = shape.cluster, attribute.val.clusterDim.y = attribute.val.clusterDim.z = 1;
-    if (shape.cluster > 1) config.attrs = &attribute, config.numAttrs = 1;
+    cudaLaunchAttribute attributes[2] = {};
+    config.attrs = attributes;
+    if (shape.cluster > 1) {
+        cudaLaunchAttribute& one = attributes[config.numAttrs++];
+        one.id = cudaLaunchAttributeClusterDimension;
+        one.val.clusterDim.x = shape.cluster, one.val.clusterDim.y = one.val.clusterDim.z = 1;
+    }
+    if (shape.early) {
+        cudaLaunchAttribute& one = attributes[config.numAttrs++];
+        one.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+        one.val.programmaticStreamSerializationAllowed = 1;
+    }
     return good(cudaLaunchKernelExC(&config, kernel, arguments), "launching a compiled kernel", failure);
 }
 

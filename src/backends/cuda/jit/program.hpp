@@ -36,6 +36,7 @@ bool machine_code(const std::string& text, const std::string& name, int architec
 struct LaunchShape {
     dim3 blocks, threads;
     std::size_t shared = 0;
+    bool early = false;  ///< its blocks may come while the kernel before it ends: it waits by itself where it needs that one's results
     unsigned cluster = 1;
     cudaStream_t stream = nullptr;
 };

@@ -30,6 +30,7 @@ struct MeshArguments {
     MeshState* state;
     unsigned long long sweep;    ///< number of the sweep
     std::int64_t step;           ///< what functions see
+    bool backwards;              ///< tasks from the last to the first: what the pass before it wrote last is still in the second-level cache
 };
 
 /// The matrices of a line solve.

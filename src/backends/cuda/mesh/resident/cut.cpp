@@ -32,7 +32,7 @@ double words(const Plan& plan, int axis) {
     const double join = !joined ? 0 : plan.crosses(axis) ? 50.0 * together : together * (2.0 + 3 * segments) + segments;
     const double own = threads * (rows * (4.0 * together + 0.5 * (joined ? 5 : 3)) + join);
     const double chain = rows > 32 ? 1 + (rows - 32) / 128.0 : 1;  // of dependent operations
-    return own * chain * (mixed ? across < 32 ? 1.3 : 1.1 : 1) * (idle ? 1.1 : 1);
+    return own * chain * (mixed ? across < 32 ? 1.3 : 1.1 : 1) * (idle ? 1.3 : 1);
 }
 
 /// Few warps wait long, the more so for other blocks; and a warp more on one of the four schedulers than on the others.

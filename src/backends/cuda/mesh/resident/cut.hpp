@@ -11,7 +11,6 @@ namespace trifold::cuda::resident {
 struct OnChip {
     std::size_t shared_per_block, shared_per_multiprocessor;
     bool clusters;
-    bool operator==(const OnChip&) const = default;
 };
 
 /// Fills in cluster, threads, slab_rows and cut of a plan that has the rest. `blocks`: that a multiprocessor is to hold. False: the

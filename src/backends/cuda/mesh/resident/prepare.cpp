@@ -2,9 +2,7 @@
 #include "backends/cuda/mesh/resident/prepare.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cstddef>
-#include <mutex>
 
 #include "backends/cuda/mesh/functions.hpp"
 #include "backends/cuda/mesh/resident/factors.hpp"
@@ -127,32 +125,6 @@ std::string text_of(const Plan& plan) {
     return text + "}}";
 }
 
-/// choose_cut takes as long as many steps do; runs of one problem follow each other.
-bool remembered_cut(Plan& plan, const OnChip& chip, int& blocks) {
-    struct Known {
-        std::string asked;
-        OnChip chip{};
-        Plan chosen;
-        int blocks = 0;
-        bool fits = false;
-    };
-    static std::mutex mutex;
-    static std::array<Known, 8> known;
-    static std::size_t next = 0;
-    const std::string asked = text_of(plan);
-    const std::lock_guard lock(mutex);
-    for (const Known& one : known)
-        if (one.asked == asked && one.chip == chip) {
-            plan = one.chosen, blocks = one.blocks;
-            return one.fits;
-        }
-    Known one{asked, chip, plan};
-    one.fits = choose_cut(one.chosen, chip, one.blocks);
-    plan = one.chosen, blocks = one.blocks;
-    known[next++ % known.size()] = one;
-    return one.fits;
-}
-
 /// rhs or update of every sweep as one template.
 std::string functions_of(const Checked& checked, bool update, FunctionTexts& functions) {
     std::string text = std::string("    template <int s, class Near, class Parameters>\n    static __device__ __forceinline__ real ") + (update ? "update" : "rhs") +
@@ -188,7 +160,7 @@ const char* prepare(const Checked& checked, const OnChip& chip, Plan& plan, int&
             if (plan.field[f].ghosts[axis] > plan.mesh[axis]) return "a function looks further than a mesh reaches";
     if (has_second_name(problem, plan)) return "a target has a second name";
     if (const char* why = describe_sweeps(checked, plan)) return why;
-    if (!remembered_cut(plan, chip, blocks)) return "a mesh does not fit on chip";
+    if (!choose_cut(plan, chip, blocks)) return "a mesh does not fit on chip";
     return nullptr;
 }
 

@@ -5,6 +5,7 @@
 
 #include "backends/cuda/jit/program.hpp"
 #include "backends/cuda/mesh/arguments.hpp"
+#include "backends/cuda/mesh/remembered.hpp"
 #include "backends/cuda/mesh/resident/prepare.hpp"
 #include "backends/cuda/runtime/runtime.hpp"
 
@@ -18,18 +19,39 @@ constexpr std::size_t align(std::size_t bytes) { return (bytes + 255) / 256 * 25
 
 resident::OnChip on_chip(const Chip& chip) { return {chip.shared_per_block, chip.shared_per_multiprocessor, chip.has_clusters()}; }
 
+/// What a run needs besides fields.
 template <class T>
-const char* refuses_typed(const Checked& checked, const Chip& chip) {
+struct Ready {
+    const char* refuses = nullptr;
     Plan plan;
-    int blocks = 0;
-    if (const char* why = resident::prepare(checked, on_chip(chip), plan, blocks)) return why;
     std::vector<T> table;
     resident::Numbers<T> numbers{};
-    return resident::factor(checked, plan, table, numbers);
+    std::string program;
+};
+
+template <class T>
+std::shared_ptr<const Ready<T>> ready(const Checked& checked, const Chip& chip) {
+    static Remembered<Ready<T>> remembered;
+    return remembered.of(checked, chip, [&] {
+        Ready<T> made;
+        int blocks = 0;
+        made.refuses = resident::prepare(checked, on_chip(chip), made.plan, blocks);
+        if (!made.refuses) made.refuses = resident::factor(checked, made.plan, made.table, made.numbers);
+        if (made.refuses) return made;
+        made.program = resident::program(checked, made.plan, blocks);
+        std::transform(checked.problem->parameters.begin(), checked.problem->parameters.end(), made.numbers.parameters, [](double value) { return static_cast<T>(value); });
+        return made;
+    });
+}
+
+/// By the type of the fields.
+template <class Result, class Take>
+Result ready_typed(const Checked& checked, const Chip& chip, Take take) {
+    return checked.dtype == DType::f32 ? take(*ready<float>(checked, chip)) : take(*ready<double>(checked, chip));
 }
 
 const char* refuses(const Checked& checked, const Chip& chip) {
-    return checked.dtype == DType::f32 ? refuses_typed<float>(checked, chip) : refuses_typed<double>(checked, chip);
+    return ready_typed<const char*>(checked, chip, [](const auto& one) { return one.refuses; });
 }
 
 /// Scratch: the factors, then every target as it was.
@@ -37,18 +59,16 @@ std::size_t table_bytes(const Checked& checked, const Plan& plan) { return align
 std::size_t target_bytes(const Checked& checked) { return align(static_cast<std::size_t>(checked.problem->shape.points()) * size_of(checked.dtype)); }
 
 std::size_t bytes(const Checked& checked, const Chip& chip) {
-    Plan plan;
-    int blocks = 0;
-    if (resident::prepare(checked, on_chip(chip), plan, blocks)) return 0;
-    const auto targets = static_cast<std::size_t>(std::count_if(plan.field, plan.field + plan.fields, [](const resident::FieldPlan& field) { return field.target; }));
-    return table_bytes(checked, plan) + targets * target_bytes(checked);
+    return ready_typed<std::size_t>(checked, chip, [&](const auto& one) -> std::size_t {
+        if (one.refuses) return 0;
+        const Plan& plan = one.plan;
+        const auto targets = static_cast<std::size_t>(std::count_if(plan.field, plan.field + plan.fields, [](const resident::FieldPlan& field) { return field.target; }));
+        return table_bytes(checked, plan) + targets * target_bytes(checked);
+    });
 }
 
 std::string program(const Checked& checked, const Chip& chip) {
-    Plan plan;
-    int blocks = 0;
-    if (resident::prepare(checked, on_chip(chip), plan, blocks)) return {};
-    return resident::program(checked, plan, blocks);
+    return ready_typed<std::string>(checked, chip, [](const auto& one) { return one.program; });
 }
 
 bool launch_steps(const void* kernel, const Plan& plan, const Checked& checked, const MeshRun& run, const void* arguments, Failure& failure) {
@@ -66,15 +86,14 @@ template <class T>
 bool run_typed(const MeshRun& run, Failure& failure) {
     const Checked& checked = run.checked;
     const MeshProblem& problem = *checked.problem;
-    Plan plan;
-    int blocks = 0;
+    const std::shared_ptr<const Ready<T>> prepared = ready<T>(checked, run.chip);
+    const Plan& plan = prepared->plan;
+    const std::vector<T>& table = prepared->table;
     resident::Arguments<T> arguments{};
-    std::vector<T> table;
-    const char* why = resident::prepare(checked, on_chip(run.chip), plan, blocks);
-    if (!why) why = resident::factor(checked, plan, table, arguments.numbers);
     const auto each = static_cast<std::int64_t>(checked.sweeps.size());
-    if (why || run.from % each) return failure.say(ErrorCode::internal, "meshes were to stay on chip that cannot", why ? why : "a step has been begun");
-    const jit::Program* const compiled = jit::program(resident::program(checked, plan, blocks), "sweeps on chip", failure);
+    if (prepared->refuses || run.from % each)
+        return failure.say(ErrorCode::internal, "meshes were to stay on chip that cannot", prepared->refuses ? prepared->refuses : "a step has been begun");
+    const jit::Program* const compiled = jit::program(prepared->program, "sweeps on chip", failure);
     if (!compiled) return false;
     if (run.steps == 0) return true;
     std::size_t used = table_bytes(checked, plan);
@@ -87,7 +106,7 @@ bool run_typed(const MeshRun& run, Failure& failure) {
         arguments.before[f] = reinterpret_cast<T*>(base + used);
         used += target_bytes(checked);
     }
-    for (std::size_t k = 0; k < problem.parameters.size(); ++k) arguments.numbers.parameters[k] = static_cast<T>(problem.parameters[k]);
+    arguments.numbers = prepared->numbers;
     arguments.state = run.state;
     arguments.first_step = run.first_step + run.from / each, arguments.steps = run.steps - run.from / each;
     arguments.from = static_cast<unsigned long long>(run.from);

@@ -114,13 +114,30 @@ __device__ __forceinline__ bool finite(T a, T b) {
 
 __device__ __forceinline__ unsigned shared_address(const void* at) { return static_cast<unsigned>(__cvta_generic_to_shared(at)); }
 
+/// What this thread wrote to shared memory comes before what copies of whole rows write there.
+__device__ __forceinline__ void before_bulk_copies() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
+
+/// The next kernel of the stream may take what this one leaves of the chip, and make itself ready.
+__device__ __forceinline__ void let_next_begin() { asm volatile("griddepcontrol.launch_dependents;" ::: "memory"); }
+
+/// The kernels before this one are done, and what they wrote is seen. Tables alone are read earlier.
+__device__ __forceinline__ void await_previous() { asm volatile("griddepcontrol.wait;" ::: "memory"); }
+
 template <class T>
 __device__ __forceinline__ void copy_element(unsigned to, const T* from) {
     asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"(to), "l"(from), "n"(sizeof(T)) : "memory");
 }
 
+/// last_use: what is read need not be kept by the second-level cache.
+template <bool last_use = false>
 __device__ __forceinline__ void copy_vector(unsigned to, const void* from) {
-    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(to), "l"(from) : "memory");
+    if constexpr (last_use) {
+        unsigned long long policy;
+        asm("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(policy));
+        asm volatile("cp.async.cg.shared.global.L2::cache_hint [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "l"(policy) : "memory");
+    } else {
+        asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(to), "l"(from) : "memory");
+    }
 }
 
 }  // namespace trifold::cuda::streaming

@@ -53,37 +53,22 @@ __device__ __forceinline__ void columns_pass(const MeshArguments<typename C::rea
     T* const staged = memory + (thread & ~31) * R;
     T *const factors = memory + L::factors, *const joins = memory + L::joins, *const last = memory + L::last + column, *const first = memory + L::first + column;
 
-    const auto load = [&](unsigned set, int stage) {
-        if (set < sets) {
-            const unsigned outer = set / sets_per_outer;
+    const auto load = [&](unsigned number, int stage) {
+        if (number < sets) {
+            const unsigned set = a.backwards ? sets - 1 - number : number, outer = set / sets_per_outer;
             const std::int64_t begin = std::int64_t{set - outer * sets_per_outer} * W;
             constexpr int each = C::vectors ? V : 1;
-            // Vectors: a lane copies for others of its warp, all of one segment.
-            const int row = C::vectors ? lane * each >> 5 : 0, across = C::vectors ? (thread & ~31) % W + (lane * each & 31) : column;
-            const T* const from = a.values + outer * (apart * n) + begin + across + (segment * R + row) * apart;
+            // Vectors: a lane copies for others of its warp, in its own or a later row.
+            const int ahead = lane * each >> 5, other = (thread & ~31) + (lane * each & 31), across = other % W, of = other / W;
+            const T* const from = a.values + outer * (apart * n) + begin + across + (of * R + ahead) * apart;
             const unsigned to = shared_address(staged) + static_cast<unsigned>((stage * L::threads * R + lane * each) * static_cast<int>(sizeof(T)));
             if (begin + across < inner)
 #pragma unroll
                 for (int i = 0; i < R; i += each)
-                    if (S * R == n || segment * R + i + row < n) {
-                        if constexpr (C::vectors) copy_vector(to + static_cast<unsigned>(i * 32 * static_cast<int>(sizeof(T))), from + i * apart);
+                    if (S * R == n || of * R + i + ahead < n) {
+                        if constexpr (C::vectors) copy_vector<C::used != 0 && !C::prefetch>(to + static_cast<unsigned>(i * 32 * static_cast<int>(sizeof(T))), from + i * apart);
                         else copy_element(to + static_cast<unsigned>(i * 32 * static_cast<int>(sizeof(T))), from + i * apart);
                     }
-            if constexpr (C::ahead && C::used != 0) {
-                // What the update will read comes nearer.
-                const std::int64_t at = begin + column, mesh = C::axis == 1 ? outer / C::nz : outer;
-                const int x = static_cast<int>(C::axis == 1 ? at : at % C::nx), y = static_cast<int>(C::axis == 1 ? segment * R : at / C::nx),
-                          z = static_cast<int>(C::axis == 1 ? outer % C::nz : segment * R);
-                if (at < inner && lane % (128 / static_cast<int>(sizeof(T))) == 0)
-#pragma unroll
-                    for (int f = 0; f < C::fields; ++f)
-                        if (C::used >> f & 1)
-#pragma unroll
-                            for (int i = 0; i < R; ++i)
-                                if (S * R == n || segment * R + i < n)
-                                    asm volatile("prefetch.global.L2 [%0];" ::"l"(a.field[f].data + x * C::stride(f, 0) + y * C::stride(f, 1) + z * C::stride(f, 2) + mesh * C::stride(f, 3) +
-                                                                                  i * C::stride(f, C::axis)));
-            }
         }
         asm volatile("cp.async.commit_group;" ::: "memory");
     };
@@ -92,6 +77,8 @@ __device__ __forceinline__ void columns_pass(const MeshArguments<typename C::rea
     for (int i = thread; i < S * 4 * R; i += L::threads) factors[i / (4 * R) * segment_pitch<T, R> + i % (4 * R)] = table[i];
     for (int i = thread; i < 4 * S; i += L::threads) joins[i] = table[S * 4 * R + i];
     if (segment == 0) first[S * W] = 0;
+    let_next_begin();
+    await_previous();
     const bool on = runs(a.state, a.sweep);
     const bool failed_before = *reinterpret_cast<const volatile unsigned long long*>(&a.state->failed_at) == a.sweep;
     __syncthreads();
@@ -102,7 +89,8 @@ __device__ __forceinline__ void columns_pass(const MeshArguments<typename C::rea
     const T* const own = factors + segment * segment_pitch<T, R>;
     int stage = 0;
 #pragma unroll 1
-    for (unsigned set = blockIdx.x; set < sets; set += gridDim.x) {
+    for (unsigned number = blockIdx.x; number < sets; number += gridDim.x) {
+        const unsigned set = a.backwards ? sets - 1 - number : number;
         const unsigned outer = set / sets_per_outer;
         const std::int64_t at_column = std::int64_t{set - outer * sets_per_outer} * W + column;
         const bool there = at_column < inner;
@@ -125,6 +113,17 @@ __device__ __forceinline__ void columns_pass(const MeshArguments<typename C::rea
                 }
         }
 
+        if constexpr (C::used != 0 && !C::prefetch) {
+            // What the update will read comes nearer while the lines are solved; earlier, it would be gone again.
+            if (there && lane % (128 / static_cast<int>(sizeof(T))) == 0)
+#pragma unroll
+                for (int f = 0; f < C::fields; ++f)
+                    if (C::used >> f & 1)
+#pragma unroll
+                        for (int i = 0; i < R; ++i)
+                            if (S * R == n || row0 + i < n) asm volatile("prefetch.global.L2 [%0];" ::"l"(place(f) + i * C::stride(f, C::axis)));
+        }
+
         T d[R];
         asm volatile("cp.async.wait_group %0;" ::"n"(C::stages - 1) : "memory");
         __syncwarp();
@@ -132,7 +131,7 @@ __device__ __forceinline__ void columns_pass(const MeshArguments<typename C::rea
 #pragma unroll
         for (int i = 0; i < R; ++i) d[i] = arrived[i * 32 + lane];
         __syncwarp();
-        load(set + C::stages * gridDim.x, stage);
+        load(number + C::stages * gridDim.x, stage);
         if (++stage == C::stages) stage = 0;
         if (C::ends) {
             if (segment == 0) d[0] -= low;

@@ -20,55 +20,86 @@ int blocks_on(const Chip& chip, int threads, int registers, std::size_t shared) 
     return std::min({by_registers, by_threads, by_shared, 32});
 }
 
-// Lanes across lines, some of them in the next segment: how often a bank is met at once, worst of a warp.
-int conflicts(int lines, int segment_rows, int pitch, int words) {
-    const int lanes = words == 2 ? 16 : 32;
+// Lanes of a warp, some of them in other rows: how often a bank is met at once.
+int conflicts(int lanes, int segments, int segment_rows, int row_pitch, int words) {
+    const int at_once = words == 2 ? 16 : 32;
     int worst = 0;
-    for (int first = 0; first < 32; first += lanes) {
+    for (int first = 0; first < 32; first += at_once) {
         int met[32] = {};
-        for (int lane = first; lane < first + lanes; ++lane)
-            for (int w = 0; w < words; ++w) ++met[((lane % lines * pitch + lane / lines * segment_rows) * words + w) % 32];
+        for (int lane = first; lane < first + at_once; ++lane)
+            if (lane % lanes < segments)
+                for (int w = 0; w < words; ++w) ++met[((lane / lanes * row_pitch + lane % lanes * segment_rows) * words + w) % 32];
         worst = std::max(worst, *std::max_element(met, met + 32));
     }
     return worst;
 }
 
-int pitch_for(int lines, int segment_rows, int segments, int words) {
-    int best = 0, least = 1 << 20;
-    for (int pitch = segment_rows * segments; pitch < segment_rows * segments + 33; ++pitch)
-        if (const int found = conflicts(lines, segment_rows, pitch, words); found < least) best = pitch, least = found;
-    return best;
+}  // namespace
+
+namespace {
+
+/// Planes of a task: blocks end at about the same time, and few planes are read twice. Returns planes that a block sees.
+double choose_chunk(RowsCut& cut, int nz, std::int64_t slabs, std::int64_t at_once, int reach) {
+    double least = 0;
+    for (int chunk = nz, parts = 1; chunk >= 1; ++parts) {
+        const std::int64_t tasks = slabs * ((nz + chunk - 1) / chunk);
+        const double planes = static_cast<double>((tasks + at_once - 1) / at_once) * (chunk + 1.5 * reach);
+        if (least == 0 || planes < least) least = planes, cut.chunk = chunk;
+        if (chunk == 1) break;
+        chunk = (nz + parts) / (parts + 1);
+    }
+    return least;
+}
+
+std::size_t rows_shared(const RowsCut& cut, int V, const Reach& reach) {
+    const int place = reach.fields * (up(2 * reach.x, V) + (cut.slab() + 2 * reach.y) * cut.pitch);
+    return static_cast<std::size_t>(cut.depth * place + (5 * cut.segment_rows + 4) * cut.lanes) * 16 / static_cast<std::size_t>(V) + static_cast<std::size_t>(2 * (cut.depth + cut.warps)) * 8;
 }
 
 }  // namespace
 
 RowsCut cut_rows(const Chip& chip, std::size_t value_bytes, int nx, int ny, int nz, std::int64_t meshes, const Reach& reach) {
-    const int V = static_cast<int>(16 / value_bytes), words = static_cast<int>(value_bytes / 4);
+    // K = 2 rows a lane were best, or close to it, wherever it was tried on an H200. (One moves more words of shared memory, more leave too few warps.)
+    constexpr int most_segment = 33, K = 2;
+    const int V = static_cast<int>(16 / value_bytes), words = static_cast<int>(value_bytes / 4), narrowest = up(nx, V) + up(2 * reach.x, V);
     RowsCut best;
-    // Sixteen rows a thread and lines of a slab, as far as they fit: measured best, or close to it, on an H200. (Shorter segments wait longer for the thread that
-    // joins them; longer ones leave too few threads.)
-    for (const int H : {16, 8, 4, 32})
-        for (const int R : {16, 20, 24, 28, 32, 12, 8}) {
+    double least = 0;
+    // The best block for rows cut so; `batch`: as many meshes as there are, else as if there were no end to them.
+    const auto try_blocks = [&](RowsCut cut, bool batch) {
+        const int lanes = cut.lanes, R = cut.segment_rows, S = (nx + R - 1) / R, registers = up(K * R * words + other_registers + 12 * words, 8);
+        int met = 1 << 20;
+        for (int pitch = narrowest; pitch <= narrowest + 32; pitch += V)
+            if (const int found = conflicts(lanes, S, R, K * pitch, words); found < met) met = found, cut.pitch = pitch;
+        // A block of few warps has many rows beside its slab, and one warp in four or more that brings planes.
+        for (cut.warps = 1; cut.warps <= 31 && registers <= 255; ++cut.warps)
+            for (cut.depth = 2 * reach.z + 2; cut.depth <= 2 * reach.z + 3; ++cut.depth) {
+                cut.threads = (cut.warps + 1) * 32;
+                cut.shared = rows_shared(cut, V, reach);
+                if (cut.shared > chip.shared_per_block) break;
+                cut.blocks = blocks_on(chip, cut.threads, registers, cut.shared);
+                if (cut.blocks < 1) break;
+                const int H = cut.slab(), slabs = (ny + H - 1) / H, ahead = cut.blocks * (cut.depth - 2 * reach.z - 1);
+                const std::int64_t at_once = std::int64_t{chip.multiprocessors} * cut.blocks;
+                const double planes = choose_chunk(cut, nz, slabs * meshes, at_once, reach.z);
+                // Points that lanes pass, for every one that there is.
+                const double turns = batch ? planes * static_cast<double>(at_once) / (static_cast<double>(slabs) * nz * static_cast<double>(meshes)) : 1;
+                const double passed = turns * slabs * H / ny * lanes * R / nx;
+                const double words_moved = 5.0 + 2 * reach.z + 2.5 * std::max(lanes, 16) / 32 + 60.0 / R + (met - 1) * (3.0 + 2 * reach.z);
+                // Planes on their way, and warps to work on others meanwhile; rows that are brought twice.
+                const double waiting = (cut.warps < 3 ? 1.15 : 1) * (1 + 1.0 / ahead + 6.0 / (cut.warps * cut.blocks)), beside = 1 + 2.5 * reach.y / H;
+                const double cost = passed * (words_moved + 8) * waiting * beside;
+                if (least == 0 || cost < least) least = cost, best = cut;
+            }
+    };
+    for (const int lanes : {32, 16, 8, 4, 2, 1})
+        for (int R = std::max((nx + lanes - 1) / lanes, 2); R <= std::min(most_segment, nx) && 2 * ((nx + R - 1) / R) > lanes; ++R) {
             RowsCut cut;
-            cut.rows = H, cut.segment_rows = R, cut.segments = (nx + R - 1) / R;
-            const int S = cut.segments;
-            cut.threads = up(H * S, 32);
-            if (best.fits() || cut.threads > most_threads) continue;
-            cut.pitch = pitch_for(std::min(H, 32), R, S, words);
-            const std::int64_t ring = std::int64_t{reach.fields} * (2 * reach.z + 2) * (H + 2 * reach.y) * up(nx, 4);
-            const std::int64_t values = ring + S * (4 * R + V) + 4 * S + up(H * cut.pitch, 4) + up(S * H, 4) + (S + 1) * H + 8;
-            cut.shared = static_cast<std::size_t>(values) * value_bytes;
-            if (cut.shared > chip.shared_per_block) continue;
-            cut.blocks = blocks_on(chip, cut.threads, std::max(R * words + other_registers, 64), cut.shared);
-            if (cut.blocks >= 1) best = cut;
+            cut.lanes = lanes, cut.segment_rows = R, cut.rows = K;
+            try_blocks(cut, false);
         }
-    // Tasks go up through so many planes that blocks end at about the same time and few planes are read twice.
-    std::int64_t least = -1;
-    const std::int64_t at_once = std::int64_t{chip.multiprocessors} * std::max(best.blocks, 1), slabs = best.rows ? (ny + best.rows - 1) / best.rows * meshes : 0;
-    for (int chunk = 1; best.rows && chunk <= nz; ++chunk) {
-        const std::int64_t tasks = slabs * ((nz + chunk - 1) / chunk), cost = (tasks + at_once - 1) / at_once * (chunk + 2 * reach.z);
-        if (least < 0 || cost <= least) best.chunk = chunk, least = cost;
-    }
+    // Roundings depend on lanes and segments, which must not depend on the batch.
+    least = 0;
+    if (best.fits()) try_blocks(best, true);
     return best;
 }
 
@@ -76,25 +107,25 @@ ColumnsCut cut_columns(const Chip& chip, std::size_t value_bytes, int rows, int 
     const int V = static_cast<int>(16 / value_bytes), words = static_cast<int>(value_bytes / 4);
     ColumnsCut best;
     double best_score = 0;
-    for (const int W : {16, 32, 64})
+    for (const int W : {8, 16, 32, 64})
         for (int R = V; R <= most_rows; R += V)
             for (const bool prefetch : {true, false}) {
                 if (prefetch && fetched == 0) continue;
                 ColumnsCut cut;
-                cut.columns = W, cut.segment_rows = R, cut.segments = W < 32 ? up((rows + R - 1) / R, 2) : (rows + R - 1) / R, cut.prefetch = prefetch;
+                cut.columns = W, cut.segment_rows = R, cut.segments = up((rows + R - 1) / R, std::max(32 / W, 1)), cut.prefetch = prefetch;
                 cut.threads = W * cut.segments;
                 if (cut.threads > most_threads) continue;
                 const int S = cut.segments;
                 const auto shared = [&](int stages) { return static_cast<std::size_t>(stages * cut.threads * R + S * (4 * R + V) + 4 * S + (2 * S + 1) * W) * value_bytes; };
                 const auto blocks = [&](int stages) {
                     if (shared(stages) > chip.shared_per_block) return 0;
-                    return blocks_on(chip, cut.threads, R * words * (prefetch ? 1 + fetched : 1) + other_registers, shared(stages));
+                    return blocks_on(chip, cut.threads, R * words * (prefetch ? 1 + fetched : 1) + other_registers + (prefetch && words == 2 ? 24 : 0), shared(stages));
                 };
                 cut.blocks = blocks(1);
                 if (cut.blocks < 1) continue;
                 if (blocks(2) == cut.blocks) cut.stages = 2;
                 cut.shared = shared(cut.stages);
-                const double used = static_cast<double>(rows) / (S * R), wide = W * static_cast<int>(value_bytes) >= 256 ? 1 : W * static_cast<int>(value_bytes) >= 128 ? 0.92 : 0.75;
+                const double used = static_cast<double>(rows) / (S * R), wide = W * static_cast<int>(value_bytes) >= 256 ? 1 : W * static_cast<int>(value_bytes) >= 128 ? 0.92 : W * static_cast<int>(value_bytes) >= 64 ? 0.75 : 0.5;
                 const double in_flight = std::min(1.0, cut.blocks * cut.threads * R * static_cast<double>(value_bytes) / 65536);
                 const double score = used * wide * (0.5 + 0.5 * in_flight) * (prefetch || fetched == 0 ? 1 : 0.9) * (cut.blocks > 1 ? 1 : 0.96) * (S > 32 ? 0.9 : 1);
                 if (score > best_score) best = cut, best_score = score;

@@ -10,15 +10,17 @@ namespace trifold::cuda::streaming {
 
 /// rows.cuh.
 struct RowsCut {
-    int rows = 0, segment_rows = 0, segments = 0;  ///< H, R, S
-    int pitch = 0, chunk = 1;
+    int lanes = 0, segment_rows = 0;      ///< along a row, and R
+    int rows = 0, warps = 0;              ///< of a lane (K), and of a block besides the one that brings planes
+    int pitch = 0, depth = 0, chunk = 1;
     int threads = 0, blocks = 0;
     std::size_t shared = 0;
 
-    bool fits() const noexcept { return rows > 0; }
+    bool fits() const noexcept { return lanes > 0; }
+    int slab() const noexcept { return warps * (32 / lanes) * rows; }
 };
 
-/// What the right-hand side reads at neighbours: so many fields, so far away.
+/// What the right-hand side reads: so many fields, so far away.
 struct Reach {
     int fields = 0, x = 0, y = 0, z = 0;
 };

@@ -5,6 +5,7 @@
 #include <cctype>
 #include <cmath>
 #include <string_view>
+#include <utility>
 
 #include "problems/mesh/line_ends.hpp"
 
@@ -77,64 +78,104 @@ LineMatrix<T> matrix_of(const Checked& checked, int sweep, int line) {
     return m;
 }
 
-template <class T>
-LineTable<T>::LineTable(const LineMatrix<T>& m, int R, int S) : segments(S), segment_rows(R), factors(static_cast<std::size_t>(4 * R * S)), joins(static_cast<std::size_t>(4 * S)) {
-    const auto n = static_cast<int>(m.diag.size());
-    const auto at = [&](const std::vector<T>& band, int i, T beyond) { return i < n ? band[static_cast<std::size_t>(i)] : beyond; };
-    std::vector<Ends<T>> ends(static_cast<std::size_t>(S));
-    safe = true;
-    for (int s = 0; s < S; ++s) {
-        T* const f = factors.data() + 4 * R * s;
-        T worst = 0, scale = 0, first = 0, reach = 1, alpha = 0, upper = 0, fill = -1, inverse = 0, u_before = 0, p = 0, e = 0, u = 0;
-        const auto eliminate = [&](int i, T a) {
-            const int row = s * R + i;
-            const T b = at(m.diag, row, T(1)), c = at(m.upper, row, T(0));
-            p = std::fma(-a, upper, b), e = -a * fill;
-            u = std::fabs(p) + std::fabs(c) + std::fabs(e);
-            const T q = std::fma(std::fabs(a * inverse), u_before, u);
-            if (row < n) {
-                safe = safe && q <= limit<T>;
-                worst = std::max(worst, q), scale = std::max(scale, std::fabs(a) + std::fabs(b) + std::fabs(c));
+namespace {
+
+/// Segments of R rows, eliminated: row(s, i) is row i of segment s; -1: there is none before the segment's first one; n and beyond: rows of the identity.
+template <class T, class Row>
+struct Eliminated {
+    std::vector<T> factors, reach, joins;
+    bool safe = true;
+
+    Eliminated(const LineMatrix<T>& m, int R, int S, Row row_of) : factors(static_cast<std::size_t>(4 * R * S)), reach(static_cast<std::size_t>(R * S)), joins(static_cast<std::size_t>(4 * S)) {
+        const auto n = static_cast<int>(m.diag.size());
+        const auto at = [&](const std::vector<T>& band, int i, T beyond) { return i < n ? band[static_cast<std::size_t>(i)] : beyond; };
+        std::vector<Ends<T>> ends(static_cast<std::size_t>(S));
+        for (int s = 0; s < S; ++s) {
+            T* const f = factors.data() + 4 * R * s;
+            T worst = 0, scale = 0, first = 0, reached = 1, alpha = 0, upper = 0, fill = -1, inverse = 0, u_before = 0, p = 0, e = 0, u = 0;
+            const auto eliminate = [&](int row, T a) {
+                const T b = at(m.diag, row, T(1)), c = at(m.upper, row, T(0));
+                p = std::fma(-a, upper, b), e = -a * fill;
+                u = std::fabs(p) + std::fabs(c) + std::fabs(e);
+                const T q = std::fma(std::fabs(a * inverse), u_before, u);
+                if (row < n) {
+                    safe = safe && q <= limit<T>;
+                    worst = std::max(worst, q), scale = std::max(scale, std::fabs(a) + std::fabs(b) + std::fabs(c));
+                }
+            };
+            bool begun = false;
+            for (int i = 0; i < R - 1; ++i) {
+                const int row = row_of(s, i);
+                if (row < 0) continue;  // all factors are zero
+                const T a = at(m.lower, row, T(0)), c = at(m.upper, row, T(0));
+                eliminate(row, a);
+                inverse = 1 / p;
+                const T growth = std::fabs(reached * inverse) * u;
+                safe = safe && growth <= limit<T>;
+                first = std::max(first, growth);
+                upper = c * inverse, fill = e * inverse, u_before = u;
+                alpha = std::fma(reached, fill, alpha);
+                f[i] = inverse, f[R + i] = begun ? a * inverse : T(0), f[2 * R + i] = upper, f[3 * R + i] = fill;
+                reach[static_cast<std::size_t>(s * R + i)] = reached;
+                reached *= -upper, begun = true;
             }
-        };
-        for (int i = 0; i < R - 1; ++i) {
-            const int row = s * R + i;
+            const int row = row_of(s, R - 1);
             const T a = at(m.lower, row, T(0)), c = at(m.upper, row, T(0));
-            eliminate(i, a);
-            inverse = 1 / p;
-            const T growth = std::fabs(reach * inverse) * u;
-            safe = safe && growth <= limit<T>;
-            first = std::max(first, growth);
-            upper = c * inverse, fill = e * inverse, u_before = u;
-            alpha = std::fma(reach, fill, alpha);
-            reach *= -upper;
-            f[i] = inverse, f[R + i] = i ? a * inverse : T(0), f[2 * R + i] = upper, f[3 * R + i] = fill;
+            eliminate(row, a);
+            f[R - 1] = 1, f[2 * R - 1] = begun ? a : T(0), f[3 * R - 1] = f[4 * R - 1] = 0;
+            ends[static_cast<std::size_t>(s)] = {e, p, c, alpha, -reached, scale, u, first};
+            safe = safe && worst <= T(accepted_growth) * scale;
         }
-        const int row = s * R + R - 1;
-        const T a = at(m.lower, row, T(0)), c = at(m.upper, row, T(0));
-        eliminate(R - 1, a);
-        f[R - 1] = 1, f[2 * R - 1] = R > 1 ? a : T(0), f[3 * R - 1] = f[4 * R - 1] = 0;
-        ends[static_cast<std::size_t>(s)] = {e, p, c, alpha, -reach, scale, u, first};
-        safe = safe && worst <= T(accepted_growth) * scale;
+        T upper_before = 0, inverse_before = 0, u_before = 0;
+        for (int s = 0; s < S; ++s) {
+            const Ends<T>& own = ends[static_cast<std::size_t>(s)];
+            T p = own.p, upper = 0, coupling = 0, grown = own.last;
+            if (s + 1 < S) {
+                const Ends<T>& next = ends[static_cast<std::size_t>(s) + 1];
+                coupling = own.c;
+                p = std::fma(-coupling, next.alpha, p), upper = -coupling * next.beta;
+                grown = std::max(grown, std::fabs(coupling) * next.first_growth);
+            }
+            const T lower = s ? own.e : T(0), pivot = std::fma(-lower, upper_before, p), u = std::fabs(pivot) + std::fabs(upper);
+            const T q = std::max(std::fma(std::fabs(lower * inverse_before), u_before, u), grown);
+            const bool padding = own.e == T(0) && own.p == T(1) && own.c == T(0);
+            const T inverse = 1 / pivot;
+            safe = safe && (padding || q <= T(accepted_growth) * own.scale) && q <= limit<T> && std::fabs(inverse) <= limit<T>;
+            T* const j = joins.data() + 4 * s;
+            j[0] = coupling, j[1] = lower * inverse, j[2] = inverse, j[3] = upper * inverse;
+            upper_before = upper * inverse, inverse_before = inverse, u_before = u;
+        }
     }
-    T upper_before = 0, inverse_before = 0, u_before = 0;
-    for (int s = 0; s < S; ++s) {
-        const Ends<T>& own = ends[static_cast<std::size_t>(s)];
-        T p = own.p, upper = 0, coupling = 0, grown = own.last;
-        if (s + 1 < S) {
-            const Ends<T>& next = ends[static_cast<std::size_t>(s) + 1];
-            coupling = own.c;
-            p = std::fma(-coupling, next.alpha, p), upper = -coupling * next.beta;
-            grown = std::max(grown, std::fabs(coupling) * next.first_growth);
-        }
-        const T lower = s ? own.e : T(0), pivot = std::fma(-lower, upper_before, p), u = std::fabs(pivot) + std::fabs(upper);
-        const T q = std::max(std::fma(std::fabs(lower * inverse_before), u_before, u), grown);
-        const bool padding = own.e == T(0) && own.p == T(1) && own.c == T(0);
-        const T inverse = 1 / pivot;
-        safe = safe && (padding || q <= T(accepted_growth) * own.scale) && q <= limit<T> && std::fabs(inverse) <= limit<T>;
-        T* const j = joins.data() + 4 * s;
-        j[0] = coupling, j[1] = lower * inverse, j[2] = inverse, j[3] = upper * inverse;
-        upper_before = upper * inverse, inverse_before = inverse, u_before = u;
+};
+
+}  // namespace
+
+template <class T>
+LineTable<T>::LineTable(const LineMatrix<T>& matrix, int R, int S) {
+    Eliminated eliminated(matrix, R, S, [&](int s, int i) { return s * R + i; });
+    factors = std::move(eliminated.factors), joins = std::move(eliminated.joins), safe = eliminated.safe;
+}
+
+template <class T>
+LaneTable<T>::LaneTable(const LineMatrix<T>& matrix, int R, int lanes) {
+    const int n = static_cast<int>(matrix.diag.size()), segments = (n + R - 1) / R;
+    const Eliminated table(matrix, R, lanes, [&](int s, int i) { return s != segments - 1 ? s * R + i : n - R + i < s * R ? -1 : n - R + i; });
+    safe = table.safe;
+    const auto factor = [&](int s, int which, int i) { return table.factors[static_cast<std::size_t>((4 * s + which) * R + i)]; };
+    values.reserve(static_cast<std::size_t>((5 * R + 4) * lanes));
+    for (const int which : {0, 2})
+        for (int i = 0; i < R; ++i)
+            for (int s = 0; s < lanes; ++s) values.push_back(factor(s, which, i)), values.push_back(factor(s, which + 1, i));
+    for (int i = 0; i < R; ++i)
+        for (int s = 0; s < lanes; ++s) values.push_back(table.reach[static_cast<std::size_t>(s * R + i)]);
+    values.insert(values.end(), table.joins.begin(), table.joins.end());
+    // Row sums of |M^-1| for the unit bidiagonal M of both recurrences; |M||M^-1| has at most twice as much.
+    constexpr T accepted = 50;
+    T up = 0, down = 0;
+    for (int s = 0; s < lanes; ++s) {
+        up = 1 + std::fabs(table.joins[static_cast<std::size_t>(4 * s + 1)]) * up;
+        down = 1 + std::fabs(table.joins[static_cast<std::size_t>(4 * (lanes - 1 - s) + 3)]) * down;
+        safe = safe && up <= accepted && down <= accepted;
     }
 }
 
@@ -142,5 +183,7 @@ template LineMatrix<float> matrix_of<float>(const Checked&, int, int);
 template LineMatrix<double> matrix_of<double>(const Checked&, int, int);
 template struct LineTable<float>;
 template struct LineTable<double>;
+template struct LaneTable<float>;
+template struct LaneTable<double>;
 
 }  // namespace trifold::cuda::streaming

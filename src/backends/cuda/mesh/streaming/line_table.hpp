@@ -27,11 +27,20 @@ LineMatrix<T> matrix_of(const mesh::Checked& checked, int sweep, int line);
 /// matrix are those of the identity.
 template <class T>
 struct LineTable {
-    int segments = 0, segment_rows = 0;
     std::vector<T> factors, joins;
     bool safe = false;
 
     LineTable(const LineMatrix<T>& matrix, int segment_rows, int segments);
+};
+
+/// The same for segments in the lanes of a warp (lanes.cuh): R × segments × {1/pivot, lower}, {upper, fill}, reach of the first row, then the joins. Its joins
+/// are scans: safe only where products of the join's coefficients add up to little.
+template <class T>
+struct LaneTable {
+    std::vector<T> values;
+    bool safe = false;
+
+    LaneTable(const LineMatrix<T>& matrix, int segment_rows, int lanes);
 };
 
 }  // namespace trifold::cuda::streaming

@@ -2,55 +2,25 @@
 // The right-hand side and the lines along x:   values = (lower, diag, upper)^-1 rhs(fields)
 //
 // Arrays: fields any strides; values packed. Overwritten: values.
-// Who does what: a block goes up through planes with a slab of H rows. Of every field that is read at neighbours it keeps the planes that the
-//   stencil reaches in shared memory, each brought once, with the rows beside the slab, while the plane before is
-//   worked on. Threads compute columns of right-hand sides, lanes along x, into a tile; then R values of a line each, lanes across
-//   lines; a thread per line joins the segments; and lanes along x carry the tile out.
+// Who does what: a block goes up through planes with a slab of H rows. One warp brings what the right-hand side reads, plane by plane with the
+//   rows beside the slab, into a ring of places in shared memory. Every other warp has K neighbouring rows in each lane, and `lanes` lanes along a
+//   row, each R points of it: it makes their right-hand sides, eliminates its segments, joins them with its neighbours by shuffles and writes
+//   the solution to the place that is free by then, from where the warp carries its rows out. Warps meet at barriers in memory that
+//   they arrive at long before they wait for them: after their last look at a plane, and once they have carried rows out.
 // Words per point: 1 read (and (H + 2 reach) / H of the second-level cache), 1 written.
-// Numerics: chip.cuh; safe or refused by the host (line_table.hpp).
+// Shared memory, words per point: 1 arrives, (K + 2) / K for neighbours along x and y and 2 along z, 5 / K of factors (less where rows share a warp), 2 for
+//   carrying out, 11 / R of shuffles: of the 15.6 that an H200's multiprocessors move while memory moves 2, 10.5 in three dimensions with K = 2 (ncu, 256^3).
+//   Instructions: 38.6 per point there, of 62 that are issued in that time in floats.
+// Banks: lanes are R points apart, R odd, or as far apart as the host found to be free of conflicts (cut.cpp).
+// Numerics: chip.cuh, the join by lanes.cuh; safe or refused by the host (line_table.hpp).
 #pragma once
 
 #include "backends/cuda/mesh/points.cuh"
 #include "backends/cuda/mesh/streaming/chip.cuh"
+#include "backends/cuda/mesh/streaming/lanes.cuh"
+#include "backends/cuda/tridiagonal/block/copy_engine.cuh"
 
 namespace trifold::cuda::streaming {
-
-/// A place along an axis and what becomes of a value that is read there; sides as trifold/mesh.hpp has them.
-struct Mirror {
-    int index;
-    bool below, above;
-
-    __device__ __forceinline__ Mirror(int i, int d, int n, int low, int high) : below(d < 0 && i + d < 0), above(d > 0 && i + d >= n) {
-        index = i + d;
-        if (below) index = low == edge_periodic ? index + n : -1 - index;
-        if (above) index = high == edge_periodic ? index - n : 2 * n - 1 - index;
-    }
-};
-
-/// A value beyond an odd side.
-template <class C, int f, int axis, int d>
-__device__ __forceinline__ typename C::real mirrored(const MeshArguments<typename C::real>& a, const Mirror& at, typename C::real value) {
-    if (d < 0 && C::edge(f, axis, 0) == edge_odd) return at.below ? a.field[f].twice[axis][0] - value : value;
-    if (d > 0 && C::edge(f, axis, 1) == edge_odd) return at.above ? a.field[f].twice[axis][1] - value : value;
-    return value;
-}
-
-/// Shared memory of a block, in elements.
-template <class C>
-struct RowsLayout {
-    using T = typename C::real;
-    static constexpr int up(int n) { return (n + 3) / 4 * 4; }
-    static constexpr int row = up(C::nx), rows = C::H + 2 * C::reach_y, plane = rows * row, depth = 2 * C::reach_z + 2;
-    static constexpr int factors = depth * plane * C::staged_count, joins = factors + C::S * segment_pitch<T, C::R>, tile = joins + 4 * C::S, last = up(tile + C::H * C::pitch),
-                         first = up(last + C::S * C::H), total = first + (C::S + 1) * C::H;
-
-    /// Of a staged field among them.
-    static constexpr int ring(int f) {
-        int before = 0;
-        for (int g = 0; g < f; ++g) before += static_cast<int>(C::staged >> g & 1);
-        return before * depth * plane;
-    }
-};
 
 template <class C>
 __device__ __forceinline__ int mirror_index(int f, int axis, int i, int n) {
@@ -59,222 +29,289 @@ __device__ __forceinline__ int mirror_index(int f, int axis, int i, int n) {
     return i;
 }
 
-/// Where neighbours lie: those of staged fields in shared memory, by plane and by place along x; others in memory.
+/// Shared memory of a block, in elements: rows of a place have room for values beyond their ends.
 template <class C>
-struct StagedColumn {
+struct RowsLayout {
     using T = typename C::real;
-    const T* memory;
-    int plane[5];                 ///< of the first staged field, row 0 of the slab, dz = -2 … 2
-    int along_x[C::fields][5];    ///< place along x, dx = -2 … 2
-    const T* own[C::fields];      ///< in memory, row 0 of the slab
+    static constexpr int V = vector_values<T>, beside = (2 * C::reach_x + V - 1) / V * V;
+    static constexpr int warp_rows = 32 / C::lanes * C::K, H = C::warps * warp_rows, rows = H + 2 * C::reach_y;
+    static constexpr int field = beside + rows * C::pitch, place = field * C::staged_count;
+    static constexpr int factors = C::depth * place, barriers = factors + LaneFactors<T, C::R, C::lanes>::in_memory, total = barriers + 2 * (C::depth + C::warps) * 8 / static_cast<int>(sizeof(T));
+
+    /// Of a staged field in a place: its row 0 of the slab.
+    static constexpr int origin(int f) {
+        int before = 0;
+        for (int g = 0; g < f; ++g) before += static_cast<int>(C::staged >> g & 1);
+        return before * field + beside + C::reach_y * C::pitch;
+    }
 };
 
-/// Row h + row of the slab. Middle: no neighbour lies beyond a side of x; Inside: nor of y or z.
-template <class C, int row, bool Middle, bool Inside>
+/// Rows and points around those of a lane. Inside: no neighbour lies beyond a side of y or z; those beyond sides of x lie beside the row.
+template <class C, bool Inside>
 struct NearStaged {
     using T = typename C::real;
-    using L = RowsLayout<C>;
     const MeshArguments<T>& a;
-    const StagedColumn<C>& column;
-    int h, x, y, z;
+    const T* const (&plane)[5];  ///< dz = -2 … 2: where the lane's first point would be in row 0 of a place
+    int k, i, y, z;
 
     template <int f, int dx, int dy, int dz>
     __device__ __forceinline__ T at() const {
-        if constexpr (!(C::staged >> f & 1)) {
-            static_assert(dx == 0 && dy == 0 && dz == 0, "a field that is read at neighbours is staged");
-            return column.own[f][(h + row) * C::stride(f, 1)];
-        } else {
-            const int place = L::ring(f) + (h + row + dy) * L::row;
-            T value = column.memory[column.plane[dz + 2] + column.along_x[f][Middle ? 2 : dx + 2] + (Middle ? dx : 0) + place];
-            if constexpr (!Middle) value = mirrored<C, f, 0, dx>(a, Mirror(x, dx, C::nx, C::edge(f, 0, 0), C::edge(f, 0, 1)), value);
-            if constexpr (!Inside) {
-                value = mirrored<C, f, 1, dy>(a, Mirror(y + row, dy, C::ny, C::edge(f, 1, 0), C::edge(f, 1, 1)), value);
-                value = mirrored<C, f, 2, dz>(a, Mirror(z, dz, C::nz, C::edge(f, 2, 0), C::edge(f, 2, 1)), value);
-            }
-            return value;
+        T value = plane[dz + 2][RowsLayout<C>::origin(f) + (k + dy) * C::pitch + i + dx];
+        if constexpr (!Inside) {
+            value = mirrored<f, 1, dy>(y + k, C::ny, value);
+            value = mirrored<f, 2, dz>(z, C::nz, value);
         }
+        return value;
+    }
+
+private:
+    /// A value beyond an odd side.
+    template <int f, int axis, int d>
+    __device__ __forceinline__ T mirrored(int at, int n, T value) const {
+        if (d < 0 && C::edge(f, axis, 0) == edge_odd) return at + d < 0 ? a.field[f].twice[axis][0] - value : value;
+        if (d > 0 && C::edge(f, axis, 1) == edge_odd) return at + d >= n ? a.field[f].twice[axis][1] - value : value;
+        return value;
     }
 };
 
-template <class C, int Rows, bool Middle, bool Inside, int row = 0>
-__device__ __forceinline__ void staged_rows(const MeshArguments<typename C::real>& a, const typename C::Parameters& p, const StagedColumn<C>& column, int h, int x, int y, int z,
-                                            std::int64_t mesh, typename C::real (&result)[Rows][1]) {
-    if constexpr (row < Rows) {
-        result[row][0] = 0;
-        if (Inside || y + row < C::ny) {
-            const NearStaged<C, row, Middle, Inside> near{a, column, h, x, y, z};
-            if constexpr (C::has_rhs) C::rhs(near, p, result[row], std::int64_t{x}, std::int64_t{y + row}, std::int64_t{z}, mesh, a.step);
-            else result[row][0] = near.template at<C::target, 0, 0, 0>();
+template <class C, bool Inside>
+__device__ __forceinline__ void right_hand_sides(const MeshArguments<typename C::real>& a, const typename C::Parameters& p, const typename C::real* const (&plane)[5], int x, int y, int z, std::int64_t mesh,
+                                                 typename C::real (&d)[C::K][C::R]) {
+#pragma unroll
+    for (int i = 0; i < C::R; ++i)
+#pragma unroll
+        for (int k = 0; k < C::K; ++k) {
+            const NearStaged<C, Inside> near{a, plane, k, i, y, z};
+            typename C::real result[1];
+            if constexpr (C::has_rhs) C::rhs(near, p, result, std::int64_t{x + i}, std::int64_t{y + k}, std::int64_t{z}, mesh, a.step);
+            else result[0] = near.template at<C::target, 0, 0, 0>();
+            d[k][i] = result[0];
         }
-        staged_rows<C, Rows, Middle, Inside, row + 1>(a, p, column, h, x, y, z, mesh, result);
+}
+
+/// Values beyond the ends of the rows that a warp looks at, in one place.
+template <class C>
+__device__ __forceinline__ void fill_ends(const MeshArguments<typename C::real>& a, typename C::real* place, int first_row, int lane) {
+    using L = RowsLayout<C>;
+    if constexpr (C::reach_x > 0) {
+        constexpr int rows = L::warp_rows + 2 * C::reach_y, each = 2 * C::reach_x;
+#pragma unroll
+        for (int f = 0; f < C::fields; ++f)
+            if (C::staged >> f & 1)
+                for (int q = lane; q < rows * each; q += 32) {
+                    auto* const row = place + L::origin(f) + (first_row - C::reach_y + q / each) * C::pitch;
+                    const int side = q % each & 1, j = q % each / 2;
+                    const bool ring = C::edge(f, 0, 0) == edge_periodic, low_odd = C::edge(f, 0, 0) == edge_odd, high_odd = C::edge(f, 0, 1) == edge_odd;
+                    const auto value = row[(side == 0) != ring ? j : C::nx - 1 - j];
+                    row[side == 0 ? -1 - j : C::nx + j] = (side == 0 ? low_odd : high_odd) ? a.field[f].twice[0][side] - value : value;
+                }
     }
 }
 
-/// C: real, fields, nx, ny, nz, edge(field, axis, side), stride(field, axis), H, R, S, pitch, threads, chunk (planes of a task), staged (bit f: field f), staged_count,
-/// vectors (staged rows are copied 16 bytes at a time), has_rhs, target, at_once (rows of right-hand sides), reach_x, reach_y, reach_z, Parameters,
-/// rhs(near, …), ends_x, line_x.
+/// A place of the ring, and whose turn it is.
+template <int depth>
+struct Turn {
+    int place = 0;
+    unsigned parity = 0;
+
+    __device__ __forceinline__ void next() {
+        if (++place == depth) place = 0, parity ^= 1;
+    }
+    __device__ __forceinline__ Turn after(int count) const {
+        Turn turn{place + count, parity};
+        if (turn.place >= depth) turn.place -= depth, turn.parity ^= 1;
+        return turn;
+    }
+};
+
+/// What a block does one after another.
+template <class C>
+struct RowsTask {
+    static constexpr int H = RowsLayout<C>::H, slabs = (C::ny + H - 1) / H, chunks = (C::nz + C::chunk - 1) / C::chunk;
+    std::int64_t mesh;
+    int y0, from, to;
+
+    // Slabs side by side are done at about the same time.
+    __device__ __forceinline__ explicit RowsTask(std::int64_t task) {
+        y0 = static_cast<int>(task % slabs) * H;
+        from = static_cast<int>(task / slabs % chunks) * C::chunk;
+        to = from + C::chunk < C::nz ? from + C::chunk : C::nz;
+        mesh = task / slabs / chunks;
+    }
+};
+
+/// The warp that brings plane z (it may lie beyond a side) of a slab with the rows beside it.
+template <class C>
+__device__ __forceinline__ void bring(const MeshArguments<typename C::real>& a, const RowsTask<C>& task, int z, typename C::real* place, const Arrival& full, int lane) {
+    using T = typename C::real;
+    using L = RowsLayout<C>;
+    const int first = task.y0 - C::reach_y, rows = (task.y0 + L::H < C::ny ? task.y0 + L::H : C::ny) + C::reach_y - first;
+    if constexpr (C::bulk) {
+        if (lane == 0) full.expect(static_cast<unsigned>(rows * C::nx * C::staged_count) * sizeof(T));
+        __syncwarp();
+    }
+#pragma unroll
+    for (int f = 0; f < C::fields; ++f)
+        if (C::staged >> f & 1) {
+            const T* const from = a.field[f].data + task.mesh * C::stride(f, 3) + mirror_index<C>(f, 2, z, C::nz) * C::stride(f, 2);
+            T* const to = place + L::origin(f) - C::reach_y * C::pitch;
+            if constexpr (C::bulk) {
+                for (int r = lane; r < rows; r += 32)
+                    full.copy(shared_address(to + r * C::pitch), from + mirror_index<C>(f, 1, first + r, C::ny) * C::stride(f, 1), C::nx * static_cast<unsigned>(sizeof(T)));
+            } else {
+#pragma unroll 4
+                for (int q = lane; q < rows * C::nx; q += 32) {
+                    const int r = q / C::nx, x = q % C::nx;
+                    copy_element(shared_address(to + r * C::pitch + x), from + mirror_index<C>(f, 1, first + r, C::ny) * C::stride(f, 1) + x * C::stride(f, 0));
+                }
+            }
+        }
+    if constexpr (!C::bulk) asm volatile("cp.async.mbarrier.arrive.noinc.shared::cta.b64 [%0];" ::"r"(full.barrier) : "memory");
+}
+
+/// C: real, fields, nx, ny, nz, edge(field, axis, side), stride(field, axis), K, R, lanes, warps, pitch (of rows in shared memory), depth (places of the ring), chunk (planes of a
+/// task), staged (bit f: field f), staged_count, bulk (rows are copied whole, 16 bytes at a time), vectors (rows of values are), has_rhs, target, reach_x, reach_y,
+/// reach_z, Parameters, rhs(near, …), ends_x, line_x.
 template <class C>
 __device__ __forceinline__ void rows_pass(const MeshArguments<typename C::real>& a, const typename C::Parameters& p, const typename C::real* table, typename C::real low, typename C::real high) {
     using T = typename C::real;
     using L = RowsLayout<C>;
-    constexpr int H = C::H, R = C::R, S = C::S, nx = C::nx, ny = C::ny, nz = C::nz, V = vector_values<T>, reach = C::reach_z;
-    constexpr int slabs = (ny + H - 1) / H, chunks = (nz + C::chunk - 1) / C::chunk;
+    constexpr int K = C::K, R = C::R, V = L::V, nx = C::nx, ny = C::ny, nz = C::nz, reach = C::reach_z, segments = (nx + R - 1) / R, missing = segments * R - nx;
     extern __shared__ int4 shared[];
     T* const memory = reinterpret_cast<T*>(shared);
-    const int thread = static_cast<int>(threadIdx.x), line = thread % H, segment = thread / H;
-    T *const factors = memory + L::factors, *const joins = memory + L::joins, *const last = memory + L::last + line, *const first = memory + L::first + line;
-
-    for (int i = thread; i < L::factors; i += C::threads) memory[i] = 0;
-    for (int i = thread; i < H * C::pitch; i += C::threads) memory[L::tile + i] = 0;
-    for (int i = thread; i < S * 4 * R; i += C::threads) factors[i / (4 * R) * segment_pitch<T, R> + i % (4 * R)] = table[i];
-    for (int i = thread; i < 4 * S; i += C::threads) joins[i] = table[S * 4 * R + i];
-    if (segment == 0) first[S * H] = 0;
-    if (!runs(a.state, a.sweep)) return;
+    const int thread = static_cast<int>(threadIdx.x), warp = thread / 32, lane = thread % 32;
+    const unsigned barriers = shared_address(memory + L::barriers);
+    const auto full = [&](int place) { return Arrival{barriers + 8 * static_cast<unsigned>(place)}; };
+    const auto empty = [&](int place) { return Arrival{barriers + 8 * static_cast<unsigned>(C::depth + place)}; };
+    // Of every other step each, since a neighbour may be a step ahead.
+    const auto looked = [&](int one, unsigned step) { return Arrival{barriers + 8 * (2 * static_cast<unsigned>(C::depth + one) + (step & 1))}; };
+    if (thread == 0) {
+        for (int place = 0; place < C::depth; ++place) full(place).prepare(C::bulk ? 1 : 32), empty(place).prepare(C::warps);
+        for (int one = 0; one < C::warps; ++one) looked(one, 0).prepare(1), looked(one, 1).prepare(1);
+    }
+    let_next_begin();
+    const LaneFactors<T, R, C::lanes> factors(memory + L::factors, table, thread, (C::warps + 1) * 32);
+    await_previous();
     __syncthreads();
+    if (!runs(a.state, a.sweep)) return;
 
-    // Slabs side by side are done at about the same time.
-    const std::int64_t tasks = std::int64_t{slabs} * chunks * a.extent[3];
-    struct Place {
-        std::int64_t mesh;
-        int y0, from, to;
-    };
-    const auto place_of = [&](std::int64_t task) {
-        Place place;
-        place.y0 = static_cast<int>(task % slabs) * H;
-        place.from = static_cast<int>(task / slabs % chunks) * C::chunk;
-        place.to = place.from + C::chunk < nz ? place.from + C::chunk : nz;
-        place.mesh = task / slabs / chunks;
-        return place;
-    };
-    // Plane z (it may lie beyond a side) of a slab with the rows beside it.
-    const auto bring = [&](const Place& place, int z, int shift) {
-        constexpr int each = C::vectors ? V : 1, per_row = nx / each;
-#pragma unroll
-        for (int f = 0; f < C::fields; ++f)
-            if (C::staged >> f & 1) {
-                const T* const from = a.field[f].data + place.mesh * C::stride(f, 3) + mirror_index<C>(f, 2, z, nz) * C::stride(f, 2);
-                T* const to = memory + L::ring(f) + (z + shift + L::depth) % L::depth * L::plane;
-#pragma unroll 2
-                for (int i = thread; i < L::rows * per_row; i += C::threads) {
-                    const int row = i / per_row, x = i % per_row * each, y = place.y0 + row - C::reach_y;
-                    if (y >= ny + C::reach_y) break;
-                    const T* const source = from + mirror_index<C>(f, 1, y, ny) * C::stride(f, 1) + x * C::stride(f, 0);
-                    const unsigned target = shared_address(to + row * L::row + x);
-                    if constexpr (C::vectors) copy_vector(target, source);
-                    else copy_element(target, source);
-                }
+    using Task = RowsTask<C>;
+    const std::int64_t tasks = std::int64_t{Task::slabs} * Task::chunks * a.extent[3];
+    if (warp == C::warps) {
+        Turn<C::depth> turn;
+        bool again = false;
+        for (std::int64_t number = blockIdx.x; number < tasks; number += gridDim.x) {
+            const Task task(a.backwards ? tasks - 1 - number : number);
+            for (int z = task.from - reach; z < task.to + reach; ++z) {
+                if (again) empty(turn.place).wait(turn.parity ^ 1);
+                bring<C>(a, task, z, memory + turn.place * L::place, full(turn.place), lane);
+                again = again || turn.place == C::depth - 1;
+                turn.next();
             }
-        asm volatile("cp.async.commit_group;" ::: "memory");
-    };
-
-    std::int64_t task = blockIdx.x;
-    Place place = place_of(task);
-    int shift = 0;  // plane z lies in place (z + shift) of the ring
-    if (task < tasks)
-        for (int z = place.from - reach; z <= place.from + reach; ++z) bring(place, z, shift);
-#pragma unroll 1
-    while (task < tasks) {
-        const Place own = place;
-        const std::int64_t next_task = task + gridDim.x;
-        const Place next = place_of(next_task < tasks ? next_task : task);
-#pragma unroll 1
-        for (int z = own.from; z < own.to; ++z) {
-            // The next plane of this task, or the first one of the next where that is all that it needs.
-            if (z + 1 < own.to) bring(own, z + 1 + reach, shift);
-            else if (reach == 0 && next_task < tasks) bring(next, next.from, (z + 1 + shift - next.from) & 1);
-            else asm volatile("cp.async.commit_group;" ::: "memory");
-            asm volatile("cp.async.wait_group 1;" ::: "memory");
-            __syncthreads();
-
-#pragma unroll 1
-            for (int x = thread; x < nx; x += C::threads) {
-                StagedColumn<C> column;
-                column.memory = memory;
-#pragma unroll
-                for (int dz = -2; dz <= 2; ++dz) column.plane[dz + 2] = (z + dz + shift + 2 * L::depth) % L::depth * L::plane + C::reach_y * L::row;
-#pragma unroll
-                for (int f = 0; f < C::fields; ++f) {
-#pragma unroll
-                    for (int dx = -2; dx <= 2; ++dx) column.along_x[f][dx + 2] = Mirror(x, dx, nx, C::edge(f, 0, 0), C::edge(f, 0, 1)).index;
-                    column.own[f] = a.field[f].data + own.mesh * C::stride(f, 3) + x * C::stride(f, 0) + own.y0 * C::stride(f, 1) + z * C::stride(f, 2);
-                }
-                constexpr int at_once = H % C::at_once == 0 ? C::at_once : 4;
-                const bool inside_z = z >= reach && z + reach < nz, middle = __all_sync(__activemask(), x >= C::reach_x && x + C::reach_x < nx);
-                T* const to = memory + L::tile + x;
-#pragma unroll 1
-                for (int h = 0; h < H; h += at_once) {
-                    T result[at_once][1];
-                    const int y = own.y0 + h;
-                    if (inside_z && y >= C::reach_y && y + at_once + C::reach_y <= ny) {
-                        if (middle) staged_rows<C, at_once, true, true>(a, p, column, h, x, y, z, own.mesh, result);
-                        else staged_rows<C, at_once, false, true>(a, p, column, h, x, y, z, own.mesh, result);
-                    } else {
-                        staged_rows<C, at_once, false, false>(a, p, column, h, x, y, z, own.mesh, result);
-                    }
-#pragma unroll
-                    for (int k = 0; k < at_once; ++k) {
-                        if (C::ends_x && x == 0) result[k][0] -= low;
-                        if (C::ends_x && x == nx - 1) result[k][0] -= high;
-                        to[(h + k) * C::pitch] = result[k][0];
-                    }
-                }
-            }
-            __syncthreads();
-
-            bool bad = false;
-            {
-                T d[R];
-                T* const tile = memory + L::tile + line * C::pitch + segment * R;
-                T z_first = 0, x_last = 0, before = 0;
-                if (segment < S) {
-#pragma unroll
-                    for (int i = 0; i < R; ++i) d[i] = tile[i];
-                    z_first = forwards<T, R>(factors + segment * segment_pitch<T, R>, d, S > 1);
-                }
-                if (S > 1) {
-                    if (segment < S) last[segment * H] = d[R - 1], first[segment * H] = z_first;
-                    __syncthreads();
-                    if (segment == 0) join<T, S>(joins, last, first, H);
-                    __syncthreads();
-                    if (segment < S) {
-                        x_last = last[segment * H];
-                        if (segment) before = last[(segment - 1) * H];
-                    }
-                } else {
-                    x_last = d[R - 1] * joins[2];
-                }
-                if (segment < S) {
-                    backwards<T, R>(factors + segment * segment_pitch<T, R>, d, before, x_last);
-                    bad = !finite(d[0], x_last);
-#pragma unroll
-                    for (int i = 0; i < R; ++i) tile[i] = d[i];
-                }
-            }
-            if (__syncthreads_or(bad)) {
-                if (segment == 0) first[0] = 0;
-                __syncthreads();
-                if (bad) first[0] = T(1) / T(0);
-                __syncthreads();
-                const int y = own.y0 + line;
-                if (segment == 0 && !finite(first[0], T(0)) && y < ny) {
-                    *reinterpret_cast<volatile unsigned char*>(&a.failed[own.mesh]) = static_cast<unsigned char>(C::line_x + 1);
-                    report_line(a.state, a.sweep, MeshState::key(C::line_x, ((own.mesh * nz + z) * ny + y) * nx, false, C::not_finite));
-                }
-                __syncthreads();
-            }
-
-            T* const out = a.values + ((own.mesh * nz + z) * ny + own.y0) * nx;
-#pragma unroll 1
-            for (int x = thread; x < nx; x += C::threads)
-#pragma unroll
-                for (int h = 0; h < H; ++h)
-                    if (ny % H == 0 || own.y0 + h < ny) out[h * nx + x] = memory[L::tile + h * C::pitch + x];
         }
-        task = next_task;
-        place = next;
-        shift = reach == 0 ? (own.to + shift - next.from) & 1 : 0;
-        if (reach > 0 && task < tasks)
-            for (int z = place.from - reach; z <= place.from + reach; ++z) bring(place, z, shift);
+        if constexpr (!C::bulk) asm volatile("cp.async.wait_all;" ::: "memory");
+        return;
+    }
+
+    const int segment = lane % C::lanes, warp_row = warp * L::warp_rows, row = warp_row + lane / C::lanes * K;
+    const bool there = segment < segments;
+    // The last segment of a row begins where it has R points: what belongs to the one before is left out by its factors. Idle lanes do what the
+    // first one does, and store nothing.
+    const int x = !there ? 0 : segment == segments - 1 ? nx - R : segment * R;
+    const LaneJoin<T, C::lanes> join(factors.joins, segment);
+    Turn<C::depth> turn;
+    unsigned step = 0;
+#pragma unroll 1
+    for (std::int64_t number = blockIdx.x; number < tasks; number += gridDim.x) {
+        const Task task(a.backwards ? tasks - 1 - number : number);
+        const bool idle = task.y0 + warp_row >= ny;
+        const int y = task.y0 + row;
+#pragma unroll 1
+        for (int ahead = 0; ahead < 2 * reach; ++ahead) {
+            const Turn<C::depth> one = turn.after(ahead);
+            full(one.place).wait(one.parity);
+            fill_ends<C>(a, memory + one.place * L::place, warp_row, lane);
+        }
+#pragma unroll 1
+        for (int z = task.from; z < task.to; ++z, ++step) {
+            const Turn<C::depth> newest = turn.after(2 * reach);
+            full(newest.place).wait(newest.parity);
+            fill_ends<C>(a, memory + newest.place * L::place, warp_row, lane);
+            __syncwarp();
+            // Whose rows these are beside.
+            const auto neighbours_looked = [&] {
+                constexpr int away = (C::reach_y + L::warp_rows - 1) / L::warp_rows;
+                for (int other = warp - away < 0 ? 0 : warp - away; other <= warp + away && other < C::warps; ++other) looked(other, step).wait(step >> 1 & 1);
+            };
+            T d[K][R];
+            if (!idle) {
+                const T* plane[5];
+#pragma unroll
+                for (int dz = -2; dz <= 2; ++dz) plane[dz + 2] = memory + (dz < -reach || dz > reach ? 0 : turn.after(reach + dz).place * L::place) + row * C::pitch + x;
+                if (y >= C::reach_y && y + K + C::reach_y <= ny && z >= reach && z + reach < nz) right_hand_sides<C, true>(a, p, plane, x, y, z, task.mesh, d);
+                else right_hand_sides<C, false>(a, p, plane, x, y, z, task.mesh, d);
+            }
+            __syncwarp();
+            if (lane == 0) looked(warp, step).arrive();
+            if (!idle) {
+                T x_last[K], before[K];
+#pragma unroll
+                for (int k = 0; k < K; ++k) {
+                    if (C::ends_x && segment == 0) d[k][0] -= low;
+                    if (C::ends_x && segment == segments - 1) d[k][R - 1] -= high;
+                }
+                T z_first[K];
+                factors.forwards(d, z_first, segment);
+                bool bad = false;
+#pragma unroll
+                for (int k = 0; k < K; ++k) join.solve(d[k][R - 1], z_first[k], x_last[k], before[k]);
+                factors.backwards(d, before, x_last, segment);
+#pragma unroll
+                for (int k = 0; k < K; ++k) bad = bad || !finite(d[k][missing], x_last[k]);
+                if (__any_sync(~0u, there && bad)) {
+#pragma unroll
+                    for (int k = 0; k < K; ++k) {
+                        const unsigned which = __ballot_sync(~0u, there && !finite(d[k][missing], x_last[k])) >> (lane & ~(C::lanes - 1));
+                        if (segment == 0 && (C::lanes == 32 ? which : which & ((1u << C::lanes % 32) - 1)) && y + k < ny) {
+                            *reinterpret_cast<volatile unsigned char*>(&a.failed[task.mesh]) = static_cast<unsigned char>(C::line_x + 1);
+                            report_line(a.state, a.sweep, MeshState::key(C::line_x, ((task.mesh * nz + z) * ny + y + k) * nx, false, C::not_finite));
+                        }
+                    }
+                }
+                // Out: through the oldest place of the ring, which nobody looks at any more.
+                neighbours_looked();
+                T* const rows = memory + turn.place * L::place + L::beside + (C::reach_y + warp_row) * C::pitch;
+                T* const own = rows + (row - warp_row) * C::pitch + x;
+                if (there)
+#pragma unroll
+                    for (int i = 0; i < R; ++i)
+                        if (i >= missing || segment < segments - 1)
+#pragma unroll
+                            for (int k = 0; k < K; ++k) own[k * C::pitch + i] = d[k][i];
+                __syncwarp();
+                constexpr int each = C::vectors ? V : 1, pieces = nx / each;
+                const int first = task.y0 + warp_row, count = (ny - first < L::warp_rows ? ny - first : L::warp_rows) * pieces;
+                T* const out = a.values + ((task.mesh * nz + z) * ny + first) * nx;
+#pragma unroll 4
+                for (int q = lane; q < count; q += 32) {
+                    const T* const from = rows + q / pieces * C::pitch + q % pieces * each;
+                    if constexpr (C::vectors) reinterpret_cast<typename Vector16<T>::type*>(out)[q] = *reinterpret_cast<const typename Vector16<T>::type*>(from);
+                    else out[q] = *from;
+                }
+                before_bulk_copies();
+            } else {
+                neighbours_looked();
+            }
+            __syncwarp();
+            if (lane == 0) empty(turn.place).arrive();
+            turn.next();
+        }
+        // Planes that the next task does not want.
+#pragma unroll 1
+        for (int left = 0; left < 2 * reach; ++left) {
+            if (lane == 0) empty(turn.place).arrive();
+            turn.next();
+        }
     }
 }
 

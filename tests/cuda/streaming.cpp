@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Streaming kernels without a GPU: how rows are cut, and whether the factors for lanes solve lines.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <vector>
+
+#include "backends/cuda/mesh/streaming/cut.hpp"
+#include "backends/cuda/mesh/streaming/line_table.hpp"
+#include "support/random.hpp"
+
+namespace trifold::cuda::streaming {
+namespace {
+
+// A mesh has the same roundings alone and among others: what they depend on must not change with the batch.
+TEST(RowsCutForABatch, HasTheSegmentsOfASingleMesh) {
+    const Chip chip;
+    for (const std::size_t bytes : {4, 8})
+        for (const int n : {3, 5, 17, 33, 64, 80, 96, 97, 128, 256, 500, 640, 896, 1000, 1024})
+            for (const int nz : {1, n}) {
+                const Reach reach{1, 1, 1, nz > 1 ? 1 : 0};
+                const RowsCut one = cut_rows(chip, bytes, n, n, nz, 1, reach);
+                ASSERT_TRUE(one.fits()) << n;
+                for (const std::int64_t meshes : {2, 12, 60, 1500}) {
+                    const RowsCut many = cut_rows(chip, bytes, n, n, nz, meshes, reach);
+                    EXPECT_EQ(many.lanes, one.lanes) << n;
+                    EXPECT_EQ(many.segment_rows, one.segment_rows) << n;
+                }
+                EXPECT_GE(one.lanes * one.segment_rows, n);
+                EXPECT_LE(one.shared, chip.shared_per_block);
+                EXPECT_LE(one.threads, 1024);
+            }
+}
+
+// lanes.cuh, a lane after the other: segments, the scans of the join, and back.
+std::vector<double> solve(const LaneTable<double>& table, int n, int R, int lanes, const std::vector<double>& right) {
+    const double *const ahead = table.values.data(), *const back = ahead + 2 * R * lanes, *const reach = back + 2 * R * lanes, *const joins = reach + R * lanes;
+    const int segments = (n + R - 1) / R;
+    const auto begin = [&](int s) { return s == segments - 1 ? n - R : s * R; };
+    std::vector<std::vector<double>> y(static_cast<std::size_t>(lanes), std::vector<double>(static_cast<std::size_t>(R)));
+    std::vector<double> first(static_cast<std::size_t>(lanes)), x = first;
+    for (int s = 0; s < lanes; ++s) {
+        auto& own = y[static_cast<std::size_t>(s)];
+        for (int i = 0; i < R; ++i) {
+            const double d = s < segments ? right[static_cast<std::size_t>(begin(s) + i)] : 1;  // idle lanes have something
+            own[static_cast<std::size_t>(i)] = d * ahead[2 * (i * lanes + s)] - (i ? ahead[2 * (i * lanes + s) + 1] * own[static_cast<std::size_t>(i - 1)] : 0);
+            if (i < R - 1) first[static_cast<std::size_t>(s)] += reach[i * lanes + s] * own[static_cast<std::size_t>(i)];
+        }
+    }
+    const auto at = [&](const std::vector<double>& v, int s) { return s >= 0 && s < lanes ? v[static_cast<std::size_t>(s)] : 0; };
+    std::vector<double> up, down;
+    for (int s = 0; s < lanes; ++s) {
+        x[static_cast<std::size_t>(s)] = (y[static_cast<std::size_t>(s)].back() - joins[4 * s] * at(first, s + 1)) * joins[4 * s + 2];
+        up.push_back(s ? -joins[4 * s + 1] : 0), down.push_back(s + 1 < lanes ? -joins[4 * s + 3] : 0);
+    }
+    for (const int way : {-1, 1}) {
+        std::vector<double>& m = way < 0 ? up : down;
+        for (int apart = 1; apart < lanes; apart *= 2) {
+            const std::vector<double> x_before = x, m_before = m;
+            for (int s = 0; s < lanes; ++s) {
+                x[static_cast<std::size_t>(s)] += m_before[static_cast<std::size_t>(s)] * at(x_before, s + way * apart);
+                m[static_cast<std::size_t>(s)] *= at(m_before, s + way * apart);
+            }
+        }
+    }
+    std::vector<double> solution(static_cast<std::size_t>(n));
+    for (int s = 0; s < segments; ++s) {
+        auto& own = y[static_cast<std::size_t>(s)];
+        own.back() = at(x, s);
+        for (int i = R - 2; i >= 0; --i) own[static_cast<std::size_t>(i)] -= back[2 * (i * lanes + s) + 1] * at(x, s - 1) + back[2 * (i * lanes + s)] * own[static_cast<std::size_t>(i + 1)];
+        for (int i = R - 1; i >= 0 && begin(s) + i >= s * R; --i) solution[static_cast<std::size_t>(begin(s) + i)] = own[static_cast<std::size_t>(i)];
+    }
+    return solution;
+}
+
+TEST(LaneTable, SolvesLinesOfAnyLength) {
+    tests::Random random(3);
+    for (const int n : {2, 3, 7, 31, 64, 96, 97, 200, 640})
+        for (const int lanes : {1, 2, 4, 8, 16, 32})
+            for (int R = std::max((n + lanes - 1) / lanes, 2); R <= std::min(n, (n + lanes - 1) / lanes + 3); ++R) {
+                LineMatrix<double> m;
+                std::vector<double> exact, right;
+                for (int i = 0; i < n; ++i) {
+                    m.lower.push_back(i ? random.uniform(-1, 1) : 0), m.upper.push_back(i + 1 < n ? random.uniform(-1, 1) : 0), m.diag.push_back(random.uniform(2.1, 4));
+                    exact.push_back(random.uniform(-1, 1));
+                }
+                for (int i = 0; i < n; ++i) {
+                    const auto k = static_cast<std::size_t>(i);
+                    right.push_back(m.diag[k] * exact[k] + (i ? m.lower[k] * exact[k - 1] : 0) + (i + 1 < n ? m.upper[k] * exact[k + 1] : 0));
+                }
+                const LaneTable<double> table(m, R, lanes);
+                ASSERT_TRUE(table.safe);
+                const std::vector<double> found = solve(table, n, R, lanes, right);
+                for (std::size_t i = 0; i < exact.size(); ++i) ASSERT_NEAR(found[i], exact[i], 1e-14) << n << " rows, " << lanes << " lanes of " << R << ", row " << i;
+            }
+}
+
+TEST(LaneTable, RefusesWhatNeedsPivots) {
+    LineMatrix<float> m;
+    m.lower.assign(64, -1), m.upper.assign(64, 1), m.diag.assign(64, 1e-6F);
+    m.lower[0] = m.upper[63] = 0;
+    EXPECT_FALSE(LaneTable<float>(m, 9, 8).safe);
+}
+
+// Recurrences whose products add up to much: the scan would multiply by a large inverse.
+TEST(LaneTable, RefusesJoinsThatDoNotDecay) {
+    LineMatrix<double> m;
+    m.lower.assign(2048, -1), m.upper.assign(2048, 0), m.diag.assign(2048, 1);
+    m.lower[0] = 0;
+    EXPECT_TRUE(LineTable<double>(m, 32, 64).safe);
+    EXPECT_FALSE(LaneTable<double>(m, 32, 64).safe);
+}
+
+}  // namespace
+}  // namespace trifold::cuda::streaming
