@@ -7,10 +7,12 @@
 #include <chrono>
 #include <cstring>
 
+#include "backends/cpu/tridiagonal/batch_plan.hpp"
+
 namespace trifold::bench {
 namespace {
 
-constexpr std::int64_t line = 64, column_lines = 2;  // lines of systems in a block
+constexpr std::int64_t line = 64;
 
 std::uint64_t word_at(const void* p) {
     std::uint64_t word;
@@ -22,10 +24,20 @@ void put(void* p, std::uint64_t word) { std::memcpy(p, &word, sizeof(word)); }
 
 }  // namespace
 
-BatchOrder::BatchOrder(const devices::StreamArrays& arrays, const io::TridiagonalData& data, int threads)
-    : arrays_(arrays), rows_(data.rows()), element_(static_cast<std::int64_t>(size_of(data.rhs.dtype()))), threads_(threads) {
-    blocks_ = static_cast<std::int64_t>(data.systems()) * element_ / (column_lines * line);
-    for (int t = 0; t < threads; ++t) scratch_.emplace_back(static_cast<std::size_t>(rows_ * 2 * column_lines * 8 + 8));
+BatchOrder::BatchOrder(const devices::StreamArrays& arrays, const tridiagonal::System& system, int threads) : arrays_(arrays), threads_(threads) {
+    const auto element = static_cast<std::int64_t>(size_of(system.dtype));
+    const auto take = [&](const auto& job) {
+        rows_ = job.rows, row_step_ = job.rhs.row_stride * element, lane_step_ = job.rhs.lane_stride * element;
+        columns_ = job.rhs.row_stride == 1;
+        width_ = columns_ ? job.block_lines : std::max(job.overlapped_lines, 1);
+        lanes_ = width_ * job.line, ahead_ = job.ahead_rows;
+        run_ = std::max<std::int64_t>(job.lanes / lanes_, 1), blocks_ = run_ * job.outer();
+        for (int l = 0; l < job.outer_levels; ++l) extent_[l] = job.outer_extent[l], outer_step_[l] = job.rhs.outer_stride[l] * element;
+    };
+    const cpu::BatchShape shape = cpu::shape_of(system);
+    if (system.dtype == DType::f32) take(cpu::job_of<float>(system, shape, tridiagonal::Algorithm::automatic));
+    else take(cpu::job_of<double>(system, shape, tridiagonal::Algorithm::automatic));
+    for (int t = 0; t < threads; ++t) scratch_.emplace_back(static_cast<std::size_t>((rows_ * 2 * width_ + 1) * line / 8));
     static volatile std::uint64_t zero = 0;
     zero_ = zero;
 }
@@ -36,30 +48,83 @@ double BatchOrder::sample() {
     {
         const std::int64_t t = omp_get_thread_num(), of = omp_get_num_threads();
         char* const scratch = reinterpret_cast<char*>((reinterpret_cast<std::uintptr_t>(scratch_[static_cast<std::size_t>(t)].data()) + 63) / 64 * 64);
-        for (std::int64_t k = blocks_ * t / of; k < blocks_ * (t + 1) / of; ++k) pass(k, scratch);
+        if (columns_) columns(blocks_ * t / of, blocks_ * (t + 1) / of, scratch);
+        else lines(blocks_ * t / of, blocks_ * (t + 1) / of, scratch);
     }
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-void BatchOrder::pass(std::int64_t block, char* scratch) {
-    const std::int64_t systems = column_lines * line / element_, system_bytes = rows_ * element_, bytes = systems * system_bytes;
-    const unsigned char* p[4];
-    for (int k = 0; k < 4; ++k) p[k] = arrays_.read[k] + block * bytes;
-    unsigned char* const x = arrays_.write + block * bytes;
-    std::uint64_t seen = 0;
-    for (std::int64_t at = 0; at + line <= bytes; at += line)
-        for (int k = 0; k < 4; ++k) seen |= word_at(p[k] + at);
-    char* s = scratch;
-    const std::int64_t scratch_lines = 2 * column_lines * (line / element_);  // of a line of rows
-    for (std::int64_t at = 0; at + line <= system_bytes; at += line) {
-        for (std::int64_t j = 0; j < systems; ++j)
-#pragma GCC unroll 4
-            for (int k = 0; k < 4; ++k) seen |= word_at(p[k] + j * system_bytes + at);
-        for (std::int64_t l = 0; l < scratch_lines; ++l, s += line) put(s, seen);
+std::int64_t BatchOrder::offset(std::int64_t block) const {
+    std::int64_t at = block % run_ * lanes_ * lane_step_, rest = block / run_;
+    for (int l = 2; l >= 0; --l) {
+        at += rest % extent_[l] * outer_step_[l];
+        rest /= extent_[l];
     }
-    for (std::int64_t at = (system_bytes / line - 1) * line; at >= 0; at -= line) {
-        for (std::int64_t l = 0; l < scratch_lines; ++l) seen |= word_at(s -= line);
-        for (std::int64_t j = 0; j < systems; ++j) put(x + j * system_bytes + at, word_at(x + j * system_bytes + at) | (seen & zero_));
+    return at;
+}
+
+void BatchOrder::columns(std::int64_t first, std::int64_t last, char* scratch) {
+    const std::int64_t bytes = rows_ * row_step_, scratch_lines = 2 * width_ * line / row_step_;  // of a line of rows
+    for (std::int64_t block = first; block < last; ++block) {
+        const unsigned char* p[4];
+        for (int k = 0; k < 4; ++k) p[k] = arrays_.read[k] + offset(block);
+        unsigned char* const x = arrays_.write + offset(block);
+        const std::int64_t next = block + 1 < last ? offset(block + 1) - offset(block) : 0;
+        std::int64_t lane = 0, at_line = 0;
+        const auto ask = [&](bool now) {
+            if (!now || lane == lanes_) return;
+            for (int k = 0; k < 4; ++k) __builtin_prefetch(p[k] + next + lane * lane_step_ + at_line, 0, 2);
+            if ((at_line += line) >= bytes) at_line = 0, ++lane;
+        };
+        std::uint64_t seen = 0;
+        char* s = scratch;
+        for (std::int64_t at = 0; at + line <= bytes; at += line) {
+            for (std::int64_t j = 0; j < lanes_; ++j) {
+                ask(j % 4 != 3);
+#pragma GCC unroll 4
+                for (int k = 0; k < 4; ++k) {
+                    __builtin_prefetch(p[k] + j * lane_step_ + at + line, 0, 3);
+                    seen |= word_at(p[k] + j * lane_step_ + at);
+                }
+            }
+            for (std::int64_t l = 0; l < scratch_lines; ++l, s += line) put(s, seen);
+        }
+        for (std::int64_t at = (bytes / line - 1) * line; at >= 0; at -= line) {
+            for (std::int64_t l = 0; l < scratch_lines; ++l) seen |= word_at(s -= line);
+            for (std::int64_t j = 0; j < lanes_; ++j) {
+                ask(j % 4 == 0);
+                put(x + j * lane_step_ + at, word_at(x + j * lane_step_ + at) | (seen & zero_));
+            }
+        }
+    }
+}
+
+void BatchOrder::lines(std::int64_t first, std::int64_t last, char* scratch) {
+    bool upwards = true;
+    std::uint64_t seen = 0;
+    for (std::int64_t block = first; block <= last; ++block, upwards = !upwards) {
+        const bool eliminates = block < last, substitutes = block > first;
+        const std::int64_t here = eliminates ? offset(block) : 0, next = block + 1 < last ? offset(block + 1) : here;
+        unsigned char* const x = arrays_.write + (substitutes ? offset(block - 1) : 0);
+        for (std::int64_t i = 0; i < rows_; ++i) {
+            const std::int64_t back = rows_ - 1 - i;
+            char* const s = scratch + (upwards ? i : back) * 2 * width_ * line;
+            const std::int64_t soon = i + ahead_ < rows_ ? here + (i + ahead_) * row_step_ : next + (i + ahead_ - rows_) * row_step_;
+            for (std::int64_t l = 0; l < width_; ++l) {
+                if (substitutes) seen |= word_at(s + 2 * l * line) | word_at(s + (2 * l + 1) * line);
+                if (eliminates) {
+#pragma GCC unroll 4
+                    for (int k = 0; k < 4; ++k) {
+                        __builtin_prefetch(arrays_.read[k] + soon + l * line, 0, 2);
+                        seen |= word_at(arrays_.read[k] + here + i * row_step_ + l * line);
+                    }
+                    put(s + 2 * l * line, seen), put(s + (2 * l + 1) * line, seen);
+                }
+                if (!substitutes) continue;
+                unsigned char* const to = x + back * row_step_ + l * line;
+                put(to, word_at(to) | (seen & zero_));
+            }
+        }
     }
 }
 

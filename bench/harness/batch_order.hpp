@@ -7,30 +7,35 @@
 #include <vector>
 
 #include "devices/stream.hpp"
-#include "io/tridiagonal_data.hpp"
+#include "problems/tridiagonal/system.hpp"
 
 namespace trifold::bench {
 
-/// Systems with rows side by side. Block by block, one word of every cache line: the four operands read in the order of their
-/// addresses, then again line by line across the block, c' and d' written to a scratch of the solve's size and read backwards, x
-/// stored in place over rhs, its values unchanged.
+/// Block by block as the cpu's plan cuts them, one word of every cache line: the four operands read, c' and d' written to a scratch of
+/// the solve's size and read backwards, x stored in place over rhs, its values unchanged; and the solve's prefetches. Rows side by
+/// side: a line of rows of every system at a time, the next block asked for in the order of its addresses. Systems side by side:
+/// row i of a block beside row n-1-i of the block before, lines asked for as many rows ahead as the plan says.
 class BatchOrder {
 public:
-    /// arrays: lower, diag, upper, and rhs, which is also `write`, of data.rhs's shape in C order.
-    BatchOrder(const devices::StreamArrays& arrays, const io::TridiagonalData& data, int threads);
+    /// arrays: lower, diag, upper, and rhs, which is also `write`, all with the strides of system.rhs.
+    BatchOrder(const devices::StreamArrays& arrays, const tridiagonal::System& system, int threads);
 
     /// Seconds of one pass.
     double sample();
 
 private:
-    void pass(std::int64_t block, char* scratch);
+    std::int64_t offset(std::int64_t block) const;
+    void columns(std::int64_t first, std::int64_t last, char* scratch);
+    void lines(std::int64_t first, std::int64_t last, char* scratch);
 
     devices::StreamArrays arrays_;
-    std::int64_t rows_ = 0, element_ = 8;            // rows of a system, bytes of an element
-    std::int64_t blocks_ = 0;
+    std::int64_t rows_ = 0, row_step_ = 0, lane_step_ = 0, lanes_ = 0;  // steps in bytes; lanes of a block
+    std::int64_t run_ = 1, blocks_ = 0, extent_[3] = {1, 1, 1}, outer_step_[3] = {};
+    std::int64_t width_ = 1, ahead_ = 0;                                 // lines of a row of a block; rows between asking and use
+    bool columns_ = false;
     int threads_ = 1;
     std::vector<std::vector<std::uint64_t>> scratch_;
-    std::uint64_t zero_ = 0;                         // not known when compiled
+    std::uint64_t zero_ = 0;                                             // not known when compiled
 };
 
 }  // namespace trifold::bench

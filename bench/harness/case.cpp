@@ -14,6 +14,7 @@
 #include "devices/threads.hpp"
 #include "io/generators/generator.hpp"
 #include "planner/calibrate.hpp"
+#include "problems/tridiagonal/normalise.hpp"
 
 namespace trifold::bench {
 
@@ -129,7 +130,7 @@ void Group::run(const Pace& pace, const std::string& name, Record& record, const
     for (auto& entry : entries_) runners.push_back(runner_of(*entry));
     std::optional<BatchOrder> order;
     if (batch_order_) {
-        order.emplace(arrays, case_.data(), threads_);
+        order.emplace(arrays, tridiagonal::normalise(case_.problem(true)), threads_);
         runners.push_back({"order of accesses", {}, {}, [&order] { return order->sample(); }});
     }
     const std::vector<Timing> timings = race(runners, pace);

@@ -63,7 +63,7 @@ public:
     /// A peer, where it takes this case; else a note. One thread each.
     void add_peer(std::unique_ptr<Baseline> peer, Record& record);
 
-    /// Beside the roof, what the batch solve's own order of accesses reaches without arithmetic; in place, rows side by side.
+    /// Beside the roof, what the batch solve's own order of accesses reaches without arithmetic; in place.
     void add_batch_order() { batch_order_ = true; }
 
     /// The roof beside them, the race, and a row each with time, rate, fraction of the roof, error and memory. `ratio_to`

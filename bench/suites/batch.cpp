@@ -3,13 +3,12 @@
 
 namespace trifold::bench {
 
-static void run_one(const Settings& settings, Record& record, const std::string& name, const std::string& generator, DType dtype,
-                    bool side_by_side, bool gtsv) {
+static void run_one(const Settings& settings, Record& record, const std::string& name, const std::string& generator, DType dtype, bool gtsv) {
     Case problem(generator, dtype);
     for (const int threads : settings.thread_counts()) {
         Group group(problem, threads, true);
         group.add_solver("automatic");
-        if (side_by_side) group.add_batch_order();
+        group.add_batch_order();
         if (threads == 1) {
             group.add_peer(thomas_loop(), record);
             if (gtsv) group.add_peer(lapack_gtsv(), record);
@@ -21,7 +20,7 @@ static void run_one(const Settings& settings, Record& record, const std::string&
 void run_batch(const Settings& settings, Record& record) {
     const std::string systems = settings.quick ? "16384" : "131072";
     for (const DType dtype : {DType::f64, DType::f32})
-        run_one(settings, record, systems + " x 256", "dominant?ratio=2&shape=" + systems + "x256&axis=1", dtype, true, true);
+        run_one(settings, record, systems + " x 256", "dominant?ratio=2&shape=" + systems + "x256&axis=1", dtype, true);
     struct Cube {
         DType dtype;
         int side;
@@ -30,7 +29,7 @@ void run_batch(const Settings& settings, Record& record) {
         const std::string side = std::to_string(cube.side), shape = side + "x" + side + "x" + side;
         for (int axis = 2; axis >= 0; --axis)
             run_one(settings, record, side + "^3 along " + std::string(1, "zyx"[axis]),
-                    "dominant?ratio=2&shape=" + shape + "&axis=" + std::to_string(axis), cube.dtype, axis == 2, false);
+                    "dominant?ratio=2&shape=" + shape + "&axis=" + std::to_string(axis), cube.dtype, false);
     }
 }
 

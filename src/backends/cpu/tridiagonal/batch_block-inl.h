@@ -7,7 +7,7 @@
 // Lanes that failed are eliminated once more with pivoting (one segment) or left to the caller (several): they get their own
 // rhs back in place.
 //
-// Blocks of two lines of systems whose rows lie side by side: batch_columns-inl.h. Whole lines of systems side by side: a block is
+// Blocks of one line of systems whose rows lie side by side: batch_columns-inl.h. Whole lines of systems side by side: a block is
 // eliminated while the one before it is substituted, batch_lines-inl.h. The others ask for memory one or two tiles
 // ahead of use, and for the next block's first tiles all through the backward sweep.
 #include <algorithm>
@@ -136,6 +136,7 @@ private:
             overlapped_ = overlapped_ && (source->access() == Access::direct || source->access() == Access::constant);
         for (const auto* operand : {&job_.lower, &job_.diag, &job_.upper})
             overlapped_ = overlapped_ && (operand->kind == tridiagonal::Operand::Kind::scalar || operand->row_stride == job_.rhs.row_stride);
+        if (in_columns_) ask_columns(here);
         columns_ = {{here.lower, here.diag, here.upper, here.rhs}, job_.rhs.lane_stride};
         const auto lines = [](const T* p, std::int64_t stride) { return (reinterpret_cast<std::uintptr_t>(p) | stride * sizeof(T)) % 64 == 0; };
         stream_ = !job_.in_place && span_.last == (span_.vectors - 1) * N &&
@@ -242,8 +243,24 @@ private:
     T* zeros() const { return waiting_buffers_ + 7 * width_; }
     MaskedRows<T> masked() { return {job_, span_, reduced_, lower_, diag_, upper_, rhs_, waiting_buffers_}; }
 
+    // Whether this block was asked for while the one before was solved; the next one will be, if it goes the same way.
+    void ask_columns(const Place& here) {
+        constexpr std::int64_t most = 256 << 10;  // bytes of a block, of which the second level holds two beside c' and d'
+        const std::int64_t bytes = n_ * static_cast<std::int64_t>(sizeof(T)), step = job_.rhs.lane_stride * static_cast<std::int64_t>(sizeof(T));
+        const bool more = next_.count == Columns::lanes && 4 * Columns::lanes * bytes <= most;
+        asked_there_ = asked_for_ == here.rhs;
+        asked_for_ = more ? next_.rhs : nullptr;
+        asked_ = {};
+        if (!more) return;
+        const T* const p[4] = {next_.lower, next_.diag, next_.upper, next_.rhs};
+        for (int k = 0; k < 4; ++k) asked_.p[k] = reinterpret_cast<std::uintptr_t>(p[k]);
+        const bool dense = step == bytes;
+        asked_.run = dense ? Columns::lanes * bytes : bytes, asked_.from_run_to_run = step;
+        asked_.left = (dense ? 1 : Columns::lanes) * ((asked_.run + 63) / 64);
+    }
+
     // The same block through registers, see batch_columns-inl.h.
-    ColumnSweeps<D> column_sweeps() const { return {columns_, n_, reduced_.s, buffers_, job_.growth}; }
+    ColumnSweeps<D> column_sweeps() { return {columns_, n_, reduced_.s, buffers_, job_.growth, asked_, asked_there_}; }
 
     template <Store how>
     void backward_columns() {
@@ -375,6 +392,9 @@ private:
     T* buffers_;                 ///< of the sources; both halves of ColumnLines
     FourColumns<T> columns_{};
     bool in_columns_ = false;    ///< this block goes through ColumnSweeps
+    NextColumns asked_;          ///< … and asks for the one after it,
+    const T* asked_for_ = nullptr;  ///< whose rhs is there
+    bool asked_there_ = false;   ///< the one before it asked for this one
     bool overlapped_ = false;    ///< this one goes through sweep_lines, beside the one that waits, if any
     bool refused_ = false;       ///< systems of the block before were
     Place waiting_;              ///< eliminated, not substituted yet

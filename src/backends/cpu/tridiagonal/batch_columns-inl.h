@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Two cache lines of systems whose rows lie side by side, a line of rows at a time: transposed, eliminated; substituted, transposed.
+// A cache line of systems whose rows lie side by side, a line of rows at a time: transposed, eliminated; substituted, transposed.
 //
 //   equations   see batch_rows-inl.h
 //   Arrays      operand k, element (row i, lane j) at p[k][j·stride + i], k = lower, diag, upper, rhs; x alike with its own stride
@@ -9,8 +9,12 @@
 //   Overwritten x; operands never
 //   Words       per row and system 4 read, 1 written
 //
-// While the vectors of a row wait for their division, squares of the next line of rows are transposed into the other half: 13
-// cycles per row of a cache line of systems (Zen 5, operands in the second level) where one after the other took 28.
+// While the vectors of a row wait for their division, squares of the next line of rows are transposed into the other half, and lines
+// of the next block are asked for: three quarters of them forward, which takes so much of the time, the rest backward: all forward is a
+// third slower, half and half as slow, because miss buffers are full then and empty now. They are asked for in the
+// order of their addresses, because one core has miss buffers for less than half of what memory gives (24 lines, Zen 4); the rest is what
+// the second level fetches ahead by itself, and that follows addresses only. One line of systems, not two: c', d' of fewer rows leave the
+// first level, and both blocks stay in the second.
 // All strides but the operands' are constants: the compiler has 16 general registers for addresses, and spills cost more than
 // the arithmetic.
 #include <algorithm>
@@ -43,12 +47,28 @@ struct FourColumns {
     FourColumns skip(std::int64_t rows) const { return {{p[0] + rows, p[1] + rows, p[2] + rows, p[3] + rows}, stride}; }
 };
 
+/// The operands of the block that comes next, a line of each at a time, in the order of their addresses.
+struct NextColumns {
+    std::uintptr_t p[4] = {};
+    std::int64_t at = 0, run = 0, from_run_to_run = 0;  ///< bytes: of the line that is next, of a run, from run to run
+    std::int64_t left = 0;                              ///< lines of each operand
+
+    HWY_INLINE void ask() {
+        if (left-- <= 0) return;
+        for (const std::uintptr_t q : p) prefetch_second_level(reinterpret_cast<const void*>(q + static_cast<std::uintptr_t>(at)));
+        at += 64;
+        if (HWY_LIKELY(at < run)) return;
+        at = 0;
+        for (std::uintptr_t& q : p) q += static_cast<std::uintptr_t>(from_run_to_run);
+    }
+};
+
 template <class D>
 class ColumnLines {
 public:
     using T = hn::TFromD<D>;
     using V = hn::Vec<D>;
-    static constexpr int N = static_cast<int>(lanes_of<D>), line = 64 / static_cast<int>(sizeof(T)), lanes = 2 * line;
+    static constexpr int N = static_cast<int>(lanes_of<D>), line = 64 / static_cast<int>(sizeof(T)), lanes = line;
     static constexpr int half_elements = 4 * (2 * line + 1) * lanes;
 
     /// Rows -line … line of a half may be written, 0 … line-1 count: a line at the edge is loaded from further inside.
@@ -76,7 +96,7 @@ public:
 
     /// Eliminates the line of rows in `half` into scratch `s`; with `loading`, the line at `next` comes into `other` meanwhile.
     template <bool loading, int g = 0>
-    static HWY_NOINLINE void forward(D d, T* half, const FourColumns<T> next, T* other, T* HWY_RESTRICT s, Carry<T> carry, T growth) {
+    static HWY_NOINLINE void forward(D d, T* half, const FourColumns<T> next, T* other, T* HWY_RESTRICT s, Carry<T> carry, T growth, NextColumns& asked) {
         constexpr int first = g * group * N;
         const V limit = hn::Set(d, growth), zero = hn::Zero(d), one = hn::Set(d, T(1)), nan = hn::Set(d, std::numeric_limits<T>::quiet_NaN());
         V cp[group], dp[group], test[group];
@@ -89,6 +109,7 @@ public:
         }
         const auto each_row = [&](auto I) HWY_ATTR __attribute__((always_inline)) {
             constexpr int i = I, slot = g * line + i;
+            if constexpr (g == 0 && i % 4 != 3) asked.ask();
             if constexpr (loading) load_squares<squares * slot / slots, squares * (slot + 1) / slots>(d, next, other);
 #pragma GCC unroll 4
             for (int k = 0; k < group; ++k) {
@@ -110,23 +131,26 @@ public:
             hn::Store(cp[k], d, here.c + k * N), hn::Store(dp[k], d, here.d + k * N);
             hn::Store(hn::IfThenElse(good[k], test[k], nan), d, here.test + k * N);
         }
-        if constexpr (g + 1 < vectors / group) forward<loading, g + 1>(d, half, next, other, s, carry, growth);
+        if constexpr (g + 1 < vectors / group) forward<loading, g + 1>(d, half, next, other, s, carry, growth, asked);
     }
 
     /// Substitutes a line of rows from scratch and stores it at x (row 0 of the line, lane 0); x1: as in `substitute`. `buffer`
     /// holds line·lanes elements: x over d' would make scratch dirty again and send it to the second level once more.
     template <Store how>
-    static HWY_NOINLINE void backward(D d, const T* HWY_RESTRICT s, T* HWY_RESTRICT x1, T* HWY_RESTRICT buffer, T* HWY_RESTRICT x, std::int64_t stride) {
+    static HWY_NOINLINE void backward(D d, const T* HWY_RESTRICT s, T* HWY_RESTRICT x1, T* HWY_RESTRICT buffer, T* HWY_RESTRICT x, std::int64_t stride,
+                                      NextColumns& asked) {
         V next[vectors];
 #pragma GCC unroll 8
         for (int k = 0; k < vectors; ++k) next[k] = hn::Load(d, x1 + k * N);
 #pragma GCC unroll 16
-        for (int i = line - 1; i >= 0; --i)
+        for (int i = line - 1; i >= 0; --i) {
+            if (i % 4 == 0) asked.ask();
 #pragma GCC unroll 8
             for (int k = 0; k < vectors; ++k) {
                 next[k] = hn::NegMulAdd(hn::Load(d, s + 2 * i * lanes + k * N), next[k], hn::Load(d, s + (2 * i + 1) * lanes + k * N));
                 hn::Store(next[k], d, buffer + i * lanes + k * N);
             }
+        }
 #pragma GCC unroll 8
         for (int k = 0; k < vectors; ++k) hn::Store(next[k], d, x1 + k * N);
 #pragma GCC unroll 8
@@ -151,11 +175,19 @@ private:
         for (int j = 0; j < N; ++j) hn::Store(v[j], d, to + j * lanes);
     }
 
+    /// The line of rows after this one, from the second level into the first.
+    static HWY_INLINE void ask_line(const T* p, std::int64_t stride) {
+#pragma GCC unroll 16
+        for (int j = 0; j < N; ++j) __builtin_prefetch(p + j * stride + 2 * line - 1, 0, 3);
+    }
+
     template <int first, int last>
     static HWY_INLINE void load_squares(D d, const FourColumns<T>& from, T* half) {
         if constexpr (first < last) {
             constexpr int operand = first % 4, piece = first / 4 % pieces, k = first / 4 / pieces;
-            load_square(d, from.p[operand] + k * N * from.stride + piece * N, from.stride, row(half, operand, piece * N) + k * N);
+            const T* const p = from.p[operand] + k * N * from.stride;
+            if constexpr (piece == 0) ask_line(p, from.stride);
+            load_square(d, p + piece * N, from.stride, row(half, operand, piece * N) + k * N);
             load_squares<first + 1, last>(d, from, half);
         }
     }
@@ -174,15 +206,15 @@ public:
     static constexpr std::int64_t line = Lines::line, lanes = Lines::lanes;
 
     /// buffers: two halves.
-    ColumnSweeps(const FourColumns<T>& from, std::int64_t rows, T* scratch, T* buffers, T growth)
-        : from_(from), rows_(rows), scratch_(scratch), buffers_(buffers), growth_(growth) {}
+    ColumnSweeps(const FourColumns<T>& from, std::int64_t rows, T* scratch, T* buffers, T growth, NextColumns& asked, bool there)
+        : from_(from), rows_(rows), scratch_(scratch), buffers_(buffers), growth_(growth), asked_(asked), there_(there) {}
 
     void forward(Carry<T> now) {
         const D d;
-        constexpr std::int64_t staged_bytes = 4096;  // of a system and operand at a time: 256 KB of a block
+        constexpr std::int64_t staged_bytes = 4096;  // of a system and operand at a time: 128 KB of a block
         const std::int64_t stages = (rows_ * static_cast<std::int64_t>(sizeof(T)) + staged_bytes - 1) / staged_bytes;
         const std::int64_t stage_rows = (rows_ / stages + line) / line * line;
-        std::int64_t staged = 0;
+        std::int64_t staged = there_ ? rows_ : 0;
         T *half = buffers_, *other = buffers_ + Lines::half_elements;
         for (std::int64_t i = 0; i < rows_; i += line) {
             if (std::min(i + 2 * line, rows_) > staged) {
@@ -196,11 +228,11 @@ public:
                 const bool last = next + line == rows_;
                 FourColumns<T> soon = from_.skip(next);
                 soon.p[2] -= last;
-                Lines::template forward<true>(d, half, soon, other, s, now, growth_);
+                Lines::template forward<true>(d, half, soon, other, s, now, growth_, asked_);
                 if (last) Lines::drop_first(other, 2);
             } else {
                 if (next < rows_) load_rest(other, next);
-                if (next <= rows_) Lines::template forward<false>(d, half, from_, other, s, now, growth_);
+                if (next <= rows_) Lines::template forward<false>(d, half, from_, other, s, now, growth_, asked_);
                 else forward_rest(half, rows_ - i, s, now);
             }
             std::swap(half, other);
@@ -212,14 +244,13 @@ public:
     void backward(T* x1, T* x, std::int64_t stride) {
         const D d;
         for (std::int64_t i = rows_ / line * line - line; i >= 0; i -= line)
-            Lines::template backward<how>(d, scratch_ + 2 * i * lanes, x1, buffers_, x + i, stride);
+            Lines::template backward<how>(d, scratch_ + 2 * i * lanes, x1, buffers_, x + i, stride, asked_);
         if (how == Store::stream) hwy::FlushStream();
     }
 
 private:
-    // Rows [first, end) in the order of their addresses: so they come as fast as memory gives them, because the processor runs
-    // ahead of long runs. It does not in a tile's own order, one line here and there: the solve then takes twice as long. What
-    // asking for them during the solve before gives: docs/algorithms/batches.md.
+    // Rows [first, end) that no block before has asked for, in the order of their addresses: in a tile's own order, one line here and
+    // there, the processor does not run ahead, and the solve takes twice as long.
     void stage(std::int64_t first, std::int64_t end) const {
         const bool dense = first == 0 && end == rows_ && from_.stride == rows_;
         const std::int64_t runs = dense ? 1 : lanes, length = static_cast<std::int64_t>(sizeof(T)) * (dense ? lanes * rows_ : end - first);
@@ -263,6 +294,8 @@ private:
     std::int64_t rows_;
     T *scratch_, *buffers_;
     T growth_;
+    NextColumns& asked_;
+    bool there_;  ///< the block before has asked for this one
 };
 
 }  // namespace trifold::cpu::HWY_NAMESPACE

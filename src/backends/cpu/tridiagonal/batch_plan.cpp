@@ -111,10 +111,15 @@ BatchJob<T> job_of(const System& system, const BatchShape& shape, Algorithm algo
                  : algorithm == Algorithm::thomas ? BatchMethod::unpivoted
                                                   : BatchMethod::checked;
     job.growth = static_cast<T>(algorithm == Algorithm::thomas ? tolerated_growth : safe_growth);
-    // Transposed: few streams, so that what the processor fetches ahead is what comes next. See batch_columns-inl.h.
-    if (job.rhs.row_stride == 1 && job.rhs.lane_stride != 1) job.block_lines = 2;
+    // Transposed: one line of systems where batch_columns-inl.h takes all operands; else two, which hide each other's divisions.
+    if (job.rhs.row_stride == 1 && job.rhs.lane_stride != 1) {
+        bool alike = job.method != BatchMethod::pivoted;
+        for (const BatchOperand<T>* operand : {&job.lower, &job.diag, &job.upper})
+            alike = alike && operand->kind == job.rhs.kind && operand->row_stride == 1 && operand->lane_stride == job.rhs.lane_stride;
+        job.block_lines = alike ? 1 : 2;
+    }
     const auto rows_in = [&](std::int64_t bytes) { return bytes / (2 * 64 * job.block_lines); };
-    if (job.rows > rows_in(wide_block_bytes)) job.block_lines = 2;
+    if (job.rows > rows_in(wide_block_bytes)) job.block_lines = std::min(job.block_lines, 2);
     if (job.lanes <= job.line && !(job.rhs.row_stride == 1 && job.rhs.lane_stride != 1)) job.block_lines = 1;
     job.segment_rows = rows_in(kept_bytes);
     overlap(job);
