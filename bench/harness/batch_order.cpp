@@ -38,8 +38,6 @@ BatchOrder::BatchOrder(const devices::StreamArrays& arrays, const tridiagonal::S
     if (system.dtype == DType::f32) take(cpu::job_of<float>(system, shape, tridiagonal::Algorithm::automatic));
     else take(cpu::job_of<double>(system, shape, tridiagonal::Algorithm::automatic));
     for (int t = 0; t < threads; ++t) scratch_.emplace_back(static_cast<std::size_t>((rows_ * 2 * width_ + 1) * line / 8));
-    static volatile std::uint64_t zero = 0;
-    zero_ = zero;
 }
 
 double BatchOrder::sample() {
@@ -93,7 +91,7 @@ void BatchOrder::columns(std::int64_t first, std::int64_t last, char* scratch) {
             for (std::int64_t l = 0; l < scratch_lines; ++l) seen |= word_at(s -= line);
             for (std::int64_t j = 0; j < lanes_; ++j) {
                 ask(j % 4 == 0);
-                put(x + j * lane_step_ + at, word_at(x + j * lane_step_ + at) | (seen & zero_));
+                put(x + j * lane_step_ + at, seen);
             }
         }
     }
@@ -121,8 +119,7 @@ void BatchOrder::lines(std::int64_t first, std::int64_t last, char* scratch) {
                     put(s + 2 * l * line, seen), put(s + (2 * l + 1) * line, seen);
                 }
                 if (!substitutes) continue;
-                unsigned char* const to = x + back * row_step_ + l * line;
-                put(to, word_at(to) | (seen & zero_));
+                put(x + back * row_step_ + l * line, seen);
             }
         }
     }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a batch solve moves, in its order, without its arithmetic: the ceiling that its pattern of accesses leaves below the roof.
+// What a batch solve moves, in its order, without its arithmetic: what its pattern of accesses leaves of the roof. No bound: only one word
+// of a line is stored.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +13,7 @@
 namespace trifold::bench {
 
 /// Block by block as the cpu's plan cuts them, one word of every cache line: the four operands read, c' and d' written to a scratch of
-/// the solve's size and read backwards, x stored in place over rhs, its values unchanged; and the solve's prefetches. Rows side by
+/// the solve's size and read backwards, x stored in place over rhs, which is lost; and the solve's prefetches. Rows side by
 /// side: a line of rows of every system at a time, the next block asked for in the order of its addresses. Systems side by side:
 /// row i of a block beside row n-1-i of the block before, lines asked for as many rows ahead as the plan says.
 class BatchOrder {
@@ -35,7 +36,6 @@ private:
     bool columns_ = false;
     int threads_ = 1;
     std::vector<std::vector<std::uint64_t>> scratch_;
-    std::uint64_t zero_ = 0;                                             // not known when compiled
 };
 
 }  // namespace trifold::bench
