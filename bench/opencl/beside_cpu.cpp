@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// usage: opencl_bench [OUT.json] [ROUNDS]
+// usage: opencl_bench [OUT.json] [ROUNDS] [batches | single | published]
 //
 // An OpenCL device that works in the host's memory beside the native cpu: the same arrays, solved in turn, medians. Stands in for what a vendor's CPU
 // driver makes of the kernels; its first round compiles them and is left out.
@@ -79,12 +79,16 @@ int main(int argc, char** argv) {
     if (devices.size() == 1) return std::puts("no OpenCL device on this machine"), 77;
     json measured = json::array();
     using tridiagonal::Algorithm;
-    for (const Form& form : {Form{256, 4096, false}, Form{256, 4096, true}, Form{64, 131072, false}, Form{64, 131072, true}, Form{8000000, 1, false}}) {
+    const std::string only = argc > 3 ? argv[3] : "";
+    const auto wanted = [&only](const char* part) { return only.empty() || only == part; };
+    for (const Form& form : {Form{256, 4096, false}, Form{256, 4096, true}, Form{64, 131072, false}, Form{64, 131072, true}, Form{1000000, 1, false}, Form{8000000, 1, false}, Form{32000000, 1, false}}) {
+        if (!wanted(form.systems == 1 ? "single" : "batches")) continue;
         run<double>(context, devices, form, rounds, measured);
         run<float>(context, devices, form, rounds, measured);
     }
     const std::vector<std::string> one(devices.begin() + 1, devices.end());
-    for (const Algorithm algorithm : {Algorithm::thomas, Algorithm::truncated_spike}) run<float>(context, one, {8000000, 1, false, algorithm}, rounds, measured);
+    if (wanted("published"))
+        for (const Algorithm algorithm : {Algorithm::thomas, Algorithm::truncated_spike}) run<float>(context, one, {8000000, 1, false, algorithm}, rounds, measured);
     if (argc > 1) std::ofstream(argv[1]) << json{{"schema", "trifold.bench.opencl/1"}, {"threads", context.threads()}, {"rounds", rounds}, {"measured", measured}}.dump(1) << '\n';
     return 0;
 }

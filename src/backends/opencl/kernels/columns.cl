@@ -1,27 +1,50 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Batches on a vector unit: LU without pivoting (Thomas), a lane per system, four vectors of systems per work item.
+// Batches on a vector unit: LU without pivoting (Thomas), a lane per system, two (FP64) or four vectors of systems per work item.
 //
 //   lower[i] x[i-1] + diag[i] x[i] + upper[i] x[i+1] = rhs[i],   i = 0 … rows-1, for every system
 //
 // Arrays: job.h, any strides. Systems side by side (stride 1 from one to the next) are loaded as they lie; rows side by side as vectors of
 //   rows, transposed in registers; the rest element by element. x may be rhs.
-// Who does what: as many work items as the device has compute units, groups of one; an item draws blocks of 4 × LANES systems by tickets and
+// Who does what: as many work items as the device has compute units, groups of one; an item draws blocks of VECTORS × LANES systems by tickets and
 //   keeps c', d' of all their rows in scratch of its own: in the second-level cache (1 MiB) up to some 1500 rows.
 // Overwritten: x of the systems whose test held. The test is known before the first store.
 // Words per row: 4 read, 1 written (and 1 more where the store first reads the line), while scratch stays in cache.
 // Numerics: every |lower c'| is at most 4 (|lower| + |diag|), so that |L||U| is a small multiple of |A| (Higham, 2nd ed., sections 9.3 and
 //   9.6): a normwise backward error of a few roundings. Systems where it is not so, or where anything is not finite, are marked for pivoted.cl.
 #include "vectors.h"
+#include "lines.h"
 
-#define VECTORS 4
-
+#define VECTORS (REAL_BYTES == 8 ? 2 : 4)
+/// More than these would push what is in work out of the second-level cache.
+#define ASK_ROWS 128
 INLINE void fetch(const Block* b, word i, int count, word first, word last, word systems, int vectors, int slow, int edge, Vector* out) {
     if (slow) load_slowly(b, i, count, first, last, systems, vectors, out);
     else load_tile(b, i, count, first, last, systems, vectors, edge, out);
 }
 
+/// The block after this one: asked for while this one is substituted, which reads nothing new; `rows` of it.
+typedef struct {
+    Block of[4];
+    word rows, systems;
+} Next;
+
+/// bad[j] = value of every system j that is not good and not bad yet; it counts only where the answer, or `before`, is not 0.
+INLINE int note_bad(const Mask* good, int vectors, uchar value, int before, uchar* bad) {
+    int any = before;
+    for (int v = 0; v < vectors; ++v) {
+        if (all(good[v])) continue;
+        if (!any)
+            for (int j = 0; j < vectors * LANES; ++j) bad[j] = 0;
+        any = 1;
+        const Vector mark = good[v] ? (Vector)0 : (Vector)1;
+        for (int l = 0; l < LANES; ++l)
+            if (((const REAL*)&mark)[l] != 0 && !bad[v * LANES + l]) bad[v * LANES + l] = value;
+    }
+    return any;
+}
+
 INLINE void solve_block(const Block* lower, const Block* diag, const Block* upper, const Block* rhs, const Block* x, word n, word systems, int vectors, int slow, int edge,
-                        __global Vector* kept, uchar* bad, int* any_bad) {
+                        const Next* next, __global Vector* kept, uchar* bad, int* any_bad) {
     Vector a[LANES * VECTORS], b[LANES * VECTORS], c[LANES * VECTORS], f[LANES * VECTORS], above[VECTORS], value[VECTORS];
     Mask good[VECTORS];
     for (int v = 0; v < vectors; ++v) above[v] = value[v] = (Vector)0, good[v] = (Mask)(-1);
@@ -45,20 +68,16 @@ INLINE void solve_block(const Block* lower, const Block* diag, const Block* uppe
                 kept[(i + r) * 2 * vectors + vectors + v] = value[v];
             }
     }
-    *any_bad = 0;
-    for (int v = 0; v < vectors; ++v) {
-        good[v] &= value[v] * (REAL)0 == (Vector)0;
-        if (all(good[v])) continue;
-        *any_bad = 1;
-    }
-    if (*any_bad)
-        for (int v = 0; v < vectors; ++v) {
-            const Vector mark = good[v] ? (Vector)0 : (Vector)1;
-            for (int l = 0; l < LANES; ++l) bad[v * LANES + l] = ((const REAL*)&mark)[l] != 0;
-        }
+    for (int v = 0; v < vectors; ++v) good[v] &= value[v] * (REAL)0 == (Vector)0;
+    *any_bad = note_bad(good, vectors, 1, 0, bad);
     for (int v = 0; v < vectors; ++v) value[v] = (Vector)0;
+    word asked = 0;
     for (word i = (n - 1) / LANES * LANES; i >= 0; i -= LANES) {
         const int count = (int)min((word)LANES, n - i);
+        if (asked < next->rows) {
+            for (int o = 0; o < 4; ++o) ask_tile(next->of + o, asked, next->systems);
+            asked += LANES;
+        }
         for (int r = count - 1; r >= 0; --r)
 #pragma unroll
             for (int v = 0; v < VECTORS; ++v) {
@@ -71,25 +90,17 @@ INLINE void solve_block(const Block* lower, const Block* diag, const Block* uppe
         else store_tile(x, i, count, systems, vectors, *any_bad ? bad : 0, a);
     }
     // What overflows on the way back stays NaN or infinite up to the first row.
-    for (int v = 0; v < vectors; ++v) {
-        const Mask fine = value[v] * (REAL)0 == (Vector)0;
-        if (all(fine)) continue;
-        if (!*any_bad)
-            for (int j = 0; j < vectors * LANES; ++j) bad[j] = 0;
-        *any_bad = 1;
-        const Vector mark = fine ? (Vector)0 : (Vector)1;
-        for (int l = 0; l < LANES; ++l)
-            if (((const REAL*)&mark)[l] != 0 && !bad[v * LANES + l]) bad[v * LANES + l] = 2;
-    }
+    for (int v = 0; v < vectors; ++v) good[v] = value[v] * (REAL)0 == (Vector)0;
+    *any_bad = note_bad(good, vectors, 2, *any_bad, bad);
 }
 
-APART void solve_wide(const Block* o, word n, word systems, int edge, __global Vector* kept, uchar* bad, int* any_bad) {
-    solve_block(o, o + 1, o + 2, o + 3, o + 4, n, systems, VECTORS, 0, edge, kept, bad, any_bad);
+APART void solve_wide(const Block* o, word n, word systems, int edge, const Next* next, __global Vector* kept, uchar* bad, int* any_bad) {
+    solve_block(o, o + 1, o + 2, o + 3, o + 4, n, systems, VECTORS, 0, edge, next, kept, bad, any_bad);
 }
 
 /// Up to LANES systems, any layout.
-APART void solve_narrow(const Block* o, word n, word systems, __global Vector* kept, uchar* bad, int* any_bad) {
-    solve_block(o, o + 1, o + 2, o + 3, o + 4, n, systems, 1, 1, 1, kept, bad, any_bad);
+APART void solve_narrow(const Block* o, word n, word systems, const Next* next, __global Vector* kept, uchar* bad, int* any_bad) {
+    solve_block(o, o + 1, o + 2, o + 3, o + 4, n, systems, 1, 1, 1, next, kept, bad, any_bad);
 }
 
 APART word first_bad_row(const Block* x, word n, word j) {
@@ -98,45 +109,87 @@ APART word first_bad_row(const Block* x, word n, word j) {
     return 0;
 }
 
+/// Systems first … first+count-1 of the last level, from system k on: how a block went.
+APART void settle(const Job* job, word k, word first, word count, const Block* x, const uchar* bad, volatile __global Found* found, __global uchar* marks, __global word* verdicts,
+                  __global char* status) {
+    word index[4];
+    indices_of(job, k + first, index);
+    const word number = number_at(job, index), step = job->number_stride[job->levels - 1];
+    for (word j = 0; j < count; ++j) {
+        const int why = bad ? bad[j] : 0;
+        marks[k + first + j] = why == 1 ? TO_PIVOT : why == 2 ? FAILED : SOLVED;
+        if (status) status[number + j * step] = GOOD;
+        if (why == 1) atomic_inc(&found->marked);
+        if (why == 2) {
+            verdicts[k + first + j] = first_bad_row(x, job->rows, j) * 8 - NOT_FINITE;
+            report_failure(found, status, number + j * step, NOT_FINITE);
+        }
+    }
+}
+
+/// First system of a block.
+#define FIRST_OF(turn) (shift == 0 ? (turn) * width : (turn) == 0 ? 0 : shift + ((turn) - 1) * width)
+
+/// shift: systems before the first one that begins a cache line, a block of their own. lines: 1 where all operands have systems side by side, or are numbers. stream: x is better stored past the caches.
 __attribute__((reqd_work_group_size(1, 1, 1)))
-__kernel void columns(SOLVER_ARGUMENTS) {
+__kernel void columns(SOLVER_ARGUMENTS, int lines, int stream, word shift) {
     UNPACK_ARGUMENTS
     const int level = (int)job.levels - 1;
-    const word lanes = job.extent[level], width = VECTORS * LANES, blocks = (lanes + width - 1) / width, outer = job.systems / lanes;
-    __global Vector* const kept = (__global Vector*)(work + get_global_id(0) * job.rows * 2 * width);
-    uchar bad[VECTORS * LANES];
+    const word lanes = job.extent[level], width = (lines ? LINES : VECTORS) * LANES, blocks = (shift > 0) + (lanes - shift + width - 1) / width, outer = job.systems / lanes, n = job.rows;
+    __global Vector* const kept = (__global Vector*)(work + get_global_id(0) * (n + 2) * 2 * VECTORS * LANES);
+    uchar bad[VECTORS * LANES], done_bad[LINES * LANES];
     const Source* const sources[5] = {&job.lower, &job.diag, &job.upper, &job.rhs, &job.x};
     __global REAL* const buffers[5] = {lower, diag, upper, rhs, x};
+    Lines done_lines;
+    Block done_x;
+    word done_k = 0, done_first = 0;
+    int waits = 0, backwards = 0, done_any = 0;
     word next = atomic_inc(&found->tickets);
-    while (next < outer * blocks) {
-        const word ticket = next, k = ticket / blocks * lanes, first = ticket % blocks * width, count = min(width, lanes - first);
+    while (next < outer * blocks || waits) {
+        const int there = next < outer * blocks;
+        const word turn = next % blocks, k = next / blocks * lanes, first = FIRST_OF(turn), count = turn == 0 && shift > 0 ? shift : min(width, lanes - first);
+        const int in_lines = there && lines && count == width;
         word index[4];
         Block of[5];
-        indices_of(&job, k + first, index);
-        for (int o = 0; o < 5; ++o) of[o] = block_of(sources[o], buffers[o], index, sources[o]->level_stride[level]);
-        next = atomic_inc(&found->tickets);
-        if (next < outer * blocks) {
-            word later[4];
-            const word start = next % blocks * width;
-            indices_of(&job, next / blocks * lanes + start, later);
-            for (int o = 0; o < 4; ++o) {
-                const Block b = block_of(sources[o], buffers[o], later, sources[o]->level_stride[level]);
-                ask_first_rows(&b, job.rows, min(width, lanes - start));
-            }
+        Next after;
+        after.rows = 0;
+        if (there) {
+            indices_of(&job, k + first, index);
+            for (int o = 0; o < 5; ++o) of[o] = block_of(sources[o], buffers[o], index, sources[o]->level_stride[level]);
+            next = atomic_inc(&found->tickets);
         }
-        int any_bad = 0;
-        if (count > LANES) solve_wide(of, job.rows, count, first == 0 || first + count == lanes, kept, bad, &any_bad);
-        else solve_narrow(of, job.rows, count, kept, bad, &any_bad);
-        const word number = number_at(&job, index), step = job.number_stride[level];
-        for (word j = 0; j < count; ++j) {
-            const int why = any_bad ? bad[j] : 0;
-            marks[k + first + j] = why == 1 ? TO_PIVOT : why == 2 ? FAILED : SOLVED;
-            if (status) status[number + j * step] = GOOD;
-            if (why == 1) atomic_inc(&found->marked);
-            if (why == 2) {
-                verdicts[k + first + j] = first_bad_row(of + 4, job.rows, j) * 8 - NOT_FINITE;
-                report_failure(found, status, number + j * step, NOT_FINITE);
-            }
+        if (there && next < outer * blocks) {
+            word later[4];
+            const word start = FIRST_OF(next % blocks);
+            indices_of(&job, next / blocks * lanes + start, later);
+            after.rows = min(n, (word)ASK_ROWS), after.systems = min(width, lanes - start);
+            for (int o = 0; o < 4; ++o) after.of[o] = block_of(sources[o], buffers[o], later, sources[o]->level_stride[level]);
+        }
+        Mask good[LINES], sound[LINES];
+        Lines now, following;
+        if (in_lines) {
+            now = lines_of(of, kept + n * 2 * LINES), following = lines_of(after.rows ? after.of : of, kept + n * 2 * LINES);
+            now.x = of[4].data, now.x_step = of[4].rows;
+            const int past = stream && (size_t)(waits ? done_lines.x : now.x) % 64 == 0 && now.x_step % LANES == 0;
+            const word ahead = now.step[3] * (word)sizeof(REAL) % 4096 ? 64 : 12;
+            if (waits) sweep_both(&now, &done_lines, after.rows ? &following : 0, done_any ? done_bad : 0, past, n, backwards, ahead, kept, good, sound);
+            else sweep_now(&now, after.rows ? &following : 0, n, backwards, ahead, kept, good);
+        } else if (waits) {
+            sweep_done(&done_lines, done_any ? done_bad : 0, 0, n, backwards, kept, sound);
+        }
+        if (waits) {
+            done_any = note_bad(sound, LINES, 2, done_any, done_bad);
+            settle(&job, done_k, done_first, width, &done_x, done_any ? done_bad : 0, found, marks, verdicts, status);
+            waits = 0;
+        }
+        if (in_lines) {
+            done_any = note_bad(good, LINES, 1, 0, done_bad);
+            done_lines = now, done_x = of[4], done_k = k, done_first = first, waits = 1, backwards = !backwards;
+        } else if (there) {
+            int any_bad = 0;
+            if (count > LANES) solve_wide(of, n, count, first == 0 || first + count == lanes, &after, kept, bad, &any_bad);
+            else solve_narrow(of, n, count, &after, kept, bad, &any_bad);
+            settle(&job, k, first, count, of + 4, any_bad ? bad : 0, found, marks, verdicts, status);
         }
     }
 }

@@ -13,6 +13,10 @@
 #define UNIT 0x1p-24f
 #endif
 
+// PoCL inlines nothing by itself, and a call keeps vectors in memory; what is seldom taken stays a call, so that kernels compile soon.
+#define INLINE inline __attribute__((always_inline))
+#define APART __attribute__((noinline))
+
 #define GOOD 1
 #define SINGULAR (-1)
 #define NOT_FINITE (-2)

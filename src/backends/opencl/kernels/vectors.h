@@ -13,59 +13,112 @@ typedef double8 Vector;
 typedef long8 Mask;
 #define LOAD(p) vload8(0, p)
 #define STORE(v, p) vstore8(v, 0, p)
+#define LOAD_PIECE(p) vload2(0, p)
 #define LOW_1 (ulong8)(0, 8, 2, 10, 4, 12, 6, 14)
 #define HIGH_1 (ulong8)(1, 9, 3, 11, 5, 13, 7, 15)
-#define LOW_2 (ulong8)(0, 1, 8, 9, 4, 5, 12, 13)
-#define HIGH_2 (ulong8)(2, 3, 10, 11, 6, 7, 14, 15)
-#define LOW_4 (ulong8)(0, 1, 2, 3, 8, 9, 10, 11)
-#define HIGH_4 (ulong8)(4, 5, 6, 7, 12, 13, 14, 15)
+#define FRONTS (ulong8)(0, 1, 2, 3, 8, 9, 10, 11)
+#define BACKS (ulong8)(4, 5, 6, 7, 12, 13, 14, 15)
+#define EVEN (ulong8)(0, 1, 4, 5, 8, 9, 12, 13)
+#define ODD (ulong8)(2, 3, 6, 7, 10, 11, 14, 15)
 #else
 typedef float16 Vector;
 typedef int16 Mask;
 #define LOAD(p) vload16(0, p)
 #define STORE(v, p) vstore16(v, 0, p)
-#define LOW_1 (uint16)(0, 16, 2, 18, 4, 20, 6, 22, 8, 24, 10, 26, 12, 28, 14, 30)
-#define HIGH_1 (uint16)(1, 17, 3, 19, 5, 21, 7, 23, 9, 25, 11, 27, 13, 29, 15, 31)
+#define LOAD_PIECE(p) vload4(0, p)
+#define LOW_1 (uint16)(0, 16, 1, 17, 4, 20, 5, 21, 8, 24, 9, 25, 12, 28, 13, 29)
+#define HIGH_1 (uint16)(2, 18, 3, 19, 6, 22, 7, 23, 10, 26, 11, 27, 14, 30, 15, 31)
 #define LOW_2 (uint16)(0, 1, 16, 17, 4, 5, 20, 21, 8, 9, 24, 25, 12, 13, 28, 29)
 #define HIGH_2 (uint16)(2, 3, 18, 19, 6, 7, 22, 23, 10, 11, 26, 27, 14, 15, 30, 31)
-#define LOW_4 (uint16)(0, 1, 2, 3, 16, 17, 18, 19, 8, 9, 10, 11, 24, 25, 26, 27)
-#define HIGH_4 (uint16)(4, 5, 6, 7, 20, 21, 22, 23, 12, 13, 14, 15, 28, 29, 30, 31)
-#define LOW_8 (uint16)(0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23)
-#define HIGH_8 (uint16)(8, 9, 10, 11, 12, 13, 14, 15, 24, 25, 26, 27, 28, 29, 30, 31)
+#define FRONTS (uint16)(0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23)
+#define BACKS (uint16)(8, 9, 10, 11, 12, 13, 14, 15, 24, 25, 26, 27, 28, 29, 30, 31)
+#define EVEN (uint16)(0, 1, 2, 3, 8, 9, 10, 11, 16, 17, 18, 19, 24, 25, 26, 27)
+#define ODD (uint16)(4, 5, 6, 7, 12, 13, 14, 15, 20, 21, 22, 23, 28, 29, 30, 31)
 #endif
-
-#define EXCHANGE(h) \
-    _Pragma("unroll") for (int r = 0; r < LANES; ++r) if ((r & h) == 0) { \
-        const Vector one = t[r], other = t[r + h]; \
-        t[r] = shuffle2(one, other, LOW_##h); \
-        t[r + h] = shuffle2(one, other, HIGH_##h); \
-    }
-
-// PoCL inlines nothing by itself, and a call keeps vectors in memory; what is seldom taken stays a call, so that kernels compile soon.
-#define INLINE inline __attribute__((always_inline))
-#define APART __attribute__((noinline))
 
 // More streams than a CPU's own prefetchers follow. OpenCL's prefetch() does nothing on PoCL.
 #if defined(__has_builtin)
 #if LANES > 1 && __has_builtin(__builtin_prefetch)
 #define ASK(p) __builtin_prefetch((const void*)(size_t)(p))
+#define ASK_SECOND(p) __builtin_prefetch((const void*)(size_t)(p), 0, 2)
 #endif
 #endif
 #ifndef ASK
 #define ASK(p)
+#define ASK_SECOND(p)
 #endif
 
-/// Lane l of vector r becomes lane r of vector l.
-INLINE void transpose(Vector t[LANES]) {
-#if LANES > 1
-    EXCHANGE(1)
-    EXCHANGE(2)
-    EXCHANGE(4)
+// Past the caches, where the compiler knows how: p lies on 64 bytes.
+#if defined(__has_builtin)
+#if LANES > 1 && __has_builtin(__builtin_nontemporal_store)
+#define STREAM(v, p) __builtin_nontemporal_store(v, (__global Vector*)(p))
 #endif
-#if LANES == 16
-    EXCHANGE(8)
+#endif
+#ifndef STREAM
+#define STREAM(v, p) STORE(v, p)
+#endif
+
+#if LANES > 1
+/// A vector is four pieces of 16 bytes, of SIDE numbers; tiles of SIDE × SIDE numbers are turned within the pieces, one instruction a shuffle.
+#define SIDE (LANES / 4)
+
+// LLVM joins shuffles of shuffles into one that no processor has, and takes it apart number by number.
+#if defined(__x86_64__) && defined(__AVX512F__)
+#define HOLD(v) __asm__("" : "+v"(v))
+#else
+#define HOLD(v)
+#endif
+
+/// t[s], s < SIDE: piece g is of system SIDE g + s, rows SIDE q …; becomes row SIDE q + s of all systems. Its own inverse.
+INLINE void turn_pieces(Vector t[SIDE]) {
+#if SIDE == 2
+    const Vector one = t[0], other = t[1];
+    t[0] = shuffle2(one, other, LOW_1), t[1] = shuffle2(one, other, HIGH_1);
+#else
+    Vector t0 = shuffle2(t[0], t[1], LOW_1), t1 = shuffle2(t[0], t[1], HIGH_1), t2 = shuffle2(t[2], t[3], LOW_1), t3 = shuffle2(t[2], t[3], HIGH_1);
+    HOLD(t0); HOLD(t1); HOLD(t2); HOLD(t3);
+    t[0] = shuffle2(t0, t2, LOW_2), t[1] = shuffle2(t0, t2, HIGH_2), t[2] = shuffle2(t1, t3, LOW_2), t[3] = shuffle2(t1, t3, HIGH_2);
 #endif
 }
+
+/// LANES rows of LANES systems: from[l] is row 0 of system l; row r into out[r step].
+INLINE void load_turned(__global const REAL* const* from, int step, Vector* out) {
+#pragma unroll
+    for (int q = 0; q < 4; ++q) {
+        Vector t[SIDE];
+#pragma unroll
+        for (int s = 0; s < SIDE; ++s) {
+            t[s] = (Vector)(LOAD_PIECE(from[s] + q * SIDE), LOAD_PIECE(from[SIDE + s] + q * SIDE), LOAD_PIECE(from[2 * SIDE + s] + q * SIDE), LOAD_PIECE(from[3 * SIDE + s] + q * SIDE));
+            HOLD(t[s]);
+        }
+        turn_pieces(t);
+#pragma unroll
+        for (int s = 0; s < SIDE; ++s) out[(q * SIDE + s) * step] = t[s];
+    }
+}
+
+/// The reverse in registers: row r at x[r step] of all systems; LANES rows of system l into out[l].
+INLINE void turn_back(const Vector* x, int step, Vector* out) {
+    Vector t[4][SIDE];
+#pragma unroll
+    for (int q = 0; q < 4; ++q) {
+#pragma unroll
+        for (int s = 0; s < SIDE; ++s) t[q][s] = x[(q * SIDE + s) * step];
+        turn_pieces(t[q]);
+#pragma unroll
+        for (int s = 0; s < SIDE; ++s) HOLD(t[q][s]);
+    }
+#pragma unroll
+    for (int s = 0; s < SIDE; ++s) {
+        Vector a = shuffle2(t[0][s], t[1][s], FRONTS), b = shuffle2(t[2][s], t[3][s], FRONTS), c = shuffle2(t[0][s], t[1][s], BACKS), d = shuffle2(t[2][s], t[3][s], BACKS);
+        HOLD(a); HOLD(b); HOLD(c); HOLD(d);
+        out[s] = shuffle2(a, b, EVEN), out[SIDE + s] = shuffle2(a, b, ODD), out[2 * SIDE + s] = shuffle2(c, d, EVEN), out[3 * SIDE + s] = shuffle2(c, d, ODD);
+    }
+}
+#else
+INLINE void load_turned(__global const REAL* const* from, int step, Vector* out) { out[0] = *from[0]; }
+INLINE void turn_back(const Vector* x, int step, Vector* out) { out[0] = x[0]; }
+#endif
 
 /// One operand of the systems of a block: row i of system j at data[i rows + j lanes].
 typedef struct {
@@ -115,16 +168,13 @@ INLINE void load_tile(const Block* b, word i, int count, word first, word last, 
         }
     } else if (b->rows == 1 && b->lanes != 0 && count == LANES && (inside || !edge)) {
         for (int v = 0; v < vectors; ++v) {
-            Vector t[LANES];
+            __global const REAL* from[LANES];
 #pragma unroll
             for (int l = 0; l < LANES; ++l) {
-                __global const REAL* const from = b->data + min((word)(v * LANES + l), systems - 1) * b->lanes + i;
-                ASK(from + 2 * LANES);
-                t[l] = LOAD(from);
+                from[l] = b->data + min((word)(v * LANES + l), systems - 1) * b->lanes + i;
+                ASK(from[l] + 2 * LANES);
             }
-            transpose(t);
-#pragma unroll
-            for (int r = 0; r < LANES; ++r) out[r * vectors + v] = t[r];
+            load_turned(from, vectors, out + v);
         }
         if (i < first) for (int v = 0; v < vectors; ++v) out[v] = (Vector)0;
         if (i + count - 1 > last) for (int v = 0; v < vectors; ++v) out[(count - 1) * vectors + v] = (Vector)0;
@@ -139,15 +189,14 @@ APART void store_slowly(const Block* b, word i, int count, word systems, int vec
             if (!skip || !skip[j]) b->data[(i + r) * b->rows + j * b->lanes] = ((const REAL*)(x + r * vectors))[j];
 }
 
-/// Asks for the first rows of a block that is next.
-INLINE void ask_first_rows(const Block* b, word n, word systems) {
+/// Asks for rows i … i+LANES-1 of a block that is next.
+INLINE void ask_tile(const Block* b, word i, word systems) {
     if (!b->is_view || b->lanes == 0) return;
     if (b->rows == 1) {
-        for (word j = 0; j < systems; ++j)
-            for (word i = 0; i < min(n, (word)(2 * LANES)); i += LANES) ASK(b->data + j * b->lanes + i);
+        for (word j = 0; j < systems; ++j) ASK(b->data + j * b->lanes + i);
     } else if (b->lanes == 1) {
-        for (word i = 0; i < min(n, (word)(2 * LANES)); ++i)
-            for (word j = 0; j < systems; j += LANES) ASK(b->data + i * b->rows + j);
+        for (int r = 0; r < LANES; ++r)
+            for (word j = 0; j < systems; j += LANES) ASK(b->data + (i + r) * b->rows + j);
     }
 }
 
@@ -160,13 +209,22 @@ INLINE void store_tile(const Block* b, word i, int count, word systems, int vect
     } else if (!skip && b->rows == 1 && count == LANES && systems == vectors * LANES) {
         for (int v = 0; v < vectors; ++v) {
             Vector t[LANES];
-#pragma unroll
-            for (int r = 0; r < LANES; ++r) t[r] = x[r * vectors + v];
-            transpose(t);
+            turn_back(x + v, vectors, t);
 #pragma unroll
             for (int l = 0; l < LANES; ++l) STORE(t[l], b->data + (v * LANES + l) * b->lanes + i);
         }
     } else {
         store_slowly(b, i, count, systems, vectors, skip, x);
+    }
+}
+
+/// LANES rows of systems whose rows are side by side and begin on 64 bytes, past the caches.
+INLINE void stream_tile(const Block* b, word i, word systems, int vectors, const Vector* x) {
+    for (int v = 0; v < vectors; ++v) {
+        Vector t[LANES];
+        turn_back(x + v, vectors, t);
+#pragma unroll
+        for (int l = 0; l < LANES; ++l)
+            if (v * LANES + l < systems) STREAM(t[l], b->data + (v * LANES + l) * b->lanes + i);
     }
 }

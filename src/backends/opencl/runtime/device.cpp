@@ -2,8 +2,10 @@
 #include "backends/opencl/runtime/device.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <cstdlib>
 #include <memory>
+#include <thread>
 
 #include "base/program_cache.hpp"
 #include "base/text_hash.hpp"
@@ -66,7 +68,31 @@ cl::Program build_from_source(OpenDevice& device, const std::string& name, const
 }  // namespace
 
 OpenDevice::OpenDevice(const FoundDevice& found)
-    : info(found), context(found.device), queue(context, found.device, cl::QueueProperties::Profiling) {}
+    : info(found), context(found.device), queue(context, found.device), timed(context, found.device, cl::QueueProperties::Profiling) {}
+
+void OpenDevice::run(const cl::Kernel& kernel, std::size_t items, std::size_t group) {
+    queue.enqueueNDRangeKernel(kernel, cl::NullRange, cl::NDRange((items + group - 1) / group * group), cl::NDRange(group), nullptr, info.in_host_memory ? &last_ : nullptr);
+}
+
+double OpenDevice::run_timed(const cl::Kernel& kernel, std::size_t items, std::size_t group) {
+    queue.finish();
+    cl::Event event;
+    timed.enqueueNDRangeKernel(kernel, cl::NullRange, cl::NDRange((items + group - 1) / group * group), cl::NDRange(group), nullptr, &event);
+    if (info.in_host_memory) last_ = event;
+    event.wait();
+    return 1e-9 * static_cast<double>(event.getProfilingInfo<CL_PROFILING_COMMAND_END>() - event.getProfilingInfo<CL_PROFILING_COMMAND_START>());
+}
+
+void OpenDevice::settle() noexcept {
+    constexpr auto patience = std::chrono::seconds(30);  // a device that is lost never says so
+    if (!last_()) return;
+    clFlush(queue());
+    for (const auto start = std::chrono::steady_clock::now(); std::chrono::steady_clock::now() - start < patience;) {
+        cl_int status = CL_COMPLETE;
+        if (clGetEventInfo(last_(), CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof status, &status, nullptr) != CL_SUCCESS || status <= CL_COMPLETE) return;
+        std::this_thread::sleep_for(std::chrono::microseconds(50));
+    }
+}
 
 cl::Program& OpenDevice::program(const char* file, DType dtype, const std::string& defines) {
     const bool wide_type = dtype == DType::f64;
@@ -75,7 +101,7 @@ cl::Program& OpenDevice::program(const char* file, DType dtype, const std::strin
     if (wide_type && !info.fp64)
         stop(ErrorCode::device_unavailable, "the system is f64, and this device has no FP64", "give it as f32, or take another device (trifold devices)");
     const std::string options = std::string("-cl-std=CL1.2 -w -DREAL=") + (wide_type ? "double" : "float") + " -DREAL_BYTES=" + (wide_type ? "8" : "4") +
-                                " -DLANES=" + std::to_string(lanes(dtype)) + (defines.empty() ? "" : " ") + defines + users_options();
+                                " -DLANES=" + std::to_string(lanes(dtype)) + (info.ptx >= 7 ? " -DPTX" : "") + (info.ptx >= 9 ? " -DBULK" : "") + (defines.empty() ? "" : " ") + defines + users_options();
     const std::string text = with_includes(name + ".cl");
     TextHash hash;
     hash.add(info.driver), hash.add(options), hash.add(text);

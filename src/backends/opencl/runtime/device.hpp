@@ -25,8 +25,20 @@ public:
     cl::Context context;
     cl::CommandQueue queue;
 
+    /// One that takes times, for what is measured: where times are taken, NVIDIA's driver lets microseconds pass between kernels.
+    cl::CommandQueue timed;
+
     /// Held by whoever enqueues: kernels keep their arguments until they are enqueued.
     std::mutex mutex;
+
+    /// Enqueues one kernel.
+    void run(const cl::Kernel& kernel, std::size_t items, std::size_t group);
+
+    /// Runs one kernel after all that is enqueued, and waits. Seconds that it took.
+    double run_timed(const cl::Kernel& kernel, std::size_t items, std::size_t group);
+
+    /// A device that works in the host's memory: waits for the kernel that was enqueued last, without a call that could fail: for who must give memory back that kernels may still write to.
+    void settle() noexcept;
 
     /// The compiler's lanes: 64 bytes of numbers on a vector unit, 1 on a GPU.
     int lanes(DType dtype) const { return info.wide ? 1 : 64 / static_cast<int>(size_of(dtype)); }
@@ -37,6 +49,7 @@ public:
 private:
     cl::Program& program(const char* file, DType dtype, const std::string& defines);
 
+    cl::Event last_;
     std::map<std::string, cl::Program> programs_;
     std::map<std::string, cl::Kernel> kernels_;
 };

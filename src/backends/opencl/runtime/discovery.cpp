@@ -33,6 +33,13 @@ void judge(FoundDevice& f, const std::string& vendor, const std::string& version
         f.unusable = "its driver says that it is not available";
 }
 
+// Of cl_nv_device_attribute_query; 0 where it is not told.
+int compute_capability(const cl::Device& device) {
+    constexpr cl_device_info major = 0x4000;
+    cl_uint value = 0;
+    return clGetDeviceInfo(device(), major, sizeof value, &value, nullptr) == CL_SUCCESS ? static_cast<int>(value) : 0;
+}
+
 FoundDevice look_at(const cl::Device& device, const std::string& platform_name, std::string name) {
     FoundDevice f;
     f.name = std::move(name);
@@ -44,9 +51,11 @@ FoundDevice look_at(const cl::Device& device, const std::string& platform_name, 
     f.in_host_memory = (f.kind == Kind::cpu || device.getInfo<CL_DEVICE_HOST_UNIFIED_MEMORY>()) && !plays("gpu");
     const std::string extensions = device.getInfo<CL_DEVICE_EXTENSIONS>();
     f.fp64 = extensions.find("cl_khr_fp64") != extensions.npos && !plays("f32");
+    if (f.wide && extensions.find("cl_nv_device_attribute_query") != extensions.npos) f.ptx = compute_capability(device);
     f.units = static_cast<int>(device.getInfo<CL_DEVICE_MAX_COMPUTE_UNITS>());
     f.memory = device.getInfo<CL_DEVICE_GLOBAL_MEM_SIZE>();
     f.largest_block = device.getInfo<CL_DEVICE_MAX_MEM_ALLOC_SIZE>();
+    f.group = device.getInfo<CL_DEVICE_MAX_WORK_GROUP_SIZE>();
     const std::string model = one_line(device.getInfo<CL_DEVICE_NAME>()), driver = one_line(device.getInfo<CL_DRIVER_VERSION>());
     f.driver = platform_name + "|" + model + "|" + version + "|" + driver;
     char memory[64];

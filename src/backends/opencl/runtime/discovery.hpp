@@ -17,8 +17,9 @@ struct FoundDevice {
     bool in_host_memory = false;  ///< it shares the host's memory, and works there
     bool wide = false;            ///< many work items that share local memory: a GPU's kernels; else a vector unit's
     bool fp64 = false;
+    int ptx = 0;                  ///< NVIDIA's compiler, whose assembler kernels may contain: major number of the compute capability
     int units = 1;
-    std::size_t memory = 0, largest_block = 0;
+    std::size_t memory = 0, largest_block = 0, group = 1;  ///< bytes; most work items of a group
     std::string driver;           ///< platform, device and driver version: what a compiled program is for
 };
 

@@ -113,10 +113,7 @@ void Touched::to_host() {
 
 Touched::~Touched() {
     // Kernels that still run after a failure must not outlive what they write to.
-    if (device_.info.in_host_memory) try {
-            device_.queue.finish();
-        } catch (const cl::Error&) {
-        }
+    if (device_.info.in_host_memory) device_.settle();
 }
 
 }  // namespace trifold::opencl

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "backends/opencl/tridiagonal/gpu_batch.hpp"
+
 namespace trifold::opencl {
 namespace {
 
@@ -14,35 +16,42 @@ constexpr std::size_t pivoted_group = 64;
 std::size_t row_bytes(const System& system) { return size_of(system.dtype) * static_cast<std::size_t>(system.rows); }
 
 // Work items of the pivoted kernel. GPU: what keeps it busy, but no more scratch than half a gigabyte unless that leaves too few items.
-std::size_t pivoted_slots(bool wide, const System& system) {
+std::size_t pivoted_slots(bool wide, const System& system, bool only_marked = false) {
     const auto systems = static_cast<std::size_t>(system.systems());
     if (!wide) return std::min(systems, 2 * most_drawers());
-    constexpr std::size_t most = 1 << 18, least = 1 << 11, budget = std::size_t{1} << 29;
+    constexpr std::size_t least = 1 << 11, budget = std::size_t{1} << 29;
+    const std::size_t most = only_marked ? 1 << 14 : 1 << 18;  // a launch that mostly finds nothing to do
     return std::min(systems, std::clamp(budget / (4 * row_bytes(system)), least, most));
 }
 
-/// Numbers of c' and d' per item of columns.cl: four vectors of 64 bytes each.
-std::size_t columns_bytes(const System& system) { return 2 * 4 * 64 * static_cast<std::size_t>(system.rows); }
+/// c' and d' of an item of columns.cl, four vectors of 64 bytes a row at most, and two rows for numbers.
+std::size_t columns_bytes(const System& system) { return 2 * 4 * 64 * static_cast<std::size_t>(system.rows + 2); }
+
+/// Systems side by side in every operand that is not a number.
+bool in_lines(const System& system) {
+    const tridiagonal::Operand* const operands[] = {&system.lower, &system.diag, &system.upper, &system.rhs, &system.x};
+    return std::ranges::all_of(operands, [&](const auto* o) { return o->kind == tridiagonal::Operand::Kind::scalar || o->level_stride[system.levels - 1] == 1; });
+}
+
+/// Systems before the first one whose x begins a cache line, where the rows of all begin alike.
+cl_long shift_to_line(const System& system) {
+    const auto bytes = static_cast<std::int64_t>(size_of(system.dtype)), line = 64 / bytes;
+    if (!in_lines(system) || system.x.row_stride % line != 0) return 0;
+    return std::min((line - static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(system.x.data) % 64) / bytes) % line, system.extent[system.levels - 1]);
+}
 
 void enqueue_pivoted(Call& call, bool only_marked) {
     const bool wide = call.device.info.wide;
-    const std::size_t slots = pivoted_slots(wide, call.system);
+    const std::size_t slots = pivoted_slots(wide, call.system, only_marked);
     const auto rows = static_cast<cl_long>(call.system.rows);
     call.enqueue({"pivoted", "pivoted"}, slots, wide ? pivoted_group : 1, static_cast<cl_long>(slots), wide ? cl_long{1} : 4 * rows,
                  wide ? static_cast<cl_long>(slots) : cl_long{1}, static_cast<cl_int>(only_marked));
 }
 
-/// As in kernels/tiles.cl.
-constexpr std::int64_t tile_rows = 8, tile_group = 128;
-
-bool fits_a_group(const System& system) { return system.rows <= tile_rows * tile_group; }
-
-void enqueue_tiles(Call& call) {
-    const System& system = call.system;
-    const std::int64_t parts = (system.rows + tile_rows - 1) / tile_rows, per_group = tile_group / parts;
-    const std::int64_t lanes = system.levels > 0 ? system.extent[system.levels - 1] : 1;
-    const std::int64_t groups = system.systems() / lanes * ((lanes + per_group - 1) / per_group);
-    call.enqueue({"tiles", "tiles"}, static_cast<std::size_t>(groups * tile_group), tile_group, static_cast<cl_long>(parts));
+/// A vector unit's blocks of systems, drawn by tickets.
+void enqueue_columns(Call& call) {
+    call.enqueue({"columns", "columns"}, drawers(call.device.info.units), 1, static_cast<cl_int>(in_lines(call.system)), static_cast<cl_int>(past_caches(call.system)),
+                 shift_to_line(call.system));
 }
 
 void name_the_failure(Call& call) {
@@ -69,10 +78,10 @@ std::size_t batch_scratch(bool wide, const System& system, Algorithm algorithm) 
 
 void enqueue_batch(Call& call, Algorithm algorithm) {
     const bool wide = call.device.info.wide;
-    const bool unpivoted_first = algorithm == Algorithm::automatic && (wide ? fits_a_group(call.system) : call.system.levels > 0);
+    const bool unpivoted_first = algorithm == Algorithm::automatic && (wide ? fits_on_chip(call.system) : call.system.levels > 0);
     call.reset(unpivoted_first ? Algorithm::thomas : Algorithm::lu);
-    if (unpivoted_first && wide) enqueue_tiles(call);
-    else if (unpivoted_first) call.enqueue({"columns", "columns"}, drawers(call.device.info.units), 1);
+    if (unpivoted_first && wide) enqueue_on_chip(call);
+    else if (unpivoted_first) enqueue_columns(call);
     enqueue_pivoted(call, unpivoted_first);
     name_the_failure(call);
 }

@@ -13,6 +13,11 @@ constexpr std::size_t drawers(int units) { return 2 * static_cast<std::size_t>(u
 /// The same for the device here that has most units: scratch is asked for before one is known.
 std::size_t most_drawers();
 
+/// Whether x is better stored past the caches: the system and its solution do not stay there.
+inline bool past_caches(const tridiagonal::System& system) {
+    return static_cast<std::size_t>(system.rows * system.systems()) * 5 * size_of(system.dtype) > (std::size_t{24} << 20);
+}
+
 /// `wide`: many work items that share local memory, else a vector unit.
 std::size_t batch_scratch(bool wide, const tridiagonal::System& system, tridiagonal::Algorithm algorithm);
 

@@ -36,17 +36,21 @@ public:
     /// The arguments of SOLVER_ARGUMENTS are set, `more` follow.
     template <class... More>
     void enqueue(const KernelName& name, std::size_t items, std::size_t group, const More&... more) {
-        cl::Kernel& kernel = device.kernel(name, system.dtype);
+        enqueue_as(name, {}, items, group, more...);
+    }
+
+    /// A kernel of a shape: `defines` are further options of the compiler.
+    template <class... More>
+    void enqueue_as(const KernelName& name, const std::string& defines, std::size_t items, std::size_t group, const More&... more) {
+        cl::Kernel& kernel = device.kernel(name, system.dtype, defines);
         set_common(kernel);
         cl_uint at = common_arguments;
         (kernel.setArg(at++, more), ...);
-        device.queue.enqueueNDRangeKernel(kernel, cl::NullRange, cl::NDRange((items + group - 1) / group * group), cl::NDRange(group));
+        run(kernel, items, group);
     }
 
     /// The kernel itself, for who sets all arguments.
-    void run(cl::Kernel& kernel, std::size_t items, std::size_t group) {
-        device.queue.enqueueNDRangeKernel(kernel, cl::NullRange, cl::NDRange((items + group - 1) / group * group), cl::NDRange(group));
-    }
+    void run(cl::Kernel& kernel, std::size_t items, std::size_t group) { device.run(kernel, items, group); }
 
     /// Waits; where the device works in the host's memory, all of it can be read then, and `found` is what was found.
     void wait() { touched_.to_host(); }

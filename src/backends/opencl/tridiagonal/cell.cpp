@@ -13,6 +13,8 @@
 #include "backends/opencl/tridiagonal/batch.hpp"
 #include "backends/opencl/tridiagonal/chunks.hpp"
 #include "backends/opencl/tridiagonal/spike.hpp"
+#include "backends/opencl/tridiagonal/strips.hpp"
+#include "backends/opencl/tridiagonal/windows.hpp"
 #include "families/tridiagonal/plain.hpp"
 #include "families/tridiagonal/two_pass.hpp"
 
@@ -55,7 +57,7 @@ std::size_t workspace(const System& system, Algorithm algorithm, int) {
     // What the family's driver hands over to LU it finds scratch for itself.
     if (!own && algorithm == Algorithm::two_pass) return chunk_scratch(wide, system, two_pass_chunk_rows(system.rows, system.dtype));
     const std::size_t whole = batch_scratch(wide, system, algorithm == Algorithm::two_pass ? Algorithm::lu : algorithm);
-    return own && cut_up(system, algorithm) ? std::max(whole, chunk_scratch(wide, system, own_chunk_rows)) : whole;
+    return own && cut_up(system, algorithm) ? std::max({whole, chunk_scratch(wide, system, own_chunk_rows), windows_scratch(system)}) : whole;
 }
 
 void solve(const System& system, Algorithm algorithm, const Launch& launch, Outcome& outcome) {
@@ -104,6 +106,12 @@ bool tell(int device, const System& system, const Launch& launch, void* outcome,
     });
 }
 
+bool by_windows(int device, const System& system, const Launch& launch, void* outcome, Failure& failure, bool& done) {
+    Outcome said;
+    const bool good = enqueued(device, system, launch, outcome, failure, [&](Call& call) { done = solve_in_windows(call, said); });
+    return good && (!done || tell(device, system, launch, outcome, failure, said));
+}
+
 // The family's driver on a device with memory of its own: interface rows, ends and residuals (1 % of the system) go through the host.
 bool couple_on_host(int device, const System& system, const Launch& launch, void* outcome, Failure& failure) {
     OwnMemory memory{launch.scratch, launch.scratch_bytes, outcome};
@@ -148,6 +156,11 @@ bool by_spike(int device, const System& system, Algorithm algorithm, const Launc
 
 bool enqueue(int device, const System& system, Algorithm algorithm, const Launch& launch, void* outcome, Failure& failure) {
     if (is_spike(algorithm)) return by_spike(device, system, algorithm, launch, outcome, failure);
+    if (algorithm == Algorithm::automatic && cut_up(system, algorithm) && windows_scratch(system)) {
+        bool done = false;
+        if (!by_windows(device, system, launch, outcome, failure, done)) return false;
+        if (done) return true;
+    }
     if (cut_up(system, algorithm)) return couple_on_host(device, system, launch, outcome, failure);
     return enqueued(device, system, launch, outcome, failure, [&](Call& call) { enqueue_batch(call, algorithm); });
 }
@@ -168,6 +181,7 @@ Ops table_of(int device) {
         table.workspace = info.wide ? workspace<true, false> : workspace<false, false>;
         table.solve = solve;
         table.reduce = reduce, table.finish = finish, table.restore = restore, table.corrects = true;
+        if (!info.wide) table.sweep_pivoted = sweep_strips, table.sweep_pivoted_scratch = strips_scratch;
         return table;
     }
     table.workspace = info.wide ? workspace<true, true> : workspace<false, true>;

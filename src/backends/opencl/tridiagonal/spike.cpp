@@ -120,12 +120,8 @@ private:
     }
 
     void run(cl::Kernel& kernel, std::size_t items, std::size_t group) {
-        cl::Event event;
-        call_.device.queue.enqueueNDRangeKernel(kernel, cl::NullRange, cl::NDRange((items + group - 1) / group * group), cl::NDRange(group), nullptr, &event);
-        if (!times_) return;
-        event.wait();
-        const double s = 1e-9 * static_cast<double>(event.getProfilingInfo<CL_PROFILING_COMMAND_END>() - event.getProfilingInfo<CL_PROFILING_COMMAND_START>());
-        (marshalling_ ? times_->marshalling : times_->solving) += s;
+        if (!times_) return call_.device.run(kernel, items, group);
+        (marshalling_ ? times_->marshalling : times_->solving) += call_.device.run_timed(kernel, items, group);
     }
 
     void read(std::vector<T>& to) { call_.device.queue.enqueueReadBuffer(work_.buffer, CL_TRUE, work_.offset, to.size() * sizeof(T), to.data()); }

@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// 32 work items of one group as lanes with R rows each: what batches and windows of one system on a GPU share.
+//
+//   a[i] x[i-1] + b[i] x[i] + c[i] x[i+1] = f[i],   i = 0 … 32 R - 1, couplings beyond either end 0
+//
+// A lane eliminates forwards, then backwards: each of its rows becomes x[i] = D[i] - A[i] x[before] - C[i] x[last], the last one x[last] = D - A x[before] -
+// C x[after] (F. A. Wang 1981). The lanes' last rows, closed with the first row of the next lane, are joined by putting every other one into its
+// neighbours (cyclic reduction: R. W. Hockney 1965); no unknown is found twice. Nothing is pivoted: who uses x checks it.
+//
+// Lanes hear of each other by NVIDIA's shuffles (PTX is defined), else through local memory.
+#include "common.h"
+
+#ifndef WARP
+#define WARP 32
+#endif
+
+#if defined(PTX)
+#define UNROLL _Pragma("unroll")
+#else
+#define UNROLL
+#endif
+
+#ifdef PTX
+INLINE REAL reciprocal(REAL x) {
+    REAL r;
+#if REAL_BYTES == 8
+    asm("rcp.approx.ftz.f64 %0, %1;" : "=d"(r) : "d"(x));
+    const REAL e = fma(-x, r, 1.0);  // 2^-20 or less; the next line leaves its cube
+    return fma(r, fma(e, e, e), r);
+#else
+    asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(x));  // to one unit in the last place
+    return r;
+#endif
+}
+#else
+INLINE REAL reciprocal(REAL x) { return (REAL)1 / x; }
+#endif
+
+/// The size of a number as an integer, which is ordered like it: NaN beyond infinity, infinity beyond all. FP64: its upper half, so that a maximum is one instruction.
+INLINE int size_of(REAL x) {
+#if REAL_BYTES == 8
+    return as_int2(x).y & 0x7fffffff;
+#else
+    return as_int(x) & 0x7fffffff;
+#endif
+}
+
+/// Bounds of what has this size.
+INLINE REAL at_least(int size) {
+#if REAL_BYTES == 8
+    return as_double((int2)(0, size));
+#else
+    return as_float(size);
+#endif
+}
+INLINE REAL at_most(int size) {
+#if REAL_BYTES == 8
+    return as_double((int2)(-1, size));
+#else
+    return as_float(size);
+#endif
+}
+
+INLINE REAL finite_or_zero(REAL x) { return x * (REAL)0 == (REAL)0 ? x : (REAL)0; }
+
+/// One row in unknowns far apart: x = d - a x[left] - c x[right].
+typedef struct {
+    REAL a, c, d;
+} Relation;
+
+#if defined(PTX) && WARP == 32
+#define SHUFFLES
+INLINE int int_above(int v, int by) {
+    int r;
+    asm volatile("shfl.sync.up.b32 %0, %1, %2, 0, 0xffffffff;" : "=r"(r) : "r"(v), "r"(by));
+    return r;
+}
+INLINE int int_below(int v, int by) {
+    int r;
+    asm volatile("shfl.sync.down.b32 %0, %1, %2, 31, 0xffffffff;" : "=r"(r) : "r"(v), "r"(by));
+    return r;
+}
+#if REAL_BYTES == 8
+INLINE REAL lane_above(REAL v, int by) {
+    const int2 b = as_int2(v);
+    return as_double((int2)(int_above(b.x, by), int_above(b.y, by)));
+}
+INLINE REAL lane_below(REAL v, int by) {
+    const int2 b = as_int2(v);
+    return as_double((int2)(int_below(b.x, by), int_below(b.y, by)));
+}
+#else
+INLINE REAL lane_above(REAL v, int by) { return as_float(int_above(as_int(v), by)); }
+INLINE REAL lane_below(REAL v, int by) { return as_float(int_below(as_int(v), by)); }
+#endif
+#define EXCHANGE_WORDS 1
+#else
+#define EXCHANGE_WORDS (3 * WARP)
+#endif
+
+/// Of the lanes `by` above and below; their own where there is none. All lanes take part. box: 3 × WARP words of local memory.
+INLINE void neighbours(const Relation* own, int by, Relation* above, Relation* below, int lane, __local REAL* box) {
+#ifdef SHUFFLES
+    above->a = lane_above(own->a, by), above->c = lane_above(own->c, by), above->d = lane_above(own->d, by);
+    below->a = lane_below(own->a, by), below->c = lane_below(own->c, by), below->d = lane_below(own->d, by);
+#else
+    box[lane] = own->a, box[WARP + lane] = own->c, box[2 * WARP + lane] = own->d;
+    barrier(CLK_LOCAL_MEM_FENCE);
+    const int up = lane >= by ? lane - by : lane, down = lane + by < WARP ? lane + by : lane;
+    above->a = box[up], above->c = box[WARP + up], above->d = box[2 * WARP + up];
+    below->a = box[down], below->c = box[WARP + down], below->d = box[2 * WARP + down];
+    barrier(CLK_LOCAL_MEM_FENCE);
+#endif
+}
+
+INLINE void numbers_beside(REAL own, int by, REAL* above, REAL* below, int lane, __local REAL* box) {
+#ifdef SHUFFLES
+    *above = lane_above(own, by), *below = lane_below(own, by);
+#else
+    box[lane] = own;
+    barrier(CLK_LOCAL_MEM_FENCE);
+    *above = box[lane >= by ? lane - by : lane], *below = box[lane + by < WARP ? lane + by : lane];
+    barrier(CLK_LOCAL_MEM_FENCE);
+#endif
+}
+
+#ifdef BULK
+// The copy engine of NVIDIA's devices from compute capability 9 on: one lane asks, nobody's registers hold what is on its way. Addresses and sizes are multiples of 16 bytes.
+#define LOCAL_ADDRESS(p) ((uint)(size_t)(p))
+INLINE void expect_bytes(__local ulong* arrived, uint bytes) {
+    asm volatile("mbarrier.init.shared.b64 [%0], 1;" ::"r"(LOCAL_ADDRESS(arrived)) : "memory");
+    asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+    asm volatile("{ .reg .b64 s; mbarrier.arrive.expect_tx.shared.b64 s, [%0], %1; }" ::"r"(LOCAL_ADDRESS(arrived)), "r"(bytes) : "memory");
+}
+INLINE void copy_here(__local void* to, __global const void* from, uint bytes, __local ulong* arrived) {
+    asm volatile("{ .reg .u64 g; cvta.to.global.u64 g, %1; cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [g], %2, [%3]; }" ::"r"(LOCAL_ADDRESS(to)),
+                 "l"(from), "r"(bytes), "r"(LOCAL_ADDRESS(arrived))
+                 : "memory");
+}
+INLINE void await_bytes(__local ulong* arrived) {
+    asm volatile("{ .reg .pred p; again: mbarrier.try_wait.parity.shared.b64 p, [%0], 0; @!p bra again; }" ::"r"(LOCAL_ADDRESS(arrived)) : "memory");
+}
+/// By all lanes after their last store to local memory, before a barrier; then one lane copies, and waits until local memory has been read.
+INLINE void stored_here() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
+INLINE void copy_out(__global void* to, __local const void* from, uint bytes) {
+    asm volatile("{ .reg .u64 g; cvta.to.global.u64 g, %0; cp.async.bulk.global.shared::cta.bulk_group [g], [%1], %2; }" ::"l"(to), "r"(LOCAL_ADDRESS(from)), "r"(bytes) : "memory");
+    asm volatile("cp.async.bulk.commit_group;" ::: "memory");
+    asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory");
+}
+#endif
+
+/// Elements of 16 bytes; a box holds WARP R rows that begin anywhere within them.
+#define QUAD (16 / REAL_BYTES)
+#define BOX ((WARP * R + 2 * QUAD - 1) / QUAD * QUAD)
+
+/// Row `row` of operand o in local memory.
+#define IN_BOX(o, row) box[(o) * BOX + pad[o] + (row)]
+
+/// WARP R rows, one element apart, of the four operands from from[o] on into their boxes; pad[o]: where row 0 lies there. Up to QUAD elements before and behind them are read.
+/// A barrier is to follow.
+INLINE void load_run(__global const REAL* const* from, int lane, __local REAL* box, __local ulong* arrived, int* pad) {
+#ifdef BULK
+    UNROLL for (int o = 0; o < 4; ++o) pad[o] = (int)((uint)(size_t)from[o] % 16 / REAL_BYTES);
+    if (lane == 0) {
+        expect_bytes(arrived, 4 * BOX * REAL_BYTES);
+        UNROLL for (int o = 0; o < 4; ++o) copy_here(box + o * BOX, from[o] - pad[o], BOX * REAL_BYTES, arrived);
+    }
+    barrier(CLK_LOCAL_MEM_FENCE);
+    await_bytes(arrived);
+#else
+    REAL value[4][R];
+    UNROLL for (int o = 0; o < 4; ++o)
+        UNROLL for (int j = 0; j < R; ++j) value[o][j] = from[o][j * WARP + lane];
+    UNROLL for (int o = 0; o < 4; ++o)
+        UNROLL for (int j = 0; j < R; ++j) box[o * BOX + j * WARP + lane] = value[o][j];
+#endif
+}
+
+/// Rows R lane … of the four operands in local memory.
+#define ELIMINATE(a, b, c, f, A, C, D) \
+    UNROLL for (int i = 0; i < R; ++i) { \
+        const REAL ai = (a)[i], ci = (c)[i], k = reciprocal(i ? fma(-ai, C[i ? i - 1 : 0], (b)[i]) : (b)[i]); \
+        C[i] = ci * k; \
+        D[i] = (i ? fma(-ai, D[i ? i - 1 : 0], (f)[i]) : (f)[i]) * k; \
+        A[i] = i ? -(ai * k) * A[i ? i - 1 : 0] : ai * k; \
+    } \
+    UNROLL for (int i = R - 3; i >= 0; --i) { \
+        D[i] = fma(-C[i], D[i + 1], D[i]); \
+        A[i] = fma(-C[i], A[i + 1], A[i]); \
+        C[i] = -C[i] * C[i + 1]; \
+    }
+
+typedef struct {
+    Relation own, next;      ///< the lane's last row among those of all lanes; the first row of the next lane
+    REAL left, mine, after;  ///< unknowns: the one before the lane, its last one, the one after it
+    int broken;              ///< not finite: what this lane says is not to be used
+} Joined;
+
+/// `last` of each lane closed with `first` of the next.
+INLINE Joined close_lanes(Relation first, Relation last, int lane, __local REAL* box) {
+    Joined j;
+    const REAL sum = first.a + first.c + first.d + last.a + last.c + last.d;
+    j.broken = !(sum * (REAL)0 == (REAL)0);
+    if (j.broken) first.a = first.c = first.d = last.a = last.c = last.d = (REAL)0;
+    Relation unused;
+    neighbours(&first, 1, &unused, &j.next, lane, box);
+    j.own = last;
+    if (lane < WARP - 1) {
+        const REAL k = finite_or_zero(reciprocal(fma(-last.c, j.next.a, (REAL)1)));
+        j.own.a = last.a * k, j.own.c = -last.c * j.next.c * k, j.own.d = fma(-last.c, j.next.d, last.d) * k;
+    }
+    return j;
+}
+
+/// x of all lanes' last rows; what lies before the first one and after the last one is 0.
+INLINE void solve_lanes(Joined* j, int lane, __local REAL* box) {
+    Relation row = j->own, above, below;
+    if (lane == 0) row.a = (REAL)0;
+    if (lane == WARP - 1) row.c = (REAL)0;
+    UNROLL for (int s = 1; s < WARP; s *= 2) {
+        neighbours(&row, s, &above, &below, lane, box);
+        const REAL k = finite_or_zero(reciprocal(fma(-row.c, below.a, fma(-row.a, above.c, (REAL)1))));
+        if ((lane & (2 * s - 1)) == 2 * s - 1) {
+            row.d = fma(-row.c, below.d, fma(-row.a, above.d, row.d)) * k;
+            row.a = -(row.a * k) * above.a, row.c = -(row.c * k) * below.c;
+        }
+    }
+    REAL x = lane == WARP - 1 ? row.d : (REAL)0, over, under;
+    UNROLL for (int s = WARP / 2; s > 0; s /= 2) {
+        numbers_beside(x, s, &over, &under, lane, box);
+        if ((lane & (2 * s - 1)) == s - 1) x = fma(-row.c, under, fma(-row.a, over, row.d));
+    }
+    numbers_beside(x, 1, &over, &under, lane, box);
+    j->mine = x;
+    j->left = lane ? over : (REAL)0;
+    j->after = lane < WARP - 1 ? fma(-j->next.c, under, fma(-j->next.a, x, j->next.d)) : (REAL)0;
+}

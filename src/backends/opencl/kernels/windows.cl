@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// One system that forgets, on a GPU, in one pass: windows with halos, every residual and every seam checked.
+//
+//   lower[i] x[i-1] + diag[i] x[i] + upper[i] x[i+1] = rhs[i],   i = 0 … rows-1
+//
+// Arrays: job.h with levels == 0, any row stride, numbers too; x is not rhs (windows read what their neighbours keep; in place the host has it stored apart first).
+// Who does what: a group of 32 lanes solves 32 R rows as if what lies beyond them were 0 (lanes.h), and keeps those of the lanes HALO … 31 - HALO. Windows follow each other
+//   in memory, so that halos come from cache.
+// Overwritten: x.
+// Words per row: 4 read, 1 written; from cache 4 × 2 HALO / (32 - 2 HALO) more.
+// Numerics: nothing is pivoted. Of every row kept |rhs - A x| ≤ accept (|a|+|b|+|c|) X is seen, X the largest |x| of its lane and the two unknowns beside it. At a seam both
+//   windows write down their x and what they took the other's for; `judge` holds the difference times |a| or |c| to the same limit, or, for the host to decide, notes by how
+//   much it is beyond. docs/algorithms/gpu_single.md; decision 21.
+#include "lanes.h"
+
+/// What is found of all windows. Floats as bits: they are ordered like numbers, none is negative.
+typedef struct {
+    uint given_up, largest, excess, spare;
+} Verdict;
+
+/// What a window says of its two ends.
+typedef struct {
+    REAL first, before, first_coupling, first_allowed;  ///< x of its first row, of the row before it as it solved that; |a| over the row's size, the residual accepted
+    REAL last, after, last_coupling, last_allowed;
+} Seam;
+
+INLINE float upwards(REAL x) {
+    const float f = (float)x;
+    return x > (REAL)0 && !(f > FLT_MIN) ? FLT_MIN : (REAL)f < x ? f * (1 + 2 * FLT_EPSILON) : f;
+}
+
+INLINE void raise(volatile __global uint* most, float value) {
+    const uint bits = as_uint(value);
+    if (*most < bits) atomic_max(most, bits);
+}
+
+/// rest: what may be left of the unknown beyond a halo.
+__attribute__((reqd_work_group_size(WARP, 1, 1)))
+__kernel void windows(SOLVER_ARGUMENTS, REAL accept, float rest) {
+    UNPACK_ARGUMENTS
+    volatile __global Verdict* const verdict = (volatile __global Verdict*)work;
+    __global Seam* const seams = (__global Seam*)(work + 64);
+    __local REAL box[4 * BOX] __attribute__((aligned(128)));
+    __local REAL meeting[EXCHANGE_WORDS];
+    __local ulong arrived;
+    const int lane = (int)get_local_id(0);
+    const word window = get_group_id(0), kept = (WARP - 2 * HALO) * R, n = job.rows, first = window * kept - HALO * R;
+
+    const Source* const sources[4] = {&job.lower, &job.diag, &job.upper, &job.rhs};
+    __global const REAL* const buffers[4] = {lower, diag, upper, rhs};
+    __global const REAL* data[4];
+    int dense = first >= QUAD && first + BOX < n;
+    UNROLL for (int o = 0; o < 4; ++o) {
+        data[o] = buffers[o] + sources[o]->offset + first * sources[o]->row_stride;
+        dense &= sources[o]->is_view && sources[o]->row_stride == 1;
+    }
+    int pad[4] = {0, 0, 0, 0};
+    if (dense) {
+        load_run(data, lane, box, &arrived, pad);
+    } else {
+        UNROLL for (int o = 0; o < 4; ++o) {
+            const REAL number = sources[o]->is_view ? (REAL)0 : number_of_bits(sources[o]->bits);
+            const word from = o == 0, to = o == 2 ? n - 1 : n, step = sources[o]->row_stride;
+            const int is_view = sources[o]->is_view != 0;
+#pragma unroll 4
+            for (word e = lane; e < WARP * R; e += WARP)
+                box[o * BOX + e] = first + e >= from && first + e < to ? is_view ? data[o][e * step] : number : (REAL)(o == 1);
+        }
+    }
+    barrier(CLK_LOCAL_MEM_FENCE);
+    __local const REAL *const a = &IN_BOX(0, lane * R), *const b = &IN_BOX(1, lane * R), *const c = &IN_BOX(2, lane * R);
+    __local REAL* const f = &IN_BOX(3, lane * R);
+
+    REAL A[R], C[R], D[R];
+    ELIMINATE(a, b, c, f, A, C, D)
+    const Relation first_row = {A[0], C[0], D[0]}, last_row = {A[R - 1], C[R - 1], D[R - 1]};
+    Joined joined = close_lanes(first_row, last_row, lane, meeting);
+
+    // A lane's unknown moves by at most |a| / (1 - |c|) of what the one before it does; over a halo that is a product.
+    const float fa = (float)fabs(joined.own.a), fc = (float)fabs(joined.own.c);
+    float passes = fa + fc <= 1.0f && lane < HALO ? fa / (1.0f - fc) : fa + fc <= 1.0f && lane >= WARP - HALO ? fc / (1.0f - fa) : 1.0f;
+    REAL over, under;
+    UNROLL for (int by = 1; by < 4; by *= 2) {
+        numbers_beside((REAL)passes, by, &over, &under, lane, meeting);
+        passes *= lane < WARP / 2 ? (float)under : (float)over;
+    }
+    int fails = joined.broken;
+    fails |= lane == 0 && first > 0 && !(passes <= rest);
+    fails |= lane == WARP - 1 && first + WARP * R < n && !(passes <= rest);
+    solve_lanes(&joined, lane, meeting);
+
+    D[R - 1] = joined.mine;
+    int largest = size_of(joined.mine);
+    UNROLL for (int i = 0; i < R - 1; ++i) {
+        D[i] = fma(-C[i], joined.mine, fma(-A[i], joined.left, D[i]));
+        largest = max(largest, size_of(D[i]));
+    }
+    if (a[0] != (REAL)0) largest = max(largest, size_of(joined.left));
+    if (c[R - 1] != (REAL)0) largest = max(largest, size_of(joined.after));
+    const REAL X = at_least(largest), allowed = accept * X;
+    int good = 1;
+    REAL first_size = 0, last_size = 0;
+    const REAL first_a = a[0], last_c = c[R - 1];
+    UNROLL for (int i = 0; i < R; ++i) {
+        const REAL above = i ? D[i ? i - 1 : 0] : joined.left, below = i + 1 < R ? D[i + 1 < R ? i + 1 : i] : joined.after, own = D[i], ai = a[i], bi = b[i], ci = c[i];
+        const REAL r = fma(-ci, below, fma(-ai, above, fma(-bi, own, f[i]))), row = fabs(ai) + fabs(bi) + fabs(ci);
+        good &= fabs(r) <= allowed * row;
+        if (i == 0) first_size = row;
+        if (i == R - 1) last_size = row;
+        f[i] = own;
+    }
+    // Lanes beyond the system's ends have nothing to be checked: their rows are x = 0.
+    const word top = window * kept, bottom = min(top + kept, n);
+    const int keeps = lane >= HALO && lane < WARP - HALO && first + lane * R < n;
+    fails |= keeps && !(good && X <= (REAL)(REAL_BYTES == 8 ? 1e290 : 1e30));
+    if (fails) verdict->given_up = 1;
+    if (keeps) raise(&verdict->largest, upwards(X));
+    if (lane == HALO) seams[window].first = D[0], seams[window].before = joined.left, seams[window].first_coupling = fabs(first_a) / first_size, seams[window].first_allowed = allowed;
+    if (lane == WARP - 1 - HALO)
+        seams[window].last = joined.mine, seams[window].after = joined.after, seams[window].last_coupling = fabs(last_c) / last_size, seams[window].last_allowed = allowed;
+#ifdef BULK
+    stored_here();
+#endif
+    barrier(CLK_LOCAL_MEM_FENCE);
+
+    __global REAL* const to = x + job.x.offset + top * job.x.row_stride;
+    __local const REAL* const out = &IN_BOX(3, HALO * R);
+    const int count = (int)(bottom - top);
+#ifdef BULK
+    if (job.x.row_stride == 1 && ((uint)(size_t)to | (uint)(size_t)out | (uint)count * REAL_BYTES) % 16 == 0) {
+        if (lane == 0) copy_out(to, out, (uint)count * REAL_BYTES);
+        return;
+    }
+#endif
+    for (int i = lane; i < count; i += WARP) to[i * job.x.row_stride] = out[i];
+}
+
+/// An item per seam.
+__kernel void judge(SOLVER_ARGUMENTS, word seams_there) {
+    UNPACK_ARGUMENTS
+    volatile __global Verdict* const verdict = (volatile __global Verdict*)work;
+    __global const Seam* const seams = (__global const Seam*)(work + 64);
+    for (word k = get_global_id(0); k < seams_there; k += get_global_size(0)) {
+        const Seam above = seams[k], below = seams[k + 1];
+        const REAL upper = above.last_coupling * fabs(below.first - above.after), lower = below.first_coupling * fabs(above.last - below.before);
+        REAL excess = upper <= above.last_allowed ? (REAL)0 : upper;
+        excess = lower <= below.first_allowed ? excess : fmax(excess, lower);
+        if (upper != upper || lower != lower) excess = (REAL)INFINITY;
+        if (excess > (REAL)0) raise(&verdict->excess, upwards(excess));
+    }
+}
+
+__kernel void forget(__global uchar* scratch_buffer, word at) {
+    __global uint* const words = (__global uint*)(scratch_buffer + at);
+    words[0] = words[1] = words[2] = words[3] = 0;
+}

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "backends/opencl/tridiagonal/gpu_batch.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+#include <string>
+
+namespace trifold::opencl {
+namespace {
+
+using tridiagonal::System;
+
+/// Strides of rhs, from row to row and from system to system of the last level.
+struct Strides {
+    std::int64_t row, system;
+    explicit Strides(const System& s) : row(std::abs(s.rhs.row_stride)), system(s.levels > 0 ? std::abs(s.rhs.level_stride[s.levels - 1]) : 0) {}
+};
+
+std::int64_t lanes_of(const System& system) { return system.levels > 0 ? system.extent[system.levels - 1] : 1; }
+
+/// Groups that have `each` systems of the last level, of all systems.
+std::size_t groups_of(const System& system, std::int64_t each) {
+    return static_cast<std::size_t>(system.systems() / lanes_of(system) * ((lanes_of(system) + each - 1) / each));
+}
+
+std::string define(const char* name, std::int64_t value) { return std::string("-D") + name + "=" + std::to_string(value) + " "; }
+
+/// Any layout (kernels/tiles.cl).
+constexpr std::int64_t tile_rows = 8, tile_group = 128;
+
+void enqueue_tiles(Call& call) {
+    const std::int64_t parts = (call.system.rows + tile_rows - 1) / tile_rows;
+    call.enqueue({"tiles", "tiles"}, groups_of(call.system, tile_group / parts) * tile_group, tile_group, static_cast<cl_long>(parts));
+}
+
+/// Rows side by side (kernels/rows.cl): 32 lanes have a run of systems. Rows of a lane, odd; 0 where a system does not fit or does not lie so.
+std::int64_t lane_rows(const System& system) {
+    constexpr std::int64_t lanes = 32, few = 9, many = 17;
+    const Strides strides(system);
+    if (system.rows < 2 || (strides.system != 0 && strides.row > strides.system)) return 0;
+    return system.rows <= lanes * few ? few : system.rows <= lanes * many ? many : 0;
+}
+
+void enqueue_rows(Call& call, std::int64_t rows) {
+    constexpr std::int64_t lanes = 32;
+    const System& system = call.system;
+    const std::int64_t each = std::min(lanes_of(system), lanes * rows / system.rows);
+    const auto inverse = static_cast<cl_uint>((std::uint64_t{1} << 32) / static_cast<std::uint64_t>(system.rows) + 1);
+    call.enqueue_as({"rows", "rows"}, define("R", rows), groups_of(system, each) * lanes, lanes, static_cast<cl_uint>(each), inverse);
+}
+
+/// Systems side by side (kernels/beside.cl), up to 512 rows.
+bool side_by_side(const System& system) {
+    const Strides strides(system);
+    return system.levels > 0 && strides.system < strides.row && system.rows > 1 && system.rows <= 512;
+}
+
+void enqueue_beside(Call& call) {
+    const System& system = call.system;
+    const bool wide_type = system.dtype == DType::f64;
+    // As many items as have all registers of a multiprocessor; rows of memory as wide as that leaves, up to 256 bytes.
+    const std::int64_t most = std::min<std::int64_t>(512, static_cast<std::int64_t>(call.device.info.group)), rows = wide_type ? 16 : 32;
+    std::int64_t items = 1;
+    while (items * rows < system.rows) items *= 2;
+    const std::int64_t each = std::clamp<std::int64_t>(most / items, 1, wide_type ? 32 : 64);
+    const auto group = static_cast<std::size_t>(each * items);
+    call.enqueue_as({"beside", "beside"}, define("R", rows) + define("W", each) + define("P", items), groups_of(system, each) * group, group);
+}
+
+}  // namespace
+
+bool fits_on_chip(const System& system) { return system.rows <= tile_rows * tile_group; }
+
+void enqueue_on_chip(Call& call) {
+    if (const std::int64_t rows = lane_rows(call.system)) enqueue_rows(call, rows);
+    else if (side_by_side(call.system)) enqueue_beside(call);
+    else enqueue_tiles(call);
+}
+
+}  // namespace trifold::opencl

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A layer of OpenCL's loader (OPENCL_LAYERS) that counts the calls which can fail and lets one of them, or all from it on, fail with CL_OUT_OF_RESOURCES. What is given back
+// and what is only asked is not counted.
+#include <CL/cl_icd.h>
+#include <CL/cl_layer.h>
+
+#include <atomic>
+#include <cstring>
+#include <tuple>
+#include <type_traits>
+
+namespace {
+
+const cl_icd_dispatch* below = nullptr;
+cl_icd_dispatch own;
+std::atomic<long> calls{0}, failing{-1};
+std::atomic<bool> lasting{false};
+
+bool fails() {
+    const long call = calls.fetch_add(1), wanted = failing.load();
+    return wanted >= 0 && (call == wanted || (lasting.load() && call > wanted));
+}
+
+/// The entry `Member` of the table: of type R (*)(A…). What returns an object says how it went in its last argument.
+template <auto Member>
+struct Counted;
+template <class R, class... A, R(CL_API_CALL* cl_icd_dispatch::*Member)(A...)>
+struct Counted<Member> {
+    static R CL_API_CALL call(A... arguments) {
+        if (!fails()) return (below->*Member)(arguments...);
+        if constexpr (std::is_same_v<R, cl_int>) {
+            return CL_OUT_OF_RESOURCES;
+        } else {
+            if (cl_int* const code = std::get<sizeof...(A) - 1>(std::forward_as_tuple(arguments...))) *code = CL_OUT_OF_RESOURCES;
+            return nullptr;
+        }
+    }
+};
+
+template <auto... Members>
+void count() {
+    ((own.*Members = Counted<Members>::call), ...);
+}
+
+}  // namespace
+
+extern "C" {
+
+CL_API_ENTRY cl_int CL_API_CALL clGetLayerInfo(cl_layer_info name, size_t size, void* value, size_t* needed) {
+    if (name != CL_LAYER_API_VERSION) return CL_INVALID_VALUE;
+    const cl_layer_api_version version = CL_LAYER_API_VERSION_100;
+    if (value && size >= sizeof version) std::memcpy(value, &version, sizeof version);
+    if (needed) *needed = sizeof version;
+    return CL_SUCCESS;
+}
+
+CL_API_ENTRY cl_int CL_API_CALL clInitLayer(cl_uint entries, const cl_icd_dispatch* target, cl_uint* entries_out, const cl_icd_dispatch** out) {
+    if (entries < sizeof own / sizeof(void*)) return CL_INVALID_VALUE;
+    below = target, own = *target;
+    using D = cl_icd_dispatch;
+    count<&D::clCreateContext, &D::clCreateCommandQueue, &D::clCreateBuffer, &D::clCreateProgramWithSource, &D::clCreateProgramWithBinary, &D::clBuildProgram, &D::clCreateKernel,
+          &D::clSetKernelArg, &D::clEnqueueNDRangeKernel, &D::clEnqueueReadBuffer, &D::clEnqueueWriteBuffer, &D::clEnqueueCopyBuffer, &D::clEnqueueFillBuffer,
+          &D::clEnqueueMapBuffer, &D::clEnqueueUnmapMemObject, &D::clEnqueueMarkerWithWaitList, &D::clWaitForEvents, &D::clFlush, &D::clFinish>();
+    *entries_out = sizeof own / sizeof(void*), *out = &own;
+    return CL_SUCCESS;
+}
+
+/// Calls since the last `trifold_fail_call`; from there on number `call` fails (-1: none), and all after it where `on` is set.
+long trifold_calls() { return calls.load(); }
+void trifold_fail_call(long call, int on) { failing = -1, calls = 0, lasting = on != 0, failing = call; }
+
+}  // extern "C"

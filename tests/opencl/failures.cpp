@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Every call of OpenCL's interface fails once (failing_layer.cpp): the solve then throws and says so, or is right; the next one is right.
+#include <dlfcn.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <string>
+
+#include "backends/registry.hpp"
+#include "trifold/trifold.hpp"
+
+namespace trifold::tests {
+namespace {
+
+struct Layer {
+    long (*calls)() = nullptr;
+    void (*fail)(long, int) = nullptr;
+
+    Layer() {
+        const char* const path = std::getenv("OPENCL_LAYERS");
+        void* const handle = path ? dlopen(path, RTLD_NOW | RTLD_NOLOAD) : nullptr;
+        if (!handle) return;
+        calls = reinterpret_cast<long (*)()>(dlsym(handle, "trifold_calls"));
+        fail = reinterpret_cast<void (*)(long, int)>(dlsym(handle, "trifold_fail_call"));
+    }
+};
+
+struct Case {
+    const char* name;
+    std::int64_t rows, systems;
+    bool interleaved, in_place;
+    tridiagonal::Algorithm algorithm = tridiagonal::Algorithm::automatic;
+};
+
+class Failures : public testing::TestWithParam<Case> {
+protected:
+    void SetUp() override {
+        for (const Device* d : registered_devices())
+            if (device_.empty() && std::string_view(d->name).starts_with("opencl:") && !why_unavailable(*d)) device_ = d->name;
+        if (device_.empty()) GTEST_SKIP() << "no OpenCL device on this machine";
+        layer_ = Layer();
+        if (!layer_.fail) GTEST_SKIP() << "OpenCL's loader has not loaded the layer (OPENCL_LAYERS; ocl-icd from 2.3 on)";
+        layer_.fail(-1, 0);
+    }
+    void TearDown() override {
+        if (layer_.fail) layer_.fail(-1, 0);
+    }
+
+    /// -1, 4, -1 with rhs 2 but for the ends, where it is 3: x is 1 everywhere. Returns whether it is.
+    bool solve() {
+        const Case& c = GetParam();
+        const auto size = static_cast<std::size_t>(c.rows * c.systems);
+        std::vector<double> rhs(size, 2.0), x(size, 0.0);
+        for (std::int64_t s = 0; s < c.systems; ++s)
+            for (const std::int64_t row : {std::int64_t{0}, c.rows - 1}) rhs[static_cast<std::size_t>(c.interleaved ? row * c.systems + s : s * c.rows + row)] = 3.0;
+        Context context({.threads = 2, .profile_path = "none", .log = {}});
+        Queue queue(context, device_);
+        tridiagonal::Problem problem;
+        problem.matrix = {-1.0, 4.0, -1.0};
+        const std::vector<double> beside(size, -1.0), diag(size, 4.0);
+        if (c.algorithm == tridiagonal::Algorithm::truncated_spike)  // has no numbers in place of arrays
+            problem.matrix = {View<const double>::rows(std::span(beside)), View<const double>::rows(std::span(diag)), View<const double>::rows(std::span(beside))};
+        std::vector<double>& to = c.in_place ? rhs : x;
+        const auto view = [&]<class T>(T* data) {
+            if (c.systems == 1) return View<T>::rows(std::span<T>(data, size));
+            return c.interleaved ? View<T>::interleaved(data, c.rows, c.systems) : View<T>::contiguous(data, c.systems, c.rows);
+        };
+        problem.rhs = view(static_cast<const double*>(rhs.data())), problem.x = view(to.data());
+        tridiagonal::Options options;
+        options.algorithm = c.algorithm;
+        if (!tridiagonal::solve(queue, problem, options).ok()) return false;
+        for (const double value : to)
+            if (!(std::abs(value - 1) < 1e-13)) return false;
+        return true;
+    }
+
+    std::string device_;
+    Layer layer_;
+};
+
+TEST_P(Failures, AreSaidAndPass) {
+    ASSERT_TRUE(solve());
+    layer_.fail(-1, 0);
+    ASSERT_TRUE(solve());
+    const long calls = layer_.calls();
+    ASSERT_GT(calls, 0);
+    int said = 0;
+    for (const int lasting : {0, 1})
+        for (long k = 0; k < calls; ++k) {
+            layer_.fail(k, lasting);
+            try {
+                EXPECT_TRUE(solve()) << "a wrong answer where call " << k << " of " << calls << " failed";
+            } catch (const Error& error) {
+                ++said;
+                EXPECT_NE(std::string(error.what()).find("CL_OUT_OF_RESOURCES"), std::string::npos) << error.what();
+                EXPECT_NE(std::string(error.what()).find(device_), std::string::npos) << error.what();
+                EXPECT_EQ(error.code(), ErrorCode::device_unavailable);
+            }
+            layer_.fail(-1, 0);
+            EXPECT_TRUE(solve()) << "after call " << k << " of " << calls << " had failed";
+        }
+    EXPECT_GT(said, 0);
+}
+
+INSTANTIATE_TEST_SUITE_P(Solves, Failures,
+                         testing::Values(Case{"contiguous", 100, 30, false, false}, Case{"interleaved", 100, 30, true, false}, Case{"single", 60000, 1, false, false},
+                                         Case{"single_in_place", 20000, 1, false, true}, Case{"two_pass", 20000, 1, false, false, tridiagonal::Algorithm::two_pass},
+                                         Case{"truncated_spike", 20000, 1, false, false, tridiagonal::Algorithm::truncated_spike}),
+                         [](const testing::TestParamInfo<Case>& info) { return std::string(info.param.name); });
+
+}  // namespace
+}  // namespace trifold::tests
