@@ -58,13 +58,19 @@ bool fits_on_chip() {
 
 bool is_plain(const System& system) {
     const auto vectors = [&](const Operand& operand) {
-        const auto element = static_cast<std::int64_t>(size_of(system.dtype));
-        return operand.kind == Operand::Kind::view && operand.row_stride == 1 &&
-               reinterpret_cast<std::uintptr_t>(operand.data) % 16 == 0 &&
-               (system.levels == 0 || operand.level_stride[0] * element % 16 == 0);
+        return operand.kind == Operand::Kind::view && operand.row_stride == 1;
     };
     return system.levels <= 1 && vectors(system.lower) && vectors(system.diag) && vectors(system.upper) &&
            vectors(system.rhs) && vectors(system.x);
+}
+
+bool is_even(const System& system) {
+    const auto begins = [&](const Operand& operand) {
+        return reinterpret_cast<std::uintptr_t>(operand.data) % 16 == 0 &&
+               (system.levels == 0 ||
+                operand.level_stride[0] * static_cast<std::int64_t>(size_of(system.dtype)) % 16 == 0);
+    };
+    return begins(system.lower) && begins(system.diag) && begins(system.upper) && begins(system.rhs);
 }
 
 template <class T>
@@ -75,12 +81,13 @@ std::int64_t windows_of_one(const System& system) {
 /// Scratch: what windows, systems, blocks and warps say of themselves; then that of two_pass.
 template <class T>
 struct Parts {
-    std::size_t interfaces = 0, ends, chain, groups, seams, stored, state, largest, maxima, rest;
+    std::size_t interfaces = 0, joined, ends, chain, groups, seams, stored, state, largest, maxima, rest;
 
     explicit Parts(const System& system) {
         const auto systems = static_cast<std::size_t>(system.systems()),
                    windows = systems * static_cast<std::size_t>(windows_of_one<T>(system));
-        ends = up(windows * sizeof(Interface<T>));
+        joined = up(windows * sizeof(Interface<T>));
+        ends = joined + up(windows * SharedOf<T>::parts_width * sizeof(Relation<T>));
         chain = ends + up(windows * sizeof(T));
         groups = chain + up(3 * windows * sizeof(T));
         seams = groups + up(most_blocks * (threads / lanes) * sizeof(Interface<T>));
@@ -113,9 +120,9 @@ void solve(const System& system, const BatchLaunch& launch, const WindowsOptions
     job.accept = static_cast<T>(std::max(accepted_roundoffs * u, tolerance)), job.roundoff = static_cast<T>(u);
     job.in_place = system.in_place, job.second = options.fall_back, job.after_halos = options.after_halos;
     job.negligible = static_cast<T>(std::ldexp(tolerance, -static_cast<int>(neglect_margin)));
-    job.plain = is_plain(system);
-    at(job.interfaces, parts.interfaces), at(job.ends, parts.ends), at(job.chain, parts.chain),
-        at(job.groups, parts.groups);
+    job.plain = is_plain(system), job.even = job.plain && is_even(system);
+    at(job.interfaces, parts.interfaces), at(job.joined, parts.joined), at(job.ends, parts.ends);
+    at(job.chain, parts.chain), at(job.groups, parts.groups);
     at(job.seams, parts.seams), at(job.stored, parts.stored), at(job.state, parts.state),
         at(job.largest, parts.largest), at(job.maxima, parts.maxima);
     job.outcome = launch.outcome, job.status = launch.status;

@@ -102,9 +102,9 @@ struct WarpsOfWindow {
         return {OddEven<T, Width>::template through_all<none>(of_lane(first, none), own), of_lane(own, Width - 1)};
     }
 
-    /// The last unknown of warp lane - none.
-    __device__ __forceinline__ static T substitute(const Relation<T>* joined, T before, T x, int lane) {
-        return OddEven<T, Width>::substitute(joined[lane % Width], before, x, lane % Width);
+    /// The last unknown of warp lane - none; joined: of that one, as reduce has left it.
+    __device__ __forceinline__ static T substitute(const Relation<T>& joined, T before, T x, int lane) {
+        return OddEven<T, Width>::substitute(joined, before, x, lane % Width);
     }
 };
 

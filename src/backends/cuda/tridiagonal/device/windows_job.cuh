@@ -60,11 +60,13 @@ struct Job {
     int weak = 0;                     ///< log2, in units of 1/64, of what may be left of an unknown that is taken for 0
     T accept = 0, roundoff = 0;  ///< accepted residual of a row, relative to its size and to the largest |x| nearby
     T negligible = 0;            ///< the same for a coupling
-    bool plain = false;  ///< at most one level; rows of all arrays lie side by side and begin at multiples of 16 bytes
+    bool plain = false;  ///< all are arrays whose rows lie side by side, of at most one level
+    bool even = false;   ///< and every system begins at a multiple of 16 bytes
     bool after_halos = false;               ///< only where certified_kernel.cuh has given up
     bool in_place = false, second = false;  ///< x is rhs; a second pass follows where one does not do
 
     Interface<T>* interfaces = nullptr;  ///< per window
+    Relation<T>* joined = nullptr;       ///< second pass, per window: what WarpsOfWindow has left of its warps
     T* ends = nullptr;                   ///< second pass, per window: its last unknown
     T* chain = nullptr;                  ///< second pass: three words per window
     Interface<T>* groups = nullptr;      ///< second pass: one per warp of the device

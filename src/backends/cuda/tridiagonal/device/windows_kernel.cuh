@@ -12,7 +12,7 @@
 //   per lane to join. Roof: memory, which in double precision takes as long as 130 of them per row; instructions that
 //   are issued one after the other come near it.
 // Numerics: no pivoting. Of every row stored |rhs - A x| ≤ accept (|a|+|b|+|c|) X was seen, X the largest |x| of its
-//   window and the two beside it; seams included, where a violation counts only beyond 2^-40 accept of the largest |x|
+//   warp, of the window's other warps' last rows and the two beside it; seams included, where a violation counts only beyond 2^-40 accept of the largest |x|
 //   of its system. That is a small backward error, whatever the matrix. The certificate turns residuals into a bound of
 //   the error: docs/algorithms/gpu_single.md.
 #pragma once
@@ -147,16 +147,16 @@ __global__ void __launch_bounds__(lanes*(Warps + helpers), 1) window_kernel(cons
             block.compute(most);
         } else if (warp == Warps) {
             block.move();
+        } else if (block.second) {
+            block.fetch_ends();
         } else {
-            if (!block.second) {  // nobody looks at what others have not cleared yet
-                if (lane == 0) {
-                    __threadfence();
-                    atomicAdd(&job.outcome->arrived, 1u);
-                    while (seen(&job.outcome->arrived) < gridDim.x) {
-                    }
+            if (lane == 0) {  // nobody looks at what others have not cleared yet
+                __threadfence();
+                atomicAdd(&job.outcome->arrived, 1u);
+                while (seen(&job.outcome->arrived) < gridDim.x) {
                 }
-                __syncwarp();
             }
+            __syncwarp();
             block.solve_ends();
         }
     };

@@ -69,46 +69,18 @@ struct Lane {
     float lasting;
 
     /// All lanes. Leaves in `part` what there is of the warp. What is not finite goes on as it is: no x will pass its
-    /// check.
-    __device__ __forceinline__ void reduce(const T* a, const T* b, const T* c, const T* d, int lane, Part<T>& part) {
-        Chunk<T, R> rows;
-        T n[R];  // |U^-1| |L^-1| times the rows' sizes
-        Largest<T> grown, reached, most;
-#pragma unroll
-        for (int i = 0; i < R; ++i) {
-            const T l = a[i], m = b[i], u = c[i], size = fabs(l) + fabs(m) + fabs(u),
-                    pivot = rows.eliminate(i, l, m, u, d[i]);
-            if (i < R - 1) k[i < R - 1 ? i : 0] = pivot;
-            n[i] = (i == 0 ? size : fused(fabs(l), n[i ? i - 1 : 0], size)) * fabs(pivot);
-            grown.add(rows.c[i]);
+    /// check. sums: what the last rows took, and these do. only: nothing else is to come of them, no bound either.
+    __device__ __forceinline__ void reduce(const T* a, const T* b, const T* c, const T* d, int lane, Part<T>& part,
+                                           bool& sums, bool only = false) {
+        for (bool tried = false;;) {
+            if (sums) {
+                if (only ? run<true, false>(a, b, c, d, lane, part) : run<true, true>(a, b, c, d, lane, part)) return;
+                sums = false, tried = true;
+            } else {
+                if (!run<false, true>(a, b, c, d, lane, part) || tried) return;
+                sums = true;
+            }
         }
-#pragma unroll
-        for (int i = R - 3; i >= 0; --i) n[i] = fused(fabs(rows.c[i]), n[i + 1], n[i]);
-        rows.reduce();
-#pragma unroll
-        for (int i = 0; i < R - 1; ++i) reached.add(fabs(rows.a[i]) + fabs(rows.c[i])), most.add(n[i]);
-        inner = held_bits(most), reach = held_bits(reached), growth = held_bits(grown);
-
-        // Every lane's last row, closed with the next lane's first.
-        const Relation<T> first = rows.first(), next = from_below(first, 1, lanes);
-        T delta = n[R - 1];
-        const T next_n = __shfl_down_sync(~0u, n[0], 1);
-        own = rows.last();
-        if (lane < lanes - 1) {
-            const T closing = reciprocal(fused(-own.c, next.a, T(1)));
-            delta = fused(fabs(own.c), next_n, delta) * fabs(closing);
-            own = {own.a * closing, -(own.c * closing) * next.c, fused(-own.c, next.d, own.d) * closing};
-        }
-        lasting = lasts(delta, own);
-        if (lane == 0)
-            lasting = fmaxf(lasting, lasts(n[0], first));  // what the warp before is closed with has a bound of its own
-        OddEven<T, lanes>::reduce(own, lane);
-        int place = 0;
-#pragma unroll
-        for (int l = 0; l != lanes - 1; l = OddEven<T, lanes>::next(l), ++place)
-            if (lane == l) part.on_the_way[place] = own;
-        if (lane == 0) part.first = first;
-        if (lane == lanes - 1) part.last = own;
     }
 
     /// x of the rows; `before`, `end`: the unknown before the warp and its last one; left: the one before the lane.
@@ -124,16 +96,18 @@ struct Lane {
         for (int i = R - 2; i >= 0; --i) x[i] = fused(-(c[i] * k[i]), x[i + 1], x[i]);
     }
 
-    /// Stores x over d; false where a residual is too large beside X, the largest |x| nearby.
-    __device__ __forceinline__ bool check(const T* a, const T* b, const T* c, T* d, const T (&x)[R], T left, T after,
-                                          T X, T accept) const {
+    /// Stores x over d; false where a residual is too large beside X, the largest |x| nearby. `after` is asked for last:
+    /// the next warp may not have it yet.
+    template <class After>
+    __device__ __forceinline__ bool check(const T* a, const T* b, const T* c, T* d, const T (&x)[R], T left, T X,
+                                          T accept, After after) const {
         const T allowed = accept * X;
         unsigned worst = 0;
 #pragma unroll
         for (int i = 0; i < R; ++i) {
             const T l = a[i], m = b[i], u = c[i], size = fabs(l) + fabs(m) + fabs(u);
-            const T behind = i + 1 < R ? x[i + 1 < R ? i + 1 : 0] : after;
-            const T residual = fused(-u, behind, fused(-l, i ? x[i ? i - 1 : 0] : left, fused(-m, x[i], d[i])));
+            T residual = fused(-l, i ? x[i ? i - 1 : 0] : left, fused(-m, x[i], d[i]));
+            residual = fused(-u, i + 1 < R ? x[i + 1 < R ? i + 1 : 0] : after(), residual);
             worst =
                 max(worst, bits_of(fused(allowed, size, -fabs(residual))));  // negative ones and NaN above all others
             d[i] = x[i];
@@ -143,9 +117,108 @@ struct Lane {
     }
 
 private:
-    /// n / (1 - q), not less.
-    __device__ __forceinline__ static float lasts(T n, const Relation<T>& row) {
-        const T rest = T(1) - fabs(row.a) - fabs(row.c);
+    /// Sums: every row's |b| - |a| - |c| goes along, and pivots are made of it without cancellation. Where rows sum to
+    /// nearly zero (-1, 2, -1) a rounding of a pivot is one of that sum; the same in chunks that are alike, it would
+    /// grow with the condition number, and carried along it is none. Needs couplings that face each other to have the
+    /// sign of a symmetric matrix. Returns whether some lane's row sums to so little, and that is so.
+    template <bool Sums, bool Bound>
+    __device__ __forceinline__ bool run(const T* a, const T* b, const T* c, const T* d, int lane, Part<T>& part) {
+        // Where rows sum to 2^-24 of their size: half is forgotten over a thousand rows and more.
+        constexpr T little = T(R) * T(R) * T(0x1p-23);
+        Chunk<T, R> rows;
+        T n[R];  // |U^-1| |L^-1| times the rows' sizes
+        T sum[Sums ? R : 1];
+        unsigned facing = 0, mixed = 0, face = 0;  // signs
+        Largest<T> grown, reached, most;
+#pragma unroll
+        for (int i = 0; i < R; ++i) {
+            const T l = a[i], m = b[i], u = c[i], f = d[i];
+            T pivot;
+            if constexpr (Sums) {
+                const bool more = fabs(l) > fabs(u);  // in this order what cancels leaves no rounding
+                T rest = (fabs(m) - fabs(more ? l : u)) - fabs(more ? u : l), whole = fabs(m);
+                if (i > 0) {
+                    rest = fused(fabs(l), sum[i ? i - 1 : 0], rest);
+                    whole = rest + fused(fabs(l), fabs(rows.a[i ? i - 1 : 0]), fabs(u));
+                }
+                const T inverse = reciprocal(whole);
+                sum[i] = rest * inverse;
+                pivot = copysign(inverse, m);
+                rows.eliminate_by(i, l, u, f, pivot);
+                const unsigned here = sign_word(l) ^ sign_word(m);
+                if (i == 0) face = here;
+                else mixed |= here ^ facing;
+                facing = sign_word(u) ^ sign_word(m);
+            } else {
+                pivot = rows.eliminate(i, l, m, u, f);
+            }
+            if (i < R - 1) k[i < R - 1 ? i : 0] = pivot;
+            if constexpr (Bound) {
+                const T size = fabs(l) + fabs(m) + fabs(u);
+                n[i] = (i == 0 ? size : fused(fabs(l), n[i ? i - 1 : 0], size)) * fabs(pivot);
+                grown.add(rows.c[i]);
+            }
+        }
+#pragma unroll
+        for (int i = R - 3; i >= 0; --i) {
+            if constexpr (Bound) n[i] = fused(fabs(rows.c[i]), n[i + 1], n[i]);
+            if constexpr (Sums) sum[i] = fused(fabs(rows.c[i]), sum[i + 1], sum[i]);
+        }
+        rows.reduce();
+        if constexpr (Bound) {
+#pragma unroll
+            for (int i = 0; i < R - 1; ++i) reached.add(fabs(rows.a[i]) + fabs(rows.c[i])), most.add(n[i]);
+            inner = held_bits(most), reach = held_bits(reached), growth = held_bits(grown);
+        }
+
+        // Every lane's last row, closed with the next lane's first.
+        const Relation<T> first = rows.first(), next = from_below(first, 1, lanes);
+        T delta = 0, next_n = 0, rest = 0;
+        if constexpr (Bound) delta = n[R - 1], next_n = __shfl_down_sync(~0u, n[0], 1);
+        own = rows.last();
+        if constexpr (Sums) {
+            rest = sum[R - 1];
+            const T next_sum = __shfl_down_sync(~0u, sum[0], 1);
+            const unsigned next_face = __shfl_down_sync(~0u, face, 1);
+            if (lane < lanes - 1) {
+                mixed |= next_face ^ facing;
+                rest = fused(fabs(own.c), next_sum, rest);
+            }
+        }
+        if (lane < lanes - 1) {
+            T closing;
+            if constexpr (Sums) {
+                closing = reciprocal(rest + fused(fabs(own.c), fabs(next.c), fabs(own.a)));
+                rest *= closing;
+            } else {
+                closing = reciprocal(fused(-own.c, next.a, T(1)));
+            }
+            delta = fused(fabs(own.c), next_n, delta) * fabs(closing);
+            own = {own.a * closing, -(own.c * closing) * next.c, fused(-own.c, next.d, own.d) * closing};
+        }
+        if constexpr (!Sums) rest = T(1) - fabs(own.a) - fabs(own.c);
+        if constexpr (Bound) {
+            lasting = lasts(delta, rest);
+            if (lane == 0)  // what the warp before is closed with has a bound of its own
+                lasting = fmaxf(lasting, lasts(n[0], T(1) - fabs(first.a) - fabs(first.c)));
+        }
+        bool wanted = __any_sync(~0u, fabs(rest) < little);
+        if constexpr (Sums) wanted = wanted && !__any_sync(~0u, static_cast<int>(mixed) < 0);
+        OddEven<T, lanes>::template reduce<Sums>(own, rest, lane);
+        int place = 0;
+#pragma unroll
+        for (int l = 0; l != lanes - 1; l = OddEven<T, lanes>::next(l), ++place)
+            if (lane == l) part.on_the_way[place] = own;
+        if (lane == 0) part.first = first;
+        if (lane == lanes - 1) part.last = own;
+        return wanted;
+    }
+
+    __device__ __forceinline__ static unsigned sign_word(float x) { return __float_as_uint(x); }
+    __device__ __forceinline__ static unsigned sign_word(double x) { return static_cast<unsigned>(__double2hiint(x)); }
+
+    /// n / (1 - q), not less; rest: 1 - q.
+    __device__ __forceinline__ static float lasts(T n, T rest) {
         return rest > T(0.001) ? rounded_up(n) * reciprocal(static_cast<float>(rest)) * (1 + 0x1p-20f) : INFINITY;
     }
 };

@@ -10,6 +10,7 @@
 #pragma once
 
 #include "backends/cuda/tridiagonal/block/copy_engine.cuh"
+#include "backends/cuda/tridiagonal/block/copy_out.cuh"
 #include "backends/cuda/tridiagonal/device/windows_job.cuh"
 
 namespace trifold::cuda::windows {
@@ -17,14 +18,19 @@ namespace trifold::cuda::windows {
 /// What lies in a stage. window < 0: nothing does, and nothing will.
 struct __align__(16) Place {
     int window, system, rows;
-    int edges;  ///< 1: with the first row of its system, 2: with the last
+    int kind;  ///< 1: with the first row of its system, 2: with the last, 4: to be reduced only
     int shift[4];
 
+    static constexpr int reduces = 4;
+
     __device__ __forceinline__ bool begins() const {
-        return edges & 1;
+        return kind & 1;
     }
     __device__ __forceinline__ bool ends() const {
-        return edges & 2;
+        return kind & 2;
+    }
+    __device__ __forceinline__ bool only_reduced() const {
+        return kind & reduces;
     }
 };
 
@@ -40,7 +46,8 @@ struct Memory {
     Relation<T> joined[2][parts_width];  ///< of a window's warps
     T known[2][Warps + 2];  ///< the unknown before the window, the last one of every warp, the one after the window
     T first_x[2][Warps];
-    unsigned long long full[stages], reduced[2], published[2], solved[2], finished[2];
+    unsigned long long full[stages], reduced[2], published[2], solved[2], met[2],
+        finished[2], settled[2];
     unsigned largest[2];
     int bad[2], skip[2];
 };
@@ -75,17 +82,16 @@ struct Mover {
         for (int p = 0; p < 2; ++p) {
             Arrival{shared_address(&shared.reduced[p])}.prepare(Warps),
                 Arrival{shared_address(&shared.published[p])}.prepare(1);
-            Arrival{shared_address(&shared.solved[p])}.prepare(1),
-                Arrival{shared_address(&shared.finished[p])}.prepare(Warps);
+            Arrival{shared_address(&shared.solved[p])}.prepare(1), Arrival{shared_address(&shared.met[p])}.prepare(Warps);
+            Arrival{shared_address(&shared.finished[p])}.prepare(Warps), Arrival{shared_address(&shared.settled[p])}.prepare(1);
             shared.largest[p] = 0, shared.bad[p] = 0, shared.skip[p] = 0;
         }
     }
 
-    /// Window `w`, number `part` of system k, on its way to `stage`; w < 0: there is none. `after_store`: x leaves
-    /// there first.
-    __device__ __forceinline__ void load(int w, int k, int part, int stage, bool after_store) const {
-        if (!job.plain || w < 0 || part == 0 || part + 1 == job.per_system)
-            return load_slowly(*this, w, k, part, stage, after_store);
+    /// Window `w`, number `part` of system k, on its way to `stage`; w < 0: there is none. kind: 0 or Place::reduces.
+    /// `after_store`: x leaves there first.
+    __device__ __forceinline__ void load(int w, int k, int part, int kind, int stage, bool after_store) const {
+        if (!job.plain || w < 0) return load_slowly(*this, w, k, part, kind, stage, after_store);
         const Arrival arrival{shared_address(&shared.full[stage])};
         const T* const base = lane == 0   ? job.input[0].data
                               : lane == 1 ? job.input[1].data
@@ -95,28 +101,47 @@ struct Mover {
                                    : lane == 1 ? job.input[1].level_stride[0]
                                    : lane == 2 ? job.input[2].level_stride[0]
                                                : job.input[3].level_stride[0];
-        const T* const from = base + (k * apart + static_cast<std::int64_t>(part) * Shared::rows);
-        const int shift = in_line(from);
+        const std::int64_t first = static_cast<std::int64_t>(part) * Shared::rows;
+        const bool begins = part == 0, ends = part + 1 == job.per_system;
+        const int rows = ends ? static_cast<int>(job.rows - first) : Shared::rows;
+        const T* const from = base + (k * apart + first);
+        const int shift = in_line(from), low = lane == 0 && begins, high = rows - (lane == 2 && ends),
+                  body = low + head(from + low, high - low), end = body + (high - body) / vector * vector;
+        const bool odd = lane < 4 && (low < body || end < high);
+        const unsigned bytes = lane < 4 ? static_cast<unsigned>((end - body) * static_cast<int>(sizeof(T))) : 0;
+        T* const to = shared.raw[stage][lane & 3] + shift;
         Place& place = shared.place[stage];
         if (lane < 4) place.shift[lane] = shift;
-        if (lane == 0) *reinterpret_cast<int4*>(&place) = make_int4(w, k, Shared::rows, 0);
-        constexpr unsigned bytes = Shared::rows * static_cast<unsigned>(sizeof(T));
-        __syncwarp();
-        if (lane == 0) arrival.expect(4 * bytes);
-        __syncwarp();
-        if (lane < 4) {
-            if (lane == storer && after_store) asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory");
-            arrival.copy(shared_address(shared.raw[stage][lane] + shift), from, bytes);
+        if (lane == 0)
+            *reinterpret_cast<int4*>(&place) = make_int4(w, k, rows, kind | (begins ? 1 : 0) | (ends ? 2 : 0));
+        if (!(job.even && !begins && !ends) && __any_sync(~0u, odd)) {  // what is off 16 bytes at either end
+            if (lane == storer && after_store) await_sent_reads();
+            if (odd) {
+                for (int i = low; i < body; ++i) copy_async(shared_address(to + i), from + i);
+                for (int i = end; i < high; ++i) copy_async(shared_address(to + i), from + i);
+            }
+            // Counted beside the one arrival that the barrier was prepared for.
+            asm volatile("cp.async.mbarrier.arrive.shared::cta.b64 [%0];" ::"r"(arrival.barrier) : "memory");
         }
+        const unsigned all = job.even && !begins && !ends ? 4 * Shared::rows * static_cast<unsigned>(sizeof(T))
+                                                          : __reduce_add_sync(~0u, bytes);
+        __syncwarp();
+        if (lane == 0) arrival.expect(all);
+        __syncwarp();
+        if (lane < storer && bytes) arrival.copy(shared_address(to + body), from + body, bytes);
+        if (lane != storer) return;
+        if (after_store) await_sent_reads();
+        if (bytes) arrival.copy(shared_address(to + body), from + body, bytes);
     }
 
-    /// The same at the ends of a system, and for operands that the copy engine does not take. By value: what has an
+    /// The same for operands that the copy engine does not take. By value: what has an
     /// address would live in memory.
-    __device__ __noinline__ static void load_slowly(Mover self, int w, int k, int part, int stage, bool after_store) {
-        self.load_any(w, k, part, stage, after_store);
+    __device__ __noinline__ static void load_slowly(Mover self, int w, int k, int part, int kind, int stage,
+                                                    bool after_store) {
+        self.load_any(w, k, part, kind, stage, after_store);
     }
 
-    __device__ __forceinline__ void load_any(int w, int k, int part, int stage, bool after_store) const {
+    __device__ __forceinline__ void load_any(int w, int k, int part, int kind, int stage, bool after_store) const {
         const Arrival arrival{shared_address(&shared.full[stage])};
         Place& place = shared.place[stage];
         if (w < 0) {
@@ -162,7 +187,7 @@ struct Mover {
         asm volatile("cp.async.mbarrier.arrive.shared::cta.b64 [%0];" ::"r"(arrival.barrier) : "memory");
         __syncwarp();
         if (lane == 0) {
-            place.window = w, place.system = k, place.rows = rows, place.edges = (begins ? 1 : 0) | (ends ? 2 : 0);
+            place.window = w, place.system = k, place.rows = rows, place.kind = (begins ? 1 : 0) | (ends ? 2 : 0) | kind;
             for (int o = 0; o < 4; ++o) place.shift[o] = shift[o];
             arrival.expect(all);
         }
@@ -173,12 +198,10 @@ struct Mover {
     /// x of the window in `stage`.
     __device__ __forceinline__ void store(int stage) const {
         const Place& place = shared.place[stage];
-        const int part = place.window - place.system * job.per_system;
-        if (!job.plain || place.edges != 0) return store_slowly(*this, stage, part);
-        if (lane != storer) return;
-        T* const to =
-            job.x.data + (place.system * job.x.level_stride[0] + static_cast<std::int64_t>(part) * Shared::rows);
-        send(to, shared.raw[stage][3] + place.shift[3], Shared::rows);
+        const int part = place.window - place.system * job.per_system, shift = place.shift[3];
+        T* const to = job.x.data + (place.system * job.x.level_stride[0] + static_cast<std::int64_t>(part) * Shared::rows);
+        if (!job.plain || ((in_line(to) - shift) & (vector - 1)) != 0) return store_slowly(*this, stage, part);
+        send_rows(to, shared.raw[stage][3] + shift, place.rows);
     }
 
     __device__ __noinline__ static void store_slowly(Mover self, int stage, int part) {
@@ -193,37 +216,34 @@ struct Mover {
         const int rows = place.rows;
         T* const to = x.data + static_cast<std::int64_t>(part) * Shared::rows * x.row_stride;
         const T* const from = shared.raw[stage][3] + place.shift[3];
-        if (x.row_stride == 1 && ((in_line(to) - place.shift[3]) & (vector - 1)) == 0) {
-            const int body = head(to, rows), end = body + (rows - body) / vector * vector;
-            if (lane < body) to[lane] = from[lane];
-            if (lane < rows - end) to[end + lane] = from[end + lane];
-            if (lane == storer && end > body) send(to + body, from + body, end - body);
-        } else {
+        if (x.row_stride == 1 && ((in_line(to) - place.shift[3]) & (vector - 1)) == 0) return send_rows(to, from, rows);
 #pragma unroll 4
-            for (int i = lane; i < rows; i += lanes) to[i * x.row_stride] = from[i];
-        }
-        asm volatile("fence.proxy.async.shared::cta;" ::: "memory");  // what was read here the copy engine writes next
+        for (int i = lane; i < rows; i += lanes) to[i * x.row_stride] = from[i];
+        leave_to_copies();
         __syncwarp();
     }
 
     /// x has left shared memory.
     __device__ __forceinline__ void stored() const {
-        if (lane == storer) asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory");
+        if (lane == storer) await_sent_reads();
         __syncwarp();
     }
 
     /// x is where it belongs.
     __device__ __forceinline__ void settled() const {
-        if (lane == storer) asm volatile("cp.async.bulk.wait_group 0;" ::: "memory");
+        if (lane == storer) await_sent();
         __syncwarp();
     }
 
 private:
-    __device__ __forceinline__ static void send(T* to, const T* from, int count) {
-        asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;" ::"l"(to), "r"(shared_address(from)),
-                     "r"(static_cast<unsigned>(count * static_cast<int>(sizeof(T))))
-                     : "memory");
-        asm volatile("cp.async.bulk.commit_group;" ::: "memory");
+    /// As far off 16 bytes there as here.
+    __device__ __forceinline__ void send_rows(T* to, const T* from, int rows) const {
+        const int body = head(to, rows), end = body + (rows - body) / vector * vector;
+        if (lane < body) to[lane] = from[lane];
+        if (lane < rows - end) to[end + lane] = from[end + lane];
+        if (lane == storer && end > body)
+            send_bulk(to + body, shared_address(from + body), static_cast<unsigned>((end - body) * static_cast<int>(sizeof(T))));
+        if (body > 0 || end < rows) leave_to_copies(), __syncwarp();
     }
 };
 

@@ -2,9 +2,13 @@
 // What the warps of a block do with its windows, one after the other. Stages are taken in turns, by windows and by one
 // that says that there is no other; `turn` counts windows.
 //
+// First pass, where one may do:
 //   those that compute   reduce window t + 1, then finish window t, when its ends are known
 //   the one that moves   joins the warps of window t + 1 and shows what is left; stores window t, brings window t + 3
 //   the one that couples finds the ends of window t from those around it, while t + 1 is being reduced
+// Where two are wanted (the window is to be reduced only), its memory is free as soon as that is done.
+// Second pass: ends come from the chain before the rows do, so window t is reduced and finished in one go, while t + 1
+//   and t + 2 are on their way.
 #pragma once
 
 #include "backends/cuda/tridiagonal/device/windows_chain.cuh"
@@ -24,12 +28,39 @@ struct Block {
     __device__ __forceinline__ Turns reduced() const { return {shared_address(shared.reduced)}; }
     __device__ __forceinline__ Turns published() const { return {shared_address(shared.published)}; }
     __device__ __forceinline__ Turns solved() const { return {shared_address(shared.solved)}; }
+    __device__ __forceinline__ Turns met() const { return {shared_address(shared.met)}; }
     __device__ __forceinline__ Turns finished() const { return {shared_address(shared.finished)}; }
+    __device__ __forceinline__ Turns settled() const { return {shared_address(shared.settled)}; }
 
     __device__ __forceinline__ void next_stage() {
         if (++stage == stages) stage = 0, lap ^= 1;
     }
     __device__ __forceinline__ void wait_for_rows() const { Arrival{shared_address(&shared.full[stage])}.wait(lap); }
+
+    /// The windows of this block, in their order; in the second pass without those of systems that are good.
+    struct Schedule {
+        const Job<T>& job;
+        int next, system, part, systems_each, parts_each, known_system = -1;
+        unsigned state = good;
+
+        __device__ __forceinline__ explicit Schedule(const Job<T>& from) : job(from) {
+            const int blocks = static_cast<int>(gridDim.x);
+            systems_each = blocks / job.per_system, parts_each = blocks - systems_each * job.per_system;
+            next = static_cast<int>(blockIdx.x), system = next / job.per_system, part = next - system * job.per_system;
+        }
+        __device__ __forceinline__ void advance() {
+            next += static_cast<int>(gridDim.x), system += systems_each, part += parts_each;
+            if (part >= job.per_system) part -= job.per_system, ++system;
+        }
+        /// Whether there is one, at `next`.
+        __device__ __forceinline__ bool find(bool second) {
+            for (; second && next < job.windows; advance()) {
+                if (system != known_system) state = job.state_of(system), known_system = system;
+                if (state != good) break;
+            }
+            return next < job.windows;
+        }
+    };
 
     // ---- those that compute ----
 
@@ -55,106 +86,144 @@ struct Block {
 
     __device__ __forceinline__ void compute(Maxima& most) {
         Lane<T, R> here, ahead;
-        int stage_here = -1;
-        for (;;) {
+        bool sums = false;
+        for (int stage_here = -1;;) {
             wait_for_rows();
             const Place& place = shared.place[stage];
-            const bool another = place.window >= 0;
+            const int stage_ahead = stage;
+            const bool another = place.window >= 0, only_reduced = another && place.only_reduced();
             if (another) {
                 const Rows own = rows_of(stage);
-                if (place.edges != 0) close_ends(own, place);
-                ahead.reduce(own.a, own.b, own.c, own.d, lane, shared.parts[turn & 1][warp]);
+                if (place.begins() || place.ends()) close_ends(own, place);
+                if (!second) published().wait(turn - 2);  // the one that moves has taken what is written next
+                ahead.reduce(own.a, own.b, own.c, own.d, lane, shared.parts[turn & 1][warp], sums, only_reduced);
+                if (only_reduced) {
+                    settled().wait(turn - 2);  // all have said so of the one before, and been heard
+                    leave_to_copies();
+                    __syncwarp();
+                    if (lane == 0) met().arrive(turn), finished().arrive(turn);
+                }
                 __syncwarp();
-                if (lane == 0) reduced().arrive(turn);
+                if (!second && lane == 0) reduced().arrive(turn);
             }
-            if (stage_here >= 0) finish(here, stage_here, turn - 1, most);
-            const int done = stage;
             next_stage();
+            if (second) here = ahead, stage_here = another ? stage_ahead : -1;
+            if (stage_here >= 0) finish(here, stage_here, second ? turn : turn - 1, most);
             if (!another) return;
-            ++turn, here = ahead, stage_here = done;
+            ++turn, here = ahead, stage_here = only_reduced ? -1 : stage_ahead;
         }
     }
 
     __device__ __forceinline__ void finish(const Lane<T, R>& state, int stage, int number, Maxima& most) {
         solved().wait(number);
         const int parity = number & 1;
-        if (!shared.skip[parity]) {
+        const bool skip = shared.skip[parity];
+        if (!skip) {
             const Place& place = shared.place[stage];
             const Rows own = rows_of(stage);
             const T* const known = shared.known[parity];
             T x[R], left;
             state.solve(own.a, own.c, own.d, known[warp], known[warp + 1], lane, x, left);
             Largest<T> largest;
+            largest.add(known[1 + lane % Warps]);
 #pragma unroll
             for (int i = 0; i < R; ++i) largest.add(x[i]);
             const unsigned top = __reduce_max_sync(~0u, held_bits(largest));
-            if (lane == 0) shared.first_x[parity][warp] = x[0], atomicMax(&shared.largest[parity], top);
-            asm volatile("bar.sync 1, %0;" ::"n"(lanes * Warps) : "memory");
-            T after = __shfl_down_sync(~0u, x[0], 1);
-            if (lane == lanes - 1)
-                after = warp + 1 < Warps ? shared.first_x[parity][warp + 1 < Warps ? warp + 1 : 0] : known[Warps + 1];
-            T X = number_of<T>(*const_cast<volatile unsigned*>(&shared.largest[parity])) * beyond_cut<T>;
-            if (warp == 0 && lane == 0 && own.a[0] != T(0)) X = larger(X, fabs(left));
-            if (warp == Warps - 1 && lane == lanes - 1 && own.c[R - 1] != T(0)) X = larger(X, fabs(after));
-            const bool good_here = state.check(own.a, own.b, own.c, own.d, x, left, after, X, job.accept);
-            if (warp == 0 && lane == 0 && !place.begins())
+            if (lane == 0) {
+                shared.first_x[parity][warp] = x[0], atomicMax(&shared.largest[parity], top);
+                met().arrive(number);
+            }
+            const bool first_row = warp == 0 && lane == 0, last_row = warp == Warps - 1 && lane == lanes - 1;
+            T X = number_of<T>(top) * beyond_cut<T>, after = __shfl_down_sync(~0u, x[0], 1);
+            if (first_row && own.a[0] != T(0)) X = larger(X, fabs(left));
+            if (last_row && own.c[R - 1] != T(0)) X = larger(X, fabs(known[Warps + 1]));
+            const bool good_here = state.check(own.a, own.b, own.c, own.d, x, left, X, job.accept, [&] {
+                met().wait(number);
+                if (lane == lanes - 1)
+                    after = warp + 1 < Warps ? shared.first_x[parity][warp + 1 < Warps ? warp + 1 : 0]
+                                             : known[Warps + 1];
+                return after;
+            });
+            if (first_row && !place.begins())
                 job.seams[place.window - 1].below =
                     side_of(x[0], left, own.a[0], own.a[0], own.b[0], own.c[0], job.accept * X);
-            if (warp == Warps - 1 && lane == lanes - 1 && !place.ends())
+            if (last_row && !place.ends())
                 job.seams[place.window].above =
                     side_of(x[R - 1], after, own.c[R - 1], own.a[R - 1], own.b[R - 1], own.c[R - 1], job.accept * X);
             most = {max(most.inner, state.inner), max(most.reach, state.reach), max(most.growth, state.growth),
                     fmaxf(most.ends, state.lasting)};
             if (!good_here) shared.bad[parity] = 1;
         }
-        asm volatile("fence.proxy.async.shared::cta;" ::
-                         : "memory");  // the copy engine reads x and writes the next window
+        leave_to_copies();
         __syncwarp();
-        if (lane == 0) finished().arrive(number);
+        if (lane == 0) {
+            if (skip) met().arrive(number);
+            finished().arrive(number);
+        }
     }
 
     // ---- the one that moves ----
 
     __device__ __forceinline__ void move() {
         const Mover<T, R, Warps> mover{job, shared, lane};
-        const int blocks = static_cast<int>(gridDim.x), systems_each = blocks / job.per_system,
-                  parts_each = blocks - systems_each * job.per_system;
-        int next = static_cast<int>(blockIdx.x), system = next / job.per_system, part = next - system * job.per_system;
+        Schedule windows(job);
         bool any = true;
-        const auto skip_on = [&] {
-            next += blocks, system += systems_each, part += parts_each;
-            if (part >= job.per_system) part -= job.per_system, ++system;
-        };
-        const auto bring = [&](int stage, bool after_store) {
+        unsigned state_ahead = good;  // of the next window's system: asked for in time, once others have cleared it
+        const auto bring = [&](int stage, bool after_store, bool look_ahead) {
             if (!any) return;
-            while (second && next < job.windows && job.state_of(system) == good) skip_on();
-            any = next < job.windows;
-            mover.load(any ? next : -1, system, part, stage, after_store);
-            skip_on();
+            any = windows.find(second);
+            const int kind = !second && state_ahead != good ? Place::reduces : 0;
+            mover.load(any ? windows.next : -1, windows.system, windows.part, kind, stage, after_store);
+            windows.advance();
+            if (look_ahead && windows.next < job.windows) state_ahead = job.state_of(windows.system);
         };
-        for (int s = 0; s < stages; ++s) bring((stage + s) % stages, false);
-        for (int stage_here = -1;;) {
-            const int stage_next = stage, window = shared.place[stage].window;
-            const bool another = window >= 0;
-            next_stage();
-            if (another) reduced().wait(turn), show_window(window);
-            if (stage_here >= 0) {
-                finished().wait(turn - 1);
-                const bool stores = settle(mover, stage_here, turn - 1 & 1);
-                bring(stage_here, stores);
+        for (int s = 0; s < stages; ++s) bring((stage + s) % stages, false, false);
+        if (second) {
+            for (;; ++turn) {
+                const int stage_here = stage;
+                if (shared.place[stage_here].window < 0) break;
+                next_stage();
+                finished().wait(turn);
+                const bool stores = settle(mover, stage_here, turn & 1);
+                if (lane == 0) settled().arrive(turn);
+                bring(stage_here, stores, false);
             }
-            if (!another) break;
-            ++turn, stage_here = stage_next;
+        } else {
+            for (int stage_here = -1;; ++turn) {
+                const int stage_ahead = stage, window = shared.place[stage].window;
+                const bool another = window >= 0, only_reduced = another && shared.place[stage].only_reduced();
+                next_stage();
+                if (another) reduced().wait(turn);
+                if (another && !only_reduced) show_window(window);
+                if (stage_here >= 0) {
+                    finished().wait(turn - 1);
+                    const bool stores = settle(mover, stage_here, turn - 1 & 1);
+                    if (lane == 0) settled().arrive(turn - 1);
+                    bring(stage_here, stores, true);
+                }
+                if (!another) break;
+                if (only_reduced) {
+                    finished().wait(turn), solved().wait(turn);
+                    if (lane == 0) settled().arrive(turn);
+                    bring(stage_ahead, false, true);
+                    show_window(window);
+                }
+                stage_here = only_reduced ? -1 : stage_ahead;
+            }
         }
         mover.settled();
     }
 
     __device__ __forceinline__ void show_window(int window) const {
+        const Relation<T>* const joined = shared.joined[turn & 1];
         const Interface<T> whole = Parts::reduce(shared.parts[turn & 1], shared.joined[turn & 1], lane);
-        if (lane != 0) return;
-        shared.whole[turn & 1] = whole;
-        if (!second) show_interface(job.interfaces + window, whole);
-        published().arrive(turn);
+        if (lane == 0) {
+            shared.whole[turn & 1] = whole;
+            show_interface(job.interfaces + window, whole);
+            published().arrive(turn);
+        }
+        if (job.second && lane < Shared::parts_width)
+            job.joined[static_cast<std::int64_t>(window) * Shared::parts_width + lane] = joined[lane];
     }
 
     __device__ __forceinline__ bool settle(const Mover<T, R, Warps>& mover, int stage, int parity) const {
@@ -178,31 +247,52 @@ struct Block {
         for (;; ++turn) {
             wait_for_rows();
             const int window = shared.place[stage].window, system = shared.place[stage].system;
+            const bool only_reduced = shared.place[stage].only_reduced();
+            __syncwarp();
             next_stage();
             if (window < 0) return;
-            published().wait(turn);
-            const unsigned state_here = job.state_of(system);  // on its way while others are waited for
-            Ends<T> ends;
-            bool decays = true;
-            if (second)
-                ends = ends_of(job, window, system);
-            else
-                decays = couple(job, shared.whole[turn & 1], window, system, lane, ends);
-            const unsigned state = __shfl_sync(~0u, state_here, 0);
-            const bool known = decays && (second ? state != left : state == good);
-            if (!decays && lane == 0 && state == good)
-                job.demote(system, again), *const_cast<volatile unsigned*>(&job.outcome->undecayed) = 1;
-            const int parity = turn & 1;
-            if (known) {
-                const T last = Parts::substitute(shared.joined[parity], ends.before, ends.last, lane);
-                if (lane >= Parts::none && lane < Shared::parts_width)
-                    shared.known[parity][1 + lane - Parts::none] = last;
-                if (lane == 0) shared.known[parity][0] = ends.before, shared.known[parity][Warps + 1] = ends.after;
+            if (only_reduced) {
+                settled().wait(turn - 2);  // who waits for this has waited for the one before
+                if (lane == 0) solved().arrive(turn);
+                continue;
             }
-            if (lane == 0) shared.skip[parity] = !known;
-            __syncwarp();
-            if (lane == 0) solved().arrive(turn);
+            const unsigned state = __shfl_sync(~0u, job.state_of(system), 0);
+            published().wait(turn);
+            Ends<T> ends;
+            bool known = false;
+            if (state == good) {
+                known = couple(job, shared.whole[turn & 1], window, system, lane, ends);
+                if (!known && lane == 0)
+                    job.demote(system, again), *const_cast<volatile unsigned*>(&job.outcome->undecayed) = 1;
+            }
+            tell_ends(ends, shared.joined[turn & 1][lane % Shared::parts_width], known);
         }
+    }
+
+    /// The second pass: what is asked of memory is there before the rows are.
+    __device__ __forceinline__ void fetch_ends() {
+        for (Schedule windows(job); windows.find(true); windows.advance(), ++turn) {
+            const T* const from = reinterpret_cast<const T*>(
+                job.joined + static_cast<std::int64_t>(windows.next) * Shared::parts_width + lane % Shared::parts_width);
+            const Relation<T> joined{from_other_block(from), from_other_block(from + 1), from_other_block(from + 2)};
+            const Ends<T> ends = ends_of(job, windows.next, windows.system);
+            const bool known = __shfl_sync(~0u, job.state_of(windows.system), 0) != left;
+            settled().wait(turn - 2);  // what is written next has been used
+            tell_ends(ends, joined, known);
+        }
+    }
+
+    /// To those that compute. joined: of warp lane - none.
+    __device__ __forceinline__ void tell_ends(const Ends<T>& ends, const Relation<T>& joined, bool known) const {
+        const int parity = turn & 1;
+        if (known) {
+            const T last = Parts::substitute(joined, ends.before, ends.last, lane);
+            if (lane >= Parts::none && lane < Shared::parts_width) shared.known[parity][1 + lane - Parts::none] = last;
+            if (lane == 0) shared.known[parity][0] = ends.before, shared.known[parity][Warps + 1] = ends.after;
+        }
+        if (lane == 0) shared.skip[parity] = !known;
+        __syncwarp();
+        if (lane == 0) solved().arrive(turn);
     }
 };
 

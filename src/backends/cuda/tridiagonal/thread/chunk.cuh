@@ -84,6 +84,13 @@ struct Chunk {
         }
     }
 
+    /// The same for who has found 1 / pivot.
+    __device__ __forceinline__ void eliminate_by(int i, T lower, T upper, T rhs, T k) {
+        d[i] = i == 0 ? rhs * k : fused(-lower, d[i ? i - 1 : 0], rhs) * k;
+        a[i] = i == 0 ? lower * k : -(lower * k) * a[i ? i - 1 : 0];
+        c[i] = upper * k;
+    }
+
     /// The same with shorter divisions, for who checks the result and proves nothing. The pivot is made of the very c that is kept:
     /// what rounding does to c then is a change of `upper` alone, and where rows sum to nearly zero (-1, 2, -1) they still do.
     __device__ __forceinline__ void eliminate_to_check(int i, T lower, T diag, T upper, T rhs) {

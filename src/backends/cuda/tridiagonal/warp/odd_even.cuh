@@ -8,7 +8,8 @@
 // unknowns s before and s after it, and gives x on the way back. One division per level and lane, no shared memory.
 // This is elimination in another order (cyclic reduction: R. W. Hockney, 1965), not parallel cyclic reduction: no
 // unknown is computed twice. Where row sums are nearly zero a row over m rows of the system is rounded by 1/m of what
-// those rows are, so the levels add less than the rows themselves have lost.
+// those rows are; the first levels need them carried along (1 - |a| - |c|, of which and of |a|, |c| the pivot is a sum
+// without cancellation), where the products of couplings that face each other are positive.
 #pragma once
 
 #include "backends/cuda/tridiagonal/warp/lanes.cuh"
@@ -30,13 +31,29 @@ template <class T, int Width>
 struct OddEven {
     /// All lanes of the warp, in groups of Width; lane: within the group.
     __device__ __forceinline__ static void reduce(Relation<T>& own, int lane) {
+        T none = 0;
+        reduce<false>(own, none, lane);
+    }
+
+    /// sum: 1 - |a| - |c| of the row, carried along where Sums.
+    template <bool Sums>
+    __device__ __forceinline__ static void reduce(Relation<T>& own, T& sum, int lane) {
         const bool last = lane == Width - 1;
-        T out = own.c;  // the last lane's, on the unknown after it, goes along by itself
+        T out = last ? own.c : T(0);  // on the unknown after the last one; goes along by itself
         if (last) own.c = 0;
 #pragma unroll
         for (int s = 1; s < Width; s *= 2) {
             const Relation<T> above = from_above(own, s, Width), below = from_below(own, s, Width);
-            const T k = reciprocal(fused(-own.c, below.a, fused(-own.a, above.c, T(1))));
+            T k;
+            if constexpr (Sums) {
+                const T sum_above = __shfl_up_sync(~0u, sum, s, Width), sum_below = __shfl_down_sync(~0u, sum, s, Width);
+                const T left_over = fused(fabs(own.c), sum_below, fused(fabs(own.a), sum_above, sum));
+                const T beside = fused(fabs(own.c), fabs(below.c), fused(fabs(own.a), fabs(above.a), fabs(out)));
+                k = reciprocal(left_over + beside);
+                if ((lane & (2 * s - 1)) == 2 * s - 1) sum = left_over * k;
+            } else {
+                k = reciprocal(fused(-own.c, below.a, fused(-own.a, above.c, T(1))));
+            }
             const Relation<T> left{-(own.a * k) * above.a, -(own.c * k) * below.c,
                                    fused(-own.c, below.d, fused(-own.a, above.d, own.d)) * k};
             out *= k;
