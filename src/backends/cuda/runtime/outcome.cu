@@ -8,7 +8,12 @@ namespace trifold::cuda {
 namespace {
 
 // A value of a launch, not a copy from the host: it is recorded into a graph with its contents.
-__global__ void store_outcome(DeviceOutcome* outcome, DeviceOutcome value) { *outcome = value; }
+__global__ void store_outcome(DeviceOutcome* outcome, DeviceOutcome value) {
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
+    asm volatile("griddepcontrol.launch_dependents;" ::: "memory");  // they wait for it before they look
+#endif
+    *outcome = value;
+}
 
 }  // namespace
 

@@ -32,6 +32,9 @@ struct Shape<float> {
 
 constexpr int most_blocks = 1024;
 
+/// So few windows are judged by one block of the sweep itself: as fast as a launch.
+constexpr int few_windows = 2048;
+
 // Accepted residual of a row in units of roundoff, against (|a| + |b| + |c|) max|x| nearby: elimination leaves 1 to 10.
 constexpr double accepted_roundoffs = 16;
 // What may be left of the unknown beyond a halo: at least this much less than the tolerance; how far lanes are coupled to each other.
@@ -116,10 +119,12 @@ void solve(const System& system, const BatchLaunch& launch, bool fall_back) {
     job.kept = kept_of(W);
     job.windows = (job.chunks + job.kept - 1) / job.kept;
     job.sweep_blocks = std::min({job.windows, multiprocessors, most_blocks});
+    job.judges = job.windows <= few_windows;
     const auto few = static_cast<unsigned>(std::min((job.windows + 7) / 8, 8 * multiprocessors));
     if (system.in_place) launch_after(save_kernel<T, R, W>, few, 256, 0, launch.stream, job);
     launch_after(sweep, static_cast<unsigned>(job.sweep_blocks), 32 * W, shared_bytes<T, R, W>, launch.stream, job);
-    launch_after(judge_kernel<T>, static_cast<unsigned>(std::clamp(job.windows / judge_threads, 1, multiprocessors)), judge_threads, 0, launch.stream, job);
+    if (!job.judges)
+        launch_after(judge_kernel<T>, static_cast<unsigned>(std::clamp(job.windows / judge_threads, 1, multiprocessors)), judge_threads, 0, launch.stream, job);
     if (system.in_place) launch_after(restore_kernel<T, R, W>, few, 256, static_cast<std::size_t>(job.kept * R + 2) * sizeof(T), launch.stream, job);
     BatchLaunch rest = launch;
     rest.scratch = scratch + parts.rest, rest.scratch_bytes = launch.scratch_bytes - parts.rest;

@@ -62,6 +62,7 @@ struct Job {
     Seam<T>* seams = nullptr;      ///< windows - 1
     Maxima<T>* blocks = nullptr;   ///< one per block of the sweep
     int sweep_blocks = 0;
+    bool judges = false;           ///< the sweep's last block looks at the seams between windows, and decides
     DeviceOutcome* outcome = nullptr;
 
     /// Not given up. By all threads of a block it may change under way.

@@ -33,6 +33,60 @@ __device__ __forceinline__ void close_ends(const Job<T>& job, const Stage<T, R, 
     if (row == R && at - R - 1 < end) stage.at(2)[at - R - 1] = 0;
 }
 
+inline constexpr int judge_threads = 256;
+
+/// Of a block's numbers, one per thread. All threads.
+__device__ __forceinline__ double largest_of_block(double x, double* parts) {
+    x = largest_of_warp(x);
+    __syncthreads();
+    if (threadIdx.x % 32 == 0) parts[threadIdx.x / 32] = x;
+    __syncthreads();
+    for (int w = 0; w < judge_threads / 32; ++w) x = larger(x, parts[w]);
+    return x;
+}
+
+/// The residual that seams between windows add, those of this block among `blocks`.
+template <class T>
+__device__ double largest_excess(const Job<T>& job, int block, int blocks, double* parts) {
+    double excess = 0;
+    for (int s = block * judge_threads + static_cast<int>(threadIdx.x); s < job.windows - 1; s += blocks * judge_threads) {
+        T words[sizeof(Seam<T>) / sizeof(T)];
+#pragma unroll
+        for (int m = 0; m < static_cast<int>(sizeof words / sizeof words[0]); ++m) words[m] = __ldcg(reinterpret_cast<const T*>(job.seams + s) + m);
+        excess = larger<double>(excess, excess_of(Side<T>{words[0], words[1], words[2], words[3]}, Side<T>{words[4], words[5], words[6], words[7]}));
+    }
+    return largest_of_block(excess, parts);
+}
+
+/// By one block, when all others are done: docs/algorithms/gpu_single.md, "The verdict".
+template <class T>
+__device__ void decide(const Job<T>& job, double excess, double* parts) {
+    static_assert(sizeof(Maxima<T>) == 8 * sizeof(T) && judge_threads == 8 * 32);
+    const int m = static_cast<int>(threadIdx.x) / 32;  // a warp per maximum
+    double x = m == 6 ? 1 : 0;
+    for (int k = static_cast<int>(threadIdx.x) % 32; k < job.sweep_blocks; k += 32) x = larger<double>(x, __ldcg(reinterpret_cast<const T*>(job.blocks + k) + m));
+    x = largest_of_warp(x);
+    __syncthreads();
+    if (threadIdx.x % 32 == 0) parts[m] = x;
+    __syncthreads();
+    if (threadIdx.x != 0) return;
+    const double largest = parts[0], inner = parts[1], ends = parts[2], inner_unit = parts[3], ends_unit = parts[4], reach = parts[5], growth = parts[6];
+    const double accept = job.accept, floor = 0x1p-40 * accept;
+    if (!(larger(parts[7], excess) <= floor * largest)) {
+        job.give_up();
+        return;
+    }
+    // A row's residual: what was accepted, once more at a seam, and the rounding of the residual itself.
+    const double theta = 2 * accept + 8 * static_cast<double>(job.roundoff);
+    const double perturbed = theta * inner_unit * growth / 4;  // of the chunks' own elimination
+    double bound = 1.0625 * theta * (inner + reach * ends);
+    if (largest > 0) bound = bound / largest + floor * (inner_unit + reach * ends_unit);
+    const bool holds = perturbed <= 0x1p-5 && bound <= 0x1p-6;
+    job.outcome->reason = static_cast<int>(holds ? Reason::certified : Reason::exact);
+    if (holds) job.outcome->certificate = bound;
+    job.outcome->certified = holds;
+}
+
 template <class T, int R, int Warps, int Blocks>
 __global__ void __launch_bounds__(32 * Warps, Blocks) sweep_kernel(const __grid_constant__ Job<T> job) {
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
@@ -45,9 +99,15 @@ __global__ void __launch_bounds__(32 * Warps, Blocks) sweep_kernel(const __grid_
     Seam<T>* const meeting = reinterpret_cast<Seam<T>*>(memory + 2 * Stages::all_elements + Warps * WarpRows<T>::words);
     const auto stage_of = [&](int j) { return Stages{memory + (j & 1) * Stages::all_elements, barriers + 8 * (j & 1)}; };
     if (thread == 0) stage_of(0).prepare(job), stage_of(1).prepare(job);
-    after_the_kernel_before();
+    __syncthreads();
     const int stride = static_cast<int>(gridDim.x), each = lanes - 2 * halo;
-    for (int j = 0; j < 2; ++j) stage_of(j).load(job, static_cast<int>(blockIdx.x) + j * stride);
+    const auto begin = [&] {
+        for (int j = 0; j < 2; ++j) stage_of(j).load(job, static_cast<int>(blockIdx.x) + j * stride);
+    };
+    // Before it only the outcome is reset, or rhs is saved, by kernels that waited for all that the caller has enqueued.
+    if (!job.saved) begin();
+    after_the_kernel_before();
+    if (job.saved) begin();
     Maxima<T> most;
     int j = 0;
     for (int window = static_cast<int>(blockIdx.x); window < job.windows; window += stride, ++j) {
@@ -80,7 +140,7 @@ __global__ void __launch_bounds__(32 * Warps, Blocks) sweep_kernel(const __grid_
                 else job.seams[window].above = below;
             }
         }
-        asm volatile("fence.proxy.async.shared::cta;" ::: "memory");  // the copy engine will read x
+        leave_to_copies();
         Stages::stored();  // the window before this one: its memory is written next
         if (__syncthreads_or(fails)) {
             if (thread == 0) job.give_up();
@@ -98,7 +158,7 @@ __global__ void __launch_bounds__(32 * Warps, Blocks) sweep_kernel(const __grid_
     if (j > 0) {
         const int window = static_cast<int>(blockIdx.x) + j * stride;
         if (window < job.windows) stage_of(j).wait(j >> 1 & 1);
-        if (thread == 0) asm volatile("cp.async.bulk.wait_group 0;" ::: "memory");
+        if (thread == 0) await_sent();
     }
     __syncthreads();
     most = {largest_of_warp(most.largest), largest_of_warp(most.inner), largest_of_warp(most.ends), largest_of_warp(most.inner_unit),
@@ -111,58 +171,36 @@ __global__ void __launch_bounds__(32 * Warps, Blocks) sweep_kernel(const __grid_
         for (int w = 1; w < Warps; ++w) largest = larger(largest, words[8 * w + thread]);
         reinterpret_cast<T*>(job.blocks + blockIdx.x)[thread] = largest;
     }
+    if (!job.judges) return;
+    __syncthreads();
+    bool last = false;
+    if (thread == 0) {
+        __threadfence();
+        last = atomicAdd(&job.outcome->judged, 1u) == gridDim.x - 1;
+        __threadfence();
+    }
+    if (!__syncthreads_or(last) || !job.mine()) return;
+    static_assert(32 * Warps == judge_threads);
+    double* const parts = reinterpret_cast<double*>(memory);
+    decide(job, largest_excess(job, 0, 1, parts), parts);
 #endif
 }
 
-inline constexpr int judge_threads = 256;
-
-/// The seams between windows; the last block decides: docs/algorithms/gpu_single.md, "The verdict".
+/// The seams between windows, where there are more than one block can look at; the last block decides.
 template <class T>
 __global__ void __launch_bounds__(judge_threads) judge_kernel(const __grid_constant__ Job<T> job) {
     __shared__ double parts[judge_threads / 32];
     __shared__ bool last;
     after_the_kernel_before();
     if (!job.mine()) return;
-    const int thread = static_cast<int>(threadIdx.x);
-    const auto all = [&](double x) {
-        x = largest_of_warp(x);
-        __syncthreads();
-        if (thread % 32 == 0) parts[thread / 32] = x;
-        __syncthreads();
-        for (int w = 0; w < judge_threads / 32; ++w) x = larger(x, parts[w]);
-        return x;
-    };
-    double excess = 0;
-    for (int s = static_cast<int>(blockIdx.x) * judge_threads + thread; s < job.windows - 1; s += static_cast<int>(gridDim.x) * judge_threads)
-        excess = larger<double>(excess, excess_of(job.seams[s].above, job.seams[s].below));
-    excess = all(excess);
-    if (thread == 0) {
+    const double excess = largest_excess(job, static_cast<int>(blockIdx.x), static_cast<int>(gridDim.x), parts);
+    if (threadIdx.x == 0) {
         atomicMax(&job.outcome->seams, static_cast<unsigned long long>(__double_as_longlong(fabs(excess))));
         __threadfence();
         last = atomicAdd(&job.outcome->judged, 1u) == gridDim.x - 1;
     }
     __syncthreads();
-    if (!last) return;
-    double most[8] = {0, 0, 0, 0, 0, 0, 1, __longlong_as_double(static_cast<long long>(atomicMax(&job.outcome->seams, 0ull)))};
-    for (int k = thread; k < job.sweep_blocks; k += judge_threads)
-        for (int m = 0; m < 8; ++m) most[m] = larger<double>(most[m], reinterpret_cast<const T*>(job.blocks + k)[m]);
-    for (int m = 0; m < 8; ++m) most[m] = all(most[m]);
-    if (thread != 0) return;
-    const double largest = most[0], inner = most[1], ends = most[2], inner_unit = most[3], ends_unit = most[4], reach = most[5], growth = most[6];
-    const double accept = job.accept, floor = 0x1p-40 * accept;
-    if (!(most[7] <= floor * largest)) {
-        job.give_up();
-        return;
-    }
-    // A row's residual: what was accepted, once more at a seam, and the rounding of the residual itself.
-    const double theta = 2 * accept + 8 * static_cast<double>(job.roundoff);
-    const double perturbed = theta * inner_unit * growth / 4;  // of the chunks' own elimination
-    double bound = 1.0625 * theta * (inner + reach * ends);
-    if (largest > 0) bound = bound / largest + floor * (inner_unit + reach * ends_unit);
-    const bool holds = perturbed <= 0x1p-5 && bound <= 0x1p-6;
-    job.outcome->reason = static_cast<int>(holds ? Reason::certified : Reason::exact);
-    if (holds) job.outcome->certificate = bound;
-    job.outcome->certified = holds;
+    if (last) decide(job, __longlong_as_double(static_cast<long long>(atomicMax(&job.outcome->seams, 0ull))), parts);
 }
 
 /// In place: rhs beside the seams, before anything is overwritten.

@@ -7,7 +7,8 @@
 // Words per row: what is read, once, and the halos again (8 % of 96 chunks, from the second-level cache).
 #pragma once
 
-#include "backends/cuda/tridiagonal/block/column_load.cuh"
+#include "backends/cuda/tridiagonal/block/copy_engine.cuh"
+#include "backends/cuda/tridiagonal/block/copy_out.cuh"
 #include "backends/cuda/tridiagonal/device/certified_job.cuh"
 
 namespace trifold::cuda::certified {
@@ -30,27 +31,18 @@ struct Stage {
     __host__ __device__ __forceinline__ static std::int64_t saved_elements() { return 2 * (pad() + halo * R); }
 
     /// By one thread.
-    __device__ void prepare(const Job<T>& job) const {
-        asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(barrier), "r"(job.all_bulk ? 1 : 1 + 32 * Warps) : "memory");
-        asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
-    }
+    __device__ void prepare(const Job<T>& job) const { arrival().prepare(job.all_bulk ? 1 : 1 + 32 * Warps); }
 
-    __device__ __forceinline__ void wait(unsigned parity) const {
-        unsigned done;
-        do {
-            asm volatile("{.reg .pred p; mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2; selp.u32 %0, 1, 0, p;}"
-                         : "=r"(done)
-                         : "r"(barrier), "r"(parity)
-                         : "memory");
-        } while (!done);
-    }
+    __device__ __forceinline__ Arrival arrival() const { return {barrier}; }
+
+    __device__ __forceinline__ void wait(unsigned parity) const { arrival().wait(parity); }
 
     /// The rows of a window; beyond the last window, nothing arrives. All threads of the block.
     __device__ __forceinline__ void load(const Job<T>& job, int window) const {
         const int first = window * job.kept - halo, last = first + job.kept + 2 * halo;
         if (job.all_bulk && first >= 0 && last < job.chunks) {
             if (threadIdx.x == 0) {
-                const Arrival arrival{barrier};
+                const Arrival arrival = this->arrival();
                 const int before = pad();
                 const unsigned bytes = static_cast<unsigned>(((last - first) * R + before) * static_cast<int>(sizeof(T)));
                 arrival.expect(4 * bytes);
@@ -79,7 +71,7 @@ struct Stage {
     }
 
     __device__ void load_any(const Job<T>& job, int window) const {
-        const Arrival arrival{barrier};
+        const Arrival arrival = this->arrival();
         const int thread = static_cast<int>(threadIdx.x), begin = window * job.kept, end = begin + job.kept;
         constexpr int E = 16 / sizeof(T);
         // Pieces from one array each, what was saved with stride 1: in place the halos of rhs have been saved, since a neighbour may have stored its x.
@@ -133,19 +125,14 @@ struct Stage {
         const int length = static_cast<int>(min(static_cast<std::int64_t>(job.kept) * R, job.rows - row));
         const T* const from = at(4);
         if (job.bulk_x && length == job.kept * R) {
-            if (threadIdx.x == 0) {
-                asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;" ::"l"(job.x + row), "r"(shared_address(from)),
-                             "r"(static_cast<unsigned>(length * static_cast<int>(sizeof(T))))
-                             : "memory");
-                asm volatile("cp.async.bulk.commit_group;" ::: "memory");
-            }
+            if (threadIdx.x == 0) send_bulk(job.x + row, shared_address(from), static_cast<unsigned>(length * static_cast<int>(sizeof(T))));
         } else {
             for (int i = static_cast<int>(threadIdx.x); i < length; i += 32 * Warps) job.x[(row + i) * job.x_stride] = from[i];
         }
     }
 
     __device__ __forceinline__ static void stored() {
-        if (threadIdx.x == 0) asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory");
+        if (threadIdx.x == 0) await_sent_reads();
     }
 };
 

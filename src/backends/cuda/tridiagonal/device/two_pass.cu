@@ -29,6 +29,7 @@
 
 #include "backends/cuda/tridiagonal/device/two_pass_check.cuh"
 #include "backends/cuda/tridiagonal/pivoted.hpp"
+#include "backends/cuda/tridiagonal/pivoted_line.cuh"
 
 namespace trifold::cuda {
 namespace {
@@ -268,7 +269,7 @@ __device__ void passes_of(const Job<T>& job, const cooperative_groups::grid_grou
 }
 
 template <class T>
-__global__ void __launch_bounds__(block_threads, 3) chain_kernel(const __grid_constant__ Job<T> job) {
+__global__ void __launch_bounds__(block_threads, 3) chain_kernel(const __grid_constant__ Job<T> job, const __grid_constant__ PivotedJob<T> rest) {
     extern __shared__ double shared[];
     after_the_kernel_before();
     const cooperative_groups::grid_group grid = cooperative_groups::this_grid();
@@ -282,9 +283,12 @@ __global__ void __launch_bounds__(block_threads, 3) chain_kernel(const __grid_co
     grid.sync();
     passes_of<T, false>(job, grid, reinterpret_cast<unsigned char*>(shared));
     passes_of<T, true>(job, grid, reinterpret_cast<unsigned char*>(shared));
-    if (!job.kept_x) return;
-    for (std::int64_t k = 0; k < job.levels.systems; ++k)
-        if (job.was_left(k) && job.marks[k] == accepted) copy_of(job, k);
+    if (job.kept_x) {
+        for (std::int64_t k = 0; k < job.levels.systems; ++k)
+            if (job.was_left(k) && job.marks[k] == accepted) copy_of(job, k);
+        grid.sync();  // LU takes its memory
+    }
+    if (thread < rest.slots) solve_lines(rest, thread);
 }
 
 std::size_t align(std::size_t bytes) { return (bytes + 255) / 256 * 256; }
@@ -341,7 +345,7 @@ void passes(Job<T>& job, cudaStream_t stream) {
 }
 
 template <class T>
-void launch_chain(const Job<T>& job, cudaStream_t stream) {
+void launch_chain(const Job<T>& job, PivotedJob<T> rest, cudaStream_t stream) {
     constexpr int bytes = std::max<int>(4 * tile_chunks * tile_pitch * sizeof(T), sizeof(Staging<T>));
     constexpr int resident = 3;  // as the kernel's launch bounds and shared memory have it
     static PerDevice prepared;
@@ -353,13 +357,14 @@ void launch_chain(const Job<T>& job, cudaStream_t stream) {
     cudaLaunchConfig_t config = {};
     config.gridDim = dim3(static_cast<unsigned>(std::min<std::int64_t>(wanted, std::int64_t{resident} * multiprocessors_of_current())));
     config.blockDim = dim3(block_threads);
+    rest.slots = std::min(rest.slots, std::int64_t{config.gridDim.x} * block_threads);
     config.dynamicSmemBytes = bytes;
     config.stream = stream;
     cudaLaunchAttribute cooperative;
     cooperative.id = cudaLaunchAttributeCooperative;
     cooperative.val.cooperative = 1;
     config.attrs = &cooperative, config.numAttrs = 1;
-    cudaLaunchKernelEx(&config, chain_kernel<T>, job);
+    cudaLaunchKernelEx(&config, chain_kernel<T>, job, rest);
 }
 
 template <class T>
@@ -371,14 +376,10 @@ void solve(const System& system, const BatchLaunch& launch, const unsigned* left
     Job<T> job{Levels(system), cut, 0, Source<T>(system.lower), Source<T>(system.diag), Source<T>(system.upper), Source<T>(system.rhs),
                Source<T>(system.x), reinterpret_cast<double*>(base), system.in_place ? reinterpret_cast<T*>(base + parts.shared) : nullptr,
                reinterpret_cast<Found*>(base + parts.found), reinterpret_cast<unsigned char*>(base + parts.marks), launch.outcome, false, left};
-    if (left) {
-        launch_chain(job, launch.stream);
-        BatchLaunch rescue = launch;
-        rescue.scratch = base + parts.shared;
-        rescue.scratch_bytes = parts.all - parts.shared;
-        solve_pivoted(system, rescue, job.marks);
-        return;
-    }
+    BatchLaunch rescue = launch;
+    rescue.scratch = base + parts.shared;
+    rescue.scratch_bytes = parts.all - parts.shared;
+    if (left) return launch_chain(job, PivotedJob<T>(system, rescue, job.marks, nullptr, pivoted_slots(system)), launch.stream);
     cudaMemsetAsync(job.found, 0, static_cast<std::size_t>(job.levels.systems) * sizeof(Found), launch.stream);
     passes<T, false>(job, launch.stream);
     passes<T, true>(job, launch.stream);
@@ -386,9 +387,6 @@ void solve(const System& system, const BatchLaunch& launch, const unsigned* left
         for_systems(job, [&](unsigned y) {
             launch_after(copy_kernel<T>, dim3(std::min(blocks(system.rows, 256), 1u << 14), y), 256, 0, launch.stream, job);
         });
-    BatchLaunch rescue = launch;
-    rescue.scratch = base + parts.shared;
-    rescue.scratch_bytes = parts.all - parts.shared;
     solve_pivoted(system, rescue, job.marks);
 }
 
