@@ -76,6 +76,8 @@ __global__ void cut(Arrays<T> a, std::int64_t rows, std::int64_t systems) {
         a.lower[k * rows] = 0, a.upper[(k + 1) * rows - 1] = 0;
 }
 
+__global__ void nothing(int*) {}
+
 template <class T>
 class Bench {
 public:
@@ -108,6 +110,26 @@ public:
         fill_array(a_.upper, n, 3, T(-1), T(1)), fill_array(a_.rhs, n, 4, T(-1), T(1));
     }
 
+    /// What one launch costs that does nothing: no solve can take less. Timed as solves are.
+    void ceiling() {
+        const auto launch = [&] { nothing<<<1, 32, 0, stream_>>>(nullptr); };
+        cudaGraph_t recorded = nullptr;
+        cudaGraphExec_t graph = nullptr;
+        check(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeGlobal), "capture");
+        launch();
+        check(cudaStreamEndCapture(stream_, &recorded), "capture");
+        check(cudaGraphInstantiate(&graph, recorded, 0), "graph");
+        EventTimer time(stream_);
+        std::vector<float> events, graphs, hosts;
+        for (int round = 0; round <= 8 * rounds_; ++round) {
+            const float e = time(launch), g = time([&] { cudaGraphLaunch(graph, stream_); }), h = host(launch);
+            if (round) events.push_back(e), graphs.push_back(g), hosts.push_back(h);
+        }
+        cudaGraphExecDestroy(graph), cudaGraphDestroy(recorded);
+        rows_.push_back({{"case", "ceiling: a launch that does nothing"}, {"ms", median(events)}, {"graph_ms", median(graphs)}, {"host_ms", median(hosts)}});
+        std::printf("a launch that does nothing: %.1f us, graph %.1f us, host %.1f us\n", 1e3 * median(events), 1e3 * median(graphs), 1e3 * median(hosts));
+    }
+
     /// n rows in all, of `systems` systems one after the other.
     void run(const std::string& name, std::int64_t n, Algorithm algorithm, bool in_place, bool pivoting_peer, bool latency, std::int64_t systems = 1) {
         if (systems > 1) cut<<<64, 256>>>(a_, n / systems, systems);
@@ -124,14 +146,19 @@ public:
             Failure failure;
             if (!ops.enqueue(0, system, algorithm, launch, outcome_, failure)) failure.raise("cuda:0");
         };
-        cudaGraphExec_t graph = nullptr;
-        cudaGraph_t recorded = nullptr;
-        if (latency) {
+        cudaGraphExec_t graph = nullptr, graph_of_many = nullptr;
+        const auto record = [&](int solves) {
+            cudaGraph_t recorded = nullptr;
+            cudaGraphExec_t made = nullptr;
             check(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeGlobal), "capture");
-            solve();
+            for (int k = 0; k < solves; ++k) solve();
             check(cudaStreamEndCapture(stream_, &recorded), "capture");
-            check(cudaGraphInstantiate(&graph, recorded, 0), "graph");
-        }
+            check(cudaGraphInstantiate(&made, recorded, 0), "graph");
+            cudaGraphDestroy(recorded);
+            return made;
+        };
+        constexpr int many = 20;
+        if (latency) graph = record(1), graph_of_many = record(many);
         void* buffer = nullptr;
         std::size_t peer_bytes = 0;
         if (sparse_.handle && n < 1ll << 31) {
@@ -149,7 +176,7 @@ public:
             if (in_place) cudaMemcpyAsync(a_.x, a_.rhs, static_cast<std::size_t>(n) * sizeof(T), cudaMemcpyDeviceToDevice, stream_);
             else cudaMemsetAsync(a_.x, 0xff, static_cast<std::size_t>(n) * sizeof(T), stream_);
         };
-        std::vector<float> roofs, ours, theirs, ours_graph, ours_host, theirs_host;
+        std::vector<float> roofs, ours, theirs, ours_graph, ours_each, ours_host, ours_enqueue, theirs_host;
         for (int round = 0; round <= (latency ? 4 * rounds_ : rounds_); ++round) {
             const float r = time([&] { roof.pass(stream_); });
             if (in_place || round == 0) refresh();
@@ -157,8 +184,13 @@ public:
             if (round) roofs.push_back(r), ours.push_back(t);
             if (latency) {
                 const float g = time([&] { cudaGraphLaunch(graph, stream_); });
+                const float e = time([&] { cudaGraphLaunch(graph_of_many, stream_); }) / many;
                 const float h = host([&] { solve(); });
-                if (round) ours_graph.push_back(g), ours_host.push_back(h);
+                cudaStreamSynchronize(stream_);
+                const auto begin = std::chrono::steady_clock::now();
+                solve();
+                const float q = std::chrono::duration<float, std::milli>(std::chrono::steady_clock::now() - begin).count();
+                if (round) ours_graph.push_back(g), ours_each.push_back(e), ours_host.push_back(h), ours_enqueue.push_back(q);
             }
             if (peer && (latency || round < 4)) {
                 const auto call = [&] {
@@ -193,7 +225,10 @@ public:
         nlohmann::ordered_json row;
         row["case"] = name, row["rows"] = n / systems, row["systems"] = systems, row["precision"] = sizeof(T) == 8 ? "f64" : "f32", row["algorithm"] = name_of(algorithm), row["branch"] = outcome.branch;
         row["ms"] = ms, row["roof_gb_per_s"] = bandwidth, row["fraction"] = needed / ms / 1e6 / bandwidth, row["grows_per_s"] = static_cast<double>(n) / ms / 1e6;
-        if (latency) row["graph_ms"] = median(ours_graph), row["host_ms"] = median(ours_host);
+        if (latency) {
+            row["graph_ms"] = median(ours_graph), row["graph_of_many_ms"] = median(ours_each);
+            row["host_ms"] = median(ours_host), row["enqueue_ms"] = median(ours_enqueue);
+        }
         if (std::isfinite(peer_ms)) {
             row["peer"] = systems > 1 ? "gtsv2StridedBatch" : pivoting_peer ? "gtsv2" : "gtsv2_nopivot";
             row["cusparse_ms"] = peer_ms, row["times_cusparse"] = peer_ms / ms, row["cusparse_fraction"] = needed / peer_ms / 1e6 / bandwidth;
@@ -208,11 +243,11 @@ public:
         std::printf("%-20s %s %4lld x %9lld rows  %8.1f us  %5.1f %% of %4.0f GB/s  %4.1f x cuSPARSE  %s %s  %4.1f u  certificate %.1e", name.c_str(), sizeof(T) == 8 ? "f64" : "f32",
                     static_cast<long long>(systems), static_cast<long long>(n / systems), 1e3 * ms, 100 * double(row["fraction"]), bandwidth, peer_ms / ms, outcome.branch, name_of(outcome.reason),
                     double(row["backward_error_roundoffs"]), outcome.certificate);
-        if (latency) std::printf("  graph %.1f us, host %.1f us, cuSPARSE %.1f us, host %.1f us", 1e3 * median(ours_graph), 1e3 * median(ours_host), 1e3 * peer_ms, 1e3 * median(theirs_host));
+        if (latency) std::printf("  graph %.1f us, of many %.1f us, enqueue %.1f us, host %.1f us, cuSPARSE %.1f us, host %.1f us", 1e3 * median(ours_graph), 1e3 * median(ours_each), 1e3 * median(ours_enqueue), 1e3 * median(ours_host), 1e3 * peer_ms, 1e3 * median(theirs_host));
         std::printf("\n");
         std::fflush(stdout);
         cudaFree(buffer), cudaFree(launch.scratch);
-        if (latency) cudaGraphExecDestroy(graph), cudaGraphDestroy(recorded);
+        if (latency) cudaGraphExecDestroy(graph), cudaGraphExecDestroy(graph_of_many);
     }
 
 private:
@@ -286,6 +321,7 @@ void run(const Sparse& sparse, std::int64_t count, int rounds, const std::vector
                 if (systems * rows <= count) bench.run(decays ? "several, dominant" : "several, poisson", systems * rows, Algorithm::automatic, false, false, false, systems);
         }
     if (wanted("latency")) {
+        if (sizeof(T) == 8) bench.ceiling();
         bench.dominant(std::min(count, std::int64_t{1} << 20));
         for (const std::int64_t n : {std::int64_t{4096}, std::int64_t{1} << 20})
             if (n <= count) bench.run("latency", n, Algorithm::automatic, false, false, true);

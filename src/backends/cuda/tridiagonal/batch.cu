@@ -5,6 +5,7 @@
 
 #include "backends/cuda/tridiagonal/batch_plan.hpp"
 #include "backends/cuda/tridiagonal/block/one_launch.cuh"
+#include "backends/cuda/tridiagonal/block/one_system.hpp"
 #include "backends/cuda/tridiagonal/pivoted.hpp"
 #include "backends/cuda/tridiagonal/shared/plan.hpp"
 #include "trifold/tridiagonal.hpp"
@@ -71,6 +72,7 @@ bool has_clusters() {
 }  // namespace
 
 const char* batch_refuses(const System& system) {
+    if (one_system_fits(system)) return nullptr;
     if (!(system.dtype == DType::f32 ? fits<float>(system) : fits<double>(system))) return "systems of this length do not fit on the chip";
     return has_clusters() ? nullptr : "the on-chip kernels need compute capability 9.0";
 }
@@ -83,6 +85,7 @@ void solve_batch(const System& system, const BatchLaunch& launch) {
 }
 
 bool solve_in_one_launch(const System& system, const BatchLaunch& launch) {
+    if (one_system_fits(system)) return solve_one_system(system, launch), true;
     return system.dtype == DType::f32 ? solve_one_tile<float>(system, launch) : solve_one_tile<double>(system, launch);
 }
 

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// One system that a block holds: every number of warps and rows at their edges, arrays off 16 bytes, pivots, in place.
+#include "cuda/long_system.hpp"
+
+namespace trifold::tests {
+namespace {
+
+using OneSystem = LongSystem;
+
+template <class T>
+System<T> made(std::size_t n, int kind, std::mt19937_64& random) {
+    if (kind == 0) return random_system<T>(n, 3, random);
+    std::uniform_real_distribution<double> any(-1, 1);
+    System<T> s(n);
+    for (std::size_t i = 0; i < n; ++i) s.lower[i] = s.upper[i] = -1, s.diag[i] = 2, s.rhs[i] = static_cast<T>(any(random));
+    if (kind == 2) s.diag[n / 18 * 9] = 0;  // where a lane begins
+    return s;
+}
+
+/// On the device, each array `off` elements into its memory.
+template <class T>
+Outcome solve_there(const Queue& queue, const System<T>& system, std::vector<T>& x, std::int64_t off, bool in_place) {
+    std::vector<DeviceArray<T>> arrays;
+    std::vector<T> padded(system.size() + static_cast<std::size_t>(off));
+    for (const std::vector<T>* const from : {&system.lower, &system.diag, &system.upper, &system.rhs, &system.rhs}) {
+        std::copy(from->begin(), from->end(), padded.begin() + off);
+        arrays.emplace_back(queue, std::span<const T>(padded));
+    }
+    const auto at = [&](int k) { return View<T>::rows(std::span<T>(arrays[static_cast<std::size_t>(k)].data() + off, system.size())); };
+    tridiagonal::Problem problem;
+    problem.matrix.lower = at(0), problem.matrix.diag = at(1), problem.matrix.upper = at(2);
+    problem.rhs = at(in_place ? 4 : 3), problem.x = at(4);
+    Queue& mutable_queue = const_cast<Queue&>(queue);
+    const Outcome outcome = tridiagonal::solve(mutable_queue, problem, {});
+    arrays[4].download(std::span<T>(padded));
+    x.assign(padded.begin() + off, padded.end());
+    return outcome;
+}
+
+TEST_F(OneSystem, AnyLengthAnywhere) {
+    std::mt19937_64 random(31);
+    const auto check = [&]<class T>(T) {
+        for (const std::size_t n : {512, 575, 576, 577, 583, 863, 865, 2000, 4096, 4319, 4321, 4607, 4608, 4609})
+            for (const int kind : {0, 1, 2})
+                for (const int off : {0, 1, 3}) {
+                    SCOPED_TRACE(testing::Message() << n << " rows, kind " << kind << ", off " << off << (sizeof(T) == 8 ? ", f64" : ", f32"));
+                    const auto system = made<T>(n, kind, random);
+                    std::vector<T> x;
+                    const Outcome outcome = solve_there(*queue, system, x, off, off == 1);
+                    expect_good(system, x, outcome);
+                    if (n <= 4608) {
+                        EXPECT_EQ(outcome.rescued, kind == 2 ? 1 : 0);
+                    }
+                    if (HasFatalFailure()) return;
+                }
+    };
+    check(double());
+    check(float());
+}
+
+TEST_F(OneSystem, ASingularOneKeepsItsRightHandSide) {
+    std::mt19937_64 random(32);
+    auto system = made<double>(3001, 0, random);
+    system.lower[1500] = system.diag[1500] = system.upper[1500] = 0;
+    std::vector<double> x;
+    const Outcome outcome = solve_there(*queue, system, x, 0, true);
+    EXPECT_EQ(outcome.reason, Reason::singular);
+    EXPECT_EQ(outcome.failures, 1);
+    EXPECT_EQ(x, system.rhs);
+}
+
+}  // namespace
+}  // namespace trifold::tests
