@@ -14,7 +14,6 @@
 #include "base/aligned_buffer.hpp"
 #include "bench/harness/link.hpp"
 #include "bench/suites/suites.hpp"
-#include "devices/contention.hpp"
 #include "report/energy.hpp"
 #include "report/trace.hpp"
 #include "trifold/device_memory.hpp"
@@ -181,7 +180,7 @@ private:
                 row.set("kind", "ceiling").set("devices", "cpu," + sets_.names[k]).set("dtype", name_of(dtype_of<T>)).set("rows", n).set("threads", static_cast<double>(context_.threads()));
                 row.set("to_bytes_per_s", to.to).set("from_bytes_per_s", from.from).set("solve_to_bytes_per_s", both.to).set("solve_from_bytes_per_s", both.from);
                 row.set("cpu_rows_per_s", cpu).set("cpu_rows_per_s_while_copies", beside).set("to_bytes_per_s_while_cpu", shared.to).set("from_bytes_per_s_while_cpu", shared.from);
-                row.set("ceiling_rows_per_s", beside + shared.to / row_in).set("model_rows_per_s", predicted<T>(cpu, both, beside, shared, n));
+                row.set("ceiling_rows_per_s", beside + shared.to / row_in);
                 ceiling_[std::string("cpu,") + sets_.names[k] + name_of(dtype_of<T>)] = beside + shared.to / row_in;
                 link_rows_[sets_.names[k] + name_of(dtype_of<T>)] = to.to / row_in;
                 record_.rows.push_back(std::move(row));
@@ -189,18 +188,6 @@ private:
                 note(sets_.names[k] + ": link not measured: " + error.what());
             }
         }
-    }
-
-    /// What the contention model makes of the rates alone, with as many bytes per second of the host's memory as cpu and link moved together.
-    template <class T>
-    double predicted(double cpu, const LinkRates& link, double cpu_beside, const LinkRates& link_beside, double rows) {
-        constexpr double word = sizeof(T);
-        devices::SideBySide cores, card;
-        cores.name = "cpu", cores.rows_per_s = cpu, cores.host_bytes = 5 * word;
-        card.name = "link", card.rows_per_s = 1e15, card.to_bytes_per_s = link.to, card.from_bytes_per_s = link.from;
-        card.bytes_to = 4 * word, card.bytes_from = word, card.host_bytes = 5 * word;
-        const devices::Machine machine{cpu_beside * 5 * word + link_beside.to + link_beside.from, 0, {cores, card}};
-        return devices::together(machine, 0b11, rows).total_rows_per_s;
     }
 
     template <class T>
@@ -241,7 +228,7 @@ private:
             for (const std::string& part : parts_of(name)) all = all && alone.count(part), sum += alone.count(part) ? alone[part] : 0;
             if (k >= sets_.singles) row.set("all_rows_per_s", n / median(of_all)).set("chosen", chosen(report));
             if (k >= sets_.singles && all) row.set("of_the_sum", rate / sum);
-            if (const auto found = ceiling_.find(name + name_of(dtype_of<T>)); found != ceiling_.end()) row.set("of_the_ceiling", rate / found->second);
+            if (const auto found = ceiling_.find(name + name_of(dtype_of<T>)); found != ceiling_.end() && std::string_view(matrix) == "dominant") row.set("of_the_ceiling", rate / found->second);
             if (const auto found = link_rows_.find(name + name_of(dtype_of<T>)); found != link_rows_.end()) row.set("of_the_link", rate / found->second);
             const report::TraceSummary figures = report::summary(report);
             if (figures.seconds > 0) row.set("together", figures.together_s / figures.seconds);
