@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The general path: any layout, LU with partial pivoting, one thread per system. Slow, exact, and the rescue of the fast paths.
+// The general path: any layout, LU with partial pivoting, on chip or one thread per system. Exact, and the rescue of the fast paths.
 #pragma once
 
 #include "backends/cuda/tridiagonal/batch.hpp"
