@@ -144,7 +144,7 @@ private:
         solve_s_ += report.solve_s, workspace_bytes_ = report.workspace_bytes;
         phases_.insert(phases_.end(), report.phases.begin(), report.phases.end());
         shares_ = std::move(report.devices), trace_ = std::move(report.trace);
-        if (shares_.empty()) shares_.push_back({.name = part.name, .rows = system_.rows, .chunks = 1, .busy_s = report.solve_s});
+        if (shares_.empty()) shares_.push_back({.name = part.name, .rows = system_.rows, .chunks = 1, .busy_s = report.solve_s, .state = {}});
         for (const split::Part& other : parts_)
             if (other.name != part.name) shares_.push_back({.name = other.name, .state = left_out});
         return outcome;
