@@ -248,5 +248,28 @@ TEST_F(LongSystems, SeveralInOneLaunch) {
             }
 }
 
+// Blocks take a window of another system with every turn, and learn at different times that one pass does not do for it:
+// windows that are only reduced follow each other and others in any order.
+TEST_F(LongSystems, ManyThatDoNotForget) {
+    std::mt19937_64 random(27);
+    constexpr std::int64_t n = 100000;
+    std::vector<System<double>> systems;
+    for (int k = 0; k < 96; ++k) systems.push_back(laplace<double>(n, 0, random));
+    Several all(std::move(systems), n);
+    std::vector<double> first;
+    for (int round = 0; round < 8; ++round) {
+        const auto problem = all.problem(false);
+        const Outcome outcome = tridiagonal::solve(*queue, problem);
+        ASSERT_TRUE(outcome.ok());
+        EXPECT_EQ(outcome.rescued, 0);
+        EXPECT_STREQ(outcome.branch, "two_pass");
+        if (round == 0) {
+            first = all.x;
+            for (const std::size_t k : {0, 47, 95}) expect_good(all.one[k], all.solution(k), outcome);
+        }
+        EXPECT_TRUE(all.x == first) << "round " << round;
+    }
+}
+
 }  // namespace
 }  // namespace trifold::tests

@@ -253,6 +253,8 @@ struct Block {
             if (window < 0) return;
             if (only_reduced) {
                 settled().wait(turn - 2);  // who waits for this has waited for the one before
+                // Not further than one window ahead of the one that moves: of a barrier's phases two would look like none.
+                published().wait(turn - 1);
                 if (lane == 0) solved().arrive(turn);
                 continue;
             }
