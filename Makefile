@@ -42,8 +42,8 @@ fuzz: ## feed the readers of files and generator strings with libFuzzer (clang),
 	@cmake --build build/fuzz --target tests/fuzz/all
 	@ctest --test-dir build/fuzz -j2 -R '^fuzz_' --output-on-failure --no-label-summary
 
-device-bundle: ## pack what tests and measures on a machine with a GPU: build/device-bundle.tar.gz (needs nvcc here)
-	@scripts/setup test
+device-bundle: ## pack what tests and measures on a machine with a GPU: build/device-bundle.tar.xz (needs nvcc here)
+	@scripts/setup bundle
 	@cmake --preset $(PRESET) -DTRIFOLD_CUDA=ON -DTRIFOLD_BUILD_TESTS=ON -DTRIFOLD_BUILD_BENCH=ON
 	@cmake --build $(BUILD)
 	@scripts/device-bundle $(BUILD) build/device-bundle $(BUNDLE_ARGS)
