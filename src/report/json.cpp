@@ -81,7 +81,8 @@ Json roof_of(const Record& record) {
             {"unit", "B/s"},
             {"source", roof.source.empty() ? Json(nullptr) : Json(roof.source)},
             {"needed_bytes", roof.needed_bytes},
-            {"fraction", known && record.report.outcome.ok() ? number(roof.fraction) : Json(nullptr)}};
+            {"fraction", known && record.report.outcome.ok() ? number(roof.fraction) : Json(nullptr)},
+            {"disturbed", known && record.report.outcome.ok() ? Json(disturbed(roof)) : Json(nullptr)}};
 }
 
 Json object(const DeviceEnergy& energy, double unknowns) {

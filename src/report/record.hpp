@@ -15,6 +15,10 @@
 namespace trifold::report {
 
 inline constexpr double unknown = std::numeric_limits<double>::quiet_NaN();
+
+/// Nothing is faster than the roof: beyond what timing scatters, something else disturbed the stream that measured it.
+inline bool disturbed(const Roof& roof) { return roof.fraction > 1.03; }
+
 using Phases = std::vector<std::pair<std::string, double>>;  ///< wall seconds, in the order in which they ran
 
 struct DeviceEnergy {

@@ -133,7 +133,7 @@ std::string text(const Record& record, bool colour) {
         page.row("roof", page.strong(percent_text(report.roof.fraction)) + " of " +
                              rate_text(report.roof.bytes_per_s, "B") + " (" + report.roof.source + "), " +
                              bytes_text(report.roof.needed_bytes) + " must move" +
-                             (report.roof.fraction > 1.03 ? "; above 103 % the measurement is in error" : ""));
+                             (disturbed(report.roof) ? "; above 103 % the measurement is in error" : ""));
     page.row("residual",
              std::isnan(record.residual)
                  ? "not checked"

@@ -77,6 +77,7 @@ TEST(Json, EveryKeyOfTheSchemaAndTheirValues) {
     EXPECT_EQ(json["schema"], "trifold.report/1");
     EXPECT_EQ(json["rate"]["rows_per_s"], 2e9);
     EXPECT_EQ(json["roof"]["fraction"], 0.8);
+    EXPECT_EQ(json["roof"]["disturbed"], false);
     EXPECT_EQ(json["time"]["phases"]["read"], 0.25);
     EXPECT_TRUE(json["outcome"]["row"].is_null());
 }
@@ -139,6 +140,7 @@ TEST(Text, SaysWhatMatters) {
     record = solved();
     record.report.roof.fraction = 1.2;
     EXPECT_NE(text(record, false).find("in error"), std::string::npos);
+    EXPECT_TRUE(nlohmann::json::parse(report::json(record))["roof"]["disturbed"]);
 }
 
 TEST(Format, Numbers) {
