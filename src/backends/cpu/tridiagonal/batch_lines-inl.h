@@ -11,7 +11,8 @@
 //   Numerics    as `eliminate` and `substitute`, the same operations in the same order
 //
 // Elimination waits for memory, substitution for the second-level cache: one after the other the memory idles while a block is substituted.
-// Row i of this block is eliminated together with row n-1-i of the one before, so that lines are asked for all the time.
+// Row i of this block is eliminated together with row n-1-i of the one before, so that lines are asked for all the time; twice, because
+// a core drops requests (Zen 4: measured, docs/algorithms/batches.md), and a line that is not there costs a memory latency in a chain.
 #include <algorithm>
 #include <cstdint>
 #include <limits>
@@ -57,6 +58,10 @@ HWY_NOINLINE void sweep_lines(D d, std::int64_t rows, const LineOperands<T>& fro
     std::int64_t offset = 0;
     T* to = before + (rows - 1) * x_step;
     const auto at = [&](const T* p, int k) HWY_ATTR __attribute__((always_inline)) { return p + (masked ? offset & from.mask[k] : offset); };
+    // Requests are dropped where they come in bursts: whatever is not there by then is asked for again.
+    const std::int64_t again = ahead * 3 / 8;
+    std::int64_t near = again * step + line - 1;
+    const auto once_more = [&](const T* p, int k) HWY_ATTR __attribute__((always_inline)) { return p + (masked ? (offset + near) & from.mask[k] : offset + near); };
     const T *ask0 = nullptr, *ask1 = nullptr, *ask2 = nullptr, *ask3 = nullptr;
     const auto ask_from = [&](const LineOperands<T>& block, std::int64_t shift) {
         // The last element: rows may begin inside a line, whose other part the block before has brought.
@@ -70,6 +75,8 @@ HWY_NOINLINE void sweep_lines(D d, std::int64_t rows, const LineOperands<T>& fro
             for (std::int64_t l = 0; l < width; l += line) {
                 prefetch_second_level(at(ask0, 0) + l), prefetch_second_level(at(ask1, 1) + l);
                 prefetch_second_level(at(ask2, 2) + l), prefetch_second_level(at(ask3, 3) + l);
+                prefetch_second_level(once_more(a, 0) + l), prefetch_second_level(once_more(b, 1) + l);
+                prefetch_second_level(once_more(c, 2) + l), prefetch_second_level(once_more(f, 3) + l);
             }
             TRIFOLD_EACH(k) {
                 const V ai = hn::LoadU(d, lower + k * N), bi = hn::LoadU(d, at(b, 1) + k * N);
@@ -97,12 +104,13 @@ HWY_NOINLINE void sweep_lines(D d, std::int64_t rows, const LineOperands<T>& fro
     const std::int64_t own = std::clamp<std::int64_t>(rows - ahead, 1, rows - 1);
     ask_from(from, std::min(ahead, rows - 1) * step);
     // The first row, those up to own, up to the last one, the last one: one loop, so that there is one copy of it.
-    const std::int64_t ends[4] = {1, own, rows - 1, rows};
+    const std::int64_t ends[5] = {1, own, std::clamp(rows - again, own, rows - 1), rows - 1, rows};
     std::int64_t i = 0;
-    for (int part = 0; part < 4; ++part) {
+    for (int part = 0; part < 5; ++part) {
         if (part == 2) ask_from(next, -own * step);
+        if (part == 3) near = next.p[3] - from.p[3] - ends[2] * step + line - 1;  // as far as all operands go on alike
         const auto where = [&](const T* p, int k, bool outside) { return outside ? zeros - (offset & from.mask[k]) : p; };
-        const T *const lower = where(a, 0, part == 0), *const upper = where(c, 2, part == 3);
+        const T *const lower = where(a, 0, part == 0), *const upper = where(c, 2, part == 4);
         for (const std::int64_t end = ends[part]; i < end; ++i) row(at(lower, 0), at(upper, 2));
     }
     if constexpr (eliminates) {
