@@ -30,7 +30,7 @@ BatchOrder::BatchOrder(const devices::StreamArrays& arrays, const tridiagonal::S
         rows_ = job.rows, row_step_ = job.rhs.row_stride * element, lane_step_ = job.rhs.lane_stride * element;
         columns_ = job.rhs.row_stride == 1;
         width_ = columns_ ? job.block_lines : std::max(job.overlapped_lines, 1);
-        lanes_ = width_ * job.line, ahead_ = job.ahead_rows;
+        lanes_ = width_ * job.line, ahead_ = job.ahead_rows, again_ = element == 8 ? 32 * line : 0;
         run_ = std::max<std::int64_t>(job.lanes / lanes_, 1), blocks_ = run_ * job.outer();
         for (int l = 0; l < job.outer_levels; ++l) extent_[l] = job.outer_extent[l], outer_step_[l] = job.rhs.outer_stride[l] * element;
     };
@@ -62,37 +62,32 @@ std::int64_t BatchOrder::offset(std::int64_t block) const {
 }
 
 void BatchOrder::columns(std::int64_t first, std::int64_t last, char* scratch) {
-    const std::int64_t bytes = rows_ * row_step_, scratch_lines = 2 * width_ * line / row_step_;  // of a line of rows
-    for (std::int64_t block = first; block < last; ++block) {
-        const unsigned char* p[4];
-        for (int k = 0; k < 4; ++k) p[k] = arrays_.read[k] + offset(block);
-        unsigned char* const x = arrays_.write + offset(block);
-        const std::int64_t next = block + 1 < last ? offset(block + 1) - offset(block) : 0;
-        std::int64_t lane = 0, at_line = 0;
-        const auto ask = [&](bool now) {
-            if (!now || lane == lanes_) return;
-            for (int k = 0; k < 4; ++k) __builtin_prefetch(p[k] + next + lane * lane_step_ + at_line, 0, 2);
-            if ((at_line += line) >= bytes) at_line = 0, ++lane;
-        };
-        std::uint64_t seen = 0;
-        char* s = scratch;
-        for (std::int64_t at = 0; at + line <= bytes; at += line) {
+    // Of a line of rows. Systems whose last line of rows is not whole are solved otherwise; their order is taken for this one.
+    const std::int64_t bytes = rows_ * row_step_, whole = bytes / line * line, scratch_lines = 2 * width_ * line / row_step_;
+    bool upwards = true;
+    std::uint64_t seen = 0;
+    for (std::int64_t block = first; block <= last; ++block, upwards = !upwards) {
+        const bool eliminates = block < last, substitutes = block > first;
+        const std::int64_t here = eliminates ? offset(block) : 0, next = block + 1 < last ? offset(block + 1) : here;
+        unsigned char* const x = arrays_.write + (substitutes ? offset(block - 1) : 0);
+        std::int64_t asked = next, lane = 0;
+        for (std::int64_t at = 0; at < whole; at += line) {
+            char* s = scratch + (upwards ? at : whole - line - at) / line * scratch_lines * line;
             for (std::int64_t j = 0; j < lanes_; ++j) {
-                ask(j % 4 != 3);
-#pragma GCC unroll 4
-                for (int k = 0; k < 4; ++k) {
-                    __builtin_prefetch(p[k] + j * lane_step_ + at + line, 0, 3);
-                    seen |= word_at(p[k] + j * lane_step_ + at);
+                for (int k = 0; k < 4 && eliminates; ++k) {
+                    __builtin_prefetch(arrays_.read[k] + asked, 0, 2);
+                    if (again_) __builtin_prefetch(arrays_.read[k] + asked - again_, 0, 2);
+                    __builtin_prefetch(arrays_.read[k] + here + j * lane_step_ + at + line, 0, 3);
+                    seen |= word_at(arrays_.read[k] + here + j * lane_step_ + at);
                 }
+                asked += line;
+                if (lane_step_ != bytes && (asked - next - lane * lane_step_) >= whole) asked = next + ++lane * lane_step_;
             }
-            for (std::int64_t l = 0; l < scratch_lines; ++l, s += line) put(s, seen);
-        }
-        for (std::int64_t at = (bytes / line - 1) * line; at >= 0; at -= line) {
-            for (std::int64_t l = 0; l < scratch_lines; ++l) seen |= word_at(s -= line);
-            for (std::int64_t j = 0; j < lanes_; ++j) {
-                ask(j % 4 == 0);
-                put(x + j * lane_step_ + at, seen);
+            for (std::int64_t l = 0; l < scratch_lines; ++l, s += line) {
+                seen |= word_at(s);
+                put(s, seen);
             }
+            for (std::int64_t j = 0; j < lanes_ && substitutes; ++j) put(x + j * lane_step_ + whole - line - at, seen);
         }
     }
 }
@@ -114,6 +109,7 @@ void BatchOrder::lines(std::int64_t first, std::int64_t last, char* scratch) {
 #pragma GCC unroll 4
                     for (int k = 0; k < 4; ++k) {
                         __builtin_prefetch(arrays_.read[k] + soon + l * line, 0, 2);
+                        __builtin_prefetch(arrays_.read[k] + here + std::min(i + ahead_ * 3 / 8, rows_ - 1) * row_step_ + l * line, 0, 2);
                         seen |= word_at(arrays_.read[k] + here + i * row_step_ + l * line);
                     }
                     put(s + 2 * l * line, seen), put(s + (2 * l + 1) * line, seen);

@@ -156,7 +156,7 @@ void Group::run(const Pace& pace, const std::string& name, Record& record, const
         row.set("fraction", fraction);
         const double order_s = order && !entry.peer ? timings.back().median : std::numeric_limits<double>::quiet_NaN();
         if (order_s == order_s)
-            row.set("order_bytes_per_s", case_.needed_bytes() / order_s).set("fraction_of_order", order_s / timing.median);
+            row.set("order_bytes_per_s", case_.needed_bytes() / order_s).set("fraction_of_order", order_s / timing.median).set("ceiling", case_.needed_bytes() / order_s / roof);
         if (fraction > 1.03) row.set("suspect", "above 1.03 of the roof: an error of this measurement");
         if (reference_s == reference_s) row.set("speedup", reference_s / timing.median).set("speedup_over", ratio_to);
         if (entry.peer) {

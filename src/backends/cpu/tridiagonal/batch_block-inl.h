@@ -7,8 +7,8 @@
 // Lanes that failed are eliminated once more with pivoting (one segment) or left to the caller (several): they get their own
 // rhs back in place.
 //
-// Blocks of one line of systems whose rows lie side by side: batch_columns-inl.h. Whole lines of systems side by side: a block is
-// eliminated while the one before it is substituted, batch_lines-inl.h. The others ask for memory one or two tiles
+// Blocks of one line of systems whose rows lie side by side: batch_columns-inl.h. Whole lines of systems side by side: batch_lines-inl.h. In both a
+// block is eliminated while the one before it is substituted. The others ask for memory one or two tiles
 // ahead of use, and for the next block's first tiles all through the backward sweep.
 #include <algorithm>
 #include <cmath>
@@ -136,7 +136,8 @@ private:
             overlapped_ = overlapped_ && (source->access() == Access::direct || source->access() == Access::constant);
         for (const auto* operand : {&job_.lower, &job_.diag, &job_.upper})
             overlapped_ = overlapped_ && (operand->kind == tridiagonal::Operand::Kind::scalar || operand->row_stride == job_.rhs.row_stride);
-        if (in_columns_) ask_columns(here);
+        // Whole lines of rows only; the others are eliminated and then substituted.
+        if (in_columns_) overlapped_ = !refused_ && n_ % line == 0, ask_columns(here);
         columns_ = {{here.lower, here.diag, here.upper, here.rhs}, job_.rhs.lane_stride};
         const auto lines = [](const T* p, std::int64_t stride) { return (reinterpret_cast<std::uintptr_t>(p) | stride * sizeof(T)) % 64 == 0; };
         stream_ = !job_.in_place && span_.last == (span_.vectors - 1) * N &&
@@ -179,7 +180,8 @@ private:
     /// Eliminates this block and substitutes the one that waits. Then this one waits, unless systems are refused: false, nothing waits.
     bool sweep_overlapped(const Place& here) {
         const Carry<T> end = carry(1);
-        if (waiting_.count > 0) sweep<LineWork::both>(here, end);
+        if (in_columns_) sweep_columns(end);
+        else if (waiting_.count > 0) sweep<LineWork::both>(here, end);
         else sweep<LineWork::eliminate>(here, end);
         if (masked().judge(end)) return false;
         waiting_ = here, stream_waiting_ = stream_;
@@ -187,17 +189,46 @@ private:
     }
 
     void substitute_waiting() {
-        if (waiting_.count > 0) sweep<LineWork::substitute>(waiting_, carry(1));
+        if (waiting_.count == 0) return;
+        if (!columns_wait_) return sweep<LineWork::substitute>(waiting_, carry(1));
+        asked_ = {};
+        std::fill_n(x_carry(0), width_, T(0));
+        const std::int64_t turn = upwards_ ? 2 * width_ : -2 * width_;
+        T* const first = upwards_ ? reduced_.s : reduced_.s + (n_ - 1) * 2 * width_;
+        if (stream_waiting_) column_sweeps().template backward<Store::stream>(first, turn, x_carry(0), waiting_.x, job_.x.lane_stride);
+        else column_sweeps().template backward<Store::regular>(first, turn, x_carry(0), waiting_.x, job_.x.lane_stride);
+        report_waiting();
+    }
+
+    /// Rows side by side: eliminates this block and substitutes the one that waits, if any.
+    void sweep_columns(const Carry<T>& end) {
+        std::fill_n(end.c, 3 * width_, T(0));
+        if (waiting_.count == 0) {
+            upwards_ = true;
+            column_sweeps().forward(end);
+        } else {
+            upwards_ = !upwards_;
+            T* const s = upwards_ ? reduced_.s : reduced_.s + (n_ - 1) * 2 * width_;
+            const std::int64_t turn = upwards_ ? 2 * width_ : -2 * width_, stride = job_.x.lane_stride;
+            if (stream_waiting_) column_sweeps().template both<Store::stream>(s, turn, reduced_.u, end, x_carry(0), waiting_.x, stride);
+            else column_sweeps().template both<Store::regular>(s, turn, reduced_.u, end, x_carry(0), waiting_.x, stride);
+            report_waiting();
+        }
+        columns_wait_ = true;
+    }
+
+    void report_waiting() {
+        for (std::int64_t j = 0; j < waiting_.count; ++j)
+            if (!std::isfinite(x_carry(0)[j])) job_.event(sink_, waiting_.outer, waiting_.lane + j, BatchEvent::overflow);
+        waiting_ = {};
     }
 
     template <LineWork work>
     void sweep(const Place& here, const Carry<T>& carry) {
         if (work != LineWork::eliminate && stream_waiting_) sweep<work, true>(here, carry);
         else sweep<work, false>(here, carry);
-        if (work == LineWork::eliminate) return;
-        for (std::int64_t j = 0; j < waiting_.count; ++j)
-            if (!std::isfinite(x_carry(0)[j])) job_.event(sink_, waiting_.outer, waiting_.lane + j, BatchEvent::overflow);
-        waiting_ = {};
+        if (work != LineWork::eliminate) report_waiting();
+        columns_wait_ = false;
     }
 
     template <LineWork work, bool stream>
@@ -269,7 +300,7 @@ private:
             substitute_rows<Into::scratch>(reduced_.skip(whole), n_ - whole, whole, Asks<T>());
             store_rows(reduced_.skip(whole), n_ - whole, whole);
         }
-        column_sweeps().template backward<how>(x_carry(0), x_, job_.x.lane_stride);
+        column_sweeps().template backward<how>(reduced_.s, 2 * width_, x_carry(0), x_, job_.x.lane_stride);
     }
 
     void forward(std::int64_t first, std::int64_t end, Carry<T> now, const Place& here, bool prefetching) {
@@ -395,7 +426,8 @@ private:
     NextColumns asked_;          ///< … and asks for the one after it,
     const T* asked_for_ = nullptr;  ///< whose rhs is there
     bool asked_there_ = false;   ///< the one before it asked for this one
-    bool overlapped_ = false;    ///< this one goes through sweep_lines, beside the one that waits, if any
+    bool overlapped_ = false;    ///< this one is eliminated beside the substitution of the one that waits, if any
+    bool columns_wait_ = false;  ///< and that one went through ColumnSweeps
     bool refused_ = false;       ///< systems of the block before were
     Place waiting_;              ///< eliminated, not substituted yet
     bool stream_waiting_ = false;

@@ -9,12 +9,11 @@
 //   Overwritten x; operands never
 //   Words       per row and system 4 read, 1 written
 //
-// While the vectors of a row wait for their division, squares of the next line of rows are transposed into the other half, and lines
-// of the next block are asked for: three quarters of them forward, which takes so much of the time, the rest backward: all forward is a
-// third slower, half and half as slow, because miss buffers are full then and empty now. They are asked for in the
-// order of their addresses, because one core has miss buffers for less than half of what memory gives (24 lines, Zen 4); the rest is what
-// the second level fetches ahead by itself, and that follows addresses only. One line of systems, not two: c', d' of fewer rows leave the
-// first level, and both blocks stay in the second.
+// While the vectors of a row wait for their division, squares of the next line of rows are transposed into the other half, and a row of
+// the block before is substituted: row i of c', d' of this block takes the place of row n-1-i of that one. Lines of the next block are asked for in the
+// order of their addresses, one of each operand a row. What goes one after the other (the first and the last block, those whose last line of rows is not whole)
+// asks for three quarters of them forward, where there is most time, and the rest backward. One line of systems, not two: c', d' of fewer rows
+// leave the first level, and both blocks stay in the second.
 // All strides but the operands' are constants: the compiler has 16 general registers for addresses, and spills cost more than
 // the arithmetic.
 #include <algorithm>
@@ -61,6 +60,21 @@ struct NextColumns {
         at = 0;
         for (std::uintptr_t& q : p) q += static_cast<std::uintptr_t>(from_run_to_run);
     }
+
+    /// Where the next `count` lines are one piece of each operand the caller asks for them, from first[k] on; else they are asked for here. Without
+    /// arithmetic on addresses in every row, which took 0.5 to 1 ns.
+    HWY_INLINE void piece(std::int64_t count, const char** first) {
+        if (left >= count && at + 64 * count <= run) {
+            for (int k = 0; k < 4; ++k) first[k] = reinterpret_cast<const char*>(p[k] + static_cast<std::uintptr_t>(at));
+            left -= count, at += 64 * count;
+            if (at == run) {
+                at = 0;
+                for (std::uintptr_t& q : p) q += static_cast<std::uintptr_t>(from_run_to_run);
+            }
+            return;
+        }
+        for (; count > 0; --count) ask();
+    }
 };
 
 template <class D>
@@ -95,49 +109,40 @@ public:
     }
 
     /// Eliminates the line of rows in `half` into scratch `s`; with `loading`, the line at `next` comes into `other` meanwhile.
-    template <bool loading, int g = 0>
-    static HWY_NOINLINE void forward(D d, T* half, const FourColumns<T> next, T* other, T* HWY_RESTRICT s, Carry<T> carry, T growth, NextColumns& asked) {
-        constexpr int first = g * group * N;
-        const V limit = hn::Set(d, growth), zero = hn::Zero(d), one = hn::Set(d, T(1)), nan = hn::Set(d, std::numeric_limits<T>::quiet_NaN());
-        V cp[group], dp[group], test[group];
-        decltype(hn::Lt(one, one)) good[group];
-        const Carry<T> here = carry.group(first);
-#pragma GCC unroll 4
-        for (int k = 0; k < group; ++k) {
-            cp[k] = hn::Load(d, here.c + k * N), dp[k] = hn::Load(d, here.d + k * N), test[k] = hn::Load(d, here.test + k * N);
-            good[k] = hn::Eq(one, one);
-        }
-        const auto each_row = [&](auto I) HWY_ATTR __attribute__((always_inline)) {
-            constexpr int i = I, slot = g * line + i;
-            if constexpr (g == 0 && i % 4 != 3) asked.ask();
-            if constexpr (loading) load_squares<squares * slot / slots, squares * (slot + 1) / slots>(d, next, other);
-#pragma GCC unroll 4
-            for (int k = 0; k < group; ++k) {
-                const auto at = [&](int operand) HWY_ATTR __attribute__((always_inline)) { return hn::Load(d, row(half, operand, i) + first + k * N); };
-                const V a = at(0), b = at(1);
-                const V p = hn::NegMulAdd(a, cp[k], b);
-                const V r = hn::Div(one, p);
-                good[k] = hn::And(good[k], hn::Lt(hn::Abs(hn::Mul(a, cp[k])), hn::Mul(limit, hn::Add(hn::Abs(a), hn::Abs(b)))));
-                test[k] = hn::MulAdd(p, zero, test[k]);
-                cp[k] = hn::Mul(at(2), r);
-                dp[k] = hn::Mul(hn::NegMulAdd(a, dp[k], at(3)), r);
-                hn::Store(cp[k], d, s + 2 * i * lanes + first + k * N);
-                hn::Store(dp[k], d, s + (2 * i + 1) * lanes + first + k * N);
-            }
-        };
-        for_each(each_row, std::make_integer_sequence<int, line>());
-#pragma GCC unroll 4
-        for (int k = 0; k < group; ++k) {
-            hn::Store(cp[k], d, here.c + k * N), hn::Store(dp[k], d, here.d + k * N);
-            hn::Store(hn::IfThenElse(good[k], test[k], nan), d, here.test + k * N);
-        }
-        if constexpr (g + 1 < vectors / group) forward<loading, g + 1>(d, half, next, other, s, carry, growth, asked);
+    template <bool loading>
+    static HWY_NOINLINE void forward(D d, T* half, const FourColumns<T> next, T* other, T* s, Carry<T> carry, T growth, NextColumns& asked) {
+        State v(d, carry);
+        eliminate_line<loading, false>(d, half, next, other, s, 2 * lanes, nullptr, growth, asked, v);
+        v.keep(d, carry);
     }
 
-    /// Substitutes a line of rows from scratch and stores it at x (row 0 of the line, lane 0); x1: as in `substitute`. `buffer`
+    /// The same for all `lines` of a block, the first of which is in `half`; meanwhile the block before is substituted, whose row n-1-i lies
+    /// where row i is going to: at s + i·turn. Its x: row 0 of lane 0 at `x`. Two lines of rows or more.
+    template <Store how>
+    static HWY_NOINLINE void both(D d, std::int64_t lines, T* half, FourColumns<T> from, T* other, T* s, std::int64_t turn, T* buffer, T* x,
+                                  std::int64_t stride, Carry<T> carry, T* x1, T growth, NextColumns& asked) {
+        State v(d, carry);
+        for (std::int64_t l = lines - 1; l > 0; --l) {
+            from = from.skip(line);
+            FourColumns<T> next = from;
+            next.p[2] -= l == 1;
+            eliminate_line<true, true>(d, half, next, other, s, turn, buffer, growth, asked, v);
+            if (l == 1) drop_first(other, 2);
+            store_line<how>(d, buffer, x + l * line, stride);
+            std::swap(half, other);
+            s += line * turn;
+        }
+        eliminate_line<false, true>(d, half, from, other, s, turn, buffer, growth, asked, v);
+        store_line<how>(d, buffer, x, stride);
+        v.keep(d, carry);
+#pragma GCC unroll 4
+        for (int k = 0; k < vectors; ++k) hn::Store(v.x[k], d, x1 + k * N);
+    }
+
+    /// Substitutes a line of rows from scratch, row i at s + i·turn, and stores it at x (row 0 of the line, lane 0); x1: as in `substitute`. `buffer`
     /// holds line·lanes elements: x over d' would make scratch dirty again and send it to the second level once more.
     template <Store how>
-    static HWY_NOINLINE void backward(D d, const T* HWY_RESTRICT s, T* HWY_RESTRICT x1, T* HWY_RESTRICT buffer, T* HWY_RESTRICT x, std::int64_t stride,
+    static HWY_NOINLINE void backward(D d, const T* HWY_RESTRICT s, std::int64_t turn, T* HWY_RESTRICT x1, T* HWY_RESTRICT buffer, T* HWY_RESTRICT x, std::int64_t stride,
                                       NextColumns& asked) {
         V next[vectors];
 #pragma GCC unroll 8
@@ -147,12 +152,89 @@ public:
             if (i % 4 == 0) asked.ask();
 #pragma GCC unroll 8
             for (int k = 0; k < vectors; ++k) {
-                next[k] = hn::NegMulAdd(hn::Load(d, s + 2 * i * lanes + k * N), next[k], hn::Load(d, s + (2 * i + 1) * lanes + k * N));
+                next[k] = hn::NegMulAdd(hn::Load(d, s + i * turn + k * N), next[k], hn::Load(d, s + i * turn + lanes + k * N));
                 hn::Store(next[k], d, buffer + i * lanes + k * N);
             }
         }
 #pragma GCC unroll 8
         for (int k = 0; k < vectors; ++k) hn::Store(next[k], d, x1 + k * N);
+        store_line<how>(d, buffer, x, stride);
+    }
+
+private:
+    static constexpr int pieces = line / N, vectors = lanes / N, squares = 4 * vectors * pieces;
+    static_assert(vectors <= 4, "a row of a block lives in registers");
+
+    /// What passes from row to row.
+    struct State {
+        V cp[vectors], dp[vectors], test[vectors], x[vectors];
+        decltype(hn::Lt(V(), V())) good[vectors];
+
+        HWY_INLINE State(D d, Carry<T> from) {
+            const V zero = hn::Zero(d);
+#pragma GCC unroll 4
+            for (int k = 0; k < vectors; ++k) {
+                cp[k] = hn::Load(d, from.c + k * N), dp[k] = hn::Load(d, from.d + k * N), test[k] = hn::Load(d, from.test + k * N);
+                x[k] = zero, good[k] = hn::Eq(zero, zero);
+            }
+        }
+
+        HWY_INLINE void keep(D d, Carry<T> to) const {
+            const V nan = hn::Set(d, std::numeric_limits<T>::quiet_NaN());
+#pragma GCC unroll 4
+            for (int k = 0; k < vectors; ++k) {
+                hn::Store(cp[k], d, to.c + k * N), hn::Store(dp[k], d, to.d + k * N);
+                hn::Store(hn::IfThenElse(good[k], test[k], nan), d, to.test + k * N);
+            }
+        }
+    };
+
+    /// One line of rows; `substitutes`: and a row of the block before with each of them, into `buffer`, the last row first.
+    template <bool loading, bool substitutes>
+    static HWY_INLINE void eliminate_line(D d, T* half, const FourColumns<T>& next, T* other, T* s, std::int64_t turn, T* buffer, T growth, NextColumns& asked,
+                                          State& v) {
+        const V limit = hn::Set(d, growth), zero = hn::Zero(d), one = hn::Set(d, T(1));
+        // A core drops requests. FP64 asks once more, 32 lines later; FP32, which computes for as long as memory takes, has no time for it.
+        constexpr std::int64_t again = sizeof(T) == 8 ? 32 * 64 : 0;
+        const char* ask[4];
+        std::fill_n(ask, 4, reinterpret_cast<const char*>(half));
+        if constexpr (substitutes) asked.piece(line, ask);
+        const auto each_row = [&](auto I) HWY_ATTR __attribute__((always_inline)) {
+            constexpr int i = I;
+            if constexpr (!substitutes && i % 4 != 3) asked.ask();
+            if constexpr (substitutes) {
+#pragma GCC unroll 4
+                for (const char* p : ask) {
+                    prefetch_second_level(p + 64 * i);
+                    if constexpr (again != 0) prefetch_second_level(p + 64 * i - again);
+                }
+            }
+            if constexpr (loading) load_squares<squares * i / line, squares * (i + 1) / line>(d, next, other);
+#pragma GCC unroll 4
+            for (int k = 0; k < vectors; ++k) {
+                if constexpr (substitutes) {
+                    v.x[k] = hn::NegMulAdd(hn::Load(d, s + k * N), v.x[k], hn::Load(d, s + lanes + k * N));
+                    hn::Store(v.x[k], d, buffer + (line - 1 - i) * lanes + k * N);
+                }
+                const auto at = [&](int operand) HWY_ATTR __attribute__((always_inline)) { return hn::Load(d, row(half, operand, i) + k * N); };
+                const V a = at(0), b = at(1);
+                const V p = hn::NegMulAdd(a, v.cp[k], b);
+                const V r = hn::Div(one, p);
+                v.good[k] = hn::And(v.good[k], hn::Lt(hn::Abs(hn::Mul(a, v.cp[k])), hn::Mul(limit, hn::Add(hn::Abs(a), hn::Abs(b)))));
+                v.test[k] = hn::MulAdd(p, zero, v.test[k]);
+                v.cp[k] = hn::Mul(at(2), r);
+                v.dp[k] = hn::Mul(hn::NegMulAdd(a, v.dp[k], at(3)), r);
+                hn::Store(v.cp[k], d, s + k * N);
+                hn::Store(v.dp[k], d, s + lanes + k * N);
+            }
+            s += turn;
+        };
+        for_each(each_row, std::make_integer_sequence<int, line>());
+    }
+
+    /// From `buffer`, a row of lanes after the other, to each lane's rows at x.
+    template <Store how>
+    static HWY_INLINE void store_line(D d, const T* HWY_RESTRICT buffer, T* HWY_RESTRICT x, std::int64_t stride) {
 #pragma GCC unroll 8
         for (int k = 0; k < vectors; ++k)
 #pragma GCC unroll 4
@@ -163,10 +245,6 @@ public:
                 store_tile<how>(d, v, x + k * N * stride + piece * N, stride);
             }
     }
-
-private:
-    static constexpr int pieces = line / N, vectors = lanes / N, group = vectors < 4 ? vectors : 4;
-    static constexpr int squares = 4 * vectors * pieces, slots = vectors / group * line;
 
     static HWY_INLINE void load_square(D d, const T* p, std::int64_t stride, T* HWY_RESTRICT to) {
         V v[N];
@@ -239,12 +317,22 @@ public:
         }
     }
 
-    /// Whole lines only; x1: x of the row below them on entry, of row 0 on return.
+    /// Whole lines only; row i of c', d' at first + i·turn; x1: x of the row below them on entry, of row 0 on return.
     template <Store how>
-    void backward(T* x1, T* x, std::int64_t stride) {
+    void backward(const T* first, std::int64_t turn, T* x1, T* x, std::int64_t stride) {
         const D d;
         for (std::int64_t i = rows_ / line * line - line; i >= 0; i -= line)
-            Lines::template backward<how>(d, scratch_ + 2 * i * lanes, x1, buffers_, x + i, stride, asked_);
+            Lines::template backward<how>(d, first + i * turn, turn, x1, buffers_, x + i, stride, asked_);
+        if (how == Store::stream) hwy::FlushStream();
+    }
+
+    /// Eliminates this block and substitutes the one before, see ColumnLines::both. Whole lines, two or more.
+    template <Store how>
+    void both(T* s, std::int64_t turn, T* buffer, Carry<T> now, T* x1, T* x, std::int64_t stride) {
+        const D d;
+        if (!there_) stage(0, rows_);
+        Lines::load_first(d, from_, buffers_);
+        Lines::template both<how>(d, rows_ / line, buffers_, from_, buffers_ + Lines::half_elements, s, turn, buffer, x, stride, now, x1, growth_, asked_);
         if (how == Store::stream) hwy::FlushStream();
     }
 
