@@ -4,10 +4,13 @@
 // through memory would take, a copy per solve along an axis and, for the last one, an update in place: memory that changes between reading and writing is slower. Both must agree from the same start before
 // anything is timed, or the case is reported as failed, without times.
 //
-//   cuda_heat_bench [--json FILE] [--quick] [--only PART[,PART…]]… [--budget SECONDS] [--rounds N] [--no-rival] [--no-energy | --all-energy] [--list] [--compile]
+//   cuda_heat_bench [--json FILE] [--quick] [--only PART[,PART…]]… [--budget SECONDS] [--rounds N] [--no-rival] [--no-energy | --all-energy] [--energy-only]
+//                   [--energy-from FILE] [--list] [--compile]
 //
 // --budget S            the more important cases first, and none begun after S seconds: the record says how many were left out
 // --all-energy          joules wherever they are published, not of the larger batches alone: two seconds each
+// --energy-only         joules and nothing else
+// --energy-from FILE    joules of cases that this run does not measure them of, from another run's record, and said so
 // --compile             needs no GPU and measures nothing: the kernels of the cases, for an H200, into $XDG_CACHE_HOME/trifold/kernels
 // --only 2d-large,f64   cases whose name has all these parts (--list shows names); several --only: any of them.
 // cuSPARSE is loaded at run time from the machine's own CUDA; without it, its columns stay empty. Exit status: 5 no GPU, 6 a case disagrees.
@@ -18,12 +21,14 @@
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
+#include <fstream>
 #include <nlohmann/json.hpp>
 #include <optional>
 
 #include "backends/registry.hpp"
 #include "bench/cuda/gpu_record.hpp"
 #include "bench/cuda/heat_cases.hpp"
+#include "bench/cuda/heat_ceiling.cuh"
 #include "bench/cuda/heat_kernels.hpp"
 #include "bench/cuda/heat_rival.cuh"
 #include "heat/heat.hpp"
@@ -51,8 +56,9 @@ __global__ void largest_difference(const T* a, const T* b, std::int64_t count, u
 
 struct Settings {
     int rounds = 5;
-    bool rival = true, energy = true, all_energy = false;
+    bool rival = true, energy = true, all_energy = false, energy_only = false;
     double budget_s = INFINITY;
+    Json other_energy;  // rows of another run
 };
 
 /// Arrays for the roof, of one size for all cases.
@@ -104,6 +110,11 @@ public:
         const auto start = Clock::now();
         solver.advance(0);
         row["compile_s"] = seconds_since(start);
+        row["kind"] = kind_of(solver.sweeps());
+        if (settings_.energy_only) {
+            if (case_.energy) measure_energy(solver, row);
+            return row;
+        }
         int per_sample = 2;
         if (raced) {
             const double step = wall([&] { peer->step(), peer->step(); }) / 2;
@@ -129,6 +140,11 @@ public:
         row["fraction_of_passes"] = all * sizeof(T) * arrays_.seconds_of_passes(shape.z > 1 ? 3 : 2) / seconds;
         if (raced) compare_times(*peer, median(theirs), seconds, per_sample, row);
         if (settings_.energy && case_.energy && (case_.larger || settings_.all_energy || case_.quick)) measure_energy(solver, row);
+        else if (case_.energy) take_energy(row);
+        if (row["kind"] == "streaming") {  // last, since it overwrites the arrays
+            const double ceiling = seconds_of_streams(ours_, theirs_, points_, shape.z > 1 ? 3 : 2, case_.iterations);
+            row["ceiling_seconds"] = ceiling, row["fraction_of_ceiling"] = ceiling / seconds;
+        }
         return row;
     }
 
@@ -199,6 +215,14 @@ private:
         row["joules"] = (after - before) / runs, row["watts"] = (after - before) / taken, row["energy_seconds"] = taken, row["energy_runs"] = runs;
     }
 
+    void take_energy(Json& row) const {
+        for (const Json& other : settings_.other_energy)
+            if (other["case"] == row["case"] && other.contains("joules")) {
+                for (const char* const key : {"joules", "watts", "energy_seconds", "energy_runs"}) row[key] = other[key];
+                row["energy_note"] = "from a run of its own";
+            }
+    }
+
     Queue& queue_;
     const Sparse& sparse_;
     const RoofArrays& arrays_;
@@ -212,11 +236,20 @@ private:
 void print(const Json& row) {
     const auto number = [&](const char* key) { return row.contains(key) ? row[key].get<double>() : NAN; };
     std::printf("%-26s ", row["case"].get<std::string>().c_str());
+    if (!row.contains("seconds") && row.contains("joules")) return void(std::printf("%8.4f J, %3.0f W\n", number("joules"), number("watts")));
     if (row.contains("failed")) return void(std::printf("FAILED: %.3g roundoffs from cuSPARSE's after %d steps\n", number("difference_roundoffs"), row["compared_steps"].get<int>()));
     std::printf("%8.3f ms  %7.2f Gpoints/s  %5.1f %% of %4.0f GB/s at 5 words, %5.1f %% of its passes  %5.1f x cuSPARSE", 1e3 * number("seconds"), 1e-9 * number("points_per_s"),
                 100 * number("fraction_5_words"), number("roof_gb_per_s"), 100 * number("fraction_of_passes"), number("times_rival"));
+    if (row.contains("ceiling_seconds")) std::printf("  %5.1f %% of its ceiling", 100 * number("fraction_of_ceiling"));
     if (row.contains("joules")) std::printf("  %7.3f J, %3.0f W", number("joules"), number("watts"));
     std::printf("\n"), std::fflush(stdout);
+}
+
+Json read_rows(const char* path) {
+    std::ifstream file(path);
+    const Json record = Json::parse(file, nullptr, false);
+    if (!record.is_object() || !record.contains("rows")) throw Error(ErrorCode::usage, path, "is no record of this benchmark");
+    return record["rows"];
 }
 
 int run(int argc, char** argv) {
@@ -233,15 +266,17 @@ int run(int argc, char** argv) {
         else if (arg == "--no-rival") settings.rival = false;
         else if (arg == "--no-energy") settings.energy = false;
         else if (arg == "--all-energy") settings.all_energy = true;
+        else if (arg == "--energy-only") settings.energy_only = settings.all_energy = true, settings.rival = false;
+        else if (arg == "--energy-from" && i + 1 < argc) settings.other_energy = read_rows(argv[++i]);
         else if (arg == "--budget" && i + 1 < argc) settings.budget_s = std::atof(argv[++i]);
         else if (arg == "--list") list = true;
         else if (arg == "--compile") compile = true;
-        else return std::fprintf(stderr, "usage: cuda_heat_bench [--json FILE] [--quick] [--only PART[,PART…]]… [--budget SECONDS] [--rounds N] [--no-rival] [--no-energy | --all-energy] [--list] [--compile]\n"), 2;
+        else return std::fprintf(stderr, "usage: cuda_heat_bench [--json FILE] [--quick] [--only PART[,PART…]]… [--budget SECONDS] [--rounds N] [--no-rival] [--no-energy | --all-energy] [--energy-only] [--energy-from FILE] [--list] [--compile]\n"), 2;
     }
     std::vector<HeatCase> chosen;
     for (const HeatCase& one : heat_cases()) {
         const bool named = only.empty() || std::any_of(only.begin(), only.end(), [&](const std::string& parts) { return matches(one, parts); });
-        if (named && (one.quick || !quick)) chosen.push_back(one);
+        if (named && (one.quick || !quick) && (one.energy || !settings.energy_only)) chosen.push_back(one);
     }
     if (chosen.empty()) return std::fprintf(stderr, "cuda_heat_bench: no such case (see --list)\n"), 2;
     if (list) {

@@ -49,11 +49,27 @@ void compile_kernels(const cuda::Table& table, Queue& host, const HeatCase& one)
     munmap(field, bytes);
 }
 
-inline void compile_kernels(Queue& host, const std::vector<HeatCase>& cases) {
+inline const cuda::Table& cuda_table() {
     void* const library = dlopen(cuda::library_name, RTLD_NOW | RTLD_LOCAL);
     const auto function = library ? reinterpret_cast<cuda::TableFunction>(dlsym(library, cuda::table_symbol)) : nullptr;
     if (!function) throw Error(ErrorCode::device_unavailable, cuda::library_name, "cannot be loaded", "put its folder on LD_LIBRARY_PATH");
-    const cuda::Table& table = *function();
+    return *function();
+}
+
+/// The kind of kernels that takes a problem on an H200: "resident", "streaming" or "general".
+inline std::string kind_of(const MeshProblem& problem) {
+    const mesh::Checked checked = mesh::check(problem);
+    const char *name = nullptr, *refuses = nullptr;
+    Failure failure;
+    int kind = 0;
+    do
+        if (!cuda_table().mesh_compile(checked, 90, kind++, &name, &refuses, failure)) failure.raise("kinds of kernels");
+    while (refuses);
+    return name ? name : "none";
+}
+
+inline void compile_kernels(Queue& host, const std::vector<HeatCase>& cases) {
+    const cuda::Table& table = cuda_table();
     if (const char* const why = table.compiler_missing()) throw Error(ErrorCode::device_unavailable, "--compile", why);
     for (const HeatCase& one : cases)
         if (one.dtype == DType::f32) compile_kernels<float>(table, host, one);

@@ -45,11 +45,11 @@ std::vector<Sweep> sweeps_of(Scheme scheme, bool solid, const std::array<Sides, 
     return {{solid ? crossed : flat, {z, x, z, y}, add, 0, plain}, {other, {}, {}, 1, {}}, {other, {y}, {}, 1, sides}};
 }
 
-constexpr Plan plan_of(Scheme scheme, std::array<int, 3> mesh, int cluster, int threads, int slab_rows, std::array<AxisCut, 3> cut, std::array<int, 3> low, std::array<int, 3> high, int bytes) {
+constexpr Plan plan_of(Scheme scheme, std::array<int, 3> mesh, int cluster, int threads, int slab_rows, std::array<AxisCut, 3> cut, std::array<int, 3> low, std::array<int, 3> high, int bytes, int turn_rows = 0) {
     Plan plan;
     plan.vector = 16 / bytes;
     const bool solid = mesh[2] > 1, far = scheme == three_sweeps && solid;
-    plan.cluster = cluster, plan.threads = threads, plan.slab_rows = slab_rows, plan.fields = 3;
+    plan.cluster = cluster, plan.threads = threads, plan.slab_rows = slab_rows, plan.turn_rows = turn_rows, plan.fields = 3;
     for (int axis = 0; axis < 3; ++axis) plan.mesh[axis] = mesh[axis], plan.cut[axis] = cut[axis];
     for (int f = 0; f < 3; ++f) {
         plan.field[f].kept = scheme == three_sweeps || f != 1;
@@ -61,7 +61,7 @@ constexpr Plan plan_of(Scheme scheme, std::array<int, 3> mesh, int cluster, int 
     }
     const auto sweep = [&](std::initializer_list<int> axes, int target) {
         plan.sweep[plan.sweeps++] = {plan.lines, static_cast<int>(axes.size()), target, true};
-        for (const int axis : axes) plan.line[plan.lines++] = {axis, low[axis] == periodic && mesh[axis] > 2, true};
+        for (const int axis : axes) plan.line[plan.lines++] = {axis, low[axis] == periodic && mesh[axis] > 2, true, true};
     };
     if (scheme == increments && solid) sweep({0, 1, 2}, 0);
     if (scheme == increments && !solid) sweep({0, 1}, 0);
@@ -143,7 +143,7 @@ void run_on_host(Fields<typename P::real>& fields, bool reversed, MeshState& sta
         for (const LineSolve& line : sweep.lines) {
             const auto n = static_cast<std::size_t>(plan.mesh[line.axis]);
             std::vector<T> lower(n, static_cast<T>(line.constant[0])), diag(n, static_cast<T>(line.constant[1])), upper(n, static_cast<T>(line.constant[2]));
-            const SegmentShape shape{plan.mesh[line.axis], plan.segments(line.axis), plan.cut[line.axis].rows, plan.padded_rows(line.axis), plan.padded_segments(line.axis)};
+            const SegmentShape shape{plan.mesh[line.axis], plan.segments(line.axis), plan.cut[line.axis].rows, plan.padded_rows(line.axis), plan.padded_segments(line.axis), plan.alike(l)};
             ASSERT_TRUE((append_factors<T>(shape, sweep.solution[static_cast<std::size_t>(line.axis)], lower, diag, upper, table, a.numbers.ends[l++])));
         }
     ASSERT_EQ(static_cast<int>(table.size()), plan.table(plan.lines));
@@ -212,6 +212,10 @@ PLAN(floats, increments, {37, 32, 1}, 1, 96, 32, Cuts{{{2, 19}, {2, 16}, {1, 1}}
 PLAN(box, increments, {9, 7, 11}, 2, 64, 6, Cuts{{{1, 9}, {2, 4}, {1, 6}}}, mixed, odd_sides, 8)
 PLAN(box_of_three, three_sweeps, {9, 7, 11}, 3, 64, 4, Cuts{{{2, 5}, {2, 4}, {1, 4}}}, odd_sides, mixed, 8)
 PLAN(box_rings, three_sweeps, {9, 7, 11}, 3, 32, 4, Cuts{{{2, 5}, {2, 4}, {2, 2}}}, rings, rings, 8)
+PLAN(slab_turns, increments, {15, 23, 1}, 4, 32, 6, Cuts{{{8, 2}, {1, 6}, {1, 1}}}, even_sides, odd_sides, 8, 4)
+PLAN(box_turns, increments, {8, 8, 11}, 2, 32, 6, Cuts{{{2, 4}, {2, 4}, {1, 6}}}, mixed, odd_sides, 4, 2)
+PLAN(box_turns_of_three, three_sweeps, {8, 8, 11}, 2, 32, 6, Cuts{{{2, 4}, {2, 4}, {1, 6}}}, odd_sides, mixed, 8, 2)
+PLAN(box_turns_rings, three_sweeps, {8, 8, 11}, 4, 32, 3, Cuts{{{2, 4}, {2, 4}, {1, 3}}}, rings, rings, 8, 2)
 PLAN(box_alone, three_sweeps, {6, 5, 4}, 1, 32, 4, Cuts{{{2, 3}, {1, 5}, {1, 4}}}, even_sides, mixed, 8)
 
 TEST(Resident, OneBlock) {
@@ -230,6 +234,13 @@ TEST(Resident, Clusters) {
     agrees<Problem<double, box>>(increments, 1e-14);
     agrees<Problem<double, box_of_three>>(three_sweeps, 1e-14);
     agrees<Problem<double, box_rings>>(three_sweeps, 1e-14);
+}
+
+TEST(Resident, Turns) {
+    agrees<Problem<double, slab_turns>>(increments, 1e-14);
+    agrees<Problem<float, box_turns>>(increments, 5e-6);
+    agrees<Problem<double, box_turns_of_three>>(three_sweeps, 1e-14);
+    agrees<Problem<double, box_turns_rings>>(three_sweeps, 1e-14);
 }
 
 TEST(Resident, ValuesThatAreNotFiniteGiveTheTargetsBack) {
@@ -269,7 +280,7 @@ TEST(Resident, UnsafeMatricesAreRefused) {
     double ends[2];
     const auto safe = [&](double diag, int segments) {
         std::vector<double> lower(32, -1.0), d(32, diag), upper(32, -1.0);
-        return append_factors<double>({32, segments, 32 / segments, 32 / segments, segments}, Sides{}, lower, d, upper, table, ends);
+        return append_factors<double>({32, segments, 32 / segments, 32 / segments, segments, false}, Sides{}, lower, d, upper, table, ends);
     };
     EXPECT_TRUE(safe(2.5, 1));
     EXPECT_TRUE(safe(2.5, 4));

@@ -34,7 +34,7 @@ struct Case {
     int scheme;  // 0: increments in 3-D; 1: in 2-D; 2: values on the sides, no update, a stretched axis
 };
 
-constexpr Edge even = Edge::even, odd = Edge::odd;
+constexpr Edge even = Edge::even, odd = Edge::odd, ring = Edge::periodic;
 
 template <class T>
 struct Fields {
@@ -48,7 +48,8 @@ struct Fields {
         Random random(31);
         for (std::vector<T>* values : {&u, &source})
             for (std::int64_t k = 0; k < shape.points(); ++k) values->push_back(static_cast<T>(random.uniform(-1, 1)));
-        sides = {Sides{{one.x, 0.3}, {one.x, -0.2}}, Sides{{one.y, 0.1}, {even}}, Sides{{even}, {one.z, 0.4}}};
+        const auto both = [](Edge edge, Side low, Side high) { return edge == Edge::periodic ? Sides{{edge}, {edge}} : Sides{low, high}; };
+        sides = {both(one.x, {one.x, 0.3}, {one.x, -0.2}), both(one.y, {one.y, 0.1}, {even}), both(one.z, {even}, {one.z, 0.4})};
         plain = sides;
         for (Sides& axis : plain) axis.low.value = axis.high.value = 0;
         const LineSolve x{0, {-0.3, 1.6, -0.3}}, y{1, {-0.2, 1.5, -0.3}}, z{2, {-0.2, 1.4, -0.2}};
@@ -74,7 +75,10 @@ protected:
     void compare(double allowed) {
         const Case cases[] = {{{128, 128, 100, 1}, odd, odd, odd, 0}, {{100, 70, 65, 3}, even, odd, even, 0}, {{257, 31, 40, 2}, odd, even, odd, 0}, {{64, 250, 33, 2}, odd, odd, even, 0},
                               {{200, 256, 18, 1}, odd, odd, odd, 0},  {{512, 400, 5, 1}, even, even, odd, 0}, {{30, 600, 9, 2}, odd, odd, odd, 0},  {{1000, 300, 1, 2}, odd, odd, even, 1},
-                              {{300, 1000, 1, 2}, odd, even, even, 1}, {{513, 511, 1, 3}, even, odd, even, 1}, {{400, 500, 1, 2}, odd, odd, even, 2}};
+                              {{300, 1000, 1, 2}, odd, even, even, 1}, {{513, 511, 1, 3}, even, odd, even, 1}, {{400, 500, 1, 2}, odd, odd, even, 2},
+                              // On a GPU: values that change threads in turns; rings in memory.
+                              {{256, 192, 1, 2}, odd, odd, even, 1},  {{384, 384, 1, 1}, ring, ring, even, 1}, {{192, 200, 1, 2}, ring, odd, even, 2}, {{48, 48, 48, 3}, odd, odd, odd, 0},
+                              {{48, 40, 44, 2}, ring, odd, even, 0},  {{900, 700, 1, 1}, ring, ring, even, 1}, {{128, 100, 90, 1}, ring, ring, ring, 0}};
         for (const Case& one : cases) {
             Fields<T> ours(one), expected(one);
             const SweepOutcome outcome = ours.run(queue, 2);

@@ -3,15 +3,15 @@
 //
 //   values = rhs(fields)                     by points
 //   lower, diag, upper = coefficients        by points, or by the rows of one line where all lines have the same; ends folded
-//   values = (lower, diag, upper)^-1 values  by the kernels for batches (tridiagonal/), or ring_lines here
+//   values = (lower, diag, upper)^-1 values  by the kernels for batches (tridiagonal/); rings see rings.cuh
 //   target = update(fields, values)          by points
 //
 // Arrays: fields with any strides; values and matrices [mesh][z][y][x] packed, a shared matrix by rows. Overwritten: values, matrices, the
 //   target of meshes without a failed line. Words per point and sweep of a heat equation with constants: 2 + 2 per axis + 3, and 3 + 3 more
 //   per axis whose matrices are computed.
-// Numerics: whatever kernel solves the lines checks them, and solves with pivots what it must (docs/algorithms/gpu_batch.md). Rings: LU with
-//   partial pivoting of the ring pressed flat (reference/tridiagonal/ring_lu.hpp): rows in the order 0, n-1, 1, n-2, … are a band of two
-//   diagonals on each side, of which a thread keeps three rows in registers.
+// Instructions: places are divided by extents with multiplications, and where no neighbour lies beyond a side, which is nearly everywhere, functions read
+//   at constant offsets.
+// Numerics: whatever kernel solves the lines checks them, and solves with pivots what it must (docs/algorithms/gpu_batches.md).
 #pragma once
 
 #include "backends/cuda/mesh/points.cuh"
@@ -26,16 +26,40 @@ __device__ __forceinline__ std::int64_t points_of(const MeshArguments<T>& a) {
 __device__ __forceinline__ std::int64_t own_index() { return static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x; }
 __device__ __forceinline__ std::int64_t all_threads() { return static_cast<std::int64_t>(gridDim.x) * blockDim.x; }
 
-template <class T, int Fields, class Function>
-__device__ __forceinline__ void rhs_points(const MeshArguments<T>& a, int target, bool has_function, Function function) {
+template <class T>
+__device__ __forceinline__ Point point_at(const MeshArguments<T>& a, const Extents& extents, std::int64_t index) {
+    if (index >> 32 != 0) return point_at(a, index);
+    auto x = static_cast<unsigned>(index);
+    unsigned y = extents.along[0].split(x), z = extents.along[1].split(y);
+    const unsigned mesh = extents.along[2].split(z);
+    return {x, y, z, mesh};
+}
+
+/// How far from a point a function reads.
+template <int x, int y, int z>
+struct Reach {
+    template <class T>
+    static __device__ __forceinline__ bool inside(const MeshArguments<T>& a, const Point& p) {
+        return p.x >= x && p.x + x < a.extent[0] && p.y >= y && p.y + y < a.extent[1] && p.z >= z && p.z + z < a.extent[2];
+    }
+};
+
+/// A function at a point.
+template <class Around, int Fields, class T, class Function>
+__device__ __forceinline__ void evaluate(const MeshArguments<T>& a, const Point& p, T solution, T* result, Function function) {
+    if (Around::inside(a, p)) function(NearInside<T, Fields>{a, p, solution}, a.parameters, result, p.x, p.y, p.z, p.mesh, a.step);
+    else function(NearInMemory<T, Fields>{a, p, solution}, a.parameters, result, p.x, p.y, p.z, p.mesh, a.step);
+}
+
+template <class T, int Fields, class Around, class Function>
+__device__ __forceinline__ void rhs_points(const MeshArguments<T>& a, const Extents& extents, int target, bool has_function, Function function) {
     if (!runs(a.state, a.sweep)) return;
     const std::int64_t points = points_of(a);
     for (std::int64_t k = own_index(); k < points; k += all_threads()) {
-        const Point p = point_at(a, k);
-        const NearInMemory<T, Fields> near{a, p, T(0)};
+        const Point p = point_at(a, extents, k);
         T result[1];
         if (has_function) {
-            function(near, a.parameters, result, p.x, p.y, p.z, p.mesh, a.step);
+            evaluate<Around, Fields>(a, p, T(0), result, function);
         } else {
             const FieldView<T>& field = a.field[target];
             result[0] = field.data[p.x * field.stride[0] + p.y * field.stride[1] + p.z * field.stride[2] + p.mesh * field.stride[3]];
@@ -63,20 +87,21 @@ __device__ __forceinline__ void fold_row(const LineArguments<T>& line, std::int6
     }
 }
 
-template <class T, int Fields, class Function>
-__device__ __forceinline__ void matrix_points(const MeshArguments<T>& a, const LineArguments<T>& line, Function function) {
+template <class T, int Fields, class Around, class Function>
+__device__ __forceinline__ void matrix_points(const MeshArguments<T>& a, const Extents& extents, const LineArguments<T>& line, Function function) {
     if (!runs(a.state, a.sweep)) return;
     const std::int64_t count = line.shared ? line.rows : points_of(a);
     for (std::int64_t k = own_index(); k < count; k += all_threads()) {
         Point p{0, 0, 0, 0};
         if (line.shared) (line.axis == 0 ? p.x : line.axis == 1 ? p.y : p.z) = k;
-        else p = point_at(a, k);
+        else p = point_at(a, extents, k);
         T row[3] = {line.constant[0], line.constant[1], line.constant[2]};
-        const NearInMemory<T, Fields> near{a, p, T(0)};
-        if (line.has_function) function(near, a.parameters, row, p.x, p.y, p.z, p.mesh, a.step);
+        if (line.has_function) evaluate<Around, Fields>(a, p, T(0), row, function);
         const std::int64_t i = line.axis == 0 ? p.x : line.axis == 1 ? p.y : p.z;
         T lost;
         fold_row(line, i, row, lost);
+        if (line.opens && i == 0) row[0] = 0, row[1] = line.opened[0];
+        if (line.opens && i == line.rows - 1) row[1] = line.opened[1], row[2] = 0;
         line.lower[k] = row[0], line.diag[k] = row[1], line.upper[k] = row[2];
         if (!line.shared) {
             if (lost != T(0)) a.values[k] -= lost;
@@ -134,86 +159,17 @@ __device__ __forceinline__ void judge_lines(const MeshArguments<T>& a, const Lin
     }
 }
 
-/// Rings of three rows or more, a thread per line; scratch: 6 × rows × threads, thread by thread.
-template <class T>
-__device__ __forceinline__ void ring_lines(const MeshArguments<T>& a, const LineArguments<T>& line, T* scratch, int reason_singular, int reason_not_finite) {
-    if (!runs(a.state, a.sweep)) return;
-    const std::int64_t n = line.rows, slots = all_threads(), slot = own_index();
-    for (std::int64_t k = slot; k < line.lines; k += slots) {
-        std::int64_t apart;
-        const std::int64_t first = first_of_line(a, line, k, apart);
-        const std::int64_t matrix = line.shared ? 0 : first, matrix_apart = line.shared ? 1 : apart;
-        const auto row_at = [&](std::int64_t place) { return place % 2 == 0 ? place / 2 : n - 1 - place / 2; };
-        const auto place_of = [&](std::int64_t row) { return 2 * row < n ? 2 * row : 2 * (n - 1 - row) + 1; };
-        std::int64_t not_finite = -1, singular = -1;
-        T w[3][6];  // columns place … place + 4 and the right-hand side, of the row that is next and of the two behind it
-        const auto load = [&](std::int64_t place, std::int64_t from, T (&row)[6]) {
-            for (int c = 0; c < 6; ++c) row[c] = 0;
-            if (place >= n) return;
-            const std::int64_t i = row_at(place);
-            const T lower = line.lower[matrix + i * matrix_apart], diag = line.diag[matrix + i * matrix_apart], upper = line.upper[matrix + i * matrix_apart];
-            row[5] = a.values[first + i * apart];
-            const int own = static_cast<int>(place - from), left = static_cast<int>(place_of(i > 0 ? i - 1 : n - 1) - from), right = static_cast<int>(place_of(i < n - 1 ? i + 1 : 0) - from);
-            for (int c = 0; c < 5; ++c) row[c] = c == own ? diag : c == left ? lower : c == right ? upper : T(0);
-            if (!(lower * T(0) + diag * T(0) + upper * T(0) + row[5] * T(0) == T(0)) && not_finite < 0) not_finite = i;
-        };
-        T* const u = scratch + slot;
-        for (int r = 0; r < 3; ++r) load(r, 0, w[r]);
-        for (std::int64_t j = 0; j < n; ++j) {
-            // The largest of the three becomes the pivot.
-            int best = 0;
-            for (int r = 1; r < 3; ++r)
-                if (fabs(w[r][0]) > fabs(w[best][0])) best = r;
-            for (int c = 0; c < 6; ++c) {
-                const T top = w[0][c], chosen = best == 0 ? w[0][c] : best == 1 ? w[1][c] : w[2][c];
-                if (best == 1) w[1][c] = top;
-                if (best == 2) w[2][c] = top;
-                w[0][c] = chosen;
-                u[(6 * j + c) * slots] = chosen;
-            }
-            if (w[0][0] == T(0) && singular < 0) singular = row_at(j);
-            T next[3][6];
-            for (int r = 1; r < 3; ++r) {
-                const T f = w[r][0] / w[0][0];
-                for (int c = 1; c < 5; ++c) next[r - 1][c - 1] = w[r][c] - f * w[0][c];
-                next[r - 1][4] = 0;
-                next[r - 1][5] = w[r][5] - f * w[0][5];
-            }
-            load(j + 3, j + 1, next[2]);
-            for (int r = 0; r < 3; ++r)
-                for (int c = 0; c < 6; ++c) w[r][c] = next[r][c];
-        }
-        if (not_finite < 0 && singular < 0) {
-            T x[4] = {};
-            for (std::int64_t j = n - 1; j >= 0; --j) {
-                T now = u[(6 * j + 5) * slots];
-                for (int c = 0; c < 4; ++c) now -= u[(6 * j + c + 1) * slots] * x[c];
-                now /= u[6 * j * slots];
-                if (!(now * T(0) == T(0)) && not_finite < 0) not_finite = row_at(j);
-                u[(6 * j + 5) * slots] = now;
-                x[3] = x[2], x[2] = x[1], x[1] = x[0], x[0] = now;
-            }
-        }
-        if (not_finite >= 0 || singular >= 0) {
-            line_failed(a, line, first, apart, not_finite >= 0 ? not_finite : singular, not_finite >= 0 ? reason_not_finite : reason_singular);
-            continue;
-        }
-        for (std::int64_t j = 0; j < n; ++j) a.values[first + row_at(j) * apart] = u[(6 * j + 5) * slots];
-    }
-}
-
-template <class T, int Fields, class Function>
-__device__ __forceinline__ void update_points(const MeshArguments<T>& a, int target, bool has_function, Function function) {
+template <class T, int Fields, class Around, class Function>
+__device__ __forceinline__ void update_points(const MeshArguments<T>& a, const Extents& extents, int target, bool has_function, Function function) {
     if (!runs(a.state, a.sweep)) return;
     const std::int64_t points = points_of(a);
     const bool look = *reinterpret_cast<const volatile unsigned long long*>(&a.state->failed_at) == a.sweep;
     const FieldView<T>& field = a.field[target];
     for (std::int64_t k = own_index(); k < points; k += all_threads()) {
-        const Point p = point_at(a, k);
+        const Point p = point_at(a, extents, k);
         if (look && a.failed[p.mesh]) continue;
         T result[1] = {a.values[k]};
-        const NearInMemory<T, Fields> near{a, p, result[0]};
-        if (has_function) function(near, a.parameters, result, p.x, p.y, p.z, p.mesh, a.step);
+        if (has_function) evaluate<Around, Fields>(a, p, result[0], result, function);
         field.data[p.x * field.stride[0] + p.y * field.stride[1] + p.z * field.stride[2] + p.mesh * field.stride[3]] = result[0];
     }
 }

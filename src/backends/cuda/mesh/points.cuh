@@ -47,6 +47,25 @@ struct MirroredIndex {
     }
 };
 
+/// A point all of whose neighbours that a function reads are inside the mesh.
+template <class T, int Fields>
+struct NearInside {
+    const MeshArguments<T>& a;
+    const Point& point;
+    T solution;
+
+    template <int f, int dx, int dy, int dz>
+    __device__ __forceinline__ T at() const {
+        if constexpr (f == Fields) {
+            return solution;
+        } else {
+            const FieldView<T>& field = a.field[f];
+            const T* const here = field.data + (point.x * field.stride[0] + point.y * field.stride[1] + point.z * field.stride[2] + point.mesh * field.stride[3]);
+            return here[dx * field.stride[0] + dy * field.stride[1] + dz * field.stride[2]];
+        }
+    }
+};
+
 /// `Fields` fields, and the solution of a sweep after them.
 template <class T, int Fields>
 struct NearInMemory {

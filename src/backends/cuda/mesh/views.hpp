@@ -2,6 +2,7 @@
 // Fields in the device's memory and the parts of a sweep, as kernels get them.
 #pragma once
 
+#include "backends/cuda/mesh/divisor.hpp"
 #include "backends/cuda/mesh/state.hpp"
 
 namespace trifold::cuda {
@@ -44,7 +45,17 @@ struct LineArguments {
     unsigned char edge[2];
     T twice[2];          ///< of odd sides
     T constant[3];
-    bool shared, has_function;
+    T opened[2];         ///< of a ring that is solved as a line and closed afterwards: its first and last diagonal
+    bool shared, has_function, opens;
+};
+
+/// How a ring that was solved as a line is closed (rings.cuh).
+template <class T>
+struct Closing {
+    const T* q;          ///< per row
+    T* sums;             ///< per line
+    T weight, scale;     ///< of the last row in v; 1 / (1 + v . q)
+    Divisor apart, rows;
 };
 
 /// What the kernels for batches found: parts of a DeviceOutcome (runtime/outcome.hpp).

@@ -104,6 +104,7 @@ bool append_factors(const SegmentShape& shape, const Sides& sides, std::span<T> 
         const std::size_t first = s * static_cast<std::size_t>(shape.segment_rows), end = std::min(n, first + static_cast<std::size_t>(shape.segment_rows));
         std::vector<double> columns[5];
         if (!eliminate(std::span(rows).subspan(first, end - first), joined, columns[0], columns[1], columns[2], columns[3], columns[4], left[s])) return false;
+        if (shape.alike && s > 1 && s + 1 < segments) continue;
         for (const auto& column : columns) put(column, shape.padded_rows);
     }
     std::vector<double> matrix(segments * segments, 0.0), coupling(segments, 0.0);

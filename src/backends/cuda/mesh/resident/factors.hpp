@@ -20,6 +20,7 @@ namespace trifold::cuda::resident {
 struct SegmentShape {
     int rows = 0, segments = 1, segment_rows = 0;  ///< of a line; the last segment has what remains
     int padded_rows = 0, padded_segments = 0;      ///< as Layout has them
+    bool alike = false;                            ///< only the first, the second and the last segment are appended: the others are as the second
 };
 
 /// Appends a line solve's part of the table (layout.cuh): [segment][inverse, lower, reach, upper, fill][padded rows], then coupling and

@@ -5,7 +5,7 @@
 //
 // Who does what: a cluster of blocks, or one block, has a mesh (layout.cuh). Fields lie in shared memory with values beyond the sides
 //   around them. The right-hand side of a segment is made as its elimination goes forwards, in registers; between line solves along
-//   different axes values change threads through shared memory; the update is stored as the last solve goes backwards. Segments of
+//   different axes values change threads through shared memory, all at once or in turns (turns.cuh); the update is stored as the last solve goes backwards. Segments of
 //   a line are joined within the block, or, along the slabs' axis, by the blocks, each for some of the lines (lines.cuh).
 // Global memory: 2 words per point and run, and 1 for a copy of the target as it was, which is put back where a value of the run
 //   turns out not to be finite: kernels that look at every line then start anew.
@@ -15,12 +15,13 @@
 //   Roofs of an H200's multiprocessor, per clock: 128 bytes of shared memory, 128 instructions (64 in doubles): 0.30 clocks per point in floats, 0.60 in
 //   doubles, by shared memory: 840 and 420 Gpoint-steps/s on 132 of them at 1.9 GHz.
 // Measured: 128², floats, one line per thread: shared memory busy 89 % of the time (ncu); warps wait for it more than for anything else, then for
-//   barriers. In a cluster, for the others: 7 % of 48³'s time for memory before the barrier, 10 % for the barriers (docs/algorithms/gpu_resident.md).
+//   barriers. In a cluster, for the others (docs/algorithms/gpu_resident.md).
 // Numerics: matrices are checked when they are factored (factors.hpp). Rounding depends on the mesh's shape alone, not on the batch.
 #pragma once
 
 #include "backends/cuda/mesh/resident/ghosts.cuh"
 #include "backends/cuda/mesh/resident/lines.cuh"
+#include "backends/cuda/mesh/resident/turns.cuh"
 
 namespace trifold::cuda::resident {
 
@@ -86,9 +87,9 @@ __device__ __forceinline__ void fill_all_ghosts(const Place<P>& place, const Arg
 template <class P, int l>
 __device__ __forceinline__ void load_factors(const Place<P>& place, const typename P::real* table) {
     if constexpr (l < P::plan.lines) {
-        constexpr int axis = P::plan.line[l].axis, own = P::plan.cut[axis].segments * P::plan.segment_size(axis), join = P::plan.join_size(axis);
-        const auto* const from = table + P::plan.table(l) + (P::plan.crosses(axis) ? place.rank * own : 0);
-        const auto* const from_join = table + P::plan.table(l) + P::plan.segments(axis) * P::plan.segment_size(axis);
+        constexpr int axis = P::plan.line[l].axis, own = P::plan.own_factors(l) * P::plan.segment_size(axis), join = P::plan.join_size(axis);
+        const auto* const from = table + P::plan.table(l) + (P::plan.crosses(axis) && !P::plan.alike(l) ? place.rank * own : 0);
+        const auto* const from_join = table + P::plan.table(l) + P::plan.all_factors(l) * P::plan.segment_size(axis);
         auto* const to = place.memory + P::plan.factors(l);
         for (int q = thread_number(); q < own + join; q += P::plan.threads) to[q] = q < own ? from[q] : from_join[q - own];
         load_factors<P, l + 1>(place, table);
@@ -108,9 +109,9 @@ __device__ __forceinline__ void every_block_is_there() {
     else block_barrier();
 }
 
-/// Line solve k of sweep s, and those after it; at last the update.
-template <class P, int s, int k>
-__device__ __forceinline__ void solve_lines(const Place<P>& place, const Numbers<typename P::real>& numbers) {
+/// Line solve k of sweep s, and those after it; at last the update. `before`: what the line solve before it left, where that is in registers.
+template <class P, int s, int k, class Before>
+__device__ __forceinline__ void solve_lines(const Place<P>& place, const Numbers<typename P::real>& numbers, const Before& before) {
     using real = typename P::real;
     constexpr SweepPlan sweep = P::plan.sweep[s];
     constexpr bool solves = sweep.lines > 0, final = k + 1 >= sweep.lines;
@@ -132,7 +133,8 @@ __device__ __forceinline__ void solve_lines(const Place<P>& place, const Numbers
 
     real d[K][R];
     const auto right = [&](int m, int i) -> real {
-        if constexpr (k > 0) return place.memory[at[m] + i * P::plan.between_stride(axis)];
+        if constexpr (k > 0 && P::plan.turn_rows > 0) return before.value[m][i];
+        else if constexpr (k > 0) return place.memory[at[m] + i * P::plan.between_stride(axis)];
         const Near<P> near = near_point<P, axis>(place, own.x[m], i, real(0));
         return P::template rhs<s>(near, numbers.parameters, where(m, i, 0), where(m, i, 1), where(m, i, 2), place.mesh, place.step);
     };
@@ -177,12 +179,12 @@ __device__ __forceinline__ void solve_lines(const Place<P>& place, const Numbers
         // Others read the target through ghosts of theirs, or values that this thread is about to overwrite.
         if (apart && !P::plan.joined(l)) block_barrier();
         if (P::plan.cluster > 1 && final && !P::plan.crosses_slabs(s)) cluster_barrier();
-        if (!final && P::plan.crosses(axis)) block_barrier();  // what the join gave back lies where values are handed over
+        if (!final && P::plan.crosses(axis) && P::plan.turn_rows == 0) block_barrier();  // what the join gave back lies where values are handed over
 #pragma unroll
         for (int c = (R - 1) / V * V; c >= 0; c -= V) {
             solver.backwards(d, c);
             if constexpr (final) update(c);
-            else hand_over(c);
+            else if constexpr (P::plan.turn_rows == 0) hand_over(c);
         }
         // Whatever is not finite in a segment has reached its first row.
 #pragma unroll
@@ -197,9 +199,14 @@ __device__ __forceinline__ void solve_lines(const Place<P>& place, const Numbers
 #pragma unroll
         for (int c = 0; c < R; c += V) update(c);
     }
-    if constexpr (!final) {
+    if constexpr (!final && P::plan.turn_rows > 0) {
+        constexpr int next = P::plan.axis_of(l + 1);
+        InRegisters<P, next> after;
+        change_threads<P, axis, next>(place, own, d, after);
+        solve_lines<P, s, k + 1>(place, numbers, after);
+    } else if constexpr (!final) {
         block_barrier();
-        solve_lines<P, s, k + 1>(place, numbers);
+        solve_lines<P, s, k + 1>(place, numbers, before);
     }
 }
 
@@ -207,14 +214,13 @@ template <class P, int s>
 __device__ __forceinline__ void run_sweeps(const Place<P>& place, const Arguments<typename P::real>& a) {
     if constexpr (s < P::plan.sweeps) {
         constexpr int f = P::plan.sweep[s].target;
-        solve_lines<P, s, 0>(place, a.numbers);
+        solve_lines<P, s, 0>(place, a.numbers, InSharedMemory{});
         fill_ghosts<P, f>(place, a.field[f]);
         run_sweeps<P, s + 1>(place, a);
     }
 }
 
-/// P: real, mesh[3], cluster, threads, slab_rows, cut[3], fields, field[], lines, line[], sweeps, sweep[], parameters; crosses_slabs(s): a line
-/// solve of sweep s goes across blocks; rhs<s> and update<s>(near, parameters, x, y, z, mesh, step) -> real.
+/// P: real, plan (layout.cuh); rhs<s> and update<s>(near, parameters, x, y, z, mesh, step) -> real.
 /// `shared`: P::plan.elements, aligned to 16 bytes. A cluster per mesh.
 template <class P>
 __device__ __forceinline__ void run(const Arguments<typename P::real>& a, typename P::real* shared, std::int64_t mesh) {

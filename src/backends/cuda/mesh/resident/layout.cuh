@@ -28,6 +28,7 @@ struct FieldPlan {
 struct LinePlan {
     int axis = 0;
     bool ring = false, ends = false;  ///< ends: the first and the last right-hand side lose something
+    bool constant = false;            ///< all rows are the same, but for those at the sides
 };
 
 struct SweepPlan {
@@ -44,6 +45,7 @@ struct Plan {
     int vector = 4;  ///< elements in 16 bytes
     int mesh[3] = {1, 1, 1};
     int cluster = 1, threads = 32, slab_rows = 1;
+    int turn_rows = 0;  ///< 0: between line solves along different axes all values are in shared memory; else in registers but for so many rows of the slab, which change threads in turn
     AxisCut cut[3];
     int fields = 0, lines = 0, sweeps = 0;
     FieldPlan field[most_kept];
@@ -59,8 +61,13 @@ struct Plan {
     // Fields: x fastest, ghosts around. Rows of odd length are apart by a bank in shared memory, whichever way they are read.
     constexpr int extent(int f, int axis) const { return field[f].one[axis] ? 1 : local(axis) + 2 * field[f].ghosts[axis]; }
     constexpr int pitch(int f) const { return extent(f, 0) | 1; }
-    constexpr int stride(int f, int axis) const { return field[f].one[axis] ? 0 : axis == 0 ? 1 : axis == 1 ? pitch(f) : pitch(f) * extent(f, 1); }
-    constexpr int size(int f) const { return field[f].kept ? pitch(f) * extent(f, 1) * extent(f, 2) : 0; }
+    constexpr int plane(int f) const {
+        // Lanes that go on in the next plane go on in the next bank.
+        const int banks = 8 * vector, packed = pitch(f) * extent(f, 1);
+        return mesh[2] > 1 && mesh[0] % banks != 0 ? packed + ((mesh[0] - packed) % banks + banks) % banks : packed;
+    }
+    constexpr int stride(int f, int axis) const { return field[f].one[axis] ? 0 : axis == 0 ? 1 : axis == 1 ? pitch(f) : plane(f); }
+    constexpr int size(int f) const { return field[f].kept ? plane(f) * extent(f, 2) : 0; }
     constexpr int first_of(int f) const {
         int at = 0;
         for (int k = 0; k < f; ++k) at += size(k);
@@ -78,7 +85,16 @@ struct Plan {
     constexpr int between_size() const {
         bool several = false;
         for (int s = 0; s < sweeps; ++s) several = several || sweep[s].lines > 1;
-        return largest(several ? between_stride(2) * local(2) : 0, most(true, true));
+        const int rows = turn_rows > 0 ? turn_rows : local(slab());
+        return largest(several ? (mesh[2] > 1 ? between_stride(2) : between_stride(1)) * rows : 0, most(true, true));
+    }
+
+    // In turns: of lines within the slab, a thread's k-th one lies in the k-th rows; of those through the slab, a thread has its rows of the slab.
+    constexpr int turns() const { return ceiling(slab_rows, largest(turn_rows, 1)); }
+    constexpr bool takes_turns() const {
+        for (int axis = 0; axis <= slab(); ++axis)
+            if (axis == slab() ? cut[axis].segments != 1 : side_by_side(axis) * slab_rows != lines_along(axis) * turn_rows) return false;
+        return true;
     }
 
     // Lines along an axis, in a block.
@@ -97,17 +113,26 @@ struct Plan {
         return false;
     }
     constexpr int owned(int axis) const { return ceiling(lines_along(axis), cluster); }
+    constexpr int joiners(int axis) const { return largest(1, threads / owned(axis) < segments(axis) ? threads / owned(axis) : segments(axis)); }  ///< threads that join a line
+    // Where shared memory is scarce and one thread joins a line, the result takes the place of what it was made from, and is fetched.
+    constexpr bool fetches(int axis) const { return turn_rows > 0 && crosses(axis) && joiners(axis) == 1; }
+    constexpr bool crossed_before(int l) const {
+        for (int s = 0; s < sweeps; ++s)
+            for (int k = sweep[s].first_line; k < l && l < sweep[s].first_line + sweep[s].lines; ++k)
+                if (crosses(line[k].axis)) return true;
+        return false;
+    }
     constexpr int most(bool across, bool back) const {
         int size = 0;
         for (int l = 0; l < lines; ++l) {
             const int axis = line[l].axis;
-            if (!joined(l) || crosses(axis) != across) continue;
+            if (!joined(l) || crosses(axis) != across || (back && fetches(axis))) continue;
             size = largest(size, 2 * (across && !back ? segments(axis) * owned(axis) : cut[axis].segments * lines_along(axis)));
         }
         return size;
     }
-    constexpr int ends() const { return round_up(between() + between_size(), vector); }
-    constexpr int ends_across() const { return ends() + most(false, false); }
+    constexpr int ends() const { return turn_rows > 0 ? between() : round_up(between() + between_size(), vector); }  // in turns: before and after them
+    constexpr int ends_across() const { return turn_rows > 0 ? round_up(between() + largest(between_size(), most(false, false)), vector) : ends() + most(false, false); }
 
     // Factors of the block's segments of a line solve: [segment][inverse, lower, reach, upper, fill][rows]; then the join's coupling
     // and inverse, [1 + segments][segments]. In memory the same, with all segments.
@@ -115,14 +140,18 @@ struct Plan {
     constexpr int segment_size(int axis) const { return 5 * padded_rows(axis); }
     constexpr int padded_segments(int axis) const { return round_up(segments(axis), vector); }
     constexpr int join_size(int axis) const { return (1 + segments(axis)) * padded_segments(axis); }
+    // Of a matrix whose rows are the same, segments but the first and the last one are the same too, and are there once.
+    constexpr bool alike(int l) const { return line[l].constant && cut[line[l].axis].segments > 3; }
+    constexpr int own_factors(int l) const { return alike(l) ? 3 : cut[line[l].axis].segments; }  ///< segments in a block
+    constexpr int all_factors(int l) const { return alike(l) ? 3 : segments(line[l].axis); }
     constexpr int factors(int l) const {
         int at = round_up(ends_across() + most(true, false), vector);
-        for (int k = 0; k < l; ++k) at += cut[line[k].axis].segments * segment_size(line[k].axis) + join_size(line[k].axis);
+        for (int k = 0; k < l; ++k) at += own_factors(k) * segment_size(line[k].axis) + join_size(line[k].axis);
         return at;
     }
     constexpr int table(int l) const {
         int at = 0;
-        for (int k = 0; k < l; ++k) at += segments(line[k].axis) * segment_size(line[k].axis) + join_size(line[k].axis);
+        for (int k = 0; k < l; ++k) at += all_factors(k) * segment_size(line[k].axis) + join_size(line[k].axis);
         return at;
     }
     constexpr int elements() const { return factors(lines); }

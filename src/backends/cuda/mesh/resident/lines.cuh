@@ -25,7 +25,8 @@ class LineSolver {
 
 public:
     __device__ __forceinline__ LineSolver(const Place<P>& place, const Own& own, const Numbers<real>& numbers) : place_(place), own_(own), numbers_(numbers) {
-        factors_ = place.memory + P::plan.factors(l) + own.own * P::plan.segment_size(axis);
+        const int stored = !P::plan.alike(l) ? own.own : own.number == 0 ? 0 : own.last() ? 2 : 1;
+        factors_ = place.memory + P::plan.factors(l) + stored * P::plan.segment_size(axis);
     }
 
     /// `right`(k, i): the right-hand side at point i of the k-th line. d becomes y.
@@ -93,7 +94,7 @@ public:
 
 private:
     static constexpr int padded_segments = P::plan.padded_segments(axis);
-    __device__ __forceinline__ const real* coupling() const { return place_.memory + P::plan.factors(l) + Own::own_segments * P::plan.segment_size(axis); }
+    __device__ __forceinline__ const real* coupling() const { return place_.memory + P::plan.factors(l) + P::plan.own_factors(l) * P::plan.segment_size(axis); }
     __device__ __forceinline__ const real* inverse_row(int s) const { return coupling() + (1 + s) * padded_segments; }
 
     __device__ __forceinline__ void join_in_block(const real (&last)[K]) {
@@ -134,7 +135,9 @@ private:
         constexpr int owned = P::plan.owned(axis), own_segments = Own::own_segments;
         constexpr int y_at = P::plan.ends_across(), z_at = y_at + S * owned;
         constexpr int after_at = P::plan.between(), before_at = after_at + own_segments * lines;  // x[last] of own segments; of the ones before
-        const real *const y = place_.memory + y_at, *const z = place_.memory + z_at;
+        real* const y = place_.memory + y_at;
+        const real* const z = place_.memory + z_at;
+        if (P::plan.fetches(axis) && P::plan.crossed_before(l)) cluster_barrier();  // others may still fetch from there
 #pragma unroll
         for (int k = 0; k < K; ++k) {
             if (!own_.there[k]) continue;
@@ -143,7 +146,7 @@ private:
             owner.store(y_at + at, last[k]), owner.store(z_at + at, first_[k]);
         }
         cluster_barrier();
-        constexpr int groups = P::plan.threads / owned < 1 ? 1 : P::plan.threads / owned > S ? S : P::plan.threads / owned, each = ceiling(S, groups);
+        constexpr int groups = P::plan.joiners(axis), each = ceiling(S, groups);
 #pragma unroll 1
         for (int q = thread_number(); q < owned * groups; q += P::plan.threads) {
             const int at = q % owned, line = place_.rank * owned + at, first = q / owned * each;
@@ -175,6 +178,10 @@ private:
             for (int e = 0; e < each; ++e) {
                 const int s = first + e;
                 if (s >= S) break;
+                if (P::plan.fetches(axis)) {
+                    y[s * owned + at] = x[e];
+                    continue;
+                }
                 Elsewhere<real>(place_.memory, s / own_segments).store(after_at + s % own_segments * lines + line, x[e]);
                 const int next = s + 1 < S ? s + 1 : 0;
                 if (ring || s + 1 < S) Elsewhere<real>(place_.memory, next / own_segments).store(before_at + next % own_segments * lines + line, x[e]);
@@ -183,6 +190,13 @@ private:
         cluster_barrier();
 #pragma unroll
         for (int k = 0; k < K; ++k) {
+            if constexpr (P::plan.fetches(axis)) {
+                const Elsewhere<real> owner(place_.memory, own_.line[k] / owned);
+                const int at = y_at + own_.line[k] % owned, previous = own_.number > 0 ? own_.number - 1 : S - 1;
+                last_[k] = owner.load(at + own_.number * owned);
+                before_[k] = ring || own_.number > 0 ? owner.load(at + previous * owned) : real(0);
+                continue;
+            }
             last_[k] = place_.memory[after_at + own_.own * lines + own_.line[k]];
             before_[k] = ring || own_.number > 0 ? place_.memory[before_at + own_.own * lines + own_.line[k]] : real(0);
         }

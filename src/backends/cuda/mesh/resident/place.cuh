@@ -33,14 +33,18 @@ struct Segment {
         const bool idle = own >= own_segments;
         if (idle) own = own_segments - 1;
         number = (P::plan.crosses(axis) ? rank * own_segments : 0) + own;
-        constexpr int one = axis == 0 ? 1 : 0, other = axis == 2 ? 1 : 2;
+        // Where all threads have lines as far apart, their places differ by constants.
+        constexpr int one = axis == 0 ? 1 : 0, other = axis == 2 ? 1 : 2, wide = P::plan.local(one);
+        constexpr bool exact = count * across == lines, apart = exact && across % wide == 0;
+        const int first = thread - thread / across * across;
 #pragma unroll
         for (int k = 0; k < count; ++k) {
-            const int at = thread - thread / across * across + k * across;
-            line[k] = at < lines ? at : lines - 1;
+            const int at = first + k * across;
+            line[k] = exact || at < lines ? at : lines - 1;
             there[k] = all_there || (!idle && at < lines);
             x[k][axis] = own * rows;
-            x[k][one] = line[k] % P::plan.local(one), x[k][other] = line[k] / P::plan.local(one);
+            x[k][one] = lines == wide ? line[k] : apart ? first % wide : line[k] % wide;
+            x[k][other] = lines == wide ? 0 : apart ? first / wide + k * (across / wide) : line[k] / wide;
             if (axis != P::plan.slab() && !P::plan.even_slabs() && rank == P::plan.cluster - 1 && x[k][P::plan.slab()] >= P::plan.last_rows()) x[k][P::plan.slab()] = P::plan.last_rows() - 1, there[k] = false;
         }
     }

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstddef>
 
+#include "backends/cuda/mesh/bands.hpp"
 #include "backends/cuda/mesh/functions.hpp"
 #include "backends/cuda/mesh/resident/factors.hpp"
 
@@ -64,7 +65,7 @@ const char* describe_sweeps(const Checked& checked, Plan& plan) {
             if (line.coefficients && !line.same_on_every_line) return "its matrices differ from line to line";
             if (line.coefficients && one.coefficients[k].fields > 0) return "a matrix is made from fields";
             const Sides& sides = sweep.solution[at(line.axis)];
-            plan.line[plan.lines++] = {line.axis, sides.low.edge == Edge::periodic && checked.problem->shape.along(line.axis) > 2, valued(sides.low) || valued(sides.high)};
+            plan.line[plan.lines++] = {line.axis, sides.low.edge == Edge::periodic && checked.problem->shape.along(line.axis) > 2, valued(sides.low) || valued(sides.high), !line.coefficients};
         }
     }
     return nullptr;
@@ -76,21 +77,6 @@ bool has_second_name(const MeshProblem& problem, const Plan& plan) {
         for (int g = 0; g < plan.fields; ++g)
             if (f != g && plan.field[f].target && plan.field[g].kept && problem.fields[at(f)].data == problem.fields[at(g)].data) return true;
     return false;
-}
-
-template <class T>
-void matrix_of(const LineSolve& line, const MeshProblem& problem, int n, std::vector<T> (&bands)[3]) {
-    const std::vector<T> parameters(problem.parameters.begin(), problem.parameters.end());
-    for (int i = 0; i < n; ++i) {
-        T row[3] = {static_cast<T>(line.constant[0]), static_cast<T>(line.constant[1]), static_cast<T>(line.constant[2])};
-        if (line.coefficients) {
-            T* const out[3] = {&row[0], &row[1], &row[2]};
-            const PointRows<T> call{nullptr, out, parameters.data(), 1, line.axis == 0 ? i : 0, line.axis == 1 ? i : 0, line.axis == 2 ? i : 0, 0, 0};
-            if constexpr (sizeof(T) == 4) line.coefficients.run_f32(call);
-            else line.coefficients.run_f64(call);
-        }
-        for (int b = 0; b < 3; ++b) bands[b].push_back(row[b]);
-    }
 }
 
 std::string list(std::initializer_list<int> values) {
@@ -105,7 +91,7 @@ std::string yes(bool b) { return b ? "true" : "false"; }
 std::string text_of(const Plan& plan) {
     std::string text("{");
     text += std::to_string(plan.vector) + ", " + list(plan.mesh) + ", " + std::to_string(plan.cluster) + ", " + std::to_string(plan.threads) + ", " +
-                       std::to_string(plan.slab_rows) + ", {";
+                       std::to_string(plan.slab_rows) + ", " + std::to_string(plan.turn_rows) + ", {";
     for (const AxisCut& cut : plan.cut) text += list({cut.segments, cut.rows}) + ", ";
     text += "}, " + std::to_string(plan.fields) + ", " + std::to_string(plan.lines) + ", " + std::to_string(plan.sweeps) + ",\n    {";
     for (int f = 0; f < plan.fields; ++f) {
@@ -116,7 +102,7 @@ std::string text_of(const Plan& plan) {
         text += "}}, ";
     }
     text += "},\n    {";
-    for (int l = 0; l < plan.lines; ++l) text.append("{").append(std::to_string(plan.line[l].axis)) += ", " + yes(plan.line[l].ring) + ", " + yes(plan.line[l].ends) + "}, ";
+    for (int l = 0; l < plan.lines; ++l) text.append("{").append(std::to_string(plan.line[l].axis)) += ", " + yes(plan.line[l].ring) + ", " + yes(plan.line[l].ends) + ", " + yes(plan.line[l].constant) + "}, ";
     text += "}, {";
     for (int s = 0; s < plan.sweeps; ++s) {
         const SweepPlan& sweep = plan.sweep[s];
@@ -171,10 +157,9 @@ const char* factor(const Checked& checked, const Plan& plan, std::vector<T>& tab
     for (const CheckedSweep& one : checked.sweeps)
         for (const LineSolve& line : one.sweep->lines) {
             const int axis = line.axis, n = plan.mesh[axis];
-            std::vector<T> bands[3];
-            matrix_of<T>(line, *checked.problem, n, bands);
-            const SegmentShape shape{n, plan.segments(axis), plan.cut[axis].rows, plan.padded_rows(axis), plan.padded_segments(axis)};
-            if (!append_factors<T>(shape, one.sweep->solution[at(axis)], bands[0], bands[1], bands[2], table, numbers.ends[l])) return "a matrix needs pivots";
+            Bands<T> bands = bands_of<T>(line, *checked.problem);
+            const SegmentShape shape{n, plan.segments(axis), plan.cut[axis].rows, plan.padded_rows(axis), plan.padded_segments(axis), plan.alike(l)};
+            if (!append_factors<T>(shape, one.sweep->solution[at(axis)], bands.lower, bands.diag, bands.upper, table, numbers.ends[l])) return "a matrix needs pivots";
             ++l;
         }
     return nullptr;
