@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a batch solve moves, in its order, without its arithmetic: the ceiling that its pattern of accesses and requests leaves of the roof.
+// What a batch solve moves, in its order, without its arithmetic: the ceiling that its pattern of accesses and requests leaves of the roof. Not a
+// strict one along z: a loop that computes nothing asks in bursts, which a core drops.
 #pragma once
 
 #include <cstddef>
