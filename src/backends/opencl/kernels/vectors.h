@@ -13,7 +13,8 @@ typedef double8 Vector;
 typedef long8 Mask;
 #define LOAD(p) vload8(0, p)
 #define STORE(v, p) vstore8(v, 0, p)
-#define LOAD_PIECE(p) vload2(0, p)
+typedef double2 __attribute__((aligned(8))) Piece;
+#define LOAD_PIECE(p) (*(__global const Piece*)(p))
 #define LOW_1 (ulong8)(0, 8, 2, 10, 4, 12, 6, 14)
 #define HIGH_1 (ulong8)(1, 9, 3, 11, 5, 13, 7, 15)
 #define FRONTS (ulong8)(0, 1, 2, 3, 8, 9, 10, 11)
@@ -25,7 +26,8 @@ typedef float16 Vector;
 typedef int16 Mask;
 #define LOAD(p) vload16(0, p)
 #define STORE(v, p) vstore16(v, 0, p)
-#define LOAD_PIECE(p) vload4(0, p)
+typedef float4 __attribute__((aligned(4))) Piece;
+#define LOAD_PIECE(p) (*(__global const Piece*)(p))
 #define LOW_1 (uint16)(0, 16, 1, 17, 4, 20, 5, 21, 8, 24, 9, 25, 12, 28, 13, 29)
 #define HIGH_1 (uint16)(2, 18, 3, 19, 6, 22, 7, 23, 10, 26, 11, 27, 14, 30, 15, 31)
 #define LOW_2 (uint16)(0, 1, 16, 17, 4, 5, 20, 21, 8, 9, 24, 25, 12, 13, 28, 29)
@@ -36,16 +38,15 @@ typedef int16 Mask;
 #define ODD (uint16)(4, 5, 6, 7, 12, 13, 14, 15, 20, 21, 22, 23, 28, 29, 30, 31)
 #endif
 
-// More streams than a CPU's own prefetchers follow. OpenCL's prefetch() does nothing on PoCL.
+// More streams than a CPU's own prefetchers follow. Asked for in the second-level cache: lines of a hundred rows that lie apart, some tiles of each, are more than the first one has
+// (a Zen 4 took twice the time for one system where they were asked for there). OpenCL's prefetch() does nothing on PoCL.
 #if defined(__has_builtin)
 #if LANES > 1 && __has_builtin(__builtin_prefetch)
-#define ASK(p) __builtin_prefetch((const void*)(size_t)(p))
-#define ASK_SECOND(p) __builtin_prefetch((const void*)(size_t)(p), 0, 2)
+#define ASK(p) __builtin_prefetch((const void*)(size_t)(p), 0, 2)
 #endif
 #endif
 #ifndef ASK
 #define ASK(p)
-#define ASK_SECOND(p)
 #endif
 
 // Past the caches, where the compiler knows how: p lies on 64 bytes.
@@ -120,6 +121,8 @@ INLINE void load_turned(__global const REAL* const* from, int step, Vector* out)
 INLINE void turn_back(const Vector* x, int step, Vector* out) { out[0] = x[0]; }
 #endif
 
+#define TILES_AHEAD 4
+
 /// One operand of the systems of a block: row i of system j at data[i rows + j lanes].
 typedef struct {
     __global REAL* data;
@@ -172,7 +175,7 @@ INLINE void load_tile(const Block* b, word i, int count, word first, word last, 
 #pragma unroll
             for (int l = 0; l < LANES; ++l) {
                 from[l] = b->data + min((word)(v * LANES + l), systems - 1) * b->lanes + i;
-                ASK(from[l] + 2 * LANES);
+                ASK(from[l] + TILES_AHEAD * LANES);
             }
             load_turned(from, vectors, out + v);
         }
