@@ -13,7 +13,38 @@
 #include "lanes.h"
 
 #define ITEMS (W * P)
-#define ROWS_AT_ONCE 8
+
+// Rows that are loaded at a time. Where one group has all of a multiprocessor and registers allow it, of FP32, while those before them are eliminated: half as many then.
+#define AHEAD (REAL_BYTES == 4 && P > 8)
+#define ROWS_AT_ONCE (AHEAD ? 4 : 8)
+
+/// Few items of a column, of FP32, are joined in order by one of them; more, and FP64, two by two.
+#define IN_ORDER (REAL_BYTES == 4 && P <= 8)
+
+/// Elements from row to row. ALIKE is 1 where that is the same for all that are arrays, and there is nothing else, and a column is shorter than 2^31 elements.
+#define STEP(o) (ALIKE ? stride : step[o])
+
+/// Rows first + from … of the four operands. Plain: all there is is to be read, but lower of row 0 and upper of the last row may lie outside of the arrays.
+#define LOAD_ROWS(from_row, to) \
+    { \
+        if (plain) { \
+            UNROLL for (int i = 0; i < ROWS_AT_ONCE; ++i) { \
+                to[0][i] = from[0][(from_row) + i == 0 && part == 0 ? STEP(0) : ((from_row) + i) * STEP(0)]; \
+                to[1][i] = from[1][((from_row) + i) * STEP(1)]; \
+                to[2][i] = from[2][(from_row) + i == R - 1 && part == P - 1 ? (R - 2) * STEP(2) : ((from_row) + i) * STEP(2)]; \
+                to[3][i] = from[3][((from_row) + i) * STEP(3)]; \
+            } \
+            if ((from_row) == 0 && part == 0) to[0][0] = (REAL)0; \
+            if ((from_row) + ROWS_AT_ONCE == R && part == P - 1) to[2][ROWS_AT_ONCE - 1] = (REAL)0; \
+        } else { \
+            UNROLL for (int i = 0; i < ROWS_AT_ONCE; ++i) \
+                UNROLL for (int o = 0; o < 4; ++o) { \
+                    const int row = first + (from_row) + i, there = mine && row < n && (o != 0 || row > 0) && (o != 2 || row < n - 1); \
+                    to[o][i] = (REAL)(o == 1); \
+                    if (there) to[o][i] = sources[o]->is_view ? from[o][((from_row) + i) * STEP(o)] : number_of_bits(sources[o]->bits); \
+                } \
+        } \
+    }
 
 /// Items of the column `by` above and below; their own where there is none.
 INLINE Relation item_above(const __local REAL* box, int item, int by) {
@@ -48,56 +79,45 @@ __kernel void beside(SOLVER_ARGUMENTS) {
     __global const REAL* from[4];
     word step[4];
     int views = 1;
+    const int stride = (int)job.rhs.row_stride;
     UNROLL for (int o = 0; o < 4; ++o) {
         const Source* const s = sources[o];
-        from[o] = buffers[o] + start_of(s, index) + (turn * W + column) * s->level_stride[lane_level] + first * s->row_stride;
-        step[o] = s->row_stride, views &= s->is_view != 0;
+        from[o] = buffers[o] + start_of(s, index) + (turn * W + column) * s->level_stride[lane_level] + first * (word)(ALIKE ? stride : s->row_stride);
+        step[o] = s->row_stride, views &= ALIKE || s->is_view != 0;
     }
-    // All there is is to be read: but lower of row 0 and upper of the last row may lie outside of the arrays.
     const int plain = views && n == P * R && turn * W + W <= lanes;
     if (item < W) bad[item] = 0;
 
     REAL A[R], C[R], D[R];
-    int most = 0, largest = 0;  // sizes: of multipliers, of x
+    Size most = 0, largest = 0;  // sizes: of multipliers, of x
+    REAL v[1 + AHEAD][4][ROWS_AT_ONCE];
+    if (AHEAD) LOAD_ROWS(0, v[0])
     UNROLL for (int at = 0; at < R; at += ROWS_AT_ONCE) {
-        REAL v[4][ROWS_AT_ONCE];
-        if (plain) {
-            UNROLL for (int i = 0; i < ROWS_AT_ONCE; ++i) {
-                v[0][i] = from[0][at + i == 0 && part == 0 ? step[0] : (at + i) * step[0]];
-                v[1][i] = from[1][(at + i) * step[1]];
-                v[2][i] = from[2][at + i == R - 1 && part == P - 1 ? (R - 2) * step[2] : (at + i) * step[2]];
-                v[3][i] = from[3][(at + i) * step[3]];
-            }
-            if (at == 0 && part == 0) v[0][0] = (REAL)0;
-            if (at + ROWS_AT_ONCE == R && part == P - 1) v[2][ROWS_AT_ONCE - 1] = (REAL)0;
-        } else {
-            UNROLL for (int i = 0; i < ROWS_AT_ONCE; ++i)
-                UNROLL for (int o = 0; o < 4; ++o) {
-                    const int row = first + at + i, there = mine && row < n && (o != 0 || row > 0) && (o != 2 || row < n - 1);
-                    v[o][i] = (REAL)(o == 1);
-                    if (there) v[o][i] = sources[o]->is_view ? from[o][(at + i) * step[o]] : number_of_bits(sources[o]->bits);
-                }
-        }
+        const int now = AHEAD ? at / ROWS_AT_ONCE % 2 : 0;
+        if (!AHEAD) LOAD_ROWS(at, v[0])
+        else if (at + ROWS_AT_ONCE < R) LOAD_ROWS(at + ROWS_AT_ONCE, v[AHEAD - now])
         UNROLL for (int j = 0; j < ROWS_AT_ONCE; ++j) {
             const int i = at + j;
-            const REAL a = v[0][j], c = v[2][j], k = reciprocal(i ? fma(-a, C[i ? i - 1 : 0], v[1][j]) : v[1][j]);
+            const REAL a = v[now][0][j], c = v[now][2][j], k = reciprocal(i ? fma(-a, C[i ? i - 1 : 0], v[now][1][j]) : v[now][1][j]);
             C[i] = c * k;
-            D[i] = (i ? fma(-a, D[i ? i - 1 : 0], v[3][j]) : v[3][j]) * k;
+            D[i] = (i ? fma(-a, D[i ? i - 1 : 0], v[now][3][j]) : v[now][3][j]) * k;
             A[i] = i ? -(a * k) * A[i ? i - 1 : 0] : a * k;
-            most = max(most, size_of(C[i]));
+            RAISE(most, C[i]);
         }
     }
-    most = max(most, size_of(A[R - 1]));
+    RAISE(most, A[R - 1]);
     UNROLL for (int i = R - 2; i >= 0; --i) {
         if (i < R - 2) {
             D[i] = fma(-C[i], D[i + 1], D[i]);
             A[i] = fma(-C[i], A[i + 1], A[i]);
             C[i] = -C[i] * C[i + 1];
         }
-        most = max(most, max(size_of(A[i]), size_of(C[i])));
+        RAISE(most, A[i]);
+        RAISE(most, C[i]);
     }
-    int good = at_most(most) <= (REAL)2;
-    good &= (D[0] + D[R - 1]) * (REAL)0 == (REAL)0;
+    int good = SIZE_AT_MOST(most) <= (REAL)2;
+    // A value that is not finite lasts up to the first row or down to the last; sizes of FP64 have seen those of A and C.
+    good &= (REAL_BYTES == 8 ? D[0] + D[R - 1] : A[0] + C[0] + D[0] + A[R - 1] + C[R - 1] + D[R - 1]) * (REAL)0 == (REAL)0;
 
     // Last rows of the items of a column, closed with the next one's first.
     Relation row = {A[R - 1], C[R - 1], D[R - 1]}, next = {(REAL)0, (REAL)0, (REAL)0};
@@ -112,9 +132,32 @@ __kernel void beside(SOLVER_ARGUMENTS) {
         if (part < P - 1) {
             const REAL k = finite_or_zero(reciprocal(fma(-row.c, next.a, (REAL)1)));
             row.a *= k, row.d = fma(-row.c, next.d, row.d) * k, row.c *= -next.c * k;
-            most = max(most, max(size_of(row.a), size_of(row.c)));
+            RAISE(most, row.a);
+            RAISE(most, row.c);
             good &= k != (REAL)0;
         }
+#if IN_ORDER
+        // In less time than barriers take.
+        PUT(row);
+        barrier(CLK_LOCAL_MEM_FENCE);
+        if (item < W) {
+            REAL c_of[P], d_of[P];
+            UNROLL for (int p = 0; p < P; ++p) {
+                const REAL a = box[p * W + item], k = finite_or_zero(reciprocal(p ? fma(-a, c_of[p ? p - 1 : 0], (REAL)1) : (REAL)1));
+                c_of[p] = box[ITEMS + p * W + item] * k;
+                d_of[p] = (p ? fma(-a, d_of[p ? p - 1 : 0], box[2 * ITEMS + p * W + item]) : box[2 * ITEMS + item]) * k;
+                RAISE(most, c_of[p]);
+                good &= k != (REAL)0;
+            }
+            UNROLL for (int p = P - 1; p >= 0; --p) {
+                if (p < P - 1) d_of[p] = fma(-c_of[p], d_of[p + 1 < P ? p + 1 : p], d_of[p]);
+                box[p * W + item] = d_of[p];
+            }
+        }
+        barrier(CLK_LOCAL_MEM_FENCE);
+    }
+    const REAL x_last = P > 1 ? box[item] : row.d, before = P > 1 && part ? box[item - (part ? W : 0)] : (REAL)0;
+#else
         UNROLL for (int s = 1; s < P; s *= 2) {
             PUT(row);
             barrier(CLK_LOCAL_MEM_FENCE);
@@ -124,7 +167,8 @@ __kernel void beside(SOLVER_ARGUMENTS) {
                 const REAL bc = part + s < P ? row.c : (REAL)0, k = finite_or_zero(reciprocal(fma(-bc, below.a, fma(-row.a, above.c, (REAL)1))));
                 row.d = fma(-bc, below.d, fma(-row.a, above.d, row.d)) * k;
                 row.a = -(row.a * k) * above.a, row.c = -(bc * k) * below.c;
-                most = max(most, max(size_of(row.a), size_of(row.c)));
+                RAISE(most, row.a);
+                RAISE(most, row.c);
                 good &= k != (REAL)0;
             }
         }
@@ -142,18 +186,21 @@ __kernel void beside(SOLVER_ARGUMENTS) {
         barrier(CLK_LOCAL_MEM_FENCE);
         before = part ? box[item - (part ? W : 0)] : (REAL)0;
     }
+#endif
     D[R - 1] = x_last;
-    largest = size_of(x_last);
+    RAISE(largest, x_last);
+    // Of a NaN that is met here the other item's x is the cause, or numbers near the largest, which are not accepted.
+
     UNROLL for (int i = 0; i < R - 1; ++i) {
         D[i] = fma(-C[i], x_last, fma(-A[i], before, D[i]));
-        largest = max(largest, size_of(D[i]));
+        RAISE(largest, D[i]);
     }
-    if (mine && !(good && at_most(most) <= (REAL)2 && at_most(largest) <= (REAL)LARGEST)) bad[column] = 1;
+    if (mine && !(good && SIZE_AT_MOST(most) <= (REAL)2 && (REAL_BYTES == 8 || x_last * (REAL)0 == (REAL)0) && SIZE_AT_MOST(largest) <= (REAL)LARGEST / 8)) bad[column] = 1;
     barrier(CLK_LOCAL_MEM_FENCE);
 
     if (mine && !bad[column]) {
         __global REAL* const to = x + start_of(&job.x, index) + (turn * W + column) * job.x.level_stride[lane_level] + first * job.x.row_stride;
-        const word x_step = job.x.row_stride;
+        const word x_step = ALIKE ? stride : job.x.row_stride;
         if (n == P * R) {
             UNROLL for (int i = 0; i < R; ++i) to[i * x_step] = D[i];
         } else {

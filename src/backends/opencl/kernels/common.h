@@ -81,6 +81,21 @@ inline void report_failure(volatile __global Found* found, __global char* status
     if (status) status[number] = (char)reason;
 }
 
+/// By all items of a group that has done its part: 1 in the last group to come here, which sees what the others have stored. `last`: an int in local memory.
+#ifdef PTX
+#define STORED_FOR_ALL() asm volatile("membar.gl;" ::: "memory")
+#else
+#define STORED_FOR_ALL() mem_fence(CLK_GLOBAL_MEM_FENCE)
+#endif
+INLINE int last_group(volatile __global QueueState* state, __local int* last) {
+    STORED_FOR_ALL();
+    barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
+    if (get_local_id(0) == 0) *last = atomic_inc(&state->groups_done) + 1 == get_num_groups(0);
+    barrier(CLK_LOCAL_MEM_FENCE);
+    STORED_FOR_ALL();
+    return *last;
+}
+
 /// Every kernel that solves has these arguments first.
 #define SOLVER_ARGUMENTS \
     Job job, Where where, __global REAL *lower, __global REAL *diag, __global REAL *upper, __global REAL *rhs, __global REAL *x, \

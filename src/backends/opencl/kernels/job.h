@@ -35,6 +35,20 @@ typedef struct {
     word tried_other;   ///< one system only: a fall-back gave this
 } Found;
 
+/// What kernels of one queue find, call after call: the last one of a call tells its outcome, and leaves this as the first one needs it.
+typedef struct {
+    Found found;  ///< first == ~0, counts 0
+    unsigned given_up, largest, excess;  ///< of all windows (windows.cl); floats as bits: they are ordered like numbers, none is negative
+    unsigned groups_done;
+    unsigned broken;  ///< solves on trust that did not hold; left as it is
+} QueueState;
+
+/// Where the last kernel of a call tells its outcome: bytes from the start of its buffer, and what it says where nothing was found.
+typedef struct {
+    word at;
+    Found fresh;
+} Telling;
+
 /// One system cut into chunks of chunk_rows rows; the last one takes the remainder too.
 typedef struct {
     word chunks, chunk_rows, rows;

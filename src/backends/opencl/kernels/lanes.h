@@ -61,6 +61,21 @@ INLINE REAL at_most(int size) {
 #endif
 }
 
+/// The largest size of several numbers: FP32 in one instruction, which passes over NaN. `strange` stays 0 while r is finite, at the price of a multiply-add.
+#if REAL_BYTES == 8
+typedef int Size;
+#define RAISE(most, x) most = max(most, size_of(x))
+#define NOTE_STRANGE(strange, r)
+#define SIZE_AT_LEAST(size) at_least(size)
+#define SIZE_AT_MOST(size) at_most(size)
+#else
+typedef REAL Size;
+#define RAISE(most, x) most = fmax(most, fabs(x))
+#define NOTE_STRANGE(strange, r) strange = fma(r, (REAL)0, strange)
+#define SIZE_AT_LEAST(size) (size)
+#define SIZE_AT_MOST(size) (size)
+#endif
+
 INLINE REAL finite_or_zero(REAL x) { return x * (REAL)0 == (REAL)0 ? x : (REAL)0; }
 
 /// One row in unknowns far apart: x = d - a x[left] - c x[right].
@@ -156,14 +171,16 @@ INLINE void copy_out(__global void* to, __local const void* from, uint bytes) {
 /// Row `row` of operand o in local memory.
 #define IN_BOX(o, row) box[(o) * BOX + pad[o] + (row)]
 
-/// WARP R rows, one element apart, of the four operands from from[o] on into their boxes; pad[o]: where row 0 lies there. Up to QUAD elements before and behind them are read.
-/// A barrier is to follow.
-INLINE void load_run(__global const REAL* const* from, int lane, __local REAL* box, __local ulong* arrived, int* pad) {
+/// `count` rows, one element apart, of the four operands from from[o] on into their boxes; pad[o]: where row 0 lies there. Up to QUAD elements before and behind them are read,
+/// or all that a box holds. A barrier is to follow.
+INLINE void load_run(__global const REAL* const* from, uint count, int lane, __local REAL* box, __local ulong* arrived, int* pad) {
 #ifdef BULK
     UNROLL for (int o = 0; o < 4; ++o) pad[o] = (int)((uint)(size_t)from[o] % 16 / REAL_BYTES);
     if (lane == 0) {
-        expect_bytes(arrived, 4 * BOX * REAL_BYTES);
-        UNROLL for (int o = 0; o < 4; ++o) copy_here(box + o * BOX, from[o] - pad[o], BOX * REAL_BYTES, arrived);
+        uint bytes[4];
+        UNROLL for (int o = 0; o < 4; ++o) bytes[o] = ((uint)pad[o] + count + QUAD - 1) / QUAD * 16;
+        expect_bytes(arrived, bytes[0] + bytes[1] + bytes[2] + bytes[3]);
+        UNROLL for (int o = 0; o < 4; ++o) copy_here(box + o * BOX, from[o] - pad[o], bytes[o], arrived);
     }
     barrier(CLK_LOCAL_MEM_FENCE);
     await_bytes(arrived);
@@ -176,19 +193,6 @@ INLINE void load_run(__global const REAL* const* from, int lane, __local REAL* b
 #endif
 }
 
-/// Rows R lane … of the four operands in local memory.
-#define ELIMINATE(a, b, c, f, A, C, D) \
-    UNROLL for (int i = 0; i < R; ++i) { \
-        const REAL ai = (a)[i], ci = (c)[i], k = reciprocal(i ? fma(-ai, C[i ? i - 1 : 0], (b)[i]) : (b)[i]); \
-        C[i] = ci * k; \
-        D[i] = (i ? fma(-ai, D[i ? i - 1 : 0], (f)[i]) : (f)[i]) * k; \
-        A[i] = i ? -(ai * k) * A[i ? i - 1 : 0] : ai * k; \
-    } \
-    UNROLL for (int i = R - 3; i >= 0; --i) { \
-        D[i] = fma(-C[i], D[i + 1], D[i]); \
-        A[i] = fma(-C[i], A[i + 1], A[i]); \
-        C[i] = -C[i] * C[i + 1]; \
-    }
 
 typedef struct {
     Relation own, next;      ///< the lane's last row among those of all lanes; the first row of the next lane
@@ -211,6 +215,25 @@ INLINE Joined close_lanes(Relation first, Relation last, int lane, __local REAL*
     }
     return j;
 }
+
+/// Rows R lane … of the boxes: a, b, c, f are where they lie, A, C, D what elimination makes of them, `joined` the lane's last one closed with the first one of the next lane.
+#define ELIMINATE_LANES(joined) \
+    __local const REAL *const a = &IN_BOX(0, lane * R), *const b = &IN_BOX(1, lane * R), *const c = &IN_BOX(2, lane * R); \
+    __local REAL* const f = &IN_BOX(3, lane * R); \
+    REAL A[R], C[R], D[R]; \
+    UNROLL for (int i = 0; i < R; ++i) { \
+        const REAL ai = a[i], ci = c[i], k = reciprocal(i ? fma(-ai, C[i ? i - 1 : 0], b[i]) : b[i]); \
+        C[i] = ci * k; \
+        D[i] = (i ? fma(-ai, D[i ? i - 1 : 0], f[i]) : f[i]) * k; \
+        A[i] = i ? -(ai * k) * A[i ? i - 1 : 0] : ai * k; \
+    } \
+    UNROLL for (int i = R - 3; i >= 0; --i) { \
+        D[i] = fma(-C[i], D[i + 1], D[i]); \
+        A[i] = fma(-C[i], A[i + 1], A[i]); \
+        C[i] = -C[i] * C[i + 1]; \
+    } \
+    const Relation first_row = {A[0], C[0], D[0]}, last_row = {A[R - 1], C[R - 1], D[R - 1]}; \
+    Joined joined = close_lanes(first_row, last_row, lane, meeting);
 
 /// x of all lanes' last rows; what lies before the first one and after the last one is 0.
 INLINE void solve_lanes(Joined* j, int lane, __local REAL* box) {

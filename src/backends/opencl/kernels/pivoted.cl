@@ -59,12 +59,40 @@ inline int solve_line(const Line* lower, const Line* diag, const Line* upper, co
     return GOOD;
 }
 
-// only_marked: systems that an unpivoted kernel has marked; else all, and marks and status are set here.
-__kernel void pivoted(SOLVER_ARGUMENTS, word slots, word slot_step, word row_step, int only_marked) {
+// Tells the outcome; `found` is of the queue's state. Only then are there failures where the item that counted them wrote the verdict, and only the last group reads it.
+INLINE void tell(const Job* job, volatile __global QueueState* state, const volatile __global uchar* marks, const volatile __global word* verdicts, __global Found* outcome,
+                 const Found* fresh, __local word* verdict) {
+    const unsigned failures = state->found.failures, first = state->found.first;
+    if (failures)
+        for (word k = get_local_id(0); k < job->systems; k += get_local_size(0)) {
+            if (marks[k] != FAILED) continue;
+            word index[4];
+            indices_of(job, k, index);
+            if (number_at(job, index) == first) *verdict = verdicts[k];
+        }
+    barrier(CLK_LOCAL_MEM_FENCE);
+    if (get_local_id(0) != 0) return;
+    Found out = *fresh;
+    out.failures = failures, out.rescued = state->found.rescued;
+    if (failures) out.first = first, out.row = *verdict / 8, out.reason = -(int)(*verdict % 8);
+    *outcome = out;
+    state->found.first = ~0u, state->found.failures = state->found.rescued = state->found.marked = state->found.tickets = 0, state->groups_done = 0;
+}
+
+// The last kernel of a batch. only_marked: systems that an unpivoted kernel has marked; else all, and marks and status are set here.
+__kernel void pivoted(SOLVER_ARGUMENTS, word slots, word slot_step, word row_step, int only_marked, Telling telling, __global uchar* outcome_buffer) {
     UNPACK_ARGUMENTS
+    volatile __global QueueState* const state = (volatile __global QueueState*)found;
+    __global Found* const outcome = (__global Found*)(outcome_buffer + telling.at);
+    __local int last;
+    __local word verdict;
     const word slot = get_global_id(0);
-    if (slot >= slots || (only_marked && found->marked == 0)) return;
-    for (word k = slot; k < job.systems; k += slots) {
+    // Nobody has anything to do, and what is said here changes nothing of that.
+    if (only_marked && found->marked == 0 && found->failures == 0) {
+        if (slot == 0) *outcome = telling.fresh, state->found.tickets = 0;
+        return;
+    }
+    for (word k = slot; k < job.systems && slot < slots; k += slots) {
         if (only_marked && marks[k] != TO_PIVOT) continue;
         word index[4], row;
         indices_of(&job, k, index);
@@ -82,9 +110,10 @@ __kernel void pivoted(SOLVER_ARGUMENTS, word slots, word slot_step, word row_ste
             report_failure(found, status, number, reason);
         }
     }
+    if (last_group(state, &last)) tell(&job, state, marks, verdicts, outcome, &telling.fresh, &verdict);
 }
 
-// The least number of a system that failed is known: its row and reason.
+// The least number of a system that failed is known: its row and reason. For what no pivoted kernel follows.
 __kernel void name_failure(SOLVER_ARGUMENTS) {
     UNPACK_ARGUMENTS
     if (found->failures == 0) return;
@@ -96,6 +125,11 @@ __kernel void name_failure(SOLVER_ARGUMENTS) {
         found->row = verdicts[k] / 8;
         found->reason = -(int)(verdicts[k] % 8);
     }
+}
+
+__kernel void reset_state(__global QueueState* state) {
+    const QueueState fresh = {{~0u, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}, 0, 0, 0, 0, state->broken};
+    *state = fresh;
 }
 
 __kernel void reset(__global uchar* found_buffer, word at, Found value) { *(__global Found*)(found_buffer + at) = value; }

@@ -3,7 +3,7 @@
 //
 //   lower[i] x[i-1] + diag[i] x[i] + upper[i] x[i+1] = rhs[i],   i = 0 … rows-1, for every system
 //
-// Arrays: job.h, any strides (fast: rows one element apart); x may be rhs. Systems of the last level follow each other as one long system whose couplings are 0 at the
+// Arrays: job.h, any strides; x may be rhs. DENSE is 1 where all lie with rows one element and systems `rows` apart, and are no numbers: then little is to be computed of addresses. Systems of the last level follow each other as one long system whose couplings are 0 at the
 //   seams, per_group of them: rows × per_group ≤ 32 R.
 // Who does what: operands come in the order of memory, item beside item, into local memory, from where a lane takes R rows (R is odd: no two lanes in one bank) and
 //   eliminates them; lanes are joined (lanes.h). x leaves in the order of memory.
@@ -11,6 +11,9 @@
 // Words per row: 4 read, 1 written. The roof is memory's; some 60 instructions per row and lane.
 // Numerics: of every lane and system in it max|rhs - A x| ≤ 16 roundoffs max|diag| max|x| is seen, else the system is marked for pivoted.cl and nothing of it stored.
 #include "lanes.h"
+
+/// From system to system of the last level.
+#define PITCH_OF(source) (DENSE ? (word)n : lane_level < 0 ? 0 : (source)->level_stride[lane_level])
 
 /// Element e of the group, in the order of memory: of system s, row i. inverse: 2^32 / rows, rounded up.
 #define PLACE_OF(e) const uint s = mul_hi((uint)(e), inverse), i = (uint)(e) - s * n;
@@ -27,7 +30,7 @@ __kernel void rows(SOLVER_ARGUMENTS, uint per_group, uint inverse) {
     const uint n = (uint)job.rows;
     const word lanes = lane_level < 0 ? 1 : job.extent[lane_level];
     word groups = 0, turn = get_group_id(0), k0 = 0, index[4] = {0, 0, 0, 0};
-    if (lane_level > 0) {  // long divisions take as long as memory does
+    if (!DENSE && lane_level > 0) {  // long divisions take as long as memory does
         groups = (lanes + per_group - 1) / per_group, k0 = turn / groups * lanes, turn %= groups;
         indices_of(&job, k0, index);
     }
@@ -41,20 +44,20 @@ __kernel void rows(SOLVER_ARGUMENTS, uint per_group, uint inverse) {
     __global const REAL* data[4];
     int dense = 1;
     UNROLL for (int o = 0; o < 4; ++o) {
-        const word pitch = lane_level < 0 ? 0 : sources[o]->level_stride[lane_level];
-        data[o] = buffers[o] + (lane_level > 0 ? start_of(sources[o], index) : sources[o]->offset) + turn * per_group * pitch;
-        dense &= sources[o]->is_view && sources[o]->row_stride == 1 && (pitch == n || systems == 1);
+        const word pitch = PITCH_OF(sources[o]);
+        data[o] = buffers[o] + (!DENSE && lane_level > 0 ? start_of(sources[o], index) : sources[o]->offset) + turn * per_group * pitch;
+        dense &= DENSE || (sources[o]->is_view && sources[o]->row_stride == 1 && (pitch == n || systems == 1));
     }
     int pad[4] = {0, 0, 0, 0};
     if (dense && inside) {
-        load_run(data, lane, box, &arrived, pad);
+        load_run(data, count, lane, box, &arrived, pad);
     } else {
         // lower of the very first row and upper of the very last one may lie outside of the arrays.
         UNROLL for (int o = 0; o < 4; ++o) {
-            const REAL number = sources[o]->is_view ? (REAL)0 : number_of_bits(sources[o]->bits);
-            const word pitch = lane_level < 0 ? 0 : sources[o]->level_stride[lane_level], step = sources[o]->row_stride;
+            const REAL number = DENSE || sources[o]->is_view ? (REAL)0 : number_of_bits(sources[o]->bits);
+            const word pitch = PITCH_OF(sources[o]), step = DENSE ? 1 : sources[o]->row_stride;
             const uint first = o == 0 && turn == 0, last = o == 2 && turn * per_group + systems == lanes ? count - 1 : count;
-            const int is_view = sources[o]->is_view != 0;
+            const int is_view = DENSE || sources[o]->is_view != 0;
             __global const REAL* const from = data[o];
 #pragma unroll 4
             for (uint e = (uint)lane; e < count; e += WARP) {
@@ -69,29 +72,28 @@ __kernel void rows(SOLVER_ARGUMENTS, uint per_group, uint inverse) {
     for (uint e = count + (uint)lane; e < WARP * R; e += WARP) IN_BOX(0, e) = IN_BOX(2, e) = IN_BOX(3, e) = (REAL)0, IN_BOX(1, e) = (REAL)1;
     for (uint s = (uint)lane; s < systems; s += WARP) IN_BOX(0, s * n) = (REAL)0, IN_BOX(2, s * n + n - 1) = (REAL)0;
     barrier(CLK_LOCAL_MEM_FENCE);
-    __local const REAL *const a = &IN_BOX(0, lane * R), *const b = &IN_BOX(1, lane * R), *const c = &IN_BOX(2, lane * R);
-    __local REAL* const f = &IN_BOX(3, lane * R);
-
-    REAL A[R], C[R], D[R];
-    ELIMINATE(a, b, c, f, A, C, D)
-    const Relation first_row = {A[0], C[0], D[0]}, last_row = {A[R - 1], C[R - 1], D[R - 1]};
-    Joined joined = close_lanes(first_row, last_row, lane, meeting);
+    ELIMINATE_LANES(joined)
     solve_lanes(&joined, lane, meeting);
 
     D[R - 1] = joined.mine;
     UNROLL for (int i = 0; i < R - 1; ++i) D[i] = fma(-C[i], joined.mine, fma(-A[i], joined.left, D[i]));
     uint s = mul_hi((uint)(lane * R), inverse), p = (uint)(lane * R) - s * n;
-    int rest = 0, entry = 0, size = p ? size_of(joined.left) : 0;
+    Size rest = 0, entry = 0, size = 0;
+    REAL strange = 0;
+    if (p) RAISE(size, joined.left);
     UNROLL for (int i = 0; i < R; ++i) {
         const REAL above = i ? D[i ? i - 1 : 0] : joined.left, below = i + 1 < R ? D[i + 1 < R ? i + 1 : i] : joined.after, own = D[i], bi = b[i];
-        rest = max(rest, size_of(fma(-c[i], below, fma(-a[i], above, fma(-bi, own, f[i])))));
-        entry = max(entry, size_of(bi)), size = max(size, size_of(own));
+        const REAL r = fma(-c[i], below, fma(-a[i], above, fma(-bi, own, f[i])));
+        RAISE(rest, r);
+        NOTE_STRANGE(strange, r);
+        RAISE(entry, bi);
+        RAISE(size, own);
         const int ends = ++p == n;
         if (ends || i == R - 1) {
-            if (!ends) size = max(size, size_of(below));
-            const REAL allowed = (REAL)16 * (REAL)UNIT * at_least(entry) * at_least(size);
-            if (s < systems && (joined.broken || !(at_most(rest) <= allowed && allowed <= (REAL)LARGEST))) bad[s] = 1, any_bad = 1;
-            rest = entry = size = 0;
+            if (!ends) RAISE(size, below);
+            const REAL allowed = (REAL)16 * (REAL)UNIT * SIZE_AT_LEAST(entry) * SIZE_AT_LEAST(size);
+            if (s < systems && (joined.broken || !(SIZE_AT_MOST(rest) <= allowed && allowed <= (REAL)LARGEST && strange == (REAL)0))) bad[s] = 1, any_bad = 1;
+            rest = entry = size = 0, strange = 0;
             if (ends) p = 0, ++s;
         }
         f[i] = own;
@@ -101,10 +103,10 @@ __kernel void rows(SOLVER_ARGUMENTS, uint per_group, uint inverse) {
 #endif
     barrier(CLK_LOCAL_MEM_FENCE);
 
-    const word x_pitch = lane_level < 0 ? 0 : job.x.level_stride[lane_level];
-    __global REAL* const to = x + (lane_level > 0 ? start_of(&job.x, index) : job.x.offset) + turn * per_group * x_pitch;
+    const word x_pitch = PITCH_OF(&job.x), x_step = DENSE ? 1 : job.x.row_stride;
+    __global REAL* const to = x + (!DENSE && lane_level > 0 ? start_of(&job.x, index) : job.x.offset) + turn * per_group * x_pitch;
     __local const REAL* const out = &IN_BOX(3, 0);
-    const int together = !any_bad && job.x.row_stride == 1 && (x_pitch == n || systems == 1);
+    const int together = !any_bad && x_step == 1 && (DENSE || x_pitch == n || systems == 1);
 #ifdef BULK
     const int whole = together && ((uint)(size_t)to | (uint)(size_t)out | count * REAL_BYTES) % 16 == 0;
     if (whole && lane == 0) copy_out(to, out, count * REAL_BYTES);
@@ -119,7 +121,7 @@ __kernel void rows(SOLVER_ARGUMENTS, uint per_group, uint inverse) {
     } else if (!whole) {
         for (uint e = (uint)lane; e < count; e += WARP) {
             PLACE_OF(e)
-            if (!bad[s]) to[(word)i * job.x.row_stride + (word)s * x_pitch] = out[e];
+            if (!bad[s]) to[(word)i * x_step + (word)s * x_pitch] = out[e];
         }
     }
     for (uint s = (uint)lane; s < systems; s += WARP) {

@@ -9,14 +9,9 @@
 // Overwritten: x.
 // Words per row: 4 read, 1 written; from cache 4 × 2 HALO / (32 - 2 HALO) more.
 // Numerics: nothing is pivoted. Of every row kept |rhs - A x| ≤ accept (|a|+|b|+|c|) X is seen, X the largest |x| of its lane and the two unknowns beside it. At a seam both
-//   windows write down their x and what they took the other's for; `judge` holds the difference times |a| or |c| to the same limit, or, for the host to decide, notes by how
-//   much it is beyond. docs/algorithms/gpu_single.md; decision 21.
+//   windows write down their x and what they took the other's for; `judge` holds the difference times |a| or |c| to the same limit, or to 2^-40 of what it is for the largest x: the last
+//   of its groups tells the outcome, `unstable` where it does not hold. docs/algorithms/gpu_single.md; decision 21.
 #include "lanes.h"
-
-/// What is found of all windows. Floats as bits: they are ordered like numbers, none is negative.
-typedef struct {
-    uint given_up, largest, excess, spare;
-} Verdict;
 
 /// What a window says of its two ends.
 typedef struct {
@@ -38,8 +33,8 @@ INLINE void raise(volatile __global uint* most, float value) {
 __attribute__((reqd_work_group_size(WARP, 1, 1)))
 __kernel void windows(SOLVER_ARGUMENTS, REAL accept, float rest) {
     UNPACK_ARGUMENTS
-    volatile __global Verdict* const verdict = (volatile __global Verdict*)work;
-    __global Seam* const seams = (__global Seam*)(work + 64);
+    volatile __global QueueState* const verdict = (volatile __global QueueState*)found;
+    __global Seam* const seams = (__global Seam*)work;
     __local REAL box[4 * BOX] __attribute__((aligned(128)));
     __local REAL meeting[EXCHANGE_WORDS];
     __local ulong arrived;
@@ -56,7 +51,7 @@ __kernel void windows(SOLVER_ARGUMENTS, REAL accept, float rest) {
     }
     int pad[4] = {0, 0, 0, 0};
     if (dense) {
-        load_run(data, lane, box, &arrived, pad);
+        load_run(data, WARP * R, lane, box, &arrived, pad);
     } else {
         UNROLL for (int o = 0; o < 4; ++o) {
             const REAL number = sources[o]->is_view ? (REAL)0 : number_of_bits(sources[o]->bits);
@@ -68,13 +63,7 @@ __kernel void windows(SOLVER_ARGUMENTS, REAL accept, float rest) {
         }
     }
     barrier(CLK_LOCAL_MEM_FENCE);
-    __local const REAL *const a = &IN_BOX(0, lane * R), *const b = &IN_BOX(1, lane * R), *const c = &IN_BOX(2, lane * R);
-    __local REAL* const f = &IN_BOX(3, lane * R);
-
-    REAL A[R], C[R], D[R];
-    ELIMINATE(a, b, c, f, A, C, D)
-    const Relation first_row = {A[0], C[0], D[0]}, last_row = {A[R - 1], C[R - 1], D[R - 1]};
-    Joined joined = close_lanes(first_row, last_row, lane, meeting);
+    ELIMINATE_LANES(joined)
 
     // A lane's unknown moves by at most |a| / (1 - |c|) of what the one before it does; over a halo that is a product.
     const float fa = (float)fabs(joined.own.a), fc = (float)fabs(joined.own.c);
@@ -90,14 +79,15 @@ __kernel void windows(SOLVER_ARGUMENTS, REAL accept, float rest) {
     solve_lanes(&joined, lane, meeting);
 
     D[R - 1] = joined.mine;
-    int largest = size_of(joined.mine);
+    Size largest = 0;
+    RAISE(largest, joined.mine);
     UNROLL for (int i = 0; i < R - 1; ++i) {
         D[i] = fma(-C[i], joined.mine, fma(-A[i], joined.left, D[i]));
-        largest = max(largest, size_of(D[i]));
+        RAISE(largest, D[i]);
     }
-    if (a[0] != (REAL)0) largest = max(largest, size_of(joined.left));
-    if (c[R - 1] != (REAL)0) largest = max(largest, size_of(joined.after));
-    const REAL X = at_least(largest), allowed = accept * X;
+    if (a[0] != (REAL)0) RAISE(largest, joined.left);
+    if (c[R - 1] != (REAL)0) RAISE(largest, joined.after);
+    const REAL X = SIZE_AT_LEAST(largest), allowed = accept * X;
     int good = 1;
     REAL first_size = 0, last_size = 0;
     const REAL first_a = a[0], last_c = c[R - 1];
@@ -136,10 +126,11 @@ __kernel void windows(SOLVER_ARGUMENTS, REAL accept, float rest) {
 }
 
 /// An item per seam.
-__kernel void judge(SOLVER_ARGUMENTS, word seams_there) {
+__kernel void judge(SOLVER_ARGUMENTS, word seams_there, REAL accept, Telling telling, __global uchar* outcome_buffer, int trusted) {
     UNPACK_ARGUMENTS
-    volatile __global Verdict* const verdict = (volatile __global Verdict*)work;
-    __global const Seam* const seams = (__global const Seam*)(work + 64);
+    volatile __global QueueState* const verdict = (volatile __global QueueState*)found;
+    __global const Seam* const seams = (__global const Seam*)work;
+    __local int last;
     for (word k = get_global_id(0); k < seams_there; k += get_global_size(0)) {
         const Seam above = seams[k], below = seams[k + 1];
         const REAL upper = above.last_coupling * fabs(below.first - above.after), lower = below.first_coupling * fabs(above.last - below.before);
@@ -148,9 +139,13 @@ __kernel void judge(SOLVER_ARGUMENTS, word seams_there) {
         if (upper != upper || lower != lower) excess = (REAL)INFINITY;
         if (excess > (REAL)0) raise(&verdict->excess, upwards(excess));
     }
-}
-
-__kernel void forget(__global uchar* scratch_buffer, word at) {
-    __global uint* const words = (__global uint*)(scratch_buffer + at);
-    words[0] = words[1] = words[2] = words[3] = 0;
+    if (!last_group(verdict, &last) || get_local_id(0) != 0) return;
+    const float largest = as_float(verdict->largest), excess = as_float(verdict->excess);
+    const int good = !verdict->given_up && (excess == 0.0f || (largest <= FLT_MAX && excess <= (float)accept * 0x1p-40f * largest));
+    Found out = telling.fresh;
+    if (!good) out.failures = 1, out.first = (unsigned)job.number, out.reason = UNSTABLE;
+    *(__global Found*)(outcome_buffer + telling.at) = out;
+    if (status) status[job.number] = good ? GOOD : UNSTABLE;
+    if (!good && trusted) verdict->broken += 1;
+    verdict->given_up = verdict->largest = verdict->excess = verdict->groups_done = 0;
 }

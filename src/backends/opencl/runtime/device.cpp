@@ -6,7 +6,9 @@
 #include <cstdlib>
 #include <memory>
 #include <thread>
+#include <utility>
 
+#include "backends/opencl/kernels/job.h"
 #include "base/program_cache.hpp"
 #include "base/text_hash.hpp"
 
@@ -67,15 +69,21 @@ cl::Program build_from_source(OpenDevice& device, const std::string& name, const
 
 }  // namespace
 
-OpenDevice::OpenDevice(const FoundDevice& found)
-    : info(found), context(found.device), queue(context, found.device), timed(context, found.device, cl::QueueProperties::Profiling) {}
+DeviceQueue::DeviceQueue(OpenDevice& on, cl_command_queue_properties properties)
+    : device(on), queue(on.context, on.info.device, properties), state(on.context, CL_MEM_READ_WRITE, sizeof(QueueState)) {
+    const QueueState nothing{};  // `broken`; the rest is made fresh by a kernel
+    queue.enqueueWriteBuffer(state, CL_TRUE, 0, sizeof nothing, &nothing);
+}
 
-void OpenDevice::run(const cl::Kernel& kernel, std::size_t items, std::size_t group) {
-    queue.enqueueNDRangeKernel(kernel, cl::NullRange, cl::NDRange((items + group - 1) / group * group), cl::NDRange(group), nullptr, info.in_host_memory ? &last_ : nullptr);
+OpenDevice::OpenDevice(const FoundDevice& found)
+    : info(found), context(found.device), main(*this), timed(context, found.device, cl::QueueProperties::Profiling) {}
+
+void OpenDevice::run(DeviceQueue& on, const cl::Kernel& kernel, std::size_t items, std::size_t group) {
+    on.queue.enqueueNDRangeKernel(kernel, cl::NullRange, cl::NDRange((items + group - 1) / group * group), cl::NDRange(group), nullptr, info.in_host_memory ? &last_ : nullptr);
 }
 
 double OpenDevice::run_timed(const cl::Kernel& kernel, std::size_t items, std::size_t group) {
-    queue.finish();
+    main.queue.finish();
     cl::Event event;
     timed.enqueueNDRangeKernel(kernel, cl::NullRange, cl::NDRange((items + group - 1) / group * group), cl::NDRange(group), nullptr, &event);
     if (info.in_host_memory) last_ = event;
@@ -83,10 +91,15 @@ double OpenDevice::run_timed(const cl::Kernel& kernel, std::size_t items, std::s
     return 1e-9 * static_cast<double>(event.getProfilingInfo<CL_PROFILING_COMMAND_END>() - event.getProfilingInfo<CL_PROFILING_COMMAND_START>());
 }
 
+bool OpenDevice::settle(Failure& failure) {
+    const std::lock_guard lock(order);
+    return !look_back || std::exchange(look_back, nullptr)(failure);
+}
+
 void OpenDevice::settle() noexcept {
     constexpr auto patience = std::chrono::seconds(30);  // a device that is lost never says so
     if (!last_()) return;
-    clFlush(queue());
+    clFlush(main.queue());
     for (const auto start = std::chrono::steady_clock::now(); std::chrono::steady_clock::now() - start < patience;) {
         cl_int status = CL_COMPLETE;
         if (clGetEventInfo(last_(), CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof status, &status, nullptr) != CL_SUCCESS || status <= CL_COMPLETE) return;

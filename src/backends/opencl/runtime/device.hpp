@@ -2,6 +2,7 @@
 // A device that is in use: its context, one queue in order, programs that are built when first needed.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <mutex>
 #include <string>
@@ -17,24 +18,42 @@ struct KernelName {
     const char* kernel;
 };
 
+class OpenDevice;
+
+/// A queue in order, and what kernels in it find.
+struct DeviceQueue {
+    explicit DeviceQueue(OpenDevice& device, cl_command_queue_properties properties = 0);
+    OpenDevice& device;
+    cl::CommandQueue queue;
+    cl::Buffer state;    ///< kernels/job.h
+    bool fresh = false;  ///< the state is, when all that is enqueued has run
+};
+
 class OpenDevice {
 public:
     explicit OpenDevice(const FoundDevice& found);
 
     const FoundDevice& info;
     cl::Context context;
-    cl::CommandQueue queue;
+    DeviceQueue main;
 
     /// One that takes times, for what is measured: where times are taken, NVIDIA's driver lets microseconds pass between kernels.
     cl::CommandQueue timed;
 
-    /// Held by whoever enqueues: kernels keep their arguments until they are enqueued.
+    /// Held by whoever enqueues kernels: kernels keep their arguments until they are enqueued.
     std::mutex mutex;
 
-    /// Enqueues one kernel.
-    void run(const cl::Kernel& kernel, std::size_t items, std::size_t group);
+    /// What was enqueued in `main` on trust, to be looked at before anybody else may see it; empty: nothing. False where that failed.
+    std::function<bool(Failure&)> look_back;
+    bool settle(Failure& failure);
 
-    /// Runs one kernel after all that is enqueued, and waits. Seconds that it took.
+    /// Held by whoever enqueues in `main`, or gives back memory that it may use.
+    std::recursive_mutex order;
+
+    /// Enqueues one kernel.
+    void run(DeviceQueue& on, const cl::Kernel& kernel, std::size_t items, std::size_t group);
+
+    /// Runs one kernel after all that is enqueued in `main`, and waits. Seconds that it took.
     double run_timed(const cl::Kernel& kernel, std::size_t items, std::size_t group);
 
     /// A device that works in the host's memory: waits for the kernel that was enqueued last, without a call that could fail: for who must give memory back that kernels may still write to.

@@ -105,10 +105,10 @@ Place Touched::at(const void* address) const {
 void Touched::to_host() {
     if (device_.info.in_host_memory)
         for (Run& run : runs_) {
-            void* const mapped = device_.queue.enqueueMapBuffer(run.buffer, CL_FALSE, CL_MAP_READ, 0, run.last - run.first + 1);
-            device_.queue.enqueueUnmapMemObject(run.buffer, mapped);
+            void* const mapped = device_.main.queue.enqueueMapBuffer(run.buffer, CL_FALSE, CL_MAP_READ, 0, run.last - run.first + 1);
+            device_.main.queue.enqueueUnmapMemObject(run.buffer, mapped);
         }
-    device_.queue.finish();
+    device_.main.queue.finish();
 }
 
 Touched::~Touched() {

@@ -4,8 +4,11 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <memory>
+#include <thread>
 
 #include "backends/opencl/runtime/memory.hpp"
+#include "backends/opencl/runtime/pinned.hpp"
 
 namespace trifold::opencl {
 namespace {
@@ -37,28 +40,69 @@ bool allocate(int device, std::size_t bytes, void** memory, Failure& failure) {
     return failure.say(ErrorCode::bad_input, message, "solve fewer rows or systems at a time, use f32, or free what else is held on this device");
 }
 
-void release(int, void* memory) { give_back(memory); }
-
-Memory where(int, const void* address) {
-    const Place place = place_of(address);
-    return place.device < 0 ? Memory{} : Memory{MemoryKind::device, place.device};
+// What was enqueued on trust may need it once more.
+void release(int device, void* memory) {
+    OpenDevice& d = open_device(device);
+    const std::lock_guard lock(d.order);
+    Failure ignored;
+    d.settle(ignored);
+    give_back(memory);
 }
 
-bool copy(int device, void*, void* to, const void* from, std::size_t bytes, Failure& failure) {
+Memory where(int, const void* address) {
+    if (const Place place = place_of(address); place.device >= 0) return {MemoryKind::device, place.device};
+    return is_pinned(address) ? Memory{MemoryKind::registered, 0} : Memory{};
+}
+
+bool settle(int device, Failure& failure) {
+    bool good = true;
+    return guarded("waiting for the device", failure, [&] { good = open_device(device).settle(failure); }) && good;
+}
+
+/// A stream of ours, or the device's own queue.
+DeviceQueue& queue_of(int device, void* stream) { return stream ? *static_cast<DeviceQueue*>(stream) : open_device(device).main; }
+
+// From and to pinned memory a stream's copies are on their way when this returns; the user's queue gives memory back that may be freed at once.
+bool copy(int device, void* stream, void* to, const void* from, std::size_t bytes, Failure& failure) {
     if (bytes == 0) return true;
+    if (!stream && !settle(device, failure)) return false;
     return guarded("copying", failure, [&] {
-        OpenDevice& d = open_device(device);
+        const cl::CommandQueue& queue = queue_of(device, stream).queue;
         const Place target = place_of(to), source = place_of(from);
-        if (target.device >= 0 && source.device >= 0) d.queue.enqueueCopyBuffer(source.buffer, target.buffer, source.offset, target.offset, bytes);
-        else if (target.device >= 0) d.queue.enqueueWriteBuffer(target.buffer, CL_TRUE, target.offset, bytes, from);
-        else if (source.device >= 0) d.queue.enqueueReadBuffer(source.buffer, CL_TRUE, source.offset, bytes, to);
+        const cl_bool waits = !stream || !is_pinned(target.device >= 0 ? from : to, bytes);
+        if (target.device >= 0 && source.device >= 0) queue.enqueueCopyBuffer(source.buffer, target.buffer, source.offset, target.offset, bytes);
+        else if (target.device >= 0) queue.enqueueWriteBuffer(target.buffer, waits, target.offset, bytes, from);
+        else if (source.device >= 0) queue.enqueueReadBuffer(source.buffer, waits, source.offset, bytes, to);
         else std::copy_n(static_cast<const char*>(from), bytes, static_cast<char*>(to));
+        if (!waits) queue.flush();
     });
 }
 
-bool synchronize(int device, void*, Failure& failure) {
-    return guarded("waiting for the device", failure, [&] { open_device(device).queue.finish(); });
+bool synchronize(int device, void* stream, Failure& failure) {
+    if (!stream && !settle(device, failure)) return false;
+    return guarded("waiting for the device", failure, [&] { queue_of(device, stream).queue.finish(); });
 }
+
+// Times of streams are the device's.
+bool open_stream(int device, void** stream, Failure& failure) {
+    return guarded("making a queue", failure, [&] { *stream = new DeviceQueue(open_device(device), CL_QUEUE_PROFILING_ENABLE); });
+}
+
+void close_stream(int, void* stream) {
+    auto* const queue = static_cast<DeviceQueue*>(stream);
+    clFinish(queue->queue());
+    delete queue;
+}
+
+bool allocate_pinned(int device, std::size_t bytes, void** memory, Failure& failure) {
+    return guarded("allocating pinned memory of the host", failure, [&] { *memory = pin_new(open_device(device), bytes); });
+}
+
+bool register_host(int device, void* memory, std::size_t bytes, Failure& failure) {
+    return guarded("registering memory of the host", failure, [&] { pin(open_device(device), memory, bytes); });
+}
+
+void release_pinned(int, void* memory) { unpin(memory); }
 
 bool enter(int device, void* stream, bool wait, bool* capturing, Failure& failure) {
     *capturing = false;
@@ -68,23 +112,50 @@ bool enter(int device, void* stream, bool wait, bool* capturing, Failure& failur
     return !wait || synchronize(device, stream, failure);
 }
 
-/// A mark waits for what is enqueued, and looks at the host's clock.
-using Moment = std::chrono::steady_clock::time_point;
+/// In a stream a marker of its own, which has the device's time. In the device's own queue the host's clock, after all that is enqueued: times of events would need a queue
+/// that takes them, and then microseconds pass between kernels.
+struct Mark {
+    cl::Event event;
+    std::chrono::steady_clock::time_point moment;
+};
 
-bool mark(int device, void*, void** event, Failure& failure) {
+bool mark(int device, void* stream, void** event, Failure& failure) {
+    if (!stream && !settle(device, failure)) return false;
     return guarded("marking the queue", failure, [&] {
-        // Times of events would need a queue that takes them, and then microseconds pass between kernels; NVIDIA's markers in another queue are not in order.
-        open_device(device).queue.finish();
-        *event = new Moment(std::chrono::steady_clock::now());
+        const cl::CommandQueue& queue = queue_of(device, stream).queue;
+        auto made = std::make_unique<Mark>();
+        if (stream) queue.enqueueMarkerWithWaitList(nullptr, &made->event), queue.flush();
+        else queue.finish(), made->moment = std::chrono::steady_clock::now();
+        *event = made.release();
     });
 }
 
-bool seconds(int, void* from, void* to, double* seconds, Failure&) {
-    *seconds = std::chrono::duration<double>(*static_cast<Moment*>(to) - *static_cast<Moment*>(from)).count();
-    return true;
+// Sleeps: a driver that spins takes a core from those who solve.
+void await(const cl::Event& event) {
+    for (auto pause = std::chrono::microseconds(10); event.getInfo<CL_EVENT_COMMAND_EXECUTION_STATUS>() > CL_COMPLETE; pause = std::min(2 * pause, std::chrono::microseconds(80)))
+        std::this_thread::sleep_for(pause);
+    event.wait();  // throws where it failed
 }
 
-void release_mark(int, void* event) { delete static_cast<Moment*>(event); }
+bool seconds(int, void* from, void* to, double* seconds, Failure& failure) {
+    return guarded("reading a mark", failure, [&] {
+        const Mark &first = *static_cast<Mark*>(from), &last = *static_cast<Mark*>(to);
+        *seconds = std::chrono::duration<double>(last.moment - first.moment).count();
+        if (!last.event() || !first.event()) return;
+        await(first.event), await(last.event);
+        *seconds = 1e-9 * (static_cast<double>(last.event.getProfilingInfo<CL_PROFILING_COMMAND_END>()) - static_cast<double>(first.event.getProfilingInfo<CL_PROFILING_COMMAND_END>()));
+    });
+}
+
+bool wait_for(int device, void* stream, void* event, Failure& failure) {
+    return guarded("waiting for another queue", failure, [&] {
+        const cl::Event& awaited = static_cast<Mark*>(event)->event;
+        const std::vector<cl::Event> list{awaited};
+        if (awaited()) queue_of(device, stream).queue.enqueueBarrierWithWaitList(&list);
+    });
+}
+
+void release_mark(int, void* event) { delete static_cast<Mark*>(event); }
 
 bool bandwidth(int device, void*, int reads, bool in_place, std::size_t bytes, double* bytes_per_s, Failure& failure) {
     *bytes_per_s = 0;
@@ -94,7 +165,7 @@ bool bandwidth(int device, void*, int reads, bool in_place, std::size_t bytes, d
         std::vector<cl::Buffer> arrays;
         for (int k = 0; k < 5; ++k) arrays.emplace_back(d.context, CL_MEM_READ_WRITE, k < reads || (k == 4 && !in_place) ? 16 * vectors : 16);
         const std::lock_guard lock(d.mutex);
-        for (cl::Buffer& array : arrays) d.queue.enqueueFillBuffer(array, 0, 0, array.getInfo<CL_MEM_SIZE>());
+        for (cl::Buffer& array : arrays) d.main.queue.enqueueFillBuffer(array, 0, 0, array.getInfo<CL_MEM_SIZE>());
         cl::Kernel& kernel = d.kernel({"stream", "stream"}, DType::f32);
         for (int k = 0; k < 5; ++k) kernel.setArg(static_cast<cl_uint>(k), arrays[static_cast<std::size_t>(k == 4 && in_place ? reads - 1 : k)]);
         kernel.setArg(5, static_cast<cl_int>(reads));
@@ -125,6 +196,13 @@ const devices::Runtime& runtime() {
         r.mark = mark;
         r.seconds = seconds;
         r.release_mark = release_mark;
+        r.open_stream = open_stream;
+        r.close_stream = close_stream;
+        r.wait_for = wait_for;
+        r.allocate_pinned = allocate_pinned;
+        r.release_pinned = release_pinned;
+        r.register_host = register_host;
+        r.unregister_host = release_pinned;
         r.bandwidth = bandwidth;
         return r;
     }();

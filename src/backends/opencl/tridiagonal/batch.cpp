@@ -40,12 +40,13 @@ cl_long shift_to_line(const System& system) {
     return std::min((line - static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(system.x.data) % 64) / bytes) % line, system.extent[system.levels - 1]);
 }
 
-void enqueue_pivoted(Call& call, bool only_marked) {
+/// The last kernel of a batch.
+void enqueue_pivoted(Call& call, bool only_marked, Algorithm branch) {
     const bool wide = call.device.info.wide;
     const std::size_t slots = pivoted_slots(wide, call.system, only_marked);
     const auto rows = static_cast<cl_long>(call.system.rows);
     call.enqueue({"pivoted", "pivoted"}, slots, wide ? pivoted_group : 1, static_cast<cl_long>(slots), wide ? cl_long{1} : 4 * rows,
-                 wide ? static_cast<cl_long>(slots) : cl_long{1}, static_cast<cl_int>(only_marked));
+                 wide ? static_cast<cl_long>(slots) : cl_long{1}, static_cast<cl_int>(only_marked), call.telling(branch), call.outcome_buffer());
 }
 
 /// A vector unit's blocks of systems, drawn by tickets.
@@ -79,11 +80,11 @@ std::size_t batch_scratch(bool wide, const System& system, Algorithm algorithm) 
 void enqueue_batch(Call& call, Algorithm algorithm) {
     const bool wide = call.device.info.wide;
     const bool unpivoted_first = algorithm == Algorithm::automatic && (wide ? fits_on_chip(call.system) : call.system.levels > 0);
-    call.reset(unpivoted_first ? Algorithm::thomas : Algorithm::lu);
+    call.use_state();
     if (unpivoted_first && wide) enqueue_on_chip(call);
     else if (unpivoted_first) enqueue_columns(call);
-    enqueue_pivoted(call, unpivoted_first);
-    name_the_failure(call);
+    enqueue_pivoted(call, unpivoted_first, unpivoted_first ? Algorithm::thomas : Algorithm::lu);
+    call.told();
 }
 
 void enqueue_finite(Call& call) {

@@ -14,11 +14,13 @@ using tridiagonal::System;
 
 constexpr std::size_t up(std::size_t bytes) { return (bytes + 255) / 256 * 256; }
 
-struct Reach {
-    const char *first, *last;  // bytes, both included
-};
+word bits_of(const Operand& operand, DType dtype) {
+    if (dtype == DType::f64) return std::bit_cast<word>(operand.value);
+    return static_cast<word>(std::bit_cast<std::uint32_t>(static_cast<float>(operand.value)));
+}
 
-// What a kernel may touch of a view: rows first … last of every system.
+}  // namespace
+
 Reach reach_of(const Operand& operand, const System& system, std::int64_t first, std::int64_t last) {
     const auto bytes = static_cast<std::int64_t>(size_of(system.dtype));
     std::int64_t low = first * operand.row_stride, high = last * operand.row_stride;
@@ -31,13 +33,6 @@ Reach reach_of(const Operand& operand, const System& system, std::int64_t first,
     return {base + low * bytes, base + (high + 1) * bytes - 1};
 }
 
-word bits_of(const Operand& operand, DType dtype) {
-    if (dtype == DType::f64) return std::bit_cast<word>(operand.value);
-    return static_cast<word>(std::bit_cast<std::uint32_t>(static_cast<float>(operand.value)));
-}
-
-}  // namespace
-
 ScratchParts::ScratchParts(const System& system) {
     const auto systems = static_cast<std::size_t>(system.systems());
     marks = 0;
@@ -46,7 +41,7 @@ ScratchParts::ScratchParts(const System& system) {
 }
 
 Call::Call(OpenDevice& open, const System& of, const tridiagonal::Launch& how, void* outcome)
-    : device(open), system(of), launch(how), lock_(open.mutex), touched_(open), outcome_(outcome ? outcome : &own_found_) {}
+    : device(open), on(how.stream ? *static_cast<DeviceQueue*>(how.stream) : open.main), system(of), launch(how), lock_(open.mutex), touched_(open), outcome_(outcome ? outcome : &own_found_) {}
 
 void Call::make() {
     const System& s = system;
@@ -83,7 +78,7 @@ void Call::make() {
         to.row_stride = operands[k]->row_stride;
         for (int d = 0; d < s.levels; ++d) to.level_stride[d] = operands[k]->level_stride[d];
     }
-    found_place_ = touched_.at(outcome_);
+    found_place_ = outcome_place_ = touched_.at(outcome_);
     scratch_place_ = launch.scratch_bytes > 0 ? touched_.at(launch.scratch) : found_place_;
     status_place_ = launch.status ? touched_.at(launch.status + s.number) : found_place_;
     const ScratchParts parts(s);
@@ -103,17 +98,30 @@ void Call::set_common(cl::Kernel& kernel) {
     kernel.setArg(9, status_place_.buffer);
 }
 
-void Call::reset(tridiagonal::Algorithm branch) {
+Found Call::fresh(tridiagonal::Algorithm branch) const {
     Found value{};
     value.first = ~0u, value.row = -1, value.rows = system.rows, value.systems = system.systems(), value.branch = static_cast<word>(branch);
     value.reason = static_cast<int>(Reason::exact);
-    store(value);
+    return value;
+}
+
+void Call::reset(tridiagonal::Algorithm branch) { store(fresh(branch)); }
+
+void Call::use_state() {
+    if (!on.fresh) {
+        cl::Kernel& kernel = device.kernel({"pivoted", "reset_state"}, DType::f32);
+        kernel.setArg(0, on.state);
+        run(kernel, 1, 1);
+    }
+    on.fresh = false;  // until all that is to follow is enqueued
+    found_place_ = {on.state, 0, 0};
+    where_.found = 0;
 }
 
 void Call::store(const Found& value) {
     cl::Kernel& kernel = device.kernel({"pivoted", "reset"}, DType::f32);
-    kernel.setArg(0, found_place_.buffer);
-    kernel.setArg(1, static_cast<cl_long>(found_place_.offset));
+    kernel.setArg(0, outcome_place_.buffer);
+    kernel.setArg(1, static_cast<cl_long>(outcome_place_.offset));
     kernel.setArg(2, value);
     run(kernel, 1, 1);
 }

@@ -17,6 +17,12 @@ struct ScratchParts {
     explicit ScratchParts(const tridiagonal::System& system);
 };
 
+/// Bytes that a kernel may touch of a view, both included: rows first … last of every system.
+struct Reach {
+    const char *first, *last;
+};
+Reach reach_of(const tridiagonal::Operand& operand, const tridiagonal::System& system, std::int64_t first, std::int64_t last);
+
 class Call {
 public:
     /// Locks the device. `outcome`: the device's memory, or null where it works in the host's: then the call has its own.
@@ -32,6 +38,13 @@ public:
 
     void reset(tridiagonal::Algorithm branch);
     void store(const Found& value);
+
+    /// Kernels find into the queue's state, until `told`: the last one tells the outcome.
+    void use_state();
+    Telling telling(tridiagonal::Algorithm branch) const { return {static_cast<word>(outcome_place_.offset), fresh(branch)}; }
+    void read_outcome(Found& to) { on.queue.enqueueReadBuffer(outcome_place_.buffer, CL_TRUE, outcome_place_.offset, sizeof to, &to); }
+    const cl::Buffer& outcome_buffer() const { return outcome_place_.buffer; }
+    void told() { on.fresh = true; }
 
     /// The arguments of SOLVER_ARGUMENTS are set, `more` follow.
     template <class... More>
@@ -50,13 +63,14 @@ public:
     }
 
     /// The kernel itself, for who sets all arguments.
-    void run(cl::Kernel& kernel, std::size_t items, std::size_t group) { device.run(kernel, items, group); }
+    void run(cl::Kernel& kernel, std::size_t items, std::size_t group) { device.run(on, kernel, items, group); }
 
     /// Waits; where the device works in the host's memory, all of it can be read then, and `found` is what was found.
     void wait() { touched_.to_host(); }
     const Found& found() const { return own_found_; }
 
     OpenDevice& device;
+    DeviceQueue& on;
     const tridiagonal::System& system;
     const tridiagonal::Launch& launch;
     Job job{};
@@ -67,12 +81,13 @@ public:
 private:
     static constexpr cl_uint common_arguments = 10;
     void set_common(cl::Kernel& kernel);
+    Found fresh(tridiagonal::Algorithm branch) const;
 
     std::unique_lock<std::mutex> lock_;
     Touched touched_;
     Found own_found_{};
     void* outcome_;
-    Place found_place_, scratch_place_, status_place_;
+    Place found_place_, outcome_place_, scratch_place_, status_place_;  ///< found: where kernels find into
     Where where_{};
 };
 

@@ -14,6 +14,7 @@
 #include "backends/opencl/tridiagonal/chunks.hpp"
 #include "backends/opencl/tridiagonal/spike.hpp"
 #include "backends/opencl/tridiagonal/strips.hpp"
+#include "backends/opencl/tridiagonal/trusted.hpp"
 #include "backends/opencl/tridiagonal/windows.hpp"
 #include "families/tridiagonal/plain.hpp"
 #include "families/tridiagonal/two_pass.hpp"
@@ -84,7 +85,7 @@ bool enqueued(int device, const System& system, const Launch& launch, void* outc
         Call call(open_device(device), system, launch, outcome);
         call.make();
         work(call);
-        call.device.queue.flush();
+        call.on.queue.flush();
     });
 }
 
@@ -102,19 +103,17 @@ bool tell(int device, const System& system, const Launch& launch, void* outcome,
         if (!launch.status) return;
         const Place place = place_of(launch.status + system.number);
         const auto reason = static_cast<std::int8_t>(said.reason);
-        call.device.queue.enqueueWriteBuffer(place.buffer, CL_TRUE, place.offset, 1, &reason);
+        call.on.queue.enqueueWriteBuffer(place.buffer, CL_TRUE, place.offset, 1, &reason);
     });
 }
 
-bool by_windows(int device, const System& system, const Launch& launch, void* outcome, Failure& failure, bool& done) {
-    Outcome said;
-    const bool good = enqueued(device, system, launch, outcome, failure, [&](Call& call) { done = solve_in_windows(call, said); });
-    return good && (!done || tell(device, system, launch, outcome, failure, said));
+bool by_windows(int device, const System& system, const Launch& launch, void* outcome, Failure& failure, Verdict verdict, bool& done) {
+    return enqueued(device, system, launch, outcome, failure, [&](Call& call) { done = solve_in_windows(call, verdict); });
 }
 
 // The family's driver on a device with memory of its own: interface rows, ends and residuals (1 % of the system) go through the host.
 bool couple_on_host(int device, const System& system, const Launch& launch, void* outcome, Failure& failure) {
-    OwnMemory memory{launch.scratch, launch.scratch_bytes, outcome};
+    OwnMemory memory{launch.scratch, launch.scratch_bytes, outcome, launch.stream};
     Ops verbs;
     verbs.device = found(device).name.c_str();
     verbs.number = device;
@@ -123,14 +122,13 @@ bool couple_on_host(int device, const System& system, const Launch& launch, void
     verbs.solve = [](const System& one, Algorithm algorithm, const Launch& how, Outcome& said) {
         const auto& own = *static_cast<const OwnMemory*>(how.stream);
         Launch there = how;
-        there.scratch = own.scratch, there.scratch_bytes = own.bytes;
+        there.scratch = own.scratch, there.scratch_bytes = own.bytes, there.stream = own.queue;
         Found what{};
         guarded("solving", *how.failure, [&] {
             Call call(open_device(how.device), one, there, own.outcome);
             call.make();
             enqueue_batch(call, algorithm);
-            const Place place = place_of(own.outcome);
-            call.device.queue.enqueueReadBuffer(place.buffer, CL_TRUE, place.offset, sizeof what, &what);
+            call.read_outcome(what);
         });
         said = Outcome{};
         read_found(what, said);
@@ -154,18 +152,38 @@ bool by_spike(int device, const System& system, Algorithm algorithm, const Launc
     return good && tell(device, system, launch, outcome, failure, said);
 }
 
+bool windows_that_wait(int device, const System& system, const Launch& launch, void* outcome, Failure& failure) {
+    bool done = false;
+    if (!by_windows(device, system, launch, outcome, failure, Verdict::waits, done)) return false;
+    return done || couple_on_host(device, system, launch, outcome, failure);
+}
+
+bool windows_on_trust(int device, const System& system, const Launch& launch, void* outcome, Failure& failure) {
+    bool done = false;
+    return by_windows(device, system, launch, outcome, failure, Verdict::trusted, done);
+}
+
 bool enqueue(int device, const System& system, Algorithm algorithm, const Launch& launch, void* outcome, Failure& failure) {
-    if (is_spike(algorithm)) return by_spike(device, system, algorithm, launch, outcome, failure);
-    if (algorithm == Algorithm::automatic && cut_up(system, algorithm) && windows_scratch(system)) {
+    const bool windows = algorithm == Algorithm::automatic && cut_up(system, algorithm) && windows_scratch(system);
+    if (windows && launch.stream && !system.in_place) {
+        // In a stream nothing waits: who collects an `unstable` one enqueues it once more without a stream.
         bool done = false;
-        if (!by_windows(device, system, launch, outcome, failure, done)) return false;
-        if (done) return true;
+        return by_windows(device, system, launch, outcome, failure, Verdict::told, done);
     }
+    if (windows && !launch.stream) return enqueue_trusted(device, system, launch, outcome, failure, windows_on_trust, windows_that_wait);
+    OpenDevice& open = open_device(device);
+    const std::lock_guard lock(open.order);
+    if (!open.settle(failure)) return false;
+    if (is_spike(algorithm)) return by_spike(device, system, algorithm, launch, outcome, failure);
+    if (windows) return windows_that_wait(device, system, launch, outcome, failure);
     if (cut_up(system, algorithm)) return couple_on_host(device, system, launch, outcome, failure);
     return enqueued(device, system, launch, outcome, failure, [&](Call& call) { enqueue_batch(call, algorithm); });
 }
 
 bool enqueue_look(int device, const System& system, const Launch& launch, void* outcome, Failure& failure) {
+    OpenDevice& open = open_device(device);
+    const std::lock_guard lock(open.order);
+    if (!open.settle(failure)) return false;
     return enqueued(device, system, launch, outcome, failure, enqueue_finite);
 }
 

@@ -64,13 +64,13 @@ public:
 
     void write(word at, const std::vector<T>& numbers) {
         const Place work = call_.work();
-        device_.queue.enqueueWriteBuffer(work.buffer, CL_TRUE, work.offset + static_cast<std::size_t>(at) * sizeof(T), numbers.size() * sizeof(T), numbers.data());
+        call_.on.queue.enqueueWriteBuffer(work.buffer, CL_TRUE, work.offset + static_cast<std::size_t>(at) * sizeof(T), numbers.size() * sizeof(T), numbers.data());
     }
 
     std::vector<T> read(word at, word count) {
         std::vector<T> numbers(static_cast<std::size_t>(count));
         const Place work = call_.work();
-        device_.queue.enqueueReadBuffer(work.buffer, CL_TRUE, work.offset + static_cast<std::size_t>(at) * sizeof(T), numbers.size() * sizeof(T), numbers.data());
+        call_.on.queue.enqueueReadBuffer(work.buffer, CL_TRUE, work.offset + static_cast<std::size_t>(at) * sizeof(T), numbers.size() * sizeof(T), numbers.data());
         return numbers;
     }
 
@@ -92,7 +92,7 @@ private:
     static Launch device_launch(const Launch& launch) {
         Launch out = launch;
         out.status = nullptr;
-        if (const auto* own = static_cast<const OwnMemory*>(launch.stream)) out.scratch = own->scratch, out.scratch_bytes = own->bytes;
+        if (const auto* own = static_cast<const OwnMemory*>(launch.stream)) out.scratch = own->scratch, out.scratch_bytes = own->bytes, out.stream = own->queue;
         return out;
     }
     static void* outcome_of(const Launch& launch) {

@@ -11,6 +11,7 @@ struct OwnMemory {
     void* scratch;
     std::size_t bytes;
     void* outcome;
+    void* queue;  ///< a DeviceQueue, null: the device's main one
 };
 
 /// Bytes for these verbs, on the device.

@@ -41,12 +41,20 @@ std::int64_t lane_rows(const System& system) {
     return system.rows <= lanes * few ? few : system.rows <= lanes * many ? many : 0;
 }
 
+/// Rows and systems follow each other in every array, and there are no numbers.
+bool is_dense(const System& system) {
+    const tridiagonal::Operand* const operands[] = {&system.lower, &system.diag, &system.upper, &system.rhs, &system.x};
+    return system.levels == 1 && std::ranges::all_of(operands, [&](const auto* o) {
+               return o->kind == tridiagonal::Operand::Kind::view && o->row_stride == 1 && o->level_stride[0] == system.rows;
+           });
+}
+
 void enqueue_rows(Call& call, std::int64_t rows) {
     constexpr std::int64_t lanes = 32;
     const System& system = call.system;
     const std::int64_t each = std::min(lanes_of(system), lanes * rows / system.rows);
     const auto inverse = static_cast<cl_uint>((std::uint64_t{1} << 32) / static_cast<std::uint64_t>(system.rows) + 1);
-    call.enqueue_as({"rows", "rows"}, define("R", rows), groups_of(system, each) * lanes, lanes, static_cast<cl_uint>(each), inverse);
+    call.enqueue_as({"rows", "rows"}, define("R", rows) + define("DENSE", is_dense(system)), groups_of(system, each) * lanes, lanes, static_cast<cl_uint>(each), inverse);
 }
 
 /// Systems side by side (kernels/beside.cl), up to 512 rows.
@@ -55,16 +63,25 @@ bool side_by_side(const System& system) {
     return system.levels > 0 && strides.system < strides.row && system.rows > 1 && system.rows <= 512;
 }
 
+/// One step from row to row for all arrays, and there are no numbers: saves registers (which FP64 uses worse then: 8 % longer at 256 rows).
+bool is_alike(const System& system) {
+    const tridiagonal::Operand* const operands[] = {&system.lower, &system.diag, &system.upper, &system.rhs, &system.x};
+    const std::int64_t step = system.rhs.row_stride;
+    return std::abs(step) < (std::int64_t{1} << 31) / system.rows &&
+           std::ranges::all_of(operands, [&](const auto* o) { return o->kind == tridiagonal::Operand::Kind::view && o->row_stride == step; });
+}
+
 void enqueue_beside(Call& call) {
     const System& system = call.system;
     const bool wide_type = system.dtype == DType::f64;
-    // As many items as have all registers of a multiprocessor; rows of memory as wide as that leaves, up to 256 bytes.
-    const std::int64_t most = std::min<std::int64_t>(512, static_cast<std::int64_t>(call.device.info.group)), rows = wide_type ? 16 : 32;
+    // As many items as have all registers of a multiprocessor; rows of memory as wide as that leaves, up to 256 bytes. FP32: half of them where that leaves 128 bytes, so that one group
+    // loads while another one joins.
+    const std::int64_t rows = wide_type ? 16 : 32, wanted = !wide_type && system.rows <= 256 ? 256 : 512, most = std::min(wanted, static_cast<std::int64_t>(call.device.info.group));
     std::int64_t items = 1;
     while (items * rows < system.rows) items *= 2;
     const std::int64_t each = std::clamp<std::int64_t>(most / items, 1, wide_type ? 32 : 64);
     const auto group = static_cast<std::size_t>(each * items);
-    call.enqueue_as({"beside", "beside"}, define("R", rows) + define("W", each) + define("P", items), groups_of(system, each) * group, group);
+    call.enqueue_as({"beside", "beside"}, define("R", rows) + define("W", each) + define("P", items) + define("ALIKE", !wide_type && is_alike(system)), groups_of(system, each) * group, group);
 }
 
 }  // namespace

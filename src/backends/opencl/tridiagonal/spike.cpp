@@ -120,11 +120,11 @@ private:
     }
 
     void run(cl::Kernel& kernel, std::size_t items, std::size_t group) {
-        if (!times_) return call_.device.run(kernel, items, group);
+        if (!times_) return call_.run(kernel, items, group);
         (marshalling_ ? times_->marshalling : times_->solving) += call_.device.run_timed(kernel, items, group);
     }
 
-    void read(std::vector<T>& to) { call_.device.queue.enqueueReadBuffer(work_.buffer, CL_TRUE, work_.offset, to.size() * sizeof(T), to.data()); }
+    void read(std::vector<T>& to) { call_.on.queue.enqueueReadBuffer(work_.buffer, CL_TRUE, work_.offset, to.size() * sizeof(T), to.data()); }
 
     Call& call_;
     Place work_;

@@ -132,7 +132,7 @@ bool sweep(const System& system, const Launch& launch, const StripCut& cut) {
                     cl_long{cut.seen()}, static_cast<cl_int>(past_caches(system)));
     std::vector<T> numbers(static_cast<std::size_t>(cut.seen()));
     const Place work = call.work();
-    call.device.queue.enqueueReadBuffer(work.buffer, CL_TRUE, work.offset, numbers.size() * sizeof(T), numbers.data());
+    call.on.queue.enqueueReadBuffer(work.buffer, CL_TRUE, work.offset, numbers.size() * sizeof(T), numbers.data());
     call.wait();
     if (call.found().marked) return false;
 

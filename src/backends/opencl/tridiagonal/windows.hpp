@@ -9,7 +9,9 @@ namespace trifold::opencl {
 /// What the call needs of scratch; 0: windows are not for this system.
 std::size_t windows_scratch(const tridiagonal::System& system);
 
-/// Enqueues, and waits for the verdict. False: x is not the answer, and nothing is said yet; rhs is as it was.
-bool solve_in_windows(Call& call, Outcome& outcome);
+enum class Verdict { waits, told, trusted };
+
+/// Enqueues; the outcome is `unstable` where x is not the answer. Where one waits for that, which a system in place needs, false then, and rhs is as it was; `trusted` is counted too.
+bool solve_in_windows(Call& call, Verdict verdict);
 
 }  // namespace trifold::opencl
