@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// usage: opencl_gpu_bench [--json FILE] [--rounds N] [--rows LOG2] [--devices A,B] [batches] [single]
+// usage: opencl_gpu_bench [--json FILE] [--rounds N] [--rows LOG2] [--devices A,B] [batches] [single] [streaming]
 //
 // An OpenCL device with memory of its own beside CUDA's on the same machine, in one process: the same numbers in arrays of each, solved in turn. Time: ten solves one after
 // the other, from the first call until the device has done all, over ten; and of one solve alone, between two marks (OpenCL's wait, CUDA's do not). Medians. The roof of either is its own stream of the same size that reads four arrays and writes one.
@@ -15,13 +15,19 @@
 #include <vector>
 
 #include "backends/registry.hpp"
+#include "base/utc.hpp"
 #include "devices/runtime.hpp"
 #include "families/device.hpp"
+#include "numbers.hpp"
+#include "streaming.hpp"
 #include "trifold/trifold.hpp"
+#include "trifold_commit.hpp"
 
 namespace {
 
 using namespace trifold;
+using bench::Numbers;
+using bench::period;
 using nlohmann::ordered_json;
 
 struct Form {
@@ -29,20 +35,6 @@ struct Form {
     std::int64_t rows, systems;
     bool interleaved;
     double diagonal;  ///< its least |diag|; couplings are at most 1
-};
-
-/// Numbers repeat after this many rows, so that the host has to make and to check few.
-constexpr std::int64_t period = 1 << 20;
-
-template <class T>
-struct Numbers {
-    std::vector<T> lower, diag, upper, rhs;
-
-    explicit Numbers(double diagonal) : lower(period), diag(period), upper(period), rhs(period) {
-        unsigned state = 7;
-        const auto next = [&state] { return static_cast<T>((((state = state * 1664525u + 1013904223u)) >> 8) * 0x1p-23 - 1); };
-        for (std::size_t i = 0; i < period; ++i) lower[i] = next(), upper[i] = next(), diag[i] = T(diagonal + 0.5) + next() / 2, rhs[i] = next();
-    }
 };
 
 void must(bool good, const Failure& failure) {
@@ -205,7 +197,7 @@ std::vector<std::string> split(const std::string& text) {
 int main(int argc, char** argv) {
     std::string json, names = "cuda:0,opencl:0.0";
     int rounds = 15, log2_rows = 26;
-    bool batches = false, single = false;
+    bool batches = false, single = false, streaming = false;
     for (int k = 1; k < argc; ++k) {
         const std::string word = argv[k];
         if (word == "--json" && k + 1 < argc) json = argv[++k];
@@ -214,9 +206,10 @@ int main(int argc, char** argv) {
         else if (word == "--rows" && k + 1 < argc) log2_rows = std::clamp(std::atoi(argv[++k]), 12, 30);
         else if (word == "batches") batches = true;
         else if (word == "single") single = true;
+        else if (word == "streaming") streaming = true;
         else return std::fprintf(stderr, "unknown word '%s'\n", argv[k]), 2;
     }
-    if (!batches && !single) batches = single = true;
+    if (!batches && !single && !streaming) batches = single = streaming = true;
     Context context({.threads = 0, .profile_path = "none", .log = {}});
     std::vector<std::unique_ptr<Timed>> devices;
     for (const std::string& name : split(names)) {
@@ -243,6 +236,12 @@ int main(int argc, char** argv) {
             run<double>(devices, form, rounds, rows);
             run<float>(devices, form, rounds, rows);
         }
+    record["remarks"] = {"Measured on " + utc_now("%Y-%m-%d") + ", built from commit " + (*TRIFOLD_COMMIT ? TRIFOLD_COMMIT : "unknown") + "."};
+    if (streaming) {
+        bench::run_streaming<double>(context, split(names), std::int64_t{1} << (log2_rows + 1), rounds, rows);
+        bench::run_streaming<float>(context, split(names), std::int64_t{1} << (log2_rows + 2), rounds, rows);
+        record["remarks"].push_back("Streamed from the host: registered memory; the roof is the link's, copies of the same arrays to the device, and 4 words per row go that way.");
+    }
     record["rows"] = std::move(rows);
     if (!json.empty()) std::ofstream(json) << record.dump(1) << '\n';
     return 0;

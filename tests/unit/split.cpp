@@ -4,6 +4,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <string_view>
+
 namespace trifold::tests {
 namespace {
 
@@ -14,18 +17,29 @@ struct Split : testing::Test {
     split::Part cpu() const { return {"cpu", &ops_of("cpu"), nullptr, 0}; }
     split::Part fake(const char* name = "fake:0") const { return {name, &FakeDevice::ops(), &FakeDevice::runtime(), 0}; }
 
-    /// Empty where there is no OpenCL.
+    /// Empty where there is no OpenCL, or no device of it in the host's memory.
     std::vector<split::Part> opencl_parts() const {
         std::vector<split::Part> out;
         try {
             for (const char* name : {"opencl:0.0/0/2", "opencl:0.0/1/2"}) {
                 const Device& device = device_at(find_device(name));
+                if (device.runtime) return {};
                 out.push_back({device.name, &ops_of(name), device.runtime, device.number});
             }
         } catch (const Error&) {
             out.clear();
         }
         return out;
+    }
+
+    /// Empty where it is none, or works in the host's memory: TRIFOLD_OPENCL_AS=gpu.
+    std::vector<split::Part> opencl_with_memory() const {
+        try {
+            const Device& device = device_at(find_device("opencl:0.0"));
+            if (device.runtime && device.runtime->open_stream) return {{device.name, &ops_of(device.name), device.runtime, device.number}};
+        } catch (const Error&) {
+        }
+        return {};
     }
 
     split::Result solve(const System& system, const std::vector<split::Part>& parts, const std::vector<split::Trouble>& trouble = {},
@@ -84,6 +98,59 @@ TEST_F(Split, CpuAndPartsOfAnOpenclDevice) {
     if (parts.empty()) GTEST_SKIP() << "no OpenCL device in the host's memory";
     parts.insert(parts.begin(), cpu());
     attempt_all(parts);
+}
+
+// Through three queues; random matrices it cannot decide in a stream, and solves again.
+TEST_F(Split, OpenclDeviceWithMemoryOfItsOwn) {
+    std::vector<split::Part> parts = opencl_with_memory();
+    if (parts.empty()) GTEST_SKIP() << "no OpenCL device with memory of its own";
+    for (const Matrix kind : {Matrix::dominant, Matrix::diffusion, Matrix::random})
+        for (const bool in_place : {false, true}) {
+            attempt<float>(kind, 100003, in_place, parts);
+            attempt<double>(kind, 65536, in_place, parts);
+        }
+    parts.insert(parts.begin(), cpu());
+    attempt<float>(Matrix::dominant, 262144, true, parts);
+}
+
+// What is registered is not staged.
+TEST_F(Split, RegisteredMemoryOfAnOpenclDevice) {
+    const std::vector<split::Part> parts = opencl_with_memory();
+    if (parts.empty()) GTEST_SKIP() << "no OpenCL device with memory of its own";
+    SplitCase<float> c(Matrix::dominant, 262144, false);
+    const devices::Runtime& runtime = *parts[0].runtime;
+    const int number = parts[0].number;
+    std::vector<float>* const arrays[] = {&c.lower, &c.diag, &c.upper, &c.rhs, &c.x};
+    Failure failure;
+    for (std::vector<float>* array : arrays) {
+        ASSERT_EQ(runtime.where(number, array->data()).kind, MemoryKind::host);
+        ASSERT_TRUE(runtime.register_host(number, array->data(), array->size() * sizeof(float), failure)) << failure.message;
+        ASSERT_EQ(runtime.where(number, &array->back()).kind, MemoryKind::registered);
+    }
+    const split::Result result = solve(c.system(), parts);
+    for (std::vector<float>* array : arrays) {
+        runtime.unregister_host(number, array->data());
+        EXPECT_EQ(runtime.where(number, array->data()).kind, MemoryKind::host);
+    }
+    ASSERT_TRUE(result.solved) << result.why;
+    EXPECT_LE(c.residual(), 32);
+    EXPECT_TRUE(std::ranges::none_of(result.trace, [](const TraceEvent& event) { return std::string_view(event.phase) == "stage" || std::string_view(event.phase) == "store"; }));
+    EXPECT_TRUE(std::ranges::any_of(result.trace, [](const TraceEvent& event) { return std::string_view(event.phase) == "from device"; }));
+}
+
+TEST_F(Split, AnyCallOfAnOpenclDeviceMayFail) {
+    const std::vector<split::Part> parts = opencl_with_memory();
+    if (parts.empty()) GTEST_SKIP() << "no OpenCL device with memory of its own";
+    std::int64_t failed = 0;
+    for (std::int64_t fail_at = 1; fail_at < 1000; fail_at += fail_at < 40 ? 1 : 13) {
+        SplitCase<double> c(fail_at % 3 ? Matrix::dominant : Matrix::random, 65536, fail_at % 2 == 0, 5);
+        const split::Result result = solve(c.system(), parts, {{fail_at, 1}});
+        ASSERT_TRUE(result.solved) << result.why << " at call " << fail_at;
+        ASSERT_LE(c.residual(), 32) << "call " << fail_at;
+        if (result.devices[0].state.empty()) break;
+        ++failed;
+    }
+    EXPECT_GT(failed, 40);
 }
 
 // What does not forget is coupled.

@@ -180,7 +180,7 @@ private:
             System one = link_->there(slot, own.of(k));
             if (k > 0) one.rhs.kind = Operand::Kind::view, one.rhs.row_stride = 1, one.rhs.data = zeros_ + static_cast<std::size_t>(k == 1 ? rows_ - 1 : rows_ - rows) * link_->size;
             if (!link_->solve(one, scratch_[n], sizes_.scratch, static_cast<char*>(outcome_[n]) + static_cast<std::size_t>(k) * sizes_.outcome,
-                              outcome_here_[n] + static_cast<std::size_t>(k) * sizes_.outcome))
+                              outcome_here_[n] + static_cast<std::size_t>(k) * sizes_.outcome, kit_->run))
                 return false;
             for (int end = 0; end < 2; ++end)
                 if (!link_->copy(kit_->run, numbers_here_[n] + static_cast<std::size_t>(2 * k + end) * link_->size,

@@ -87,8 +87,18 @@ private:
     }
 
     bool enqueue(SolveSlot& slot) {
-        return link_.send(slot) && link_.solve(link_.there(slot, slot.array[4]), slot.scratch, scratch_bytes_, slot.outcome, slot.outcome_here) &&
+        return link_.send(slot) && link_.solve(link_.there(slot, slot.array[4]), slot.scratch, scratch_bytes_, slot.outcome, slot.outcome_here, link_.kit.run) &&
                link_.mark(slot, solved, link_.kit.run) && link_.fetch(slot, slot.array[4]);
+    }
+
+    // What a device cannot decide in a stream it solves in the queue where it may wait.
+    bool solve_waiting(SolveSlot& slot, Outcome& outcome) {
+        if (!link_.solve(link_.there(slot, slot.array[4]), slot.scratch, scratch_bytes_, slot.outcome, slot.outcome_here, nullptr)) return false;
+        if (!link_.copy(nullptr, link_.x_here(slot), slot.array[4], static_cast<std::size_t>(slot.chunk->rows) * link_.size)) return false;
+        if (!link_.device([&] { return link_.runtime.synchronize(link_.part.number, nullptr, link_.failure); })) return false;
+        outcome = Outcome{};
+        link_.part.ops->read_outcome(slot.outcome_here, outcome);
+        return true;
     }
 
     // Waits for it, and stores what has come back.
@@ -97,6 +107,7 @@ private:
         if (!link_.wait(slot, true, true)) return false;
         Outcome outcome;
         link_.part.ops->read_outcome(slot.outcome_here, outcome);
+        if (outcome.reason == Reason::unstable && !solve_waiting(slot, outcome)) return false;
         outcome.device = link_.part.ops->device;
         if (!outcome.ok()) {
             outcome.row = outcome.row >= 0 ? outcome.row + chunk.first : -1;

@@ -95,22 +95,25 @@ System StreamLink::there(const Slot& slot, char* x) const {
     return out;
 }
 
-bool StreamLink::solve(const System& chunk, void* scratch, std::size_t scratch_bytes, void* outcome, void* outcome_here) {
+bool StreamLink::solve(const System& chunk, void* scratch, std::size_t scratch_bytes, void* outcome, void* outcome_here, void* stream) {
     Launch launch;
     launch.scratch = scratch, launch.scratch_bytes = scratch_bytes;
     launch.tolerance = shared.tolerance;
-    launch.stream = kit.run;
+    launch.stream = stream;
     launch.device = part.number;
     launch.failure = &failure;
     return device([&] { return part.ops->enqueue(part.number, chunk, Algorithm::automatic, launch, outcome, failure); }) &&
-           copy(kit.run, outcome_here, outcome, part.ops->outcome_bytes);
+           copy(stream, outcome_here, outcome, part.ops->outcome_bytes);
+}
+
+char* StreamLink::x_here(const Slot& slot) const {
+    return slot.pinned[4] ? slot.pinned[4] : static_cast<char*>(slice(shared.system, slot.chunk->first, slot.chunk->rows).x.data);
 }
 
 bool StreamLink::fetch(Slot& slot, const char* from) {
     const Chunk& chunk = *slot.chunk;
-    char* const to = slot.pinned[4] ? slot.pinned[4] : static_cast<char*>(slice(shared.system, chunk.first, chunk.rows).x.data);
     const std::size_t bytes = static_cast<std::size_t>(chunk.rows) * size;
-    if (!wait_for(slot, solved, kit.from) || !mark(slot, leaving, kit.from) || !copy(kit.from, to, from, bytes)) return false;
+    if (!wait_for(slot, solved, kit.from) || !mark(slot, leaving, kit.from) || !copy(kit.from, x_here(slot), from, bytes)) return false;
     done.share.bytes_from += static_cast<double>(bytes);
     return mark(slot, left, kit.from);
 }

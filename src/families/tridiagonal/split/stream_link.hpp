@@ -70,8 +70,11 @@ public:
     /// The chunk with its arrays on the device; x, apart from rhs, at `x`.
     System there(const Slot& slot, char* x) const;
 
-    /// Enqueues a solve of `chunk` in the kernel queue, and the copy of its outcome to the host.
-    bool solve(const System& chunk, void* scratch, std::size_t scratch_bytes, void* outcome, void* outcome_here);
+    /// Enqueues a solve of `chunk`, and the copy of its outcome to the host.
+    bool solve(const System& chunk, void* scratch, std::size_t scratch_bytes, void* outcome, void* outcome_here, void* stream);
+
+    /// Where x of a chunk is copied to.
+    char* x_here(const Slot& slot) const;
 
     /// Marks the end of the kernels and enqueues the copy of x at `from`.
     bool fetch(Slot& slot, const char* from);
