@@ -30,6 +30,19 @@ void CommonOptions::add_data(CLI::App& app) {
                    "axis of n-d arrays that is solved; negative counts from the last (default: the last)");
 }
 
+void CommonOptions::add_objective(CLI::App& app) {
+    app.add_option("--optimise", objective, "time, energy or edp (energy times time): for what the devices that share a solve are chosen; the latter two need --watts")
+        ->capture_default_str();
+    app.add_option("--watts", watts_text, "DEVICE=WATTS,…: what devices draw while they compute; joules are estimated so where there is no counter, or without --energy");
+}
+
+void CommonOptions::apply_objective(tridiagonal::Options& settings) {
+    watts = report::watts_from(watts_text);
+    device_watts.clear();
+    for (const auto& [name, value] : watts) device_watts.push_back({name, value});
+    settings.objective = objective_from(objective), settings.watts = device_watts;
+}
+
 void CommonOptions::add_talk(CLI::App& app) {
     app.add_flag("-q,--quiet", quiet, "no progress and no notes on stderr");
     app.add_flag("--json", json, "the report as JSON on stdout");

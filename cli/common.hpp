@@ -6,8 +6,10 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "io/tridiagonal_data.hpp"
+#include "report/energy.hpp"
 #include "trifold/context.hpp"
 #include "trifold/tridiagonal.hpp"
 
@@ -31,14 +33,20 @@ Command devices_command(CLI::App& parent);
 Command heat_command(CLI::App& parent);
 
 struct CommonOptions {
-    std::string device = "cpu", algorithm = "automatic", precision;
+    std::string device = "cpu", algorithm = "automatic", precision, objective = "time", watts_text;
     int threads = 0;
     std::optional<int> axis;
     bool quiet = false, json = false;
+    report::Watts watts;
+    std::vector<tridiagonal::DeviceWatts> device_watts;
 
     CLI::Option* add_input(CLI::App& app, std::string& input);  ///< required, unless the caller says otherwise
     void add_run(CLI::App& app);   ///< --device, --algorithm, --threads
     void add_data(CLI::App& app);  ///< --precision, --axis
+    void add_objective(CLI::App& app);  ///< --optimise, --watts
+
+    /// The view of `watts` in what is returned is of this object. Throws Error(usage).
+    void apply_objective(tridiagonal::Options& settings);
     void add_talk(CLI::App& app);  ///< --quiet, --json
 
     /// Throws Error(usage) with the nearest name.

@@ -19,7 +19,7 @@ struct Options : CommonOptions {
     bool explain = false;
 };
 
-int run(const Options& o) {
+int run(Options& o) {
     if (!o.machine.empty()) {
         if (!o.input.empty()) throw Error(ErrorCode::usage, "plan", "takes an input or --machine, not both");
         const report::MachineTable table = predict_machine(o.machine);
@@ -29,6 +29,7 @@ int run(const Options& o) {
     if (o.input.empty()) throw Error(ErrorCode::usage, "plan", "needs an input", "a file, gen:…, or --machine FILE");
     tridiagonal::Options settings;
     settings.algorithm = tridiagonal::algorithm_from(o.algorithm);
+    o.apply_objective(settings);
     Context context(o.context());
     Queue queue(context, o.device);
     const Prospect prospect = look_ahead(o.input, o, queue, settings);
@@ -65,10 +66,12 @@ Command plan_command(CLI::App& parent) {
     app->add_flag("--explain", options->explain,
                   "every candidate, its predicted time, and why it was taken or refused");
     options->add_run(*app);
+    options->add_objective(*app);
     options->add_data(*app);
     options->add_talk(*app);
     set_examples(*app, "  trifold plan problem.npz --explain\n"
-                       "  trifold plan 'gen:poisson?rows=100000000' --explain --json\n");
+                       "  trifold plan 'gen:poisson?rows=100000000' --explain --json\n"
+                       "  trifold plan 'gen:dominant?rows=1e9' --device cpu,cuda:0 --optimise energy --watts cpu=300,cuda:0=700 --explain\n");
     return {app, [options] { return run(*options); }};
 }
 

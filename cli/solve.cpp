@@ -29,8 +29,8 @@ namespace {
 constexpr std::int64_t worth_measuring = std::int64_t{32} << 20;
 
 struct Options : CommonOptions {
-    std::string input, output, trace, timeline, watts;
-    double tolerance = 0;
+    std::string input, output, trace, timeline;
+    double tolerance = 0, patience = 0;
     int repeat = 1;
     bool no_check = false, no_roof = false, energy = false, csv = false;
 };
@@ -44,7 +44,8 @@ public:
         settings_.tolerance = o_.tolerance;
         if (o_.output == "-" && terminal_on_stdout())
             throw Error(ErrorCode::usage, "-o -", "stdout is a terminal", "name a file or redirect stdout");
-        watts_ = report::watts_from(o_.watts);
+        settings_.patience_s = o_.patience;
+        o_.apply_objective(settings_);
         Context context(o_.context());
         Queue queue(context, o_.device);
         threads_ = context.threads();
@@ -136,7 +137,7 @@ private:
         std::nth_element(reports.begin(), middle, reports.end(),
                          [](const Report& a, const Report& b) { return a.solve_s < b.solve_s; });
         record_.report = *middle;
-        if (o_.energy || !watts_.empty()) report::complete(record_.energy, record_.report, watts_);
+        if (o_.energy || !o_.watts.empty()) report::complete(record_.energy, record_.report, o_.watts);
         Roof& found = record_.report.roof;
         found.bytes_per_s = roof.bytes_per_s();
         found.source = found.bytes_per_s > 0 ? "measured now" : "";
@@ -227,14 +228,13 @@ private:
             std::fputs(text.c_str(), stderr);
     }
 
-    const Options& o_;
+    Options o_;
     ProgressLine line_;
     Stopwatch watch_;
     tridiagonal::Options settings_;
     io::TridiagonalData data_;
     io::Array x_;
     report::Record record_;
-    report::Watts watts_;
     int threads_ = 1;
     std::string_view own_memory_ = "none";  // device that computes without the host's threads
 };
@@ -256,7 +256,8 @@ Command solve_command(CLI::App& parent) {
         ->capture_default_str()
         ->check(CLI::Range(1, 1000));
     app->add_flag("--energy", options->energy, "solve for two seconds more and read the device's energy counters");
-    app->add_option("--watts", options->watts, "DEVICE=WATTS,…: joules are estimated so where a device has no counter, or without --energy");
+    options->add_objective(*app);
+    app->add_option("--patience", options->patience, "seconds after which a call to one of several devices is given up, and its rows go to others; 0 = 30")->capture_default_str();
     app->add_option("--trace", options->trace, "FILE.json for what devices did in a split or streamed solve (Chrome's trace format)");
     app->add_option("--timeline", options->timeline, "FILE.svg: the same as a picture");
     app->add_flag("--csv", options->csv, "the report as comma-separated values on stdout");

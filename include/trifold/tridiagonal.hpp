@@ -59,6 +59,12 @@ inline constexpr int algorithm_count = 10;
 TRIFOLD_API const char* name_of(Algorithm algorithm) noexcept;
 TRIFOLD_API Algorithm algorithm_from(std::string_view name);
 
+/// What a device draws while it computes, for objectives other than time.
+struct DeviceWatts {
+    std::string_view device;
+    double watts = 0;
+};
+
 struct Options {
     Algorithm algorithm = Algorithm::automatic;
     double tolerance = 0;               ///< accepted truncation error relative to max|x| of a chunk; 0 = unit roundoff of the type
@@ -66,6 +72,9 @@ struct Options {
     std::int8_t* status = nullptr;      ///< per system, batch order: the Reason; may be null
     Report* report = nullptr;           ///< filled where given (allocates)
     Workspace workspace{};              ///< see workspace(); empty = the Context's
+    Objective objective = Objective::time;  ///< for what the devices that share a solve are chosen, where several were named
+    std::span<const DeviceWatts> watts{};   ///< of each of them, for the other objectives
+    double patience_s = 0;              ///< a call to one of several devices that takes longer is given up, and its rows go to others; 0 = 30
 };
 
 /// Solves. Never returns a wrong x with outcome.ok(): truncated and unpivoted passes are checked and handed to pivoted

@@ -2,6 +2,7 @@
 // solve and its sisters: validate, plan, run the branches, fill the outcome.
 #include <algorithm>
 #include <chrono>
+#include <optional>
 
 #include "api/device_solve.hpp"
 #include "api/finite.hpp"
@@ -24,6 +25,8 @@ void check_options(const Options& options) {
     if (!(options.tolerance >= 0 && options.tolerance < 1))
         throw Error(ErrorCode::usage, "tolerance", std::to_string(options.tolerance) + " is not a relative error",
                     "use 0 (unit roundoff of the type) or a value below 1");
+    if (!(options.patience_s >= 0))
+        throw Error(ErrorCode::usage, "patience", std::to_string(options.patience_s) + " is not a number of seconds", "use 0 (30 seconds) or more");
     if (static_cast<int>(options.algorithm) >= algorithm_count)
         throw Error(ErrorCode::usage, "algorithm", "value " + std::to_string(static_cast<int>(options.algorithm)) + " of the enumeration");
 }
@@ -86,21 +89,21 @@ public:
         bool tried = false;
         if (splits()) {
             const auto looking = Clock::now();
-            reach_ = look_before(system_, options_);
+            reach_ = look_before(system_, options_, state_.threads);
             solve_s_ += phase("look for decay", looking);
-            const std::vector<split::Part> chosen = choose_parts(state_, parts_, system_, reach_);
-            // One of several: as if it had been named alone.
-            if (parts_.size() > 1 && chosen.size() == 1 && chosen[0].runtime) return on_one(chosen[0]);
-            if (!host_alone(chosen)) {
-                if (split_solved(chosen, outcome)) return outcome;
+            team_.emplace(state_, device_, parts_, system_, reach_, options_);
+            if (options_.report) plan_split(state_, parts_, system_, options_, split_plan_);
+            start = Clock::now();
+            if (const split::Part* one = team_->one_device()) return on_one(*one);
+            if (!team_->host_alone()) {
+                if (split_solved(outcome)) return outcome;
                 tried = true;
             }
             if (decision_.ops->enqueue) outcome = on_device();
         }
         if (decision_.one_by_one) longest_ = longest_line();
-        const auto begin = Clock::now();
         if (!decision_.ops->enqueue) outcome = decision_.one_by_one ? solve_each() : solve_one(system_);
-        if (parts_.size() > 1) learn_from(tried, begin);
+        if (team_) host_has_solved(tried, seconds_since(start));
         outcome.tried_other = outcome.tried_other || tried;
         outcome.tabulated = tabulated_;
         return outcome;
@@ -112,6 +115,7 @@ public:
         report.layout = layout_name(system_);
         report.dtype = system_.dtype;
         report.plan = explain(queue_, system_, options_.algorithm);
+        if (team_ && parts_.size() > 1) report.plan = std::move(split_plan_);
         report.outcome = outcome;
         report.total_s = total_s;
         report.solve_s = solve_s_;
@@ -124,7 +128,7 @@ public:
 
 private:
     bool splits() {
-        if (!asked_) parts_ = split_parts(device_, system_, options_), asked_ = true;
+        if (!asked_) parts_ = split_parts(state_, device_, system_, options_), asked_ = true;
         return !parts_.empty();
     }
 
@@ -137,32 +141,32 @@ private:
         options.workspace = {};        // is the host's
         const auto start = Clock::now();
         Outcome outcome = solve(alone, problem_, options);
-        learn(state_, {part}, system_, reach_, seconds_since(start));
-        state_.keep_rates();
+        team_->learn(seconds_since(start), report.devices, report.trace);
         outcome.tabulated = outcome.tabulated || tabulated_;
         if (!options_.report) return outcome;
         solve_s_ += report.solve_s, workspace_bytes_ = report.workspace_bytes;
         phases_.insert(phases_.end(), report.phases.begin(), report.phases.end());
         shares_ = std::move(report.devices), trace_ = std::move(report.trace);
         if (shares_.empty()) shares_.push_back({.name = part.name, .rows = system_.rows, .chunks = 1, .busy_s = report.solve_s, .state = {}});
-        for (const split::Part& other : parts_)
-            if (other.name != part.name) shares_.push_back({.name = other.name, .state = left_out});
+        team_->add_left_out(shares_);
         return outcome;
     }
 
-    // The host has done it: chosen to, or since the others could not.
-    void learn_from(bool tried, Clock::time_point begin) {
-        const auto host = std::find_if(parts_.begin(), parts_.end(), [&](const split::Part& part) { return part.ops == decision_.ops; });
-        if (tried || host == parts_.end()) return;
-        learn(state_, {*host}, system_, reach_, seconds_since(begin));
-        state_.keep_rates();
+    // Chosen to, or since the others could not: then that is what they cost.
+    void host_has_solved(bool tried, double seconds) {
+        team_->learn(seconds);
+        if (tried || device_.parts.size() < 2) return;
+        const double rows = static_cast<double>(system_.rows);
+        shares_.push_back({.name = decision_.ops->device, .rows = system_.rows, .chunks = 1, .busy_s = seconds, .rows_per_s = rows / seconds, .state = {}});
+        team_->add_left_out(shares_);
     }
 
-    bool split_solved(const std::vector<split::Part>& chosen, Outcome& outcome) {
+    bool split_solved(Outcome& outcome) {
         const auto start = Clock::now();
-        split::Result result = solve_split(state_, parts_, chosen, system_, reach_, options_);
+        split::Result result = team_->solve(system_, reach_, options_);
         const double seconds = seconds_since(start);
         solve_s_ += seconds;
+        if (result.solved) team_->learn(seconds, result.devices, result.trace);
         if (options_.report) {
             for (const auto& phase : result.phases) phases_.push_back(phase);
             // Where it is given up, what counts is who does it then.
@@ -172,8 +176,6 @@ private:
             if (state_.has_log()) state_.log("not split: " + result.why);
             return false;
         }
-        learn(state_, chosen, system_, reach_, seconds);
-        state_.keep_rates();
         outcome = result.outcome;
         outcome.tabulated = tabulated_;
         if (options_.status) options_.status[system_.number] = static_cast<std::int8_t>(outcome.reason);
@@ -290,6 +292,8 @@ private:
     double solve_s_ = 0;
     std::vector<std::pair<std::string, double>> phases_;
     std::vector<split::Part> parts_;
+    std::optional<SplitTeam> team_;
+    Plan split_plan_;
     split::Reach reach_;
     bool asked_ = false;
     std::vector<DeviceShare> shares_;
@@ -344,7 +348,11 @@ bool try_solve(Queue& queue, const Problem& problem, const Options& options, Out
 
 Plan plan(Queue& queue, const Problem& problem, const Options& options) {
     check_options(options);
-    return explain(queue, normalise(problem, queue.memory()), options.algorithm);
+    const System system = normalise(problem, queue.memory());
+    Plan made = explain(queue, system, options.algorithm);
+    const Device& device = device_at(queue.device_index());
+    if (device.parts.size() > 1) plan_split(queue.context().state(), split_parts(queue.context().state(), device, system, options), system, options, made);
+    return made;
 }
 
 std::vector<WorkspaceNeed> workspace(Queue& queue, const Problem& problem, const Options& options) {

@@ -2,8 +2,9 @@
 #include "api/split_solve.hpp"
 
 #include <algorithm>
-#include <bit>
+#include <limits>
 #include <string>
+#include <string_view>
 
 #include "backends/registry.hpp"
 #include "devices/context_state.hpp"
@@ -25,25 +26,19 @@ double bytes_of(const System& system) {
     return words * static_cast<double>(system.rows) * static_cast<double>(size_of(system.dtype));
 }
 
+// The first element of lower may be nobody's.
+const char* inside(const Operand& operand, const System& system) { return static_cast<const char*>(operand.data) + (system.rows > 1 ? size_of(system.dtype) : 0); }
+
 void require_host(const devices::Runtime& runtime, int number, const char* device, const System& system) {
     for (const auto& [name, operand] : {std::pair{"lower", &system.lower}, {"diag", &system.diag}, {"upper", &system.upper}, {"rhs", &system.rhs}, {"x", &system.x}}) {
         if (operand->kind != Operand::Kind::view) continue;
-        const char* const inside = static_cast<const char*>(operand->data) + (system.rows > 1 ? size_of(system.dtype) : 0);
-        if (runtime.where(number, inside).kind == MemoryKind::device)
+        if (runtime.where(number, inside(*operand, system)).kind == MemoryKind::device)
             throw Error(ErrorCode::usage, name, std::string("memory of '") + device + "' in a solve on several devices", "give arrays of the host");
     }
 }
 
-std::string names_of(const std::vector<split::Part>& parts) {
-    std::string names;
-    for (const split::Part& part : parts) names += (names.empty() ? "" : ",") + part.name;
-    return names;
-}
-
-// Of one device while these run. Rates of systems that fit caches say nothing of those that do not: by size, in steps of four.
-std::string rate_key(const std::string& of, const std::vector<split::Part>& parts, const System& system, const split::Reach& reach) {
-    return of + " of " + names_of(parts) + (reach.width == 0 ? " coupled" : "") + (system.dtype == DType::f32 ? " f32 " : " f64 ") + std::to_string(std::bit_width(static_cast<std::uint64_t>(system.rows)) / 2);
-}
+// Of one device while these run.
+std::string pace_key(const split::Part& of, const std::string& names, const SplitProblem& problem) { return "pace " + of.name + " of " + names + problem.kind(); }
 
 double tolerance_of(const System& system, const Options& options) { return options.tolerance > 0 ? options.tolerance : unit_roundoff(system.dtype); }
 
@@ -56,85 +51,146 @@ bool fits(const split::Part& part, const System& system) {
            bytes_of(system) + static_cast<double>(part.ops->workspace(system, Algorithm::automatic, 1)) < 0.9 * static_cast<double>(free);
 }
 
+std::vector<SplitMember> members_of(const std::vector<split::Part>& parts, const Options& options) {
+    std::vector<SplitMember> members;
+    for (const split::Part& part : parts) {
+        SplitMember member{part.name, part.runtime != nullptr, 0};
+        for (const DeviceWatts& known : options.watts)
+            if (known.device == member.name) member.watts = known.watts;
+        members.push_back(std::move(member));
+    }
+    return members;
+}
+
+// Whether it is coupled is found by a look at its values.
+SplitProblem problem_of(const std::vector<split::Part>& parts, const System& system, const Options& options) {
+    SplitProblem problem;
+    problem.rows = static_cast<double>(system.rows), problem.dtype = system.dtype, problem.in_place = system.in_place, problem.objective = options.objective;
+    for (const split::Part& part : parts) {
+        if (!part.runtime || !part.runtime->allocate_pinned) continue;
+        for (const Operand* operand : {&system.lower, &system.diag, &system.upper, &system.rhs, &system.x})
+            if (operand->kind == Operand::Kind::view && operand->data && part.runtime->where(part.number, inside(*operand, system)).kind == MemoryKind::host) problem.pageable = true;
+    }
+    return problem;
+}
+
 }  // namespace
 
-std::vector<split::Part> split_parts(const Device& device, const System& system, const Options& options) {
+std::vector<split::Part> split_parts(const Context::State& state, const Device& device, const System& system, const Options& options) {
     std::vector<split::Part> parts;
+    if (state.left_behind(device.name))
+        throw Error(ErrorCode::device_unavailable, std::string("device '") + device.name + "'", "a call to it has not returned", "a new Context tries again");
     const auto add = [&](const Device& one) {
+        if (state.left_behind(one.name)) return;
         const Ops& ops = tridiagonal_ops(one);
         if (!ops.refuses(split::slice(system, 0, system.rows), Algorithm::automatic)) parts.push_back({one.name, &ops, one.runtime, one.number});
     };
     for (const Device* part : device.parts)
-        if (part->runtime) require_host(*part->runtime, part->number, part->name, system);
+        if (part->runtime && !state.left_behind(part->name)) require_host(*part->runtime, part->number, part->name, system);
     if (options.algorithm != Algorithm::automatic || system.rows < least_rows || split::refuses(system)) return parts;
     for (const Device* part : device.parts) add(*part);
     if (device.runtime && device.runtime->open_stream && bytes_of(system) >= worth_streaming) add(device);
     return parts;
 }
 
-split::Reach look_before(const System& system, const Options& options) { return split::look(system, host_ops(), tolerance_of(system, options)); }
+split::Reach look_before(const System& system, const Options& options, int threads) { return split::look(system, host_ops(), tolerance_of(system, options), threads); }
 
-bool host_alone(const std::vector<split::Part>& parts) { return parts.size() == 1 && parts[0].ops == &host_ops(); }
-
-std::vector<split::Part> choose_parts(Context::State& state, const std::vector<split::Part>& all, const System& system, const split::Reach& reach) {
-    if (all.size() < 2) return all;
-    devices::Rates& rates = state.rates();
-    // The first solve compiles, allocates and finds its pace: everybody, twice.
-    if (rates.of(rate_key("solves", all, system, reach)) < 2) return all;
-    std::vector<std::vector<split::Part>> sets{all};
-    const auto rate = [&](const split::Part& part) { return rates.of(rate_key(part.name, all, system, reach)); };
-    const auto slower = [&](const split::Part& a, const split::Part& b) { return rate(a) < rate(b); };
-    if (all.size() > 2) {
-        sets.push_back(all);
-        sets.back().erase(std::min_element(sets.back().begin(), sets.back().end(), slower));
-    }
-    sets.push_back({*std::max_element(all.begin(), all.end(), slower)});
-    std::size_t best = 0;
-    double most = 0;
-    for (std::size_t k = 0; k < sets.size(); ++k) {
-        const double total = rates.of(rate_key("all", sets[k], system, reach));
-        if (rates.of(rate_key("solves", sets[k], system, reach)) < 2) return sets[k];
-        if (total >= most) most = total, best = k;  // of equals the fewer
-    }
-    return sets[best];
+SplitTeam::SplitTeam(Context::State& state, const Device& device, const std::vector<split::Part>& all, const System& system, const split::Reach& reach, const Options& options)
+    : state_(state), device_(device), all_(all), members_(members_of(all, options)), problem_(problem_of(all, system, options)) {
+    problem_.coupled = reach.width == 0, problem_.slowly = reach.width > 200;
+    choice_ = choose_members(state.rates(), members_, problem_);
+    for (std::size_t k = 0; k < all.size(); ++k)
+        if (choice_.members >> k & 1) chosen_.push_back(all[k]);
 }
 
-void learn(Context::State& state, const std::vector<split::Part>& parts, const System& system, const split::Reach& reach, double seconds) {
-    devices::Rates& rates = state.rates();
-    const std::string solves = rate_key("solves", parts, system, reach), all = rate_key("all", parts, system, reach);
-    const double before = rates.of(solves), rate = static_cast<double>(system.rows) / seconds;
-    // The first one does not count.
-    if (before >= 1 && rates.of(all) > rate) rates.saw(all, rate);
-    else if (before >= 1) rates.set(all, rate);
-    rates.set(solves, std::min(before + 1, 2.0));
+bool SplitTeam::host_alone() const { return chosen_.size() == 1 && chosen_[0].ops == &host_ops(); }
+
+const split::Part* SplitTeam::one_device() const { return all_.size() > 1 && chosen_.size() == 1 && chosen_[0].runtime ? &chosen_[0] : nullptr; }
+
+void SplitTeam::learn(double seconds, std::span<const DeviceShare> shares, std::span<const TraceEvent> trace) {
+    if (all_.size() < 2 || left_behind_) return;
+    const std::string names = names_of(members_, choice_.members);
+    // Buffers are made and programs compiled by the first one.
+    if (const std::string met = "met " + names + problem_.kind(); !host_alone() && state_.rates().tally(met) == 0) return state_.rates().set_tally(met, 1);
+    std::vector<SplitWork> work(members_.size());
+    for (std::size_t k = 0; k < members_.size(); ++k)
+        for (std::size_t d = 0; d < shares.size(); ++d) {
+            if (shares[d].name != members_[k].name) continue;
+            work[k].rows = static_cast<double>(shares[d].rows);
+            for (const TraceEvent& event : trace)
+                if (event.device == static_cast<int>(d) && std::string_view(event.phase) == "kernel") work[k].kernel_s += event.end_s - event.begin_s;
+        }
+    remember(state_.rates(), members_, choice_, problem_, seconds, work);
+    state_.keep_rates();
 }
 
-split::Result solve_split(Context::State& state, const std::vector<split::Part>& all, const std::vector<split::Part>& chosen, const System& system,
-                          const split::Reach& reach, const Options& options) {
+void SplitTeam::add_left_out(std::vector<DeviceShare>& shares) const {
+    const std::string why = choice_.learning ? "left out: what the others do without it is being timed" : std::string("left out: ") + name_of(problem_.objective) + " is less without it";
+    for (std::size_t k = 0; k < all_.size(); ++k)
+        if (!(choice_.members >> k & 1)) shares.push_back({.name = all_[k].name, .state = why});
+    for (const Device* part : device_.parts)
+        if (std::none_of(all_.begin(), all_.end(), [&](const split::Part& one) { return one.name == part->name; }) && state_.left_behind(part->name))
+            shares.push_back({.name = part->name, .state = "left out: a call to it has not returned"});
+}
+
+split::Result SplitTeam::solve(const System& system, const split::Reach& reach, const Options& options) {
     split::Setting setting;
-    setting.parts = chosen;
+    setting.parts = chosen_;
     setting.host = &host_ops();
-    setting.threads = state.threads;
+    setting.threads = state_.threads;
     setting.tolerance = tolerance_of(system, options);
     setting.reach = reach;
-    setting.scratch = &state.scratch;
-    setting.kits = &state.kits;
+    setting.scratch = &state_.scratch;
+    setting.kits = &state_.kits;
+    if (options.patience_s > 0) setting.patience_s = options.patience_s;
     // One device couples windows of its own better than chunks, where it holds the system.
-    setting.couple = chosen.size() > 1 || all.size() > 1 || !fits(chosen[0], system);
-    devices::Rates& rates = state.rates();
-    for (const split::Part& part : chosen) setting.rows_per_s.push_back(rates.of(rate_key(part.name, chosen, system, reach)));
+    setting.couple = chosen_.size() > 1 || all_.size() > 1 || !fits(chosen_[0], system);
+    devices::Rates& rates = state_.rates();
+    const std::string names = names_of(members_, choice_.members);
+    for (const split::Part& part : chosen_) setting.rows_per_s.push_back(rates.of(pace_key(part, names, problem_)));
     split::Result result = split::solve(system, setting);
-    if (result.solved && result.coupled == (reach.width == 0)) {
-        for (std::size_t k = 0; k < chosen.size(); ++k)
-            if (result.rows_per_s[k] > 0) rates.saw(rate_key(chosen[k].name, chosen, system, reach), result.rows_per_s[k]);
-    }
-    for (const split::Part& part : all)
-        if (std::none_of(chosen.begin(), chosen.end(), [&](const split::Part& other) { return other.name == part.name; }))
-            result.devices.push_back({.name = part.name, .state = left_out});
-    if (state.has_log())
+    for (const split::Part& part : chosen_)
+        if (std::count(result.left_behind.begin(), result.left_behind.end(), part.name)) {
+            state_.leave_behind(part.name), left_behind_ = true;
+            if (part.runtime) state_.kits.leave_behind(*part.runtime, part.number);
+        }
+    if (result.solved && result.coupled == problem_.coupled)
+        for (std::size_t k = 0; k < chosen_.size(); ++k)
+            if (result.rows_per_s[k] > 0) rates.saw(pace_key(chosen_[k], names, problem_), result.rows_per_s[k]);
+    add_left_out(result.devices);
+    if (state_.has_log())
         for (const DeviceShare& share : result.devices)
-            if (!share.state.empty()) state.log("device '" + share.name + "' " + share.state);
+            if (!share.state.empty()) state_.log("device '" + share.name + "' " + share.state);
     return result;
+}
+
+void plan_split(Context::State& state, const std::vector<split::Part>& parts, const System& system, const Options& options, Plan& plan) {
+    if (parts.size() < 2) return;
+    const std::vector<SplitMember> members = members_of(parts, options);
+    SplitProblem problem = problem_of(parts, system, options);
+    const auto all = static_cast<std::uint32_t>((std::uint64_t{1} << std::min<std::size_t>(members.size(), 5)) - 1);
+    plan.candidates.clear();
+    plan.predicted_s = std::numeric_limits<double>::quiet_NaN();
+    plan.device = names_of(members, static_cast<std::uint32_t>((std::uint64_t{1} << members.size()) - 1));
+    plan.branch = {"joined", "coupled"};
+    plan.why = "chunks are handed out while it is being solved; joined where they meet if the matrix forgets, else coupled in two passes";
+    for (const bool coupled : {false, true}) {
+        problem.coupled = coupled;
+        const SplitChoice choice = choose_members(state.rates(), members, problem);
+        for (std::uint32_t set = 1; set <= all; ++set) {
+            const SplitEstimate known = estimate_members(state.rates(), members, problem, set);
+            Candidate one;
+            one.algorithm = plan.branch[coupled ? 1 : 0];
+            one.device = names_of(members, set);
+            one.predicted_s = known.seconds;
+            one.taken = set == choice.members;
+            one.why = one.taken ? (choice.learning ? "taken to be timed" : std::string("least ") + name_of(problem.objective)) : "";
+            one.why += std::string(one.why.empty() ? "" : "; ") + (known.seen > 0 ? "as it was seen" : known.seconds == known.seconds ? "predicted from its devices alone" : "not known yet");
+            if (one.taken && !coupled) plan.predicted_s = known.seconds;
+            plan.candidates.push_back(std::move(one));
+        }
+    }
+    plan.profile = "what solves of this Context and those before have seen";
 }
 
 }  // namespace trifold::tridiagonal

@@ -2,34 +2,57 @@
 // A solve on several devices at a time, or streamed through one: which parts there are, which of them are worth it, and what is learnt.
 #pragma once
 
+#include <span>
 #include <vector>
 
 #include "families/device.hpp"
 #include "families/tridiagonal/split/executor.hpp"
+#include "planner/split_choice.hpp"
 #include "trifold/context.hpp"
 #include "trifold/tridiagonal.hpp"
 
 namespace trifold::tridiagonal {
 
-inline constexpr const char* left_out = "left out: the others are faster without it";
-
 /// The devices among which this system can be split; empty where it cannot. Throws Error(usage) where an array does not lie in the host's memory, though
-/// several devices were named.
-std::vector<split::Part> split_parts(const Device& device, const System& system, const Options& options);
+/// several devices were named, Error(device_unavailable) where the only one has not returned from a call.
+std::vector<split::Part> split_parts(const Context::State& state, const Device& device, const System& system, const Options& options);
 
 /// How far the matrix remembers: what is learnt of those that do not forget, which take two passes, is kept apart.
-split::Reach look_before(const System& system, const Options& options);
+split::Reach look_before(const System& system, const Options& options, int threads);
 
-/// Who of them shall solve: everybody until that is known, then the fastest of what was tried for systems of about this size: everybody, everybody but the
-/// slowest, the fastest alone.
-std::vector<split::Part> choose_parts(Context::State& state, const std::vector<split::Part>& all, const System& system, const split::Reach& reach);
+/// Who of them solves, and what is learnt of it.
+class SplitTeam {
+public:
+    SplitTeam(Context::State& state, const Device& device, const std::vector<split::Part>& all, const System& system, const split::Reach& reach, const Options& options);
 
-/// That is the host's own device alone: it needs no chunks.
-bool host_alone(const std::vector<split::Part>& parts);
+    const std::vector<split::Part>& all() const noexcept { return all_; }
+    const std::vector<split::Part>& chosen() const noexcept { return chosen_; }
 
-split::Result solve_split(Context::State& state, const std::vector<split::Part>& all, const std::vector<split::Part>& chosen, const System& system, const split::Reach& reach, const Options& options);
+    /// That is the host's own device alone: it needs no chunks.
+    bool host_alone() const;
 
-/// These have solved it in so many seconds, one way or another.
-void learn(Context::State& state, const std::vector<split::Part>& parts, const System& system, const split::Reach& reach, double seconds);
+    /// Several were named, and one of them shall do it: as if it had been named alone. Else nullptr.
+    const split::Part* one_device() const;
+
+    split::Result solve(const System& system, const split::Reach& reach, const Options& options);
+
+    /// They have solved it in so many seconds, or others for them.
+    void learn(double seconds, std::span<const DeviceShare> shares = {}, std::span<const TraceEvent> trace = {});
+
+    void add_left_out(std::vector<DeviceShare>& shares) const;
+
+private:
+    Context::State& state_;
+    const Device& device_;
+    std::vector<split::Part> all_, chosen_;
+    bool left_behind_ = false;  // a call has not returned: its time says nothing
+    std::vector<SplitMember> members_;
+    SplitProblem problem_;
+    SplitChoice choice_;
+};
+
+/// What the devices would do with a system of this shape, where they can share it: a candidate for every set of them, for a matrix that forgets and for one that does
+/// not. Reads no values.
+void plan_split(Context::State& state, const std::vector<split::Part>& parts, const System& system, const Options& options, Plan& plan);
 
 }  // namespace trifold::tridiagonal

@@ -63,6 +63,16 @@ const devices::Profile& Context::State::adopt_profile(devices::Profile profile) 
     return adopted;
 }
 
+void Context::State::leave_behind(const std::string& device) {
+    const std::lock_guard lock(devices_mutex_);
+    left_behind_.insert(device);
+}
+
+bool Context::State::left_behind(const std::string& device) const {
+    const std::lock_guard lock(devices_mutex_);
+    return left_behind_.count(device) > 0;
+}
+
 devices::Rates& Context::State::rates() {
     std::call_once(rates_once_, [this] {
         const std::string folder = devices::profile_folder(profile_path);

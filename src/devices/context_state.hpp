@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -33,6 +34,10 @@ struct Context::State {
     /// What was learnt of devices side by side, read from the file of this machine on first use; and back there, where it has changed.
     devices::Rates& rates();
     void keep_rates();
+
+    /// Devices whose drivers have not returned from a call: this Context asks them for nothing any more.
+    void leave_behind(const std::string& device);
+    bool left_behind(const std::string& device) const;
 
     /// Memory kept on a device that has its own; `name` is unique to it.
     devices::DeviceArena& device_memory(const devices::Runtime& runtime, int device, const char* name);
@@ -62,7 +67,8 @@ private:
     explicit State(ContextOptions& options, std::string note);
 
     std::function<void(std::string_view)> sink_;
-    std::mutex log_mutex_, devices_mutex_;
+    mutable std::mutex log_mutex_, devices_mutex_;
+    std::set<std::string> left_behind_;  // under devices_mutex_
     std::map<std::string, devices::DeviceArena, std::less<>> devices_;
     std::once_flag topology_once_, profile_once_, rates_once_;
     devices::Rates rates_;

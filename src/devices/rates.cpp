@@ -35,6 +35,17 @@ void Rates::set(std::string_view key, double value) {
     rates_.insert_or_assign(std::string(key), value);
 }
 
+int Rates::tally(const std::string& name) const {
+    const std::lock_guard lock(mutex_);
+    const auto found = tallies_.find(name);
+    return found == tallies_.end() ? 0 : found->second;
+}
+
+void Rates::set_tally(const std::string& name, int count) {
+    const std::lock_guard lock(mutex_);
+    tallies_[name] = count;
+}
+
 bool Rates::changed() const {
     const std::lock_guard lock(mutex_);
     for (const auto& [key, value] : rates_) {

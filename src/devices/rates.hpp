@@ -20,6 +20,10 @@ public:
     /// The number itself.
     void set(std::string_view key, double value);
 
+    /// Counts of this process, which are not kept.
+    int tally(const std::string& name) const;
+    void set_tally(const std::string& name, int count);
+
     /// Some number is a tenth away from what was loaded or saved, or new.
     bool changed() const;
 
@@ -31,6 +35,7 @@ private:
     using Map = std::map<std::string, double, std::less<>>;
     mutable std::mutex mutex_;
     Map rates_, saved_;
+    std::map<std::string, int> tallies_;
 };
 
 }  // namespace trifold::devices

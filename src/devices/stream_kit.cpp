@@ -64,4 +64,24 @@ void StreamKits::give_back(std::unique_ptr<StreamKit> kit) {
     kits_.push_back(std::move(kit));
 }
 
+std::unique_ptr<ScratchArena> StreamKits::take_scratch() {
+    const std::lock_guard lock(mutex_);
+    if (scratch_.empty()) return std::make_unique<ScratchArena>();
+    auto scratch = std::move(scratch_.back());
+    scratch_.pop_back();
+    return scratch;
+}
+
+void StreamKits::give_back(std::unique_ptr<ScratchArena> scratch) {
+    const std::lock_guard lock(mutex_);
+    scratch_.push_back(std::move(scratch));
+}
+
+void StreamKits::leave_behind(const Runtime& runtime, int device) noexcept {
+    const std::lock_guard lock(mutex_);
+    for (auto& kit : kits_)
+        if (&kit->runtime() == &runtime && kit->device() == device) static_cast<void>(kit.release());
+    std::erase(kits_, nullptr);
+}
+
 }  // namespace trifold::devices

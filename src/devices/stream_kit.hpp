@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "devices/runtime.hpp"
+#include "devices/scratch.hpp"
 
 namespace trifold::devices {
 
@@ -49,9 +50,17 @@ public:
     std::unique_ptr<StreamKit> take(const Runtime& runtime, int device);
     void give_back(std::unique_ptr<StreamKit> kit);
 
+    /// Scratch of a lane that may be left behind with it.
+    std::unique_ptr<ScratchArena> take_scratch();
+    void give_back(std::unique_ptr<ScratchArena> scratch);
+
+    /// A device that does not answer: its kits are not given back to it, which could take for ever.
+    void leave_behind(const Runtime& runtime, int device) noexcept;
+
 private:
     std::mutex mutex_;
     std::vector<std::unique_ptr<StreamKit>> kits_;
+    std::vector<std::unique_ptr<ScratchArena>> scratch_;
 };
 
 }  // namespace trifold::devices

@@ -112,9 +112,9 @@ void profile(std::string& out, int number, const HeatPicture& picture) {
     Range range = range_of(picture.first);
     for (const float value : picture.last) range.add(value);
     panel.ends(range, "{:.3g}");
-    for (const auto& [values, stroke] : {std::pair{&picture.first, blue}, std::pair{&picture.last, red}})
-        panel.line(values->size(), stroke, [&](std::size_t k) {
-            return std::pair{(static_cast<double>(k) + 0.5) / static_cast<double>(values->size()), range.share((*values)[k])};
+    for (const auto& line : {std::pair{&picture.first, blue}, std::pair{&picture.last, red}})
+        panel.line(line.first->size(), line.second, [&](std::size_t k) {
+            return std::pair{(static_cast<double>(k) + 0.5) / static_cast<double>(line.first->size()), range.share((*line.first)[k])};
         });
     panel.label(0, panel_height + 20, "first step", "start", 11, blue);
     panel.label(panel_width, panel_height + 20, "last step", "end", 11, red);

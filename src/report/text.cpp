@@ -217,21 +217,24 @@ std::string text(const PlanRecord& record, bool explain) {
     for (const std::string& branch : plan.branch) chain += (chain.empty() ? "" : ", else ") + branch;
     out += fmt::format("  {:<13}{} on {}{}\n", "algorithm", chain, plan.device, threads_text(record.threads));
     if (!plan.why.empty()) out += fmt::format("  {:<13}why: {}\n", "", plan.why);
-    out += fmt::format("  {:<13}{} predicted ({})\n", "time", seconds_text(plan.predicted_s), plan.profile);
+    const bool known = !std::isnan(plan.predicted_s), several = plan.device.find(',') != std::string::npos;
+    out += known ? fmt::format("  {:<13}{} predicted ({})\n", "time", seconds_text(plan.predicted_s), plan.profile) : fmt::format("  {:<13}not known before a first solve\n", "time");
     out += fmt::format("  {:<13}problem {}, workspace {}\n", "memory",
                        bytes_text(static_cast<double>(record.problem_bytes)),
                        bytes_text(static_cast<double>(record.workspace_bytes)));
     if (!explain) return out;
-    out += fmt::format("\n  {:<18}{:<12}{:>12}   {:<11}{}\n", "candidate", "device", "predicted", "", "why");
+    std::size_t widest = 12;
+    for (const Candidate& c : plan.candidates) widest = std::max(widest, c.device.size() + 1);
+    out += fmt::format("\n  {:<18}{:<{}}{:>12}   {:<11}{}\n", "candidate", "device", widest, "predicted", "", "why");
     for (const Candidate& c : plan.candidates) {
         const bool falls_back =
             !c.taken && std::find(plan.branch.begin(), plan.branch.end(), c.algorithm) != plan.branch.end();
-        const char* state = c.taken ? "taken" : falls_back ? "fall-back" : "refused";
+        const char* state = c.taken ? "taken" : several ? "" : falls_back ? "fall-back" : "refused";
         constexpr std::string_view said = "refused: ";
         const std::string_view why = std::string_view(c.why).starts_with(said)
                                          ? std::string_view(c.why).substr(said.size())
                                          : std::string_view(c.why);
-        out += fmt::format("  {:<18}{:<12}{:>12}   {:<11}{}\n", c.algorithm, c.device,
+        out += fmt::format("  {:<18}{:<{}}{:>12}   {:<11}{}\n", c.algorithm, c.device, widest,
                            std::isnan(c.predicted_s) ? "-" : seconds_text(c.predicted_s), state, why);
     }
     return out;

@@ -75,6 +75,36 @@ class OpenCL(CommandTest):
         for wrong in ('cpu', 'cpu=', 'cpu=-1', '=3', 'cpu=1,,'):
             self.refuse(2, ['--watts', 'DEVICE=WATTS'], 'solve', BATCH, '--watts', wrong)
 
+    def test_plan_of_a_set(self):
+        if not has_opencl():
+            self.skipTest('no OpenCL device on this machine')
+        self.forget()
+        problem = ('gen:dominant?rows=200000', '--device', 'cpu,opencl:0.0')
+        plan = self.run_json('plan', *problem)['plan']
+        self.assertEqual((plan['device'], plan['branch'], plan['predicted_s']), ('cpu,opencl:0.0', ['joined', 'coupled'], None))
+        self.assertEqual([(c['algorithm'], c['device']) for c in plan['candidates']],
+                         [(way, devices) for way in ('joined', 'coupled') for devices in ('cpu', 'opencl:0.0', 'cpu,opencl:0.0')])
+        # The first solve is everybody's.
+        self.assertEqual([c['device'] for c in plan['candidates'] if c['taken']], ['cpu,opencl:0.0'] * 2)
+        self.assertIn('not known before a first solve', self.run_it('plan', *problem)[0])
+        report = self.run_json('solve', *problem, '--repeat', '16', '--no-roof')
+        self.assertEqual(report['plan']['device'], 'cpu,opencl:0.0')
+        plan = self.run_json('plan', *problem)['plan']
+        joined = [c for c in plan['candidates'] if c['algorithm'] == 'joined']
+        taken = next(c for c in joined if c['taken'])
+        self.assertIn('least time; as it was seen', taken['why'])
+        self.assertEqual(plan['predicted_s'], taken['predicted_s'])
+        self.assertTrue(all(taken['predicted_s'] <= 1.03 * c['predicted_s'] for c in joined if ',' not in c['device']))
+        self.assertIn('taken', self.run_it('plan', *problem, '--explain')[0])
+        # Joules as an objective, of watts that are given.
+        for command in ('plan', 'solve'):
+            self.refuse(2, ["objective 'energy'", "watts of 'cpu'"], command, *problem, '--optimise', 'energy')
+            self.refuse(2, ['energie', "'energy'"], command, *problem, '--optimise', 'energie')
+        watts = ('--watts', 'cpu=10,opencl:0.0=2000', '--optimise', 'energy')
+        self.assertTrue(self.run_json('solve', *problem, *watts, '--no-roof', '--repeat', '16', '--patience', '20')['outcome']['ok'])
+        self.assertEqual([c['device'] for c in self.run_json('plan', *problem, *watts)['plan']['candidates'] if c['taken']][0], 'cpu')
+        self.refuse(2, ['patience'], 'solve', *problem, '--patience', '-1')
+
     def test_a_compiler_that_refuses(self):
         if not has_opencl():
             self.skipTest('no OpenCL device on this machine')

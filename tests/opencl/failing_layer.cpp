@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A layer of OpenCL's loader (OPENCL_LAYERS) that counts the calls which can fail and lets one of them, or all from it on, fail with CL_OUT_OF_RESOURCES. What is given back
+// A layer of OpenCL's loader (OPENCL_LAYERS) that counts the calls which can fail and lets one of them, or all from it on, fail with CL_OUT_OF_RESOURCES, or one take its time. What is given back
 // and what is only asked is not counted.
 #include <CL/cl_icd.h>
 #include <CL/cl_layer.h>
 
 #include <atomic>
+#include <chrono>
 #include <cstring>
+#include <thread>
 #include <tuple>
 #include <type_traits>
 
@@ -15,9 +17,11 @@ const cl_icd_dispatch* below = nullptr;
 cl_icd_dispatch own;
 std::atomic<long> calls{0}, failing{-1};
 std::atomic<bool> lasting{false};
+std::atomic<long> sleeping{-1}, sleep_ms{0};
 
 bool fails() {
     const long call = calls.fetch_add(1), wanted = failing.load();
+    if (call == sleeping.load()) std::this_thread::sleep_for(std::chrono::milliseconds(sleep_ms.load()));
     return wanted >= 0 && (call == wanted || (lasting.load() && call > wanted));
 }
 
@@ -68,5 +72,8 @@ CL_API_ENTRY cl_int CL_API_CALL clInitLayer(cl_uint entries, const cl_icd_dispat
 /// Calls since the last `trifold_fail_call`; from there on number `call` fails (-1: none), and all after it where `on` is set.
 long trifold_calls() { return calls.load(); }
 void trifold_fail_call(long call, int on) { failing = -1, calls = 0, lasting = on != 0, failing = call; }
+
+/// Number `call` from here on sleeps before it is made.
+void trifold_sleep_call(long call, long ms) { sleeping = -1, calls = 0, sleep_ms = ms, sleeping = call; }
 
 }  // extern "C"

@@ -5,7 +5,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <chrono>
+#include <memory>
 #include <string_view>
+#include <thread>
 
 namespace trifold::tests {
 namespace {
@@ -43,13 +46,14 @@ struct Split : testing::Test {
     }
 
     split::Result solve(const System& system, const std::vector<split::Part>& parts, const std::vector<split::Trouble>& trouble = {},
-                        const std::vector<double>& rates = {}) {
+                        const std::vector<double>& rates = {}, double patience_s = 30) {
         split::Setting setting;
+        setting.patience_s = patience_s;
         setting.parts = parts;
         setting.host = &ops_of("cpu");
         setting.threads = 2;
         setting.tolerance = unit_roundoff(system.dtype);
-        setting.reach = split::look(system, *setting.host, setting.tolerance);
+        setting.reach = split::look(system, *setting.host, setting.tolerance, 2);
         setting.rows_per_s = rates;
         setting.trouble = trouble;
         setting.least_rows = 2048;
@@ -179,9 +183,11 @@ TEST_F(Split, AnyCallOfTwoPassesMayFail) {
         for (std::int64_t fail_at = 1; fail_at < 100000; fail_at += fail_at < 64 ? 1 : 17) {
             SplitCase<double> c(Matrix::poisson, 65536, in_place, 5);
             const split::Result result = solve(c.system(), {fake()}, {{fail_at, 1}});
-            if (result.solved) ASSERT_LE(c.residual(), 48) << "call " << fail_at << (in_place ? ", in place" : "");
-            else if (in_place)
+            if (result.solved) {
+                ASSERT_LE(c.residual(), 48) << "call " << fail_at << (in_place ? ", in place" : "");
+            } else if (in_place) {
                 for (std::size_t i = 0; i < c.rhs.size(); ++i) ASSERT_NEAR(c.rhs[i], c.given[i], 1e-6) << "call " << fail_at << ", row " << i << ", " << result.why;
+            }
             if (result.devices[0].state.empty()) break;
             ++failed;
         }
@@ -225,6 +231,42 @@ TEST_F(Split, AllMayFail) {
             ASSERT_TRUE(result.solved) << result.why;
             EXPECT_LE(c.residual(), 32);
         }
+}
+
+// A call that does not return: the others finish without what it had, and say so; when it returns after all, nothing is stored any more.
+TEST_F(Split, ACallMayNotReturn) {
+    constexpr double patience = 0.15, asleep = 1.2;
+    for (const bool alone : {false, true})
+        for (const Matrix kind : {Matrix::dominant, Matrix::poisson})
+            for (const bool in_place : {false, true}) {
+                std::vector<std::unique_ptr<SplitCase<double>>> cases;
+                std::vector<std::vector<double>> solved;
+                int behind = 0;
+                for (const std::int64_t sleep_at : {1, 6, 14, 37}) {
+                    cases.push_back(std::make_unique<SplitCase<double>>(kind, 100003, in_place, 5));
+                    SplitCase<double>& c = *cases.back();
+                    std::vector<split::Part> parts{fake()};
+                    std::vector<split::Trouble> trouble{{0, 1, sleep_at, asleep}};
+                    if (!alone) parts.insert(parts.begin(), cpu()), trouble.insert(trouble.begin(), split::Trouble{});
+                    const split::Result result = solve(c.system(), parts, trouble, {}, patience);
+                    ASSERT_TRUE(result.solved) << result.why << " at call " << sleep_at;
+                    EXPECT_LE(c.residual(), 48) << "call " << sleep_at << (in_place ? ", in place" : "");
+                    std::int64_t rows = 0;
+                    for (const DeviceShare& share : result.devices) {
+                        if (share.name != "fake:0") continue;
+                        rows += share.rows;
+                        if (share.state.empty()) continue;  // it made fewer calls than that
+                        EXPECT_EQ(share.state, "retired: a call has not returned for 0.15 s");
+                        EXPECT_EQ(result.left_behind, std::vector<std::string>{"fake:0"});
+                        ++behind;
+                    }
+                    EXPECT_LE(rows, 100003);
+                    solved.push_back(in_place ? c.rhs : c.x);
+                }
+                EXPECT_GE(behind, alone ? 4 : 2);
+                std::this_thread::sleep_for(std::chrono::duration<double>(asleep));
+                for (std::size_t k = 0; k < cases.size(); ++k) EXPECT_EQ(in_place ? cases[k]->rhs : cases[k]->x, solved[k]) << k;
+            }
 }
 
 // What an opencl part has not done the cpu does, and the other way round.

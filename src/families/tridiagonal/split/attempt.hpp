@@ -3,6 +3,8 @@
 #pragma once
 
 #include <algorithm>
+#include <cstdio>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -16,13 +18,17 @@ inline constexpr std::size_t slot_array_bytes = std::size_t{32} << 20;
 
 class Attempt {
 protected:
-    Attempt(const System& system, const Setting& setting, Clock::time_point start) : system_(system), setting_(setting), start_(start), done_(setting.parts.size() + 1) {}
+    Attempt(const System& system, const Setting& setting, Clock::time_point start) : system_(system), setting_(setting), start_(start), done_(setting.parts.size() + 1), left_(setting.parts.size() + 1) {
+        for (std::size_t k = 0; k < setting.parts.size(); ++k) pulses_.push_back(is_host(k) ? nullptr : std::make_shared<Pulse>());
+    }
 
     double since() const { return std::chrono::duration<double>(Clock::now() - start_).count(); }
 
     Trouble trouble_of(std::size_t k) const { return k < setting_.trouble.size() ? setting_.trouble[k] : Trouble{}; }
     int copiers() const { return std::clamp(setting_.threads / 2, 1, 8); }
     bool on_host(std::size_t k) const { return !setting_.parts[k].runtime; }
+    bool is_host(std::size_t k) const { return setting_.parts[k].ops == setting_.host; }
+    Calls calls_of(std::size_t k) const { return {trouble_of(k), pulses_[k]}; }
     Part host_part() const { return {setting_.host->device, setting_.host, nullptr, 0}; }
 
     // Who streams needs a core to wait and to copy with; of few cores none is given up for that.
@@ -35,23 +41,47 @@ protected:
         return std::min(system_.rows, setting_.slot_rows > 0 ? setting_.slot_rows : static_cast<std::int64_t>(slot_array_bytes / size_of(system_.dtype)));
     }
 
-    Pace pace_of(std::size_t k) const {
+    Pace pace_of(std::size_t k) {
         Pace pace;
+        if (std::count(setting_.left_behind.begin(), setting_.left_behind.end(), setting_.parts[k].name)) {
+            pace.takes_part = false, done_[k].share.state = "left out: a call to it has not returned";
+            return pace;
+        }
         if (k < setting_.rows_per_s.size()) pace.rows_per_s = setting_.rows_per_s[k];
         pace.least = setting_.least_rows > 0 ? setting_.least_rows : 1 << 14;
         return pace;
+    }
+
+    /// work(k) for all who take part, at the same time; the host's own on this thread, whose team is warm. `left`: k was left behind.
+    template <class Takes, class Work, class Left>
+    void on_lanes(const Takes& takes, const Work& work, const Left& left) {
+        LaneThreads threads(setting_.patience_s, [&](std::size_t k) {
+            char text[96];
+            std::snprintf(text, sizeof text, "a call has not returned for %g s", setting_.patience_s);
+            left_[k] = true, done_[k].retired = text;
+            left(k);
+        });
+        int here = -1;
+        for (std::size_t k = 0; k < setting_.parts.size(); ++k) {
+            if (!takes(k)) continue;
+            if (here < 0 && is_host(k)) here = static_cast<int>(k);
+            else threads.start(k, pulses_[k] ? pulses_[k] : std::make_shared<Pulse>(), [&work, k] { work(k); });
+        }
+        if (here >= 0) work(static_cast<std::size_t>(here));
+        threads.wait();
     }
 
     /// The place of the one that takes what is left, if it comes to that.
     std::size_t rescuer() const { return setting_.parts.size(); }
 
     void report() {
-        result_.rows_per_s.clear(), result_.devices.clear();
+        result_.rows_per_s.clear(), result_.devices.clear(), result_.left_behind.clear();
         for (std::size_t k = 0; k < setting_.parts.size(); ++k) {
             Done& done = done_[k];
             done.share.name = setting_.parts[k].name;
             if (!done.retired.empty()) done.share.state = "retired: " + done.retired;
             if (done.share.busy_s > 0) done.share.rows_per_s = static_cast<double>(done.share.rows) / done.share.busy_s;
+            if (left_[k]) result_.left_behind.push_back(done.share.name);
             result_.rows_per_s.push_back(done.share.rows_per_s);
             result_.devices.push_back(done.share);
         }
@@ -72,6 +102,8 @@ protected:
     const Setting& setting_;
     const Clock::time_point start_;
     std::vector<Done> done_;  // by part; the last one is the rescuer's
+    std::vector<std::shared_ptr<Pulse>> pulses_;
+    std::vector<char> left_;  // behind
     Result result_;
 };
 

@@ -108,6 +108,19 @@ void Board::reopen(Chunk& chunk) {
     changed_.notify_all();
 }
 
+void Board::leave_behind(int lane, bool all) {
+    const std::lock_guard lock(mutex_);
+    paces_[static_cast<std::size_t>(lane)].takes_part = false;
+    for (Chunk& chunk : chunks_) {
+        if (chunk.lane != lane || (chunk.done && !all)) continue;
+        if (chunk.done) solved_ -= chunk.rows;
+        else --held_;
+        chunk.lane = -1, chunk.done = false;
+        returned_.push_back(&chunk);
+    }
+    changed_.notify_all();
+}
+
 void Board::retire(int lane) {
     const std::lock_guard lock(mutex_);
     paces_[static_cast<std::size_t>(lane)].takes_part = false;

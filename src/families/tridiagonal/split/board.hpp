@@ -52,6 +52,9 @@ public:
     /// What was finished is lost.
     void reopen(Chunk& chunk);
 
+    /// A lane whose call does not return: what it had under way is handed out again, and where `all` what it had finished too. It must not come back.
+    void leave_behind(int lane, bool all);
+
     /// The lane will not ask again.
     void retire(int lane);
 

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <thread>
+#include <utility>
 
 #include "families/tridiagonal/coupling.hpp"
 #include "families/tridiagonal/split/attempt.hpp"
@@ -23,7 +23,14 @@ std::int64_t longest_spike(DType dtype) { return dtype == DType::f32 ? std::int6
 class Coupled : Attempt {
 public:
     Coupled(const System& system, const Setting& setting, Clock::time_point start)
-        : Attempt(system, setting, start), piece_(two_pass_chunk_rows(system.rows, system.dtype)) {}
+        : Attempt(system, setting, start), piece_(two_pass_chunk_rows(system.rows, system.dtype)), scratch_(setting.parts.size()) {}
+
+    ~Coupled() {
+        leave_reducers();
+        reducers_.clear();
+        for (auto& scratch : scratch_)
+            if (scratch) setting_.kits->give_back(std::move(scratch));
+    }
 
     Result run() {
         const double begin = since();
@@ -64,6 +71,10 @@ private:
         for (std::size_t k = 0; k < setting_.parts.size(); ++k) {
             Pace pace = pace_of(k);
             pace.fixed = pace.rows_per_s > 0;  // of both passes, and this one is but the first
+            if (!pace.takes_part) {
+                paces.push_back(pace);
+                continue;
+            }
             const char* why = reducer_refuses(setting_.parts[k], system_);
             if (!why && !on_host(k)) {
                 rows_[k] = reducer_rows(system_, setting_.parts[k], std::min(wanted_slot_rows(), longest_spike(system_.dtype)));
@@ -80,39 +91,37 @@ private:
 
     std::unique_ptr<Reducer> reducer(Shared& shared, std::size_t k) {
         const int lane = static_cast<int>(k);
-        if (k == rescuer()) return reducer_on_host(shared, lane, host_part(), host_threads(), true, piece_, *setting_.scratch, {}, done_[k]);
+        if (k == rescuer()) return reducer_on_host(shared, lane, host_part(), host_threads(), true, piece_, *setting_.scratch, Calls({}, nullptr), done_[k]);
         const Part& part = setting_.parts[k];
-        if (part.runtime) return reducer_on_device(shared, lane, part, rows_[k], copiers(), *setting_.kits, trouble_of(k), done_[k]);
-        return reducer_on_host(shared, lane, part, host_threads(), part.ops == setting_.host, piece_, *setting_.scratch, trouble_of(k), done_[k]);
-    }
-
-    /// work(k) for everyone who has a reducer, at the same time; the first in the host's memory on this thread.
-    template <class Work>
-    void on_lanes(const Work& work) {
-        std::vector<std::thread> threads;
-        int here = -1;
-        for (std::size_t k = 0; k < setting_.parts.size(); ++k) {
-            if (!reducers_[k]) continue;
-            if (here < 0 && on_host(k)) here = static_cast<int>(k);
-            else threads.emplace_back([&work, k] { work(k); });
-        }
-        if (here >= 0) work(static_cast<std::size_t>(here));
-        for (std::thread& thread : threads) thread.join();
+        if (part.runtime) return reducer_on_device(shared, lane, part, rows_[k], copiers(), *setting_.kits, calls_of(k), done_[k]);
+        if (is_host(k)) return reducer_on_host(shared, lane, part, host_threads(), true, piece_, *setting_.scratch, calls_of(k), done_[k]);
+        scratch_[k] = setting_.kits->take_scratch();
+        return reducer_on_host(shared, lane, part, host_threads(), false, piece_, *scratch_[k], calls_of(k), done_[k]);
     }
 
     void first_pass(Shared& shared, const std::vector<Pace>& paces) {
         for (std::size_t k = 0; k < setting_.parts.size(); ++k)
             if (paces[k].takes_part) reducers_[k] = reducer(shared, k);
-        on_lanes([&](std::size_t k) {
-            if (reducers_[k]->reduce()) return;
-            // What it had reduced lies with it.
-            for (const Reduced& one : reducers_[k]->reduced) shared.board.reopen(*one.chunk);
-            reducers_[k]->reduced.clear();
-            done_[k].retired = reducers_[k]->why;
-        });
+        on_lanes(
+            [&](std::size_t k) { return reducers_[k] != nullptr; },
+            [&](std::size_t k) {
+                if (reducers_[k]->reduce()) return;
+                // What it had reduced lies with it.
+                for (const Reduced& one : reducers_[k]->reduced) shared.board.reopen(*one.chunk);
+                reducers_[k]->reduced.clear();
+                done_[k].retired = reducers_[k]->why;
+            },
+            [&](std::size_t k) { shared.board.leave_behind(static_cast<int>(k), true); });
+        leave_reducers();
         if (shared.board.stopped() || shared.board.complete()) return;
         reducers_[rescuer()] = reducer(shared, rescuer());
         reducers_[rescuer()]->reduce();
+    }
+
+    // What a lane that was left behind still refers to is nobody's.
+    void leave_reducers() {
+        for (std::size_t k = 0; k < setting_.parts.size(); ++k)
+            if (left_[k]) static_cast<void>(reducers_[k].release()), static_cast<void>(scratch_[k].release());
     }
 
     // The rows of all pieces, in the order of the system.
@@ -142,19 +151,22 @@ private:
     bool second_pass(Shared& shared) {
         std::vector<char> bad(reducers_.size(), 0);
         std::vector<std::vector<Reduced*>> left(reducers_.size());
-        const auto finish = [&](std::size_t k) {
-            Reducer& lane = *reducers_[k];
-            bool lost = false, refused = false;
-            for (Reduced& one : lane.reduced)
-                if (!lost && !refused) lost = !lane.finish(one, ends_of(one), refused);
-            if (!lost && !refused) lost = !lane.flush(refused);
-            bad[k] = refused;
-            if (!lost) return;
-            done_[k].retired = lane.why;
-            for (Reduced& one : lane.reduced)
+        const auto lost = [&](std::size_t k) {
+            for (Reduced& one : reducers_[k]->reduced)
                 if (!std::all_of(one.pieces.begin(), one.pieces.end(), [](const Piece& p) { return p.stored; })) left[k].push_back(&one);
         };
-        on_lanes(finish);
+        const auto finish = [&](std::size_t k) {
+            Reducer& lane = *reducers_[k];
+            bool failed = false, refused = false;
+            for (Reduced& one : lane.reduced)
+                if (!failed && !refused) failed = !lane.finish(one, ends_of(one), refused);
+            if (!failed && !refused) failed = !lane.flush(refused);
+            bad[k] = refused;
+            if (!failed) return;
+            done_[k].retired = lane.why;
+            lost(k);
+        };
+        on_lanes([&](std::size_t k) { return reducers_[k] && k != rescuer(); }, finish, lost);
         if (reducers_[rescuer()]) finish(rescuer());
         if (std::any_of(bad.begin(), bad.end(), [](char b) { return b; })) return refused_ = "a chunk's residual was too large", false;
         for (const auto& chunks : left)
@@ -167,7 +179,7 @@ private:
     bool finish_again(Shared& shared, Reduced& lost) {
         const double* const ends = ends_of(lost);
         const double before = ends[-1], after = ends[lost.rows.size()];
-        auto host = reducer_on_host(shared, static_cast<int>(rescuer()), host_part(), host_threads(), true, piece_, *setting_.scratch, {}, done_[rescuer()]);
+        auto host = reducer_on_host(shared, static_cast<int>(rescuer()), host_part(), host_threads(), true, piece_, *setting_.scratch, Calls({}, nullptr), done_[rescuer()]);
         Reduced again;
         again.chunk = lost.chunk;
         if (!host->reduce_again(again)) return false;
@@ -214,6 +226,7 @@ private:
     const std::int64_t piece_;
     const char* refused_ = "";
     std::vector<std::int64_t> rows_;
+    std::vector<std::unique_ptr<devices::ScratchArena>> scratch_;
     std::vector<std::unique_ptr<Reducer>> reducers_;
     std::map<const Reduced*, std::size_t> place_;  // of its first row among all
     std::vector<double> boundary_;                 // of all pieces, with a 0 at either end

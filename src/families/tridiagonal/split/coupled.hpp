@@ -55,11 +55,12 @@ public:
 };
 
 /// On a device that has the verbs, in the host's memory. `piece_rows` divides where chunks begin.
-std::unique_ptr<Reducer> reducer_on_host(Shared& shared, int lane, const Part& part, int threads, bool rebuilds, std::int64_t piece_rows, devices::ScratchArena& scratch,
-                                         const Trouble& trouble, Done& done);
+/// `own`, `scratch`: as of a host lane.
+std::unique_ptr<Reducer> reducer_on_host(Shared& shared, int lane, const Part& part, int threads, bool own, std::int64_t piece_rows, devices::ScratchArena& scratch,
+                                         Calls call, Done& done);
 
 /// On a device with memory of its own that can combine.
-std::unique_ptr<Reducer> reducer_on_device(Shared& shared, int lane, const Part& part, std::int64_t rows, int copiers, devices::StreamKits& kits, const Trouble& trouble,
+std::unique_ptr<Reducer> reducer_on_device(Shared& shared, int lane, const Part& part, std::int64_t rows, int copiers, devices::StreamKits& kits, Calls call,
                                            Done& done);
 
 /// nullptr, or why it cannot.

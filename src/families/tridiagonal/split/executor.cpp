@@ -26,12 +26,12 @@ const char* refuses(const System& system) {
     return nullptr;
 }
 
-Reach look(const System& system, const Ops& host, double tolerance) {
+Reach look(const System& system, const Ops& host, double tolerance, int threads) {
     const Windows windows(system, host);
     Reach found;
     for (const double margin : {strict, weak}) {
         const double close = margin * tolerance;
-        found.width = windows.width(close, std::min(longest_window, system.rows / 16), places);
+        found.width = windows.width(close, std::min(longest_window, system.rows / 16), places, threads);
         if (found.width > 0) return found.close = close, found;
     }
     return found;
@@ -43,7 +43,10 @@ Result solve(const System& system, const Setting& setting) {
     result.why = "the matrix does not forget";
     if (setting.reach.width > 0) result = solve_joined(system, setting, setting.reach.width, setting.reach.close, start);
     if (result.solved || !setting.couple) return result;
-    Result coupled = solve_coupled(system, setting, start);
+    Setting again = setting;
+    again.left_behind = result.left_behind;
+    Result coupled = solve_coupled(system, again, start);
+    coupled.left_behind.insert(coupled.left_behind.end(), result.left_behind.begin(), result.left_behind.end());
     if (!coupled.solved) coupled.why = result.why + "; " + coupled.why;
     coupled.phases.insert(coupled.phases.begin(), result.phases.begin(), result.phases.end());
     coupled.trace.insert(coupled.trace.begin(), result.trace.begin(), result.trace.end());

@@ -28,6 +28,8 @@ struct Setting {
     std::vector<double> rows_per_s;     ///< of each part, as known, in both passes together where there are two; 0 or empty = not
     std::vector<Trouble> trouble;       ///< of each part, for tests; empty = none
     bool couple = true;                 ///< where the matrix does not forget: two passes, coupled; else it is given up
+    std::vector<std::string> left_behind;  ///< parts that shall not be asked for anything
+    double patience_s = 30;             ///< a call to a device, other than the host's own, that takes longer is not waited for
     std::int64_t least_rows = 0;        ///< of a chunk; 0 = what pays
     std::int64_t slot_rows = 0;         ///< most rows of a chunk on a device with memory of its own; 0 = what pays
     devices::ScratchArena* scratch = nullptr;
@@ -42,6 +44,7 @@ struct Result {
     std::vector<DeviceShare> devices;
     std::vector<TraceEvent> trace;
     std::vector<double> rows_per_s;     ///< of each part, as seen; 0 = did nothing
+    std::vector<std::string> left_behind;  ///< whose calls have not returned: nobody should ask them for anything again
     std::vector<std::pair<std::string, double>> phases;
 };
 
@@ -49,7 +52,7 @@ struct Result {
 const char* refuses(const System& system);
 
 /// From a few places, on the host's device: well below a millisecond where it forgets within some hundred rows.
-Reach look(const System& system, const Ops& host, double tolerance);
+Reach look(const System& system, const Ops& host, double tolerance, int threads);
 
 Result solve(const System& system, const Setting& setting);
 

@@ -44,8 +44,9 @@ bool solve_chunk(const Ops& ops, const System& chunk, int threads, double tolera
     return true;
 }
 
-void run_host_lane(Shared& shared, int lane, const Part& part, int threads, bool rebuilds, devices::ScratchArena& scratch, const Trouble& trouble, Done& done) {
-    Calls call(trouble);
+void run_host_lane(Shared& shared, int lane, const Part& given, int threads, bool own_device, devices::ScratchArena& scratch, Calls call, double slower, Done& done) {
+    const Part part = given;  // stays with this thread
+    const double tolerance = shared.tolerance;
     const auto size = size_of(shared.system.dtype);
     AlignedBuffer aside;
     Chunk* chunk = nullptr;
@@ -55,16 +56,16 @@ void run_host_lane(Shared& shared, int lane, const Part& part, int threads, bool
         System own = slice(shared.system, chunk->first, chunk->rows);
         Outcome outcome;
         bool solved = false;
-        const bool beside = own.in_place && !rebuilds;
+        const bool beside = !own_device;
         try {
             const std::size_t bytes = static_cast<std::size_t>(chunk->rows) * size;
             if (beside) {
                 if (aside.bytes() < bytes) aside = AlignedBuffer(), aside = AlignedBuffer(bytes);
                 own.x.data = aside.data(), own.in_place = false;
             }
-            solved = call(failure, [&] { return solve_chunk(*part.ops, own, threads, shared.tolerance, scratch, outcome, failure); });
+            solved = call(failure, [&] { return solve_chunk(*part.ops, own, threads, tolerance, scratch, outcome, failure); });
             const double end = shared.seconds();
-            hold((trouble.slower - 1) * (end - begin));
+            hold((slower - 1) * (end - begin));
             done.add(lane, 0, "kernel", *chunk, begin, shared.seconds(), needed_bytes(own, own.rows));
             if (solved && beside && outcome.ok()) {
                 const double store = shared.seconds();

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <thread>
+#include <utility>
 
 #include "families/tridiagonal/split/attempt.hpp"
 #include "families/tridiagonal/split/seam.hpp"
@@ -27,17 +27,10 @@ public:
         Board board(system_.rows, least_chunk(), unit, paces, [this](std::int64_t b) { seams_.emplace(b, Windows(system_, *setting_.host).open(b, width_)); });
         Shared shared{system_, board, setting_.tolerance, start_};
 
-        std::vector<std::thread> threads;
-        int here = -1;  // on this thread: the first that works in the host's memory, whose threads are warm
-        for (std::size_t k = 0; k < setting_.parts.size(); ++k) {
-            if (!paces[k].takes_part) continue;
-            if (here < 0 && on_host(k)) here = static_cast<int>(k);
-            else threads.emplace_back([this, &shared, k] { run_lane(shared, k); });
-        }
-        if (here >= 0) run_lane(shared, static_cast<std::size_t>(here));
-        for (std::thread& thread : threads) thread.join();
+        on_lanes([&](std::size_t k) { return paces[k].takes_part; }, [&](std::size_t k) { run_lane(shared, k); },
+                 [&](std::size_t k) { board.leave_behind(static_cast<int>(k), false); });
         if (!board.stopped() && !board.complete())
-            run_host_lane(shared, static_cast<int>(rescuer()), host_part(), host_threads(), true, *setting_.scratch, {}, done_[rescuer()]);
+            run_host_lane(shared, static_cast<int>(rescuer()), host_part(), host_threads(), true, *setting_.scratch, Calls({}, nullptr), 1, done_[rescuer()]);
         result_.phases.emplace_back("chunks", since() - begin);
         report();
         if (!board.complete()) {
@@ -62,7 +55,7 @@ private:
         slot_rows_.assign(setting_.parts.size(), 0);
         for (std::size_t k = 0; k < setting_.parts.size(); ++k) {
             Pace pace = pace_of(k);
-            if (!on_host(k)) {
+            if (pace.takes_part && !on_host(k)) {
                 slot_rows_[k] = slot_rows(system_, setting_.parts[k], slots, wanted_slot_rows());
                 pace.most = slot_rows_[k], pace.ahead = slots;
                 pace.least = std::min(pace.least, pace.most);
@@ -77,8 +70,11 @@ private:
     void run_lane(Shared& shared, std::size_t k) {
         const Part& part = setting_.parts[k];
         const int lane = static_cast<int>(k);
-        if (part.runtime) run_stream_lane(shared, lane, part, slots, slot_rows_[k], copiers(), *setting_.kits, trouble_of(k), done_[k]);
-        else run_host_lane(shared, lane, part, host_threads(), part.ops == setting_.host, *setting_.scratch, trouble_of(k), done_[k]);
+        if (part.runtime) return run_stream_lane(shared, lane, part, slots, slot_rows_[k], copiers(), *setting_.kits, calls_of(k), trouble_of(k).slower, done_[k]);
+        if (is_host(k)) return run_host_lane(shared, lane, part, host_threads(), true, *setting_.scratch, calls_of(k), trouble_of(k).slower, done_[k]);
+        auto scratch = setting_.kits->take_scratch();
+        run_host_lane(shared, lane, part, host_threads(), false, *scratch, calls_of(k), trouble_of(k).slower, done_[k]);
+        setting_.kits->give_back(std::move(scratch));
     }
 
     bool join(const Shared& shared) {

@@ -40,9 +40,9 @@ struct Done {
 /// Bytes that a chunk's kernel needs: each input read once, each output written once.
 double needed_bytes(const System& system, std::int64_t rows);
 
-/// A device that works in the host's memory, on `threads` threads of its own making. `rebuilds`: what it fails to solve in place it leaves as it
-/// was; one that does not say so solves into memory of its own first.
-void run_host_lane(Shared& shared, int lane, const Part& part, int threads, bool rebuilds, devices::ScratchArena& scratch, const Trouble& trouble, Done& done);
+/// A device that works in the host's memory, on `threads` threads of its own making. `own`: the host's own, which is not watched and leaves what it fails to solve in
+/// place as it was; any other solves into memory of its own first, since it may fail in the middle, or store when it was left behind.
+void run_host_lane(Shared& shared, int lane, const Part& part, int threads, bool own, devices::ScratchArena& scratch, Calls call, double slower, Done& done);
 
 /// One chunk on such a device: by the certified pass, else by two passes, as it solves any long system.
 bool solve_chunk(const Ops& ops, const System& chunk, int threads, double tolerance, devices::ScratchArena& scratch, Outcome& outcome, Failure& failure);
@@ -52,7 +52,7 @@ std::int64_t slot_rows(const System& system, const Part& part, int slots, std::i
 
 /// A device with memory of its own: chunks go there, are solved and come back, `slots` of them at a time. `copiers`: threads that copy
 /// between pageable and pinned memory.
-void run_stream_lane(Shared& shared, int lane, const Part& part, int slots, std::int64_t rows, int copiers, devices::StreamKits& kits, const Trouble& trouble,
+void run_stream_lane(Shared& shared, int lane, const Part& part, int slots, std::int64_t rows, int copiers, devices::StreamKits& kits, Calls call, double slower,
                      Done& done);
 
 }  // namespace trifold::tridiagonal::split

@@ -2,12 +2,17 @@
 // What takes part in a split solve, and how a test makes it fail.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
+#include <memory>
 #include <string>
+#include <thread>
+#include <utility>
 
 #include "base/failure.hpp"
 #include "devices/runtime.hpp"
 #include "families/tridiagonal/ops.hpp"
+#include "families/tridiagonal/split/watch.hpp"
 
 namespace trifold::tridiagonal::split {
 
@@ -20,26 +25,48 @@ struct Part {
 };
 
 /// Trouble on purpose, for tests: the call with this number (counted from 1 over all that a lane asks of its device) fails; every chunk
-/// takes `slower` times as long.
+/// takes `slower` times as long; before the call with that number the driver sleeps.
 struct Trouble {
     std::int64_t fail_at = 0;
     double slower = 1;
+    std::int64_t sleep_at = 0;
+    double sleep_s = 0;
 };
 
-/// Counts the calls of one lane and lets one fail.
+/// The calls of one lane: counted, watched, and made to fail by tests.
 class Calls {
 public:
-    explicit Calls(const Trouble& trouble) : trouble_(trouble) {}
+    /// pulse: null where nobody watches.
+    Calls(const Trouble& trouble, std::shared_ptr<Pulse> pulse) : trouble_(trouble), pulse_(std::move(pulse)) {}
     std::int64_t made() const noexcept { return made_; }
 
     template <class Call>
     bool operator()(Failure& failure, Call call) {
         if (++made_ == trouble_.fail_at) return failure.say(ErrorCode::device_unavailable, "a call that was made to fail");
-        return call();
+        bool good = false;
+        watched([&] {
+            if (made_ == trouble_.sleep_at) std::this_thread::sleep_for(std::chrono::duration<double>(trouble_.sleep_s));
+            good = call();
+        });
+        return good;
+    }
+
+    /// Not counted. On the lane's own thread only.
+    template <class Call>
+    void watched(Call call) {
+        if (pulse_) pulse_->enter();
+        try {
+            call();
+        } catch (...) {
+            if (pulse_) pulse_->leave();
+            throw;
+        }
+        if (pulse_) pulse_->leave();
     }
 
 private:
     Trouble trouble_;
+    std::shared_ptr<Pulse> pulse_;
     std::int64_t made_ = 0;
 };
 

@@ -2,12 +2,16 @@
 // Chunks reduced and finished by a device's own verbs, in the host's memory.
 //
 // The verbs take a system that begins and ends. A chunk within a longer one is given a piece more at either end: its own pieces are then what they would be in
-// the whole. What the outer pieces become is not used, and nothing is stored there: one of their ends is NaN, which no device accepts. In place, in the second
-// pass, a neighbour may be storing x where such a piece reads its right-hand side: it may read either.
+// the whole. What the outer pieces become is not used, and nothing is stored there: one of their ends is NaN, which no device accepts.
+//
+// In place, in the second pass, a neighbour may be storing x where its piece's right-hand side was. There the chunk's own outer pieces are the ones that are not
+// stored; then each of them is finished in a copy, between one piece that is the neighbour's (its matrix; for its right-hand side, which is not used, zeros) and one of
+// the chunk's own.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <utility>
 
 #include "base/aligned_buffer.hpp"
 #include "families/tridiagonal/split/coupled.hpp"
@@ -17,10 +21,9 @@ namespace {
 
 class HostReducer : public Reducer {
 public:
-    HostReducer(Shared& shared, int lane, const Part& part, int threads, bool rebuilds, std::int64_t piece_rows, devices::ScratchArena& scratch, const Trouble& trouble,
-                Done& done)
-        : shared_(shared), lane_(lane), part_(part), threads_(threads), aside_(shared.system.in_place && !rebuilds), piece_(piece_rows), scratch_(scratch),
-          call_(trouble), done_(done) {}
+    HostReducer(Shared& shared, int lane, const Part& part, int threads, bool own, std::int64_t piece_rows, devices::ScratchArena& scratch, Calls call, Done& done)
+        : shared_(shared), lane_(lane), part_(part), threads_(threads), own_(own), piece_(piece_rows), scratch_(scratch), call_(std::move(call)), done_(done),
+          system_(shared.system), tolerance_(shared.tolerance) {}
 
     bool reduce() override {
         Chunk* chunk = nullptr;
@@ -62,7 +65,7 @@ public:
         const double begin = shared_.seconds();
         bool good = false;
         try {
-            good = call_(failure_, [&] { return finish_one(one, boundary, bad); });
+            good = finish_one(one, boundary, bad);
         } catch (const std::exception& error) {
             failure_.say(ErrorCode::bad_input, error.what());
         }
@@ -85,24 +88,24 @@ private:
     };
 
     Wider widen(const Chunk& chunk) const {
-        const std::int64_t n = shared_.system.rows;
+        const std::int64_t n = system_.rows;
         Wider w;
         w.before = chunk.first > 0, w.after = chunk.first + chunk.rows < n;
-        const std::int64_t first = chunk.first - w.before * piece_, end = chunk.first + chunk.rows + w.after * std::min(piece_, n - chunk.first - chunk.rows);
-        w.system = slice(shared_.system, first, end - first);
+        const std::int64_t first = chunk.first - w.before * piece_, end = chunk.first + chunk.rows + w.after * piece_;
+        w.system = slice(system_, first, end - first);
         w.partition = {end - first, piece_};
         return w;
     }
 
-    Launch launch(devices::Scratch& block, const Wider& w) {
+    Launch launch(devices::Scratch& block, const System& system) {
         // The device's own choice of pieces depends on the rows; these are of the whole system.
-        System shape = w.system;
-        shape.rows = std::max(shape.rows, std::min(shared_.system.rows, 128 * (piece_ + 16)));
+        System shape = system;
+        shape.rows = std::max(shape.rows, std::min(system_.rows, 128 * (piece_ + 16)));
         block = scratch_.take(part_.ops->workspace(shape, Algorithm::two_pass, threads_));
         Launch out;
         out.threads = threads_;
         out.scratch = block.data(), out.scratch_bytes = block.bytes();
-        out.tolerance = shared_.tolerance;
+        out.tolerance = tolerance_;
         out.device = part_.ops->number;
         out.failure = &failure_;
         return out;
@@ -111,7 +114,7 @@ private:
     bool reduce_one(Reduced& out, bool& singular) {
         const Wider w = widen(*out.chunk);
         devices::Scratch block;
-        const Launch with = launch(block, w);
+        const Launch with = launch(block, w.system);
         const auto pieces = static_cast<std::size_t>(w.partition.chunks());
         std::vector<InterfaceRow> rows(2 * pieces);
         std::vector<std::int64_t> zero_pivot(pieces);
@@ -126,34 +129,92 @@ private:
         return true;
     }
 
-    bool finish_one(Reduced& one, const double* boundary, bool& bad) {
-        Wider w = widen(*one.chunk);
-        devices::Scratch block;
-        const Launch with = launch(block, w);
-        const auto own = static_cast<std::int64_t>(one.pieces.size()), pieces = w.partition.chunks();
-        constexpr double nothing = std::numeric_limits<double>::quiet_NaN();
-        std::vector<double> ends(static_cast<std::size_t>(2 * pieces), nothing);
-        const double* const from = boundary - w.before;  // the neighbour's last before, its first after
-        std::copy_n(from, 2 * own + w.before + w.after, ends.begin() + w.before);
-        std::vector<ChunkResidual> residuals(static_cast<std::size_t>(pieces));
-        const std::size_t size = size_of(shared_.system.dtype), bytes = static_cast<std::size_t>(w.system.rows) * size;
-        if (aside_) {
-            if (store_.bytes() < bytes) store_ = AlignedBuffer(), store_ = AlignedBuffer(bytes);
-            w.system.x.data = store_.data(), w.system.in_place = false;
+    /// Some pieces of a chunk between two that are not stored, or the system's ends.
+    struct Step {
+        System system;
+        std::int64_t from = 0, to = 0;      // pieces of the chunk that are finished
+        bool before = false, after = false; // one more there
+        std::int64_t pieces() const { return to - from + before + after; }
+    };
+
+    /// own pieces from … to-1 of the chunk, and one beside them where the system goes on, as the arrays have them.
+    Step step(const Reduced& one, std::int64_t from, std::int64_t to) const {
+        Step s;
+        const Piece& first = one.pieces[static_cast<std::size_t>(from)];
+        const Piece& last = one.pieces[static_cast<std::size_t>(to - 1)];
+        s.from = from, s.to = to, s.before = first.first > 0, s.after = last.first + last.rows < system_.rows;
+        const std::int64_t begin = first.first - s.before * piece_, own = static_cast<std::int64_t>(one.pieces.size());
+        // Beyond the piece after it, which may be the system's last and longer.
+        const std::int64_t end = s.after ? (to < own ? one.pieces[static_cast<std::size_t>(to)].first + one.pieces[static_cast<std::size_t>(to)].rows : last.first + last.rows + piece_) : last.first + last.rows;
+        s.system = slice(system_, begin, end - begin);
+        return s;
+    }
+
+    /// x and the right-hand side are in memory of the lane's own; zeros where the latter is a neighbour's.
+    void set_aside(Step& s, const Chunk& chunk) {
+        const std::size_t size = size_of(system_.dtype), bytes = static_cast<std::size_t>(s.system.rows) * size;
+        if (store_.bytes() < bytes) store_ = AlignedBuffer(), store_ = AlignedBuffer(bytes);
+        char* const here = static_cast<char*>(store_.data());
+        if (system_.in_place) {
+            const char* const from = static_cast<const char*>(s.system.rhs.data);
+            const char* const base = static_cast<const char*>(system_.rhs.data);
+            const auto row = (from - base) / static_cast<std::ptrdiff_t>(size);  // of its first
+            const std::int64_t skip = std::max<std::int64_t>(chunk.first - row, 0), end = std::min(chunk.first + chunk.rows - row, s.system.rows);
+            std::memset(here, 0, static_cast<std::size_t>(skip) * size);
+            std::memcpy(here + static_cast<std::size_t>(skip) * size, from + static_cast<std::size_t>(skip) * size, static_cast<std::size_t>(end - skip) * size);
+            std::memset(here + static_cast<std::size_t>(end) * size, 0, static_cast<std::size_t>(s.system.rows - end) * size);
+            s.system.rhs.data = here;
         }
-        const double accept = shared_.system.in_place ? widest * unit_roundoff(shared_.system.dtype) : std::numeric_limits<double>::infinity();
-        part_.ops->finish(w.system, w.partition, with, ends.data(), accept, residuals.data());
-        if (failure_.code) return false;
-        for (std::int64_t k = 0; k < own; ++k) {
+        s.system.x.data = here;
+    }
+
+    bool run(const Step& s, Reduced& one, const double* boundary, bool copied, bool& bad) {
+        constexpr double nothing = std::numeric_limits<double>::quiet_NaN();
+        const Partition partition{s.system.rows, piece_};
+        if (partition.chunks() != s.pieces()) return failure_.say(ErrorCode::internal, "pieces of a chunk are not those of its neighbours");
+        std::vector<double> ends(static_cast<std::size_t>(2 * s.pieces()), nothing);
+        // The end of the piece before, all own ones, the end of the piece after.
+        std::copy_n(boundary + 2 * s.from - s.before, 2 * (s.to - s.from) + s.before + s.after, ends.begin() + s.before);
+        std::vector<ChunkResidual> residuals(static_cast<std::size_t>(s.pieces()));
+        const double widest_here = widest * unit_roundoff(system_.dtype), accept = system_.in_place ? widest_here : std::numeric_limits<double>::infinity();
+        const bool good = call_(failure_, [&] {
+            devices::Scratch block;
+            const Launch with = launch(block, s.system);
+            part_.ops->finish(s.system, partition, with, ends.data(), accept, residuals.data());
+            return failure_.code == 0;
+        });
+        if (!good) return false;
+        const std::size_t size = size_of(system_.dtype);
+        const std::int64_t begin = one.pieces[static_cast<std::size_t>(s.from)].first - s.before * piece_;
+        for (std::int64_t k = s.from; k < s.to; ++k) {
             Piece& piece = one.pieces[static_cast<std::size_t>(k)];
-            const ChunkResidual& seen = residuals[static_cast<std::size_t>(k + w.before)];
+            const ChunkResidual& seen = residuals[static_cast<std::size_t>(k - s.from + s.before)];
             piece.stored = seen.stored;
             piece.before = piece.first > 0 ? boundary[2 * k - 1] : 0;
-            piece.after = piece.first + piece.rows < shared_.system.rows ? boundary[2 * k + 2] : 0;
-            if (!(seen.residual <= widest * unit_roundoff(shared_.system.dtype)) || !seen.stored) bad = true;
-            if (aside_ && seen.stored)
-                std::memcpy(slice(shared_.system, piece.first, piece.rows).x.data, static_cast<char*>(store_.data()) + static_cast<std::size_t>(piece.first - (one.chunk->first - w.before * piece_)) * size,
-                            static_cast<std::size_t>(piece.rows) * size);
+            piece.after = piece.first + piece.rows < system_.rows ? boundary[2 * k + 2] : 0;
+            if (!(seen.residual <= widest_here) || !seen.stored) bad = true;
+            if (copied && seen.stored)
+                std::memcpy(slice(system_, piece.first, piece.rows).x.data, static_cast<char*>(store_.data()) + static_cast<std::size_t>(piece.first - begin) * size, static_cast<std::size_t>(piece.rows) * size);
+        }
+        return true;
+    }
+
+    bool finish_one(Reduced& one, const double* boundary, bool& bad) {
+        const auto own = static_cast<std::int64_t>(one.pieces.size());
+        Step whole = step(one, 0, own);
+        if (own_ && !system_.in_place) return run(whole, one, boundary, false, bad);
+        if (!own_ || own < 3) {
+            if (!system_.in_place) whole.system.in_place = false;
+            set_aside(whole, *one.chunk);
+            return run(whole, one, boundary, true, bad);
+        }
+        const std::int64_t first = whole.before, end = own - whole.after;
+        if (!run(step(one, first, end), one, boundary, false, bad)) return false;
+        for (const bool at_front : {true, false}) {
+            if (at_front ? !whole.before : !whole.after) continue;
+            Step edge = at_front ? step(one, 0, 1) : step(one, own - 1, own);
+            set_aside(edge, *one.chunk);
+            if (!run(edge, one, boundary, true, bad)) return false;
         }
         return true;
     }
@@ -169,20 +230,22 @@ private:
     const int lane_;
     const Part part_;
     const int threads_;
-    const bool aside_;
+    const bool own_;
     const std::int64_t piece_;
     devices::ScratchArena& scratch_;
     Calls call_;
     Done& done_;
+    const System system_;
+    const double tolerance_;
     Failure failure_;
     AlignedBuffer store_;
 };
 
 }  // namespace
 
-std::unique_ptr<Reducer> reducer_on_host(Shared& shared, int lane, const Part& part, int threads, bool rebuilds, std::int64_t piece_rows, devices::ScratchArena& scratch,
-                                         const Trouble& trouble, Done& done) {
-    return std::make_unique<HostReducer>(shared, lane, part, threads, rebuilds, piece_rows, scratch, trouble, done);
+std::unique_ptr<Reducer> reducer_on_host(Shared& shared, int lane, const Part& part, int threads, bool own, std::int64_t piece_rows, devices::ScratchArena& scratch,
+                                         Calls call, Done& done) {
+    return std::make_unique<HostReducer>(shared, lane, part, threads, own, piece_rows, scratch, std::move(call), done);
 }
 
 }  // namespace trifold::tridiagonal::split

@@ -52,12 +52,12 @@ struct Stay {
 
 class StreamReducer : public Reducer {
 public:
-    StreamReducer(Shared& shared, int lane, const Part& part, std::int64_t rows, int copiers, devices::StreamKits& kits, const Trouble& trouble, Done& done)
-        : kits_(kits), kit_(kits.take(*part.runtime, part.number)), part_(part), link_(std::make_unique<StreamLink>(shared, lane, part_, copiers, *kit_, trouble, done)), rows_(rows),
+    StreamReducer(Shared& shared, int lane, const Part& part, std::int64_t rows, int copiers, devices::StreamKits& kits, Calls call, Done& done)
+        : kits_(kits), kit_(kits.take(*part.runtime, part.number)), part_(part), link_(std::make_unique<StreamLink>(shared, lane, part_, copiers, *kit_, std::move(call), 1, done)), rows_(rows),
           sizes_(shared.system, *part.ops, rows) {}
 
     ~StreamReducer() override {
-        link_->quiet();
+        link_->drain();
         for (Slot& slot : slots_) link_->release(slot);
         link_.reset();
         if (why.empty()) kits_.give_back(std::move(kit_));
@@ -292,9 +292,9 @@ std::int64_t reducer_rows(const System& system, const Part& part, std::int64_t m
     return 0;
 }
 
-std::unique_ptr<Reducer> reducer_on_device(Shared& shared, int lane, const Part& part, std::int64_t rows, int copiers, devices::StreamKits& kits, const Trouble& trouble,
+std::unique_ptr<Reducer> reducer_on_device(Shared& shared, int lane, const Part& part, std::int64_t rows, int copiers, devices::StreamKits& kits, Calls call,
                                            Done& done) {
-    return std::make_unique<StreamReducer>(shared, lane, part, rows, copiers, kits, trouble, done);
+    return std::make_unique<StreamReducer>(shared, lane, part, rows, copiers, kits, std::move(call), done);
 }
 
 }  // namespace trifold::tridiagonal::split

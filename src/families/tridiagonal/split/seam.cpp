@@ -140,35 +140,40 @@ Windows::Joined join_typed(const System& system, const Ops& host, const Windows:
 
 }  // namespace
 
-std::int64_t Windows::width(double close, std::int64_t limit, int places) const {
-    std::int64_t most = 0;
-    limit = std::min(limit, system_.rows / 4);
-    for (int place = 0; place < places; ++place) {
-        const std::int64_t b = system_.rows / (places + 1) * (place + 1);
-        std::int64_t found = -1;
-        for (std::int64_t reach = std::min<std::int64_t>(128, limit); found < 0 && reach <= limit; reach = reach < limit ? std::min(4 * reach, limit) : limit + 1) {
-            const std::int64_t first = std::max<std::int64_t>(b - reach, 0), rows = std::min(b + reach, system_.rows) - first, at = b - first;
-            Window window(system_, host_, first, rows);
-            std::vector<double> left(static_cast<std::size_t>(rows)), right(static_cast<std::size_t>(rows));
-            left[static_cast<std::size_t>(at - 1)] = right[static_cast<std::size_t>(at)] = 1;
-            if (!window.solve(left) || !window.solve(right)) continue;
-            const double most_left = largest(left), most_right = largest(right);
-            std::int64_t needed = 0;
-            double halfway = 0;
-            for (std::int64_t i = 0; i < rows; ++i) {
-                const auto k = static_cast<std::size_t>(i);
-                const std::int64_t away = std::abs(i - at);
-                if (std::abs(left[k]) > close * most_left || std::abs(right[k]) > close * most_right) needed = std::max(needed, away + 1);
-                if (away >= reach / 2) halfway = std::max({halfway, std::abs(left[k]) / most_left, std::abs(right[k]) / most_right});
-            }
-            if (needed + needed / 2 <= reach) found = needed;
-            // At this pace the longest window is too short.
-            else if (std::log(halfway) * static_cast<double>(limit) > std::log(close) * static_cast<double>(reach / 2)) break;
+// Rows from b after which it has died out; -1: not within `limit`.
+std::int64_t Windows::width_at(std::int64_t b, double close, std::int64_t limit) const {
+    for (std::int64_t reach = std::min<std::int64_t>(128, limit); reach <= limit; reach = reach < limit ? std::min(4 * reach, limit) : limit + 1) {
+        const std::int64_t first = std::max<std::int64_t>(b - reach, 0), rows = std::min(b + reach, system_.rows) - first, at = b - first;
+        Window window(system_, host_, first, rows);
+        std::vector<double> left(static_cast<std::size_t>(rows)), right(static_cast<std::size_t>(rows));
+        left[static_cast<std::size_t>(at - 1)] = right[static_cast<std::size_t>(at)] = 1;
+        if (!window.solve(left) || !window.solve(right)) continue;
+        const double most_left = largest(left), most_right = largest(right);
+        std::int64_t needed = 0;
+        double halfway = 0;
+        for (std::int64_t i = 0; i < rows; ++i) {
+            const auto k = static_cast<std::size_t>(i);
+            const std::int64_t away = std::abs(i - at);
+            if (std::abs(left[k]) > close * most_left || std::abs(right[k]) > close * most_right) needed = std::max(needed, away + 1);
+            if (away >= reach / 2) halfway = std::max({halfway, std::abs(left[k]) / most_left, std::abs(right[k]) / most_right});
         }
-        if (found < 0) return 0;
-        most = std::max(most, found);
+        if (needed + needed / 2 <= reach) return needed;
+        // At this pace the longest window is too short.
+        if (std::log(halfway) * static_cast<double>(limit) > std::log(close) * static_cast<double>(reach / 2)) return -1;
     }
-    return std::min(most + most / 2 + 8, limit);
+    return -1;
+}
+
+std::int64_t Windows::width(double close, std::int64_t limit, int places, int threads) const {
+    limit = std::min(limit, system_.rows / 4);
+    std::int64_t most = 0;
+    bool forgets = true;
+#pragma omp parallel for num_threads(std::min(threads, places)) schedule(dynamic, 1) reduction(max : most) reduction(&& : forgets)
+    for (int place = 0; place < places; ++place) {
+        const std::int64_t found = forgets ? width_at(system_.rows / (places + 1) * (place + 1), close, limit) : -1;
+        most = std::max(most, found), forgets = forgets && found >= 0;
+    }
+    return forgets ? std::min(most + most / 2 + 8, limit) : 0;
 }
 
 Windows::Seam Windows::open(std::int64_t b, std::int64_t width) const {

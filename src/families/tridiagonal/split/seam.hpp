@@ -23,7 +23,7 @@ public:
 
     /// Rows on either side of a boundary beyond which what is put into it is below `close` of its largest: the most of `places` places,
     /// and half as much again; 0 where it is more than `limit` at one of them.
-    std::int64_t width(double close, std::int64_t limit, int places) const;
+    std::int64_t width(double close, std::int64_t limit, int places, int threads) const;
 
     /// In place: the right-hand side around row b, before anybody overwrites it.
     struct Seam {
@@ -47,6 +47,8 @@ public:
     static void put_back(const System& system, const Seam& seam, std::int64_t width);
 
 private:
+    std::int64_t width_at(std::int64_t b, double close, std::int64_t limit) const;
+
     const System& system_;
     const Ops& host_;
 };

@@ -6,6 +6,7 @@
 //   from:                      | chunk 0 | …          to pinned memory where x is pageable or rhs; then the host stores it
 #include <algorithm>
 #include <thread>
+#include <utility>
 
 #include "families/tridiagonal/split/stream_link.hpp"
 
@@ -145,12 +146,12 @@ std::int64_t slot_rows(const System& system, const Part& part, int slots, std::i
     return 0;
 }
 
-void run_stream_lane(Shared& shared, int lane, const Part& part, int slots, std::int64_t rows, int copiers, devices::StreamKits& kits, const Trouble& trouble,
+void run_stream_lane(Shared& shared, int lane, const Part& part, int slots, std::int64_t rows, int copiers, devices::StreamKits& kits, Calls call, double slower,
                      Done& done) {
     auto kit = kits.take(*part.runtime, part.number);
     bool good;
     {
-        StreamLink link(shared, lane, part, copiers, *kit, trouble, done);
+        StreamLink link(shared, lane, part, copiers, *kit, std::move(call), slower, done);
         StreamLane stream(link, slots, rows);
         good = stream.run();
         if (!good) {

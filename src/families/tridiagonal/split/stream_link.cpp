@@ -23,7 +23,7 @@ void copy_on_host(void* to, const void* from, std::size_t bytes, int threads) {
 bool StreamLink::staged(int k) const {
     const Operand& operand = *Operands(shared.system).of[k];
     if (operand.kind != Operand::Kind::view) return false;
-    if (k == 4 && shared.system.in_place) return true;
+    if (k == 4 && (shared.system.in_place || !runtime.allocate_pinned)) return true;
     // The first element of lower may be nobody's.
     const char* const inside = static_cast<const char*>(operand.data) + size;
     return runtime.allocate_pinned && runtime.where(part.number, inside).kind == MemoryKind::host;
@@ -149,6 +149,10 @@ void StreamLink::release(Slot& slot) {
 }
 
 void StreamLink::quiet() {
+    call_.watched([&] { drain(); });
+}
+
+void StreamLink::drain() {
     Failure ignored;
     for (void* stream : {kit.to, kit.run, kit.from}) runtime.synchronize(part.number, stream, ignored);
 }

@@ -39,17 +39,17 @@ struct Slot {
 
 class StreamLink {
 public:
-    StreamLink(Shared& shared, int lane, const Part& part, int copiers, devices::StreamKit& kit, const Trouble& trouble, Done& done)
-        : shared(shared), lane(lane), part(part), runtime(*part.runtime), size(size_of(shared.system.dtype)), kit(kit), done(done), slower(trouble.slower),
-          copiers_(copiers), call_(trouble) {}
+    StreamLink(Shared& shared, int lane, const Part& part, int copiers, devices::StreamKit& kit, Calls call, double slower, Done& done)
+        : shared(shared), lane(lane), part(part), runtime(*part.runtime), size(size_of(shared.system.dtype)), kit(kit), done(done), slower(slower),
+          copiers_(copiers), call_(std::move(call)) {}
     ~StreamLink() {
         if (base_) runtime.release_mark(part.number, base_);
     }
     StreamLink(const StreamLink&) = delete;
     StreamLink& operator=(const StreamLink&) = delete;
 
-    /// Which operands go through pinned memory. In place x does: what another device may still need is not overwritten before all of a chunk
-    /// has arrived.
+    /// Which operands go through memory of the lane's own, pinned where there is such. In place x does: what another device may still need is not overwritten before
+    /// all of a chunk has arrived; and where nothing can be pinned, so that what a driver stores late goes there.
     bool staged(int k) const;
 
     /// Takes memory, and begins the clock of the marks.
@@ -87,12 +87,15 @@ public:
 
     void release(Slot& slot);
 
-    /// After a call has failed: returns when nothing that was enqueued still writes.
+    /// After a call has failed, on the lane's thread: returns when nothing that was enqueued still writes.
     void quiet();
+
+    /// The same on any thread, and not watched.
+    void drain();
 
     Shared& shared;
     const int lane;
-    const Part& part;
+    const Part part;
     const devices::Runtime& runtime;
     const std::size_t size;
     devices::StreamKit& kit;

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Which of the devices that were named take part in solving one long system: those that cost least, by what was seen of them together and alone
+// (docs/decisions/0052-who-takes-part.md).
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "devices/rates.hpp"
+#include "trifold/dtype.hpp"
+#include "trifold/plan.hpp"
+
+namespace trifold::tridiagonal {
+
+struct SplitMember {
+    std::string name;
+    bool linked = false;  ///< it has memory of its own
+    double watts = 0;     ///< while it computes; 0 = not known
+};
+
+/// What is learnt is learnt of systems like this one.
+struct SplitProblem {
+    double rows = 0;
+    DType dtype = DType::f64;
+    bool coupled = false;   ///< the matrix does not forget: two passes
+    bool slowly = false;    ///< it forgets, but within hundreds of rows: it may need pivots
+    bool in_place = false;
+    bool pageable = false;  ///< some array is ordinary memory, which links read and write through another
+    Objective objective = Objective::time;
+
+    /// Part of the names of what is learnt: sizes in steps of four, since rates of what fits caches say nothing of what does not.
+    std::string kind() const;
+};
+
+/// What one member did.
+struct SplitWork {
+    double rows = 0, kernel_s = 0;  ///< kernel_s: 0 = not known
+};
+
+struct SplitChoice {
+    std::uint32_t members = 0;  ///< bit k: members[k] takes part
+    bool learning = false;      ///< taken in order to be timed, not for what it costs
+};
+
+/// What a set is thought to cost.
+struct SplitEstimate {
+    double seconds = 0, joules = 0;  ///< NaN = not known
+    int seen = 0;                    ///< solves that count; 0 = predicted from what its members do alone
+};
+
+/// First everybody, then each alone that might be faster so, then neighbours of the best set that might gain; what comes near the best is timed three times.
+/// Then the best: several only where they gain over the best single one. Throws Error(usage) where the objective needs watts that are not known.
+SplitChoice choose_members(const devices::Rates& rates, std::span<const SplitMember> members, const SplitProblem& problem);
+
+/// After a solve by `chosen`, or one that it could not end, with the time of who did.
+void remember(devices::Rates& rates, std::span<const SplitMember> members, const SplitChoice& chosen, const SplitProblem& problem, double seconds, std::span<const SplitWork> work);
+
+SplitEstimate estimate_members(const devices::Rates& rates, std::span<const SplitMember> members, const SplitProblem& problem, std::uint32_t set);
+
+/// "cpu,cuda:0"
+std::string names_of(std::span<const SplitMember> members, std::uint32_t set);
+
+}  // namespace trifold::tridiagonal

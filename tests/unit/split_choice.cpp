@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Who takes part, learnt from solves of machines that the contention model plays.
+#include "planner/split_choice.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <random>
+#include <vector>
+
+#include "devices/contention.hpp"
+#include "trifold/error.hpp"
+
+namespace trifold::tests {
+namespace {
+
+using namespace tridiagonal;
+
+/// A machine that solves the same kind of system again and again.
+class Played {
+public:
+    Played(devices::Machine machine, SplitProblem problem) : machine_(std::move(machine)), problem_(problem) {
+        for (const devices::SideBySide& device : machine_.devices) members_.push_back({device.name, device.to_bytes_per_s > 0, device.watts});
+    }
+
+    /// `slower`: this solve is disturbed.
+    SplitChoice solve(double slower = 1) {
+        const SplitChoice choice = choose_members(rates, members_, problem_);
+        const devices::Combination done = together(machine_, choice.members, problem_.rows);
+        std::vector<SplitWork> work;
+        for (std::size_t d = 0; d < members_.size(); ++d)
+            work.push_back({done.rows[d], members_[d].linked && done.rows[d] > 0 ? done.rows[d] / machine_.devices[d].rows_per_s : 0});
+        remember(rates, members_, choice, problem_, slower * done.seconds, work);
+        return choice;
+    }
+
+    SplitChoice settle() {
+        SplitChoice choice = solve();
+        for (int k = 0; k < 60 && choice.learning; ++k) choice = solve();
+        EXPECT_FALSE(choice.learning);
+        return choice;
+    }
+
+    double seconds(std::uint32_t set) const { return together(machine_, set, problem_.rows).seconds; }
+    double best_single() const {
+        double least = INFINITY;
+        for (std::size_t k = 0; k < members_.size(); ++k) least = std::min(least, seconds(1u << k));
+        return least;
+    }
+    devices::Machine& machine() { return machine_; }
+
+    devices::Rates rates;
+
+private:
+    devices::Machine machine_;
+    SplitProblem problem_;
+    std::vector<SplitMember> members_;
+};
+
+devices::SideBySide cores(const char* name, double rows_per_s, double watts = 0) {
+    devices::SideBySide device;
+    device.name = name, device.rows_per_s = rows_per_s, device.host_bytes = 20, device.watts = watts;
+    return device;
+}
+
+devices::SideBySide card(const char* name, double link, double watts = 0) {
+    devices::SideBySide device;
+    device.name = name, device.rows_per_s = 100e9, device.to_bytes_per_s = device.from_bytes_per_s = link, device.bytes_to = 16, device.bytes_from = 4, device.host_bytes = 20, device.watts = watts;
+    return device;
+}
+
+const SplitProblem billion{.rows = 1e9, .dtype = DType::f32};
+
+// The first call is everybody's.
+TEST(SplitChoice, EverybodyFirst) {
+    Played played({155e9, 0, {cores("cpu", 5.1e9), card("cuda:0", 53e9), card("cuda:1", 53e9)}}, billion);
+    const SplitChoice first = played.solve();
+    EXPECT_EQ(first.members, 0b111u);
+    EXPECT_TRUE(first.learning);
+}
+
+TEST(SplitChoice, BothWhereBothHelp) {
+    Played played({155e9, 0, {cores("cpu", 5.1e9), card("cuda:0", 53e9)}}, billion);
+    EXPECT_EQ(played.settle().members, 0b11u);
+}
+
+// oclspkt's machine: cores that starve the copies make both slower than the card alone.
+TEST(SplitChoice, TheCardAloneWhereCoresStarveItsCopies) {
+    devices::Machine machine{42e9, 0, {cores("cpu", 0.279e9), card("gpu", 8e9)}};
+    machine.devices[0].host_bytes = 129, machine.devices[1].host_bytes = 60, machine.devices[1].turn = 1;
+    Played played(machine, billion);
+    EXPECT_LT(played.seconds(0b10), played.seconds(0b11));
+    EXPECT_EQ(played.settle().members, 0b10u);
+}
+
+// Pageable memory on the H200 machine: the copies' staging costs the cores more than the link brings.
+TEST(SplitChoice, TheCpuAloneWherePagesAreStaged) {
+    devices::Machine machine{131e9, 0, {cores("cpu", 6.53e9), card("cuda:0", 19.4e9)}};
+    machine.devices[1].host_bytes = 60;
+    SplitProblem pageable = billion;
+    pageable.pageable = true;
+    Played played(machine, pageable);
+    EXPECT_GT(played.seconds(0b11), played.seconds(0b01));
+    EXPECT_EQ(played.settle().members, 0b01u);
+    EXPECT_EQ(choose_members(played.rates, std::vector<SplitMember>{{"cpu"}, {"cuda:0", true}}, billion).members, 0b11u) << "registered memory is another kind";
+}
+
+// On any machine: once it is learnt, what is taken is never slower than the best single device, and near the best set of all.
+TEST(SplitChoice, NeverSlowerThanTheBestSingleDevice) {
+    std::mt19937 random(5);
+    const auto between = [&](double low, double high) { return std::uniform_real_distribution<double>(low, high)(random); };
+    int pairs = 0, far = 0;
+    for (int trial = 0; trial < 400; ++trial) {
+        devices::Machine machine{between(20e9, 300e9), 0, {cores("cpu", between(0.3e9, 8e9))}};
+        const int cards = 1 + static_cast<int>(random() % 3);
+        for (int k = 0; k < cards; ++k) {
+            machine.devices.push_back(card(("card" + std::to_string(k)).c_str(), between(4e9, 60e9)));
+            machine.devices.back().host_bytes = between(20, 80);
+        }
+        Played played(machine, billion);
+        const SplitChoice last = played.settle();
+        pairs += std::popcount(last.members) > 1;
+        EXPECT_LE(played.seconds(last.members), 1.0001 * played.best_single()) << trial;
+        const devices::Combination best = devices::best(machine, billion.rows, Objective::time);
+        EXPECT_LE(played.seconds(last.members), 1.3 * best.seconds) << trial;
+        far += played.seconds(last.members) > 1.1 * best.seconds;
+    }
+    EXPECT_GT(pairs, 100);
+    EXPECT_LE(far, 20) << "of 400";
+}
+
+// Solves that something else slows down, one in five by half: what that costs in the end is two or three per cent.
+TEST(SplitChoice, NoiseCostsLittle) {
+    std::mt19937 random(7);
+    // The pair is 3 % slower than the cpu.
+    devices::Machine machine{134e9, 0, {cores("cpu", 6.7e9), card("cuda:0", 53e9)}};
+    machine.devices[1].host_bytes = 26;
+    Played played(machine, billion);
+    ASSERT_GT(played.seconds(0b11), 1.02 * played.seconds(0b01));
+    double sum = 0;
+    for (int k = 0; k < 1000; ++k) {
+        const SplitChoice choice = played.solve(random() % 5 == 0 ? 1.5 : 1);
+        if (k >= 50) sum += played.seconds(choice.members);
+    }
+    EXPECT_LE(sum / 950, 1.03 * played.seconds(0b01));
+}
+
+// Times as an H200 machine has them for a system that does not forget: the cpu, the card, both.
+TEST(SplitChoice, TakesTheCardWhereItIsFastest) {
+    std::mt19937 random(9);
+    const std::vector<SplitMember> members{{"cpu"}, {"cuda:0", true}};
+    SplitProblem problem{.rows = 256e6, .dtype = DType::f32, .coupled = true};
+    int cpu = 0;
+    for (int trial = 0; trial < 200; ++trial) {
+        devices::Rates rates;
+        for (int k = 0; k < 60; ++k) {
+            const SplitChoice choice = choose_members(rates, members, problem);
+            cpu += choice.members == 0b01u && k >= 16;
+            // The cpu is as fast as this at times.
+            const double typical[] = {0, random() % 4 ? 0.122 : 0.085, 0.0962, 0.0975}, noise = choice.members == 0b11u ? 0.1 : 0.02;
+            const double seconds = typical[choice.members] * (1 + std::uniform_real_distribution<double>(-noise, noise)(random));
+            const std::vector<SplitWork> work{{choice.members == 0b11u ? 120e6 : 256e6, 0}, {choice.members == 0b11u ? 136e6 : 256e6, 0.003}};
+            remember(rates, members, choice, problem, seconds, work);
+        }
+    }
+    EXPECT_LE(cpu, 200 * 44 / 10);
+}
+
+// What was disturbed when it was timed is looked at again.
+TEST(SplitChoice, ABadStartIsMadeGood) {
+    Played played({155e9, 0, {cores("cpu", 5.1e9), card("cuda:0", 53e9)}}, billion);
+    played.solve(1.9), played.solve(), played.solve(), played.solve();
+    int pair = 0;
+    for (int k = 0; k < 400; ++k) pair += played.solve().members == 0b11u;
+    EXPECT_GT(pair, 200);
+}
+
+// A set that becomes slow is left, within some solves.
+TEST(SplitChoice, FollowsTheMachine) {
+    Played played({155e9, 0, {cores("cpu", 5.1e9), card("cuda:0", 53e9)}}, billion);
+    EXPECT_EQ(played.settle().members, 0b11u);
+    played.machine().host_bytes_per_s = 100e9;
+    played.machine().devices[1].host_bytes = 60;
+    for (int k = 0; k < 40; ++k) played.solve();
+    EXPECT_EQ(played.settle().members, 0b01u);
+}
+
+TEST(SplitChoice, ObjectivesDiffer) {
+    // 350 W of cores at 5 Grows/s; a card of 700 W whose kernels run a thirtieth of the time.
+    const devices::Machine machine{155e9, 0, {cores("cpu", 5.1e9, 350), card("cuda:0", 53e9, 700)}};
+    const auto last = [](devices::Machine on, Objective objective) {
+        SplitProblem problem = billion;
+        problem.objective = objective;
+        return Played(std::move(on), problem).settle().members;
+    };
+    EXPECT_EQ(last(machine, Objective::time), 0b11u);
+    EXPECT_EQ(last(machine, Objective::energy), 0b10u);
+    EXPECT_EQ(last(machine, Objective::edp), 0b10u);
+    devices::Machine frugal = machine;
+    frugal.devices[0].watts = 30;
+    EXPECT_EQ(last(frugal, Objective::edp), 0b11u);
+    // As the model says of every objective, known from the beginning.
+    for (const Objective objective : {Objective::time, Objective::energy, Objective::edp}) EXPECT_EQ(last(machine, objective), devices::best(machine, billion.rows, objective).members) << name_of(objective);
+}
+
+TEST(SplitChoice, EnergyNeedsWatts) {
+    const std::vector<SplitMember> members{{"cpu", false, 100}, {"cuda:0", true, 0}};
+    SplitProblem problem = billion;
+    problem.objective = Objective::energy;
+    try {
+        choose_members({}, members, problem);
+        FAIL();
+    } catch (const Error& error) {
+        EXPECT_EQ(error.code(), ErrorCode::usage);
+        EXPECT_NE(std::string(error.what()).find("watts of 'cuda:0'"), std::string::npos) << error.what();
+    }
+}
+
+TEST(SplitChoice, KindsAreLearntApart) {
+    std::vector<std::string> kinds;
+    for (const double rows : {1e6, 1e9})
+        for (const bool coupled : {false, true})
+            for (const bool in_place : {false, true})
+                for (const bool pageable : {false, true})
+                    for (const DType dtype : {DType::f32, DType::f64}) kinds.push_back(SplitProblem{.rows = rows, .dtype = dtype, .coupled = coupled, .in_place = in_place, .pageable = pageable}.kind());
+    std::sort(kinds.begin(), kinds.end());
+    EXPECT_EQ(std::unique(kinds.begin(), kinds.end()), kinds.end());
+}
+
+TEST(SplitChoice, EstimatesSayWhereTheyComeFrom) {
+    Played played({155e9, 0, {cores("cpu", 5.1e9), card("cuda:0", 53e9)}}, billion);
+    const std::vector<SplitMember> members{{"cpu"}, {"cuda:0", true}};
+    EXPECT_TRUE(std::isnan(estimate_members(played.rates, members, billion, 0b11).seconds));
+    played.settle();
+    const SplitEstimate both = estimate_members(played.rates, members, billion, 0b11);
+    EXPECT_GT(both.seen, 0);
+    EXPECT_NEAR(both.seconds, played.seconds(0b11), 1e-6);
+    EXPECT_EQ(names_of(members, 0b11), "cpu,cuda:0");
+}
+
+}  // namespace
+}  // namespace trifold::tests
