@@ -72,27 +72,39 @@ def generic(name):
     return 'cpu' if name == 'cpu' else 'gpu'
 
 
+def solve_table(solves, table):
+    """One line per set of devices; what is learnt by the first solves apart."""
+    yield from table(['devices', 'system', 'type', 'Mrows', 'threads', 'ms', 'Mrows/s', 'who took part', 'of the best device', 'of the sum', 'all of them Mrows/s', 'of the ceiling', 'of the link', 'while learning (solves)', 'backward error'],
+                     [[row['devices'], row['matrix'], row['dtype'], f'{row["rows"] / 1e6:.0f}', f'{row["threads"]:.0f}', f'{1e3 * row["seconds"]:.1f}', million(row['rows_per_s']),
+                       row.get('chosen', row['devices']), percent(row.get('of_the_best')), percent(row.get('of_the_sum')), million(row.get('all_rows_per_s')),
+                       percent(row.get('of_the_ceiling') if row['matrix'] == 'dominant' else None), percent(row.get('of_the_link')),
+                       f'{million(row.get("learning_rows_per_s"))} ({row["learning_solves"]:.0f})' if row.get('learning_solves', 0) > 1 else '–', few(row['backward_error'], 2)] for row in solves])
+    yield ('One system of the host\'s memory, pinned where the device can and nothing else is said, x apart. Medians of solves in turns, after those by which the planner learns; "who took part" is its choice. Of the best device: over the'
+           ' faster one of the set alone; of the sum: over the rates of its devices alone. "All of them": solves in which nobody was left out. Of the ceiling: those over the cpu\'s rate while copies run and the copies\' rate while the cpu'
+           ' solves, below; of the link: over its pinned bandwidth to the device, 4 words per row.')
+    yield ''
+
+
+def kinds(record, table):
+    yield from solve_table([row for row in record['rows'] if row['kind'] == 'solve'], table)
+
+
 def tables(record, published, table, picture):
     known = {tuple(row['devices']): row for row in published['rows']}
     solves = [row for row in record['rows'] if row['kind'] == 'solve']
     if picture:
         yield f'![Rows per second of devices and sets of them]({picture})'
         yield ''
-    yield from table(['devices', 'matrix', 'type', 'Mrows', 'threads', 'ms', 'Mrows/s', 'who took part', 'all of them Mrows/s', 'of the sum', 'of the ceiling', 'of the link', 'backward error'],
-                     [[row['devices'], row['matrix'], row['dtype'], f'{row["rows"] / 1e6:.0f}', f'{row["threads"]:.0f}', f'{1e3 * row["seconds"]:.1f}', million(row['rows_per_s']),
-                       row.get('chosen', row['devices']), million(row.get('all_rows_per_s')), percent(row.get('of_the_sum')), percent(row.get('of_the_ceiling') if row['matrix'] == 'dominant' else None), percent(row.get('of_the_link')),
-                       few(row['backward_error'], 2)] for row in solves])
-    yield ('One system of the host\'s memory, pinned where the device can, x apart. Sets: after five solves in which the planner learns; "who took part" is its choice, "all of them" are those of its'
-           ' solves in which nobody was left out. Of the sum: over the rates of its devices alone. Of the ceiling: over the cpu\'s rate while copies run and the copies\' rate while the cpu solves, below;'
-           ' of the link: over its pinned bandwidth to the device, 4 words per row. The ceiling is that of the dominant system, solved in one pass.')
-    yield ''
+    yield from solve_table(solves, table)
     ceilings = [row for row in record['rows'] if row['kind'] == 'ceiling']
     if ceilings:
-        yield 'Cpu and link, alone and side by side (copies of 64 MiB, 4 there for 1 back):'
+        yield ('Cpu and link, alone and side by side, in turns with the solves above: the cpu solves the rows that it had in the split while the others are copied to the device, and as much as x of them back, in'
+               ' pieces of 32 MiB from the same registered arrays. On all threads and on one less, which a split leaves to who waits for copies; the larger sum is the ceiling.')
         yield ''
-        yield from table(['devices', 'type', 'to GB/s', 'from GB/s', 'to, 4 : 1', 'cpu Mrows/s', 'cpu beside copies', 'to beside the cpu', 'sum of the two Mrows/s'],
-                         [[row['devices'], row['dtype'], giga(row['to_bytes_per_s']), giga(row['from_bytes_per_s']), giga(row['solve_to_bytes_per_s']), million(row['cpu_rows_per_s']),
-                           million(row['cpu_rows_per_s_while_copies']), giga(row['to_bytes_per_s_while_cpu']), million(row['ceiling_rows_per_s'])] for row in ceilings])
+        yield from table(['devices', 'type', 'Mrows', 'to GB/s', 'from GB/s', 'to, 4 : 1', 'cpu Mrows/s', 'threads beside', 'cpu beside copies', 'to beside the cpu', 'sum of the two Mrows/s', 'of the other'],
+                         [[row['devices'], row['dtype'], f'{row["rows"] / 1e6:.0f}', giga(row['to_bytes_per_s']), giga(row['from_bytes_per_s']), giga(row['solve_to_bytes_per_s']), million(row['cpu_rows_per_s']),
+                           f'{row.get("threads_beside", row["threads"]):.0f}', million(row['cpu_rows_per_s_while_copies']), giga(row['to_bytes_per_s_while_cpu']), million(row['ceiling_rows_per_s']),
+                           million(min((value for key, value in row.items() if key.startswith('sum_rows_per_s_')), default=None))] for row in ceilings])
     resident = [row for row in record['rows'] if row['kind'] == 'resident']
     if resident:
         yield 'Data where the device computes (its figure 6 has 78.4 ms and 3265 Mrows/s for the GPU, 1684 with marshalling, at 256 million rows):'

@@ -22,6 +22,7 @@ struct Settings {
     double budget_scale = 1;
     double rows = 0;        ///< hetero, dominance: of the largest system; 0 = as the suite has it
     std::string watts;      ///< hetero: DEVICE=WATTS,… of devices without an energy counter
+    std::string devices;    ///< hetero: a,b,…: every set of these, on one system; empty = what is here
     std::string out;
     std::vector<int> thread_counts() const;
 };

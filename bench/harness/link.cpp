@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "trifold/error.hpp"
@@ -14,8 +15,8 @@
 namespace trifold::bench {
 namespace {
 
-constexpr std::size_t piece = std::size_t{64} << 20;
-constexpr int depth = 2;  // copies of one direction that are under way
+constexpr std::size_t piece = std::size_t{32} << 20;
+constexpr int depth = 4;  // copies of one direction that are under way
 
 }  // namespace
 
@@ -25,11 +26,10 @@ struct Link::Counters {
     std::string why;  // written by the lane that set `failed`
 };
 
-Link::Link(const Device& device, const void* in, std::size_t in_bytes, void* out, std::size_t out_bytes)
-    : device_(device), in_(static_cast<const char*>(in)), out_(static_cast<char*>(out)), in_bytes_(in_bytes), out_bytes_(out_bytes) {
+Link::Link(const Device& device, std::vector<const void*> in, void* out, std::size_t bytes) : device_(device), in_(std::move(in)), out_(static_cast<char*>(out)), bytes_(bytes) {
     const devices::Runtime* runtime = device.runtime;
     if (!runtime || !runtime->open_stream) throw Error(ErrorCode::usage, device.name, "has no queues beside the user's");
-    if (std::min(in_bytes, out_bytes) < piece) throw Error(ErrorCode::usage, device.name, "needs larger arrays to copy");
+    if (bytes < piece) throw Error(ErrorCode::usage, device.name, "needs larger arrays to copy");
     Failure failure;
     if (!runtime->allocate(device.number, 2 * depth * piece, &memory_, failure)) failure.raise(device.name);
 }
@@ -42,19 +42,19 @@ void Link::lane(bool in, Direction direction, Counters& counters) {
     void* streams[depth] = {};
     bool good = true;
     for (void*& stream : streams) good = good && runtime.open_stream(device_.number, &stream, failure);
-    const std::size_t room = (in ? in_bytes_ : out_bytes_) / piece;
+    const std::size_t room = bytes_ / piece, arrays = in ? in_.size() : 1;
     for (std::size_t count = 0; good && !counters.stop; ++count) {
         if (direction == Direction::solve && !in && 4 * counters.out > counters.in) {
             std::this_thread::sleep_for(std::chrono::microseconds(50));
             continue;
         }
-        const std::size_t slot = count % depth, at = count % room * piece;
+        const std::size_t slot = count % depth, at = count / arrays % room * piece;
         if (count >= depth) {
             good = runtime.synchronize(device_.number, streams[slot], failure);
             (in ? counters.in : counters.out) += piece;
         }
         char* const there = static_cast<char*>(memory_) + ((in ? 0 : depth) + slot) * piece;
-        good = good && runtime.copy(device_.number, streams[slot], in ? there : out_ + at, in ? in_ + at : there, piece, failure);
+        good = good && runtime.copy(device_.number, streams[slot], in ? there : out_ + at, in ? static_cast<const char*>(in_[count % arrays]) + at : there, piece, failure);
     }
     for (void* stream : streams) {
         if (!stream) continue;

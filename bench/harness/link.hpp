@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <functional>
+#include <vector>
 
 #include "backends/registry.hpp"
 
@@ -16,11 +17,11 @@ struct LinkRates {
 /// Which copies; `solve` keeps four bytes there for one back, as a solve moves them.
 enum class Direction { to, from, both, solve };
 
-/// Copies of 64 MiB between memory of the host, which should be pinned, and the device's.
+/// Copies of 32 MiB, as a streamed solve makes them, between memory of the host, which should be pinned, and the device's.
 class Link {
 public:
-    /// Throws Error where the device has no memory, or no queues of its own.
-    Link(const Device& device, const void* in, std::size_t in_bytes, void* out, std::size_t out_bytes);
+    /// in: arrays of `bytes` that are read in turn. Throws Error where the device has no memory, or no queues of its own.
+    Link(const Device& device, std::vector<const void*> in, void* out, std::size_t bytes);
     ~Link();
     Link(const Link&) = delete;
     Link& operator=(const Link&) = delete;
@@ -36,9 +37,9 @@ private:
     void lane(bool in, Direction direction, Counters& counters);
 
     const Device& device_;
-    const char* in_;
+    std::vector<const void*> in_;
     char* out_;
-    std::size_t in_bytes_, out_bytes_;
+    std::size_t bytes_;
     void* memory_ = nullptr;
 };
 

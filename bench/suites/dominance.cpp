@@ -2,8 +2,11 @@
 // Largest error of x against diagonal dominance, oclspkt's figure 9: its mappings with its partitions of 32 rows, elimination without and with
 // pivoting, and what every device here does by itself.
 #include <algorithm>
+#include <chrono>
 #include <cmath>
+#include <cstdio>
 #include <cstdlib>
+#include <memory>
 
 #include "bench/suites/suites.hpp"
 
@@ -11,6 +14,7 @@ namespace trifold::bench {
 namespace {
 
 using tridiagonal::Algorithm;
+using Clock = std::chrono::steady_clock;
 
 /// By Thomas' algorithm in 64 bits of mantissa: at least eleven bits more than any solver here, and stable on dominant systems.
 template <class T>
@@ -30,7 +34,9 @@ std::vector<long double> true_solution(const io::TridiagonalData& data) {
 struct Solver {
     std::string label, device;
     Algorithm algorithm = Algorithm::automatic;
-    const char* mapping = nullptr;  ///< oclspkt's, with its partitions
+    const char* mapping = nullptr;      ///< oclspkt's, with its partitions
+    std::shared_ptr<Queue> queue = {};  ///< one for all: making it, and what a device compiles, would take most of the time
+    double seconds = 0;                 ///< in solves, kernels' compilation among them
 };
 
 std::vector<Solver> solvers(const Context& context) {
@@ -58,13 +64,13 @@ constexpr MatrixKind kinds[] = {
 };
 
 template <class T>
-void run_one(Context& context, const std::vector<Solver>& list, const MatrixKind& kind, double dominance, std::int64_t rows, Record& record) {
+void run_one(Context& context, std::vector<Solver>& list, const MatrixKind& kind, double dominance, std::int64_t rows, Record& record) {
     Case problem(kind.generator(dominance) + "&rows=" + std::to_string(rows), dtype_of<T>);
     const std::vector<long double> truth = true_solution<T>(problem.data());
     long double largest = 0;
     for (const long double x : truth) largest = std::max(largest, std::abs(x));
     const double roundoff = unit_roundoff(dtype_of<T>);
-    for (const Solver& solver : list) {
+    for (Solver& solver : list) {
         tridiagonal::Options options;
         options.algorithm = solver.algorithm;
         if (solver.mapping) {
@@ -75,9 +81,11 @@ void run_one(Context& context, const std::vector<Solver>& list, const MatrixKind
         Outcome outcome;
         std::string why;
         try {
-            Queue queue(context, solver.device);
+            if (!solver.queue) solver.queue = std::make_shared<Queue>(context, solver.device);
             std::fill_n(problem.x().as<T>(), rows, T(NAN));
-            outcome = tridiagonal::solve(queue, problem.problem(false), options);
+            const auto start = Clock::now();
+            outcome = tridiagonal::solve(*solver.queue, problem.problem(false), options);
+            solver.seconds += std::chrono::duration<double>(Clock::now() - start).count();
         } catch (const Error& error) {
             why = error.what();
         }
@@ -106,7 +114,8 @@ void run_one(Context& context, const std::vector<Solver>& list, const MatrixKind
 
 void run_dominance(const Settings& settings, Record& record) {
     Context context(options_with(settings.threads));
-    const std::vector<Solver> list = solvers(context);
+    std::vector<Solver> list = solvers(context);
+    if (!settings.devices.empty()) std::erase_if(list, [&](const Solver& solver) { return solver.device != "reference" && ("," + settings.devices + ",").find("," + solver.device + ",") == std::string::npos; });
     const auto rows = static_cast<std::int64_t>(settings.rows > 0 ? settings.rows : settings.quick ? 1e5 : 1e6);
     // At 1 itself dominance bounds nothing, and oclspkt's mappings refuse.
     for (int tenth = 10; tenth <= 40; tenth += settings.quick || tenth >= 30 ? 5 : 1) {
@@ -116,6 +125,7 @@ void run_dominance(const Settings& settings, Record& record) {
             run_one<double>(context, list, kind, dominance, rows, record);
         }
     }
+    for (const Solver& solver : list) std::fprintf(stderr, "  %-32s %.2f s\n", solver.label.c_str(), solver.seconds);
 }
 
 }  // namespace trifold::bench

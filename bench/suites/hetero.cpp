@@ -3,6 +3,7 @@
 // Arrays are pinned where the device can. Beside them, measured in the same run: the link alone and while the cpu solves, the cpu alone and while copies run; the
 // sum of the two rates that were seen together is what a split can reach.
 #include <algorithm>
+#include <bit>
 #include <chrono>
 #include <cmath>
 #include <cstdio>
@@ -11,8 +12,9 @@
 #include <span>
 
 #include "backends/energy_counter.hpp"
-#include "base/aligned_buffer.hpp"
+#include "bench/baselines/baseline.hpp"
 #include "bench/harness/link.hpp"
+#include "bench/suites/hetero_arrays.hpp"
 #include "bench/suites/suites.hpp"
 #include "report/energy.hpp"
 #include "report/trace.hpp"
@@ -30,69 +32,37 @@ double median(std::vector<double> values) {
     return values.empty() ? NAN : values[values.size() / 2];
 }
 
-/// Five arrays for the largest system; smaller ones and other types are their beginnings.
-class Arrays {
-public:
-    explicit Arrays(std::size_t bytes) {
-        for (AlignedBuffer& buffer : buffers_) buffer = AlignedBuffer(bytes);
+std::vector<std::string> names_in(const std::string& list) {
+    std::vector<std::string> names;
+    for (std::size_t at = 0; at < list.size();) {
+        const std::size_t comma = std::min(list.find(',', at), list.size());
+        names.push_back(list.substr(at, comma - at));
+        at = comma + 1;
     }
-
-    /// Dominant (2.5 at the least) with entries of like size, or -1, 2, -1.
-    template <class T>
-    void fill(bool dominant, std::int64_t rows) {
-#pragma omp parallel for schedule(static)
-        for (std::int64_t i = 0; i < rows; ++i) {
-            const std::uint64_t z = static_cast<std::uint64_t>(i + 1) * 0x9e3779b97f4a7c15u;
-            const double a = static_cast<double>(z >> 44) * 0x1p-20, b = static_cast<double>(z >> 24 & 0xfffff) * 0x1p-20, c = static_cast<double>(z >> 4 & 0xfffff) * 0x1p-20;
-            at<T>(0)[i] = static_cast<T>(dominant ? -0.5 - 0.5 * a : -1);
-            at<T>(1)[i] = static_cast<T>(dominant ? 5 + b : 2);
-            at<T>(2)[i] = static_cast<T>(dominant ? -0.5 - 0.5 * c : -1);
-            at<T>(3)[i] = static_cast<T>(c - 0.5), at<T>(4)[i] = 0;
-        }
-    }
-
-    template <class T>
-    T* at(int k) const {
-        return static_cast<T*>(buffers_[k].data());
-    }
-    const AlignedBuffer& buffer(int k) const { return buffers_[k]; }
-
-    template <class T>
-    tridiagonal::Problem problem(std::int64_t rows) const {
-        const auto view = [&](int k) { return View<const T>::rows(std::span<const T>(at<T>(k), static_cast<std::size_t>(rows))); };
-        tridiagonal::Problem p;
-        p.matrix = {view(0), view(1), view(2)}, p.rhs = view(3);
-        p.x = View<T>::rows(std::span<T>(at<T>(4), static_cast<std::size_t>(rows)));
-        return p;
-    }
-
-    /// max |rhs - A x| / (max row sum of |A| × max |x|), in double precision.
-    template <class T>
-    double backward_error(std::int64_t rows) const {
-        double off = 0, most_x = 0, most_a = 0;
-#pragma omp parallel for schedule(static) reduction(max : off, most_x, most_a)
-        for (std::int64_t i = 0; i < rows; ++i) {
-            const double l = i > 0 ? at<T>(0)[i] : T(0), d = at<T>(1)[i], u = i + 1 < rows ? at<T>(2)[i] : T(0);
-            const double r = at<T>(3)[i] - (i > 0 ? l * at<T>(4)[i - 1] : 0) - d * at<T>(4)[i] - (i + 1 < rows ? u * at<T>(4)[i + 1] : 0);
-            off = std::max(off, std::isfinite(r) ? std::abs(r) : INFINITY);
-            most_x = std::max(most_x, std::abs(static_cast<double>(at<T>(4)[i]))), most_a = std::max(most_a, std::abs(l) + std::abs(d) + std::abs(u));
-        }
-        return off / (most_a * most_x);
-    }
-
-private:
-    AlignedBuffer buffers_[5];
-};
+    return names;
+}
 
 struct Sets {
     std::vector<std::string> names;  ///< as a Queue takes them; single ones first
     std::size_t singles = 0;
 };
 
-/// The cpu, every other device that can be used, and the sets of them with the cpu; two drivers of one board do not count as two devices.
-Sets sets_here() {
-    Sets sets{{"cpu"}, 0};
+/// Those that were asked for, and every set of them; else the cpu, every other device that can be used, and the sets of them with the cpu: two drivers of one
+/// board do not count as two devices then.
+Sets sets_here(const std::string& wanted) {
+    Sets sets;
     std::vector<std::string> boards;
+    if (!wanted.empty()) {
+        sets.names = names_in(wanted), sets.singles = sets.names.size();
+        for (std::uint32_t members = 1; members < 1u << sets.singles; ++members) {
+            std::string name;
+            for (std::size_t k = 0; k < sets.singles; ++k)
+                if (members >> k & 1) name += (name.empty() ? "" : ",") + sets.names[k];
+            if (std::popcount(members) > 1) sets.names.push_back(name);
+        }
+        return sets;
+    }
+    sets.names = {"cpu"};
     bool cuda = false;
     for (const Device* device : registered_devices()) {
         const std::string name = device->name;
@@ -115,131 +85,263 @@ Sets sets_here() {
     return sets;
 }
 
+/// One system and how it is given.
+struct Given {
+    Matrix matrix = Matrix::dominant;
+    bool in_place = false, pageable = false;
+    bool energy = false;   ///< joules too
+    bool ceiling = false;  ///< cores and link side by side too
+
+    std::string name() const { return std::string(matrix_names[static_cast<int>(matrix)]) + (in_place ? ", in place" : "") + (pageable ? ", pageable" : ""); }
+};
+
+/// One set of devices on it.
+struct Series {
+    std::string name;
+    std::unique_ptr<Queue> queue;
+    std::vector<double> learning, times, of_all;
+    Report report;
+    Outcome outcome;
+    double error = 0, look_s = 0;
+    std::string log;  ///< of every solve: µs, and who took part
+};
+
+/// Cores and one link, alone and side by side.
+struct Side {
+    std::string device;
+    std::unique_ptr<Link> link;
+    std::int64_t cut = 0;  ///< rows of the cores
+    struct Both {
+        int threads = 0;
+        std::vector<double> cpu, to, from;  ///< rows/s, bytes/s
+    } both[2];
+    std::vector<double> cpu, to, from, solve_to, solve_from;
+};
+
 class Hetero {
 public:
-    Hetero(const Settings& settings, Record& record) : settings_(settings), record_(record), context_(options_with(settings.threads)), watts_(report::watts_from(settings.watts)) {}
+    Hetero(const Settings& settings, Record& record)
+        : settings_(settings), record_(record), context_(options_with(settings.threads)), fewer_(options_with(std::max(1, context_.threads() - 1))), watts_(report::watts_from(settings.watts)) {}
 
     void run() {
-        const double wanted = settings_.rows > 0 ? settings_.rows : settings_.quick ? 16e6 : 1280e6;
-        const std::int64_t most = rows_that_fit(wanted, DType::f32, 5);
-        const std::size_t bytes = static_cast<std::size_t>(most) * 4;
-        auto start = Clock::now();
-        arrays_ = std::make_unique<Arrays>(bytes);
-        arrays_->fill<float>(true, most);
-        say("arrays", seconds_since(start), 5 * static_cast<double>(bytes));
-        sets_ = sets_here();
-        start = Clock::now();
-        for (std::size_t k = 0; k < sets_.singles; ++k) {
-            const Queue queue(context_, sets_.names[k]);
-            for (int a = 0; a < 5; ++a) registered_.emplace_back(queue, arrays_->at<void>(a), bytes);
-        }
-        say("pinned", seconds_since(start), 5 * static_cast<double>(bytes));
-        const std::int64_t least = std::min<std::int64_t>(most, settings_.rows > 0 || settings_.quick ? most : 256000000);
-        ceilings<float>(least);
-        size<float>("dominant", least, true);
+        const bool one_size = settings_.rows > 0 || settings_.quick;
+        const std::int64_t most = prepare(1280e6), least = one_size ? most : std::min<std::int64_t>(most, 256000000);
+        std::vector<std::int64_t> sizes{least};
+        while (!one_size && sizes.back() + least <= most) sizes.push_back(sizes.back() + least);
+        for (const std::int64_t rows : sizes) size<float>({.energy = true, .ceiling = rows == least || rows == sizes.back()}, rows);
+        if (!settings_.devices.empty()) return;
         resident<float>(least);
-        if (most > least) size<float>("dominant", most, false);
-        arrays_->fill<double>(true, most / 2);
-        ceilings<double>(most / 2);
-        size<double>("dominant", most / 2, false);
-        const std::int64_t hard = std::min<std::int64_t>(most / 2, least);
-        arrays_->fill<double>(false, hard);
-        size<double>("poisson", hard, false);
+        peers<float>(std::min<std::int64_t>(least, 64000000));
+        arrays_->fill<double>(Matrix::dominant, most / 2);
+        size<double>({.energy = true, .ceiling = true}, most / 2);
+    }
+
+    void run_kinds() {
+        const std::int64_t least = prepare(256e6), half = least / 2;
+        size<float>({}, least);
+        size<float>({.in_place = true}, least);
+        arrays_->fill<double>(Matrix::dominant, half);
+        size<double>({}, half);
+        size<double>({.in_place = true}, half);
+        arrays_->fill<double>(Matrix::random, half);
+        size<double>({.matrix = Matrix::random}, half);
+        arrays_->fill<double>(Matrix::poisson, half);
+        size<double>({.matrix = Matrix::poisson}, half);
+        arrays_->fill<float>(Matrix::poisson, least);
+        size<float>({.matrix = Matrix::poisson}, least);
+        registered_.clear();
+        arrays_->fill<float>(Matrix::dominant, half);
+        size<float>({.pageable = true}, half);
     }
 
 private:
-    static void say(const char* what, double seconds, double bytes) { std::fprintf(stderr, "  %s: %.1f s, %.1f GB/s\n", what, seconds, bytes / seconds * 1e-9); }
-
-    double solves_for(const std::string& device, const tridiagonal::Problem& problem, double seconds) {
-        Queue queue(context_, device);
-        tridiagonal::solve(queue, problem);
-        std::vector<double> times;
-        for (const auto start = Clock::now(); times.size() < 3 || seconds_since(start) < seconds;) {
-            const auto begin = Clock::now();
-            tridiagonal::solve(queue, problem);
-            times.push_back(seconds_since(begin));
-        }
-        return median(times);
-    }
-
-    /// The cpu and each link, alone and side by side.
-    template <class T>
-    void ceilings(std::int64_t rows) {
-        const double seconds = 0.4 * settings_.budget_scale, n = static_cast<double>(rows), row_in = 4 * sizeof(T);
-        const tridiagonal::Problem problem = arrays_->problem<T>(rows);
-        const double cpu = n / solves_for("cpu", problem, seconds);
-        for (std::size_t k = 1; k < sets_.singles; ++k) {
-            const Device& device = device_at(find_device(sets_.names[k]));
-            if (!device.runtime || !device.runtime->open_stream) continue;
-            try {
-                Link link(device, arrays_->at<void>(3), static_cast<std::size_t>(rows) * sizeof(T), arrays_->at<void>(4), static_cast<std::size_t>(rows) * sizeof(T));
-                const LinkRates to = link.alone(Direction::to, seconds), from = link.alone(Direction::from, seconds), both = link.alone(Direction::solve, seconds);
-                double beside = 0;
-                const LinkRates shared = link.during(Direction::solve, [&] { beside = n / solves_for("cpu", problem, seconds); });
+    /// Arrays, full of a dominant system and pinned where the devices can; rows of the largest system in FP32.
+    std::int64_t prepare(double wanted) {
+        if (settings_.quick) wanted = 16e6;
+        if (settings_.rows > 0) wanted = settings_.rows;
+        const std::int64_t most = rows_that_fit(wanted, DType::f32, 5);
+        const std::size_t bytes = static_cast<std::size_t>(most) * 4;
+        arrays_ = std::make_unique<Arrays>(bytes);
+        arrays_->fill<float>(Matrix::dominant, most);
+        sets_ = sets_here(settings_.devices);
+        const auto start = Clock::now();
+        for (const DeviceInfo& device : context_.devices())
+            if (std::find(sets_.names.begin(), sets_.names.begin() + static_cast<std::ptrdiff_t>(sets_.singles), device.name) != sets_.names.begin() + static_cast<std::ptrdiff_t>(sets_.singles)) {
                 Row row;
-                row.set("kind", "ceiling").set("devices", "cpu," + sets_.names[k]).set("dtype", name_of(dtype_of<T>)).set("rows", n).set("threads", static_cast<double>(context_.threads()));
-                row.set("to_bytes_per_s", to.to).set("from_bytes_per_s", from.from).set("solve_to_bytes_per_s", both.to).set("solve_from_bytes_per_s", both.from);
-                row.set("cpu_rows_per_s", cpu).set("cpu_rows_per_s_while_copies", beside).set("to_bytes_per_s_while_cpu", shared.to).set("from_bytes_per_s_while_cpu", shared.from);
-                row.set("ceiling_rows_per_s", beside + shared.to / row_in);
-                ceiling_[std::string("cpu,") + sets_.names[k] + name_of(dtype_of<T>)] = beside + shared.to / row_in;
-                link_rows_[sets_.names[k] + name_of(dtype_of<T>)] = to.to / row_in;
-                record_.rows.push_back(std::move(row));
-            } catch (const Error& error) {
-                note(sets_.names[k] + ": link not measured: " + error.what());
+                record_.rows.push_back(std::move(row.set("kind", "device").set("devices", device.name).set("description", device.description)));
             }
+        std::vector<const devices::Runtime*> served;  // one registration serves all devices of a kind
+        for (std::size_t k = 0; k < sets_.singles; ++k) {
+            const Queue queue(context_, sets_.names[k]);
+            const devices::Runtime* const runtime = device_at(queue.device_index()).runtime;
+            if (!runtime || std::count(served.begin(), served.end(), runtime)) continue;
+            served.push_back(runtime);
+            for (int a = 0; a < 5; ++a) registered_.emplace_back(queue, arrays_->at<void>(a), bytes);
+        }
+        std::fprintf(stderr, "  pinned: %.1f s, %.1f GB/s\n", seconds_since(start), 5 * static_cast<double>(bytes) / seconds_since(start) * 1e-9);
+        return most;
+    }
+
+    /// The first solve of a set makes buffers; by the next ones the planner learns who is worth taking part, as its plans say.
+    static bool learns(const Series& one, const Given& given) {
+        if (one.learning.empty()) return true;
+        const char* const way = given.matrix == Matrix::poisson ? "coupled" : "joined";
+        return one.learning.size() < 40 && std::any_of(one.report.plan.candidates.begin(), one.report.plan.candidates.end(), [&](const Candidate& next) { return next.taken && next.algorithm == way && next.why.starts_with("taken to be timed"); });
+    }
+
+    /// Sets in turns, so that what disturbs one disturbs all; beside them the cores and the link.
+    template <class T>
+    void size(const Given& given, std::int64_t rows) {
+        const tridiagonal::Problem problem = arrays_->problem<T>(rows, given.in_place);
+        std::vector<Series> all;
+        for (const std::string& name : sets_.names) {
+            try {
+                Series one{.name = name, .queue = std::make_unique<Queue>(context_, name), .learning = {}, .times = {}, .of_all = {}, .report = {}, .outcome = {}, .error = NAN, .look_s = 0, .log = {}};
+                while (learns(one, given)) one.learning.push_back(solve<T>(one, given, problem));
+                all.push_back(std::move(one));
+            } catch (const Error& failure) {
+                note(name + ", " + name_of(dtype_of<T>) + ", " + given.name() + ": " + failure.what());
+            }
+        }
+        std::vector<Side> sides = given.ceiling ? sides_of<T>(all, rows) : std::vector<Side>();
+        for (int round = 0; round < (rows * static_cast<std::int64_t>(sizeof(T)) > std::int64_t{2} << 30 ? 3 : 5); ++round) {
+            for (Series& one : all) {
+                one.times.push_back(solve<T>(one, given, problem));
+                if (round == 0) one.error = arrays_->backward_error<T>(rows, given.in_place);
+            }
+            for (Side& side : sides) measure<T>(side, rows);
+        }
+        std::map<std::string, double> ceiling, link;
+        for (const Side& side : sides) put_ceiling<T>(side, rows, ceiling, link);
+        std::map<std::string, double> alone;
+        for (const Series& one : all) put<T>(one, given, rows, problem, alone, ceiling, link);
+        // What is done is kept, should the rest take longer than there is time.
+        write_record(record_, settings_.out);
+    }
+
+    template <class T>
+    double solve(Series& one, const Given& given, const tridiagonal::Problem& problem) {
+        if (given.in_place) arrays_->refill_rhs<T>(problem.rhs.rows());
+        tridiagonal::Options options;
+        options.report = &one.report;
+        const auto start = Clock::now();
+        one.outcome = tridiagonal::solve(*one.queue, problem, options);
+        const double seconds = seconds_since(start);
+        if (takes_all(one.report) && !one.learning.empty()) one.of_all.push_back(seconds);
+        for (const auto& [name, passed] : one.report.phases)
+            if (name == "look for decay") one.look_s = passed;
+        if (names_in(one.name).size() > 1) one.log += (one.log.empty() ? "" : "; ") + std::to_string(std::lround(1e6 * seconds)) + " " + chosen(one.report);
+        return seconds;
+    }
+
+    template <class T>
+    std::vector<Side> sides_of(const std::vector<Series>& all, std::int64_t rows) {
+        std::vector<Side> sides;
+        for (const Series& one : all) {
+            const std::vector<std::string> parts = names_in(one.name);
+            if (parts.size() != 2 || parts[0] != "cpu") continue;
+            const Device& device = device_at(find_device(parts[1]));
+            if (!device.runtime || !device.runtime->open_stream) continue;
+            // Whose rows are whose, as the last solve had it; a device that was left out is given a third.
+            double share = 2.0 / 3;
+            for (const DeviceShare& part : one.report.devices)
+                if (part.name == "cpu" && part.rows > 0 && part.rows < rows) share = static_cast<double>(part.rows) / static_cast<double>(rows);
+            Side side{.device = parts[1], .link = nullptr, .cut = static_cast<std::int64_t>(share * static_cast<double>(rows)) / 1024 * 1024, .both = {}, .cpu = {}, .to = {}, .from = {}, .solve_to = {}, .solve_from = {}};
+            side.both[0].threads = context_.threads(), side.both[1].threads = fewer_.threads();
+            std::vector<const void*> in;
+            for (int a = 0; a < 4; ++a) in.push_back(arrays_->at<T>(a) + side.cut);
+            try {
+                side.link = std::make_unique<Link>(device, in, arrays_->at<T>(4) + side.cut, static_cast<std::size_t>(rows - side.cut) * sizeof(T));
+                sides.push_back(std::move(side));
+            } catch (const Error& error) {
+                note(side.device + ": link not measured: " + error.what());
+            }
+        }
+        return sides;
+    }
+
+    /// One round: each alone, then the cores on their rows while the link moves the others, on all threads and on one less (which a split leaves to who waits for copies).
+    template <class T>
+    void measure(Side& side, std::int64_t rows) {
+        const double seconds = 0.12 * settings_.budget_scale;
+        const auto cores = [&](Context& context, std::int64_t count) {
+            Queue queue(context, "cpu");
+            const tridiagonal::Problem problem = arrays_->problem<T>(count, false);
+            std::vector<double> times;
+            for (const auto start = Clock::now(); times.size() < 2 || seconds_since(start) < seconds;) {
+                const auto begin = Clock::now();
+                tridiagonal::solve(queue, problem);
+                times.push_back(seconds_since(begin));
+            }
+            return static_cast<double>(count) / median(times);
+        };
+        side.cpu.push_back(cores(context_, rows));
+        side.to.push_back(side.link->alone(Direction::to, seconds).to), side.from.push_back(side.link->alone(Direction::from, seconds).from);
+        const LinkRates alone = side.link->alone(Direction::solve, seconds);
+        side.solve_to.push_back(alone.to), side.solve_from.push_back(alone.from);
+        for (int k = 0; k < 2; ++k) {
+            double rate = 0;
+            const LinkRates copies = side.link->during(Direction::solve, [&] { rate = cores(k == 0 ? context_ : fewer_, side.cut); });
+            side.both[k].cpu.push_back(rate), side.both[k].to.push_back(copies.to), side.both[k].from.push_back(copies.from);
         }
     }
 
     template <class T>
-    void size(const char* matrix, std::int64_t rows, bool energy) {
-        const tridiagonal::Problem problem = arrays_->problem<T>(rows);
-        const double n = static_cast<double>(rows);
-        std::map<std::string, double> alone;
-        for (std::size_t k = 0; k < sets_.names.size(); ++k) {
-            const std::string& name = sets_.names[k];
-            std::vector<double> times, of_all;
-            Report report;
-            Outcome outcome;
-            double error = NAN;
-            try {
-                Queue queue(context_, name);
-                tridiagonal::Options options;
-                options.report = &report;
-                // The first makes buffers; by the next ones the planner learns who is worth taking part.
-                const int learning = k < sets_.singles ? 2 : 5, rounds = learning + 3;
-                for (int round = 0; round < rounds; ++round) {
-                    const auto start = Clock::now();
-                    outcome = tridiagonal::solve(queue, problem, options);
-                    if (round >= learning) times.push_back(seconds_since(start));
-                    if (round > 0 && takes_all(report)) of_all.push_back(seconds_since(start));
-                }
-                error = arrays_->backward_error<T>(rows);
-            } catch (const Error& failure) {
-                note(name + ", " + name_of(dtype_of<T>) + ": " + failure.what());
-                continue;
-            }
-            const double seconds = median(times), rate = n / seconds;
-            if (k < sets_.singles) alone[name] = rate;
-            Row row;
-            row.set("kind", "solve").set("matrix", matrix).set("devices", name).set("dtype", name_of(dtype_of<T>)).set("rows", n).set("threads", static_cast<double>(context_.threads()));
-            row.set("seconds", seconds).set("rows_per_s", rate).set("branch", outcome.branch).set("reason", name_of(outcome.reason)).set("ok", outcome.ok()).set("backward_error", error);
-            double sum = 0;
+    void put_ceiling(const Side& side, std::int64_t rows, std::map<std::string, double>& ceiling, std::map<std::string, double>& link) {
+        const double row_in = 4 * sizeof(T);
+        const auto sum = [&](const Side::Both& both) {
+            std::vector<double> sums;
+            for (std::size_t k = 0; k < both.cpu.size(); ++k) sums.push_back(both.cpu[k] + both.to[k] / row_in);
+            return median(sums);
+        };
+        const Side::Both& best = sum(side.both[0]) >= sum(side.both[1]) ? side.both[0] : side.both[1];
+        Row row;
+        row.set("kind", "ceiling").set("devices", "cpu," + side.device).set("dtype", name_of(dtype_of<T>)).set("rows", static_cast<double>(rows)).set("threads", static_cast<double>(context_.threads()));
+        row.set("rounds", static_cast<double>(side.cpu.size())).set("cpu_share", static_cast<double>(side.cut) / static_cast<double>(rows));
+        row.set("to_bytes_per_s", median(side.to)).set("from_bytes_per_s", median(side.from)).set("solve_to_bytes_per_s", median(side.solve_to)).set("solve_from_bytes_per_s", median(side.solve_from));
+        row.set("cpu_rows_per_s", median(side.cpu)).set("threads_beside", static_cast<double>(best.threads));
+        row.set("cpu_rows_per_s_while_copies", median(best.cpu)).set("to_bytes_per_s_while_cpu", median(best.to)).set("from_bytes_per_s_while_cpu", median(best.from));
+        for (const Side::Both& both : side.both) row.set("sum_rows_per_s_" + std::to_string(both.threads) + "_threads", sum(both));
+        row.set("ceiling_rows_per_s", sum(best));
+        ceiling["cpu," + side.device] = sum(best), link[side.device] = median(side.to) / row_in;
+        std::fprintf(stderr, "  cpu,%s %s %.3g rows side by side: cpu %.0f + %.0f Mrows/s = %.0f (%d threads), %.0f on %d\n", side.device.c_str(), name_of(dtype_of<T>), static_cast<double>(rows),
+                     1e-6 * median(best.cpu), 1e-6 * median(best.to) / row_in, 1e-6 * sum(best), best.threads, 1e-6 * sum(&best == side.both ? side.both[1] : side.both[0]), (&best == side.both ? side.both[1] : side.both[0]).threads);
+        record_.rows.push_back(std::move(row));
+    }
+
+    template <class T>
+    void put(const Series& one, const Given& given, std::int64_t rows, const tridiagonal::Problem& problem, std::map<std::string, double>& alone, const std::map<std::string, double>& ceiling,
+             const std::map<std::string, double>& link) {
+        const double n = static_cast<double>(rows), seconds = median(one.times), rate = n / seconds;
+        const std::vector<std::string> parts = names_in(one.name);
+        if (parts.size() == 1) alone[one.name] = rate;
+        Row row;
+        row.set("kind", "solve").set("matrix", given.name()).set("devices", one.name).set("dtype", name_of(dtype_of<T>)).set("rows", n).set("threads", static_cast<double>(context_.threads()));
+        row.set("seconds", seconds).set("rows_per_s", rate).set("least_seconds", *std::min_element(one.times.begin(), one.times.end()));
+        row.set("branch", one.outcome.branch).set("reason", name_of(one.outcome.reason)).set("ok", one.outcome.ok()).set("backward_error", one.error);
+        row.set("learning_solves", static_cast<double>(one.learning.size())).set("learning_rows_per_s", n / median(one.learning)).set("first_seconds", one.learning.front());
+        if (parts.size() > 1) {
+            double sum = 0, best = 0;
             bool all = true;
-            for (const std::string& part : parts_of(name)) all = all && alone.count(part), sum += alone.count(part) ? alone[part] : 0;
-            if (k >= sets_.singles) row.set("all_rows_per_s", n / median(of_all)).set("chosen", chosen(report));
-            if (k >= sets_.singles && all) row.set("of_the_sum", rate / sum);
-            if (const auto found = ceiling_.find(name + name_of(dtype_of<T>)); found != ceiling_.end() && std::string_view(matrix) == "dominant") row.set("of_the_ceiling", rate / found->second);
-            if (const auto found = link_rows_.find(name + name_of(dtype_of<T>)); found != link_rows_.end()) row.set("of_the_link", rate / found->second);
-            const report::TraceSummary figures = report::summary(report);
-            if (figures.seconds > 0) row.set("together", figures.together_s / figures.seconds);
-            for (const DeviceShare& share : report.devices) {
-                row.set("share_" + share.name, static_cast<double>(share.rows) / n).set("rows_per_s_" + share.name, share.rows_per_s);
-                if (!share.state.empty()) row.set("state_" + share.name, share.state);
+            for (const std::string& part : parts) {
+                all = all && alone.count(part);
+                if (alone.count(part)) sum += alone[part], best = std::max(best, alone[part]);
             }
-            if (energy) joules(name, problem, report, n, row);
-            std::fprintf(stderr, "  %-20s %s %s %.3g rows: %.0f Mrows/s\n", name.c_str(), name_of(dtype_of<T>), matrix, n, rate * 1e-6);
-            record_.rows.push_back(std::move(row));
+            row.set("look_s", one.look_s).set("solves", one.log);
+            row.set("all_rows_per_s", n / median(one.of_all)).set("chosen", chosen(one.report));
+            if (all) row.set("of_the_sum", rate / sum).set("of_the_best", rate / best);
         }
+        if (const auto found = ceiling.find(one.name); found != ceiling.end()) row.set("of_the_ceiling", n / median(one.of_all) / found->second);
+        if (const auto found = link.find(one.name); found != link.end()) row.set("of_the_link", rate / found->second);
+        const report::TraceSummary figures = report::summary(one.report);
+        if (figures.seconds > 0) row.set("together", figures.together_s / figures.seconds);
+        for (const DeviceShare& share : one.report.devices) {
+            row.set("share_" + share.name, static_cast<double>(share.rows) / n).set("rows_per_s_" + share.name, share.rows_per_s);
+            if (!share.state.empty()) row.set("state_" + share.name, share.state);
+        }
+        if (given.energy) joules(one.name, problem, one.report, n, row);
+        std::fprintf(stderr, "  %-20s %s %s %.3g rows: %.0f Mrows/s, while learning %.0f\n", one.name.c_str(), name_of(dtype_of<T>), given.name().c_str(), n, rate * 1e-6, n / median(one.learning) * 1e-6);
+        record_.rows.push_back(std::move(row));
     }
 
     static bool takes_all(const Report& report) {
@@ -264,7 +366,7 @@ private:
         std::vector<double> before;
         for (EnergyCounter& counter : counters) before.push_back(counter.joules());
         int solves = 0;
-        for (const auto start = Clock::now(); seconds_since(start) < 1.5 * settings_.budget_scale; ++solves) tridiagonal::solve(queue, problem);
+        for (const auto start = Clock::now(); seconds_since(start) < 0.8 * settings_.budget_scale; ++solves) tridiagonal::solve(queue, problem);
         report::Energy energy;
         for (std::size_t k = 0; k < counters.size(); ++k) {
             const double joules = (counters[k].joules() - before[k]) / solves;
@@ -287,7 +389,7 @@ private:
                 if (algorithm != tridiagonal::Algorithm::automatic && !opencl) continue;
                 try {
                     DeviceArray<T> on[5];
-                    tridiagonal::Problem problem = arrays_->problem<T>(rows);
+                    tridiagonal::Problem problem = arrays_->problem<T>(rows, false);
                     if (queue.memory().kind == MemoryKind::device) {
                         for (int a = 0; a < 5; ++a) {
                             on[a] = DeviceArray<T>(queue, rows);
@@ -318,14 +420,38 @@ private:
         }
     }
 
-    static std::vector<std::string> parts_of(const std::string& name) {
-        std::vector<std::string> parts;
-        for (std::size_t at = 0; at < name.size();) {
-            const std::size_t comma = std::min(name.find(',', at), name.size());
-            parts.push_back(name.substr(at, comma - at));
-            at = comma + 1;
+    /// Sequential elimination and LAPACK's, which oclspkt's figure 7 has too; one thread.
+    template <class T>
+    void peers(std::int64_t rows) {
+        io::TridiagonalData data;
+        io::Array* const to[] = {&data.lower, &data.diag, &data.upper, &data.rhs};
+        for (int k = 0; k < 4; ++k) {
+            *to[k] = io::Array({.dtype = dtype_of<T>, .extents = {rows}}, "peers");
+            std::copy_n(arrays_->at<T>(k), rows, to[k]->as<T>());
         }
-        return parts;
+        data.axis = 0;
+        for (const auto& peer : {thomas_loop(), lapack_gtsv(), mkl_dtsvb()}) {
+            if (const std::string why = peer->absent(); !why.empty()) {
+                note(peer->name() + ": " + why);
+                continue;
+            }
+            if (const std::string why = peer->load(data); !why.empty()) {
+                note(peer->name() + ": " + why);
+                continue;
+            }
+            std::vector<double> times;
+            for (int round = 0; round < 2; ++round) {
+                peer->restore();
+                const auto start = Clock::now();
+                if (!peer->solve()) note(peer->name() + ": failed");
+                times.push_back(seconds_since(start));
+            }
+            const double seconds = *std::min_element(times.begin(), times.end());
+            Row row;
+            row.set("kind", "peer").set("devices", peer->name()).set("dtype", name_of(dtype_of<T>)).set("rows", static_cast<double>(rows)).set("threads", 1.0);
+            row.set("seconds", seconds).set("rows_per_s", static_cast<double>(rows) / seconds);
+            record_.rows.push_back(std::move(row));
+        }
     }
 
     void note(const std::string& text) {
@@ -334,16 +460,16 @@ private:
 
     const Settings& settings_;
     Record& record_;
-    Context context_;
+    Context context_, fewer_;
     report::Watts watts_;
     Sets sets_;
     std::unique_ptr<Arrays> arrays_;
     std::vector<RegisteredMemory> registered_;
-    std::map<std::string, double> ceiling_, link_rows_;
 };
 
 }  // namespace
 
 void run_hetero(const Settings& settings, Record& record) { Hetero(settings, record).run(); }
+void run_hetero_kinds(const Settings& settings, Record& record) { Hetero(settings, record).run_kinds(); }
 
 }  // namespace trifold::bench

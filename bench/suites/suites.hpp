@@ -24,6 +24,7 @@ void run_factored(const Settings& settings, Record& record);
 void run_heat(const Settings& settings, Record& record);
 void run_dominance(const Settings& settings, Record& record);
 void run_hetero(const Settings& settings, Record& record);
+void run_hetero_kinds(const Settings& settings, Record& record);
 
 inline constexpr Suite suites[] = {
     {"single", "One system, dominant: in memory and inside the last-level cache", run_single},
@@ -36,6 +37,7 @@ inline constexpr Suite suites[] = {
     {"heat", "ADI heat, per step", run_heat},
     {"dominance", "Error against diagonal dominance, every device and oclspkt's mappings", run_dominance},
     {"hetero", "One system of the host's memory on every device and set of devices", run_hetero},
+    {"hetero_kinds", "One system of the host's memory, of other kinds and given in other ways, on devices and sets of them", run_hetero_kinds},
 };
 
 /// "1e8" for round numbers, else digits.

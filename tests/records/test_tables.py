@@ -81,7 +81,8 @@ class Tables(unittest.TestCase):
                 solved('cpu,cuda:0', 6.4e9, of_the_sum=0.8, of_the_ceiling=0.96, chosen='cpu,cuda:0', all_rows_per_s=6.4e9),
                 {'kind': 'ceiling', 'devices': 'cpu,cuda:0', 'dtype': 'f32', 'rows': 256e6, 'threads': 16.0, 'to_bytes_per_s': 55e9, 'from_bytes_per_s': 55e9, 'solve_to_bytes_per_s': 53e9,
                  'solve_from_bytes_per_s': 13e9, 'cpu_rows_per_s': 5e9, 'cpu_rows_per_s_while_copies': 4.25e9, 'to_bytes_per_s_while_cpu': 41.7e9, 'from_bytes_per_s_while_cpu': 10e9,
-                 'ceiling_rows_per_s': 6.86e9, 'model_rows_per_s': 6.9e9}]
+                 'ceiling_rows_per_s': 6.86e9, 'threads_beside': 15.0, 'sum_rows_per_s_16_threads': 6.7e9, 'sum_rows_per_s_15_threads': 6.86e9},
+                {'kind': 'peer', 'devices': 'LAPACK gtsv', 'dtype': 'f32', 'rows': 64e6, 'threads': 1.0, 'seconds': 0.64, 'rows_per_s': 100e6}, solved('cpu', 6e9) | {'rows': 512e6}]
         record = {'schema': 'trifold.bench/1', 'suite': 'hetero', 'title': 'Sets', 'rows': rows, 'reduced': False, 'load_before': 0.0,
                   'machine': {'gpu': 'NVIDIA H200', 'multiprocessors': 132, 'runtime_cuda': 13000, 'date': '2026-01-01', 'commit': 'abc'}}
         with tempfile.TemporaryDirectory() as folder:
@@ -93,9 +94,13 @@ class Tables(unittest.TestCase):
                 text = file.read()
             self.assertIn('| cpu,cuda:0 | 256 | 6400 | 80 % | 396 | 51 % |', text)  # 396 of 279 + 501
             self.assertIn('| cpu | f32 | 256 | 17 | 15 | estimated: 350 W while it computes | 1.39 |', text)
-            self.assertIn('| cpu,cuda:0 | f32 | 55.0 | 55.0 | 53.0 | 5000 | 4250 | 41.7 | 6860 |', text)
+            self.assertIn('| cpu,cuda:0 | f32 | 256 | 55.0 | 55.0 | 53.0 | 5000 | 15 | 4250 | 41.7 | 6860 | 6700 |', text)
             bars = [element for element in xml.etree.ElementTree.parse(os.path.join(folder, 'images/hetero-h200.svg')).getroot() if element.tag.endswith('rect')]
-            self.assertEqual(len(bars), 1 + 3 + 7)
+            self.assertEqual(len(bars), 1 + 3 + 1 + 7)
+            # oclspkt's figures: 6 from the cpu alone, 7 from the peer (50 times), 8 from two sizes, 10 from the joules; of joules over sizes there is one point.
+            self.assertEqual(sorted(name for name in os.listdir(os.path.join(folder, 'images')) if 'figure' in name), [f'hetero-figure{n}-h200.svg' for n in (10, 6, 7, 8)])
+            with open(os.path.join(folder, 'images/hetero-figure7-h200.svg'), encoding='utf-8') as file:
+                self.assertIn('>50 ×<', file.read())
 
     # What the record says of oclspkt's figure 9: its method rises as d^-16 where the matrix lets it, ours never leaves rounding.
     def test_error_against_dominance(self):
