@@ -43,7 +43,7 @@ def lines_chart(panels, names, log_y=False, y_text=short):
     columns = min(2, len(panels))
     used = [entry for entry in names if any(entry[0] in series for _, series in panels)]
     out, above = legend([entry[1:] for entry in used], 3, 230)
-    top, width = TOP + above, 340
+    top, width = TOP + above, 340 if columns > 1 else 680
     values = [y for _, series in panels for points in series.values() for _, y in points if y > 0]
     if log_y:
         low, high = math.floor(math.log10(min(values))), math.ceil(math.log10(max(values)))
@@ -87,7 +87,7 @@ def bars(groups, unit):
         for name, value in values:
             out.append(label(left - 8, y + 12, name, 11, 'end'))
             out.append(f'<rect x="{left}" y="{y + 2}" width="{width * value / most:.1f}" height="{step - 5}" fill="{"#999999" if "published" in title else COLOURS[k % len(COLOURS)]}"/>')
-            out.append(label(left + width * value / most + 6, y + 12, f'{value:.0f} {unit}', 11, 'start'))
+            out.append(label(left + width * value / most + 6, y + 12, f'{value:.0f} {unit}' if value >= 10 else f'{value:.2g} {unit}', 11, 'start'))
             y += step
         y += 12
     return page(left + width + 120, y + 10, out)

@@ -3,7 +3,6 @@
 // Arrays are pinned where the device can. Beside them, measured in the same run: the link alone and while the cpu solves, the cpu alone and while copies run; the
 // sum of the two rates that were seen together is what a split can reach.
 #include <algorithm>
-#include <bit>
 #include <chrono>
 #include <cmath>
 #include <cstdio>
@@ -15,6 +14,7 @@
 #include "bench/baselines/baseline.hpp"
 #include "bench/harness/link.hpp"
 #include "bench/suites/hetero_arrays.hpp"
+#include "bench/suites/hetero_sets.hpp"
 #include "bench/suites/suites.hpp"
 #include "report/energy.hpp"
 #include "report/trace.hpp"
@@ -30,59 +30,6 @@ double seconds_since(Clock::time_point start) { return std::chrono::duration<dou
 double median(std::vector<double> values) {
     std::sort(values.begin(), values.end());
     return values.empty() ? NAN : values[values.size() / 2];
-}
-
-std::vector<std::string> names_in(const std::string& list) {
-    std::vector<std::string> names;
-    for (std::size_t at = 0; at < list.size();) {
-        const std::size_t comma = std::min(list.find(',', at), list.size());
-        names.push_back(list.substr(at, comma - at));
-        at = comma + 1;
-    }
-    return names;
-}
-
-struct Sets {
-    std::vector<std::string> names;  ///< as a Queue takes them; single ones first
-    std::size_t singles = 0;
-};
-
-/// Those that were asked for, and every set of them; else the cpu, every other device that can be used, and the sets of them with the cpu: two drivers of one
-/// board do not count as two devices then.
-Sets sets_here(const std::string& wanted) {
-    Sets sets;
-    std::vector<std::string> boards;
-    if (!wanted.empty()) {
-        sets.names = names_in(wanted), sets.singles = sets.names.size();
-        for (std::uint32_t members = 1; members < 1u << sets.singles; ++members) {
-            std::string name;
-            for (std::size_t k = 0; k < sets.singles; ++k)
-                if (members >> k & 1) name += (name.empty() ? "" : ",") + sets.names[k];
-            if (std::popcount(members) > 1) sets.names.push_back(name);
-        }
-        return sets;
-    }
-    sets.names = {"cpu"};
-    bool cuda = false;
-    for (const Device* device : registered_devices()) {
-        const std::string name = device->name;
-        if (name == "cpu" || name == "reference" || device->modelled || why_unavailable(*device)) continue;
-        cuda = cuda || name.starts_with("cuda:");
-        sets.names.push_back(name);
-        if (device->runtime && !(cuda && name.starts_with("opencl:"))) boards.push_back(name);
-    }
-    // OpenCL shows boards that CUDA has, and the processors once more: there its record is another.
-    if (cuda) std::erase_if(sets.names, [](const std::string& name) { return name.starts_with("opencl:"); });
-    sets.singles = sets.names.size();
-    for (std::size_t k = 1; k < sets.singles; ++k) sets.names.push_back("cpu," + sets.names[k]);
-    for (std::uint32_t members = 1; members < 1u << boards.size(); ++members) {
-        std::string name;
-        int count = 0;
-        for (std::size_t k = 0; k < boards.size(); ++k)
-            if (members >> k & 1) name += (name.empty() ? "" : ",") + boards[k], ++count;
-        if (count > 1) sets.names.push_back(name), sets.names.push_back("cpu," + name);
-    }
-    return sets;
 }
 
 /// One system and how it is given.
@@ -183,10 +130,9 @@ private:
     }
 
     /// The first solve of a set makes buffers; by the next ones the planner learns who is worth taking part, as its plans say.
-    static bool learns(const Series& one, const Given& given) {
+    static bool learns(const Series& one) {
         if (one.learning.empty()) return true;
-        const char* const way = given.matrix == Matrix::poisson ? "coupled" : "joined";
-        return one.learning.size() < 40 && std::any_of(one.report.plan.candidates.begin(), one.report.plan.candidates.end(), [&](const Candidate& next) { return next.taken && next.algorithm == way && next.why.starts_with("taken to be timed"); });
+        return one.learning.size() < 40 && std::any_of(one.report.plan.candidates.begin(), one.report.plan.candidates.end(), [&](const Candidate& next) { return next.taken && next.why.starts_with("taken to be timed"); });
     }
 
     /// Sets in turns, so that what disturbs one disturbs all; beside them the cores and the link.
@@ -197,7 +143,7 @@ private:
         for (const std::string& name : sets_.names) {
             try {
                 Series one{.name = name, .queue = std::make_unique<Queue>(context_, name), .learning = {}, .times = {}, .of_all = {}, .report = {}, .outcome = {}, .error = NAN, .look_s = 0, .log = {}};
-                while (learns(one, given)) one.learning.push_back(solve<T>(one, given, problem));
+                while (learns(one)) one.learning.push_back(solve<T>(one, given, problem));
                 all.push_back(std::move(one));
             } catch (const Error& failure) {
                 note(name + ", " + name_of(dtype_of<T>) + ", " + given.name() + ": " + failure.what());

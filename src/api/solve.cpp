@@ -92,7 +92,7 @@ public:
             reach_ = look_before(system_, options_, state_.threads);
             solve_s_ += phase("look for decay", looking);
             team_.emplace(state_, device_, parts_, system_, reach_, options_);
-            if (options_.report) plan_split(state_, parts_, system_, options_, split_plan_);
+            if (options_.report && parts_.size() > 1) split_plan_ = team_->plan();
             start = Clock::now();
             if (const split::Part* one = team_->one_device()) return on_one(*one);
             if (!team_->host_alone()) {

@@ -105,7 +105,7 @@ SplitTeam::SplitTeam(Context::State& state, const Device& device, const std::vec
 
 bool SplitTeam::host_alone() const { return chosen_.size() == 1 && chosen_[0].ops == &host_ops(); }
 
-const split::Part* SplitTeam::one_device() const { return all_.size() > 1 && chosen_.size() == 1 && chosen_[0].runtime ? &chosen_[0] : nullptr; }
+const split::Part* SplitTeam::one_device() const { return all_.size() > 1 && chosen_.size() == 1 && !host_alone() ? &chosen_[0] : nullptr; }
 
 void SplitTeam::learn(double seconds, std::span<const DeviceShare> shares, std::span<const TraceEvent> trace) {
     if (all_.size() < 2 || left_behind_) return;
@@ -164,33 +164,56 @@ split::Result SplitTeam::solve(const System& system, const split::Reach& reach, 
     return result;
 }
 
+namespace {
+
+void add_candidates(const devices::Rates& rates, std::span<const SplitMember> members, const SplitProblem& problem, const SplitChoice& choice, Plan& plan) {
+    const auto all = static_cast<std::uint32_t>((std::uint64_t{1} << std::min<std::size_t>(members.size(), 5)) - 1);
+    for (std::uint32_t set = 1; set <= all; ++set) {
+        const SplitEstimate known = estimate_members(rates, members, problem, set);
+        Candidate one;
+        one.algorithm = problem.coupled ? "coupled" : "joined";
+        one.device = names_of(members, set);
+        one.predicted_s = known.seconds;
+        one.taken = set == choice.members;
+        one.why = one.taken ? (choice.learning ? "taken to be timed" : std::string("least ") + name_of(problem.objective)) : "";
+        one.why += std::string(one.why.empty() ? "" : "; ") + (known.seen > 0 ? "as it was seen" : known.seconds == known.seconds ? "predicted from its devices alone" : "not known yet");
+        plan.candidates.push_back(std::move(one));
+    }
+    const SplitEstimate taken = estimate_members(rates, members, problem, choice.members);
+    if (!(plan.predicted_s == plan.predicted_s)) plan.predicted_s = taken.seconds;
+}
+
+Plan plan_of(std::span<const SplitMember> members) {
+    Plan plan;
+    plan.predicted_s = std::numeric_limits<double>::quiet_NaN();
+    plan.device = names_of(members, static_cast<std::uint32_t>((std::uint64_t{1} << members.size()) - 1));
+    plan.why = "chunks are handed out while it is being solved; joined where they meet if the matrix forgets, else coupled in two passes";
+    plan.profile = "what solves of this Context and those before have seen";
+    return plan;
+}
+
+}  // namespace
+
+Plan SplitTeam::plan() const {
+    Plan plan = plan_of(members_);
+    plan.branch = {problem_.coupled ? "coupled" : "joined"};
+    add_candidates(state_.rates(), members_, problem_, choice_, plan);
+    return plan;
+}
+
 void plan_split(Context::State& state, const std::vector<split::Part>& parts, const System& system, const Options& options, Plan& plan) {
     if (parts.size() < 2) return;
     const std::vector<SplitMember> members = members_of(parts, options);
     SplitProblem problem = problem_of(parts, system, options);
-    const auto all = static_cast<std::uint32_t>((std::uint64_t{1} << std::min<std::size_t>(members.size(), 5)) - 1);
-    plan.candidates.clear();
-    plan.predicted_s = std::numeric_limits<double>::quiet_NaN();
-    plan.device = names_of(members, static_cast<std::uint32_t>((std::uint64_t{1} << members.size()) - 1));
+    plan = plan_of(members);
     plan.branch = {"joined", "coupled"};
-    plan.why = "chunks are handed out while it is being solved; joined where they meet if the matrix forgets, else coupled in two passes";
     for (const bool coupled : {false, true}) {
         problem.coupled = coupled;
-        const SplitChoice choice = choose_members(state.rates(), members, problem);
-        for (std::uint32_t set = 1; set <= all; ++set) {
-            const SplitEstimate known = estimate_members(state.rates(), members, problem, set);
-            Candidate one;
-            one.algorithm = plan.branch[coupled ? 1 : 0];
-            one.device = names_of(members, set);
-            one.predicted_s = known.seconds;
-            one.taken = set == choice.members;
-            one.why = one.taken ? (choice.learning ? "taken to be timed" : std::string("least ") + name_of(problem.objective)) : "";
-            one.why += std::string(one.why.empty() ? "" : "; ") + (known.seen > 0 ? "as it was seen" : known.seconds == known.seconds ? "predicted from its devices alone" : "not known yet");
-            if (one.taken && !coupled) plan.predicted_s = known.seconds;
-            plan.candidates.push_back(std::move(one));
-        }
+        // Not known for the one does not mean that it is as for the other.
+        const double before = plan.predicted_s;
+        add_candidates(state.rates(), members, problem, choose_members(state.rates(), members, problem), plan);
+        if (coupled) plan.predicted_s = before;
     }
-    plan.profile = "what solves of this Context and those before have seen";
 }
 
 }  // namespace trifold::tridiagonal

@@ -34,6 +34,9 @@ public:
     /// Several were named, and one of them shall do it: as if it had been named alone. Else nullptr.
     const split::Part* one_device() const;
 
+    /// What is known of the sets for a system like this one, and which was taken.
+    Plan plan() const;
+
     split::Result solve(const System& system, const split::Reach& reach, const Options& options);
 
     /// They have solved it in so many seconds, or others for them.

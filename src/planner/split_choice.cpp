@@ -42,8 +42,8 @@ public:
     Knowledge(const devices::Rates& rates, std::span<const SplitMember> members, const SplitProblem& problem) : rates_(rates), members_(members), problem_(problem), kind_(problem.kind()) {}
 
     std::uint32_t all() const { return static_cast<std::uint32_t>((std::uint64_t{1} << members_.size()) - 1); }
-    std::string total_key(std::uint32_t set, int sample) const { return "solve " + names_of(members_, set) + kind_ + " #" + std::to_string(sample); }
-    std::string seen_key(std::uint32_t set) const { return "solves " + names_of(members_, set) + kind_; }
+    std::string total_key(std::uint32_t set, int sample) const { return "took " + names_of(members_, set) + kind_ + " #" + std::to_string(sample); }
+    std::string seen_key(std::uint32_t set) const { return "timed " + names_of(members_, set) + kind_; }
     std::string own_key(std::uint32_t set, std::size_t k) const { return "share " + members_[k].name + " of " + names_of(members_, set) + kind_; }
     std::string kernels_key(std::size_t k) const { return "kernels " + members_[k].name + kind_; }
     std::string taken_key() const { return "taken of " + names_of(members_, all()) + kind_ + " " + name_of(problem_.objective); }

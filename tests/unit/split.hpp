@@ -102,7 +102,7 @@ private:
         }
     }
     static State& state() {
-        static State all;
+        static State& all = *new State;  // for threads that were left behind, to the end
         return all;
     }
     static bool is_theirs(const void* address) {

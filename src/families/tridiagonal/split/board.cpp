@@ -7,8 +7,9 @@
 namespace trifold::tridiagonal::split {
 namespace {
 
-// Of the rows that are left a lane takes its share, divided by this: what rates are wrong by is made good by the chunks that follow.
-constexpr double caution = 2;
+// Of the rows that are left a lane takes its share, divided by this: what rates are wrong by is made good by the chunks that follow. Where everybody's are known from
+// solves before, they are wrong by less; and every chunk of the cpu's ends with threads that wait for the last one.
+constexpr double caution_at_first = 2, caution_later = 1.2;
 
 // A chunk is worth its overhead from here on.
 constexpr double least_seconds = 5e-4;
@@ -20,6 +21,8 @@ constexpr double known_seconds = 4e-3, fading = 0.5;
 
 Board::Board(std::int64_t rows, std::int64_t least, std::int64_t unit, std::vector<Pace> paces, std::function<void(std::int64_t)> opened)
     : rows_(rows), least_(least), unit_(unit), paces_(std::move(paces)), opened_(std::move(opened)) {
+    const bool known = std::all_of(paces_.begin(), paces_.end(), [](const Pace& pace) { return !pace.takes_part || (pace.rows_per_s > 0 && !pace.fixed); });
+    caution_ = known ? caution_later : caution_at_first;
     for (const Pace& pace : paces_) seen_.push_back({pace.rows_per_s * known_seconds, pace.rows_per_s > 0 ? known_seconds : 0});
 }
 
@@ -37,7 +40,7 @@ std::int64_t Board::wish(int lane) const {
     if (own.rows_per_s > 0) {
         // Who is not known yet is thought to be as fast as the others on average.
         const double share = own.rows_per_s / (all * lanes / known);
-        rows = static_cast<std::int64_t>(static_cast<double>(left) * share / caution / own.ahead);
+        rows = static_cast<std::int64_t>(static_cast<double>(left) * share / caution_ / own.ahead);
         rows = std::max({rows, static_cast<std::int64_t>(own.rows_per_s * least_seconds), own.least});
     } else {
         // To be measured with: small enough that a slow device does not keep the others waiting.

@@ -74,6 +74,7 @@ private:
     const std::int64_t rows_, least_, unit_;
     std::int64_t next_ = 0, solved_ = 0, held_ = 0;  // held: chunks that somebody has
     std::vector<Pace> paces_;
+    double caution_ = 1;
     struct Seen {
         double rows = 0, seconds = 0;
     };

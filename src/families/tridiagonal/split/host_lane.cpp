@@ -69,7 +69,7 @@ void run_host_lane(Shared& shared, int lane, const Part& given, int threads, boo
             done.add(lane, 0, "kernel", *chunk, begin, shared.seconds(), needed_bytes(own, own.rows));
             if (solved && beside && outcome.ok()) {
                 const double store = shared.seconds();
-                std::memcpy(slice(shared.system, chunk->first, chunk->rows).x.data, aside.data(), bytes);
+                copy_on_host(slice(shared.system, chunk->first, chunk->rows).x.data, aside.data(), bytes, threads);
                 done.add(lane, 0, "store", *chunk, store, shared.seconds(), static_cast<double>(bytes));
             }
         } catch (const std::exception& error) {

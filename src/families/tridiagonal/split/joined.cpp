@@ -84,7 +84,7 @@ private:
         std::vector<Windows::Joined> joined(seams.size());
         std::vector<double> begin(seams.size()), end(seams.size());
         const Windows windows(system_, *setting_.host);
-#pragma omp parallel for num_threads(host_threads()) schedule(dynamic, 1)
+#pragma omp parallel for num_threads(host_threads()) schedule(static, 1)
         for (std::int64_t k = 0; k < count; ++k) {
             const auto at = static_cast<std::size_t>(k);
             begin[at] = shared.seconds();
@@ -125,7 +125,7 @@ private:
         for (const Chunk& chunk : board.chunks())
             if (chunk.done) solved.push_back(chunk);
         const auto count = static_cast<std::int64_t>(solved.size());
-#pragma omp parallel for num_threads(host_threads()) schedule(dynamic, 1)
+#pragma omp parallel for num_threads(host_threads()) schedule(static, 1)
         for (std::int64_t k = 0; k < count; ++k) {
             const Chunk& chunk = solved[static_cast<std::size_t>(k)];
             multiply_in_place(slice(system_, chunk.first, chunk.rows), 0, 0);

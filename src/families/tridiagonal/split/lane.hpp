@@ -37,6 +37,9 @@ struct Done {
     }
 };
 
+/// By up to so many threads.
+void copy_on_host(void* to, const void* from, std::size_t bytes, int threads);
+
 /// Bytes that a chunk's kernel needs: each input read once, each output written once.
 double needed_bytes(const System& system, std::int64_t rows);
 

@@ -168,7 +168,8 @@ std::int64_t Windows::width(double close, std::int64_t limit, int places, int th
     limit = std::min(limit, system_.rows / 4);
     std::int64_t most = 0;
     bool forgets = true;
-#pragma omp parallel for num_threads(std::min(threads, places)) schedule(dynamic, 1) reduction(max : most) reduction(&& : forgets)
+    // All threads, though there are fewer places: a team that changes its size is made anew.
+#pragma omp parallel for num_threads(threads) schedule(static, 1) reduction(max : most) reduction(&& : forgets)
     for (int place = 0; place < places; ++place) {
         const std::int64_t found = forgets ? width_at(system_.rows / (places + 1) * (place + 1), close, limit) : -1;
         most = std::max(most, found), forgets = forgets && found >= 0;

@@ -5,7 +5,6 @@
 #include <cstring>
 
 namespace trifold::tridiagonal::split {
-namespace {
 
 void copy_on_host(void* to, const void* from, std::size_t bytes, int threads) {
     constexpr std::size_t worth = 1 << 20;
@@ -17,8 +16,6 @@ void copy_on_host(void* to, const void* from, std::size_t bytes, int threads) {
         std::memcpy(static_cast<char*>(to) + at, static_cast<const char*>(from) + at, end - at);
     }
 }
-
-}  // namespace
 
 bool StreamLink::staged(int k) const {
     const Operand& operand = *Operands(shared.system).of[k];

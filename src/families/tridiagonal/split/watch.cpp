@@ -31,50 +31,52 @@ bool Pulse::give_up_after(double seconds) noexcept {
     return since_.compare_exchange_strong(since, behind, std::memory_order_acq_rel);
 }
 
-LaneThreads::LaneThreads(double patience_s, std::function<void(std::size_t)> left) : patience_s_(patience_s), left_(std::move(left)) {}
+LaneThreads::LaneThreads(double patience_s, std::function<void(std::size_t)> left) { shared_->patience_s = patience_s, shared_->left = std::move(left); }
 
 LaneThreads::~LaneThreads() { wait(); }
 
 void LaneThreads::start(std::size_t lane, std::shared_ptr<Pulse> pulse, std::function<void()> work) {
     auto over = std::make_shared<std::atomic<bool>>(false);
-    std::thread thread([work = std::move(work), over, bell = bell_] {
+    std::thread thread([work = std::move(work), over, shared = shared_] {
         work();
-        const std::lock_guard lock(bell->mutex);
+        const std::lock_guard lock(shared->mutex);
         *over = true;
-        bell->rings.notify_all();
+        shared->rings.notify_all();
     });
-    const std::lock_guard lock(bell_->mutex);
-    lanes_.push_back({lane, std::move(pulse), std::move(thread), false, std::move(over)});
-    if (!watch_.joinable()) watch_ = std::thread([this] { watch(); });
+    const std::lock_guard lock(shared_->mutex);
+    shared_->lanes.push_back({lane, std::move(pulse), std::move(thread), false, std::move(over)});
+    // To wait for it would take a thread's waking up, milliseconds where the cores are busy.
+    if (!std::exchange(shared_->watched, true)) std::thread([shared = shared_] { watch(*shared); }).detach();
 }
 
-void LaneThreads::watch() {
-    const auto pause = std::chrono::duration<double>(std::clamp(patience_s_ / 8, 1e-3, 0.25));
-    std::unique_lock lock(bell_->mutex);
-    while (!stop_) {
-        bell_->rings.wait_for(lock, pause);
-        for (Lane& lane : lanes_) {
-            if (*lane.over || lane.left || !lane.pulse->give_up_after(patience_s_)) continue;
-            left_(lane.number);
+void LaneThreads::watch(Shared& shared) {
+    const auto pause = std::chrono::duration<double>(std::clamp(shared.patience_s / 8, 1e-3, 0.25));
+    std::unique_lock lock(shared.mutex);
+    while (!shared.stop) {
+        shared.rings.wait_for(lock, pause);
+        if (shared.stop) return;
+        for (Lane& lane : shared.lanes) {
+            if (*lane.over || lane.left || !lane.pulse->give_up_after(shared.patience_s)) continue;
+            shared.left(lane.number);
             lane.left = true;
-            bell_->rings.notify_all();
+            shared.rings.notify_all();
         }
     }
 }
 
 void LaneThreads::wait() {
+    std::vector<Lane> lanes;
     {
-        std::unique_lock lock(bell_->mutex);
-        bell_->rings.wait(lock, [&] { return std::all_of(lanes_.begin(), lanes_.end(), [](const Lane& lane) { return lane.left || *lane.over; }); });
-        stop_ = true;
-        bell_->rings.notify_all();
+        std::unique_lock lock(shared_->mutex);
+        shared_->rings.wait(lock, [&] { return std::all_of(shared_->lanes.begin(), shared_->lanes.end(), [](const Lane& lane) { return lane.left || *lane.over; }); });
+        shared_->stop = true;
+        lanes.swap(shared_->lanes);
     }
-    if (watch_.joinable()) watch_.join();
-    for (Lane& lane : lanes_) {
+    shared_->rings.notify_all();
+    for (Lane& lane : lanes) {
         if (lane.left) lane.thread.detach();
         else lane.thread.join();
     }
-    lanes_.clear();
 }
 
 }  // namespace trifold::tridiagonal::split

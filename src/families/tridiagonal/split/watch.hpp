@@ -54,19 +54,20 @@ private:
         bool left = false;
         std::shared_ptr<std::atomic<bool>> over;
     };
-    struct Bell {
+
+    /// What lanes and the watch share; the watch, which nobody waits for, may be the last to let go of it.
+    struct Shared {
         std::mutex mutex;
-        std::condition_variable rings;
+        std::condition_variable rings;  // a lane is over, or was left behind; or all are, and the watch may go
+        std::function<void(std::size_t)> left;
+        double patience_s = 0;
+        std::vector<Lane> lanes;
+        bool watched = false, stop = false;
     };
 
-    void watch();
+    static void watch(Shared& shared);
 
-    const double patience_s_;
-    const std::function<void(std::size_t)> left_;
-    const std::shared_ptr<Bell> bell_ = std::make_shared<Bell>();  // lanes ring it when they are over
-    std::vector<Lane> lanes_;
-    std::thread watch_;
-    bool stop_ = false;
+    const std::shared_ptr<Shared> shared_ = std::make_shared<Shared>();
 };
 
 }  // namespace trifold::tridiagonal::split
