@@ -133,8 +133,16 @@ void Group::run(const Pace& pace, const std::string& name, Record& record, const
         order.emplace(arrays, tridiagonal::normalise(case_.problem(true)), threads_);
         runners.push_back({"order of accesses", {}, {}, [&order] { return order->sample(); }});
     }
+    std::optional<SingleCeiling> ceiling;
+    const std::size_t alone = runners.size();
+    if (ceiling_) {
+        ceiling.emplace(*ceiling_, arrays, tridiagonal::normalise(case_.problem(in_place_)), threads_);
+        runners.push_back({"moving alone", {}, {}, [&ceiling] { return ceiling->moving(); }});
+        runners.push_back({"arithmetic alone", {}, {}, [&ceiling] { return ceiling->computing(); }});
+    }
     const std::vector<Timing> timings = race(runners, pace);
 
+    constexpr double nan = std::numeric_limits<double>::quiet_NaN();
     double roof = 0;
     devices::Store store = stores[0];
     for (std::size_t k = 0; k < probes.size(); ++k)
@@ -154,9 +162,14 @@ void Group::run(const Pace& pace, const std::string& name, Record& record, const
         row.set("roof_bytes_per_s", roof).set("roof_store", devices::name_of(store)).set("roof_threads", static_cast<double>(threads_));
         const double fraction = case_.needed_bytes() / timing.median / roof;
         row.set("fraction", fraction);
-        const double order_s = order && !entry.peer ? timings.back().median : std::numeric_limits<double>::quiet_NaN();
+        const double order_s = order && !entry.peer ? timings[alone - 1].median : std::numeric_limits<double>::quiet_NaN();
         if (order_s == order_s)
             row.set("order_bytes_per_s", case_.needed_bytes() / order_s).set("fraction_of_order", order_s / timing.median).set("ceiling", case_.needed_bytes() / order_s / roof);
+        const bool bounded = ceiling && !entry.peer && entry.algorithm != Algorithm::lu;
+        const double moving_s = bounded ? timings[alone].median : nan, computing_s = bounded ? timings[alone + 1].median : nan;
+        const double bound_s = std::max(moving_s, computing_s);
+        if (bound_s == bound_s)
+            row.set("moving_s", moving_s).set("computing_s", computing_s).set("ceiling", case_.needed_bytes() / bound_s / roof).set("fraction_of_ceiling", bound_s / timing.median);
         if (fraction > 1.03) row.set("suspect", "above 1.03 of the roof: an error of this measurement");
         if (reference_s == reference_s) row.set("speedup", reference_s / timing.median).set("speedup_over", ratio_to);
         if (entry.peer) {
@@ -177,10 +190,13 @@ void Group::run(const Pace& pace, const std::string& name, Record& record, const
             row.set("predicted_s", plan.predicted_s).set("predicted_over_measured", plan.predicted_s / timing.median);
         }
         row.set("extra_bytes", timing.extra_bytes);
-        char of_order[48] = "";
+        char of_order[64] = "";
         if (order_s == order_s)
             std::snprintf(of_order, sizeof(of_order), ", %.1f %% of its order's %.1f", 100 * order_s / timing.median,
                           case_.needed_bytes() / order_s / 1e9);
+        if (bound_s == bound_s)
+            std::snprintf(of_order, sizeof(of_order), ", moving alone %.0f %%, arithmetic %.0f %%", 100 * case_.needed_bytes() / moving_s / roof,
+                          100 * case_.needed_bytes() / computing_s / roof);
         std::fprintf(stderr, "  %-44s %-16s %d thr %9.3f ms %9.1f Mrows/s %5.1f %% of %.1f GB/s%s%s%s\n", name.c_str(), entry.label.c_str(),
                      entry.peer ? 1 : threads_, timing.median * 1e3, case_.rows() / timing.median / 1e6, 100 * fraction, roof / 1e9, of_order,
                      entry.peer ? "" : (std::string("  ") + entry.outcome.branch).c_str(),

@@ -3,12 +3,14 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "bench/baselines/baseline.hpp"
 #include "bench/harness/race.hpp"
 #include "bench/harness/record.hpp"
+#include "bench/harness/single_ceiling.hpp"
 #include "devices/roof.hpp"
 #include "io/tridiagonal_data.hpp"
 #include "trifold/tridiagonal.hpp"
@@ -67,6 +69,9 @@ public:
     /// Beside the roof, what the batch solve's own order of accesses reaches without arithmetic; in place.
     void add_batch_order() { batch_order_ = true; }
 
+    /// Beside the roof, what bounds one system's pass: its moving alone and its arithmetic alone.
+    void add_single_ceiling(SingleCeiling::Pass pass) { ceiling_ = pass; }
+
     /// The roof beside them, the race, and a row each with time, rate, fraction of the roof, error and memory. `ratio_to`
     /// names the row that ours are compared with.
     void run(const Pace& pace, const std::string& name, Record& record, const std::string& ratio_to = {});
@@ -81,6 +86,7 @@ private:
     int threads_;
     bool in_place_;
     bool batch_order_ = false;
+    std::optional<SingleCeiling::Pass> ceiling_;
     Context context_;
     Queue queue_;
     std::vector<std::unique_ptr<Entry>> entries_;

@@ -15,6 +15,7 @@ void run_single(const Settings& settings, Record& record) {
             for (const int threads : settings.thread_counts()) {
                 Group group(problem, threads, false);
                 group.add_solver("automatic");
+                if (!cached) group.add_single_ceiling(SingleCeiling::Pass::certified);
                 if (threads == 1) {
                     group.add_peer(lapack_gtsv(), record);
                     group.add_peer(lapack_ptsv(), record);

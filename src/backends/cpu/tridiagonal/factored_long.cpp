@@ -30,10 +30,12 @@ LongCut<T> local_cut(std::int64_t rows) {
     return {rows, staggered<T>(std::clamp<std::int64_t>(rows / (group_lanes<T> * 64), 1024, 16384))};
 }
 
-// Short: where two chunks meet, w differs from what the first sweep said by the rounding of a chunk's rows, and that is the residual there.
+// Short: where two chunks meet, w differs from what the first sweep said by the rounding of a chunk's rows, and that is the residual there. Among
+// millions of chunks there are worse ones; in memory shorter ones cost nothing, and only double precision is far from what LAPACK leaves.
 template <class T>
 LongCut<T> coupled_cut(std::int64_t rows) {
-    return {rows, std::min<std::int64_t>(64, rows / group_lanes<T>)};
+    const std::int64_t wanted = sizeof(T) == 8 && rows >= (std::int64_t{1} << 20) ? 24 : 64;
+    return {rows, std::min<std::int64_t>(wanted, rows / group_lanes<T>)};
 }
 
 // Kept lines of group g: `left` rows before its first one, then its rows, then `right` more.

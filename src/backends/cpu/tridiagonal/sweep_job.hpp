@@ -135,8 +135,9 @@ struct SweepJob {
                     if (k == 3 && arrays.in_place && other > 0 && other < cut.groups) {
                         const T* const saved = boundaries + other * sizes.boundary + (side == 0 ? 0 : cut.left);
                         std::copy_n(saved, count, to);
-                    } else if (from >= 1 && from + count <= arrays.rows - 1 && arrays.step[k]) {
-                        std::copy_n(arrays.data[k] + from, count, to);
+                    } else if (from >= 1 && from + count <= arrays.rows - 1) {
+                        if (arrays.step[k]) std::copy_n(arrays.data[k] + from, count, to);
+                        else std::fill_n(to, count, *arrays.data[k]);
                     } else {
                         for (std::int64_t i = 0; i < count; ++i) to[i] = arrays.at(k, from + i);
                     }
