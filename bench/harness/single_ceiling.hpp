@@ -11,8 +11,8 @@
 
 namespace trifold::bench {
 
-/// For the passes that eliminate in stretches side by side: `certified`, or the pivoted one of systems that forget. Neither number says that another
-/// order or other kernels could not be faster; and the two need not overlap.
+/// For the passes that eliminate in stretches side by side: `certified`, or the pivoted one of systems that forget. No proofs: another
+/// order or other kernels may be faster, the two need not overlap, and a solve that spreads its requests over its arithmetic may move more than the loop that has none.
 class SingleCeiling {
 public:
     enum class Pass : std::uint8_t { certified, pivoted };
