@@ -86,6 +86,10 @@ def solve_table(solves, table):
 
 
 def kinds(record, table):
+    devices = [row for row in record['rows'] if row['kind'] == 'device']
+    if devices:
+        yield from [f'- `{row["devices"]}`: {row["description"]}' for row in devices]
+        yield ''
     yield from solve_table([row for row in record['rows'] if row['kind'] == 'solve'], table)
 
 

@@ -72,6 +72,7 @@ public:
 
     void run() {
         const bool one_size = settings_.rows > 0 || settings_.quick;
+        if (!settings_.devices.empty()) record_.suite = "hetero_sets", record_.title = "One system of the host's memory on every set of these devices";
         const std::int64_t most = prepare(1280e6), least = one_size ? most : std::min<std::int64_t>(most, 256000000);
         std::vector<std::int64_t> sizes{least};
         while (!one_size && sizes.back() + least <= most) sizes.push_back(sizes.back() + least);
