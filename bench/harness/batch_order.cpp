@@ -62,7 +62,7 @@ std::int64_t BatchOrder::offset(std::int64_t block) const {
 }
 
 void BatchOrder::columns(std::int64_t first, std::int64_t last, char* scratch) {
-    // Of a line of rows. Systems whose last line of rows is not whole are solved otherwise; their order is taken for this one.
+    // Of a line of rows. FP32 and systems whose last line of rows is not whole are solved one block after the other: the better order is taken for them, too.
     const std::int64_t bytes = rows_ * row_step_, whole = bytes / line * line, scratch_lines = 2 * width_ * line / row_step_;
     bool upwards = true;
     std::uint64_t seen = 0;

@@ -7,8 +7,8 @@
 // Lanes that failed are eliminated once more with pivoting (one segment) or left to the caller (several): they get their own
 // rhs back in place.
 //
-// Blocks of one line of systems whose rows lie side by side: batch_columns-inl.h. Whole lines of systems side by side: batch_lines-inl.h. In both a
-// block is eliminated while the one before it is substituted. The others ask for memory one or two tiles
+// Blocks of one line of systems whose rows lie side by side: batch_columns-inl.h. Whole lines of systems side by side: batch_lines-inl.h. There, and in FP64
+// here, a block is eliminated while the one before it is substituted. The others ask for memory one or two tiles
 // ahead of use, and for the next block's first tiles all through the backward sweep.
 #include <algorithm>
 #include <cmath>
@@ -136,8 +136,8 @@ private:
             overlapped_ = overlapped_ && (source->access() == Access::direct || source->access() == Access::constant);
         for (const auto* operand : {&job_.lower, &job_.diag, &job_.upper})
             overlapped_ = overlapped_ && (operand->kind == tridiagonal::Operand::Kind::scalar || operand->row_stride == job_.rhs.row_stride);
-        // Whole lines of rows only; the others are eliminated and then substituted.
-        if (in_columns_) overlapped_ = !refused_ && n_ % line == 0, ask_columns(here);
+        // FP64 and whole lines of rows only; FP32, whose tiles of 16 × 16 need all registers, was slower that way.
+        if (in_columns_) overlapped_ = sizeof(T) == 8 && !refused_ && n_ % line == 0, ask_columns(here);
         columns_ = {{here.lower, here.diag, here.upper, here.rhs}, job_.rhs.lane_stride};
         const auto lines = [](const T* p, std::int64_t stride) { return (reinterpret_cast<std::uintptr_t>(p) | stride * sizeof(T)) % 64 == 0; };
         stream_ = !job_.in_place && span_.last == (span_.vectors - 1) * N &&
@@ -193,10 +193,14 @@ private:
         if (!columns_wait_) return sweep<LineWork::substitute>(waiting_, carry(1));
         asked_ = {};
         std::fill_n(x_carry(0), width_, T(0));
-        const std::int64_t turn = upwards_ ? 2 * width_ : -2 * width_;
-        T* const first = upwards_ ? reduced_.s : reduced_.s + (n_ - 1) * 2 * width_;
-        if (stream_waiting_) column_sweeps().template backward<Store::stream>(first, turn, x_carry(0), waiting_.x, job_.x.lane_stride);
-        else column_sweeps().template backward<Store::regular>(first, turn, x_carry(0), waiting_.x, job_.x.lane_stride);
+        const auto substitute = [&](auto sign) {
+            constexpr int turn = sign * 2 * Columns::lanes;
+            const T* const first = turn > 0 ? reduced_.s : reduced_.s + (n_ - 1) * 2 * width_;
+            if (stream_waiting_) column_sweeps().template backward<Store::stream, turn>(first, x_carry(0), waiting_.x, job_.x.lane_stride);
+            else column_sweeps().template backward<Store::regular, turn>(first, x_carry(0), waiting_.x, job_.x.lane_stride);
+        };
+        if (upwards_) substitute(std::integral_constant<int, 1>());
+        else substitute(std::integral_constant<int, -1>());
         report_waiting();
     }
 
@@ -300,7 +304,7 @@ private:
             substitute_rows<Into::scratch>(reduced_.skip(whole), n_ - whole, whole, Asks<T>());
             store_rows(reduced_.skip(whole), n_ - whole, whole);
         }
-        column_sweeps().template backward<how>(reduced_.s, 2 * width_, x_carry(0), x_, job_.x.lane_stride);
+        column_sweeps().template backward<how, 2 * Columns::lanes>(reduced_.s, x_carry(0), x_, job_.x.lane_stride);
     }
 
     void forward(std::int64_t first, std::int64_t end, Carry<T> now, const Place& here, bool prefetching) {

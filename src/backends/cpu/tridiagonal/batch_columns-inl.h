@@ -109,11 +109,43 @@ public:
     }
 
     /// Eliminates the line of rows in `half` into scratch `s`; with `loading`, the line at `next` comes into `other` meanwhile.
-    template <bool loading>
-    static HWY_NOINLINE void forward(D d, T* half, const FourColumns<T> next, T* other, T* s, Carry<T> carry, T growth, NextColumns& asked) {
-        State v(d, carry);
-        eliminate_line<loading, false>(d, half, next, other, s, 2 * lanes, nullptr, growth, asked, v);
-        v.keep(d, carry);
+    template <bool loading, int g = 0>
+    static HWY_NOINLINE void forward(D d, T* half, const FourColumns<T> next, T* other, T* HWY_RESTRICT s, Carry<T> carry, T growth, NextColumns& asked) {
+        constexpr int first = g * group * N;
+        const V limit = hn::Set(d, growth), zero = hn::Zero(d), one = hn::Set(d, T(1)), nan = hn::Set(d, std::numeric_limits<T>::quiet_NaN());
+        V cp[group], dp[group], test[group];
+        decltype(hn::Lt(one, one)) good[group];
+        const Carry<T> here = carry.group(first);
+#pragma GCC unroll 4
+        for (int k = 0; k < group; ++k) {
+            cp[k] = hn::Load(d, here.c + k * N), dp[k] = hn::Load(d, here.d + k * N), test[k] = hn::Load(d, here.test + k * N);
+            good[k] = hn::Eq(one, one);
+        }
+        const auto each_row = [&](auto I) HWY_ATTR __attribute__((always_inline)) {
+            constexpr int i = I, slot = g * line + i;
+            if constexpr (g == 0 && i % 4 != 3) asked.ask();
+            if constexpr (loading) load_squares<squares * slot / slots, squares * (slot + 1) / slots>(d, next, other);
+#pragma GCC unroll 4
+            for (int k = 0; k < group; ++k) {
+                const auto at = [&](int operand) HWY_ATTR __attribute__((always_inline)) { return hn::Load(d, row(half, operand, i) + first + k * N); };
+                const V a = at(0), b = at(1);
+                const V p = hn::NegMulAdd(a, cp[k], b);
+                const V r = hn::Div(one, p);
+                good[k] = hn::And(good[k], hn::Lt(hn::Abs(hn::Mul(a, cp[k])), hn::Mul(limit, hn::Add(hn::Abs(a), hn::Abs(b)))));
+                test[k] = hn::MulAdd(p, zero, test[k]);
+                cp[k] = hn::Mul(at(2), r);
+                dp[k] = hn::Mul(hn::NegMulAdd(a, dp[k], at(3)), r);
+                hn::Store(cp[k], d, s + 2 * i * lanes + first + k * N);
+                hn::Store(dp[k], d, s + (2 * i + 1) * lanes + first + k * N);
+            }
+        };
+        for_each(each_row, std::make_integer_sequence<int, line>());
+#pragma GCC unroll 4
+        for (int k = 0; k < group; ++k) {
+            hn::Store(cp[k], d, here.c + k * N), hn::Store(dp[k], d, here.d + k * N);
+            hn::Store(hn::IfThenElse(good[k], test[k], nan), d, here.test + k * N);
+        }
+        if constexpr (g + 1 < vectors / group) forward<loading, g + 1>(d, half, next, other, s, carry, growth, asked);
     }
 
     /// The same for all `lines` of a block, the first of which is in `half`; meanwhile the block before is substituted, whose row n-1-i lies
@@ -126,23 +158,23 @@ public:
             from = from.skip(line);
             FourColumns<T> next = from;
             next.p[2] -= l == 1;
-            eliminate_line<true, true>(d, half, next, other, s, turn, buffer, growth, asked, v);
+            eliminate_line<true>(d, half, next, other, s, turn, buffer, growth, asked, v);
             if (l == 1) drop_first(other, 2);
             store_line<how>(d, buffer, x + l * line, stride);
             std::swap(half, other);
             s += line * turn;
         }
-        eliminate_line<false, true>(d, half, from, other, s, turn, buffer, growth, asked, v);
+        eliminate_line<false>(d, half, from, other, s, turn, buffer, growth, asked, v);
         store_line<how>(d, buffer, x, stride);
         v.keep(d, carry);
 #pragma GCC unroll 4
         for (int k = 0; k < vectors; ++k) hn::Store(v.x[k], d, x1 + k * N);
     }
 
-    /// Substitutes a line of rows from scratch, row i at s + i·turn, and stores it at x (row 0 of the line, lane 0); x1: as in `substitute`. `buffer`
+    /// Substitutes a line of rows from scratch, row i at s + i·turn, turn = ±2·lanes, and stores it at x (row 0 of the line, lane 0); x1: as in `substitute`. `buffer`
     /// holds line·lanes elements: x over d' would make scratch dirty again and send it to the second level once more.
-    template <Store how>
-    static HWY_NOINLINE void backward(D d, const T* HWY_RESTRICT s, std::int64_t turn, T* HWY_RESTRICT x1, T* HWY_RESTRICT buffer, T* HWY_RESTRICT x, std::int64_t stride,
+    template <Store how, int turn>
+    static HWY_NOINLINE void backward(D d, const T* HWY_RESTRICT s, T* HWY_RESTRICT x1, T* HWY_RESTRICT buffer, T* HWY_RESTRICT x, std::int64_t stride,
                                       NextColumns& asked) {
         V next[vectors];
 #pragma GCC unroll 8
@@ -162,7 +194,8 @@ public:
     }
 
 private:
-    static constexpr int pieces = line / N, vectors = lanes / N, squares = 4 * vectors * pieces;
+    static constexpr int pieces = line / N, vectors = lanes / N, group = vectors < 4 ? vectors : 4;
+    static constexpr int squares = 4 * vectors * pieces, slots = vectors / group * line;
     static_assert(vectors <= 4, "a row of a block lives in registers");
 
     /// What passes from row to row.
@@ -189,33 +222,24 @@ private:
         }
     };
 
-    /// One line of rows; `substitutes`: and a row of the block before with each of them, into `buffer`, the last row first.
-    template <bool loading, bool substitutes>
+    /// One line of rows, and a row of the block before with each of them, into `buffer`, the last row first.
+    template <bool loading>
     static HWY_INLINE void eliminate_line(D d, T* half, const FourColumns<T>& next, T* other, T* s, std::int64_t turn, T* buffer, T growth, NextColumns& asked,
                                           State& v) {
         const V limit = hn::Set(d, growth), zero = hn::Zero(d), one = hn::Set(d, T(1));
-        // A core drops requests. FP64 asks once more, 32 lines later; FP32, which computes for as long as memory takes, has no time for it.
-        constexpr std::int64_t again = sizeof(T) == 8 ? 32 * 64 : 0;
+        constexpr std::int64_t again = 32 * 64;  // a core drops requests: once more, 32 lines later
         const char* ask[4];
         std::fill_n(ask, 4, reinterpret_cast<const char*>(half));
-        if constexpr (substitutes) asked.piece(line, ask);
+        asked.piece(line, ask);
         const auto each_row = [&](auto I) HWY_ATTR __attribute__((always_inline)) {
             constexpr int i = I;
-            if constexpr (!substitutes && i % 4 != 3) asked.ask();
-            if constexpr (substitutes) {
 #pragma GCC unroll 4
-                for (const char* p : ask) {
-                    prefetch_second_level(p + 64 * i);
-                    if constexpr (again != 0) prefetch_second_level(p + 64 * i - again);
-                }
-            }
+            for (const char* p : ask) prefetch_second_level(p + 64 * i), prefetch_second_level(p + 64 * i - again);
             if constexpr (loading) load_squares<squares * i / line, squares * (i + 1) / line>(d, next, other);
 #pragma GCC unroll 4
             for (int k = 0; k < vectors; ++k) {
-                if constexpr (substitutes) {
-                    v.x[k] = hn::NegMulAdd(hn::Load(d, s + k * N), v.x[k], hn::Load(d, s + lanes + k * N));
-                    hn::Store(v.x[k], d, buffer + (line - 1 - i) * lanes + k * N);
-                }
+                v.x[k] = hn::NegMulAdd(hn::Load(d, s + k * N), v.x[k], hn::Load(d, s + lanes + k * N));
+                hn::Store(v.x[k], d, buffer + (line - 1 - i) * lanes + k * N);
                 const auto at = [&](int operand) HWY_ATTR __attribute__((always_inline)) { return hn::Load(d, row(half, operand, i) + k * N); };
                 const V a = at(0), b = at(1);
                 const V p = hn::NegMulAdd(a, v.cp[k], b);
@@ -318,11 +342,11 @@ public:
     }
 
     /// Whole lines only; row i of c', d' at first + i·turn; x1: x of the row below them on entry, of row 0 on return.
-    template <Store how>
-    void backward(const T* first, std::int64_t turn, T* x1, T* x, std::int64_t stride) {
+    template <Store how, int turn>
+    void backward(const T* first, T* x1, T* x, std::int64_t stride) {
         const D d;
         for (std::int64_t i = rows_ / line * line - line; i >= 0; i -= line)
-            Lines::template backward<how>(d, first + i * turn, turn, x1, buffers_, x + i, stride, asked_);
+            Lines::template backward<how, turn>(d, first + i * turn, x1, buffers_, x + i, stride, asked_);
         if (how == Store::stream) hwy::FlushStream();
     }
 
