@@ -21,10 +21,14 @@
 #include "backends/cuda/tridiagonal/batch_plan.hpp"
 #include "backends/cuda/tridiagonal/pivoted.hpp"
 #include "bench/cuda/batch_case.cuh"
+#include "bench/cuda/column_ceiling.cuh"
 #include "bench/cuda/gpu_record.hpp"
+#include "bench/cuda/row_ceiling.cuh"
 #include "trifold/tridiagonal.hpp"
 
 namespace {
+
+namespace cuda = trifold::cuda;  // not the toolkit's own
 
 using namespace trifold;
 using namespace trifold::bench;
@@ -77,11 +81,18 @@ public:
         const bool strided = shape.peer == BatchShape::Peer::strided;
         T *const w[3] = {strided ? a_.lower : arrays_[5], strided ? a_.diag : arrays_[6], strided ? a_.upper : arrays_[7]};
         const BatchPeer<T> peer(sparse_, shape, w[0], w[1], w[2], a_.x);
-        std::vector<float> roof, ours, theirs[2];
+        std::vector<float> roof, ours, theirs[2], moves;
         for (int round = 0; round <= rounds_; ++round) {
             const float r = time_([&] { roof_->pass(); });
             const float t = time_(solve);
             if (round) roof.push_back(r), ours.push_back(t);
+            if (!shape.pivoted && (plan.in_registers || plan.kernel->width == 1)) {
+                const float m = time_([&] {
+                    if (plan.in_registers) move_columns(plan.job, plan.columns, counters_);
+                    else move_rows(plan.job, *plan.kernel, static_cast<unsigned char*>(launch.scratch), counters_);
+                });
+                if (round) moves.push_back(m);
+            }
             if (peer && round < 4)
                 for (int way = 0; way < peer.ways(); ++way) {
                     // It overwrites its arrays: they are copied anew, outside the time.
@@ -100,9 +111,12 @@ public:
         const double bandwidth = roof_->gb_per_s(median(roof)), ms = median(ours);
         const double best_peer = theirs[1].empty() ? median(theirs[0]) : std::min(median(theirs[0]), median(theirs[1]));
         const double fraction = needed / ms / 1e6 / bandwidth;
+        // What only moves the same pieces may be slower than what solves: then it says nothing.
+        const double ceiling = moves.empty() ? NAN : needed / median(moves) / 1e6 / bandwidth;
         nlohmann::ordered_json row;
         row["case"] = shape.name, row["rows"] = shape.rows, row["systems"] = shape.systems(), row["precision"] = sizeof(T) == 8 ? "f64" : "f32";
         row["ms"] = ms, row["roof_gb_per_s"] = bandwidth, row["fraction"] = fraction, row["grows_per_s"] = needed / words / ms / 1e6;
+        if (ceiling > fraction) row["ceiling"] = ceiling;
         if (std::isfinite(best_peer)) row["cusparse_ms"] = best_peer, row["times_cusparse"] = best_peer / ms, row["cusparse_fraction"] = needed / best_peer / 1e6 / bandwidth;
         row["backward_error_roundoffs"] = error;
         row["rescued"] = outcome.rescued, row["failures"] = outcome.failures;
@@ -117,8 +131,8 @@ public:
         if (shape.pivoted) row["algorithm"] = "lu";
         if (shape.indefinite) row["matrix"] = "indefinite";
         rows_.push_back(row);
-        std::printf("%-14s %s %6lld rows  %5.1f %% of %4.0f GB/s  %4.1f x cuSPARSE  %4.1f u  rescued %llu\n", shape.name.c_str(), sizeof(T) == 8 ? "f64" : "f32",
-                    static_cast<long long>(shape.rows), 100 * fraction, bandwidth, best_peer / ms, error, outcome.rescued);
+        std::printf("%-14s %s %6lld rows  %5.1f %% of %4.0f GB/s  %4.1f x cuSPARSE  %4.1f u  rescued %llu  ceiling %.1f\n", shape.name.c_str(), sizeof(T) == 8 ? "f64" : "f32",
+                    static_cast<long long>(shape.rows), 100 * fraction, bandwidth, best_peer / ms, error, outcome.rescued, 100 * ceiling);
         std::fflush(stdout);
     }
 
@@ -134,6 +148,7 @@ private:
     std::vector<DeviceMemory<T>> arrays_;  ///< those of a_, and three that a peer may overwrite
     DeviceMemory<cuda::DeviceOutcome> outcome_{1};
     DeviceMemory<unsigned long long> worst_{1};
+    DeviceMemory<unsigned> counters_{32};
     std::optional<StreamRoof> roof_;
     EventTimer time_;
 };

@@ -21,9 +21,12 @@
 #include "backends/cuda/tridiagonal/shared/plan.hpp"
 #include "bench/cuda/batch_case.cuh"
 #include "bench/cuda/gpu_record.hpp"
+#include "bench/cuda/shared_ceiling.cuh"
 #include "trifold/tridiagonal.hpp"
 
 namespace {
+
+namespace cuda = trifold::cuda;  // not the toolkit's own
 
 using namespace trifold;
 using namespace trifold::bench;
@@ -97,16 +100,21 @@ public:
         general.job.handed_over = &outcome_there->marked, general.job.tickets = &outcome_there->tickets;
         general.job.marks = static_cast<unsigned char*>(launch.scratch);
         const BatchPeer<T> peer(sparse_, shape, copies_[0], copies_[1], copies_[2], x_);
-        std::vector<float> roof, ours, theirs, before;
+        std::vector<float> roof, ours, theirs, before, moves[2];
         for (int round = 0; round <= rounds_; ++round) {
             const float r = time_([&] { roof_->pass(); });
             const float t = time_(solve);
             if (round) roof.push_back(r), ours.push_back(t);
+            for (const bool drawn : {false, true}) {
+                bool known = false;
+                const float m = time_([&] { known = move_shared(plan.job, *plan.kernel, counter_, drawn ? 4u : 0u); });
+                if (round && known) moves[drawn].push_back(m);
+            }
             if (round > 3) continue;
             if (general.fits()) {
                 cuda::reset_outcome(outcome_, system.rows, system.systems(), 0, nullptr);
                 const float g = time_([&] {
-                    if (general.in_registers) cuda::solve_cut_columns(general.job, general.columns, nullptr);
+                    if (general.in_registers) cuda::solve_cut_columns(general.job, general.columns, nullptr, nullptr);
                     else general.kernel->launch(general.job, cuda::shared_bytes(general.job, *general.kernel), nullptr);
                 });
                 if (round) before.push_back(g);
@@ -127,19 +135,22 @@ public:
         check(cudaMemcpy(&outcome, outcome_, sizeof outcome, cudaMemcpyDeviceToHost), "outcome");
         const double needed = 2.0 * sizeof(T) * static_cast<double>(shape.rows * shape.systems());
         const double bandwidth = roof_->gb_per_s(median(roof)), ms = median(ours), fraction = needed / ms / 1e6 / bandwidth;
+        // What only moves the same pieces may be slower than what solves: then it says nothing.
+        const double ceiling = moves[0].empty() ? NAN : needed / std::min(median(moves[0]), median(moves[1])) / 1e6 / bandwidth;
         nlohmann::ordered_json row;
         row["case"] = shape.name, row["matrix"] = shape.scalars ? "scalars" : "arrays", row["rows"] = shape.rows, row["systems"] = shape.systems();
         row["precision"] = sizeof(T) == 8 ? "f64" : "f32";
         row["ms"] = ms, row["roof_gb_per_s"] = bandwidth, row["fraction"] = fraction, row["grows_per_s"] = needed / (2.0 * sizeof(T)) / ms / 1e6;
+        if (ceiling > fraction) row["ceiling"] = ceiling;
         if (!before.empty()) row["general_ms"] = median(before), row["times_general"] = median(before) / ms;
         if (!theirs.empty()) row["cusparse_ms"] = median(theirs), row["times_cusparse"] = median(theirs) / ms;
         row["backward_error_roundoffs"] = error;
         row["rescued"] = outcome.rescued, row["failures"] = outcome.failures;
         row["rows_per_thread"] = plan.kernel->rows, row["across"] = plan.kernel->columns ? plan.job.across : 1;
         rows_.push_back(row);
-        std::printf("%-12s %-7s %s %5lld rows  %5.1f %% of %4.0f GB/s  %4.1f x general  %5.1f x cuSPARSE  %4.1f u  rescued %llu\n", shape.name.c_str(),
+        std::printf("%-12s %-7s %s %5lld rows  %5.1f %% of %4.0f GB/s  %4.1f x general  %5.1f x cuSPARSE  %4.1f u  rescued %llu  ceiling %.1f\n", shape.name.c_str(),
                     shape.scalars ? "scalars" : "arrays", sizeof(T) == 8 ? "f64" : "f32", static_cast<long long>(shape.rows), 100 * fraction, bandwidth,
-                    median(before) / ms, median(theirs) / ms, error, outcome.rescued);
+                    median(before) / ms, median(theirs) / ms, error, outcome.rescued, 100 * ceiling);
         std::fflush(stdout);
     }
 
@@ -153,6 +164,7 @@ private:
     nlohmann::ordered_json& rows_;
     DeviceMemory<cuda::DeviceOutcome> outcome_{1};
     DeviceMemory<unsigned long long> worst_{1};
+    DeviceMemory<unsigned> counter_{1};
     std::optional<StreamRoof> roof_;
     EventTimer time_;
 };

@@ -107,6 +107,25 @@ TEST_P(SideBySide, PivotsAreTakenWhereTheyAreNeeded) {
         }
 }
 
+// Among dominant systems: some that elimination solves without exchanges though their rows are not dominant, and some that need exchanges.
+TEST_P(SideBySide, DominantOrNotTogether) {
+    for (const bool in_place : {false, true})
+        for (const std::int64_t rows : {64, 150, 256, 300, 600, 1100, 2500}) {
+            SCOPED_TRACE(testing::Message() << rows << " rows, in place " << in_place);
+            Trial<double> trial(interleaved(rows, 68, in_place, true));
+            Random random(static_cast<std::uint64_t>(rows));
+            const auto scale = [](std::int64_t i) { return i % 2 ? 8.0 : 1.0; };  // of unknowns: rows are dominant no more, pivots as good as before
+            for (std::int64_t k = 0; k < trial.systems(); ++k)
+                for (std::int64_t i = 0; i < rows && k % 3 != 0; ++i)
+                    for (int band = 0; band < 3; ++band)
+                        trial.coefficient(band, i, k) = k % 3 == 1 ? trial.coefficient(band, i, k) * scale(i + band + 1) : random.uniform(-1, 1);
+            const Outcome outcome = tridiagonal::solve(queue, trial.problem());
+            ASSERT_TRUE(outcome.ok()) << outcome.failures;
+            for (std::int64_t k = 0; k < trial.systems(); ++k)
+                ASSERT_LE(backward_error(trial.system(k), trial.solution(k)), 20 * unit_roundoff(DType::f64)) << "system " << k;
+        }
+}
+
 TEST_P(SideBySide, AFailedColumnIsNamedAndLeftAsItWas) {
     for (const bool in_place : {false, true})
         for (const std::int64_t rows : {8, 16, 40, 128, 256, 300, 600, 1100})

@@ -28,12 +28,14 @@ void solve(const System& system, const BatchLaunch& launch) {
     unsigned long long* const handed_over = &launch.outcome->marked;
     if (SharedPlan<T> shared = plan_shared<T>(system); shared.kernel) {
         shared.job.handed_over = handed_over, shared.job.marks = marks;
+        shared.job.tickets = &launch.outcome->tickets;
         shared.kernel->launch(shared.job, launch.stream);
     } else {
         BatchPlan<T> plan = plan_batch<T>(system);
         plan.job.handed_over = handed_over, plan.job.marks = marks;
         plan.job.tickets = &launch.outcome->tickets;
-        if (plan.in_registers) solve_cut_columns(plan.job, plan.columns, launch.stream);
+        // handed_over: a word that only long systems use otherwise.
+        if (plan.in_registers) solve_cut_columns(plan.job, plan.columns, &launch.outcome->handed_over, launch.stream);
         else plan.kernel->launch(plan.job, shared_bytes(plan.job, *plan.kernel), launch.stream);
     }
     BatchLaunch rest = launch;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <iterator>
 
 #include "backends/cuda/tridiagonal/block/columns_job.hpp"
 
@@ -87,19 +88,27 @@ bool encode_operand(ColumnJob<T>& job, int k) {
     return true;
 }
 
-// For columns of at most so many rows. Measured on an H200: memory gives 93 % of its roof for pieces of 256 bytes of a row, 87 % for 128, where
-// rows lie far apart; but what the blocks of a cluster tell each other grows with the columns, and with the square of the blocks. Two blocks on a
-// multiprocessor load while the other one joins; they have 64 KiB of rows each, one alone 128.
+// For columns of at most so many rows. Measured on an H200: memory gives 93 to 95 % of its roof for pieces of 256 bytes of a row, 86 for 128, where
+// rows lie far apart; but what the blocks of a cluster tell each other grows with the columns, and with the square of the blocks. Where rows are to be
+// checked, two blocks on a multiprocessor load while the other one joins; they have 64 KiB of rows each, one alone 128.
 struct ColumnShape {
     int rows, lane_columns, share, resident;
+    bool dominant = false;
 };
 
 template <class T>
-constexpr ColumnShape column_shapes[3] = {};
+constexpr ColumnShape checked_shapes[3] = {};
 template <>
-constexpr ColumnShape column_shapes<double>[3] = {{256, 32, 1, 2}, {1024, 16, 1, 2}, {4096, 16, 1, 1}};
+constexpr ColumnShape checked_shapes<double>[3] = {{256, 32, 1, 2}, {1024, 16, 1, 2}, {4096, 16, 1, 1}};
 template <>
-constexpr ColumnShape column_shapes<float>[3] = {{256, 32, 2, 1}, {512, 32, 1, 2}, {4096, 32, 1, 1}};
+constexpr ColumnShape checked_shapes<float>[3] = {{256, 32, 2, 1}, {512, 32, 1, 2}, {4096, 32, 1, 1}};
+
+template <class T>
+constexpr ColumnShape column_shapes[4] = {};
+template <>
+constexpr ColumnShape column_shapes<double>[4] = {{128, 32, 1, 2}, {256, 32, 1, 2, true}, {1024, 32, 1, 1, true}, {4096, 16, 1, 1, true}};
+template <>
+constexpr ColumnShape column_shapes<float>[4] = {{128, 32, 2, 1}, {256, 32, 2, 1, true}, {1024, 32, 2, 1, true}, {4096, 32, 1, 1, true}};
 
 int power_of_two(int n) {
     int p = 1;
@@ -118,9 +127,9 @@ template <class T>
 bool place_columns(ColumnCut& cut) {
     constexpr int size = static_cast<int>(sizeof(T)), most_slots = 64;
     const int block_bytes = 228 * 1024 / cut.resident - 1024, slices = cut.warps / cut.share, slice = slice_elements<T>(cut) * size;
-    const int row = 6 * cut.columns * size, links = cut.joined() ? cut.chunks * row : 0, ends = cut.blocks > 1 ? cut.blocks * row : 0;
-    const int answers = cut.blocks > 1 ? 4 * cut.columns * size : 0, votes = (cut.blocks * cut.warps * 4 + 7) / 8 * 8;
-    const auto barriers = [](int slots) { return (slots + 2) * 8 + 16; };  // of slots, of ends and votes; the tiles of four turns
+    const int row = 6 * cut.columns * size, links = cut.joined() ? (cut.chunks + (cut.dominant ? cut.chunks / 4 : 0)) * row : 0, ends = cut.blocks > 1 ? cut.blocks * row * (cut.dominant ? 2 : 1) : 0;
+    const int answers = cut.blocks > 1 ? 4 * cut.columns * size : 0, votes = cut.dominant ? 0 : (cut.blocks * cut.warps * 4 + 7) / 8 * 8;
+    const auto barriers = [](int slots) { return (slots + 2) * 8 + 16; };  // of slots, of what blocks and warps tell each other; the tiles of four turns
     int slots = std::min((block_bytes - links - ends - answers - votes - barriers(most_slots)) / slice, 2 * slices);
     // Warps that do not wait for each other have a ring each: one that is ahead must not meet a slot of the one before.
     if (!cut.joined()) slots = slots / slices * slices;
@@ -152,7 +161,7 @@ void sort_outer_levels(ColumnJob<T>& job, const TileJob<T>& from) {
 }  // namespace
 
 template <class T>
-bool cut_columns(const TileJob<T>& job, ColumnCut& cut) {
+bool cut_columns(const TileJob<T>& job, ColumnCut& cut, bool checked) {
     constexpr int R = column_chunk, fewest_rows = 6, fewest_columns = 12;
     constexpr std::int64_t most_tiles = std::int64_t{1} << 30;
     cut = {};
@@ -161,10 +170,10 @@ bool cut_columns(const TileJob<T>& job, ColumnCut& cut) {
     if (cut.shifted && !job.operand[3].data) return false;
     for (int k = 0; k < 4 && cut.shifted; ++k)
         if (job.operand[k].data && (!takes(job.operand[k], job.outer_extent, true) || !alike(job.operand[k], job.operand[3], job.outer_extent))) return false;
-    const ColumnShape* shape = column_shapes<T>;
+    const ColumnShape *shape = checked ? checked_shapes<T> : column_shapes<T>, *const end = checked ? std::end(checked_shapes<T>) : std::end(column_shapes<T>);
     while (shape->rows < job.rows)
-        if (++shape == column_shapes<T> + 3) return false;
-    cut.lane_columns = shape->lane_columns, cut.share = shape->share, cut.resident = shape->resident;
+        if (++shape == end) return false;
+    cut.lane_columns = shape->lane_columns, cut.share = shape->share, cut.resident = shape->resident, cut.dominant = shape->dominant;
     const int per_warp = 32 / cut.lane_columns, chunks = (job.rows + R - 1) / R, most = column_threads<T> / 32 / cut.resident * per_warp / cut.share;
     cut.chunks = std::min(std::max(power_of_two(chunks), per_warp), most);
     cut.blocks = (chunks + cut.chunks - 1) / cut.chunks;
@@ -176,8 +185,7 @@ bool cut_columns(const TileJob<T>& job, ColumnCut& cut) {
 }
 
 template <class T>
-void solve_cut_columns(const TileJob<T>& from, const ColumnCut& cut, cudaStream_t stream) {
-    ColumnJob<T> job;
+bool column_job(const TileJob<T>& from, const ColumnCut& cut, ColumnJob<T>& job) {
     job.cut = cut;
     job.rows = from.rows, job.columns = from.columns;
     job.accept = from.accept, job.marks = from.marks, job.handed_over = from.handed_over, job.tickets = from.tickets, job.column_weight = from.column_weight;
@@ -185,20 +193,34 @@ void solve_cut_columns(const TileJob<T>& from, const ColumnCut& cut, cudaStream_
     sort_outer_levels(job, from);
     job.tiles_per_run = static_cast<unsigned>((job.columns + cut.columns - 1) / cut.columns);
     job.tiles = job.tiles_per_run * job.outer_extent[0] * job.outer_extent[1] * job.outer_extent[2];
-    for (int k = 0; k < 4; ++k) {
-        if (!job.operand[k].data) continue;
-        if (!encode_operand(job, k)) {  // too many rows, if anything: all systems are left to the pivoted path
-            cudaMemsetAsync(job.marks, 1, static_cast<std::size_t>(job.columns) * job.outer_extent[0] * job.outer_extent[1] * job.outer_extent[2], stream);
-            cudaMemsetAsync(job.handed_over, 1, 1, stream);
-            return;
-        }
-    }
-    launch_columns(job, stream);
+    for (int k = 0; k < 4; ++k)
+        if (job.operand[k].data && !encode_operand(job, k)) return false;
+    return true;
 }
 
-template bool cut_columns(const TileJob<float>&, ColumnCut&);
-template bool cut_columns(const TileJob<double>&, ColumnCut&);
-template void solve_cut_columns(const TileJob<float>&, const ColumnCut&, cudaStream_t);
-template void solve_cut_columns(const TileJob<double>&, const ColumnCut&, cudaStream_t);
+template <class T>
+void solve_cut_columns(const TileJob<T>& from, const ColumnCut& cut, unsigned long long* undecided, cudaStream_t stream) {
+    ColumnJob<T> first, checked;
+    ColumnCut second = cut;
+    if (cut.dominant) cut_columns(from, second, true);
+    if (!column_job(from, second, checked) || (cut.dominant && undecided && !column_job(from, cut, first))) {
+        cudaMemsetAsync(from.marks, 1, static_cast<std::size_t>(from.columns) * from.outer_extent[0] * from.outer_extent[1] * from.outer_extent[2], stream);
+        cudaMemsetAsync(from.handed_over, 1, 1, stream);  // all systems are left to the pivoted path
+        return;
+    }
+    if (cut.dominant && undecided) {
+        first.handed_over = undecided;
+        launch_columns(first, stream);
+        checked.undecided = undecided, checked.tickets = nullptr;
+    }
+    launch_columns(checked, stream);
+}
+
+template bool cut_columns(const TileJob<float>&, ColumnCut&, bool);
+template bool cut_columns(const TileJob<double>&, ColumnCut&, bool);
+template bool column_job(const TileJob<float>&, const ColumnCut&, ColumnJob<float>&);
+template bool column_job(const TileJob<double>&, const ColumnCut&, ColumnJob<double>&);
+template void solve_cut_columns(const TileJob<float>&, const ColumnCut&, unsigned long long*, cudaStream_t);
+template void solve_cut_columns(const TileJob<double>&, const ColumnCut&, unsigned long long*, cudaStream_t);
 
 }  // namespace trifold::cuda

@@ -30,6 +30,7 @@ struct ColumnCut {
     int lane_columns = 32, share = 1;
     int resident = 1;        ///< blocks of a multiprocessor
     bool shifted = false;    ///< rows begin anywhere, else at 16-byte boundaries
+    bool dominant = false;   ///< by columns_dominant.cuh: what is not dominant enough is marked
     int chunks = 1;          ///< of a column, in a block: a power of two
     int across = 1, warps = 1, blocks = 1;
     int columns = 32;        ///< of a tile: across lane_columns
@@ -57,6 +58,7 @@ struct ColumnJob {
     unsigned char* marks = nullptr;
     std::int64_t column_weight = 0, outer_weight[3] = {};
     unsigned long long* handed_over = nullptr;
+    const unsigned long long* undecided = nullptr;  ///< where only marked columns are to be solved: their number
     unsigned* tickets = nullptr;    ///< may be null: then every block takes every so many tiles
 };
 
@@ -68,13 +70,18 @@ struct SliceLayout {
     static constexpr int region = (rows / offsets * pitch + line - 1) / line * line, operand = offsets * region, all = 4 * operand;
 };
 
-/// Whether `job` (columns, rows, operands set) is for these kernels, and how it is cut.
+/// Whether `job` (columns, rows, operands set) is for these kernels, and how it is cut. checked: not for columns_dominant.cuh.
 template <class T>
-bool cut_columns(const TileJob<T>& job, ColumnCut& cut);
+bool cut_columns(const TileJob<T>& job, ColumnCut& cut, bool checked = false);
 
-/// Enqueues. Errors stay in the runtime's last error.
+/// What the kernels of columns are launched with, but for `clusters`; false where the copy engine cannot take it (too many rows, if anything).
 template <class T>
-void solve_cut_columns(const TileJob<T>& job, const ColumnCut& cut, cudaStream_t stream);
+bool column_job(const TileJob<T>& from, const ColumnCut& cut, ColumnJob<T>& job);
+
+/// Enqueues. undecided: a counter in the device's memory that is zero, for what columns_dominant.cuh leaves to the kernel that checks; without it that one has
+/// all. Errors stay in the runtime's last error.
+template <class T>
+void solve_cut_columns(const TileJob<T>& job, const ColumnCut& cut, unsigned long long* undecided, cudaStream_t stream);
 
 /// Enqueues the kernel: clusters that stay until no tile is left.
 template <class T>

@@ -58,6 +58,14 @@ struct JoinRows {
     }
 };
 
+/// What elimination leaves of a row, x = d - a before - c next, may weigh so much: |a| + |c|. Weakly dominant rows have 1 at most, and what is
+/// bounded by it at every step is backward stable, row by row, without exchanges (columns_dominant.cuh).
+template <class T>
+inline constexpr T row_weight = T(1.0625);
+
+template <class T>
+inline constexpr T join_limit = sizeof(T) == 8 ? T(1e290) : T(1e30);
+
 template <class T>
 __device__ __forceinline__ T value(const Relation<T>& r, T before, T next) {
     return fused(-r.c, next, fused(-r.a, before, r.d));
@@ -80,9 +88,10 @@ struct JoinRow {
 };
 
 /// Rows 0 … Count - 1 become one: `first` and the result, its last. All but the last row stay, in place of their last relation, as x = d - a before -
-/// c x_last.
+/// c x_last. `fine` becomes false where a row weighs too much or d is too large.
 template <int Count, class T, int Columns>
-__device__ __forceinline__ Relation<T> reduce_rows(const JoinRows<T, Columns>& rows, Relation<T>& first) {
+__device__ __forceinline__ Relation<T> reduce_rows(const JoinRows<T, Columns>& rows, Relation<T>& first, bool& fine) {
+    const auto watch = [&](const Relation<T>& r) { fine = fine && fabs(r.a) + fabs(r.c) <= row_weight<T> && fabs(r.d) <= join_limit<T>; };
     Relation<T> before{T(-1), T(0), T(0)};  // a row x = before comes first
     T c;
 #pragma unroll
@@ -91,10 +100,12 @@ __device__ __forceinline__ Relation<T> reduce_rows(const JoinRows<T, Columns>& r
         const T k = divide_by(fused(-row.a, before.c, row.b), row.c, c);
         before = {-(row.a * k) * before.a, c, fused(-row.a, before.d, row.d) * k};
         rows.set_last(i, before);
+        watch(before);
     }
     const Relation<T> own = rows.last(Count - 1);
     const T k = divide_by(fused(-own.a, before.c, T(1)), own.c, c);
     const Relation<T> last{-(own.a * k) * before.a, c, fused(-own.a, before.d, own.d) * k};
+    watch(last);
 #pragma unroll
     for (int i = Count - 3; i >= 0; --i) {
         before = after_substitution(rows.last(i), before);
@@ -106,8 +117,10 @@ __device__ __forceinline__ Relation<T> reduce_rows(const JoinRows<T, Columns>& r
 }
 
 /// Calls give(i, x) for the unknowns of all rows, of which there are `count` ≤ Most; nothing comes before the first one or after the last one.
+/// `fine` becomes false where a row weighs too much or an unknown is too large.
 template <int Most, class T, int Columns, class Give>
-__device__ __forceinline__ void solve_rows(const JoinRows<T, Columns>& rows, int count, Give give) {
+__device__ __forceinline__ void solve_rows(const JoinRows<T, Columns>& rows, int count, bool& fine, Give take) {
+    const auto give = [&](int i, T x) { fine = fine && fabs(x) <= join_limit<T>, take(i, x); };
     constexpr int middle = Most / 2;
     const Relation<T> none{T(0), T(0), T(0)};
     const auto row = [&](int i) { return JoinRow<T>(i < count ? rows.last(i) : none, i + 1 < count ? rows.first(i + 1) : none); };
@@ -117,10 +130,12 @@ __device__ __forceinline__ void solve_rows(const JoinRows<T, Columns>& rows, int
         const JoinRow<T> up = row(i);
         const T k = divide_by(i ? fused(-up.a, above_c[i ? i - 1 : 0], up.b) : up.b, up.c, above_c[i]);
         above_d[i] = (i ? fused(-up.a, above_d[i ? i - 1 : 0], up.d) : up.d) * k;
+        fine = fine && fabs(above_c[i]) <= row_weight<T>;
         if (i + 1 < middle) {
             const JoinRow<T> low = row(Most - 1 - i);
             const T l = divide_by(i ? fused(-low.c, below_a[i ? i - 1 : 0], low.b) : low.b, low.a, below_a[i]);
             below_d[i] = (i ? fused(-low.c, below_d[i ? i - 1 : 0], low.d) : low.d) * l;
+            fine = fine && fabs(below_a[i]) <= row_weight<T>;
         }
     }
     constexpr int last = middle - 2;  // of the rows below
@@ -142,11 +157,11 @@ __device__ __forceinline__ void solve_rows(const JoinRows<T, Columns>& rows, int
 
 /// The same for any count up to 16.
 template <class T, int Columns, class Give>
-__device__ __forceinline__ void solve_few_rows(const JoinRows<T, Columns>& rows, int count, Give give) {
-    if (count <= 2) solve_rows<2>(rows, count, give);
-    else if (count <= 4) solve_rows<4>(rows, count, give);
-    else if (count <= 8) solve_rows<8>(rows, count, give);
-    else solve_rows<16>(rows, count, give);
+__device__ __forceinline__ void solve_few_rows(const JoinRows<T, Columns>& rows, int count, bool& fine, Give give) {
+    if (count <= 2) solve_rows<2>(rows, count, fine, give);
+    else if (count <= 4) solve_rows<4>(rows, count, fine, give);
+    else if (count <= 8) solve_rows<8>(rows, count, fine, give);
+    else solve_rows<16>(rows, count, fine, give);
 }
 
 /// What a chunk, or a block's rows, must know: the last unknown before them, their own last, the first after them.

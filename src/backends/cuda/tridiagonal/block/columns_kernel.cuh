@@ -14,6 +14,7 @@
 //   1000 to 3000 (joins) + 1200 (check, other blocks' verdicts), and what is asked for then comes 2000 later, 4000 where memory is busy.
 // Numerics: nothing is pivoted. Per chunk max|rhs - A x| ≤ accept × max|diag| × max|x| (neighbours' x too), else the whole system is marked and
 //   not stored: what is stored has a backward error that was seen, whatever the matrix. Marked systems are for a pivoted kernel.
+// Second: where columns_dominant.cuh comes first, only what that has marked is solved, and nothing is done where that is nothing.
 // Source: F. A. Wang, A parallel method for tridiagonal equations, ACM TOMS 7 (1981), by chunks, blocks and clusters.
 #pragma once
 
@@ -122,6 +123,10 @@ __global__ void __launch_bounds__(column_threads<T>, 1) solve_columns_side_by_si
     const Arrival ends_here = arrival(slots), votes_here = arrival(slots + 1);
     const unsigned ends_bytes = static_cast<unsigned>(blocks * columns * 6 * sizeof(T)), votes_bytes = 4u * static_cast<unsigned>(blocks * warps) + 4u;
 
+    if (job.undecided) {  // after another kernel, which may have left nothing
+        after_the_kernel_before();
+        if (*job.undecided == 0) return;
+    }
     for (int s = thread; s < slots; s += static_cast<int>(blockDim.x)) arrival(s).prepare(1);
     if (thread == 0) ends_here.prepare(1), votes_here.prepare(blocks > 1 ? 1 : warps);
     for (int k = 0; k < 4; ++k)
@@ -192,13 +197,14 @@ __global__ void __launch_bounds__(column_threads<T>, 1) solve_columns_side_by_si
                 if (blocks > 1) {
                     const JoinRows<T, wide> own{links + thread * 6, wide}, all{ends + thread * 6, wide};
                     Relation<T> first;
-                    const Relation<T> last = chunks == 4 ? reduce_rows<4>(own, first) : chunks == 8 ? reduce_rows<8>(own, first) : reduce_rows<16>(own, first);
+                    bool unused = true;  // the check will tell
+                    const Relation<T> last = chunks == 4 ? reduce_rows<4>(own, first, unused) : chunks == 8 ? reduce_rows<8>(own, first, unused) : reduce_rows<16>(own, first, unused);
                     send_relations(shared_address(all.of(rank)), ends_here.barrier, rank, blocks, first, last);
                     ends_here.wait_cluster(turn & 1);
                     if (thread == 0) ends_here.expect(ends_bytes);
                     Three<T> block{T(0), T(0), T(0)};
                     T next = 0;
-                    solve_few_rows(all, blocks, [&](int i, T x_i) {
+                    solve_few_rows(all, blocks, unused, [&](int i, T x_i) {
                         if (i + 1 == rank) block.before = x_i;
                         if (i == rank) block.own = x_i;
                         if (i - 1 == rank) next = x_i;
@@ -208,7 +214,8 @@ __global__ void __launch_bounds__(column_threads<T>, 1) solve_columns_side_by_si
                     answer[0] = block.before, answer[1] = block.own, answer[2] = block.after;
                 } else {
                     const JoinRows<T> own{links + thread * 6, columns};
-                    solve_few_rows(own, chunks, [&](int i, T x_i) { own.x(i) = x_i; });
+                    bool unused = true;
+                    solve_few_rows(own, chunks, unused, [&](int i, T x_i) { own.x(i) = x_i; });
                 }
             }
             __syncthreads();
@@ -218,7 +225,9 @@ __global__ void __launch_bounds__(column_threads<T>, 1) solve_columns_side_by_si
         }
 
         const std::int64_t column = place.column + mine;
-        const bool exists = column < job.columns;
+        unsigned char* const mark = job.marks + (column * job.column_weight + place.outer[0] * job.outer_weight[0] + place.outer[1] * job.outer_weight[1] +
+                                                 place.outer[2] * job.outer_weight[2]);
+        const bool exists = column < job.columns && (!job.undecided || *mark);  // it changes when all have voted
         const bool good = whole ? check_chunk<true>(raw, rows, x.before, x.own, x.after, job.accept)
                                 : check_chunk<false>(raw, rows, x.before, x.own, x.after, job.accept);
         bool failed = exists && rows_left > 0 && !good;
@@ -268,8 +277,7 @@ __global__ void __launch_bounds__(column_threads<T>, 1) solve_columns_side_by_si
             }
         }
         if (rank == 0 && chunk == 0 && exists) {
-            job.marks[column * job.column_weight + place.outer[0] * job.outer_weight[0] + place.outer[1] * job.outer_weight[1] +
-                      place.outer[2] * job.outer_weight[2]] = failed;
+            *mark = failed;
             if (failed) atomicAdd(job.handed_over, 1ull);
         }
         slot += slices;

@@ -2,15 +2,15 @@
 // Launches one instantiation of the kernel for columns side by side.
 #pragma once
 
-#include "backends/cuda/tridiagonal/block/columns_kernel.cuh"
+#include "backends/cuda/tridiagonal/block/columns_dominant.cuh"
 #include "backends/cuda/tridiagonal/block/residency.hpp"
 #include "backends/cuda/tridiagonal/device/overlap.cuh"
 
 namespace trifold::cuda {
 
-template <class T, int R, int L, int Share, bool Shifted>
-void enqueue_columns(ColumnJob<T>& job, cudaStream_t stream) {
-    auto* const kernel = solve_columns_side_by_side<T, R, L, Share, Shifted>;
+/// As many clusters as the GPU holds at a time.
+template <auto kernel, class T>
+void enqueue_column_kernel(ColumnJob<T>& job, cudaStream_t stream) {
     static PerDevice prepared;
     prepared.once([&] {
         cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, 227 * 1024);
@@ -43,8 +43,12 @@ void enqueue_columns(ColumnJob<T>& job, cudaStream_t stream) {
 
 template <class T, int R, int L, int Share>
 void enqueue_columns(ColumnJob<T>& job, cudaStream_t stream) {
-    if (job.cut.shifted) enqueue_columns<T, R, L, Share, true>(job, stream);
-    else enqueue_columns<T, R, L, Share, false>(job, stream);
+    const auto enqueue = [&]<bool Shifted>() {
+        if (job.cut.dominant) enqueue_column_kernel<solve_dominant_columns<T, R, L, Share, Shifted>>(job, stream);
+        else enqueue_column_kernel<solve_columns_side_by_side<T, R, L, Share, Shifted>>(job, stream);
+    };
+    if (job.cut.shifted) enqueue.template operator()<true>();
+    else enqueue.template operator()<false>();
 }
 
 }  // namespace trifold::cuda

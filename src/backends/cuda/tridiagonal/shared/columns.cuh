@@ -13,6 +13,7 @@
 //   intermediate value that is not finite leaves x[first] or x[last] of some segment not finite: that column is marked and not stored.
 #pragma once
 
+#include "backends/cuda/tridiagonal/device/overlap.cuh"
 #include "backends/cuda/tridiagonal/shared/column_sets.cuh"
 #include "backends/cuda/tridiagonal/shared/join.cuh"
 
@@ -119,6 +120,7 @@ __global__ void __launch_bounds__(Threads, Blocks) solve_shared_columns(const __
     }
     __syncthreads();
     if (thread == 0) safe = factor_join(ends, segments, join) && safe;
+    after_the_kernel_before();
     if (!__syncthreads_and(safe)) {
         sets.abandon();
         mark_all(job);

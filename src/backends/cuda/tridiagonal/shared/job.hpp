@@ -37,6 +37,8 @@ struct SharedJob {
     unsigned extent[4] = {1, 1, 1, 1}, systems = 0;
     unsigned char* marks = nullptr;             ///< per system 1 where it was handed over, else 0
     unsigned long long* handed_over = nullptr;  ///< number of systems marked
+    unsigned* tickets = nullptr;                ///< rows: draws so far
+    unsigned draw = 0;                          ///< rows: tiles of a draw; 0: every so many tiles are one's own
 
     // Cut for one kernel. Systems lie in lines: those that differ in the last level, or all where lines are of no use.
     unsigned tiles = 0, tiles_per_line = 0, line_extent = 1;

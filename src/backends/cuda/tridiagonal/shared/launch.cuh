@@ -22,7 +22,7 @@ void set_array_range(SharedJob<T>& job) {
 
 // As many blocks as the device runs at once, or clusters of blocks; each takes one tile after another.
 template <class T>
-void launch_persistent(void (*kernel)(SharedJob<T>), SharedJob<T>& job, unsigned tiles, int threads, int bytes, cudaStream_t stream) {
+void launch_persistent(void (*kernel)(SharedJob<T>), SharedJob<T>& job, unsigned tiles, bool drawn, int threads, int bytes, cudaStream_t stream) {
     cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shared_block_bytes);
     cudaFuncSetAttribute(kernel, cudaFuncAttributePreferredSharedMemoryCarveout, cudaSharedmemCarveoutMaxShared);
     const auto cluster = static_cast<unsigned>(job.cluster);
@@ -32,12 +32,12 @@ void launch_persistent(void (*kernel)(SharedJob<T>), SharedJob<T>& job, unsigned
     config.stream = stream;
     config.gridDim = dim3(cluster);
     int resident = 0;
-    cudaLaunchAttribute attribute[1];
+    cudaLaunchAttribute attribute[2];
+    config.attrs = attribute;
     if (cluster > 1) {
         attribute[0].id = cudaLaunchAttributeClusterDimension;
         attribute[0].val.clusterDim.x = cluster;
         attribute[0].val.clusterDim.y = attribute[0].val.clusterDim.z = 1;
-        config.attrs = attribute;
         config.numAttrs = 1;
         cudaOccupancyMaxActiveClusters(&resident, kernel, &config);
     } else {
@@ -47,10 +47,13 @@ void launch_persistent(void (*kernel)(SharedJob<T>), SharedJob<T>& job, unsigned
         cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, kernel, threads, static_cast<std::size_t>(bytes));
         resident *= processors;
     }
-    // No more than it takes for that many turns: a last turn of few blocks would leave the memory idle.
+    // Where tiles are not drawn, no more than it takes for that many turns: a last turn of few blocks would leave the memory idle.
     const unsigned most = static_cast<unsigned>(std::max(resident, 1)) * cluster;
-    job.turns = (tiles + most - 1) / most;
-    config.gridDim = dim3(((tiles + job.turns - 1) / job.turns + cluster - 1) / cluster * cluster);
+    job.turns = drawn ? 1 : (tiles + most - 1) / most;
+    config.gridDim = dim3(drawn ? std::min(tiles, most) : ((tiles + job.turns - 1) / job.turns + cluster - 1) / cluster * cluster);
+    attribute[config.numAttrs].id = cudaLaunchAttributeProgrammaticStreamSerialization;
+    attribute[config.numAttrs].val.programmaticStreamSerializationAllowed = 1;
+    ++config.numAttrs;
     cudaLaunchKernelEx(&config, kernel, job);
 }
 
@@ -81,7 +84,7 @@ bool cut_columns(SharedJob<T>& job, const SharedKernel<T>&) {
 
 template <class T, int R, int Threads, int Blocks>
 void launch_columns(SharedJob<T>& job, cudaStream_t stream) {
-    const auto launch = [&](auto* kernel) { launch_persistent<T>(kernel, job, job.tiles, job.across * job.segments, columns_bytes<T, R>(job), stream); };
+    const auto launch = [&](auto* kernel) { launch_persistent<T>(kernel, job, job.tiles, false, job.across * job.segments, columns_bytes<T, R>(job), stream); };
     switch (job.copies) {
         case ColumnCopies::elements: return launch(solve_shared_columns<T, R, ColumnCopies::elements, Threads, Blocks>);
         case ColumnCopies::vectors: return launch(solve_shared_columns<T, R, ColumnCopies::vectors, Threads, Blocks>);
@@ -120,8 +123,12 @@ template <class T, int R, int Stages, bool Couple, int Threads, int Blocks>
 void launch_rows(SharedJob<T>& job, cudaStream_t stream) {
     const int warps = Couple ? job.parts : Threads / 32;
     const int bytes = RowsLayout<T, R, Stages>(warps, job.parts, job.flags).total;
-    const unsigned tiles = Couple ? job.tiles : (job.tiles + static_cast<unsigned>(warps) - 1) / static_cast<unsigned>(warps);
-    launch_persistent<T>(solve_shared_rows<T, R, Stages, Couple, Threads, Blocks>, job, tiles, 32 * warps, bytes, stream);
+    // A counter bears some 300 draws in a microsecond, so small tiles are drawn several at a time, and the smallest not at all; few tiles are for as many
+    // warps as there are. In single precision draws cost more than they win (measured).
+    const int tile_bytes = 2 * static_cast<int>(sizeof(T)) * job.groups * job.rows;
+    job.draw = sizeof(T) == 4 || tile_bytes < 6 << 10 ? 0 : job.tiles < 1 << 15 || tile_bytes >= 18 << 10 ? 1 : tile_bytes >= 9 << 10 ? 2 : 4;
+    const unsigned each = (Couple ? 1 : static_cast<unsigned>(warps)) * std::max(job.draw, 1u);
+    launch_persistent<T>(solve_shared_rows<T, R, Stages, Couple, Threads, Blocks>, job, (job.tiles + each - 1) / each, job.draw > 0, 32 * warps, bytes, stream);
 }
 
 template <class T, int R, int Threads, int Blocks, int MostRows>

@@ -12,6 +12,8 @@
 //   the ends of a lane's rows: the systems that have rows in that lane are marked and not stored.
 #pragma once
 
+#include "backends/cuda/tridiagonal/device/overlap.cuh"
+#include "backends/cuda/tridiagonal/shared/draws.cuh"
 #include "backends/cuda/tridiagonal/shared/join.cuh"
 #include "backends/cuda/tridiagonal/shared/lanes.cuh"
 #include "backends/cuda/tridiagonal/shared/runs.cuh"
@@ -48,8 +50,8 @@ __global__ void __launch_bounds__(Threads, Blocks) solve_shared_rows(const __gri
     const unsigned barriers = shared_address(memory) + static_cast<unsigned>(warp * Stages * 8);
     T* const ring = reinterpret_cast<T*>(memory + layout.ring) + warp * Stages * Layout::buffer;
     const int first_row = Couple ? warp * 32 * R : 0;
-    const unsigned tile0 = Couple ? blockIdx.x : blockIdx.x * static_cast<unsigned>(warps) + static_cast<unsigned>(warp);
-    const unsigned step = Couple ? gridDim.x : gridDim.x * static_cast<unsigned>(warps);
+    __shared__ unsigned drawn;
+    Draws<Couple> draws(job.tickets, job.draw, &drawn, lane);
     const int part_rows = min(job.rows - first_row, 32 * R);
 
     for (int i = lane; i < Stages * Layout::buffer; i += 32) ring[i] = 0;
@@ -60,8 +62,9 @@ __global__ void __launch_bounds__(Threads, Blocks) solve_shared_rows(const __gri
         if (tile < job.tiles) load_run(job, run_of(job, tile, first_row, part_rows), ring + stage * Layout::buffer, barriers + 8 * static_cast<unsigned>(stage), lane);
         asm volatile("cp.async.commit_group;" ::: "memory");
     };
+    unsigned ahead[Stages - 1];  // the tiles that are on their way
 #pragma unroll
-    for (int s = 0; s < Stages - 1; ++s) load(tile0 + static_cast<unsigned>(s) * step, s);
+    for (int s = 0; s < Stages - 1; ++s) load(ahead[s] = draws.given(), s);
 
     // The matrix: through the buffer that is still free, so that memory is read along rows.
     struct {
@@ -117,11 +120,12 @@ __global__ void __launch_bounds__(Threads, Blocks) solve_shared_rows(const __gri
     } else {
         safe = __all_sync(~0u, safe && (lane < 31 || fabs(lanes.inverse) <= shared_limit<T>));
     }
+    after_the_kernel_before();  // which resets the counters
     if (!safe) {
         mark_all(job);
 #pragma unroll 1
         for (int s = 0; s < Stages - 1; ++s)  // copies that are on their way
-            if (tile0 + static_cast<unsigned>(s) * step < job.tiles) Arrival{barriers + 8 * static_cast<unsigned>(s)}.wait(0);
+            if (ahead[s] < job.tiles) Arrival{barriers + 8 * static_cast<unsigned>(s)}.wait(0);
         await_copies();
         return;
     }
@@ -132,7 +136,8 @@ __global__ void __launch_bounds__(Threads, Blocks) solve_shared_rows(const __gri
     unsigned char* const flags = memory + layout.flags + warp * job.flags;
     int stage = 0;
     unsigned parity = 0, turn = 0;
-    for (unsigned tile = tile0; tile < job.tiles; tile += step) {
+    for (unsigned tile; (tile = ahead[0]) < job.tiles;) {
+        draws.ask();
         const Run<T> run = run_of(job, tile, first_row, part_rows);
         T* const first = ring + stage * Layout::buffer + run.shift;
         T* const d = first + lane * R;
@@ -196,6 +201,7 @@ __global__ void __launch_bounds__(Threads, Blocks) solve_shared_rows(const __gri
         asm volatile("fence.proxy.async.shared::cta;" ::: "memory");  // the copy engine will read x
         bool all;
         if constexpr (Couple) {
+            draws.tell();
             all = !__syncthreads_or(bad);
             if (warp == 0 && lane == 0) {
                 job.marks[run.system] = !all;
@@ -220,7 +226,9 @@ __global__ void __launch_bounds__(Threads, Blocks) solve_shared_rows(const __gri
         asm volatile("cp.async.bulk.commit_group;" ::: "memory");
         asm volatile("cp.async.bulk.wait_group.read 1;" ::: "memory");  // the buffer of the turn before is free
         __syncwarp();
-        load(tile + (Stages - 1) * step, stage ? stage - 1 : Stages - 1);
+#pragma unroll
+        for (int s = 0; s + 2 < Stages; ++s) ahead[s] = ahead[s + 1];
+        load(ahead[Stages - 2] = draws.next(), stage ? stage - 1 : Stages - 1);
         if (++stage == Stages) stage = 0, parity ^= 1;
     }
     asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory");

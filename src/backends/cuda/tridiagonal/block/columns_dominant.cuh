@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A batch whose columns lie side by side and are shared by blocks of a cluster, on chip, for rows that stay dominant:   a[i] x[i-1] + b[i] x[i] + c[i] x[i+1] = d[i].
+//
+// Shapes and strides: columns_job.hpp. x may be rhs; nothing else is overwritten but the marks.
+// Who does what: as in columns_kernel.cuh, but nothing is checked when x is known, so that a slice's memory is asked for its next rows as soon as its
+//   rows are eliminated: loads are under way while chunks are joined, substituted and stored, however long blocks of a cluster wait for each other.
+//   They tell each other once per tile. Chunks are joined by fours, a thread each, then by one thread per column, then over the cluster.
+// Words per row of device memory: 4 read, 1 written. Lanes read neighbouring words: no bank conflicts.
+// Numerics: nothing is pivoted. What every elimination leaves, x = d - a before - c next, must weigh |a| + |c| ≤ 17/16: weakly dominant rows have 1
+//   at most, in every order of elimination. With p the pivot, |p| + |p c| + |p a| and |lower| (1 + |c| + |a|) of the row before, that is |L||U| row by row,
+//   then are at most 5 times the row of |A|, and substitution never amplifies: so the computed x solves (A + E) x = d with |E| ≤ k u |A|, k of the order of the
+//   rows of a lane in the worst case (N. J. Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., theorem 9.3 for the permuted matrix; 14.4 for the
+//   upward elimination). A chunk whose rows weigh more tells its neighbours relations that are not numbers: these reach all of the column, which is marked and
+//   not stored. Marked columns are for the kernel that checks.
+// Source: F. A. Wang, A parallel method for tridiagonal equations, ACM TOMS 7 (1981), by chunks, blocks and clusters.
+#pragma once
+
+#include "backends/cuda/tridiagonal/block/columns_kernel.cuh"
+
+namespace trifold::cuda {
+
+/// True where all rows stay dominant, and their right-hand sides are of moderate size.
+template <bool Whole, class T, int R, class S>
+__device__ __forceinline__ bool eliminate_dominant(const RawChunk<T, R, S>& raw, Chunk<T, R>& rows) {
+    Largest<T> weight, size;
+    by_fours<R, Whole>(
+        raw.count,
+        [&](int i) {
+            const auto r = raw.template row<Whole>(i);
+            rows.eliminate_to_check(i, r.lower, Whole || i < raw.count ? r.diag : T(1), r.upper, r.rhs);
+            weight.add(fabs(rows.a[i]) + fabs(rows.c[i]));
+            size.add(rows.d[i]);
+        },
+        [&](int i) { rows.a[i] = rows.c[i] = rows.d[i] = 0; });
+    return weight.value() <= row_weight<T> && size.value() <= join_limit<T>;
+}
+
+template <class T, int R, int L, int Share, bool Shifted>
+__global__ void __launch_bounds__(column_threads<T>, 1) solve_dominant_columns(const __grid_constant__ ColumnJob<T> job) {
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
+    namespace cg = cooperative_groups;
+    constexpr int per_warp = 32 / L, wide = L * Share;
+    using S = SliceLayout<T, R, L, Share, Shifted>;
+    extern __shared__ __align__(128) unsigned char column_memory[];
+    const int thread = static_cast<int>(threadIdx.x), lane = thread & 31, warp = thread >> 5;
+    const ColumnCut& cut = job.cut;
+    const int slices = cut.warps / Share, slots = cut.slots, blocks = cut.blocks, columns = cut.columns, chunks = cut.chunks;
+    const int rank = static_cast<int>(cg::this_cluster().block_rank());
+
+    T* const ring = reinterpret_cast<T*>(column_memory);
+    T* const links = reinterpret_cast<T*>(column_memory + cut.links_at);
+    T* const ends = reinterpret_cast<T*>(column_memory + cut.ends_at);  // of two turns
+    T* const answers = reinterpret_cast<T*>(column_memory + cut.answers_at);
+    auto* const barriers = reinterpret_cast<unsigned long long*>(column_memory + cut.barriers_at);
+    auto* const drawn = reinterpret_cast<unsigned*>(barriers + slots + 2);  // the tiles of four turns
+    const auto arrival = [&](int slot) { return Arrival{shared_address(barriers + slot)}; };
+    const int ends_words = blocks * wide * 6;  // columns = wide
+    const unsigned ends_bytes = static_cast<unsigned>(ends_words) * static_cast<unsigned>(sizeof(T)) + 4u;
+
+    for (int s = thread; s < slots; s += static_cast<int>(blockDim.x)) arrival(s).prepare(1);
+    if (thread == 0) arrival(slots).prepare(1), arrival(slots + 1).prepare(1);
+    for (int k = 0; k < 4; ++k)
+        if (!job.operand[k].data)
+            for (int i = thread; i < slots * S::operand; i += static_cast<int>(blockDim.x))
+                ring[i / S::operand * S::all + k * S::operand + i % S::operand] = job.operand[k].value;
+    const unsigned cluster = blockIdx.x / static_cast<unsigned>(blocks), clusters = static_cast<unsigned>(cut.clusters);
+    if (thread < 3) drawn[thread] = cluster + static_cast<unsigned>(thread) * clusters;
+    __syncthreads();
+    if (thread == 0) arrival(slots).expect(ends_bytes), arrival(slots + 1).expect(ends_bytes);
+    cg::this_cluster().sync();
+
+    // This warp's place in a tile, and that of the slices which it asks for: `slots` slices later, so always the same.
+    const int part = warp % Share, across = cut.across / Share;
+    const auto column_of = [&](int role) { return role % across * wide; };
+    const auto row_of = [&](int role) { return (rank * chunks + role / across * per_warp) * R; };
+    const auto fill = [&](unsigned tile, int column, int row, int slot) {
+        if (tile >= job.tiles || lane != 0 || part != 0) return;
+        const ColumnPlace place = column_place(job, tile);
+        load_slice<T, R, L, Share, Shifted>(job, place, place.column + column, row, ring + slot * S::all, arrival(slot));
+    };
+    const int role = warp / Share, unit = role / across;
+    for (int s = role; s < slots; s += slices) fill(cluster + static_cast<unsigned>(s / slices) * clusters, column_of(role), row_of(role), s);
+    const int later = role + slots % slices, later_role = later < slices ? later : later - slices;
+    const unsigned later_turns = static_cast<unsigned>(slots / slices + (later < slices ? 0 : 1));  // 1 or 2
+    const int later_column = column_of(later_role), later_row = row_of(later_role);
+
+    const int chunk = unit * per_warp + lane / L, mine = column_of(role) + part * L + lane % L;
+    const int first_row = (rank * chunks + chunk) * R;
+    const int rows_left = job.rows - first_row;
+    const int count = max(min(R, rows_left), 0);  // not compared with R below: see columns_kernel.cuh
+    const bool top = first_row == 0, bottom = rows_left > 0 && rows_left <= R;
+    const bool whole = __all_sync(~0u, rows_left >= R);
+    const JoinRows<T, wide> link{links + mine * 6, wide};
+    const int groups = chunks / 4;  // of four chunks: joined by a thread each, and then by one per column
+    T* const fours = links + chunks * wide * 6;
+    const T not_a_number = T(__int_as_float(0x7fffffff));
+
+    after_the_kernel_before();  // which resets the counters
+    int slot = role;
+    unsigned phase = 0;
+#pragma unroll 1
+    for (unsigned turn = 0;; ++turn) {
+        const unsigned tile = drawn[turn & 3];
+        if (tile >= job.tiles) break;
+        unsigned later_tile = cluster + (turn + 3) * clusters;
+        if (job.tickets && rank == 0 && thread == 0) later_tile = 3 * clusters + atomicAdd(job.tickets, 1u);
+        const ColumnPlace place = column_place(job, tile);
+        arrival(slot).wait(phase);
+        RawChunk<T, R, S> raw{{}, count, top, bottom};
+        {
+            const T* const at = ring + slot * S::all + lane / L * R / S::offsets * S::pitch + part * L + lane % L;
+            const unsigned offset = Shifted ? static_cast<unsigned>(offset_in_vector(column_corner(job.operand[3], place, place.column, 0))) : 0u;
+#pragma unroll
+            for (unsigned p = 0; p < S::offsets; ++p) raw.at[p] = at + p * S::region + (offset + p * static_cast<unsigned>(job.operand[3].row_stride)) % S::offsets;
+        }
+        Chunk<T, R> rows;
+        const bool fine = whole ? eliminate_dominant<true>(raw, rows) : eliminate_dominant<false>(raw, rows);
+        if (Share == 1) __syncwarp();
+        else asm volatile("bar.sync %0, %1;" ::"r"(1 + role), "n"(32 * Share) : "memory");
+        fill(drawn[(turn + later_turns) & 3], later_column, later_row, slot);
+        rows.reduce();
+
+        Relation<T> first = rows.first(), last = rows.last();
+        if (!fine) first.d = last.d = not_a_number;
+        __syncthreads();  // links of the turn before have been read: costs little, as all wait for each other below
+        link.set(chunk, first, last);
+        __syncthreads();
+        if (thread < columns * groups) {
+            const int apart = 32 / groups, j = warp * apart + lane % apart, group = lane / apart;
+            bool good = true;
+            Relation<T> block_first, block_last = reduce_rows<4>(JoinRows<T, wide>{links + (group * 4 * wide + j) * 6, wide}, block_first, good);
+            if (!good) block_first.d = block_last.d = not_a_number;
+            if (groups > 1) {
+                const JoinRows<T, wide> above{fours + j * 6, wide};
+                above.set(group, block_first, block_last);
+                __syncwarp();
+                if (group == 0) {
+                    block_last = groups == 2 ? reduce_rows<2>(above, block_first, good) : reduce_rows<4>(above, block_first, good);
+                    if (!good) block_first.d = block_last.d = not_a_number;
+                }
+            }
+            const Arrival news = arrival(slots + static_cast<int>(turn & 1));
+            if (rank == 0 && warp == 0) {
+                const unsigned told = __shfl_sync(~0u, later_tile, 0);
+                if (lane < blocks) send(in_block(shared_address(drawn + (turn + 3 & 3)), lane), told, in_block(news.barrier, lane));
+            }
+            if (group == 0) {
+                const JoinRows<T, wide> all{ends + (turn & 1) * ends_words + j * 6, wide};
+                send_relations(shared_address(all.of(rank)), news.barrier, rank, blocks, block_first, block_last);
+                news.wait_cluster(turn >> 1 & 1);
+                if (thread == 0) news.expect(ends_bytes);
+                Three<T> block{T(0), T(0), T(0)};
+                T next = 0;
+                good = true;
+                solve_few_rows(all, blocks, good, [&](int i, T x_i) {
+                    if (i + 1 == rank) block.before = x_i;
+                    if (i == rank) block.own = x_i;
+                    if (i - 1 == rank) next = x_i;
+                });
+                if (rank + 1 < blocks) block.after = value(all.first(rank + 1), block.own, next);
+                if (!good) block.own = not_a_number;
+                T* const answer = answers + j * 4;
+                answer[0] = block.before, answer[1] = block.own, answer[2] = block.after;
+            }
+        }
+        __syncthreads();
+        Three<T> x{answers[mine * 4], answers[mine * 4 + 1], answers[mine * 4 + 2]};
+        const bool failed = !(x.own == x.own);
+        if (groups > 1) x = within(JoinRows<T, wide>{fours + mine * 6, wide}, chunk / 4, groups, x);
+        x = within(JoinRows<T, wide>{links + (chunk / 4 * 4 * wide + mine) * 6, wide}, chunk % 4, 4, x);
+
+        const std::int64_t column = place.column + mine;
+        const bool exists = column < job.columns;
+        if (exists && !failed) {
+            const TileOperand<T>& to_x = job.operand[4];
+            T* to = column_corner(to_x, place, column, first_row);
+            if (whole) {
+#pragma unroll
+                for (int i = 0; i < R; ++i) __stcs(to, rows.x(i, x.before, x.own)), to += to_x.row_stride;
+            } else {
+#pragma unroll
+                for (int i = 0; i < R; ++i)
+                    if (i < count) __stcs(to, rows.x(i, x.before, x.own)), to += to_x.row_stride;
+            }
+        }
+        if (rank == 0 && chunk == 0 && exists) {
+            job.marks[column * job.column_weight + place.outer[0] * job.outer_weight[0] + place.outer[1] * job.outer_weight[1] +
+                      place.outer[2] * job.outer_weight[2]] = failed;
+            if (failed) atomicAdd(job.handed_over, 1ull);
+        }
+        slot += slices;
+        if (slot >= slots) slot -= slots, phase ^= 1;
+    }
+    cg::this_cluster().sync();  // messages still go to blocks
+#endif
+}
+
+}  // namespace trifold::cuda

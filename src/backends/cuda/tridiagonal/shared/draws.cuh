@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Which tile is next: drawn from a counter, by a warp, or by a block whose warps share every tile, so that what is under way stays together in
+// memory. A counter bears some 300 draws in a microsecond, so that small tiles are drawn several at a time. Draws are asked for at the beginning of a turn at
+// least before the one that loads what was drawn: nobody waits for the counter.
+#pragma once
+
+namespace trifold::cuda {
+
+template <bool Block>
+class Draws {
+public:
+    __device__ __forceinline__ Draws(unsigned* counter, unsigned each, unsigned* slot, int lane)
+        : counter_(counter), each_(each), slot_(slot), lane_(lane), teams_(Block ? gridDim.x : gridDim.x * (blockDim.x >> 5)),
+          draw_(Block ? blockIdx.x : blockIdx.x * (blockDim.x >> 5) + (threadIdx.x >> 5)), later_(teams_ + draw_) {}
+
+    /// The first two tiles or one: everybody's first two draws are given, and the counter may not be there yet.
+    __device__ __forceinline__ unsigned given() {
+        if (each_ == 0) return strided();
+        if (within_ == each_) within_ = 0, draw_ = later_, asked_ = false;
+        return draw_ * each_ + within_++;
+    }
+    /// In every turn, in this order; block: tell() before a barrier of the block, next() behind it, and a barrier from there to the next tell().
+    __device__ __forceinline__ void ask() {
+        if (!asked_ && each_ && (Block ? threadIdx.x == 0 : lane_ == 0)) later_ = 2 * teams_ + atomicAdd(counter_, 1u);
+        asked_ = true;
+    }
+    __device__ __forceinline__ void tell() const {
+        if (Block && threadIdx.x == 0) *slot_ = later_;
+    }
+    __device__ __forceinline__ unsigned next() {
+        if (each_ == 0) return strided();
+        if (within_ == each_) within_ = 0, draw_ = Block ? *slot_ : __shfl_sync(~0u, later_, 0), asked_ = false;
+        return draw_ * each_ + within_++;
+    }
+
+private:
+    __device__ __forceinline__ unsigned strided() {
+        draw_ += teams_;
+        return draw_ - teams_;
+    }
+
+    unsigned* const counter_;
+    const unsigned each_;  ///< tiles of a draw; 0: every so many tiles instead
+    unsigned* const slot_; ///< block: a word of shared memory
+    const int lane_;
+    const unsigned teams_;
+    unsigned draw_, later_, within_ = 0;  ///< later_: the draw after this one, of the thread that asks
+    bool asked_ = true;
+};
+
+}  // namespace trifold::cuda
