@@ -114,7 +114,7 @@ private:
         const std::size_t scratch_place = bytes;
         if (!options_.workspace.data) bytes += align(scratch);
         block_ = state_.device_memory(runtime_, device_.number, device_.name)
-                     .take(bytes, "solve", static_cast<double>(system_.rows) * static_cast<double>(systems));
+                     .take(bytes, "solve", static_cast<double>(system_.rows) * static_cast<double>(systems), static_cast<double>(systems));
         times.workspace_bytes = bytes + (options_.workspace.data ? scratch : 0);
         char* const base = static_cast<char*>(block_.data());
         outcome_ = base;

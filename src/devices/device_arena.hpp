@@ -42,8 +42,8 @@ public:
     DeviceArena& operator=(const DeviceArena&) = delete;
 
     /// At least `bytes`, aligned to 256. Allocates only where no kept block is large enough; throws Error(bad_input) with what
-    /// was asked, what is free, and how many of `rows` rows would fit. `what` needs them: it begins the message.
-    DeviceBlock take(std::size_t bytes, const std::string& what, double rows);
+    /// was asked, what is free, and how many of `systems` systems would fit, or of one system's `rows` rows. `what` needs them: it begins the message.
+    DeviceBlock take(std::size_t bytes, const std::string& what, double rows, double systems = 1);
 
 private:
     friend class DeviceBlock;

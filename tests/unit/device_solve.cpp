@@ -140,20 +140,23 @@ TEST_F(DeviceSolve, CopiesEveryLayoutThereAndBack) {
 }
 
 TEST_F(DeviceSolve, SaysWhatFitsBeforeItAllocates) {
-    Recipe recipe;
-    recipe.rows = 1000;
-    recipe.batch = {100};
-    Trial<double> trial(recipe);
-    free_bytes = 1000 * 50 * 40;
-    try {
-        solve(trial);
-        ADD_FAILURE() << "more than there is was allocated";
-    } catch (const Error& error) {
-        EXPECT_EQ(error.code(), ErrorCode::bad_input);
-        EXPECT_NE(std::string(error.what()).find("of the 1e+05 rows fit"), std::string::npos) << error.what();
+    for (const bool one : {false, true}) {
+        Recipe recipe;
+        recipe.rows = one ? 100000 : 1000;
+        if (!one) recipe.batch = {100};
+        Trial<double> trial(recipe);
+        free_bytes = 1000 * 50 * 40;
+        try {
+            solve(trial);
+            ADD_FAILURE() << "more than there is was allocated";
+        } catch (const Error& error) {
+            EXPECT_EQ(error.code(), ErrorCode::bad_input);
+            const char* const expected = one ? "of the 1e+05 rows fit" : "of the 100 systems fit: solve so many at a time";
+            EXPECT_NE(std::string(error.what()).find(expected), std::string::npos) << error.what();
+        }
+        free_bytes = std::size_t{1} << 30;
+        EXPECT_TRUE(trial.surroundings_untouched());
     }
-    free_bytes = std::size_t{1} << 30;
-    EXPECT_TRUE(trial.surroundings_untouched());
 }
 
 TEST_F(DeviceSolve, NamesAWorkspaceThatIsNoneOfTheDevice) {
