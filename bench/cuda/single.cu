@@ -2,7 +2,7 @@
 // One long system on the GPU, and several, beside cuSPARSE and the roof, in one process, interleaved: medians, percent of the best stream that reads four
 // arrays and writes one of the same size. Solves are enqueued as the library does, everything included; results are checked on the GPU.
 //
-//   cuda_single_bench [--json FILE] [--rows COUNT] [--rounds N] [dominant] [curve] [general] [several] [latency]
+//   cuda_single_bench [--json FILE] [--rows COUNT] [--rounds N] [dominant] [curve] [general] [several] [latency] [ceilings]
 //
 // --rows: the longest system. cuSPARSE is loaded at run time from the machine's own CUDA; without it, its columns stay empty.
 #include <cuda_runtime.h>
@@ -18,6 +18,7 @@
 
 #include "backends/cuda/runtime/outcome.hpp"
 #include "backends/cuda/tridiagonal/cell.hpp"
+#include "bench/cuda/ceilings.cuh"
 #include "bench/cuda/cusparse.hpp"
 #include "bench/cuda/gpu.cuh"
 #include "bench/cuda/gpu_record.hpp"
@@ -76,8 +77,6 @@ __global__ void cut(Arrays<T> a, std::int64_t rows, std::int64_t systems) {
         a.lower[k * rows] = 0, a.upper[(k + 1) * rows - 1] = 0;
 }
 
-__global__ void nothing(int*) {}
-
 template <class T>
 class Bench {
 public:
@@ -110,24 +109,55 @@ public:
         fill_array(a_.upper, n, 3, T(-1), T(1)), fill_array(a_.rhs, n, 4, T(-1), T(1));
     }
 
-    /// What one launch costs that does nothing: no solve can take less. Timed as solves are.
-    void ceiling() {
-        const auto launch = [&] { nothing<<<1, 32, 0, stream_>>>(nullptr); };
-        cudaGraph_t recorded = nullptr;
-        cudaGraphExec_t graph = nullptr;
-        check(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeGlobal), "capture");
-        launch();
-        check(cudaStreamEndCapture(stream_, &recorded), "capture");
-        check(cudaGraphInstantiate(&graph, recorded, 0), "graph");
+    /// What one launch costs that does nothing, and one block that brings 4096 rows and takes x away: no solve can take less. Timed as solves are.
+    void latency_ceilings() {
+        if (sizeof(T) == 8) one_launch("ceiling: a launch that does nothing", 0, [&] { nothing<<<1, 32, 0, stream_>>>(nullptr); });
+        constexpr int bytes = sizeof(cuda::one_system::Memory<T>), rows = 4096;
+        auto* const kernel = rows_in_and_out<T>;
+        cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
+        cuda::BatchLaunch launch;
+        launch.stream = stream_, launch.outcome = static_cast<cuda::DeviceOutcome*>(outcome_);
+        const cuda::OneLaunch<T> once{cuda::PivotedJob<T>(system_of(rows, false, 1), launch, nullptr, nullptr, 1), cuda::fresh_outcome(rows, 1, 0)};
+        one_launch("ceiling: one block's copies of 4096 rows", rows, [&] { kernel<<<1, 512, bytes, stream_>>>(once); });
+        one_launch("ceiling: 4096 rows read and written side by side", rows,
+                   [&] { rows_side_by_side<T><<<rows / 128, 128, 0, stream_>>>(a_.lower, a_.diag, a_.upper, a_.rhs, a_.x, rows); });
+    }
+
+    /// Copies without arithmetic and arithmetic without copies of both passes over n rows that decay.
+    void ceilings(std::int64_t n) {
+        const T* const read[4] = {a_.lower, a_.diag, a_.upper, a_.rhs};
+        const void* const bytes_read[4] = {a_.lower, a_.diag, a_.upper, a_.rhs};
+        StreamRoof roof(bytes_read, a_.x, static_cast<std::size_t>(n) * sizeof(T));
+        const int blocks = cuda::multiprocessors_of_current();
+        auto* const failed = reinterpret_cast<unsigned*>(worst_);
+        cudaMemset(worst_, 0, sizeof *worst_);
+        const auto halos_job = halos::job_of<T>(read, a_.x, n, blocks);
+        const auto coupled_job = coupled::job_of<T>(system_of(n, false, 1));
+        constexpr int halos_bytes = halos::bytes<T>, coupled_bytes = sizeof(cuda::windows::SharedOf<T>);
+        const auto large = [](auto* kernel, int bytes) { cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes); };
+        large(halos::part<T, true>, halos_bytes), large(halos::part<T, false>, halos_bytes);
+        large(coupled::copies<T>, coupled_bytes), large(coupled::arithmetic<T>, coupled_bytes);
         EventTimer time(stream_);
-        std::vector<float> events, graphs, hosts;
-        for (int round = 0; round <= 8 * rounds_; ++round) {
-            const float e = time(launch), g = time([&] { cudaGraphLaunch(graph, stream_); }), h = host(launch);
-            if (round) events.push_back(e), graphs.push_back(g), hosts.push_back(h);
+        std::vector<float> roofs, times[4];
+        for (int round = 0; round <= rounds_; ++round) {
+            const float each[] = {
+                time([&] { roof.pass(stream_); }), time([&] { halos::part<T, true><<<blocks, halos::threads<T>, halos_bytes, stream_>>>(halos_job, failed); }),
+                time([&] { halos::part<T, false><<<blocks, halos::threads<T>, halos_bytes, stream_>>>(halos_job, failed); }),
+                time([&] { coupled::copies<T><<<blocks, 32, coupled_bytes, stream_>>>(coupled_job); }),
+                time([&] { coupled::arithmetic<T><<<blocks, 32 * cuda::windows::Shape<T>::warps, coupled_bytes, stream_>>>(coupled_job, failed); })};
+            if (round == 0) continue;
+            roofs.push_back(each[0]);
+            for (int k = 0; k < 4; ++k) times[k].push_back(each[k + 1]);
         }
-        cudaGraphExecDestroy(graph), cudaGraphDestroy(recorded);
-        rows_.push_back({{"case", "ceiling: a launch that does nothing"}, {"ms", median(events)}, {"graph_ms", median(graphs)}, {"host_ms", median(hosts)}});
-        std::printf("a launch that does nothing: %.1f us, graph %.1f us, host %.1f us\n", 1e3 * median(events), 1e3 * median(graphs), 1e3 * median(hosts));
+        unsigned bad = 0;
+        check(cudaMemcpy(&bad, failed, sizeof bad, cudaMemcpyDeviceToHost), "ceilings");
+        const char* const names[] = {"ceiling: copies of windows with halos", "ceiling: arithmetic of windows with halos", "ceiling: copies of coupled windows",
+                                     "ceiling: arithmetic of coupled windows"};
+        for (int k = 0; k < 4; ++k) {
+            const double ms = median(times[k]), bandwidth = roof.gb_per_s(median(roofs)), fraction = 5.0 * sizeof(T) * static_cast<double>(n) / ms / 1e6 / bandwidth;
+            rows_.push_back({{"case", names[k]}, {"rows", n}, {"precision", sizeof(T) == 8 ? "f64" : "f32"}, {"ms", ms}, {"roof_gb_per_s", bandwidth}, {"fraction", fraction}});
+            std::printf("%s, %s: %.1f us, %.1f %% of %.0f GB/s%s\n", names[k], sizeof(T) == 8 ? "f64" : "f32", 1e3 * ms, 100 * fraction, bandwidth, bad ? " (gave up)" : "");
+        }
     }
 
     /// n rows in all, of `systems` systems one after the other.
@@ -251,6 +281,35 @@ public:
     }
 
 private:
+    template <class Launch>
+    void one_launch(const char* name, std::int64_t rows, Launch launch) {
+        const auto record = [&](int launches) {
+            cudaGraph_t recorded = nullptr;
+            cudaGraphExec_t made = nullptr;
+            check(cudaStreamBeginCapture(stream_, cudaStreamCaptureModeGlobal), "capture");
+            for (int k = 0; k < launches; ++k) launch();
+            check(cudaStreamEndCapture(stream_, &recorded), "capture");
+            check(cudaGraphInstantiate(&made, recorded, 0), "graph");
+            cudaGraphDestroy(recorded);
+            return made;
+        };
+        constexpr int many = 20;
+        cudaGraphExec_t graph = record(1), graph_of_many = record(many);
+        EventTimer time(stream_);
+        std::vector<float> events, graphs, each, hosts;
+        for (int round = 0; round <= 8 * rounds_; ++round) {
+            const float e = time(launch), g = time([&] { cudaGraphLaunch(graph, stream_); }), m = time([&] { cudaGraphLaunch(graph_of_many, stream_); }) / many, h = host(launch);
+            if (round) events.push_back(e), graphs.push_back(g), each.push_back(m), hosts.push_back(h);
+        }
+        cudaGraphExecDestroy(graph), cudaGraphExecDestroy(graph_of_many);
+        nlohmann::ordered_json row{{"case", name}, {"precision", sizeof(T) == 8 ? "f64" : "f32"}};
+        if (rows) row["rows"] = rows;
+        row["ms"] = median(events), row["graph_ms"] = median(graphs), row["graph_of_many_ms"] = median(each), row["host_ms"] = median(hosts);
+        rows_.push_back(row);
+        std::printf("%s, %s: %.1f us, graph %.1f us, of many %.1f us, host %.1f us\n", name, sizeof(T) == 8 ? "f64" : "f32", 1e3 * median(events), 1e3 * median(graphs), 1e3 * median(each),
+                    1e3 * median(hosts));
+    }
+
     System system_of(std::int64_t n, bool in_place, std::int64_t systems) const {
         System system;
         system.dtype = sizeof(T) == 8 ? DType::f64 : DType::f32;
@@ -320,8 +379,12 @@ void run(const Sparse& sparse, std::int64_t count, int rounds, const std::vector
             for (const auto& [systems, rows] : {std::pair<std::int64_t, std::int64_t>{1000, 30000}, {300, 100000}, {64, 1 << 20}, {8, 1 << 23}, {999, 30011}})
                 if (systems * rows <= count) bench.run(decays ? "several, dominant" : "several, poisson", systems * rows, Algorithm::automatic, false, false, false, systems);
         }
+    if (wanted("ceilings")) {
+        bench.dominant(count);
+        bench.ceilings(count);
+    }
     if (wanted("latency")) {
-        if (sizeof(T) == 8) bench.ceiling();
+        bench.latency_ceilings();
         bench.dominant(std::min(count, std::int64_t{1} << 20));
         for (const std::int64_t n : {std::int64_t{4096}, std::int64_t{1} << 20})
             if (n <= count) bench.run("latency", n, Algorithm::automatic, false, false, true);
@@ -340,8 +403,8 @@ int main(int argc, char** argv) {
         if (arg == "--json" && i + 1 < argc) json = argv[++i];
         else if (arg == "--rows" && i + 1 < argc) count = std::max(std::atoll(argv[++i]), 65536ll);
         else if (arg == "--rounds" && i + 1 < argc) rounds = std::max(std::atoi(argv[++i]), 1);
-        else if (arg == "dominant" || arg == "curve" || arg == "general" || arg == "several" || arg == "latency") parts.push_back(arg);
-        else return std::fprintf(stderr, "usage: cuda_single_bench [--json FILE] [--rows COUNT] [--rounds N] [dominant] [curve] [general] [several] [latency]\n"), 2;
+        else if (arg == "dominant" || arg == "curve" || arg == "general" || arg == "several" || arg == "latency" || arg == "ceilings") parts.push_back(arg);
+        else return std::fprintf(stderr, "usage: cuda_single_bench [--json FILE] [--rows COUNT] [--rounds N] [dominant] [curve] [general] [several] [latency] [ceilings]\n"), 2;
     }
     nlohmann::ordered_json record = gpu_record("cuda_single", "One system on the GPU, percent of a 4 read, 1 write stream");
     const Sparse sparse;
