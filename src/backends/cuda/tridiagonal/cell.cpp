@@ -47,10 +47,11 @@ Path path_for(const System& system, Algorithm algorithm) {
     if (algorithm == Algorithm::automatic && !batch_refuses(system)) return {Algorithm::thomas, batch_scratch, solve_batch, solve_in_one_launch};
     if (algorithm == Algorithm::certified)
         return {Algorithm::certified, certified_scratch, [](const System& one, const BatchLaunch& launch) { solve_certified(one, launch, false); }};
-    if (algorithm == Algorithm::automatic && !certified_refuses(system))
+    if (algorithm == Algorithm::automatic && (!certified_refuses(system) || several_in_halos(system)))
         return {Algorithm::certified, certified_scratch, [](const System& one, const BatchLaunch& launch) { solve_certified(one, launch, true); }};
     if (algorithm == Algorithm::automatic && !windows_refuse(system))
-        return {Algorithm::certified, windows_scratch, [](const System& all, const BatchLaunch& launch) { solve_windows(all, launch); }};
+        // Arrays that are copied to the device lose their gaps: what is asked for here has to do for solve_certified as well.
+        return {Algorithm::certified, certified_scratch, [](const System& all, const BatchLaunch& launch) { solve_windows(all, launch); }};
     if (algorithm != Algorithm::lu && !two_pass_refuses(system))
         return {Algorithm::two_pass, two_pass_scratch, [](const System& all, const BatchLaunch& launch) { solve_two_pass(all, launch); }};
     return {Algorithm::lu, pivoted_scratch, [](const System& all, const BatchLaunch& launch) { solve_pivoted(all, launch); }};
@@ -85,6 +86,8 @@ bool run(int device, const System& system, Algorithm branch, const Launch& launc
 
 bool enqueue(int device, const System& system, Algorithm algorithm, const Launch& launch, void* outcome, Failure& failure) {
     const Path path = path_for(system, algorithm);
+    if (path.branch == Algorithm::certified && launch.scratch_bytes < path.scratch(system))
+        return failure.say(ErrorCode::bad_input, "the workspace is smaller than what tridiagonal::workspace asks for", "");
     return run(device, system, path.branch, launch, outcome, failure, [&](const BatchLaunch& to) { path.enqueue(system, to); }, path.in_one_launch);
 }
 

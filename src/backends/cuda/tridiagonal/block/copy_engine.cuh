@@ -36,6 +36,11 @@ struct Arrival {
                      : "memory");
     }
     __device__ void arrive() const { asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(barrier) : "memory"); }
+    /// When this thread's cp.async are there: one of the arrivals that the barrier was prepared for. What the thread has written itself is not
+    /// seen by who waits for this: another arrival has to say so.
+    __device__ void arrive_after_copies() const { asm volatile("cp.async.mbarrier.arrive.noinc.shared::cta.b64 [%0];" ::"r"(barrier) : "memory"); }
+    /// For several.
+    __device__ void arrive_for(unsigned count) const { asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(count) : "memory"); }
     /// Until the phase of this parity is over: phases are 0, 1, 0, …
     __device__ void wait(unsigned parity = 0) const {
         unsigned done;
@@ -45,6 +50,16 @@ struct Arrival {
                          : "r"(barrier), "r"(parity)
                          : "memory");
         } while (!done);
+    }
+    /// The same by all lanes of a warp, which go on together: what follows is compiled as for a whole warp.
+    __device__ __forceinline__ void wait_together(unsigned parity) const {
+        unsigned done;
+        do {
+            asm volatile("{.reg .pred p; mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2; selp.u32 %0, 1, 0, p;}"
+                         : "=r"(done)
+                         : "r"(barrier), "r"(parity)
+                         : "memory");
+        } while (!__all_sync(~0u, done));
     }
     /// The same, and what other blocks of the cluster have stored is seen.
     __device__ void wait_cluster(unsigned parity) const {

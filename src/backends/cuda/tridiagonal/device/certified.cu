@@ -18,18 +18,6 @@ using namespace certified;
 using tridiagonal::Operand;
 using tridiagonal::System;
 
-/// Rows per lane and warps per block, which is alone on its multiprocessor: as many bytes on their way as memory asks for.
-template <class T>
-struct Shape;
-template <>
-struct Shape<double> {
-    static constexpr int rows = 11, warps = 8;
-};
-template <>
-struct Shape<float> {
-    static constexpr int rows = 21, warps = 8;
-};
-
 constexpr int most_blocks = 1024;
 
 /// So few windows are judged by one block of the sweep itself: as fast as a launch.
@@ -43,7 +31,7 @@ constexpr double halo_margin = 4, lane_margin = 42;
 std::size_t up(std::size_t bytes) { return (bytes + 255) / 256 * 256; }
 
 template <class T>
-int chunks_of(const System& system) { return static_cast<int>((system.rows + Shape<T>::rows - 1) / Shape<T>::rows); }
+int chunks_of(const System& system) { return static_cast<int>((system.rows * system.systems() + Shape<T>::rows - 1) / Shape<T>::rows); }
 
 int kept_of(int warps) { return warps * (lanes - 2 * halo); }
 
@@ -96,7 +84,8 @@ void solve(const System& system, const BatchLaunch& launch, bool fall_back) {
     }
     job.x = static_cast<T*>(system.x.data), job.x_stride = system.x.row_stride;
     job.bulk_x = job.x_stride == 1 && reinterpret_cast<std::uintptr_t>(job.x) % 16 == 0;
-    job.rows = system.rows, job.chunks = chunks_of<T>(system);
+    job.rows = system.rows * system.systems(), job.chunks = chunks_of<T>(system);
+    job.each = system.levels ? static_cast<int>(system.rows) : 0;
     job.strict = static_cast<int>(log_unit * (std::log2(tolerance) - lane_margin)), job.weak = static_cast<int>(log_unit * (std::log2(tolerance) - halo_margin));
     job.accept = static_cast<T>(std::max(accepted_roundoffs * u, tolerance)), job.roundoff = static_cast<T>(u);
     job.seams = reinterpret_cast<Seam<T>*>(scratch), job.blocks = reinterpret_cast<Maxima<T>*>(scratch + parts.blocks);
@@ -106,12 +95,14 @@ void solve(const System& system, const BatchLaunch& launch, bool fall_back) {
         job.inner = reinterpret_cast<T*>(scratch + parts.inner), job.saved = reinterpret_cast<T*>(scratch + parts.saved);
     }
 
-    auto* const sweep = sweep_kernel<T, R, W, 1>;
+    auto* const sweep = job.each ? sweep_kernel<T, R, W, true> : sweep_kernel<T, R, W, false>;
     static PerDevice prepared;
     prepared.once([&] {
-        cudaFuncSetAttribute(sweep, cudaFuncAttributeMaxDynamicSharedMemorySize, shared_bytes<T, R, W>);
-        // A multiprocessor that has to change its carveout drains first: the small kernels keep that of the large one.
-        cudaFuncSetAttribute(sweep, cudaFuncAttributePreferredSharedMemoryCarveout, cudaSharedmemCarveoutMaxShared);
+        for (auto* const kernel : {sweep_kernel<T, R, W, true>, sweep_kernel<T, R, W, false>}) {
+            cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shared_bytes<T, R, W>);
+            // A multiprocessor that has to change its carveout drains first: the small kernels keep that of the large one.
+            cudaFuncSetAttribute(kernel, cudaFuncAttributePreferredSharedMemoryCarveout, cudaSharedmemCarveoutMaxShared);
+        }
         cudaFuncSetAttribute(judge_kernel<T>, cudaFuncAttributePreferredSharedMemoryCarveout, cudaSharedmemCarveoutMaxShared);
         cudaFuncSetAttribute(save_kernel<T, R, W>, cudaFuncAttributePreferredSharedMemoryCarveout, cudaSharedmemCarveoutMaxShared);
         cudaFuncSetAttribute(restore_kernel<T, R, W>, cudaFuncAttributePreferredSharedMemoryCarveout, cudaSharedmemCarveoutMaxShared);
@@ -138,6 +129,16 @@ const char* certified_refuses(const System& system) {
     if (system.rhs.kind != Operand::Kind::view || system.x.row_stride == 0) return "the right-hand side is not an array";
     if (system.rows > std::int64_t{1} << 34) return "the system is too long";
     return windows_refuse(system);
+}
+
+bool several_in_halos(const System& system) {
+    const auto follows = [&](const Operand& operand) {
+        return operand.kind == Operand::Kind::view && operand.row_stride == 1 && operand.level_stride[0] == system.rows &&
+               reinterpret_cast<std::uintptr_t>(operand.data) % 16 == 0;
+    };
+    constexpr int least = 32 * 192;  // a window and its halos see one end at most; shorter ones are on chip
+    return system.levels == 1 && system.rows >= least && system.rows <= 1 << 30 && system.rows * system.systems() <= std::int64_t{1} << 34 &&
+           follows(system.lower) && follows(system.diag) && follows(system.upper) && follows(system.rhs) && follows(system.x) && !windows_refuse(system);
 }
 
 std::size_t certified_scratch(const System& system) {

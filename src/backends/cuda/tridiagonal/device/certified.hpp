@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// One long system in one pass, with a bound on its error (docs/algorithms/gpu_single.md).
+// One long system in one pass, with a bound on its error, or several side by side (docs/algorithms/gpu_single.md).
 #pragma once
 
 #include "backends/cuda/tridiagonal/batch.hpp"
@@ -8,6 +8,10 @@ namespace trifold::cuda {
 
 /// nullptr, or why not, as a phrase that follows "because".
 const char* certified_refuses(const tridiagonal::System& system);
+
+/// Several systems that lie one after the other without gaps, from 16-byte boundaries: solve_certified takes them as one. They end as `exact`, or
+/// solve_windows takes all of them.
+bool several_in_halos(const tridiagonal::System& system);
 
 std::size_t certified_scratch(const tridiagonal::System& system);
 

@@ -11,6 +11,18 @@ namespace trifold::cuda::certified {
 /// A lane's rows are a chunk. Halos have this many chunks on either side of a warp's 32.
 inline constexpr int lanes = 32, halo = 4;
 
+/// Rows per lane and warps per block, which is alone on its multiprocessor: as many bytes on their way as memory asks for.
+template <class T>
+struct Shape;
+template <>
+struct Shape<double> {
+    static constexpr int rows = 11, warps = 8;
+};
+template <>
+struct Shape<float> {
+    static constexpr int rows = 21, warps = 8;
+};
+
 /// An operand by row; contiguous ones that begin at a 16-byte boundary come by the copy engine.
 template <class T>
 struct Input {
@@ -51,7 +63,8 @@ struct Job {
     std::int64_t x_stride = 1;
     bool bulk_x = false;
     std::int64_t rows = 0;
-    int chunks = 0;                ///< of the system
+    int each = 0;                  ///< several systems, one after the other in memory: the rows of one; else 0
+    int chunks = 0;                ///< of the system, or of all
     int kept = 0;                  ///< chunks of a window: its warps × (lanes - 2 halo)
     int windows = 0;
     int strict = 0, weak = 0;      ///< log2, in units of 1/64, of what may be left of the unknown beyond a halo

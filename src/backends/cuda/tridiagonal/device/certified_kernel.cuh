@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// One long system in one pass, bounded:   a[i] x[i-1] + b[i] x[i] + c[i] x[i+1] = d[i],   i = 0 … rows-1
+// One long system in one pass, bounded, or several without a bound:   a[i] x[i-1] + b[i] x[i] + c[i] x[i+1] = d[i],   i = 0 … rows-1
 //
 // Shapes: a, b, c, d, x are vectors with any stride, or scalars (not x); x may be d. Overwritten: x.
 // Who does what: a block takes window after window, the whole device side by side, so that memory is walked through in order; while one
@@ -7,6 +7,7 @@
 //   neighbouring warps overlap by the halos (certified_warp.cuh). What the two sides of a seam say of each other is compared: between warps by
 //   the block, between windows by judge_kernel, whose last block decides.
 // Words per row: 4 read, 1 written; halos from the cache.
+// Several systems that lie one after the other are one to which couplings between them are cleared as they come.
 // Numerics: no pivoting. Of every row stored |rhs - A x| ≤ accept (|a|+|b|+|c|) X was seen, X the largest |x| of its chunk and the two beside it;
 //   seams included, where a violation counts only beyond 2^-40 accept of the largest |x| of all. That is a small backward error,
 //   whatever the matrix. The certificate turns residuals into a bound of the error: docs/algorithms/gpu_single.md.
@@ -31,6 +32,16 @@ __device__ __forceinline__ void close_ends(const Job<T>& job, const Stage<T, R, 
     if (row < R && job.rows + row < static_cast<std::int64_t>(job.chunks) * R && at < end)
         stage.at(0)[at] = 0, stage.at(1)[at] = 1, stage.at(2)[at] = 0, stage.at(3)[at] = 0;
     if (row == R && at - R - 1 < end) stage.at(2)[at - R - 1] = 0;
+}
+
+/// The same between systems that lie one after the other. offset: of the first row in the window's halo within its system. What several lanes share,
+/// each of them clears before it reads it. Returns where a system begins, as the lane counts its rows.
+template <class T, int R>
+__device__ __forceinline__ int part_systems(const Job<T>& job, T* a, T* c, int offset, int first) {
+    const int row = (offset ? job.each - offset : 0) - first;
+    if (row >= 0 && row < R) a[row] = 0;
+    if (row > 0 && row <= R) c[row - 1] = 0;
+    return row;
 }
 
 inline constexpr int judge_threads = 256;
@@ -71,7 +82,7 @@ __device__ void decide(const Job<T>& job, double excess, double* parts) {
     __syncthreads();
     if (threadIdx.x != 0) return;
     const double largest = parts[0], inner = parts[1], ends = parts[2], inner_unit = parts[3], ends_unit = parts[4], reach = parts[5], growth = parts[6];
-    const double accept = job.accept, floor = 0x1p-40 * accept;
+    const double accept = job.accept, floor = job.each ? 0 : 0x1p-40 * accept;  // of several systems one may be small
     if (!(larger(parts[7], excess) <= floor * largest)) {
         job.give_up();
         return;
@@ -81,14 +92,15 @@ __device__ void decide(const Job<T>& job, double excess, double* parts) {
     const double perturbed = theta * inner_unit * growth / 4;  // of the chunks' own elimination
     double bound = 1.0625 * theta * (inner + reach * ends);
     if (largest > 0) bound = bound / largest + floor * (inner_unit + reach * ends_unit);
-    const bool holds = perturbed <= 0x1p-5 && bound <= 0x1p-6;
+    const bool holds = !job.each && perturbed <= 0x1p-5 && bound <= 0x1p-6;
     job.outcome->reason = static_cast<int>(holds ? Reason::certified : Reason::exact);
     if (holds) job.outcome->certificate = bound;
     job.outcome->certified = holds;
 }
 
-template <class T, int R, int Warps, int Blocks>
-__global__ void __launch_bounds__(32 * Warps, Blocks) sweep_kernel(const __grid_constant__ Job<T> job) {
+/// Several: systems one after the other, as Job::each has them.
+template <class T, int R, int Warps, bool Several>
+__global__ void __launch_bounds__(32 * Warps, 1) sweep_kernel(const __grid_constant__ Job<T> job) {
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
     using Stages = Stage<T, R, Warps>;
     extern __shared__ __align__(128) unsigned char shared[];
@@ -109,7 +121,11 @@ __global__ void __launch_bounds__(32 * Warps, Blocks) sweep_kernel(const __grid_
     after_the_kernel_before();
     if (job.saved) begin();
     Maxima<T> most;
-    int j = 0;
+    int j = 0, offset = 0, further = 0;  // of the window's halo within a system; what the next one's is further on
+    if constexpr (Several) {
+        offset = static_cast<int>((static_cast<std::int64_t>(blockIdx.x) * job.kept * R + job.each - halo * R) % job.each);
+        further = static_cast<int>(static_cast<std::int64_t>(stride) * job.kept * R % job.each);
+    }
     for (int window = static_cast<int>(blockIdx.x); window < job.windows; window += stride, ++j) {
         const Stages stage = stage_of(j);
         const bool stop = !job.mine();
@@ -122,13 +138,21 @@ __global__ void __launch_bounds__(32 * Warps, Blocks) sweep_kernel(const __grid_
             __syncthreads();
         }
         const T *const a = stage.at(0) + at, *const b = stage.at(1) + at, *const c = stage.at(2) + at, *const d = stage.at(3) + at;
+        int begins = 0;
+        if constexpr (Several) {
+            begins = part_systems<T, R>(job, stage.at(0) + at, stage.at(2) + at, offset, (warp * each + lane) * R);
+            offset += further;
+            if (offset >= job.each) offset -= job.each;
+        }
         WarpWindow<T, R> part;
         bool fails = part.solve(job, a, b, c, d, chunk, scratch, lane) || stop;
         const bool keeps = part.active && lane >= halo && lane < lanes - halo;
         const int first = window * job.kept + warp * each, last = min(first + each, job.chunks) - 1;
         if (keeps) {
             Side<T> above, below;
-            fails |= part.keep(job, a, b, c, d, stage.at(4) + (warp * each + lane - halo) * R, most, above, below);
+            T* const x = stage.at(4) + (warp * each + lane - halo) * R;
+            fails |= part.keep(job, a, b, c, d, x, most, above, below);
+            if (Several && begins > 0 && begins < R) fails |= part.keep_apart(job, begins, a, b, c, d, x, above, below);
             if (job.inner && chunk == first) job.inner[2 * (window * Warps + warp)] = above.seen;
             if (job.inner && chunk == last) job.inner[2 * (window * Warps + warp) + 1] = below.seen;
             if (chunk == first && first > 0) {
@@ -240,7 +264,8 @@ __global__ void restore_kernel(const __grid_constant__ Job<T> job) {
             const std::int64_t row = first + i;
             const T* const inner = job.inner + 2 * (window * Warps + i / each);
             const T before = i % each ? x[i - 1] : inner[0], behind = i + 1 < count && (i + 1) % each ? x[i + 1] : inner[1];
-            const T above = row > 0 ? value(0, row) * before : T(0), below = row + 1 < job.rows ? value(2, row) * behind : T(0);
+            const std::int64_t own = job.each ? row % job.each : row, rows = job.each ? job.each : job.rows;
+            const T above = own > 0 ? value(0, row) * before : T(0), below = own + 1 < rows ? value(2, row) * behind : T(0);
             job.x[row * job.x_stride] = above + value(1, row) * x[i] + below;
         }
         __syncthreads();

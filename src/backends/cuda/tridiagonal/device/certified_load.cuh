@@ -31,7 +31,7 @@ struct Stage {
     __host__ __device__ __forceinline__ static std::int64_t saved_elements() { return 2 * (pad() + halo * R); }
 
     /// By one thread.
-    __device__ void prepare(const Job<T>& job) const { arrival().prepare(job.all_bulk ? 1 : 1 + 32 * Warps); }
+    __device__ void prepare(const Job<T>& job) const { arrival().prepare(job.all_bulk ? 1 : 1 + 2 * 32 * Warps); }
 
     __device__ __forceinline__ Arrival arrival() const { return {barrier}; }
 
@@ -116,7 +116,8 @@ struct Stage {
                 }
             });
         }
-        asm volatile("cp.async.mbarrier.arrive.noinc.shared::cta.b64 [%0];" ::"r"(barrier) : "memory");
+        arrival.arrive_after_copies();
+        arrival.arrive();  // with what was written here
     }
 
     /// x of the window's own rows. All threads, after a barrier; `stored` and another barrier come before x is written again.

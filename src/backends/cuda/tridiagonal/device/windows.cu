@@ -19,21 +19,6 @@ using namespace windows;
 using tridiagonal::Operand;
 using tridiagonal::System;
 
-/// Rows per lane and warps that compute: three windows fill shared memory, and odd counts of rows meet in no bank.
-template <class T>
-struct Shape;
-template <>
-struct Shape<double> {
-    static constexpr int rows = 9, warps = 8;
-};
-template <>
-struct Shape<float> {
-    static constexpr int rows = 17, warps = 8;
-};
-
-template <class T>
-using SharedOf = Memory<T, Shape<T>::rows, Shape<T>::warps>;
-
 constexpr int most_blocks = 1024, threads = lanes * (8 + helpers);
 
 // Accepted residual of a row in units of roundoff, against (|a| + |b| + |c|) max|x| nearby: elimination leaves 1 to 10.

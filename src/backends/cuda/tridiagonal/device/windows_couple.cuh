@@ -11,6 +11,8 @@
 namespace trifold::cuda::windows {
 
 inline constexpr int centre = 15;
+/// A system of so many is solved by one warp as a whole.
+inline constexpr int few_windows = 2 * lanes;
 
 /// Logarithms in units of 2^-6, rounded towards +infinity by more than the hardware's is off.
 inline constexpr int log_unit = 64;
@@ -55,12 +57,16 @@ __device__ __forceinline__ Interface<T> load_interface(const Interface<T>* from)
 
 /// Word by word: every word is there when it is not nothing_yet, whatever the others are.
 template <class T>
+__device__ __forceinline__ bool is_there(const Interface<T>& it) {
+    return !is_nothing(it.first.a) && !is_nothing(it.first.c) && !is_nothing(it.first.d) && !is_nothing(it.last.a) &&
+           !is_nothing(it.last.c) && !is_nothing(it.last.d);
+}
+
+template <class T>
 __device__ __forceinline__ Interface<T> await_interface(const Interface<T>* from) {
     for (;;) {
         const Interface<T> here = load_interface(from);
-        if (!is_nothing(here.first.a) && !is_nothing(here.first.c) && !is_nothing(here.first.d) &&
-            !is_nothing(here.last.a) && !is_nothing(here.last.c) && !is_nothing(here.last.d))
-            return here;
+        if (is_there(here)) return here;
     }
 }
 
@@ -78,6 +84,13 @@ template <class T>
 __device__ __forceinline__ Relation<T> close_with(const Relation<T>& last, const Relation<T>& next) {
     const T k = reciprocal(fused(-last.c, next.a, T(1)));
     return {last.a * k, -(last.c * k) * next.c, fused(-last.c, next.d, last.d) * k};
+}
+
+/// `row` without the unknown of the row before it.
+template <class T>
+__device__ __forceinline__ Relation<T> eliminated(const Relation<T>& row, const Relation<T>& above) {
+    const T k = reciprocal(fused(-row.a, above.c, T(1)));
+    return {-(row.a * k) * above.a, row.c * k, fused(-row.a, above.d, row.d) * k};
 }
 
 /// What is left of the warps becomes one, by one warp. The last lanes are warps; those before have the unknown before
@@ -145,7 +158,61 @@ __device__ __noinline__ bool couple_widely(const Interface<T>* interfaces, int w
     return true;
 }
 
-/// From the windows beside it, else from more. own: of this window.
+/// All windows of a system of at most lanes · Each, number `window` among them asking: every one of them finds the same
+/// unknowns, to the last bit, so that seams agree however far the couplings reach. All lanes of a warp.
+template <class T, int Each>
+__device__ __noinline__ Ends<T> couple_all(const Interface<T>* interfaces, int window, int windows, int lane) {
+    Interface<T> mine[Each];
+    for (bool all_there = false; !all_there;) {
+        all_there = true;
+#pragma unroll
+        for (int i = 0; i < Each; ++i) {
+            mine[i] = Interface<T>{};
+            if (lane * Each + i >= windows) continue;
+            mine[i] = load_interface(interfaces + lane * Each + i);
+            all_there &= is_there(mine[i]);
+        }
+    }
+    __syncwarp();
+    // Last unknowns of the lane's windows, in the one before the lane and its last one; that one in the ones before and after the lane.
+    Relation<T> rows[Each];
+#pragma unroll
+    for (int i = 0; i + 1 < Each; ++i) {
+        rows[i] = close_with(mine[i].last, mine[i + 1].first);
+        if (i > 0) rows[i] = eliminated(rows[i], rows[i - 1]);
+    }
+    Relation<T> own = mine[Each - 1].last;
+    const Relation<T> next = from_below(mine[0].first, 1, lanes);
+    if (lane < lanes - 1) own = close_with(own, next);
+    if constexpr (Each > 1) {
+        own = eliminated(own, rows[Each - 2]);
+#pragma unroll
+        for (int i = Each - 3; i >= 0; --i) rows[i] = through(rows[i], rows[i + 1]);
+        const Relation<T> beyond = from_below(rows[0], 1, lanes);
+        if (lane < lanes - 1) own = close_with(own, beyond);
+    }
+    OddEven<T, lanes>::reduce(own, lane);
+    const T x = OddEven<T, lanes>::substitute(own, T(0), __shfl_sync(~0u, own.d, lanes - 1), lane);
+    const T above = __shfl_up_sync(~0u, x, 1), left = lane ? above : T(0);
+    T last[Each], first[Each];
+#pragma unroll
+    for (int i = 0; i < Each; ++i) {
+        last[i] = i + 1 < Each ? fused(-rows[i].c, x, fused(-rows[i].a, left, rows[i].d)) : x;
+        first[i] = fused(-mine[i].first.c, last[i], fused(-mine[i].first.a, i ? last[i ? i - 1 : 0] : left, mine[i].first.d));
+    }
+    const T beyond = __shfl_down_sync(~0u, first[0], 1);
+    Ends<T> ends{left, last[0], Each > 1 ? first[Each > 1 ? 1 : 0] : beyond};
+#pragma unroll
+    for (int i = 1; i < Each; ++i)
+        if (window % Each == i) ends = {last[i - 1], last[i], i + 1 < Each ? first[i + 1 < Each ? i + 1 : 0] : beyond};
+    const int from = window / Each;
+    ends = {__shfl_sync(~0u, ends.before, from), __shfl_sync(~0u, ends.last, from), __shfl_sync(~0u, ends.after, from)};
+    if (window + 1 >= windows) ends.after = 0;
+    return ends;
+}
+
+/// From the windows beside it, else from all of its system where they are few, else from fifteen on either side. own: of
+/// this window.
 template <class T>
 __device__ __forceinline__ bool couple(const Job<T>& job, const Interface<T>& own, int window, int system, int lane,
                                        Ends<T>& ends) {
@@ -166,6 +233,13 @@ __device__ __forceinline__ bool couple(const Job<T>& job, const Interface<T>& ow
     size.add(before.a), size.add(before.c), size.add(mine.a), size.add(mine.c), size.add(below.c);
     if (size.value() <= job.negligible) {
         ends = {before.d, mine.d, fused(-below.a, mine.d, below.d)};
+        return true;
+    }
+    if (job.per_system <= few_windows && job.per_system <= static_cast<int>(gridDim.x)) {
+        const Interface<T>* const all = job.interfaces + first_of_system;
+        const int number = window - first_of_system;
+        ends = job.per_system <= lanes ? couple_all<T, 1>(all, number, job.per_system, lane)
+                                       : couple_all<T, 2>(all, number, job.per_system, lane);
         return true;
     }
     return couple_widely(job.interfaces, window, first_of_system, end_of_system, job.weak, lane, ends);

@@ -132,9 +132,9 @@ __global__ void __launch_bounds__(lanes*(Warps + helpers), 1) window_kernel(cons
     Shared& shared = *reinterpret_cast<Shared*>(bytes);
     T* const memory = &shared.raw[0][0][0];
     constexpr int room = sizeof shared.raw / sizeof(T);
-    const int lane = static_cast<int>(threadIdx.x) % lanes, warp = static_cast<int>(threadIdx.x) / lanes;
+    const int lane = static_cast<int>(threadIdx.x) % lanes, warp = alike(static_cast<int>(threadIdx.x) / lanes);
     after_the_kernel_before();
-    if (job.after_halos && *const_cast<volatile unsigned long long*>(&job.outcome->handed_over) < windows_turn) return;
+    if (job.after_halos && alike(*const_cast<volatile unsigned long long*>(&job.outcome->handed_over) < windows_turn)) return;
     if (warp == Warps) Mover<T, R, Warps>{job, shared, lane}.prepare();
     clear(job);
     __syncthreads();

@@ -69,7 +69,7 @@ struct Lane {
     float lasting;
 
     /// All lanes. Leaves in `part` what there is of the warp. What is not finite goes on as it is: no x will pass its
-    /// check. sums: what the last rows took, and these do. only: nothing else is to come of them, no bound either.
+    /// check. sums: what the last rows took, and these do. only: no bound is asked for.
     __device__ __forceinline__ void reduce(const T* a, const T* b, const T* c, const T* d, int lane, Part<T>& part,
                                            bool& sums, bool only = false) {
         for (bool tried = false;;) {
@@ -77,7 +77,8 @@ struct Lane {
                 if (only ? run<true, false>(a, b, c, d, lane, part) : run<true, true>(a, b, c, d, lane, part)) return;
                 sums = false, tried = true;
             } else {
-                if (!run<false, true>(a, b, c, d, lane, part) || tried) return;
+                const bool wanted = only ? run<false, false>(a, b, c, d, lane, part) : run<false, true>(a, b, c, d, lane, part);
+                if (!wanted || tried) return;
                 sums = true;
             }
         }
@@ -169,6 +170,8 @@ private:
 #pragma unroll
             for (int i = 0; i < R - 1; ++i) reached.add(fabs(rows.a[i]) + fabs(rows.c[i])), most.add(n[i]);
             inner = held_bits(most), reach = held_bits(reached), growth = held_bits(grown);
+        } else {
+            inner = reach = growth = 0, lasting = INFINITY;
         }
 
         // Every lane's last row, closed with the next lane's first.

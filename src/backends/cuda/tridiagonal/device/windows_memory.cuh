@@ -52,11 +52,29 @@ struct Memory {
     int bad[2], skip[2];
 };
 
+/// Rows per lane and warps that compute: three windows fill shared memory, and odd counts of rows meet in no bank.
+template <class T>
+struct Shape;
+template <>
+struct Shape<double> {
+    static constexpr int rows = 9, warps = 8;
+};
+template <>
+struct Shape<float> {
+    static constexpr int rows = 17, warps = 8;
+};
+
+template <class T>
+using SharedOf = Memory<T, Shape<T>::rows, Shape<T>::warps>;
+
+/// Of lane 0, by all: the compiler then knows that a warp goes one way, and its shuffles need not look for lanes that have gone another.
+__device__ __forceinline__ int alike(int x) { return __shfl_sync(~0u, x, 0); }
+
 /// Phase r of a pair of barriers that are used in turns.
 struct Turns {
     unsigned at;
     __device__ __forceinline__ Arrival of(int r) const { return {at + 8 * (r & 1)}; }
-    __device__ __forceinline__ void wait(int r) const { of(r).wait(r >> 1 & 1); }
+    __device__ __forceinline__ void wait(int r) const { of(r).wait_together(r >> 1 & 1); }
     __device__ __forceinline__ void arrive(int r) const { of(r).arrive(); }
 };
 
@@ -78,7 +96,7 @@ struct Mover {
 
     __device__ __forceinline__ void prepare() const {
         if (lane != 0) return;
-        for (int s = 0; s < stages; ++s) Arrival{shared_address(&shared.full[s])}.prepare(1);
+        for (int s = 0; s < stages; ++s) Arrival{shared_address(&shared.full[s])}.prepare(1 + lanes);
         for (int p = 0; p < 2; ++p) {
             Arrival{shared_address(&shared.reduced[p])}.prepare(Warps),
                 Arrival{shared_address(&shared.published[p])}.prepare(1);
@@ -102,32 +120,30 @@ struct Mover {
                                    : lane == 2 ? job.input[2].level_stride[0]
                                                : job.input[3].level_stride[0];
         const std::int64_t first = static_cast<std::int64_t>(part) * Shared::rows;
-        const bool begins = part == 0, ends = part + 1 == job.per_system;
+        const bool begins = part == 0, ends = part + 1 == job.per_system, inside = !begins && !ends;
         const int rows = ends ? static_cast<int>(job.rows - first) : Shared::rows;
         const T* const from = base + (k * apart + first);
-        const int shift = in_line(from), low = lane == 0 && begins, high = rows - (lane == 2 && ends),
-                  body = low + head(from + low, high - low), end = body + (high - body) / vector * vector;
-        const bool odd = lane < 4 && (low < body || end < high);
+        const int shift = in_line(from), low = lane == 0 && begins, high = rows - (lane == 2 && ends);
+        // Whole vectors of 16 bytes: inside a system with what neighbours have of them, at its ends what is off them by itself.
+        const int body = inside ? -(shift & (vector - 1)) : low + head(from + low, high - low),
+                  end = body + (inside ? rows + (body ? vector : 0) : (high - body) / vector * vector);
+        const bool odd = lane < 4 && !inside && (low < body || end < high);
         const unsigned bytes = lane < 4 ? static_cast<unsigned>((end - body) * static_cast<int>(sizeof(T))) : 0;
         T* const to = shared.raw[stage][lane & 3] + shift;
         Place& place = shared.place[stage];
         if (lane < 4) place.shift[lane] = shift;
         if (lane == 0)
             *reinterpret_cast<int4*>(&place) = make_int4(w, k, rows, kind | (begins ? 1 : 0) | (ends ? 2 : 0));
-        if (!(job.even && !begins && !ends) && __any_sync(~0u, odd)) {  // what is off 16 bytes at either end
+        const bool elements = !inside && __any_sync(~0u, odd);
+        if (elements) {
             if (lane == storer && after_store) await_sent_reads();
             if (odd) {
                 for (int i = low; i < body; ++i) copy_async(shared_address(to + i), from + i);
                 for (int i = end; i < high; ++i) copy_async(shared_address(to + i), from + i);
             }
-            // Counted beside the one arrival that the barrier was prepared for.
-            asm volatile("cp.async.mbarrier.arrive.shared::cta.b64 [%0];" ::"r"(arrival.barrier) : "memory");
         }
-        const unsigned all = job.even && !begins && !ends ? 4 * Shared::rows * static_cast<unsigned>(sizeof(T))
-                                                          : __reduce_add_sync(~0u, bytes);
-        __syncwarp();
-        if (lane == 0) arrival.expect(all);
-        __syncwarp();
+        const unsigned all = job.even && inside ? 4 * Shared::rows * static_cast<unsigned>(sizeof(T)) : __reduce_add_sync(~0u, bytes);
+        arrive(arrival, all, elements);
         if (lane < storer && bytes) arrival.copy(shared_address(to + body), from + body, bytes);
         if (lane != storer) return;
         if (after_store) await_sent_reads();
@@ -145,7 +161,8 @@ struct Mover {
         const Arrival arrival{shared_address(&shared.full[stage])};
         Place& place = shared.place[stage];
         if (w < 0) {
-            if (lane == 0) place.window = -1, arrival.arrive();
+            if (lane == 0) place.window = -1;
+            arrive(arrival, 0, false);
             return;
         }
         const std::int64_t first = static_cast<std::int64_t>(part) * Shared::rows;
@@ -183,15 +200,11 @@ struct Mover {
         if (after_store) stored();
         bring(3, true);
         const unsigned all = __reduce_add_sync(~0u, bytes);
-        // Elements, counted beside the one arrival that the barrier was prepared for.
-        asm volatile("cp.async.mbarrier.arrive.shared::cta.b64 [%0];" ::"r"(arrival.barrier) : "memory");
-        __syncwarp();
         if (lane == 0) {
             place.window = w, place.system = k, place.rows = rows, place.kind = (begins ? 1 : 0) | (ends ? 2 : 0) | kind;
             for (int o = 0; o < 4; ++o) place.shift[o] = shift[o];
-            arrival.expect(all);
         }
-        __syncwarp();
+        arrive(arrival, all, true);
         if (bytes) arrival.copy(bulk_to, bulk_from, bytes);
     }
 
@@ -236,6 +249,17 @@ struct Mover {
     }
 
 private:
+    /// All lanes; `elements`: when their copies of single elements are there too. What they have written is seen by who waits.
+    __device__ __forceinline__ void arrive(const Arrival& arrival, unsigned bytes, bool elements) const {
+        if (elements) arrival.arrive_after_copies();
+        __syncwarp();
+        if (lane == 0) {
+            if (!elements) arrival.arrive_for(lanes);
+            arrival.expect(bytes);
+        }
+        __syncwarp();
+    }
+
     /// As far off 16 bytes there as here.
     __device__ __forceinline__ void send_rows(T* to, const T* from, int rows) const {
         const int body = head(to, rows), end = body + (rows - body) / vector * vector;

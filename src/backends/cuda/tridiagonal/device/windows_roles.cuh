@@ -35,7 +35,7 @@ struct Block {
     __device__ __forceinline__ void next_stage() {
         if (++stage == stages) stage = 0, lap ^= 1;
     }
-    __device__ __forceinline__ void wait_for_rows() const { Arrival{shared_address(&shared.full[stage])}.wait(lap); }
+    __device__ __forceinline__ void wait_for_rows() const { Arrival{shared_address(&shared.full[stage])}.wait_together(lap); }
 
     /// The windows of this block, in their order; in the second pass without those of systems that are good.
     struct Schedule {
@@ -91,12 +91,12 @@ struct Block {
             wait_for_rows();
             const Place& place = shared.place[stage];
             const int stage_ahead = stage;
-            const bool another = place.window >= 0, only_reduced = another && place.only_reduced();
+            const bool another = alike(place.window) >= 0, only_reduced = another && alike(place.kind) & Place::reduces;
             if (another) {
                 const Rows own = rows_of(stage);
                 if (place.begins() || place.ends()) close_ends(own, place);
                 if (!second) published().wait(turn - 2);  // the one that moves has taken what is written next
-                ahead.reduce(own.a, own.b, own.c, own.d, lane, shared.parts[turn & 1][warp], sums, only_reduced);
+                ahead.reduce(own.a, own.b, own.c, own.d, lane, shared.parts[turn & 1][warp], sums, only_reduced || second);
                 if (only_reduced) {
                     settled().wait(turn - 2);  // all have said so of the one before, and been heard
                     leave_to_copies();
@@ -117,7 +117,7 @@ struct Block {
     __device__ __forceinline__ void finish(const Lane<T, R>& state, int stage, int number, Maxima& most) {
         solved().wait(number);
         const int parity = number & 1;
-        const bool skip = shared.skip[parity];
+        const bool skip = alike(shared.skip[parity]);
         if (!skip) {
             const Place& place = shared.place[stage];
             const Rows own = rows_of(stage);
@@ -181,7 +181,7 @@ struct Block {
         if (second) {
             for (;; ++turn) {
                 const int stage_here = stage;
-                if (shared.place[stage_here].window < 0) break;
+                if (alike(shared.place[stage_here].window) < 0) break;
                 next_stage();
                 finished().wait(turn);
                 const bool stores = settle(mover, stage_here, turn & 1);
@@ -190,8 +190,8 @@ struct Block {
             }
         } else {
             for (int stage_here = -1;; ++turn) {
-                const int stage_ahead = stage, window = shared.place[stage].window;
-                const bool another = window >= 0, only_reduced = another && shared.place[stage].only_reduced();
+                const int stage_ahead = stage, window = alike(shared.place[stage].window);
+                const bool another = window >= 0, only_reduced = another && alike(shared.place[stage].kind) & Place::reduces;
                 next_stage();
                 if (another) reduced().wait(turn);
                 if (another && !only_reduced) show_window(window);
@@ -204,6 +204,7 @@ struct Block {
                 if (!another) break;
                 if (only_reduced) {
                     finished().wait(turn), solved().wait(turn);
+                    __syncwarp();
                     if (lane == 0) settled().arrive(turn);
                     bring(stage_ahead, false, true);
                     show_window(window);
@@ -227,7 +228,7 @@ struct Block {
     }
 
     __device__ __forceinline__ bool settle(const Mover<T, R, Warps>& mover, int stage, int parity) const {
-        const bool skip = shared.skip[parity], bad = shared.bad[parity];
+        const bool skip = alike(shared.skip[parity]), bad = alike(shared.bad[parity]);
         const int window = shared.place[stage].window, system = shared.place[stage].system;
         const unsigned top = shared.largest[parity];
         __syncwarp();
@@ -246,15 +247,15 @@ struct Block {
     __device__ __forceinline__ void solve_ends() {
         for (;; ++turn) {
             wait_for_rows();
-            const int window = shared.place[stage].window, system = shared.place[stage].system;
-            const bool only_reduced = shared.place[stage].only_reduced();
-            __syncwarp();
+            const int window = alike(shared.place[stage].window), system = alike(shared.place[stage].system);
+            const bool only_reduced = alike(shared.place[stage].kind) & Place::reduces;
             next_stage();
             if (window < 0) return;
             if (only_reduced) {
                 settled().wait(turn - 2);  // who waits for this has waited for the one before
                 // Not further than one window ahead of the one that moves: of a barrier's phases two would look like none.
                 published().wait(turn - 1);
+                __syncwarp();
                 if (lane == 0) solved().arrive(turn);
                 continue;
             }
