@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <tuple>
 #include <vector>
 
 #include "backends/cuda/mesh/streaming/cut.hpp"
@@ -30,6 +31,37 @@ TEST(RowsCutForABatch, HasTheSegmentsOfASingleMesh) {
                 EXPECT_LE(one.shared, chip.shared_per_block);
                 EXPECT_LE(one.threads, 1024);
             }
+}
+
+// All steps in one launch or a launch per pass: the same segments, and so the same roundings.
+TEST(WholeCut, HasTheSegmentsOfPasses) {
+    const Chip chip;
+    const Reach reach{1, 1, 1, 1};
+    int taken = 0;
+    for (const std::size_t bytes : {4, 8})
+        for (const int n : {32, 48, 64, 80, 96, 100})
+            for (const std::int64_t meshes : {1, 2, 7}) {
+                const RowsCut rows = cut_rows(chip, bytes, n, n, n, meshes, reach);
+                const ColumnsCut y = cut_columns(chip, bytes, n, 0), z = cut_columns(chip, bytes, n, 1);
+                const std::int64_t count = std::int64_t{n} * n * meshes;
+                const WholeCut cut = cut_whole(chip, bytes, n, n, n, meshes, reach, rows, {{n, n, count, y}, {n, std::int64_t{n} * n, count, z}});
+                if (!cut.fits()) continue;
+                ++taken;
+                EXPECT_EQ(cut.rows.lanes, rows.lanes) << n;
+                EXPECT_EQ(cut.rows.segment_rows, rows.segment_rows) << n;
+                ASSERT_EQ(cut.columns.size(), 2U);
+                for (const auto& [own, alone, inner] : {std::tuple{cut.columns[0], y, std::int64_t{n}}, {cut.columns[1], z, std::int64_t{n} * n}}) {
+                    EXPECT_EQ(own.segment_rows, alone.segment_rows) << n;
+                    EXPECT_EQ(own.segments, alone.segments) << n;
+                    EXPECT_EQ(own.segments * own.segment_rows, n) << "nothing has a rest";
+                    EXPECT_EQ(inner % own.columns, 0) << n;
+                    EXPECT_LE(own.threads, cut.threads);
+                }
+                EXPECT_LE(cut.rows.threads, cut.threads);
+                EXPECT_LE(cut.threads, 1024);
+                EXPECT_LE(cut.shared, chip.shared_per_block);
+            }
+    EXPECT_GE(taken, 12);
 }
 
 // lanes.cuh, a lane after the other: segments, the scans of the join, and back.

@@ -78,12 +78,17 @@ bool launch(const void* kernel, const LaunchShape& shape, void** arguments, Fail
     config.gridDim = shape.blocks, config.blockDim = shape.threads;
     config.dynamicSmemBytes = shape.shared;
     config.stream = shape.stream;
-    cudaLaunchAttribute attributes[2] = {};
+    cudaLaunchAttribute attributes[3] = {};
     config.attrs = attributes;
     if (shape.cluster > 1) {
         cudaLaunchAttribute& one = attributes[config.numAttrs++];
         one.id = cudaLaunchAttributeClusterDimension;
         one.val.clusterDim.x = shape.cluster, one.val.clusterDim.y = one.val.clusterDim.z = 1;
+    }
+    if (shape.together) {
+        cudaLaunchAttribute& one = attributes[config.numAttrs++];
+        one.id = cudaLaunchAttributeCooperative;
+        one.val.cooperative = 1;
     }
     if (shape.early) {
         cudaLaunchAttribute& one = attributes[config.numAttrs++];

@@ -37,6 +37,7 @@ struct LaunchShape {
     dim3 blocks, threads;
     std::size_t shared = 0;
     bool early = false;  ///< its blocks may come while the kernel before it ends: it waits by itself where it needs that one's results
+    bool together = false;  ///< all blocks run at the same time, or none does
     unsigned cluster = 1;
     cudaStream_t stream = nullptr;
 };

@@ -31,6 +31,12 @@ __device__ __forceinline__ double multiply_add(double a, double b, double c) { r
 template <class T>
 inline constexpr int vector_values = 16 / static_cast<int>(sizeof(T));
 
+/// So many values or a few more, for what follows to be aligned to 16 bytes.
+template <class T>
+constexpr int aligned(int count) {
+    return (count + vector_values<T> - 1) / vector_values<T> * vector_values<T>;
+}
+
 /// Distance of segments in shared memory: factors of R rows, kept apart by banks.
 template <class T, int R>
 inline constexpr int segment_pitch = 4 * R + vector_values<T>;

@@ -33,30 +33,61 @@ template <class C>
 struct ColumnsLayout {
     using T = typename C::real;
     static constexpr int threads = C::W * C::S;
-    static constexpr int factors = C::stages * threads * C::R, joins = factors + C::S * segment_pitch<T, C::R>, last = joins + 4 * C::S, first = last + C::S * C::W,
-                         total = first + (C::S + 1) * C::W;
+    static constexpr int last = C::stages * threads * C::R, first = last + C::S * C::W, work = first + (C::S + 1) * C::W;
+    static constexpr int joins = C::S * segment_pitch<T, C::R>, kept = joins + 4 * C::S;
 };
 
 /// C: real, fields, R (rows of a thread), S (segments), W (columns of a block), rows, axis (1, 2), line (number in its sweep), nx, ny, nz, stride(field, axis), vectors,
-/// has_update, target, used (bit f: the update reads field f), prefetch, Parameters, update(near, p, out, x, y, z, mesh, step).
+/// has_update, target, used (bit f: the update reads field f), prefetch, whole (part of a kernel with more threads), Parameters, update(near, p, out, x, y, z, mesh, step).
 template <class C>
-__device__ __forceinline__ void columns_pass(const MeshArguments<typename C::real>& a, const typename C::Parameters& p, const typename C::real* table, typename C::real low, typename C::real high) {
+__device__ __forceinline__ void columns_barrier() {
+    if constexpr (C::whole) asm volatile("barrier.cta.sync 1, %0;" ::"n"(ColumnsLayout<C>::threads) : "memory");
+    else __syncthreads();
+}
+
+template <class C>
+__device__ __forceinline__ bool any_of_columns(bool bad) {
+    if constexpr (C::whole) {
+        int any;
+        asm volatile("{.reg .pred p, q; setp.ne.s32 p, %1, 0; barrier.cta.red.or.pred q, 1, %2, p; selp.s32 %0, 1, 0, q;}" : "=r"(any) : "r"(static_cast<int>(bad)), "n"(ColumnsLayout<C>::threads) : "memory");
+        return any != 0;
+    } else {
+        return __syncthreads_or(bad);
+    }
+}
+
+/// Factors, kept from pass to pass. By as many threads as columns have; there after the next barrier.
+template <class C>
+__device__ __forceinline__ void keep_columns(typename C::real* kept, const typename C::real* table, int thread) {
+    using T = typename C::real;
+    using L = ColumnsLayout<C>;
+    if (thread >= L::threads) return;
+    T* const joins = kept + L::joins;
+    for (int i = thread; i < C::S * 4 * C::R; i += L::threads) kept[i / (4 * C::R) * segment_pitch<T, C::R> + i % (4 * C::R)] = table[i];
+    for (int i = thread; i < 4 * C::S; i += L::threads) joins[i] = table[C::S * 4 * C::R + i];
+}
+
+/// All columns of the grid. `memory`: what is on its way, and the ends of segments.
+template <class C>
+__device__ __forceinline__ void columns_tasks(const MeshArguments<typename C::real>& a, const typename C::Parameters& p, typename C::real* memory, const typename C::real* factors, typename C::real low,
+                                              typename C::real high) {
     using T = typename C::real;
     using L = ColumnsLayout<C>;
     constexpr int R = C::R, S = C::S, W = C::W, V = vector_values<T>, n = C::rows;
     constexpr std::int64_t apart = C::axis == 1 ? C::nx : std::int64_t{C::nx} * C::ny, inner = C::axis == 1 ? C::nx : std::int64_t{C::nx} * C::ny;
-    constexpr unsigned sets_per_outer = static_cast<unsigned>((inner + W - 1) / W);
-    extern __shared__ int4 shared[];
-    T* const memory = reinterpret_cast<T*>(shared);
+    constexpr unsigned sets_per_outer = static_cast<unsigned>((inner + W - 1) / W), outers = C::axis == 1 ? C::nz : 1;
     const int thread = static_cast<int>(threadIdx.x), lane = thread & 31, segment = thread / W, column = thread % W;
-    const unsigned sets = sets_per_outer * static_cast<unsigned>(C::axis == 1 ? C::nz * a.extent[3] : a.extent[3]);
+    if (thread >= L::threads) return;
+    const unsigned sets = sets_per_outer * outers * static_cast<unsigned>(a.extent[3]);
     T* const staged = memory + (thread & ~31) * R;
-    T *const factors = memory + L::factors, *const joins = memory + L::joins, *const last = memory + L::last + column, *const first = memory + L::first + column;
+    const T* const joins = factors + L::joins;
+    T *const last = memory + L::last + column, *const first = memory + L::first + column;
+    const bool failed_before = *reinterpret_cast<const volatile unsigned long long*>(&a.state->failed_at) == a.sweep;
 
     const auto load = [&](unsigned number, int stage) {
         if (number < sets) {
             const unsigned set = a.backwards ? sets - 1 - number : number, outer = set / sets_per_outer;
-            const std::int64_t begin = std::int64_t{set - outer * sets_per_outer} * W;
+            const std::int64_t begin = std::int64_t{set % sets_per_outer} * W;
             constexpr int each = C::vectors ? V : 1;
             // Vectors: a lane copies for others of its warp, in its own or a later row.
             const int ahead = lane * each >> 5, other = (thread & ~31) + (lane * each & 31), across = other % W, of = other / W;
@@ -73,16 +104,7 @@ __device__ __forceinline__ void columns_pass(const MeshArguments<typename C::rea
         asm volatile("cp.async.commit_group;" ::: "memory");
     };
 
-    for (int i = thread; i < C::stages * L::threads * R; i += L::threads) memory[i] = 0;  // what no copy reaches is read too
-    for (int i = thread; i < S * 4 * R; i += L::threads) factors[i / (4 * R) * segment_pitch<T, R> + i % (4 * R)] = table[i];
-    for (int i = thread; i < 4 * S; i += L::threads) joins[i] = table[S * 4 * R + i];
     if (segment == 0) first[S * W] = 0;
-    let_next_begin();
-    await_previous();
-    const bool on = runs(a.state, a.sweep);
-    const bool failed_before = *reinterpret_cast<const volatile unsigned long long*>(&a.state->failed_at) == a.sweep;
-    __syncthreads();
-    if (!on) return;
 #pragma unroll
     for (int stage = 0; stage < C::stages; ++stage) load(blockIdx.x + stage * gridDim.x, stage);
 
@@ -92,7 +114,7 @@ __device__ __forceinline__ void columns_pass(const MeshArguments<typename C::rea
     for (unsigned number = blockIdx.x; number < sets; number += gridDim.x) {
         const unsigned set = a.backwards ? sets - 1 - number : number;
         const unsigned outer = set / sets_per_outer;
-        const std::int64_t at_column = std::int64_t{set - outer * sets_per_outer} * W + column;
+        const std::int64_t at_column = std::int64_t{set % sets_per_outer} * W + column;
         const bool there = at_column < inner;
         const std::int64_t mesh = C::axis == 1 ? outer / C::nz : outer;
         const int x = static_cast<int>(C::axis == 1 ? at_column : at_column % C::nx), y0 = static_cast<int>(C::axis == 1 ? 0 : at_column / C::nx),
@@ -144,9 +166,9 @@ __device__ __forceinline__ void columns_pass(const MeshArguments<typename C::rea
         T x_last, before = 0;
         if (S > 1) {
             last[segment * W] = d[R - 1], first[segment * W] = z;
-            __syncthreads();
+            columns_barrier<C>();
             if (segment == 0) join<T, S>(joins, last, first, W);
-            __syncthreads();
+            columns_barrier<C>();
             x_last = last[segment * W];
             if (segment) before = last[(segment - 1) * W];
         } else {
@@ -156,12 +178,12 @@ __device__ __forceinline__ void columns_pass(const MeshArguments<typename C::rea
 
         bool store = there;
         const bool bad = there && !finite(d[0], x_last);
-        if (__syncthreads_or(bad) || failed_before) {
+        if (any_of_columns<C>(bad) || failed_before) {
             // Rare: lines that failed are reported once each, by their first segment's thread.
             if (segment == 0) first[0] = 0;
-            __syncthreads();
+            columns_barrier<C>();
             if (bad) first[0] = T(1) / T(0);
-            __syncthreads();
+            columns_barrier<C>();
             const bool failed_mesh = *reinterpret_cast<const volatile unsigned char*>(&a.failed[mesh]) != 0 && failed_before;
             if (there && segment == 0 && !finite(first[0], T(0)) && !failed_mesh) {
                 *reinterpret_cast<volatile unsigned char*>(&a.failed[mesh]) = static_cast<unsigned char>(C::line + 1);
@@ -169,7 +191,7 @@ __device__ __forceinline__ void columns_pass(const MeshArguments<typename C::rea
                 report_line(a.state, a.sweep, MeshState::key(C::line, point, false, C::not_finite));
             }
             store = store && finite(first[0], T(0)) && !failed_mesh;
-            __syncthreads();
+            columns_barrier<C>();
         }
 
         if (!store) continue;
@@ -205,6 +227,23 @@ __device__ __forceinline__ void columns_pass(const MeshArguments<typename C::rea
             }
         }
     }
+}
+
+/// A pass of its own.
+template <class C>
+__device__ __forceinline__ void columns_pass(const MeshArguments<typename C::real>& a, const typename C::Parameters& p, const typename C::real* table, typename C::real low, typename C::real high) {
+    using T = typename C::real;
+    using L = ColumnsLayout<C>;
+    extern __shared__ int4 shared[];
+    T *const kept = reinterpret_cast<T*>(shared), *const memory = kept + aligned<T>(L::kept);
+    const int thread = static_cast<int>(threadIdx.x);
+    for (int i = thread; i < L::last; i += L::threads) memory[i] = 0;  // what no copy reaches is read too
+    let_next_begin();
+    keep_columns<C>(kept, table, thread);
+    await_previous();
+    const bool on = runs(a.state, a.sweep);
+    __syncthreads();
+    if (on) columns_tasks<C>(a, p, memory, kept, low, high);
 }
 
 }  // namespace trifold::cuda::streaming

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <vector>
 
 #include "backends/cuda/mesh/plan.hpp"
 
@@ -40,5 +41,25 @@ struct ColumnsCut {
 
 /// `fetched`: fields that the update reads.
 ColumnsCut cut_columns(const Chip& chip, std::size_t value_bytes, int rows, int fetched);
+
+/// whole.cuh: one block per multiprocessor has all passes.
+struct WholeCut {
+    RowsCut rows;
+    std::vector<ColumnsCut> columns;
+    int threads = 0;
+    std::size_t shared = 0;
+
+    bool fits() const noexcept { return threads > 0; }
+};
+
+/// Lines along y or z, `inner` side by side, cut as for a pass of their own.
+struct LinesOfMeshes {
+    int rows;
+    std::int64_t inner, count;
+    ColumnsCut cut;
+};
+
+/// With the segments that passes of their own have, and so the same roundings. What has a rest does not fit.
+WholeCut cut_whole(const Chip& chip, std::size_t value_bytes, int nx, int ny, int nz, std::int64_t meshes, const Reach& reach, const RowsCut& shape, const std::vector<LinesOfMeshes>& lines);
 
 }  // namespace trifold::cuda::streaming

@@ -24,6 +24,13 @@ bool append_factors(const LineMatrix<T>& matrix, const Pass& pass, std::vector<T
     return table.safe;
 }
 
+bool rows_in_vectors(const AnyField& field, const MeshShape& shape, std::size_t value_bytes) {
+    const std::int64_t V = 16 / static_cast<std::int64_t>(value_bytes);
+    bool fits = shape.x % V == 0 && field.stride[0] == 1 && reinterpret_cast<std::uintptr_t>(field.data) % 16 == 0;
+    for (std::size_t d = 1; d < 4; ++d) fits = fits && field.stride[d] % V == 0;
+    return fits;
+}
+
 std::size_t factor_values(const Pass& pass) {
     return static_cast<std::size_t>(pass.rows.fits() ? (5 * pass.rows.segment_rows + 4) * pass.rows.lanes : 4 * pass.columns.segments * (pass.columns.segment_rows + 1));
 }
@@ -73,6 +80,28 @@ void reach_of(const CheckedSweep& one, Pass& pass) {
     pass.reach.fields = std::popcount(pass.staged);
 }
 
+// Small meshes, a few, have all their steps in one launch: launches would take longer than passes. Twice as many points are done as soon by passes.
+constexpr std::int64_t most_points_of_whole = std::int64_t{1} << 19;
+
+void plan_whole(const Checked& checked, const Chip& chip, SweepPlan& own, Plan& plan) {
+    const MeshShape& shape = checked.problem->shape;
+    const std::vector<LineSolve>& lines = checked.sweeps[0].sweep->lines;
+    if (checked.sweeps.size() > 1 || own.passes.size() != 3 || shape.points() > most_points_of_whole) return;
+    const std::size_t bytes = size_of(checked.dtype);
+    for (std::size_t f = 0; f < checked.problem->fields.size(); ++f)
+        if ((own.passes[0].staged >> f & 1) && !rows_in_vectors(checked.problem->fields[f], shape, bytes)) return;
+    std::vector<LinesOfMeshes> cuts;
+    for (std::size_t k = 1; k < lines.size(); ++k) {
+        const std::int64_t inner = lines[k].axis == 1 ? shape.x : shape.x * shape.y, rows = shape.along(lines[k].axis);
+        cuts.push_back({static_cast<int>(rows), inner, shape.points() / rows, own.passes[k].columns});
+    }
+    const WholeCut cut = cut_whole(chip, bytes, static_cast<int>(shape.x), static_cast<int>(shape.y), static_cast<int>(shape.z), shape.meshes, own.passes[0].reach, own.passes[0].rows, cuts);
+    if (!cut.fits()) return;
+    own.passes[0].rows = cut.rows;
+    for (std::size_t k = 1; k < lines.size(); ++k) own.passes[k].columns = cut.columns[k - 1];
+    plan.whole_threads = cut.threads, plan.whole_shared = cut.shared;
+}
+
 }  // namespace
 
 Plan plan_of(const Checked& checked, const Chip& chip) {
@@ -117,6 +146,7 @@ Plan plan_of(const Checked& checked, const Chip& chip) {
             if (!pass.columns.fits()) return refuse("lines do not fit on the chip");
             own.passes.push_back(pass);
         }
+        plan_whole(checked, chip, own, plan);
         for (const Pass& pass : own.passes)
             if (!(checked.dtype == DType::f32 ? safe<float>(checked, static_cast<int>(s), pass) : safe<double>(checked, static_cast<int>(s), pass)))
                 return refuse("a matrix needs pivots");

@@ -28,6 +28,8 @@ struct SweepPlan {
 
 struct Plan {
     std::vector<SweepPlan> sweeps;
+    int whole_threads = 0;         ///< of the one kernel that has all passes and steps (whole.cuh); 0: each pass has its own
+    std::size_t whole_shared = 0;
     const char* refuses = nullptr;
 };
 
@@ -38,6 +40,9 @@ template <class T>
 bool append_factors(const LineMatrix<T>& matrix, const Pass& pass, std::vector<T>& values);
 
 std::size_t factor_values(const Pass& pass);
+
+/// Rows of the field can be copied whole, 16 bytes at a time.
+bool rows_in_vectors(const AnyField& field, const MeshShape& shape, std::size_t value_bytes);
 
 std::string name_of_pass(std::size_t sweep, std::size_t pass);
 

@@ -52,8 +52,14 @@ public:
         std::string kernels;
         for (std::size_t s = 0; s < plan_.sweeps.size(); ++s)
             for (std::size_t k = 0; k < plan_.sweeps[s].passes.size(); ++k) kernels += plan_.sweeps[s].passes[k].rows.fits() ? rows(s, k) : columns(s, k);
+        if (plan_.whole_threads > 0) {
+            kernels += "extern \"C\" __global__ void __launch_bounds__(" + text_of(plan_.whole_threads) +
+                       ", 1) whole(const __grid_constant__ MeshArguments<real> a, const __grid_constant__ Common::Parameters p, const __grid_constant__ streaming::WholeRun<real> run) { streaming::whole_run<";
+            for (std::size_t k = 0; k < plan_.sweeps[0].passes.size(); ++k) kernels += (k ? ", C_" : "C_") + name_of_pass(0, k);
+            kernels += ">(a, p, run); }\n";
+        }
         return functions_.text() +
-               "#include \"backends/cuda/mesh/streaming/rows.cuh\"\n#include \"backends/cuda/mesh/streaming/columns.cuh\"\nusing namespace trifold::cuda;\nusing real = " +
+               "#include \"backends/cuda/mesh/streaming/rows.cuh\"\n#include \"backends/cuda/mesh/streaming/columns.cuh\"\n#include \"backends/cuda/mesh/streaming/whole.cuh\"\nusing namespace trifold::cuda;\nusing real = " +
                (checked_.dtype == DType::f32 ? "float" : "double") + ";\n" + common + kernels;
     }
 
@@ -73,14 +79,9 @@ private:
 
     // Rows of all staged fields can be copied whole.
     bool in_vectors(const Pass& pass) const {
-        const std::int64_t V = 16 / static_cast<std::int64_t>(size_of(checked_.dtype));
-        bool fits = checked_.problem->shape.x % V == 0;
-        for (std::size_t f = 0; f < checked_.problem->fields.size(); ++f) {
-            if (!(pass.staged >> f & 1)) continue;
-            const AnyField& field = checked_.problem->fields[f];
-            fits = fits && field.stride[0] == 1 && reinterpret_cast<std::uintptr_t>(field.data) % 16 == 0;
-            for (std::size_t d = 1; d < 4; ++d) fits = fits && field.stride[d] % V == 0;
-        }
+        bool fits = true;
+        for (std::size_t f = 0; f < checked_.problem->fields.size(); ++f)
+            if (pass.staged >> f & 1) fits = fits && rows_in_vectors(checked_.problem->fields[f], checked_.problem->shape, size_of(checked_.dtype));
         return fits;
     }
 
@@ -112,11 +113,12 @@ private:
         for (int f = 0; updates && f < std::min(one.update.fields, checked_.solution_field()); ++f) used |= one.update.field[static_cast<std::size_t>(f)].rows ? 1u << f : 0u;
         return "struct C_" + name + " : Common {\n    static constexpr int R = " + text_of(cut.segment_rows) + ", S = " + text_of(cut.segments) + ", W = " + text_of(cut.columns) + ", stages = " + text_of(cut.stages) + ", rows = " +
                text_of(shape.along(axis)) + ", axis = " + text_of(axis) + ", line = " + text_of(pass.line) + ", target = " + text_of(sweep.target) + ";\n    static constexpr unsigned used = " +
-               text_of(used) + ";\n    static constexpr bool vectors = " + flag(inner % V == 0 && cut.columns % V == 0) + ", prefetch = " + flag(cut.prefetch && used) + ", has_update = " + flag(updates) + ", to_target = " +
+               text_of(used) + ";\n    static constexpr bool whole = " + flag(plan_.whole_threads > 0) + ", vectors = " + flag(inner % V == 0 && cut.columns % V == 0) + ", prefetch = " + flag(cut.prefetch && used) + ", has_update = " + flag(updates) + ", to_target = " +
                flag(last) + ", ends = " + flag(ends(s, pass.line)) + ";\n" + function("update", updates ? sweep.update : PointFunction{}) + "};\n" + kernel(name, cut.threads, cut.blocks, "columns_pass");
     }
 
-    static std::string kernel(const std::string& name, int threads, int blocks, const char* pass) {
+    std::string kernel(const std::string& name, int threads, int blocks, const char* pass) const {
+        if (plan_.whole_threads > 0) return {};
         return "extern \"C\" __global__ void __launch_bounds__(" + text_of(threads) + ", " + text_of(blocks) + ") " + name +
                "(const __grid_constant__ MeshArguments<real> a, const __grid_constant__ Common::Parameters p, const real* table, real low, real high) { streaming::" + pass + "<C_" + name +
                ">(a, p, table, low, high); }\n";

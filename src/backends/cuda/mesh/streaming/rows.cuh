@@ -36,7 +36,7 @@ struct RowsLayout {
     static constexpr int V = vector_values<T>, beside = (2 * C::reach_x + V - 1) / V * V;
     static constexpr int warp_rows = 32 / C::lanes * C::K, H = C::warps * warp_rows, rows = H + 2 * C::reach_y;
     static constexpr int field = beside + rows * C::pitch, place = field * C::staged_count;
-    static constexpr int factors = C::depth * place, barriers = factors + LaneFactors<T, C::R, C::lanes>::in_memory, total = barriers + 2 * (C::depth + C::warps) * 8 / static_cast<int>(sizeof(T));
+    static constexpr int ring = C::depth * place, factors = LaneFactors<T, C::R, C::lanes>::in_memory, kept = factors + 2 * (C::depth + C::warps) * 8 / static_cast<int>(sizeof(T));
 
     /// Of a staged field in a place: its row 0 of the slab.
     static constexpr int origin(int f) {
@@ -46,17 +46,23 @@ struct RowsLayout {
     }
 };
 
-/// Rows and points around those of a lane. Inside: no neighbour lies beyond a side of y or z; those beyond sides of x lie beside the row.
+/// Rows and points around those of a lane. Inside: no neighbour lies beyond a side of y or z.
 template <class C, bool Inside>
 struct NearStaged {
     using T = typename C::real;
     const MeshArguments<T>& a;
     const T* const (&plane)[5];  ///< dz = -2 … 2: where the lane's first point would be in row 0 of a place
     int k, i, y, z;
+    bool first, last;             ///< whether the lane's points are the first or the last of their row
 
     template <int f, int dx, int dy, int dz>
     __device__ __forceinline__ T at() const {
-        T value = plane[dz + 2][RowsLayout<C>::origin(f) + (k + dy) * C::pitch + i + dx];
+        const T* const row = plane[dz + 2] + RowsLayout<C>::origin(f) + (k + dy) * C::pitch;
+        const int j = i + dx;
+        T value;
+        if (dx < 0 && j < 0) value = beyond<f, 0>(row, j, -1 - j, first, C::nx);
+        else if (dx > 0 && j >= C::R) value = beyond<f, 1>(row, j, 2 * C::R - 1 - j, last, -C::nx);
+        else value = row[j];
         if constexpr (!Inside) {
             value = mirrored<f, 1, dy>(y + k, C::ny, value);
             value = mirrored<f, 2, dz>(z, C::nz, value);
@@ -65,6 +71,14 @@ struct NearStaged {
     }
 
 private:
+    /// Of the next lane, or beyond a side of x.
+    template <int f, int side>
+    __device__ __forceinline__ T beyond(const T* row, int j, int mirror, bool outside, int around) const {
+        if constexpr (C::edge(f, 0, side) == edge_periodic) return row[outside ? j + around : j];
+        const T next = row[j], image = row[mirror];
+        return !outside ? next : C::edge(f, 0, side) == edge_odd ? a.field[f].twice[0][side] - image : image;
+    }
+
     /// A value beyond an odd side.
     template <int f, int axis, int d>
     __device__ __forceinline__ T mirrored(int at, int n, T value) const {
@@ -76,36 +90,17 @@ private:
 
 template <class C, bool Inside>
 __device__ __forceinline__ void right_hand_sides(const MeshArguments<typename C::real>& a, const typename C::Parameters& p, const typename C::real* const (&plane)[5], int x, int y, int z, std::int64_t mesh,
-                                                 typename C::real (&d)[C::K][C::R]) {
+                                                 bool first, bool last, typename C::real (&d)[C::K][C::R]) {
 #pragma unroll
     for (int i = 0; i < C::R; ++i)
 #pragma unroll
         for (int k = 0; k < C::K; ++k) {
-            const NearStaged<C, Inside> near{a, plane, k, i, y, z};
+            const NearStaged<C, Inside> near{a, plane, k, i, y, z, first, last};
             typename C::real result[1];
             if constexpr (C::has_rhs) C::rhs(near, p, result, std::int64_t{x + i}, std::int64_t{y + k}, std::int64_t{z}, mesh, a.step);
             else result[0] = near.template at<C::target, 0, 0, 0>();
             d[k][i] = result[0];
         }
-}
-
-/// Values beyond the ends of the rows that a warp looks at, in one place.
-template <class C>
-__device__ __forceinline__ void fill_ends(const MeshArguments<typename C::real>& a, typename C::real* place, int first_row, int lane) {
-    using L = RowsLayout<C>;
-    if constexpr (C::reach_x > 0) {
-        constexpr int rows = L::warp_rows + 2 * C::reach_y, each = 2 * C::reach_x;
-#pragma unroll
-        for (int f = 0; f < C::fields; ++f)
-            if (C::staged >> f & 1)
-                for (int q = lane; q < rows * each; q += 32) {
-                    auto* const row = place + L::origin(f) + (first_row - C::reach_y + q / each) * C::pitch;
-                    const int side = q % each & 1, j = q % each / 2;
-                    const bool ring = C::edge(f, 0, 0) == edge_periodic, low_odd = C::edge(f, 0, 0) == edge_odd, high_odd = C::edge(f, 0, 1) == edge_odd;
-                    const auto value = row[(side == 0) != ring ? j : C::nx - 1 - j];
-                    row[side == 0 ? -1 - j : C::nx + j] = (side == 0 ? low_odd : high_odd) ? a.field[f].twice[0][side] - value : value;
-                }
-    }
 }
 
 /// A place of the ring, and whose turn it is.
@@ -172,34 +167,54 @@ __device__ __forceinline__ void bring(const MeshArguments<typename C::real>& a, 
 /// C: real, fields, nx, ny, nz, edge(field, axis, side), stride(field, axis), K, R, lanes, warps, pitch (of rows in shared memory), depth (places of the ring), chunk (planes of a
 /// task), staged (bit f: field f), staged_count, bulk (rows are copied whole, 16 bytes at a time), vectors (rows of values are), has_rhs, target, reach_x, reach_y,
 /// reach_z, Parameters, rhs(near, …), ends_x, line_x.
+/// What a thread keeps from pass to pass: factors in `kept`, the barriers behind them and where their phases are.
 template <class C>
-__device__ __forceinline__ void rows_pass(const MeshArguments<typename C::real>& a, const typename C::Parameters& p, const typename C::real* table, typename C::real low, typename C::real high) {
+struct Rows {
+    using T = typename C::real;
+    using L = RowsLayout<C>;
+    static constexpr int threads = (C::warps + 1) * 32;
+    const unsigned barriers;
+    const LaneFactors<T, C::R, C::lanes> factors;
+    Turn<C::depth> turn;
+    bool again = false;
+    unsigned step = 0;
+
+    /// By `threads` threads; there after their next barrier.
+    __device__ __forceinline__ Rows(T* kept, const T* table, int thread) : barriers(prepared(shared_address(kept + L::factors), thread)), factors(kept, table, thread, threads) {}
+
+    __device__ __forceinline__ Arrival full(int place) const { return {barriers + 8 * static_cast<unsigned>(place)}; }
+    __device__ __forceinline__ Arrival empty(int place) const { return {barriers + 8 * static_cast<unsigned>(C::depth + place)}; }
+    // Of every other step each, since a neighbour may be a step ahead.
+    __device__ __forceinline__ Arrival looked(int one, unsigned at) const { return {barriers + 8 * (2 * static_cast<unsigned>(C::depth + one) + (at & 1))}; }
+
+private:
+    static __device__ __forceinline__ unsigned prepared(unsigned barriers, int thread) {
+        const auto at = [&](int k) { return Arrival{barriers + 8 * static_cast<unsigned>(k)}; };
+        if (thread == 0) {
+            for (int place = 0; place < C::depth; ++place) at(place).prepare(C::bulk ? 1 : 32), at(C::depth + place).prepare(C::warps);
+            for (int one = 0; one < 2 * C::warps; ++one) at(2 * C::depth + one).prepare(1);
+        }
+        return barriers;
+    }
+};
+
+/// All tasks of the grid. `memory`: the ring of places.
+template <class C>
+__device__ __forceinline__ void rows_tasks(Rows<C>& own_rows, const MeshArguments<typename C::real>& a, const typename C::Parameters& p, typename C::real* memory, typename C::real low, typename C::real high) {
     using T = typename C::real;
     using L = RowsLayout<C>;
     constexpr int K = C::K, R = C::R, V = L::V, nx = C::nx, ny = C::ny, nz = C::nz, reach = C::reach_z, segments = (nx + R - 1) / R, missing = segments * R - nx;
-    extern __shared__ int4 shared[];
-    T* const memory = reinterpret_cast<T*>(shared);
     const int thread = static_cast<int>(threadIdx.x), warp = thread / 32, lane = thread % 32;
-    const unsigned barriers = shared_address(memory + L::barriers);
-    const auto full = [&](int place) { return Arrival{barriers + 8 * static_cast<unsigned>(place)}; };
-    const auto empty = [&](int place) { return Arrival{barriers + 8 * static_cast<unsigned>(C::depth + place)}; };
-    // Of every other step each, since a neighbour may be a step ahead.
-    const auto looked = [&](int one, unsigned step) { return Arrival{barriers + 8 * (2 * static_cast<unsigned>(C::depth + one) + (step & 1))}; };
-    if (thread == 0) {
-        for (int place = 0; place < C::depth; ++place) full(place).prepare(C::bulk ? 1 : 32), empty(place).prepare(C::warps);
-        for (int one = 0; one < C::warps; ++one) looked(one, 0).prepare(1), looked(one, 1).prepare(1);
-    }
-    let_next_begin();
-    const LaneFactors<T, R, C::lanes> factors(memory + L::factors, table, thread, (C::warps + 1) * 32);
-    await_previous();
-    __syncthreads();
-    if (!runs(a.state, a.sweep)) return;
+    const auto full = [&](int place) { return own_rows.full(place); };
+    const auto empty = [&](int place) { return own_rows.empty(place); };
+    const auto looked = [&](int one, unsigned at) { return own_rows.looked(one, at); };
+    Turn<C::depth>& turn = own_rows.turn;
 
     using Task = RowsTask<C>;
     const std::int64_t tasks = std::int64_t{Task::slabs} * Task::chunks * a.extent[3];
+    if (warp > C::warps) return;
     if (warp == C::warps) {
-        Turn<C::depth> turn;
-        bool again = false;
+        bool& again = own_rows.again;
         for (std::int64_t number = blockIdx.x; number < tasks; number += gridDim.x) {
             const Task task(a.backwards ? tasks - 1 - number : number);
             for (int z = task.from - reach; z < task.to + reach; ++z) {
@@ -218,9 +233,9 @@ __device__ __forceinline__ void rows_pass(const MeshArguments<typename C::real>&
     // The last segment of a row begins where it has R points: what belongs to the one before is left out by its factors. Idle lanes do what the
     // first one does, and store nothing.
     const int x = !there ? 0 : segment == segments - 1 ? nx - R : segment * R;
+    const auto& factors = own_rows.factors;
     const LaneJoin<T, C::lanes> join(factors.joins, segment);
-    Turn<C::depth> turn;
-    unsigned step = 0;
+    unsigned& step = own_rows.step;
 #pragma unroll 1
     for (std::int64_t number = blockIdx.x; number < tasks; number += gridDim.x) {
         const Task task(a.backwards ? tasks - 1 - number : number);
@@ -230,14 +245,11 @@ __device__ __forceinline__ void rows_pass(const MeshArguments<typename C::real>&
         for (int ahead = 0; ahead < 2 * reach; ++ahead) {
             const Turn<C::depth> one = turn.after(ahead);
             full(one.place).wait(one.parity);
-            fill_ends<C>(a, memory + one.place * L::place, warp_row, lane);
         }
 #pragma unroll 1
         for (int z = task.from; z < task.to; ++z, ++step) {
             const Turn<C::depth> newest = turn.after(2 * reach);
             full(newest.place).wait(newest.parity);
-            fill_ends<C>(a, memory + newest.place * L::place, warp_row, lane);
-            __syncwarp();
             // Whose rows these are beside.
             const auto neighbours_looked = [&] {
                 constexpr int away = (C::reach_y + L::warp_rows - 1) / L::warp_rows;
@@ -248,8 +260,8 @@ __device__ __forceinline__ void rows_pass(const MeshArguments<typename C::real>&
                 const T* plane[5];
 #pragma unroll
                 for (int dz = -2; dz <= 2; ++dz) plane[dz + 2] = memory + (dz < -reach || dz > reach ? 0 : turn.after(reach + dz).place * L::place) + row * C::pitch + x;
-                if (y >= C::reach_y && y + K + C::reach_y <= ny && z >= reach && z + reach < nz) right_hand_sides<C, true>(a, p, plane, x, y, z, task.mesh, d);
-                else right_hand_sides<C, false>(a, p, plane, x, y, z, task.mesh, d);
+                if (y >= C::reach_y && y + K + C::reach_y <= ny && z >= reach && z + reach < nz) right_hand_sides<C, true>(a, p, plane, x, y, z, task.mesh, x == 0, x == nx - R, d);
+                else right_hand_sides<C, false>(a, p, plane, x, y, z, task.mesh, x == 0, x == nx - R, d);
             }
             __syncwarp();
             if (lane == 0) looked(warp, step).arrive();
@@ -313,6 +325,19 @@ __device__ __forceinline__ void rows_pass(const MeshArguments<typename C::real>&
             turn.next();
         }
     }
+}
+
+/// A pass of its own.
+template <class C>
+__device__ __forceinline__ void rows_pass(const MeshArguments<typename C::real>& a, const typename C::Parameters& p, const typename C::real* table, typename C::real low, typename C::real high) {
+    using T = typename C::real;
+    extern __shared__ int4 shared[];
+    T* const memory = reinterpret_cast<T*>(shared);
+    let_next_begin();
+    Rows<C> rows(memory + RowsLayout<C>::ring, table, static_cast<int>(threadIdx.x));
+    await_previous();
+    __syncthreads();
+    if (runs(a.state, a.sweep)) rows_tasks(rows, a, p, memory, low, high);
 }
 
 }  // namespace trifold::cuda::streaming

@@ -8,6 +8,7 @@
 #include "backends/cuda/mesh/arguments.hpp"
 #include "backends/cuda/mesh/remembered.hpp"
 #include "backends/cuda/mesh/streaming/prepare.hpp"
+#include "backends/cuda/mesh/streaming/whole.hpp"
 #include "backends/cuda/runtime/runtime.hpp"
 
 namespace trifold::cuda {
@@ -42,7 +43,7 @@ std::string program(const Checked& checked, const Chip& chip) { return ready(che
 
 /// Where things lie in the scratch.
 struct Layout {
-    std::size_t values, failed, tables, total;
+    std::size_t values, failed, arrived, tables, total;
 
     Layout(const Checked& checked, const Plan& plan) {
         const std::size_t each = size_of(checked.dtype);
@@ -51,7 +52,8 @@ struct Layout {
             for (const Pass& pass : sweep.passes) count += streaming::factor_values(pass);
         values = 0;
         failed = align(static_cast<std::size_t>(checked.problem->shape.points()) * each);
-        tables = failed + align(static_cast<std::size_t>(checked.problem->shape.meshes));
+        arrived = failed + align(static_cast<std::size_t>(checked.problem->shape.meshes));
+        tables = arrived + align(sizeof(unsigned));
         total = tables + align(count * each);
     }
 };
@@ -73,6 +75,7 @@ public:
 
     bool run(Failure& failure) {
         if (!prepare(failure)) return false;
+        if (plan_.whole_threads > 0) return run_whole(failure);
         const auto each = static_cast<std::int64_t>(checked_.sweeps.size());
         for (std::int64_t s = run_.from; s < run_.steps * each; ++s) {
             arguments_.sweep = static_cast<unsigned long long>(s);
@@ -96,6 +99,18 @@ private:
 
     T* at(std::size_t offset) const { return reinterpret_cast<T*>(base_ + offset); }
 
+    bool run_whole(Failure& failure) {
+        streaming::WholeRun<T> whole{};
+        whole.from = static_cast<unsigned long long>(run_.from), whole.to = static_cast<unsigned long long>(run_.steps), whole.first_step = run_.first_step;
+        whole.arrived = reinterpret_cast<unsigned*>(base_ + layout_.arrived);
+        for (std::size_t k = 0; k < launches_[0].size(); ++k) whole.table[k] = launches_[0][k].table, whole.low[k] = launches_[0][k].low, whole.high[k] = launches_[0][k].high;
+        const void* const kernel = program_.kernel("whole");
+        if (!kernel) return failure.say(ErrorCode::device_unavailable, "a kernel is missing in a compiled program", "this is an error in Trifold");
+        if (!good(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(plan_.whole_shared)), "asking for shared memory", failure)) return false;
+        void* arguments[] = {&arguments_, parameters_.data(), &whole};
+        return jit::launch(kernel, {.blocks = static_cast<unsigned>(run_.chip.multiprocessors), .threads = static_cast<unsigned>(plan_.whole_threads), .shared = plan_.whole_shared, .together = true, .stream = run_.stream}, arguments, failure);
+    }
+
     bool prepare(Failure& failure) {
         parameters_.assign(checked_.problem->parameters.begin(), checked_.problem->parameters.end());
         parameters_.resize(streaming::parameter_count(checked_));
@@ -110,10 +125,10 @@ private:
                 one.table = at(layout_.tables) + numbers.size();
                 one.low = matrix.low, one.high = matrix.high;
                 streaming::append_factors(matrix, pass, numbers);
-                if (!shape_of(pass, s, one, failure)) return false;
+                if (plan_.whole_threads == 0 && !shape_of(pass, s, one, failure)) return false;
                 launches_[s].push_back(one);
             }
-        return good(cudaMemsetAsync(arguments_.failed, 0, static_cast<std::size_t>(checked_.problem->shape.meshes), run_.stream), "clearing marks", failure) &&
+        return good(cudaMemsetAsync(arguments_.failed, 0, layout_.tables - layout_.failed, run_.stream), "clearing marks", failure) &&
                (numbers.empty() || good(cudaMemcpyAsync(at(layout_.tables), numbers.data(), numbers.size() * sizeof(T), cudaMemcpyHostToDevice, run_.stream), "copying factors", failure));
     }
 
