@@ -77,13 +77,11 @@ protected:
         const Case cases[] = {{{128, 128, 100, 1}, odd, odd, odd, 0}, {{100, 70, 65, 3}, even, odd, even, 0}, {{257, 31, 40, 2}, odd, even, odd, 0}, {{64, 250, 33, 2}, odd, odd, even, 0},
                               {{200, 256, 18, 1}, odd, odd, odd, 0},  {{512, 400, 5, 1}, even, even, odd, 0}, {{30, 600, 9, 2}, odd, odd, odd, 0},  {{1000, 300, 1, 2}, odd, odd, even, 1},
                               {{300, 1000, 1, 2}, odd, even, even, 1}, {{513, 511, 1, 3}, even, odd, even, 1}, {{400, 500, 1, 2}, odd, odd, even, 2},
-<<<<<<< HEAD
                               // On a GPU: values that change threads in turns; rings in memory.
                               {{256, 192, 1, 2}, odd, odd, even, 1},  {{384, 384, 1, 1}, ring, ring, even, 1}, {{192, 200, 1, 2}, ring, odd, even, 2}, {{48, 48, 48, 3}, odd, odd, odd, 0},
-                              {{48, 40, 44, 2}, ring, odd, even, 0},  {{900, 700, 1, 1}, ring, ring, even, 1}, {{128, 100, 90, 1}, ring, ring, ring, 0}};
-=======
-                              {{128, 128, 96, 1}, odd, even, odd, 0},  {{64, 64, 64, 2}, even, odd, odd, 0}, {{96, 64, 80, 1}, odd, odd, even, 0}};
->>>>>>> 863e788 (Sweeps off chip on a GPU: what lies beyond the ends of rows is made in registers; a small mesh alone has all its steps in one launch)
+                              {{48, 40, 44, 2}, ring, odd, even, 0},  {{900, 700, 1, 1}, ring, ring, even, 1}, {{128, 100, 90, 1}, ring, ring, ring, 0},
+                              // A few small meshes, all steps in one launch.
+                              {{64, 64, 64, 2}, even, odd, odd, 0},   {{96, 64, 80, 1}, odd, odd, even, 0}};
         for (const Case& one : cases) {
             Fields<T> ours(one), expected(one);
             const SweepOutcome outcome = ours.run(queue, 2);
