@@ -120,7 +120,7 @@ private:
             for (std::size_t k = 0; k < plan_.sweeps[s].passes.size(); ++k) {
                 const Pass& pass = plan_.sweeps[s].passes[k];
                 Launch one;
-                one.kernel = program_.kernel(streaming::name_of_pass(s, k).c_str());
+                if (plan_.whole_threads == 0) one.kernel = program_.kernel(streaming::name_of_pass(s, k).c_str());
                 const streaming::LineMatrix<T> matrix = streaming::matrix_of<T>(checked_, static_cast<int>(s), pass.line);
                 one.table = at(layout_.tables) + numbers.size();
                 one.low = matrix.low, one.high = matrix.high;
