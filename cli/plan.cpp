@@ -71,7 +71,7 @@ Command plan_command(CLI::App& parent) {
     options->add_talk(*app);
     set_examples(*app, "  trifold plan problem.npz --explain\n"
                        "  trifold plan 'gen:poisson?rows=100000000' --explain --json\n"
-                       "  trifold plan 'gen:dominant?rows=1e9' --device cpu,cuda:0 --optimise energy --watts cpu=300,cuda:0=700 --explain\n");
+                       "  trifold plan 'gen:dominant?rows=1e9' --device all --explain\n");
     return {app, [options] { return run(*options); }};
 }
 
