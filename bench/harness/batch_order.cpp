@@ -5,24 +5,11 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstring>
 
 #include "backends/cpu/tridiagonal/batch_plan.hpp"
+#include "bench/harness/word.hpp"
 
 namespace trifold::bench {
-namespace {
-
-constexpr std::int64_t line = 64;
-
-std::uint64_t word_at(const void* p) {
-    std::uint64_t word;
-    std::memcpy(&word, p, sizeof(word));
-    return word;
-}
-
-void put(void* p, std::uint64_t word) { std::memcpy(p, &word, sizeof(word)); }
-
-}  // namespace
 
 BatchOrder::BatchOrder(const devices::StreamArrays& arrays, const tridiagonal::System& system, int threads) : arrays_(arrays), threads_(threads) {
     const auto element = static_cast<std::int64_t>(size_of(system.dtype));

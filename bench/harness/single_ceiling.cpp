@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstring>
 #include <limits>
 
 #if defined(__SSE2__)
@@ -14,22 +13,13 @@
 
 #include "backends/cpu/tridiagonal/cell.hpp"
 #include "backends/cpu/tridiagonal/pivoted_job.hpp"
+#include "bench/harness/word.hpp"
 #include "devices/prefetch_level.hpp"
 #include "families/tridiagonal/certified.hpp"
 #include "trifold/dtype.hpp"
 
 namespace trifold::bench {
 namespace {
-
-constexpr std::int64_t line = 64;
-
-std::uint64_t word_at(const void* p) {
-    std::uint64_t word;
-    std::memcpy(&word, p, sizeof(word));
-    return word;
-}
-
-void put(void* p, std::uint64_t word) { std::memcpy(p, &word, sizeof(word)); }
 
 /// A whole line, past the caches where the machine can.
 void stream_line(unsigned char* p, std::uint64_t word) {
