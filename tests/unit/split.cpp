@@ -242,7 +242,7 @@ TEST_F(Split, ACallMayNotReturn) {
                 std::vector<std::unique_ptr<SplitCase<double>>> cases;
                 std::vector<std::vector<double>> solved;
                 int behind = 0;
-                for (const std::int64_t sleep_at : {1, 6, 14, 37}) {
+                for (const std::int64_t sleep_at : {1, 2, 6, 14, 37}) {
                     cases.push_back(std::make_unique<SplitCase<double>>(kind, 100003, in_place, 5));
                     SplitCase<double>& c = *cases.back();
                     std::vector<split::Part> parts{fake()};
@@ -263,7 +263,7 @@ TEST_F(Split, ACallMayNotReturn) {
                     EXPECT_LE(rows, 100003);
                     solved.push_back(in_place ? c.rhs : c.x);
                 }
-                EXPECT_GE(behind, alone ? 4 : 2);
+                EXPECT_GE(behind, alone ? 5 : 2);  // beside the cpu it may come to no more than its first calls
                 std::this_thread::sleep_for(std::chrono::duration<double>(asleep));
                 for (std::size_t k = 0; k < cases.size(); ++k) EXPECT_EQ(in_place ? cases[k]->rhs : cases[k]->x, solved[k]) << k;
             }
