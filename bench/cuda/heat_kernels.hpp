@@ -50,9 +50,9 @@ void compile_kernels(const cuda::Table& table, Queue& host, const HeatCase& one)
 }
 
 inline const cuda::Table& cuda_table() {
-    void* const library = dlopen(cuda::library_name, RTLD_NOW | RTLD_LOCAL);
-    const auto function = library ? reinterpret_cast<cuda::TableFunction>(dlsym(library, cuda::table_symbol)) : nullptr;
-    if (!function) throw Error(ErrorCode::device_unavailable, cuda::library_name, "cannot be loaded", "put its folder on LD_LIBRARY_PATH");
+    void* const library = dlopen(cuda::Table::library_name, RTLD_NOW | RTLD_LOCAL);
+    const auto function = library ? reinterpret_cast<const cuda::Table* (*)()>(dlsym(library, cuda::Table::table_symbol)) : nullptr;
+    if (!function) throw Error(ErrorCode::device_unavailable, cuda::Table::library_name, "cannot be loaded", "put its folder on LD_LIBRARY_PATH");
     return *function();
 }
 

@@ -18,8 +18,6 @@ std::string folder_of_this_code() {
     return path.parent_path().string() + "/";
 }
 
-}  // namespace
-
 void* open_beside_library(const char* name, std::string& why) {
     const std::string here = folder_of_this_code();
     for (const std::string& path : {here + name, here + "../lib/" + name, std::string(name)}) {
@@ -30,6 +28,15 @@ void* open_beside_library(const char* name, std::string& why) {
         if (why.empty() || text.find("No such file") == std::string::npos) why = text;
     }
     return nullptr;
+}
+
+}  // namespace
+
+void* function_beside_library(const char* library, const char* symbol, const char* built_where, std::string& why) {
+    std::string reason;
+    void* const handle = open_beside_library(library, reason);
+    if (!handle) why = std::string(library) + " cannot be loaded: " + reason + " (" + built_where + ")";
+    return handle ? dlsym(handle, symbol) : nullptr;
 }
 
 }  // namespace trifold::devices

@@ -26,8 +26,8 @@ TRIFOLD_POINT_FUNCTION(stretched, {
 TRIFOLD_POINT_FUNCTION(no_such_name, { out(0) = at(0, 0, 0, 0) + p(0); })
 
 const cuda::Table* table() {
-    void* const library = dlopen(cuda::library_name, RTLD_NOW | RTLD_LOCAL);
-    const auto function = library ? reinterpret_cast<cuda::TableFunction>(dlsym(library, cuda::table_symbol)) : nullptr;
+    void* const library = dlopen(cuda::Table::library_name, RTLD_NOW | RTLD_LOCAL);
+    const auto function = library ? reinterpret_cast<const cuda::Table* (*)()>(dlsym(library, cuda::Table::table_symbol)) : nullptr;
     return function ? function() : nullptr;
 }
 

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The devices cuda:0, cuda:1 … as libtrifold sees them. Nothing here needs CUDA: what does lies in libtrifold_cuda.so, which
 // is loaded when such a device is first named.
-#include <dlfcn.h>
-
 #include <array>
 #include <string>
 #include <vector>
@@ -14,35 +12,10 @@
 namespace trifold {
 namespace {
 
-struct Library {
-    const cuda::Table* table = nullptr;
-    std::string why;  // there is none
-};
+using Library = devices::Loaded<cuda::Table>;
 
-Library load() {
-    Library out;
-    std::string why;
-    void* const handle = devices::open_beside_library(cuda::library_name, why);
-    if (!handle) {
-        out.why = std::string(cuda::library_name) + " cannot be loaded: " + why + " (it is built where nvcc is found, and belongs beside libtrifold)";
-        return out;
-    }
-    const auto function = reinterpret_cast<cuda::TableFunction>(dlsym(handle, cuda::table_symbol));
-    const cuda::Table* const table = function ? function() : nullptr;
-    const cuda::Table own;
-    if (!table || table->version != own.version || table->ops_bytes != own.ops_bytes || table->system_bytes != own.system_bytes ||
-        table->runtime_bytes != own.runtime_bytes || table->checked_bytes != own.checked_bytes) {
-        out.why = std::string(cuda::library_name) + " is of another version of Trifold (build and install both together)";
-        return out;
-    }
-    out.table = table;
-    if (table->count() == 0) out.why = table->absent();
-    return out;
-}
-
-// Never unloaded: the driver's threads may outlive every Context.
 const Library& library() {
-    static const Library loaded = load();
+    static const Library loaded = devices::load_table<cuda::Table>("it is built where nvcc is found, and belongs beside libtrifold");
     return loaded;
 }
 

@@ -11,12 +11,11 @@
 
 namespace trifold::cuda {
 
-inline constexpr int table_version = 2;
-inline constexpr const char* table_symbol = "trifold_cuda_table";
-inline constexpr const char* library_name = "libtrifold_cuda.so";
-
 struct Table {
-    int version = table_version;
+    static constexpr const char* library_name = "libtrifold_cuda.so";
+    static constexpr const char* table_symbol = "trifold_cuda_table";
+
+    int version = 2;
     std::size_t ops_bytes = sizeof(tridiagonal::Ops), system_bytes = sizeof(tridiagonal::System), runtime_bytes = sizeof(devices::Runtime), checked_bytes = sizeof(mesh::Checked);
 
     /// GPUs that the driver shows; 0 where `absent` says why.
@@ -33,8 +32,10 @@ struct Table {
     /// mesh/run.hpp.
     const char* (*compiler_missing)() = nullptr;
     bool (*mesh_compile)(const mesh::Checked& checked, int architecture, int kind, const char** name, const char** refuses, Failure& failure) = nullptr;
-};
 
-using TableFunction = const Table* (*)();
+    bool same_build(const Table& own) const {
+        return version == own.version && ops_bytes == own.ops_bytes && system_bytes == own.system_bytes && runtime_bytes == own.runtime_bytes && checked_bytes == own.checked_bytes;
+    }
+};
 
 }  // namespace trifold::cuda

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The devices opencl:P.D (platform P, device D) and their parts as libtrifold sees them. Nothing here needs OpenCL: what does
 // lies in libtrifold_opencl.so, which is loaded when such a device is first named.
-#include <dlfcn.h>
-
 #include <array>
 #include <deque>
 #include <mutex>
@@ -17,35 +15,10 @@
 namespace trifold {
 namespace {
 
-struct Library {
-    const opencl::Table* table = nullptr;
-    std::string why;  // there is none
-};
-
-Library load() {
-    Library out;
-    std::string why;
-    void* const handle = devices::open_beside_library(opencl::library_name, why);
-    if (!handle) {
-        out.why = std::string(opencl::library_name) + " cannot be loaded: " + why +
-                  " (it is built where OpenCL's loader and headers are found: ocl-icd-opencl-dev, opencl-clhpp-headers; it belongs beside libtrifold)";
-        return out;
-    }
-    const auto function = reinterpret_cast<opencl::TableFunction>(dlsym(handle, opencl::table_symbol));
-    const opencl::Table* const table = function ? function() : nullptr;
-    const opencl::Table own;
-    if (!table || table->version != own.version || table->ops_bytes != own.ops_bytes || table->system_bytes != own.system_bytes ||
-        table->runtime_bytes != own.runtime_bytes) {
-        out.why = std::string(opencl::library_name) + " is of another version of Trifold (build and install both together)";
-        return out;
-    }
-    out.table = table;
-    if (table->count() == 0) out.why = table->absent();
-    return out;
-}
+using Library = devices::Loaded<opencl::Table>;
 
 const Library& library() {
-    static const Library loaded = load();
+    static const Library loaded = devices::load_table<opencl::Table>("it is built where OpenCL's loader and headers are found: ocl-icd-opencl-dev, opencl-clhpp-headers; it belongs beside libtrifold");
     return loaded;
 }
 

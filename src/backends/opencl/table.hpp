@@ -10,12 +10,11 @@
 
 namespace trifold::opencl {
 
-inline constexpr int table_version = 1;
-inline constexpr const char* table_symbol = "trifold_opencl_table";
-inline constexpr const char* library_name = "libtrifold_opencl.so";
-
 struct Table {
-    int version = table_version;
+    static constexpr const char* library_name = "libtrifold_opencl.so";
+    static constexpr const char* table_symbol = "trifold_opencl_table";
+
+    int version = 1;
     std::size_t ops_bytes = sizeof(tridiagonal::Ops), system_bytes = sizeof(tridiagonal::System), runtime_bytes = sizeof(devices::Runtime);
 
     /// Devices of all platforms; 0 where `absent` says why.
@@ -33,8 +32,10 @@ struct Table {
     /// nullptr: it works in the host's memory.
     const devices::Runtime* (*runtime)(int device) = nullptr;
     const tridiagonal::Ops* (*tridiagonal)(int device) = nullptr;
-};
 
-using TableFunction = const Table* (*)();
+    bool same_build(const Table& own) const {
+        return version == own.version && ops_bytes == own.ops_bytes && system_bytes == own.system_bytes && runtime_bytes == own.runtime_bytes;
+    }
+};
 
 }  // namespace trifold::opencl
