@@ -43,6 +43,26 @@ class Tables(unittest.TestCase):
         self.assertEqual(checked, 30)
         self.assertEqual(len({(tuple(row['mesh']), row['batch'], row['precision']) for row in PUBLISHED['rows']}), len(PUBLISHED['rows']))
 
+    # Figures of a front page are those of the records, each of its own machine, and what is around them stays.
+    def test_figures_of_a_front_page(self):
+        def row(threads, fraction, **more):
+            return {'case': 'memory, 1e+08 rows', 'solver': 'automatic', 'dtype': 'f64', 'threads': threads, 'rows_per_s': 4.5e8, 'fraction': fraction, **more}
+        record = {'schema': 'trifold.bench/1', 'suite': 'single', 'title': 'One system', 'rows': [
+            row(1, 0.1, case='cache'), row(1, 0.54, speedup=7.03, speedup_over='LAPACK gtsv'), row(2, 0.8, failed=True), row(2, 0.84), row(16, 0.95)],
+            'machine': {'gpu': 'none', 'multiprocessors': 0, 'runtime_cuda': 0}}
+        with tempfile.TemporaryDirectory() as folder:
+            sys.path.insert(0, os.path.join(ROOT, 'scripts'))
+            import headline
+            os.makedirs(os.path.join(folder, 'one'))
+            with open(os.path.join(folder, 'one/single.json'), 'w', encoding='utf-8') as file:
+                json.dump(record, file)
+            text = headline.renewed(f'before\n{headline.BEGIN}\nold\n{headline.END}\nafter\n', folder)
+            self.assertTrue(text.startswith('before\n') and text.endswith('\nafter\n'))
+            self.assertNotIn('old', text)
+            self.assertIn('| one, 1 thread | 0.45 | 54 % | 7.0 × LAPACK gtsv |', text)
+            self.assertIn('| the same | one, 16 threads | 0.45 | 95 % |  |', text)
+            self.assertEqual(text, headline.renewed(text, folder))
+
     def test_tables_and_picture_of_a_record(self):
         rows = [measured([n, n], 3000, 'f32', 120, '2d') for n in (64, 96)]
         rows.append(measured([128, 128], 3000, 'f32', 120, '2d', joules=4.0, watts=500.0))
