@@ -78,7 +78,7 @@ private:
     void prepare() {
         watch_.start("prepare");
         problem_.shape = shape_;
-        problem_.sides = sides_from(o_.boundary);
+        problem_.sides = sides_from(o_.boundary, shape_);
         problem_.scheme = scheme_from(o_.scheme);
         const double bytes = static_cast<double>(shape_.points()) * sizeof(T);
         const io::Shape array = array_shape(shape_, dtype_of<T>);

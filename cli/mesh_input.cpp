@@ -109,13 +109,14 @@ MeshShape mesh_from(const std::string& text, std::int64_t meshes) {
     return shape;
 }
 
-std::array<Sides, 3> sides_from(const std::string& text) {
+std::array<Sides, 3> sides_from(const std::string& text, const MeshShape& shape) {
     std::array<Sides, 3> sides;
     for (Sides& axis : sides) axis.low.edge = axis.high.edge = Edge::odd;
     if (text.find('=') == std::string::npos) {
         for (Sides& axis : sides) axis.low = axis.high = side_from(text);
         return sides;
     }
+    bool named[3][2] = {};
     for (const std::string& one : split(text, ',')) {
         const std::size_t equals = one.find('=');
         const std::string name = one.substr(0, equals);
@@ -123,9 +124,15 @@ std::array<Sides, 3> sides_from(const std::string& text) {
         const auto at = std::find(std::begin(known), std::end(known), name) - std::begin(known);
         if (equals == std::string::npos || at == 9) throw Error(ErrorCode::usage, "--boundary", "'" + one + "' is no side", "write for example x-=dirichlet:1,x+=neumann,y=periodic");
         const Side side = side_from(one.substr(equals + 1));
-        if (at < 3) sides[static_cast<std::size_t>(at)] = {side, side};
-        else if (at % 2 == 1) sides[static_cast<std::size_t>((at - 3) / 2)].low = side;
-        else sides[static_cast<std::size_t>((at - 3) / 2)].high = side;
+        const std::size_t axis = static_cast<std::size_t>(at < 3 ? at : (at - 3) / 2);
+        if (shape.along(static_cast<int>(axis)) == 1)
+            throw Error(ErrorCode::usage, "--boundary", "'" + one + "': the mesh has no " + name[0] + " axis", "name sides of the axes that --mesh gives");
+        for (const int high : {0, 1}) {
+            if (at >= 3 && at % 2 == high) continue;  // x- is 3, x+ is 4
+            if (named[axis][high]) throw Error(ErrorCode::usage, "--boundary", std::string("side ") + name[0] + (high ? '+' : '-') + " is named twice", "name each side once");
+            named[axis][high] = true;
+            (high ? sides[axis].high : sides[axis].low) = side;
+        }
     }
     for (std::size_t axis = 0; axis < 3; ++axis)
         if ((sides[axis].low.edge == Edge::periodic) != (sides[axis].high.edge == Edge::periodic))

@@ -15,8 +15,8 @@ namespace trifold::cli {
 MeshShape mesh_from(const std::string& text, std::int64_t meshes);
 
 /// "dirichlet", "neumann", "periodic" for all sides; or a list of SIDE=KIND[:VALUE], SIDE one of x y z x- x+ y- y+ z- z+: "x-=dirichlet:1,y=periodic".
-/// Sides that are not named are dirichlet with value 0. Throws Error(usage) with the nearest name.
-std::array<Sides, 3> sides_from(const std::string& text);
+/// Sides that are not named are dirichlet with value 0. Throws Error(usage) with the nearest name; where a side is named twice, or is of an axis that the mesh has not.
+std::array<Sides, 3> sides_from(const std::string& text, const MeshShape& shape);
 
 /// One value per cell: FILE.npy shaped (y, x) or (z, y, x), with one more dimension in front for a batch where `batch`. Throws Error(bad_input)
 /// for other shapes and for values that are not finite, naming the first.
