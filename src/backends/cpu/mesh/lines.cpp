@@ -5,6 +5,7 @@
 #include <cmath>
 #include <vector>
 
+#include "backends/cpu/mesh/rings.hpp"
 #include "backends/cpu/tridiagonal/batch.hpp"
 #include "backends/reference/tridiagonal/line.hpp"
 
@@ -216,21 +217,8 @@ std::size_t line_scratch(const LineShape& shape, const LineMatrices<T>& matrices
 template <class T>
 void make_ring(LineMatrices<T>& m, const LineShape& lines, const LineTeam& team) {
     m.ring = true;
-    const std::int64_t last = lines.n - 1;
-    for (std::int64_t o = 0; o < lines.outer; ++o)
-        for (std::int64_t j = 0; j < lines.inner; ++j) {
-            const T corner = m.lower[m.at(o, 0, j)], other = m.upper[m.at(o, last, j)];
-            T &first = m.diag[m.at(o, 0, j)], &end = m.diag[m.at(o, last, j)];
-            // Of the diagonal's size and opposite sign, so that nothing cancels; not zero as long as the row has anything.
-            const T size = std::max({std::abs(first), std::abs(corner), std::abs(other)});
-            const T gamma = -std::copysign(size > 0 ? size : T(1), first);
-            m.gamma[o * lines.inner + j] = gamma;
-            first -= gamma;
-            end -= corner * other / gamma;
-            for (std::int64_t i = 0; i <= last; ++i) m.spike[m.at(o, i, j)] = 0;
-            m.spike[m.at(o, 0, j)] = gamma;
-            m.spike[m.at(o, last, j)] = other;
-        }
+    m.dominated = rings_dominated(lines, m);
+    open_rings(lines, m);
     // A spike that cannot be solved for leaves lines that do not hold, and these are pivoted.
     LineShape spikes = lines;
     spikes.row_stride = m.row_stride;
@@ -241,6 +229,16 @@ void make_ring(LineMatrices<T>& m, const LineShape& lines, const LineTeam& team)
 template <class T>
 LineFailure solve_lines(const LineShape& shape, const LineMatrices<T>& matrices, T* values, std::int8_t* status, const LineTeam& team) {
     if (!matrices.ring) return solve_plain(shape, matrices, values, status, team);
+    if (matrices.dominated) {
+        LineFailure failure = solve_plain(shape, matrices, values, status, team);
+        if (const std::int64_t lost = close_rings(shape, matrices, values, status); lost > 0) {
+            failure.failures += lost, failure.reason = Reason::not_finite;
+            std::int64_t first = 0;
+            while (ok(static_cast<Reason>(status[first]))) ++first;
+            if (first != failure.first) failure.first = first, failure.row = -1;
+        }
+        return failure;
+    }
     Rings<T> rings(shape, matrices, values);
     LineFailure failure = solve_plain(shape, matrices, values, status, team);
     rings.finish(status, failure);

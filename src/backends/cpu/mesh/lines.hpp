@@ -4,7 +4,7 @@
 //   lower[i] v[i-1] + diag[i] v[i] + upper[i] v[i+1] = r[i],  i = 0 … n-1;  in a ring v[-1] = v[n-1] and v[n] = v[0]
 //
 // Lines are solved as batches (tridiagonal/batch.hpp), or with the factors of their one matrix (factored.hpp). Rings by a rank-one change of the matrix (Sherman and Morrison 1950; Golub and
-// Van Loan, 4th ed., 2.1.4), whose result is checked row by row; where it does not hold, by LU with partial pivoting of the ring.
+// Van Loan, 4th ed., 2.1.4), whose result, unless all rows are dominated by their diagonals, is checked row by row; where it does not hold, by LU with partial pivoting of the ring.
 #pragma once
 
 #include <cstdint>
@@ -30,6 +30,7 @@ struct LineMatrices {
     T *lower = nullptr, *diag = nullptr, *upper = nullptr;
     std::int64_t row_stride = 1, outer_stride = 0, inner_stride = 0;
     bool ring = false;
+    bool dominated = false;  ///< ring: by the diagonal, in every row (rings.hpp)
     T* gamma = nullptr;  ///< ring: per line (inner fastest), or one for all
     T* spike = nullptr;  ///< ring: with the strides of the matrices, solved
     const LineFactors<T>* factors = nullptr;  ///< one for all, and usable; null: each line is eliminated on its own
