@@ -51,12 +51,19 @@ public:
             for (const Access& access : sweep.coefficients) rows = std::max(rows, most(access));
         }
         buffer_.resize(static_cast<std::size_t>(rows * pitch_));
+        for (const AnyField& field : fields_) {
+            for (int k = 0; k < max_reach; ++k) beyond_.push_back({field.sides[0], shape_.x, k - max_reach});
+            for (int k = 0; k < max_reach; ++k) beyond_.push_back({field.sides[0], shape_.x, shape_.x + k});
+        }
     }
 
     /// Points x … x + count - 1 of row (mesh, z, y). solution: of these points, for updates. out: one row per result.
     void run(const PointFunction& function, const Access& access, std::int64_t mesh, std::int64_t z, std::int64_t y, std::int64_t x, std::int64_t count,
              std::int64_t step, const T* solution, const std::array<T*, 3>& out) {
-        find_rows(access, mesh, z, y);
+        if (goes_on(access, mesh, z, y))
+            for (int k = 0; k < found_; ++k) row_[k].from += row_[k].field->stride[1];
+        else find_rows(access, mesh, z, y);
+        last_ = {&access, mesh, z, y};
         gather(x, count);
         if (solution) rows_[solution_row()] = solution;
         const PointRows<T> call{rows_, out.data(), parameters_.data(), count, x, y, z, mesh, step};
@@ -80,7 +87,7 @@ private:
 
     // A row that is read: where it lies, and what becomes of its values.
     struct Row {
-        int slot, along_x;
+        int number, slot, along_x;
         const AnyField* field;
         const T* from;
         T sign_y, offset_y, sign_z, offset_z;
@@ -88,6 +95,11 @@ private:
     };
 
     int solution_row() const { return static_cast<int>(fields_.size()) * rows_across * rows_across + max_reach * rows_across + max_reach; }
+
+    // The row after the last call's, in the same plane, and no side along y within reach of either: everything lies one row on.
+    bool goes_on(const Access& access, std::int64_t mesh, std::int64_t z, std::int64_t y) const {
+        return last_.access == &access && last_.mesh == mesh && last_.z == z && last_.y + 1 == y && y > max_reach && y + max_reach < shape_.y;
+    }
 
     void find_rows(const Access& access, std::int64_t mesh, std::int64_t z, std::int64_t y) {
         found_ = 0;
@@ -97,7 +109,7 @@ private:
             for (unsigned rest = read.rows; rest; rest &= rest - 1) {
                 const int row = __builtin_ctz(rest);
                 const Mirrored<T> at_z(field.sides[2], shape_.z, z + row / rows_across - max_reach), at_y(field.sides[1], shape_.y, y + row % rows_across - max_reach);
-                row_[found_++] = {f * rows_across * rows_across + row, read.along_x[static_cast<std::size_t>(row)], &field, row_of(field, mesh, at_z.index, at_y.index), at_y.sign, at_y.offset, at_z.sign, at_z.offset,
+                row_[found_++] = {f, f * rows_across * rows_across + row, read.along_x[static_cast<std::size_t>(row)], &field, row_of(field, mesh, at_z.index, at_y.index), at_y.sign, at_y.offset, at_z.sign, at_z.offset,
                                   field.stride[0] == 1 && at_z.as_it_is() && at_y.as_it_is()};
             }
         }
@@ -113,13 +125,15 @@ private:
             }
             const std::int64_t stride = row.field->stride[0], low = std::max<std::int64_t>(x - row.along_x, 0), high = std::min(x + count + row.along_x, shape_.x);
             T* const to = free + max_reach - x;
-            const auto value = [&](T v) { return row.sign_z * (row.sign_y * v + row.offset_y) + row.offset_z; };
+            const auto value = [sign_y = row.sign_y, offset_y = row.offset_y, sign_z = row.sign_z, offset_z = row.offset_z](T v) { return sign_z * (sign_y * v + offset_y) + offset_z; };
             const auto outside = [&](std::int64_t i) {
-                const Mirrored<T> at_x(row.field->sides[0], shape_.x, i);
-                to[i] = value(at_x(row.from[at_x.index * stride]));
+                const Mirrored<T>& at_x = beyond_[static_cast<std::size_t>(row.number * 2 * max_reach + (i < 0 ? i + max_reach : i - shape_.x + max_reach))];
+                const T v = at_x(row.from[at_x.index * stride]);
+                to[i] = row.as_it_is ? v : value(v);
             };
             for (std::int64_t i = x - row.along_x; i < low; ++i) outside(i);
             if (row.as_it_is) std::copy(row.from + low, row.from + high, to + low);
+            else if (stride == 1) std::transform(row.from + low, row.from + high, to + low, value);
             else
                 for (std::int64_t i = low; i < high; ++i) to[i] = value(row.from[i * stride]);
             for (std::int64_t i = high; i < x + count + row.along_x; ++i) outside(i);
@@ -133,6 +147,11 @@ private:
     std::vector<T> parameters_;
     std::int64_t pitch_;
     std::vector<T> buffer_;
+    std::vector<Mirrored<T>> beyond_;  // along x, of every field: max_reach points before the first and after the last
+    struct {
+        const Access* access = nullptr;
+        std::int64_t mesh = 0, z = 0, y = 0;
+    } last_;
     Row row_[max_fields * rows_across * rows_across];
     int found_ = 0;
     const T* rows_[(max_fields + 1) * rows_across * rows_across] = {};

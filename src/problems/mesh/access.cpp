@@ -111,4 +111,13 @@ bool FieldAccess::neighbours() const noexcept { return (rows & ~own_row) != 0 ||
 
 Access access_of(const PointFunction& function) { return Reader(function).read(); }
 
+std::array<int, 2> summands_of(const PointFunction& function) {
+    std::string text(function.source);
+    std::erase_if(text, [](char c) { return std::isspace(static_cast<unsigned char>(c)); });
+    for (int a = 0; a <= max_fields; ++a)
+        for (int b = 0; b <= max_fields; ++b)
+            if (text == "{out(0)=at(" + std::to_string(a) + ",0,0,0)+at(" + std::to_string(b) + ",0,0,0);}") return {a, b};
+    return {-1, -1};
+}
+
 }  // namespace trifold::mesh

@@ -28,4 +28,7 @@ struct Access {
 /// no integer as such, an offset beyond max_reach, a field beyond max_fields, results with a gap.
 Access access_of(const PointFunction& function);
 
+/// The two fields of a function that is nothing but their sum at the point itself, as the update of a scheme in increments is; else -1, -1.
+std::array<int, 2> summands_of(const PointFunction& function);
+
 }  // namespace trifold::mesh

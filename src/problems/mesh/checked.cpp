@@ -99,6 +99,8 @@ CheckedSweep check_sweep(const std::string& where, const Sweep& sweep, const Mes
     }
     if (sweep.update) {
         checked.update = check_function(sweep.update, 1, fields + 1, parameters);
+        const std::array<int, 2> summands = summands_of(sweep.update);
+        checked.adds = summands == std::array{sweep.target, fields} || summands == std::array{fields, sweep.target};
         for (const FieldAccess& access : checked.update.field)
             if (access.neighbours())
                 misuse(std::string("point function '") + sweep.update.name + "'", "reads neighbours, which an update may not", "read them in the right-hand side of the next sweep");

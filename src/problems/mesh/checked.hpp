@@ -13,6 +13,7 @@ struct CheckedSweep {
     const Sweep* sweep = nullptr;
     Access rhs, update;                ///< of the functions that are there
     std::vector<Access> coefficients;  ///< per line
+    bool adds = false;                 ///< the update is the sum of the target and the solution
 };
 
 struct Checked {

@@ -43,7 +43,7 @@ HWY_INLINE std::int64_t note_not_finite(D d, V first, std::int64_t count, std::i
 template <int V, class D, class T>
 HWY_INLINE std::int64_t strip(D d, const LineFactors<T>& f, std::int64_t row_stride, T* values, std::int8_t* marks) {
     constexpr std::int64_t N = static_cast<std::int64_t>(lanes_of<D>);
-    const auto n = static_cast<std::int64_t>(f.scale.size());
+    const std::int64_t n = f.n;
     const T *const scale = f.scale.data(), *const lower = f.lower.data(), *const upper = f.upper.data();
     hn::Vec<D> w[V];
     for (int v = 0; v < V; ++v) w[v] = hn::Zero(d);
@@ -86,7 +86,7 @@ HWY_INLINE std::int64_t columns(const LineFactors<T>& f, std::int64_t count, std
 template <int G, class D, class T>
 HWY_INLINE std::int64_t groups(D d, const LineFactors<T>& f, std::int64_t line_stride, T* values, std::int8_t* marks, T* buffer) {
     constexpr std::int64_t N = static_cast<std::int64_t>(lanes_of<D>);
-    const auto n = static_cast<std::int64_t>(f.scale.size()), whole = n / N * N;
+    const std::int64_t n = f.n, whole = n / N * N;
     const T *const scale = f.scale.data(), *const lower = f.lower.data(), *const upper = f.upper.data();
     hn::Vec<D> w[G];
     for (int g = 0; g < G; ++g) w[g] = hn::Zero(d);

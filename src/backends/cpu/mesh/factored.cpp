@@ -23,7 +23,8 @@ template <class T>
 LineFactors<T> factor_line(std::int64_t n, const T* lower, const T* diag, const T* upper) {
     LineFactors<T> f;
     const auto count = static_cast<std::size_t>(n);
-    f.scale.resize(count), f.lower.resize(count), f.upper.resize(count);
+    f.n = n;
+    for (std::vector<T>* values : {&f.scale, &f.lower, &f.upper}) values->resize((count + 15) / 16 * 16);
     T before = 0;
     bool good = true;
     for (std::size_t i = 0; i < count && good; ++i) {

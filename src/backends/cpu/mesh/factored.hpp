@@ -17,7 +17,8 @@ namespace trifold::cpu {
 
 template <class T>
 struct LineFactors {
-    std::vector<T> scale, lower, upper;  ///< 1/p, lower/p, c; empty where they are not to be used
+    std::int64_t n = 0;
+    std::vector<T> scale, lower, upper;  ///< 1/p, lower/p, c, and zeros up to a whole multiple of 16; empty where they are not to be used
 
     bool usable() const noexcept { return !scale.empty(); }
 };

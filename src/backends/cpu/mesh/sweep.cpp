@@ -1,58 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "backends/cpu/mesh/sweep.hpp"
 
-#include <omp.h>
-
-#include <algorithm>
-#include <atomic>
-#include <deque>
-
-#include "backends/cpu/mesh/copy.hpp"
-#include "backends/cpu/mesh/matrices.hpp"
-#include "backends/cpu/mesh/passes.hpp"
-#include "devices/prefetch_level.hpp"
+#include "backends/cpu/mesh/solid.hpp"
 
 namespace trifold::cpu {
 namespace {
 
 using mesh::CheckedSweep;
 using mesh::LineEnds;
-using mesh::MeshRows;
 using tridiagonal::Launch;
-
-// What a block of planes or columns may take, matrices included: most of a second-level cache of 1 MiB. Smaller ones make the pieces of
-// rows that a block of columns reads too short for the memory: 384 KiB cost 10 % on 400³ (Zen 5).
-constexpr std::int64_t block_bytes = 768 << 10;
-
-// What the rows of a strip take.
-constexpr std::int64_t strip_bytes = 64 << 10;
-
-// Above this, what is written between passes goes past the caches: they would have to read it first.
-constexpr std::int64_t far_bytes = 24 << 20;
-
-// A part of the mesh that one thread takes: rows first … end - 1 of all meshes' rows along x, whole planes of them; or the columns
-// x0 … x1 - 1 of rows y0 … y1 - 1 of one mesh.
-struct Block {
-    std::int64_t first_row = 0, end_row = 0;
-    std::int64_t mesh = 0, y0 = 0, y1 = 0, x0 = 0, x1 = 0;
-};
-
-template <class T>
-struct Worker {
-    MeshRows<T> rows;
-    MatrixMemory<T> matrices;
-    std::vector<LineEnds<T>> ends;
-    AlignedBuffer values, scratch;
-    std::vector<std::int8_t> status;
-    std::vector<T> row;
-
-    Worker(const mesh::Checked& checked) : rows(checked, checked.problem->shape.x), row(static_cast<std::size_t>(checked.problem->shape.x)) {}
-
-    LineTeam team(std::size_t bytes, int threads) {
-        if (bytes > scratch.bytes()) scratch = AlignedBuffer(bytes);
-        return {threads, scratch.data(), scratch.bytes()};
-    }
-};
 
 // The matrices of a line solve that are the same on every line.
 template <class T>
@@ -65,12 +21,14 @@ struct SharedLine {
 };
 
 template <class T>
-class Sweeps {
+class Sweeps : Solid<T> {
+    using Base = Solid<T>;
+    using Base::checked_, Base::problem_, Base::shape_, Base::threads_, Base::far_, Base::failed_, Base::workers_, Base::one_, Base::step_;
+    using Base::evaluate, Base::ask_for, Base::pitch, Base::between, Base::target, Base::take, Base::give, Base::each_row, Base::right_hand_side, Base::update, Base::lines_of;
+    using typename Base::Points;
+
 public:
-    Sweeps(const mesh::Checked& checked, const Launch& launch, SweepOutcome& outcome)
-        : checked_(checked), problem_(*checked.problem), shape_(problem_.shape), plane_(shape_.x * shape_.y), threads_(std::max(launch.threads, 1)),
-          between_(static_cast<T*>(launch.scratch)), far_(shape_.points() * static_cast<std::int64_t>(sizeof(T)) > far_bytes), outcome_(outcome), failed_(static_cast<std::size_t>(shape_.meshes)) {
-        for (int k = 0; k < threads_; ++k) workers_.emplace_back(checked);
+    Sweeps(const mesh::Checked& checked, const Launch& launch, SweepOutcome& outcome) : Base(checked, launch), outcome_(outcome) {
         for (const CheckedSweep& one : checked.sweeps) {
             passes_.push_back(passes_of(one, problem_));
             shared_.emplace_back(one.sweep->lines.size());
@@ -82,14 +40,13 @@ public:
         shared_now_ = &shared_[number];
         step_ = step;
         for (std::size_t k = 0; k < one_->sweep->lines.size(); ++k) make_shared(k);
-        for (const Pass& pass : passes_[number]) over_blocks(pass);
+        if (!solid_fuses(number) || !solid(number))
+            for (const Pass& pass : passes_[number]) over_blocks(pass);
         if (outcome_.failures > 0) outcome_.sweep = static_cast<int>(number), outcome_.step = step;
         return outcome_.failures == 0;
     }
 
 private:
-    using Points = std::array<T*, 3>;
-
     bool same_on_every_line(const LineSolve& line) const { return !line.coefficients || line.same_on_every_line; }
     const Sides& sides(const LineSolve& line) const { return one_->sweep->solution[static_cast<std::size_t>(line.axis)]; }
     bool ring(const LineSolve& line) const { return sides(line).low.edge == Edge::periodic && shape_.along(line.axis) > 2; }
@@ -114,17 +71,6 @@ private:
         shared.made = true;
     }
 
-    void evaluate(Worker<T>& worker, const PointFunction& function, const mesh::Access& access, std::int64_t mesh, std::int64_t z, std::int64_t y,
-                  std::int64_t x, std::int64_t count, const Points& out, const T* solution = nullptr) {
-        worker.rows.run(function, access, mesh, z, y, x, count, step_, solution, out);
-    }
-
-    // Rows to come, into the level that this processor is best asked for: requests for the first one hold its few miss buffers on Zen 4.
-    void ask_for(const T* p) const {
-        if (second_level_) __builtin_prefetch(p, 0, 2);
-        else __builtin_prefetch(p);
-    }
-
     // ---- blocks ----
 
     std::vector<Block> blocks_of(const Pass& pass) const {
@@ -135,7 +81,7 @@ private:
         std::vector<Block> blocks;
         if (!pass.columns) {
             const std::int64_t planes = shape_.meshes * shape_.z;
-            const std::int64_t shared_out = (planes + 4 * threads_ - 1) / (4 * threads_), at_once = std::clamp<std::int64_t>(values / plane_, 1, std::max<std::int64_t>(shared_out, 1));
+            const std::int64_t shared_out = (planes + 4 * threads_ - 1) / (4 * threads_), at_once = std::clamp<std::int64_t>(values / (shape_.x * shape_.y), 1, std::max<std::int64_t>(shared_out, 1));
             for (std::int64_t p = 0; p < planes; p += at_once) blocks.push_back({.first_row = p * shape_.y, .end_row = std::min(p + at_once, planes) * shape_.y});
             return blocks;
         }
@@ -164,9 +110,13 @@ private:
     void over_block(const Pass& pass, const Block& block, Worker<T>& worker, int threads) {
         if (pass.columns && failed_[static_cast<std::size_t>(block.mesh)]) return;
         const std::int64_t rows = pass.columns ? shape_.z * (block.y1 - block.y0) : block.end_row - block.first_row;
-        const std::size_t bytes = static_cast<std::size_t>(rows * pitch(pass.columns, block)) * sizeof(T);
-        if (bytes > worker.values.bytes()) worker.values = AlignedBuffer(bytes);
-        T* const values = static_cast<T*>(worker.values.data());
+        T* const values = worker.room(rows * pitch(pass.columns, block));
+        if (threads == 1 && planes_fuse(pass)) return fused_planes(pass, block, values, worker);
+        if (threads == 1 && columns_fuse(pass)) return fused_columns(pass, block, values, worker);
+        one_by_one(pass, block, values, worker, threads);
+    }
+
+    void one_by_one(const Pass& pass, const Block& block, T* values, Worker<T>& worker, int threads) {
         std::size_t next = pass.first_line;
         if (pass.rhs && threads == 1 && next < pass.end_line && one_->sweep->lines[next].axis == 0) {
             by_strips(next++, block, values, worker);
@@ -180,6 +130,99 @@ private:
         else give(pass, block, values, threads);
     }
 
+    // ---- several things at once (fused.hpp): where anything is not finite, the same one by one finds what and where ----
+
+    bool simple(std::size_t k, int axis) const {
+        const SharedLine<T>& shared = (*shared_now_)[k];
+        return one_->sweep->lines[k].axis == axis && same_on_every_line(one_->sweep->lines[k]) && shared.matrices.factors && !shared.matrices.ring && shared.ends[0].low == 0 &&
+               shared.ends[0].high == 0;
+    }
+
+    bool solid_fuses(std::size_t number) const {
+        return passes_[number].size() == 2 && one_->sweep->lines.size() == 3 && shape_.x >= Base::line_values && simple(0, 0) && simple(1, 1) && simple(2, 2);
+    }
+
+    // False: something is not finite, and no field has been changed.
+    bool solid(std::size_t number) {
+        const auto factors = [&](std::size_t k) -> const LineFactors<T>& { return *shared_[number][k].matrices.factors; };
+        if (!this->up(factors(0), factors(1), factors(2))) return false;
+        this->down(factors(2), [&](const Block& part, const T* first, Worker<T>& worker) { name_overflow(2, part, first, worker); });
+        return true;
+    }
+
+    bool planes_fuse(const Pass& pass) const {
+        return pass.rhs && !pass.columns && pass.end_line == pass.first_line + 2 && simple(pass.first_line, 0) && simple(pass.first_line + 1, 1) && shape_.x >= Base::line_values;
+    }
+
+    bool columns_fuse(const Pass& pass) const { return !pass.rhs && pass.columns && pass.update && pass.end_line == pass.first_line + 1 && simple(pass.first_line, 2); }
+
+    void fused_planes(const Pass& pass, const Block& block, T* plane, Worker<T>& worker) {
+        const LineFactors<T>&along_x = *(*shared_now_)[pass.first_line].matrices.factors, &along_y = *(*shared_now_)[pass.first_line + 1].matrices.factors;
+        const std::int64_t apart = pitch(false, block);
+        for (std::int64_t first = block.first_row; first < block.end_row; first += shape_.y) {
+            const std::int64_t p = first / shape_.y, mesh = p / shape_.z, z = p % shape_.z;
+            bool good = this->planes_forwards(along_x, along_y, mesh, z, plane, worker);
+            if (good && !pass.update) good = backwards_to(along_y, shape_.x, plane, apart, between(mesh, z, 0), this->between_pitch(), far_);
+            if (good && pass.update) good = all_finite(shape_.x, plane + (shape_.y - 1) * apart);
+            const Block own{.first_row = first, .end_row = first + shape_.y};
+            if (!good) {
+                one_by_one(pass, own, plane, worker, 1);
+                continue;
+            }
+            if (!pass.update) continue;
+            for (std::int64_t y = shape_.y - 1; y >= 0; --y) {
+                T* const row = plane + y * apart;
+                const T upper = along_y.upper[static_cast<std::size_t>(y)];
+                if (y + 1 < shape_.y && this->adds()) {
+                    row_backwards_adding(upper, shape_.x, row, row + apart, row, target(mesh, z, y, 0));
+                    continue;
+                }
+                if (y + 1 < shape_.y) row_backwards(upper, shape_.x, row, row + apart, row);
+                update(worker, mesh, z, y, 0, shape_.x, row);
+            }
+            name_overflow(pass.first_line + 1, own, plane, worker);
+        }
+    }
+
+    void fused_columns(const Pass& pass, const Block& block, T* values, Worker<T>& worker) {
+        const LineFactors<T>& f = *(*shared_now_)[pass.first_line].matrices.factors;
+        const LineShape lines = lines_of(2, block);
+        const std::int64_t count = block.x1 - block.x0;
+        const std::int64_t on = std::max<std::int64_t>(Base::ahead_bytes / static_cast<std::int64_t>(sizeof(T)) / lines.inner, 2);
+        const auto each = [&](std::int64_t z, auto row) {
+            for (std::int64_t y = block.y0; y < block.y1; ++y) row(y, values + z * lines.row_stride + (y - block.y0) * count);
+        };
+        for (std::int64_t z = 0; z < shape_.z; ++z)
+            each(z, [&](std::int64_t y, T* w) {
+                const T* const r = between(block.mesh, z, y) + block.x0;
+                ask_for(r + on * shape_.y * this->between_pitch(), count);
+                row_forwards(f.scale[static_cast<std::size_t>(z)], f.lower[static_cast<std::size_t>(z)], count, r, z > 0 ? w - lines.row_stride : r, w);
+            });
+        if (!all_finite(lines.inner, values + (shape_.z - 1) * lines.row_stride)) return one_by_one(pass, block, values, worker, 1);
+        for (std::int64_t z = shape_.z - 1; z >= 0; --z)
+            each(z, [&](std::int64_t y, T* w) {
+                if (z + 1 < shape_.z) row_backwards(f.upper[static_cast<std::size_t>(z)], count, w, w + lines.row_stride, w);
+                ask_for(target(block.mesh, z - on, y, block.x0), count);
+                update(worker, block.mesh, z, y, block.x0, count, w);
+            });
+        name_overflow(pass.first_line, block, values, worker);
+    }
+
+    // Lines that are finite forwards and not backwards; their update has been done.
+    void name_overflow(std::size_t k, const Block& block, const T* values, Worker<T>& worker) {
+        const LineShape lines = lines_of(one_->sweep->lines[k].axis, block);
+        if (all_finite(lines.inner, values)) return;
+        LineFailure failure{.reason = Reason::not_finite};
+        worker.status.resize(std::max(worker.status.size(), static_cast<std::size_t>(lines.inner)));
+        for (std::int64_t l = 0; l < lines.inner; ++l) {
+            const bool bad = !std::isfinite(values[l]);
+            if (bad && failure.first < 0) failure.first = l;
+            failure.failures += bad;
+            worker.status[static_cast<std::size_t>(l)] = static_cast<std::int8_t>(bad ? Reason::not_finite : Reason::exact);
+        }
+        note(k, block, lines, failure, worker.status);
+    }
+
     // Right-hand sides and lines along x of a few rows at a time, which stay in the first-level cache.
     void by_strips(std::size_t k, const Block& block, T* values, Worker<T>& worker) {
         const std::int64_t at_once = std::max<std::int64_t>(strip_bytes / static_cast<std::int64_t>(sizeof(T)) / shape_.x / 32 * 32, 32);
@@ -191,107 +234,7 @@ private:
         }
     }
 
-    // From row to row of a block: packed, but not a power of two apart, which would crowd them into few sets of the cache.
-    std::int64_t pitch(bool columns, const Block& block) const {
-        constexpr std::int64_t line = 64 / sizeof(T);
-        const std::int64_t count = columns ? block.x1 - block.x0 : shape_.x;
-        const bool one_column = columns && block.y1 - block.y0 > 1;  // rows of several y follow each other: lines of one stride
-        return count % (8 * line) == 0 && !one_column ? count + line : count;
-    }
-
-    void take(const Pass& pass, const Block& block, T* values, int threads) {
-        const std::int64_t x0 = pass.columns ? block.x0 : 0, count = pass.columns ? block.x1 - block.x0 : shape_.x;
-        constexpr std::int64_t line = 64 / sizeof(T);
-        each_row(pass.columns, block, values, threads, [&](Worker<T>&, std::int64_t mesh, std::int64_t z, std::int64_t y, T* row) {
-            const T* const from = between(mesh, z, y) + x0;
-            if (pass.columns)
-                for (std::int64_t i = 0; i < count; i += line) ask_for(from + 2 * plane_ + i);
-            std::copy_n(from, count, row);
-        });
-    }
-
-    void give(const Pass& pass, const Block& block, T* values, int threads) {
-        const std::int64_t x0 = pass.columns ? block.x0 : 0, count = pass.columns ? block.x1 - block.x0 : shape_.x;
-        each_row(pass.columns, block, values, threads, [&](Worker<T>&, std::int64_t mesh, std::int64_t z, std::int64_t y, T* row) {
-            T* const to = between(mesh, z, y) + x0;
-            if (far_) copy_past_cache(row, count, to);
-            else std::copy_n(row, count, to);
-        });
-    }
-
-    T* between(std::int64_t mesh, std::int64_t z, std::int64_t y) const { return between_ + ((mesh * shape_.z + z) * shape_.y + y) * shape_.x; }
-
-    // Calls visit(worker, mesh, z, y, the block's values of that row) for all rows of a block.
-    template <class Visit>
-    void each_row(bool columns, const Block& block, T* values, int threads, Visit visit) {
-        const std::int64_t rows = columns ? shape_.z * (block.y1 - block.y0) : block.end_row - block.first_row;
-        const auto one = [&](Worker<T>& worker, std::int64_t r) {
-            if (columns) {
-                const std::int64_t across = block.y1 - block.y0;
-                visit(worker, block.mesh, r / across, block.y0 + r % across, values + r * pitch(true, block));
-            } else {
-                const std::int64_t row = block.first_row + r, p = row / shape_.y;
-                visit(worker, p / shape_.z, p % shape_.z, row % shape_.y, values + r * pitch(false, block));
-            }
-        };
-        if (threads == 1) {
-            Worker<T>& worker = workers_[static_cast<std::size_t>(omp_get_thread_num())];
-            for (std::int64_t r = 0; r < rows; ++r) one(worker, r);
-            return;
-        }
-#pragma omp parallel for schedule(static) num_threads(threads)
-        for (std::int64_t r = 0; r < rows; ++r) one(workers_[static_cast<std::size_t>(omp_get_thread_num())], r);
-    }
-
-    void right_hand_side(const Block& block, T* values, int threads) {
-        // The row that will be the first to be read two rows on.
-        int far_row = -1, far_field = 0;
-        for (int f = 0; f < one_->rhs.fields && f < checked_.solution_field(); ++f)
-            if (const unsigned read = one_->rhs.field[static_cast<std::size_t>(f)].rows; read && shape_.z > 1) {
-                const int row = 31 - __builtin_clz(read);
-                if (row > far_row) far_row = row, far_field = f;
-            }
-        const AnyField& field = problem_.fields[static_cast<std::size_t>(far_field)];
-        each_row(false, block, values, threads, [&](Worker<T>& worker, std::int64_t mesh, std::int64_t z, std::int64_t y, T* row) {
-            if (far_row >= 0 && field.stride[0] == 1 && field.stride[1] > 0) {
-                const T* const ahead = static_cast<const T*>(field.data) + mesh * field.stride[3] + (z + far_row / rows_across - max_reach) * field.stride[2] + (y + 2) * field.stride[1];
-                for (std::int64_t i = 0; i < shape_.x; i += 64 / static_cast<std::int64_t>(sizeof(T))) ask_for(ahead + i);
-            }
-            if (one_->sweep->rhs) evaluate(worker, one_->sweep->rhs, one_->rhs, mesh, z, y, 0, shape_.x, {row});
-            else worker.rows.copy(one_->sweep->target, mesh, z, y, 0, shape_.x, row);
-        });
-    }
-
-    void update(const Pass& pass, const Block& block, T* values, int threads) {
-        const AnyField& target = problem_.fields[static_cast<std::size_t>(one_->sweep->target)];
-        const std::int64_t x0 = pass.columns ? block.x0 : 0, count = pass.columns ? block.x1 - block.x0 : shape_.x;
-        each_row(pass.columns, block, values, threads, [&](Worker<T>& worker, std::int64_t mesh, std::int64_t z, std::int64_t y, T* row) {
-            if (failed_[static_cast<std::size_t>(mesh)]) return;
-            T* const to = static_cast<T*>(target.data) + mesh * target.stride[3] + z * target.stride[2] + y * target.stride[1] + x0 * target.stride[0];
-            if (pass.columns && target.stride[0] == 1)
-                for (std::int64_t i = 0; i < count; i += 64 / static_cast<std::int64_t>(sizeof(T))) ask_for(to + 2 * target.stride[2] + i);
-            if (target.stride[0] == 1) {
-                if (one_->sweep->update) evaluate(worker, one_->sweep->update, one_->update, mesh, z, y, x0, count, {to}, row);
-                else std::copy_n(row, count, to);
-                return;
-            }
-            const T* from = row;
-            if (one_->sweep->update) {
-                evaluate(worker, one_->sweep->update, one_->update, mesh, z, y, x0, count, {worker.row.data()}, row);
-                from = worker.row.data();
-            }
-            for (std::int64_t i = 0; i < count; ++i) to[i * target.stride[0]] = from[i];
-        });
-    }
-
     // ---- lines ----
-
-    LineShape lines_of(int axis, const Block& block) const {
-        const std::int64_t rows = block.end_row - block.first_row, apart = pitch(axis == 2, block);
-        if (axis == 0) return {.n = shape_.x, .row_stride = 1, .outer = rows, .outer_stride = apart};
-        if (axis == 1) return {.n = shape_.y, .row_stride = apart, .outer = rows / shape_.y, .outer_stride = shape_.y * apart, .inner = shape_.x};
-        return {.n = shape_.z, .row_stride = (block.y1 - block.y0) * apart, .inner = (block.y1 - block.y0) * (block.x1 - block.x0)};
-    }
 
     void solve(std::size_t k, const Block& block, T* values, Worker<T>& worker, int threads) {
         const LineSolve& line = one_->sweep->lines[k];
@@ -362,24 +305,12 @@ private:
 
     static constexpr std::array<std::int64_t, 5> none{-1, -1, -1, -1, -1};
 
-    const mesh::Checked& checked_;
-    const MeshProblem& problem_;
-    const MeshShape shape_;
-    const std::int64_t plane_;
-    const int threads_;
-    T* const between_;  // passes: [mesh][z][y][x]
-    const bool far_;    // it is larger than caches are
-    const bool second_level_ = devices::asks_second_level();
     SweepOutcome& outcome_;
-    std::vector<std::atomic<int>> failed_;  // per mesh: 1 + the number of the line solve that failed
-    std::deque<Worker<T>> workers_;
     std::vector<std::vector<Pass>> passes_;
     std::vector<std::vector<SharedLine<T>>> shared_;  // per sweep and line solve
     std::array<std::int64_t, 5> first_ = none;
 
-    const CheckedSweep* one_ = nullptr;
     std::vector<SharedLine<T>>* shared_now_ = nullptr;
-    std::int64_t step_ = 0;
 };
 
 template <class T>
@@ -394,7 +325,7 @@ void run(const mesh::Checked& checked, std::int64_t first_step, std::int64_t ste
 
 std::size_t mesh_bytes(const mesh::Checked& checked, int) {
     for (const CheckedSweep& one : checked.sweeps)
-        if (passes_of(one, *checked.problem).size() > 1) return static_cast<std::size_t>(checked.problem->shape.points()) * size_of(checked.dtype);
+        if (passes_of(one, *checked.problem).size() > 1) return static_cast<std::size_t>(checked.dtype == DType::f32 ? between_values<float>(checked.problem->shape) * 4 : between_values<double>(checked.problem->shape) * 8);
     return 0;
 }
 

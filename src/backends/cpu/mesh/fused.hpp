@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Pieces of line solves with one factored matrix (factored.hpp: its formulas, its bits) that share a pass over their values with what
+// comes before or after them, so that a value is loaded and stored once for two things.
+//
+// Per vector of points along x and y (512 bits; a store takes two cycles on Zen 4, a load one): right-hand sides of a strip of rows are stored once (in the
+// first-level cache), w along x in their place, w along y into the plane on the way back along x; v along y goes from
+// registers to where the next pass reads it. That is 4 stores and 4 loads, with 6 multiply-adds and 6 to 8 shuffles, against 7 and 7 with
+// every direction on its own.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "backends/cpu/mesh/factored.hpp"
+
+namespace trifold::cpu {
+
+/// Rows of a strip, for this processor's vectors.
+template <class T>
+std::int64_t strip_rows() noexcept;
+
+/// Rows of a field that the strip after this one will read first. They are asked for while this one is computed, which needs nothing from memory.
+template <class T>
+struct Coming {
+    const T* first = nullptr;
+    std::int64_t row_stride = 0;
+};
+
+template <class T>
+struct ComingRows {
+    std::array<Coming<T>, 8> rows{};
+    int count = 0;
+    bool second_level = false;  ///< of caches; else the first
+};
+
+/// Lines along x of `rows` ≤ strip_rows() rows, the first of which is row `first` of the plane, then lines along y forwards: w in the plane, whose row
+/// first - 1 holds its own already. Row pitches are whole multiples of 16 values, and ≥ the length of a line; strip_rows() rows of the strip are
+/// overwritten, and finite values are due in all of them, zeros at the ends of rows. False: a line along x is not finite.
+template <class T>
+bool rows_then_forwards(const LineFactors<T>& along_x, const LineFactors<T>& along_y, T* strip, std::int64_t strip_pitch, std::int64_t first, std::int64_t rows, T* plane,
+                        std::int64_t pitch, const ComingRows<T>& coming);
+
+/// Lines along y backwards, from the plane to another place. past_cache: rows of `to` are whole lines of the cache. False: a line is not finite.
+template <class T>
+bool backwards_to(const LineFactors<T>& along_y, std::int64_t columns, const T* plane, std::int64_t pitch, T* to, std::int64_t to_pitch, bool past_cache);
+
+/// One row of lines along z.
+template <class T>
+struct AlongZ {
+    T scale = 1, lower = 0;
+    bool first = true;
+};
+
+/// The same, and then a row of lines along z forwards, with v as right-hand sides: w replaces that of the plane before in `front` (pitch as the plane's; not read
+/// for the first row) and goes to `to`. False: a line along y is not finite.
+template <class T>
+bool backwards_then_forwards(const LineFactors<T>& along_y, std::int64_t columns, const T* plane, std::int64_t pitch, const AlongZ<T>& along_z, T* front, T* to, std::int64_t to_pitch,
+                             bool past_cache);
+
+/// One row of many lines forwards: w = scale r - lower before.
+template <class T>
+void row_forwards(T scale, T lower, std::int64_t count, const T* r, const T* before, T* w);
+
+/// One row of many lines backwards: v = w - upper after. v may be w or after.
+template <class T>
+void row_backwards(T upper, std::int64_t count, const T* w, const T* after, T* v);
+
+/// The same, and added to sum.
+template <class T>
+void row_backwards_adding(T upper, std::int64_t count, const T* w, const T* after, T* v, T* sum);
+
+template <class T>
+bool all_finite(std::int64_t count, const T* values);
+
+}  // namespace trifold::cpu
