@@ -120,23 +120,21 @@ protected:
         });
     }
 
-    // Right-hand side, lines along x and, forwards, along y of one plane.
-    bool planes_forwards(const LineFactors<T>& along_x, const LineFactors<T>& along_y, std::int64_t mesh, std::int64_t z, T* plane, Worker<T>& worker) {
+    // The right-hand sides of a plane, strip after strip: visit(first row, rows, strip, what comes next) solves lines along x, until it returns false.
+    template <class Visit>
+    bool strips(std::int64_t mesh, std::int64_t z, Worker<T>& worker, Visit visit) {
         const std::int64_t apart = pitch(false, {}), most = strip_rows<T>();
         T* const strip = static_cast<T*>(worker.team(static_cast<std::size_t>(most * apart) * sizeof(T), 1).scratch);
-        ComingRows<T> coming{.second_level = second_level_};
-        bool good = true;
-        for (std::int64_t y = 0; y < shape_.y && good; y += most) {
+        for (std::int64_t y = 0; y < shape_.y; y += most) {
             const std::int64_t rows = std::min(most, shape_.y - y);
             for (std::int64_t r = 0; r < most; ++r) {
                 T* const row = strip + r * apart;
                 if (r < rows) right_hand_side(worker, mesh, z, y + r, row);
                 std::fill(row + (r < rows ? shape_.x : 0), row + apart, T(0));
             }
-            find_coming(coming, mesh, z, y + most);
-            good = rows_then_forwards(along_x, along_y, strip, apart, y, rows, plane, apart, coming);
+            if (!visit(y, rows, strip, coming(mesh, z, y + most))) return false;
         }
-        return good;
+        return true;
     }
 
     T* between(std::int64_t mesh, std::int64_t z, std::int64_t y) const { return between_ + ((mesh * shape_.z + z) * shape_.y + y) * between_pitch(); }
@@ -164,19 +162,18 @@ protected:
         for (std::int64_t r = 0; r < rows; ++r) one(workers_[static_cast<std::size_t>(omp_get_thread_num())], r);
     }
 
-    // What the right-hand sides of rows from y on read that earlier ones have not: of every plane of a field the rows farthest on. Past the
+    // What the right-hand sides of rows from y on read that nothing has read before: of every field the row farthest on in the plane farthest on. Past the
     // end of a plane lies the next one.
-    void find_coming(ComingRows<T>& coming, std::int64_t mesh, std::int64_t z, std::int64_t y) const {
-        coming.count = 0;
+    ComingRows<T> coming(std::int64_t mesh, std::int64_t z, std::int64_t y) const {
+        ComingRows<T> found{.second_level = second_level_};
         for (int f = 0; f < one_->rhs.fields && f < checked_.solution_field(); ++f) {
             const AnyField& field = problem_.fields[static_cast<std::size_t>(f)];
-            for (int dz = -max_reach; dz <= max_reach && field.stride[0] == 1; ++dz) {
-                const unsigned read = one_->rhs.field[static_cast<std::size_t>(f)].rows >> ((dz + max_reach) * rows_across) & ((1u << rows_across) - 1);
-                if (!read || coming.count == static_cast<int>(coming.rows.size())) continue;
-                const int dy = 31 - __builtin_clz(read) - max_reach;
-                coming.rows[static_cast<std::size_t>(coming.count++)] = {static_cast<const T*>(field.data) + mesh * field.stride[3] + (z + dz) * field.stride[2] + (y + dy) * field.stride[1], field.stride[1]};
-            }
+            const unsigned read = one_->rhs.field[static_cast<std::size_t>(f)].rows;
+            if (!read || field.stride[0] != 1) continue;
+            const int row = 31 - __builtin_clz(read), dz = row / rows_across - max_reach, dy = row % rows_across - max_reach;
+            found.rows[static_cast<std::size_t>(found.count++)] = {static_cast<const T*>(field.data) + mesh * field.stride[3] + (z + dz) * field.stride[2] + (y + dy) * field.stride[1], field.stride[1]};
         }
+        return found;
     }
 
     void right_hand_side(Worker<T>& worker, std::int64_t mesh, std::int64_t z, std::int64_t y, T* row) {
@@ -186,9 +183,8 @@ protected:
 
     void right_hand_side(const Block& block, T* values, int threads) {
         each_row(false, block, values, threads, [&](Worker<T>& worker, std::int64_t mesh, std::int64_t z, std::int64_t y, T* row) {
-            ComingRows<T> coming;
-            find_coming(coming, mesh, z, y + 2);  // the last is that of the plane farthest on
-            if (coming.count && shape_.z > 1) ask_for(coming.rows[static_cast<std::size_t>(coming.count - 1)].first, shape_.x);
+            const ComingRows<T> next = coming(mesh, z, y + 2);
+            for (int k = 0; k < next.count && shape_.z > 1; ++k) ask_for(next.rows[static_cast<std::size_t>(k)].first, shape_.x);
             right_hand_side(worker, mesh, z, y, row);
         });
     }

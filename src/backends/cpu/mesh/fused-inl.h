@@ -27,32 +27,38 @@ HWY_INLINE bool finite(D d, V v) {
 template <class D>
 inline constexpr std::int64_t groups_of = lanes_of<D> * sizeof(hn::TFromD<D>) == 64 ? 1 : 2;
 
-/// A line of the cache of rows from … to - 1 of coming, at value i of each.
+/// A line of the cache of the coming rows from … to - 1, at value i of each.
 template <class T>
-HWY_INLINE void ask_for(const ComingRows<T>& coming, int from, int to, std::int64_t rows, std::int64_t i) {
+HWY_INLINE void ask_for(const ComingRows<T>& coming, std::int64_t from, std::int64_t to, std::int64_t i) {
     if (i % static_cast<std::int64_t>(64 / sizeof(T)) != 0) return;
-    for (int c = from; c < to; ++c) {
-        const T* p = coming.rows[static_cast<std::size_t>(c)].first + i;
-        const std::int64_t stride = coming.rows[static_cast<std::size_t>(c)].row_stride;
+    for (int c = 0; c < coming.count; ++c) {
+        const Coming<T>& rows = coming.rows[static_cast<std::size_t>(c)];
+        const T* p = rows.first + from * rows.row_stride + i;
         if (coming.second_level)
-            for (std::int64_t r = 0; r < rows; ++r, p += stride) prefetch_second_level(p);
+            for (std::int64_t r = from; r < to; ++r, p += rows.row_stride) prefetch_second_level(p);
         else
-            for (std::int64_t r = 0; r < rows; ++r, p += stride) hwy::Prefetch(p);
+            for (std::int64_t r = from; r < to; ++r, p += rows.row_stride) hwy::Prefetch(p);
     }
 }
 
-template <bool whole, class D, class T>
-HWY_INLINE bool strip_of(D d, const LineFactors<T>& along_x, const LineFactors<T>& along_y, T* HWY_RESTRICT strip, std::int64_t strip_pitch, std::int64_t first, std::int64_t rows,
-                         T* HWY_RESTRICT plane, std::int64_t pitch, const ComingRows<T>& coming) {
+/// What a strip becomes on the way back along x.
+enum class Depth {
+    none,   ///< rows of a plane, forwards along y
+    first,  ///< and forwards along z: the first plane
+    next
+};
+
+template <Depth depth, bool whole, bool past_cache, class D, class T>
+HWY_INLINE bool strip_of(D d, const LineFactors<T>& along_x, const LineFactors<T>& along_y, const AlongZ<T>& along_z, T* HWY_RESTRICT strip, std::int64_t strip_pitch, std::int64_t first,
+                         std::int64_t rows, T* HWY_RESTRICT last_row, T* HWY_RESTRICT plane, std::int64_t pitch, T* HWY_RESTRICT to, std::int64_t to_pitch, const ComingRows<T>& coming) {
     constexpr std::int64_t N = static_cast<std::int64_t>(lanes_of<D>), G = groups_of<D>;
     using V = hn::Vec<D>;
     const std::int64_t n = (along_x.n + N - 1) / N * N;
     const T *const scale = along_x.scale.data(), *const lower = along_x.lower.data(), *const upper = along_x.upper.data();
     V w[G];
     for (std::int64_t g = 0; g < G; ++g) w[g] = hn::Zero(d);
-    const int half = (coming.count + 1) / 2;
     for (std::int64_t i = 0; i < n; i += N) {
-        ask_for(coming, 0, half, G * N, i);
+        ask_for(coming, 0, G * N / 2, i);
         for (std::int64_t g = 0; g < G; ++g) {
             T* const square = strip + g * N * strip_pitch + i;
             V tile[N];
@@ -65,11 +71,11 @@ HWY_INLINE bool strip_of(D d, const LineFactors<T>& along_x, const LineFactors<T
         }
     }
     const T *const scale_y = along_y.scale.data() + first, *const lower_y = along_y.lower.data() + first;
+    const V scale_z = hn::Set(d, along_z.scale), lower_z = hn::Set(d, along_z.lower);
     for (std::int64_t g = 0; g < G; ++g) w[g] = hn::Zero(d);
     for (std::int64_t i = n - N; i >= 0; i -= N) {
-        ask_for(coming, half, coming.count, G * N, i);
-        T* const at = plane + first * pitch + i;
-        V before = first > 0 ? hn::LoadU(d, at - pitch) : hn::Zero(d);
+        ask_for(coming, G * N / 2, G * N, i);
+        V before = first > 0 ? hn::LoadU(d, last_row + i) : hn::Zero(d);
         for (std::int64_t g = 0; g < G; ++g) {
             const T* const square = strip + g * N * strip_pitch + i;
             V tile[N];
@@ -81,9 +87,19 @@ HWY_INLINE bool strip_of(D d, const LineFactors<T>& along_x, const LineFactors<T
                 const std::int64_t l = g * N + k;
                 if (!whole && l >= rows) break;
                 before = hn::NegMulAdd(hn::Set(d, lower_y[l]), before, hn::Mul(tile[k], hn::Set(d, scale_y[l])));
-                hn::StoreU(before, d, at + l * pitch);
+                T* const at = plane + l * pitch + i;
+                if constexpr (depth == Depth::none) {
+                    hn::StoreU(before, d, at);
+                } else {
+                    V deep = hn::Mul(before, scale_z);
+                    if constexpr (depth == Depth::next) deep = hn::NegMulAdd(lower_z, hn::LoadU(d, at), deep);
+                    hn::StoreU(deep, d, at);
+                    if constexpr (past_cache) hn::Stream(deep, d, to + l * to_pitch + i);
+                    else hn::StoreU(deep, d, to + l * to_pitch + i);
+                }
             }
         }
+        if constexpr (depth != Depth::none) hn::StoreU(before, d, last_row + i);
     }
     bool good = true;
     for (std::int64_t g = 0; g < G; ++g) good = good && finite(d, w[g]);
@@ -94,34 +110,44 @@ template <class T>
 HWY_INLINE bool strip(const LineFactors<T>& along_x, const LineFactors<T>& along_y, T* strip, std::int64_t strip_pitch, std::int64_t first, std::int64_t rows, T* plane, std::int64_t pitch,
                       const ComingRows<T>& coming) {
     const hn::ScalableTag<T> d;
-    if (rows == groups_of<decltype(d)> * static_cast<std::int64_t>(lanes_of<decltype(d)>)) return strip_of<true>(d, along_x, along_y, strip, strip_pitch, first, rows, plane, pitch, coming);
-    return strip_of<false>(d, along_x, along_y, strip, strip_pitch, first, rows, plane, pitch, coming);
+    T* const own = plane + first * pitch;
+    if (rows == groups_of<decltype(d)> * static_cast<std::int64_t>(lanes_of<decltype(d)>))
+        return strip_of<Depth::none, true, false>(d, along_x, along_y, AlongZ<T>{}, strip, strip_pitch, first, rows, own - pitch, own, pitch, static_cast<T*>(nullptr), 0, coming);
+    return strip_of<Depth::none, false, false>(d, along_x, along_y, AlongZ<T>{}, strip, strip_pitch, first, rows, own - pitch, own, pitch, static_cast<T*>(nullptr), 0, coming);
 }
 
-/// What the kernel does besides lines along y backwards.
-enum class Depth { none, first, next };
+template <Depth depth, bool past_cache, class T>
+HWY_INLINE bool deep_strip_of(const LineFactors<T>& along_x, const LineFactors<T>& along_y, const AlongZ<T>& along_z, T* strip, std::int64_t strip_pitch, std::int64_t first, std::int64_t rows, T* last_row, T* front,
+                              std::int64_t pitch, T* to, std::int64_t to_pitch, const ComingRows<T>& coming) {
+    const hn::ScalableTag<T> d;
+    if (rows == groups_of<decltype(d)> * static_cast<std::int64_t>(lanes_of<decltype(d)>))
+        return strip_of<depth, true, past_cache>(d, along_x, along_y, along_z, strip, strip_pitch, first, rows, last_row, front, pitch, to, to_pitch, coming);
+    return strip_of<depth, false, past_cache>(d, along_x, along_y, along_z, strip, strip_pitch, first, rows, last_row, front, pitch, to, to_pitch, coming);
+}
 
-template <int V, bool past_cache, Depth depth, class D, class T>
-HWY_INLINE bool back(D d, const LineFactors<T>& f, const T* HWY_RESTRICT plane, std::int64_t pitch, const AlongZ<T>& z, T* HWY_RESTRICT front, T* HWY_RESTRICT to, std::int64_t to_pitch) {
+template <class T>
+HWY_INLINE bool deep_strip(const LineFactors<T>& along_x, const LineFactors<T>& along_y, const AlongZ<T>& along_z, T* strip, std::int64_t strip_pitch, std::int64_t first, std::int64_t rows, T* last_row, T* front,
+                           std::int64_t pitch, T* to, std::int64_t to_pitch, bool past_cache, const ComingRows<T>& coming) {
+    if (along_z.first) {
+        if (past_cache) return deep_strip_of<Depth::first, true>(along_x, along_y, along_z, strip, strip_pitch, first, rows, last_row, front, pitch, to, to_pitch, coming);
+        return deep_strip_of<Depth::first, false>(along_x, along_y, along_z, strip, strip_pitch, first, rows, last_row, front, pitch, to, to_pitch, coming);
+    }
+    if (past_cache) return deep_strip_of<Depth::next, true>(along_x, along_y, along_z, strip, strip_pitch, first, rows, last_row, front, pitch, to, to_pitch, coming);
+    return deep_strip_of<Depth::next, false>(along_x, along_y, along_z, strip, strip_pitch, first, rows, last_row, front, pitch, to, to_pitch, coming);
+}
+
+template <int V, bool past_cache, class D, class T>
+HWY_INLINE bool back(D d, const LineFactors<T>& f, const T* HWY_RESTRICT plane, std::int64_t pitch, T* HWY_RESTRICT to, std::int64_t to_pitch) {
     constexpr std::int64_t N = static_cast<std::int64_t>(lanes_of<D>);
     const T* const upper = f.upper.data();
-    const auto scale = hn::Set(d, z.scale), lower = hn::Set(d, z.lower);
     hn::Vec<D> v[V];
     for (int k = 0; k < V; ++k) v[k] = hn::Zero(d);
     for (std::int64_t i = f.n - 1; i >= 0; --i) {
         const auto c = hn::Set(d, upper[i]);
-#pragma GCC unroll 8
         for (int k = 0; k < V; ++k) {
             v[k] = hn::NegMulAdd(c, v[k], hn::LoadU(d, plane + i * pitch + k * N));
-            auto w = v[k];
-            if constexpr (depth != Depth::none) {
-                T* const own = front + i * pitch + k * N;
-                w = hn::Mul(w, scale);
-                if constexpr (depth == Depth::next) w = hn::NegMulAdd(lower, hn::LoadU(d, own), w);
-                hn::StoreU(w, d, own);
-            }
-            if constexpr (past_cache) hn::Stream(w, d, to + i * to_pitch + k * N);
-            else hn::StoreU(w, d, to + i * to_pitch + k * N);
+            if constexpr (past_cache) hn::Stream(v[k], d, to + i * to_pitch + k * N);
+            else hn::StoreU(v[k], d, to + i * to_pitch + k * N);
         }
     }
     bool good = true;
@@ -129,25 +155,54 @@ HWY_INLINE bool back(D d, const LineFactors<T>& f, const T* HWY_RESTRICT plane, 
     return good;
 }
 
-template <bool past_cache, Depth depth, class T>
-HWY_INLINE bool back_over(const LineFactors<T>& f, std::int64_t columns, const T* plane, std::int64_t pitch, const AlongZ<T>& z, T* front, T* to, std::int64_t to_pitch) {
+template <bool past_cache, class T>
+HWY_INLINE bool back_over(const LineFactors<T>& f, std::int64_t columns, const T* plane, std::int64_t pitch, T* to, std::int64_t to_pitch) {
     const hn::ScalableTag<T> d;
     const hn::CappedTag<T, 1> one;
     constexpr std::int64_t N = static_cast<std::int64_t>(lanes_of<hn::ScalableTag<T>>);
     constexpr int wide = 8;
     bool good = true;
     std::int64_t j = 0;
-    for (; j + wide * N <= columns; j += wide * N) good &= back<wide, past_cache, depth>(d, f, plane + j, pitch, z, front + j, to + j, to_pitch);
-    for (; j + N <= columns; j += N) good &= back<1, past_cache, depth>(d, f, plane + j, pitch, z, front + j, to + j, to_pitch);
-    for (; j < columns; ++j) good &= back<1, false, depth>(one, f, plane + j, pitch, z, front + j, to + j, to_pitch);
+    for (; j + wide * N <= columns; j += wide * N) good &= back<wide, past_cache>(d, f, plane + j, pitch, to + j, to_pitch);
+    for (; j + N <= columns; j += N) good &= back<1, past_cache>(d, f, plane + j, pitch, to + j, to_pitch);
+    for (; j < columns; ++j) good &= back<1, false>(one, f, plane + j, pitch, to + j, to_pitch);
     return good;
 }
 
 template <class T>
-HWY_INLINE bool back_to(const LineFactors<T>& f, std::int64_t columns, const T* plane, std::int64_t pitch, const AlongZ<T>& z, T* front, T* to, std::int64_t to_pitch, bool past_cache) {
-    if (!front) return past_cache ? back_over<true, Depth::none>(f, columns, plane, pitch, z, front, to, to_pitch) : back_over<false, Depth::none>(f, columns, plane, pitch, z, front, to, to_pitch);
-    if (z.first) return past_cache ? back_over<true, Depth::first>(f, columns, plane, pitch, z, front, to, to_pitch) : back_over<false, Depth::first>(f, columns, plane, pitch, z, front, to, to_pitch);
-    return past_cache ? back_over<true, Depth::next>(f, columns, plane, pitch, z, front, to, to_pitch) : back_over<false, Depth::next>(f, columns, plane, pitch, z, front, to, to_pitch);
+HWY_INLINE bool back_to(const LineFactors<T>& f, std::int64_t columns, const T* plane, std::int64_t pitch, T* to, std::int64_t to_pitch, bool past_cache) {
+    return past_cache ? back_over<true>(f, columns, plane, pitch, to, to_pitch) : back_over<false>(f, columns, plane, pitch, to, to_pitch);
+}
+
+template <bool last, bool adds, class D, class T>
+HWY_INLINE void one_deep(D d, T upper_z, T upper_y, const T* w, T* t, T* v, T* sum) {
+    auto deep = hn::LoadU(d, w);
+    if constexpr (!last) deep = hn::NegMulAdd(hn::Set(d, upper_z), hn::LoadU(d, t), deep);
+    hn::StoreU(deep, d, t);
+    const auto own = hn::NegMulAdd(hn::Set(d, upper_y), hn::LoadU(d, v), deep);
+    hn::StoreU(own, d, v);
+    if constexpr (adds) hn::StoreU(hn::Add(hn::LoadU(d, sum), own), d, sum);
+}
+
+/// From the end to the beginning: so planes and rows that go backwards are one stream for prefetchers.
+template <bool last, bool adds, class T>
+HWY_INLINE void deep_row_of(T upper_z, T upper_y, std::int64_t count, const T* w, T* t, T* v, T* sum) {
+    const hn::ScalableTag<T> d;
+    const hn::CappedTag<T, 1> one;
+    constexpr std::int64_t N = static_cast<std::int64_t>(lanes_of<hn::ScalableTag<T>>);
+    std::int64_t i = count;
+    for (; i % N != 0; --i) one_deep<last, adds>(one, upper_z, upper_y, w + i - 1, t + i - 1, v + i - 1, sum + i - 1);
+    for (; i >= 4 * N; i -= 4 * N)
+        for (std::int64_t k = N; k <= 4 * N; k += N) one_deep<last, adds>(d, upper_z, upper_y, w + i - k, t + i - k, v + i - k, sum + i - k);
+    for (; i > 0; i -= N) one_deep<last, adds>(d, upper_z, upper_y, w + i - N, t + i - N, v + i - N, sum + i - N);
+}
+
+template <class T>
+HWY_INLINE void deep_row(T upper_z, T upper_y, bool last, std::int64_t count, const T* w, T* t, T* v, T* sum) {
+    if (last && sum) deep_row_of<true, true>(upper_z, upper_y, count, w, t, v, sum);
+    else if (last) deep_row_of<true, false>(upper_z, upper_y, count, w, t, v, v);
+    else if (sum) deep_row_of<false, true>(upper_z, upper_y, count, w, t, v, sum);
+    else deep_row_of<false, false>(upper_z, upper_y, count, w, t, v, v);
 }
 
 template <class D, class T>
@@ -225,12 +280,22 @@ inline bool strip_f64(const LineFactors<double>& x, const LineFactors<double>& y
                       const ComingRows<double>& coming) {
     return strip(x, y, s, strip_pitch, first, rows, plane, pitch, coming);
 }
-inline bool back_to_f32(const LineFactors<float>& f, std::int64_t columns, const float* plane, std::int64_t pitch, const AlongZ<float>& z, float* front, float* to, std::int64_t to_pitch, bool past_cache) {
-    return back_to(f, columns, plane, pitch, z, front, to, to_pitch, past_cache);
+inline bool back_to_f32(const LineFactors<float>& f, std::int64_t columns, const float* plane, std::int64_t pitch, float* to, std::int64_t to_pitch, bool past_cache) {
+    return back_to(f, columns, plane, pitch, to, to_pitch, past_cache);
 }
-inline bool back_to_f64(const LineFactors<double>& f, std::int64_t columns, const double* plane, std::int64_t pitch, const AlongZ<double>& z, double* front, double* to, std::int64_t to_pitch, bool past_cache) {
-    return back_to(f, columns, plane, pitch, z, front, to, to_pitch, past_cache);
+inline bool deep_strip_f32(const LineFactors<float>& x, const LineFactors<float>& y, const AlongZ<float>& z, float* s, std::int64_t strip_pitch, std::int64_t first, std::int64_t rows, float* last_row, float* front,
+                           std::int64_t pitch, float* to, std::int64_t to_pitch, bool past_cache, const ComingRows<float>& coming) {
+    return deep_strip(x, y, z, s, strip_pitch, first, rows, last_row, front, pitch, to, to_pitch, past_cache, coming);
 }
+inline void deep_row_f32(float upper_z, float upper_y, bool last, std::int64_t count, const float* w, float* t, float* v, float* sum) { deep_row(upper_z, upper_y, last, count, w, t, v, sum); }
+inline bool back_to_f64(const LineFactors<double>& f, std::int64_t columns, const double* plane, std::int64_t pitch, double* to, std::int64_t to_pitch, bool past_cache) {
+    return back_to(f, columns, plane, pitch, to, to_pitch, past_cache);
+}
+inline bool deep_strip_f64(const LineFactors<double>& x, const LineFactors<double>& y, const AlongZ<double>& z, double* s, std::int64_t strip_pitch, std::int64_t first, std::int64_t rows, double* last_row, double* front,
+                           std::int64_t pitch, double* to, std::int64_t to_pitch, bool past_cache, const ComingRows<double>& coming) {
+    return deep_strip(x, y, z, s, strip_pitch, first, rows, last_row, front, pitch, to, to_pitch, past_cache, coming);
+}
+inline void deep_row_f64(double upper_z, double upper_y, bool last, std::int64_t count, const double* w, double* t, double* v, double* sum) { deep_row(upper_z, upper_y, last, count, w, t, v, sum); }
 inline void forwards_f32(float scale, float lower, std::int64_t count, const float* r, const float* before, float* w) { forwards(scale, lower, count, r, before, w); }
 inline void forwards_f64(double scale, double lower, std::int64_t count, const double* r, const double* before, double* w) { forwards(scale, lower, count, r, before, w); }
 inline void backwards_f32(float upper, std::int64_t count, const float* w, const float* after, float* v) { backwards(upper, count, w, after, v); }

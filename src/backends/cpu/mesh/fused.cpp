@@ -17,6 +17,10 @@ HWY_EXPORT(strip_f32);
 HWY_EXPORT(strip_f64);
 HWY_EXPORT(back_to_f32);
 HWY_EXPORT(back_to_f64);
+HWY_EXPORT(deep_strip_f32);
+HWY_EXPORT(deep_strip_f64);
+HWY_EXPORT(deep_row_f32);
+HWY_EXPORT(deep_row_f64);
 HWY_EXPORT(forwards_f32);
 HWY_EXPORT(forwards_f64);
 HWY_EXPORT(backwards_f32);
@@ -43,19 +47,29 @@ bool rows_then_forwards(const LineFactors<double>& x, const LineFactors<double>&
 }
 template <>
 bool backwards_to(const LineFactors<float>& y, std::int64_t columns, const float* plane, std::int64_t pitch, float* to, std::int64_t to_pitch, bool past_cache) {
-    return HWY_DYNAMIC_DISPATCH(back_to_f32)(y, columns, plane, pitch, {}, nullptr, to, to_pitch, past_cache);
+    return HWY_DYNAMIC_DISPATCH(back_to_f32)(y, columns, plane, pitch, to, to_pitch, past_cache);
 }
 template <>
-bool backwards_then_forwards(const LineFactors<float>& y, std::int64_t columns, const float* plane, std::int64_t pitch, const AlongZ<float>& z, float* front, float* to, std::int64_t to_pitch, bool past_cache) {
-    return HWY_DYNAMIC_DISPATCH(back_to_f32)(y, columns, plane, pitch, z, front, to, to_pitch, past_cache);
+bool rows_then_deep(const LineFactors<float>& x, const LineFactors<float>& y, const AlongZ<float>& z, float* strip, std::int64_t strip_pitch, std::int64_t first, std::int64_t rows, float* last_row, float* front,
+                    std::int64_t pitch, float* to, std::int64_t to_pitch, bool past_cache, const ComingRows<float>& coming) {
+    return HWY_DYNAMIC_DISPATCH(deep_strip_f32)(x, y, z, strip, strip_pitch, first, rows, last_row, front, pitch, to, to_pitch, past_cache, coming);
+}
+template <>
+void row_deep_backwards(float upper_z, float upper_y, bool last, std::int64_t count, const float* w, float* t, float* v, float* sum) {
+    HWY_DYNAMIC_DISPATCH(deep_row_f32)(upper_z, upper_y, last, count, w, t, v, sum);
 }
 template <>
 bool backwards_to(const LineFactors<double>& y, std::int64_t columns, const double* plane, std::int64_t pitch, double* to, std::int64_t to_pitch, bool past_cache) {
-    return HWY_DYNAMIC_DISPATCH(back_to_f64)(y, columns, plane, pitch, {}, nullptr, to, to_pitch, past_cache);
+    return HWY_DYNAMIC_DISPATCH(back_to_f64)(y, columns, plane, pitch, to, to_pitch, past_cache);
 }
 template <>
-bool backwards_then_forwards(const LineFactors<double>& y, std::int64_t columns, const double* plane, std::int64_t pitch, const AlongZ<double>& z, double* front, double* to, std::int64_t to_pitch, bool past_cache) {
-    return HWY_DYNAMIC_DISPATCH(back_to_f64)(y, columns, plane, pitch, z, front, to, to_pitch, past_cache);
+bool rows_then_deep(const LineFactors<double>& x, const LineFactors<double>& y, const AlongZ<double>& z, double* strip, std::int64_t strip_pitch, std::int64_t first, std::int64_t rows, double* last_row, double* front,
+                    std::int64_t pitch, double* to, std::int64_t to_pitch, bool past_cache, const ComingRows<double>& coming) {
+    return HWY_DYNAMIC_DISPATCH(deep_strip_f64)(x, y, z, strip, strip_pitch, first, rows, last_row, front, pitch, to, to_pitch, past_cache, coming);
+}
+template <>
+void row_deep_backwards(double upper_z, double upper_y, bool last, std::int64_t count, const double* w, double* t, double* v, double* sum) {
+    HWY_DYNAMIC_DISPATCH(deep_row_f64)(upper_z, upper_y, last, count, w, t, v, sum);
 }
 template <>
 void row_forwards(float scale, float lower, std::int64_t count, const float* r, const float* before, float* w) { HWY_DYNAMIC_DISPATCH(forwards_f32)(scale, lower, count, r, before, w); }

@@ -2,10 +2,8 @@
 // Pieces of line solves with one factored matrix (factored.hpp: its formulas, its bits) that share a pass over their values with what
 // comes before or after them, so that a value is loaded and stored once for two things.
 //
-// Per vector of points along x and y (512 bits; a store takes two cycles on Zen 4, a load one): right-hand sides of a strip of rows are stored once (in the
-// first-level cache), w along x in their place, w along y into the plane on the way back along x; v along y goes from
-// registers to where the next pass reads it. That is 4 stores and 4 loads, with 6 multiply-adds and 6 to 8 shuffles, against 7 and 7 with
-// every direction on its own.
+// Per vector of points (512 bits; a store takes two cycles on Zen 4, a load one), the right-hand side apart: x, then y and z forwards, 3 loads, 3 stores, 7 multiply-adds and 6 to 8 shuffles;
+// z and y backwards with a sum 4, 3, 3. docs/algorithms/cpu_sweeps.md counts them against ports and memory.
 #pragma once
 
 #include <array>
@@ -51,11 +49,16 @@ struct AlongZ {
     bool first = true;
 };
 
-/// The same, and then a row of lines along z forwards, with v as right-hand sides: w replaces that of the plane before in `front` (pitch as the plane's; not read
-/// for the first row) and goes to `to`. False: a line along y is not finite.
+/// As rows_then_forwards, and then a row of lines along z forwards, with w along y as right-hand sides. last_row: w along y of the row before, and on return of the last row;
+/// not read where first is 0. front, to: of row `first`; w along z replaces that of the plane before in front (not read for the first plane) and goes to `to`.
 template <class T>
-bool backwards_then_forwards(const LineFactors<T>& along_y, std::int64_t columns, const T* plane, std::int64_t pitch, const AlongZ<T>& along_z, T* front, T* to, std::int64_t to_pitch,
-                             bool past_cache);
+bool rows_then_deep(const LineFactors<T>& along_x, const LineFactors<T>& along_y, const AlongZ<T>& along_z, T* strip, std::int64_t strip_pitch, std::int64_t first, std::int64_t rows, T* last_row, T* front,
+                    std::int64_t pitch, T* to, std::int64_t to_pitch, bool past_cache, const ComingRows<T>& coming);
+
+/// A row of a plane back along z and then along y: t = w - upper_z t, v = t - upper_y v, and sum += v where sum is not null. t: of the plane after, not read in the last one;
+/// v: of the row after.
+template <class T>
+void row_deep_backwards(T upper_z, T upper_y, bool last, std::int64_t count, const T* w, T* t, T* v, T* sum);
 
 /// One row of many lines forwards: w = scale r - lower before.
 template <class T>

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Lines along x, y and z with one factored matrix each, in two passes over memory (fused.hpp):
+// Lines along x, y and z with one factored matrix each, in two passes over memory (fused.hpp). With one matrix for all lines of an axis, what is done along
+// one axis commutes with what is done along another; so all goes forwards first, and backwards then:
 //
-//   up    plane after plane: right-hand side, lines along x and y, lines along z forwards, whose last w stays in a front in cache
-//   down  plane after plane, from the last one: lines along z backwards, and the update
+//   up    plane after plane: right-hand side, lines along x, along y and along z forwards; the last w along z stays in a front in cache
+//   down  plane after plane, from the last one, row after row from the last one: along z and along y backwards, and the update
 //
-// 5 words per point and step through memory: u read, w written; w and u read, u written. Both passes read in order: lines along z in blocks of columns that fit
-// the second level, forwards and backwards in one pass, take as many words, but in pieces of a few KiB, which cost this
-// pass 1.15 ns a point where whole planes take 0.67 (256^3 FP64, Zen 4, nothing else computed); the front costs 0.2.
+// 5 words per point and step through memory: u read, w written; w and u read, u written. Both passes read memory in order, down from its end to its beginning:
+// rows that go backwards while their values go forwards are no stream, and took twice as long (256^3 FP64, Zen 4: 1.5 ns a point, 0.75 in order).
 //
-// Threads take planes in order. Each waits only at the lines along z, for the same columns of the plane before; so bits do not depend on threads.
+// Threads take planes in order. Each waits for the same rows of the plane before; so bits do not depend on how many there are.
 #pragma once
 
 #include <atomic>
@@ -28,94 +28,94 @@ protected:
 
     /// False: something is not finite. Changes no field.
     bool up(const LineFactors<T>& along_x, const LineFactors<T>& along_y, const LineFactors<T>& along_z) {
-        const bool whole_meshes = shape_.meshes >= threads_;  // for one thread, with a front of its own
-        const std::int64_t front_bytes = shape_.y * apart() * static_cast<std::int64_t>(sizeof(T));
-        fronts_.resize(whole_meshes ? static_cast<std::size_t>(threads_) : 1);
-        if (!whole_meshes && fronts_[0].bytes() == 0) fronts_[0] = AlignedBuffer(static_cast<std::size_t>(front_bytes));
-        std::vector<Done> done(static_cast<std::size_t>((shape_.x + strip_columns - 1) / strip_columns));
-        std::atomic<std::int64_t> next = 0;
-        std::atomic<bool> good = true;
-        const std::int64_t planes_each = whole_meshes ? shape_.z : 1, count = shape_.meshes * shape_.z / planes_each;
-#pragma omp parallel num_threads(threads_)
-        {
-            const auto number = static_cast<std::size_t>(omp_get_thread_num());
-            AlignedBuffer& front = fronts_[whole_meshes ? number : 0];
-            if (front.bytes() == 0) front = AlignedBuffer(static_cast<std::size_t>(front_bytes));
-            for (std::int64_t k; good && (k = next++) < count;)
-                for (std::int64_t p = k * planes_each; p < (k + 1) * planes_each && good; ++p)
-                    if (!plane(along_x, along_y, along_z, p, workers_[number], static_cast<T*>(front.data()), whole_meshes ? nullptr : done.data(), good)) good = false;
-        }
-        return good;
+        return planes([&](std::int64_t mesh, std::int64_t k, T* front, Worker<T>& worker, auto wait, auto tell) {
+            const AlongZ<T> row{along_z.scale[static_cast<std::size_t>(k)], along_z.lower[static_cast<std::size_t>(k)], k == 0};
+            T *const last_row = worker.room(apart()), *const to = this->between(mesh, k, 0);
+            return this->strips(mesh, k, worker, [&](std::int64_t y, std::int64_t rows, T* strip, const ComingRows<T>& coming) {
+                T* const own = front + y * apart();
+                if (!wait(y + rows) || !rows_then_deep(along_x, along_y, row, strip, apart(), y, rows, last_row, own, apart(), to + y * this->between_pitch(), this->between_pitch(), far_, coming)) return false;
+                for (std::int64_t r = 0; k == shape_.z - 1 && r < rows; ++r)
+                    if (!all_finite(shape_.x, own + r * apart())) return false;  // whatever was not finite before is not finite there
+                tell(y + rows);
+                return true;
+            });
+        });
     }
 
-    /// `ended` is called for every part of a mesh with the solution in its first plane.
-    template <class Ended>
-    void down(const LineFactors<T>& along_z, Ended ended) {
-        // Large parts are read in order for longer.
-        const std::int64_t least = std::max<std::int64_t>(part_bytes / static_cast<std::int64_t>(sizeof(T)) / shape_.x, 1), wanted = shape_.meshes >= 2 * threads_ || threads_ == 1 ? 1 : 2 * threads_;
-        const std::int64_t rows = std::min(std::max((shape_.y + wanted - 1) / wanted, least), shape_.y), parts = (shape_.y + rows - 1) / rows;
-#pragma omp parallel for schedule(dynamic) num_threads(threads_)
-        for (std::int64_t k = 0; k < shape_.meshes * parts; ++k) {
-            const std::int64_t y0 = k % parts * rows;
-            Worker<T>& worker = workers_[static_cast<std::size_t>(omp_get_thread_num())];
-            const Block part{.mesh = k / parts, .y0 = y0, .y1 = std::min(y0 + rows, shape_.y), .x0 = 0, .x1 = shape_.x};
-            ended(part, down(along_z, part, worker), worker);
-        }
+    /// name(1 or 2, part, values) is called for lines along y of a plane or along z of a mesh that are not finite, as the values of their first row show.
+    template <class Name>
+    void down(const LineFactors<T>& along_y, const LineFactors<T>& along_z, Name name) {
+        planes([&](std::int64_t mesh, std::int64_t k, T* front, Worker<T>& worker, auto wait, auto tell) {
+            const std::int64_t z = shape_.z - 1 - k;
+            T* const v = worker.room(apart());
+            std::fill_n(v, apart(), T(0));
+            for (std::int64_t y = shape_.y - 1; y >= 0; --y) {
+                if ((shape_.y - 1 - y) % rows_told == 0) wait(std::min(shape_.y - y - 1 + rows_told, shape_.y));
+                const T upper_z = along_z.upper[static_cast<std::size_t>(z)], upper_y = along_y.upper[static_cast<std::size_t>(y)];
+                row_deep_backwards(upper_z, upper_y, k == 0, shape_.x, this->between(mesh, z, y), front + y * apart(), v, this->adds() ? this->target(mesh, z, y, 0) : nullptr);
+                if (!this->adds()) this->update(worker, mesh, z, y, 0, shape_.x, v);
+                if ((shape_.y - y) % rows_told == 0) tell(shape_.y - y);
+            }
+            if (!all_finite(shape_.x, v)) overflow(mesh, z, front, v, worker, name);
+            tell(shape_.y);
+            return true;
+        });
     }
 
 private:
-    static constexpr std::int64_t strip_columns = 512 / sizeof(T), part_bytes = 64 << 10;
+    static constexpr std::int64_t rows_told = 8;
 
     struct alignas(64) Done {
-        std::atomic<std::int64_t> planes = 0;
+        std::atomic<std::int64_t> rows = 0;
     };
 
     std::int64_t apart() const { return this->pitch(false, {}); }
 
-    bool plane(const LineFactors<T>& along_x, const LineFactors<T>& along_y, const LineFactors<T>& along_z, std::int64_t p, Worker<T>& worker, T* front, Done* done,
-               const std::atomic<bool>& good) {
-        const std::int64_t mesh = p / shape_.z, z = p % shape_.z;
-        T* const w = worker.room(shape_.y * apart());
-        if (!this->planes_forwards(along_x, along_y, mesh, z, w, worker)) return false;
-        const AlongZ<T> row{along_z.scale[static_cast<std::size_t>(z)], along_z.lower[static_cast<std::size_t>(z)], z == 0};
-        T* const to = this->between(mesh, z, 0);
-        for (std::int64_t x = 0, k = 0; x < shape_.x; x += strip_columns, ++k) {
-            if (done && !wait(done[k].planes, p, good)) return false;
-            const std::int64_t columns = std::min(strip_columns, shape_.x - x);
-            if (!backwards_then_forwards(along_y, columns, w + x, apart(), row, front + x, to + x, this->between_pitch(), far_)) return false;
-            for (std::int64_t y = 0; z == shape_.z - 1 && y < shape_.y; ++y)
-                if (!all_finite(columns, front + y * apart() + x)) return false;
-            if (done) done[k].planes.store(p + 1, std::memory_order_release);
+    // visit(mesh, k, front, worker, wait, tell) for the k-th plane of every mesh on any thread. wait(n) returns when the plane before has told that n rows of it are done;
+    // false, or a visit that returns false, ends all. Whoever has a plane began after all before it, so nobody waits for ever.
+    template <class Visit>
+    bool planes(Visit visit) {
+        const bool whole_meshes = shape_.meshes >= threads_;  // each for one thread, with a front of its own
+        const auto front_bytes = static_cast<std::size_t>(shape_.y * apart()) * sizeof(T);
+        fronts_.resize(whole_meshes ? static_cast<std::size_t>(threads_) : 1);
+        if (!whole_meshes && fronts_[0].bytes() == 0) fronts_[0] = AlignedBuffer(front_bytes);
+        const std::int64_t each = whole_meshes ? shape_.z : 1, count = shape_.meshes * shape_.z;
+        std::vector<Done> done(whole_meshes ? 0 : static_cast<std::size_t>(count));
+        std::atomic<std::int64_t> next = 0;
+        std::atomic<bool> good = true;
+#pragma omp parallel num_threads(threads_)
+        {
+            const auto number = static_cast<std::size_t>(omp_get_thread_num());
+            AlignedBuffer& front = fronts_[whole_meshes ? number : 0];
+            if (front.bytes() == 0) front = AlignedBuffer(front_bytes);
+            for (std::int64_t first; good && (first = each * next++) < count;)
+                for (std::int64_t p = first; p < first + each && good; ++p) {
+                    const auto wait = [&](std::int64_t rows) { return whole_meshes || p == 0 || until(done[static_cast<std::size_t>(p - 1)].rows, rows, good); };
+                    const auto tell = [&](std::int64_t rows) {
+                        if (!whole_meshes) done[static_cast<std::size_t>(p)].rows.store(rows, std::memory_order_release);
+                    };
+                    if (!visit(p / shape_.z, p % shape_.z, static_cast<T*>(front.data()), workers_[number], wait, tell)) good = false;
+                }
         }
-        return true;
+        return good;
     }
 
-    static bool wait(const std::atomic<std::int64_t>& planes, std::int64_t p, const std::atomic<bool>& good) {
-        for (int spins = 0; planes.load(std::memory_order_acquire) < p; ++spins) {
+    static bool until(const std::atomic<std::int64_t>& told, std::int64_t rows, const std::atomic<bool>& good) {
+        for (int spins = 0; told.load(std::memory_order_acquire) < rows; ++spins) {
             if (!good) return false;
             if (spins > 1000) std::this_thread::yield();
         }
         return true;
     }
 
-    const T* down(const LineFactors<T>& along_z, const Block& part, Worker<T>& worker) {
-        const std::int64_t count = (part.y1 - part.y0) * shape_.x;
-        T* const v = worker.room(count);
-        std::fill_n(v, count, T(0));
-        const bool adds = this->adds(), in_order = adds && this->target_stride(1) == shape_.x && this->between_pitch() == shape_.x;
-        const std::int64_t rows_at_once = in_order ? part.y1 - part.y0 : 1;
-        for (std::int64_t z = shape_.z - 1; z >= 0; --z)
-            for (std::int64_t y = part.y0; y < part.y1; y += rows_at_once) {
-                const T upper = along_z.upper[static_cast<std::size_t>(z)], *const w = this->between(part.mesh, z, y);
-                T* const row = v + (y - part.y0) * shape_.x;
-                if (adds) {
-                    row_backwards_adding(upper, rows_at_once * shape_.x, w, row, row, this->target(part.mesh, z, y, 0));
-                } else {
-                    row_backwards(upper, shape_.x, w, row, row);
-                    this->update(worker, part.mesh, z, y, 0, shape_.x, row);
-                }
-            }
-        return v;
+    // Lines along z that have failed show in every plane from there on, so they are named once, in the first plane; before that, those along y.
+    template <class Name>
+    void overflow(std::int64_t mesh, std::int64_t z, const T* front, const T* v, Worker<T>& worker, Name name) {
+        std::vector<T> t(static_cast<std::size_t>(shape_.x * shape_.y));
+        for (std::int64_t y = 0; y < shape_.y; ++y) std::copy_n(front + y * apart(), shape_.x, t.data() + y * shape_.x);
+        const std::int64_t row = (mesh * shape_.z + z) * shape_.y;
+        if (all_finite(shape_.x * shape_.y, t.data())) name(1, Block{.first_row = row, .end_row = row + shape_.y}, v, worker);
+        else if (z == 0) name(2, Block{.mesh = mesh, .y1 = shape_.y, .x1 = shape_.x}, t.data(), worker);
     }
 
     std::vector<AlignedBuffer> fronts_;

@@ -146,7 +146,7 @@ private:
     bool solid(std::size_t number) {
         const auto factors = [&](std::size_t k) -> const LineFactors<T>& { return *shared_[number][k].matrices.factors; };
         if (!this->up(factors(0), factors(1), factors(2))) return false;
-        this->down(factors(2), [&](const Block& part, const T* first, Worker<T>& worker) { name_overflow(2, part, first, worker); });
+        this->down(factors(1), factors(2), [&](std::size_t k, const Block& part, const T* first, Worker<T>& worker) { name_overflow(k, part, first, worker); });
         return true;
     }
 
@@ -161,7 +161,9 @@ private:
         const std::int64_t apart = pitch(false, block);
         for (std::int64_t first = block.first_row; first < block.end_row; first += shape_.y) {
             const std::int64_t p = first / shape_.y, mesh = p / shape_.z, z = p % shape_.z;
-            bool good = this->planes_forwards(along_x, along_y, mesh, z, plane, worker);
+            bool good = this->strips(mesh, z, worker, [&](std::int64_t y, std::int64_t rows, T* strip, const ComingRows<T>& coming) {
+                return rows_then_forwards(along_x, along_y, strip, apart, y, rows, plane, apart, coming);
+            });
             if (good && !pass.update) good = backwards_to(along_y, shape_.x, plane, apart, between(mesh, z, 0), this->between_pitch(), far_);
             if (good && pass.update) good = all_finite(shape_.x, plane + (shape_.y - 1) * apart);
             const Block own{.first_row = first, .end_row = first + shape_.y};
