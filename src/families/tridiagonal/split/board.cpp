@@ -2,13 +2,14 @@
 #include "families/tridiagonal/split/board.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 namespace trifold::tridiagonal::split {
 namespace {
 
 // Of the rows that are left a lane takes its share, divided by this: what rates are wrong by is made good by the chunks that follow. Where everybody's are known from
-// solves before, they are wrong by less; and every chunk of the cpu's ends with threads that wait for the last one.
+// solves before, they are wrong by less. Who solves several side by side needs some rounds in which the faster ones take what the slower ones do not.
 constexpr double caution_at_first = 2, caution_later = 1.2;
 
 // A chunk is worth its overhead from here on.
@@ -40,11 +41,12 @@ std::int64_t Board::wish(int lane) const {
     if (own.rows_per_s > 0) {
         // Who is not known yet is thought to be as fast as the others on average.
         const double share = own.rows_per_s / (all * lanes / known);
-        rows = static_cast<std::int64_t>(static_cast<double>(left) * share / caution_ / own.ahead);
-        rows = std::max({rows, static_cast<std::int64_t>(own.rows_per_s * least_seconds), own.least});
+        const double caution = own.side_by_side > 1 ? caution_at_first : caution_;
+        rows = static_cast<std::int64_t>(static_cast<double>(left) * share / caution / own.ahead / own.side_by_side);
+        rows = std::max({rows, static_cast<std::int64_t>(own.rows_per_s / own.side_by_side * least_seconds), own.least});
     } else {
         // To be measured with: small enough that a slow device does not keep the others waiting.
-        rows = std::max(rows_ / static_cast<std::int64_t>(32 * lanes), own.least);
+        rows = std::max(rows_ / static_cast<std::int64_t>(32 * lanes) / own.side_by_side, own.least);
     }
     rows = std::max(std::min(rows, own.most) / unit_ * unit_, least_);
     // What would be left is no chunk: all of it, or less now.
@@ -87,10 +89,12 @@ void Board::finish(Chunk& chunk, const Outcome& outcome, double seconds) {
     chunk.outcome = outcome;
     solved_ += chunk.rows;
     --held_;
-    if (seconds > 0 && !paces_[static_cast<std::size_t>(chunk.lane)].fixed) {
+    Pace& pace = paces_[static_cast<std::size_t>(chunk.lane)];
+    if (seconds > 0 && !pace.fixed) {
         Seen& seen = seen_[static_cast<std::size_t>(chunk.lane)];
-        seen.rows = fading * seen.rows + static_cast<double>(chunk.rows), seen.seconds = fading * seen.seconds + seconds;
-        paces_[static_cast<std::size_t>(chunk.lane)].rows_per_s = seen.rows / seen.seconds;
+        const double fades = std::pow(fading, 1.0 / pace.side_by_side);
+        seen.rows = fades * seen.rows + static_cast<double>(chunk.rows), seen.seconds = fades * seen.seconds + seconds / pace.side_by_side;
+        pace.rows_per_s = seen.rows / seen.seconds;
     }
     changed_.notify_all();
 }

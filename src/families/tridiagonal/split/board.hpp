@@ -27,7 +27,8 @@ struct Pace {
     double rows_per_s = 0;        ///< 0 = not known yet
     std::int64_t least = 1;       ///< rows below which a chunk costs more than it brings
     std::int64_t most = INT64_MAX;
-    int ahead = 1;                ///< chunks that it has under way at a time
+    int ahead = 1;                ///< chunks that it has under way at a time, one after the other
+    int side_by_side = 1;         ///< chunks that it solves at the same time, each at a part of its pace
     bool takes_part = true;
     bool fixed = false;           ///< rows_per_s says more than these chunks will
 };
@@ -43,7 +44,7 @@ public:
     /// `finished`: nothing is left that this lane could do. Where others may still fail it waits for that, if `wait`.
     Taken take(int lane, bool wait, Chunk*& chunk);
 
-    /// It is in x. `seconds`: what it took while the lane was busy with nothing else (0 = not known).
+    /// It is in x. `seconds`: what it took while the lane was busy with nothing else, or with as many as it solves side by side (0 = not known).
     void finish(Chunk& chunk, const Outcome& outcome, double seconds);
 
     /// It is not, and x, where it is not the right-hand side, may hold anything there.

@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
+#include <omp.h>
+
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <exception>
+#include <mutex>
 #include <thread>
 
 #include "base/aligned_buffer.hpp"
@@ -44,54 +48,97 @@ bool solve_chunk(const Ops& ops, const System& chunk, int threads, double tolera
     return true;
 }
 
-void run_host_lane(Shared& shared, int lane, const Part& given, int threads, bool own_device, devices::ScratchArena& scratch, Calls call, double slower, Done& done) {
-    const Part part = given;  // stays with this thread
-    const double tolerance = shared.tolerance;
-    const auto size = size_of(shared.system.dtype);
-    AlignedBuffer aside;
-    Chunk* chunk = nullptr;
-    Failure failure;
-    while (shared.board.take(lane, true, chunk) == Board::Taken::chunk) {
-        const double begin = shared.seconds();
-        System own = slice(shared.system, chunk->first, chunk->rows);
-        Outcome outcome;
-        bool solved = false;
-        const bool beside = !own_device;
+namespace {
+
+class HostLane {
+public:
+    HostLane(Shared& shared, int lane, const Part& part, bool own, devices::ScratchArena& scratch, Calls call, double slower, Done& done)
+        : shared_(shared), lane_(lane), part_(part), beside_(!own), scratch_(scratch), call_(std::move(call)), slower_(slower), done_(done) {}
+
+    /// Chunks by `threads` threads together; `slot` of `slots` that do so at the same time.
+    void run(int threads, int slot, int slots) {
+        AlignedBuffer aside;
+        Chunk* chunk = nullptr;
+        while (!over_ && shared_.board.take(lane_, true, chunk) == Board::Taken::chunk) {
+            const double begin = shared_.seconds();
+            Failure failure;
+            Outcome outcome;
+            if (!solve(*chunk, threads, slot, aside, outcome, failure)) {
+                over_ = true;
+                const std::lock_guard lock(mutex_);
+                done_.retired = failure.message;
+                shared_.board.retire(lane_);
+                shared_.board.give_back(*chunk);
+                return;
+            }
+            const double seconds = shared_.seconds() - begin;
+            if (!outcome.ok()) {
+                outcome.row = outcome.row >= 0 ? outcome.row + chunk->first : -1;
+                shared_.board.give_back(*chunk);
+                shared_.board.stop(outcome);
+                return;
+            }
+            {
+                const std::lock_guard lock(mutex_);
+                done_.share.busy_s += seconds / slots;
+                done_.share.rows += chunk->rows, done_.share.chunks += 1;
+            }
+            shared_.board.finish(*chunk, outcome, seconds);
+        }
+    }
+
+private:
+    bool solve(const Chunk& chunk, int threads, int slot, AlignedBuffer& aside, Outcome& outcome, Failure& failure) {
+        const double begin = shared_.seconds();
+        System own = slice(shared_.system, chunk.first, chunk.rows);
+        const std::size_t bytes = static_cast<std::size_t>(chunk.rows) * size_of(own.dtype);
         try {
-            const std::size_t bytes = static_cast<std::size_t>(chunk->rows) * size;
-            if (beside) {
+            if (beside_) {
                 if (aside.bytes() < bytes) aside = AlignedBuffer(), aside = AlignedBuffer(bytes);
                 own.x.data = aside.data(), own.in_place = false;
             }
-            solved = call(failure, [&] { return solve_chunk(*part.ops, own, threads, tolerance, scratch, outcome, failure); });
-            const double end = shared.seconds();
-            hold((slower - 1) * (end - begin));
-            done.add(lane, 0, "kernel", *chunk, begin, shared.seconds(), needed_bytes(own, own.rows));
-            if (solved && beside && outcome.ok()) {
-                const double store = shared.seconds();
-                copy_on_host(slice(shared.system, chunk->first, chunk->rows).x.data, aside.data(), bytes, threads);
-                done.add(lane, 0, "store", *chunk, store, shared.seconds(), static_cast<double>(bytes));
+            if (!call_(failure, [&] { return solve_chunk(*part_.ops, own, threads, shared_.tolerance, scratch_, outcome, failure); })) return false;
+            hold((slower_ - 1) * (shared_.seconds() - begin));
+            note(slot, "kernel", chunk, begin, needed_bytes(own, own.rows));
+            if (beside_ && outcome.ok()) {
+                const double store = shared_.seconds();
+                copy_on_host(slice(shared_.system, chunk.first, chunk.rows).x.data, aside.data(), bytes, threads);
+                note(slot, "store", chunk, store, static_cast<double>(bytes));
             }
         } catch (const std::exception& error) {
             failure.say(ErrorCode::bad_input, error.what());
+            return false;
         }
-        if (!solved) {
-            done.retired = failure.message;
-            shared.board.retire(lane);
-            shared.board.give_back(*chunk);
-            break;
-        }
-        const double seconds = shared.seconds() - begin;
-        done.share.busy_s += seconds;
-        if (!outcome.ok()) {
-            outcome.row = outcome.row >= 0 ? outcome.row + chunk->first : -1;
-            shared.board.give_back(*chunk);
-            shared.board.stop(outcome);
-            break;
-        }
-        done.share.rows += chunk->rows, done.share.chunks += 1;
-        shared.board.finish(*chunk, outcome, seconds);
+        return true;
     }
+
+    void note(int slot, const char* phase, const Chunk& chunk, double begin, double bytes) {
+        const std::lock_guard lock(mutex_);
+        done_.add(lane_, slot, phase, chunk, begin, shared_.seconds(), bytes);
+    }
+
+    Shared& shared_;
+    const int lane_;
+    const Part part_;  // stays with this thread
+    const bool beside_;
+    devices::ScratchArena& scratch_;
+    Calls call_;
+    const double slower_;
+    Done& done_;
+    std::mutex mutex_;
+    std::atomic<bool> over_{false};
+};
+
+}  // namespace
+
+void run_host_lane(Shared& shared, int lane, const Part& part, int threads, bool own, devices::ScratchArena& scratch, Calls call, double slower, Done& done) {
+    HostLane(shared, lane, part, own, scratch, std::move(call), slower, done).run(threads, 0, 1);
+}
+
+void run_host_threads(Shared& shared, int lane, const Part& part, int threads, devices::ScratchArena& scratch, Calls call, double slower, Done& done) {
+    HostLane host(shared, lane, part, true, scratch, std::move(call), slower, done);
+#pragma omp parallel num_threads(threads)
+    host.run(1, omp_get_thread_num(), threads);
 }
 
 }  // namespace trifold::tridiagonal::split

@@ -16,6 +16,9 @@ constexpr int slots = 3;
 // Chunks begin at multiples of so many rows: copies then begin with a line.
 constexpr std::int64_t unit = 1024;
 
+// A window of twice so many rows is solved in some ten microseconds.
+constexpr std::int64_t widest_apart = 1024;
+
 class Joined : Attempt {
 public:
     Joined(const System& system, const Setting& setting, std::int64_t width, double close, Clock::time_point start)
@@ -50,11 +53,18 @@ public:
 private:
     std::int64_t least_chunk() const { return (std::max(4 * width_, setting_.least_rows) + unit - 1) / unit * unit; }
 
+    // Fewer rows than this no thread solves in one pass by itself: as many lanes of a vector, each with eight halos.
+    std::int64_t least_of_a_thread() const { return std::max<std::int64_t>(setting_.least_rows > 0 ? setting_.least_rows : 1 << 14, 8 * (64 / static_cast<std::int64_t>(size_of(system_.dtype))) * width_); }
+
+    // The host's threads each by itself: where there are chunks for many rounds, and the windows between them cost nothing.
+    bool apart() const { return width_ <= widest_apart && 16 * host_threads() * least_of_a_thread() <= system_.rows; }
+
     std::vector<Pace> lanes() {
         std::vector<Pace> paces;
         slot_rows_.assign(setting_.parts.size(), 0);
         for (std::size_t k = 0; k < setting_.parts.size(); ++k) {
             Pace pace = pace_of(k);
+            if (is_host(k) && apart()) pace.side_by_side = host_threads(), pace.least = least_of_a_thread();
             if (pace.takes_part && !on_host(k)) {
                 slot_rows_[k] = slot_rows(system_, setting_.parts[k], slots, wanted_slot_rows());
                 pace.most = slot_rows_[k], pace.ahead = slots;
@@ -71,6 +81,7 @@ private:
         const Part& part = setting_.parts[k];
         const int lane = static_cast<int>(k);
         if (part.runtime) return run_stream_lane(shared, lane, part, slots, slot_rows_[k], copiers(), *setting_.kits, calls_of(k), trouble_of(k).slower, done_[k]);
+        if (is_host(k) && apart()) return run_host_threads(shared, lane, part, host_threads(), *setting_.scratch, calls_of(k), trouble_of(k).slower, done_[k]);
         if (is_host(k)) return run_host_lane(shared, lane, part, host_threads(), true, *setting_.scratch, calls_of(k), trouble_of(k).slower, done_[k]);
         auto scratch = setting_.kits->take_scratch();
         run_host_lane(shared, lane, part, host_threads(), false, *scratch, calls_of(k), trouble_of(k).slower, done_[k]);

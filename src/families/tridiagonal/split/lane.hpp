@@ -47,6 +47,10 @@ double needed_bytes(const System& system, std::int64_t rows);
 /// place as it was; any other solves into memory of its own first, since it may fail in the middle, or store when it was left behind.
 void run_host_lane(Shared& shared, int lane, const Part& part, int threads, bool own, devices::ScratchArena& scratch, Calls call, double slower, Done& done);
 
+/// The host's own device likewise, but each of its threads takes chunks for itself: none waits for another where a chunk ends, and what a thread has lost to somebody
+/// else's work the others make good.
+void run_host_threads(Shared& shared, int lane, const Part& part, int threads, devices::ScratchArena& scratch, Calls call, double slower, Done& done);
+
 /// One chunk on such a device: by the certified pass, else by two passes, as it solves any long system.
 bool solve_chunk(const Ops& ops, const System& chunk, int threads, double tolerance, devices::ScratchArena& scratch, Outcome& outcome, Failure& failure);
 

@@ -2,6 +2,7 @@
 // What takes part in a split solve, and how a test makes it fail.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <memory>
@@ -38,14 +39,14 @@ class Calls {
 public:
     /// pulse: null where nobody watches.
     Calls(const Trouble& trouble, std::shared_ptr<Pulse> pulse) : trouble_(trouble), pulse_(std::move(pulse)) {}
-    std::int64_t made() const noexcept { return made_; }
 
     template <class Call>
     bool operator()(Failure& failure, Call call) {
-        if (++made_ == trouble_.fail_at) return failure.say(ErrorCode::device_unavailable, "a call that was made to fail");
+        const std::int64_t number = ++*made_;
+        if (number == trouble_.fail_at) return failure.say(ErrorCode::device_unavailable, "a call that was made to fail");
         bool good = false;
         watched([&] {
-            if (made_ == trouble_.sleep_at) std::this_thread::sleep_for(std::chrono::duration<double>(trouble_.sleep_s));
+            if (number == trouble_.sleep_at) std::this_thread::sleep_for(std::chrono::duration<double>(trouble_.sleep_s));
             good = call();
         });
         return good;
@@ -67,7 +68,7 @@ public:
 private:
     Trouble trouble_;
     std::shared_ptr<Pulse> pulse_;
-    std::int64_t made_ = 0;
+    std::shared_ptr<std::atomic<std::int64_t>> made_ = std::make_shared<std::atomic<std::int64_t>>(0);  // by all threads of the host's own lane
 };
 
 /// Rows first … first+rows-1 of one system (levels == 0) as a system of their own: what couples them to others is not read.
