@@ -136,7 +136,7 @@ private:
         Queue alone(queue_.context(), part.name);
         Report report;
         Options options = options_;
-        if (options_.report) options.report = &report;
+        if (options_.report || team_->begins()) options.report = &report;
         options.check_finite = false;  // done
         options.workspace = {};        // is the host's
         const auto start = Clock::now();

@@ -8,6 +8,7 @@
 
 #include "backends/registry.hpp"
 #include "devices/context_state.hpp"
+#include "planner/split_steady.hpp"
 
 namespace trifold::tridiagonal {
 namespace {
@@ -39,6 +40,26 @@ void require_host(const devices::Runtime& runtime, int number, const char* devic
 
 // Of one device while these run.
 std::string pace_key(const split::Part& of, const std::string& names, const SplitProblem& problem) { return "pace " + of.name + " of " + names + problem.kind(); }
+
+// Once in a Context: what was learnt of another board or driver under the same name is forgotten.
+void identify(Context::State& state, const Device& device, const std::vector<split::Part>& parts) {
+    for (const Device* part : device.parts) {
+        const std::string done = std::string("identified ") + part->name;
+        if (!part->description || state.rates().tally(done) > 0 || std::none_of(parts.begin(), parts.end(), [&](const split::Part& one) { return one.name == part->name; })) continue;
+        state.rates().set_tally(done, 1);
+        state.identify(part->name, part->description(*part));
+    }
+}
+
+// What is known of the nearest size.
+double pace_of(const devices::Rates& rates, const split::Part& of, const std::string& names, const SplitProblem& problem) {
+    for (const double times : {1.0, 4.0, 0.25, 16.0, 1.0 / 16}) {
+        SplitProblem near = problem;
+        near.rows = times * problem.rows;
+        if (const double pace = rates.of(pace_key(of, names, near)); pace > 0) return pace;
+    }
+    return 0;
+}
 
 double tolerance_of(const System& system, const Options& options) { return options.tolerance > 0 ? options.tolerance : unit_roundoff(system.dtype); }
 
@@ -98,6 +119,7 @@ split::Reach look_before(const System& system, const Options& options, int threa
 SplitTeam::SplitTeam(Context::State& state, const Device& device, const std::vector<split::Part>& all, const System& system, const split::Reach& reach, const Options& options)
     : state_(state), device_(device), all_(all), members_(members_of(all, options)), problem_(problem_of(all, system, options)) {
     problem_.coupled = reach.width == 0, problem_.slowly = reach.width > 200;
+    if (all.size() > 1) identify(state, device, all);
     choice_ = choose_members(state.rates(), members_, problem_);
     for (std::size_t k = 0; k < all.size(); ++k)
         if (choice_.members >> k & 1) chosen_.push_back(all[k]);
@@ -107,11 +129,19 @@ bool SplitTeam::host_alone() const { return chosen_.size() == 1 && chosen_[0].op
 
 const split::Part* SplitTeam::one_device() const { return all_.size() > 1 && chosen_.size() == 1 && !host_alone() ? &chosen_[0] : nullptr; }
 
+bool SplitTeam::begins() const { return all_.size() > 1 && !host_alone() && state_.rates().tally(met_key()) == 0; }
+
+std::string SplitTeam::met_key() const { return "met " + names_of(members_, choice_.members) + problem_.kind(); }
+
 void SplitTeam::learn(double seconds, std::span<const DeviceShare> shares, std::span<const TraceEvent> trace) {
     if (all_.size() < 2 || left_behind_) return;
-    const std::string names = names_of(members_, choice_.members);
-    // Buffers are made and programs compiled by the first one.
-    if (const std::string met = "met " + names + problem_.kind(); !host_alone() && state_.rates().tally(met) == 0) return state_.rates().set_tally(met, 1);
+    devices::Rates& rates = state_.rates();
+    SplitTime time{.seconds = seconds, .first = begins()};
+    Steady seen;
+    if (time.first) {
+        seen = steady(trace, chosen_.size(), problem_.rows, seconds), time.steady_s = seen.seconds;
+        rates.set_tally(met_key(), 1);
+    }
     std::vector<SplitWork> work(members_.size());
     for (std::size_t k = 0; k < members_.size(); ++k)
         for (std::size_t d = 0; d < shares.size(); ++d) {
@@ -120,7 +150,16 @@ void SplitTeam::learn(double seconds, std::span<const DeviceShare> shares, std::
             for (const TraceEvent& event : trace)
                 if (event.device == static_cast<int>(d) && std::string_view(event.phase) == "kernel") work[k].kernel_s += event.end_s - event.begin_s;
         }
-    remember(state_.rates(), members_, choice_, problem_, seconds, work);
+    // Of the pace that a device has beside the others.
+    for (std::size_t d = 0; d < seen.rows_per_s.size(); ++d)
+        for (std::size_t k = 0; k < members_.size(); ++k)
+            if (members_[k].name == chosen_[d].name) work[k].rows = seen.rows_per_s[d] * seen.seconds;
+    remember(rates, members_, choice_, problem_, time, work);
+    if (solved_as_thought_)
+        for (std::size_t k = 0; k < chosen_.size(); ++k) {
+            const double pace = seen.rows_per_s.empty() ? paces_seen_[k] : seen.rows_per_s[k];
+            if (pace > 0) rates.saw(pace_key(chosen_[k], names_of(members_, choice_.members), problem_), pace);
+        }
     state_.keep_rates();
 }
 
@@ -147,16 +186,16 @@ split::Result SplitTeam::solve(const System& system, const split::Reach& reach, 
     setting.couple = chosen_.size() > 1 || all_.size() > 1 || !fits(chosen_[0], system);
     devices::Rates& rates = state_.rates();
     const std::string names = names_of(members_, choice_.members);
-    for (const split::Part& part : chosen_) setting.rows_per_s.push_back(rates.of(pace_key(part, names, problem_)));
+    for (const split::Part& part : chosen_) setting.rows_per_s.push_back(pace_of(rates, part, names, problem_));
     split::Result result = split::solve(system, setting);
     for (const split::Part& part : chosen_)
         if (std::count(result.left_behind.begin(), result.left_behind.end(), part.name)) {
             state_.leave_behind(part.name), left_behind_ = true;
             if (part.runtime) state_.kits.leave_behind(*part.runtime, part.number);
         }
-    if (result.solved && result.coupled == problem_.coupled)
-        for (std::size_t k = 0; k < chosen_.size(); ++k)
-            if (result.rows_per_s[k] > 0) rates.saw(pace_key(chosen_[k], names, problem_), result.rows_per_s[k]);
+    solved_as_thought_ = result.solved && result.coupled == problem_.coupled;
+    paces_seen_ = result.rows_per_s;
+    if (solved_as_thought_ && all_.size() < 2 && paces_seen_[0] > 0) rates.saw(pace_key(chosen_[0], names, problem_), paces_seen_[0]);
     add_left_out(result.devices);
     if (state_.has_log())
         for (const DeviceShare& share : result.devices)

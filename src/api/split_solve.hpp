@@ -42,13 +42,20 @@ public:
     /// They have solved it in so many seconds, or others for them.
     void learn(double seconds, std::span<const DeviceShare> shares = {}, std::span<const TraceEvent> trace = {});
 
+    /// This set has not solved a system like this one in this process: what it then takes is not what it costs, but its trace tells more.
+    bool begins() const;
+
     void add_left_out(std::vector<DeviceShare>& shares) const;
 
 private:
+    std::string met_key() const;
+
     Context::State& state_;
     const Device& device_;
     std::vector<split::Part> all_, chosen_;
     bool left_behind_ = false;  // a call has not returned: its time says nothing
+    bool solved_as_thought_ = false;  // in one pass or two as was thought
+    std::vector<double> paces_seen_;  // of chosen_, then
     std::vector<SplitMember> members_;
     SplitProblem problem_;
     SplitChoice choice_;

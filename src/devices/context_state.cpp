@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "devices/context_state.hpp"
 
+#include <chrono>
 #include <cstdlib>
 #include <tuple>
 #include <utility>
@@ -19,6 +20,13 @@ Context::State::State(ContextOptions& options, std::string note)
     , sink_(std::move(options.log)) {
     make_current(devices::default_profile());
     if (!note.empty()) log(note);
+}
+
+Context::State::~State() {
+    try {
+        keep_rates(true);
+    } catch (...) {  // learnt again
+    }
 }
 
 const devices::Topology& Context::State::topology() {
@@ -77,17 +85,25 @@ devices::Rates& Context::State::rates() {
     std::call_once(rates_once_, [this] {
         const std::string folder = devices::profile_folder(profile_path);
         if (folder.empty()) return;
-        const std::string machine = devices::fingerprint(topology());
-        rates_.load(devices::profile_file(folder, machine, "rates"), machine);
+        rates_machine_ = devices::fingerprint(topology());
+        rates_file_ = devices::profile_file(folder, rates_machine_, "rates");
+        if (const std::string why = rates_.load(rates_file_, rates_machine_); !why.empty()) log("what was learnt of devices, " + rates_file_ + ", ignored: " + why);
     });
     return rates_;
 }
 
-void Context::State::keep_rates() {
-    const std::string folder = devices::profile_folder(profile_path);
-    if (folder.empty() || !rates_.changed()) return;
-    const std::string machine = devices::fingerprint(topology()), file = devices::profile_file(folder, machine, "rates");
-    if (std::string why; !rates_.save(file, machine, why)) log("rates " + file + " cannot be written: " + why);
+void Context::State::identify(const std::string& device, const std::string& what) {
+    const std::string was = rates().identify(device, what);
+    if (!was.empty()) log("what was learnt of '" + device + "' is forgotten: it was " + was + ", and is " + what);
+}
+
+void Context::State::keep_rates(bool at_once) {
+    if (rates_file_.empty() || !rates_.changed()) return;
+    const auto now = std::chrono::steady_clock::now().time_since_epoch().count(), pause = std::chrono::steady_clock::duration(std::chrono::seconds(1)).count();
+    auto last = rates_kept_.load();
+    if (!at_once && last != 0 && now - last < pause) return;
+    if (!rates_kept_.compare_exchange_strong(last, now)) return;
+    if (std::string why; !rates_.save(rates_file_, rates_machine_, why)) log("what was learnt of devices cannot be kept in " + rates_file_ + ": " + why);
 }
 
 void Context::State::log(std::string_view line) noexcept {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <atomic>
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -23,6 +24,7 @@ namespace trifold {
 
 struct Context::State {
     explicit State(ContextOptions options);
+    ~State();
     State(const State&) = delete;
     State& operator=(const State&) = delete;
 
@@ -31,9 +33,14 @@ struct Context::State {
     devices::ScratchArena scratch;
     devices::StreamKits kits;
 
-    /// What was learnt of devices side by side, read from the file of this machine on first use; and back there, where it has changed.
+    /// What was learnt of devices side by side, read from the file of this machine on first use.
     devices::Rates& rates();
-    void keep_rates();
+
+    /// As Rates::identify, and logged.
+    void identify(const std::string& device, const std::string& what);
+
+    /// Back to the file, where it has changed: once a second at most, and when the Context ends.
+    void keep_rates(bool at_once = false);
 
     /// Devices whose drivers have not returned from a call: this Context asks them for nothing any more.
     void leave_behind(const std::string& device);
@@ -72,6 +79,8 @@ private:
     std::map<std::string, devices::DeviceArena, std::less<>> devices_;
     std::once_flag topology_once_, profile_once_, rates_once_;
     devices::Rates rates_;
+    std::string rates_file_, rates_machine_;  // empty: not kept
+    std::atomic<std::int64_t> rates_kept_{0};
     devices::Topology topology_;
     std::mutex profiles_mutex_;
     std::vector<std::unique_ptr<const devices::Profile>> profiles_;  // all ever current: references into them stay good

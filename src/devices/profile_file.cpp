@@ -3,6 +3,7 @@
 
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
 #include <cmath>
 #include <cstdint>
@@ -120,7 +121,8 @@ bool save_profile(const Profile& profile, const std::string& file, std::string& 
 }
 
 bool replace_file(const std::string& file, const std::string& text, std::string& why) {
-    const std::string temporary = file + "." + std::to_string(getpid()) + ".tmp";
+    static std::atomic<unsigned> written{0};
+    const std::string temporary = file + "." + std::to_string(getpid()) + "." + std::to_string(written++) + ".tmp";
     std::error_code error;
     fs::create_directories(fs::path(file).parent_path(), error);
     if (error) return why = error.message(), false;

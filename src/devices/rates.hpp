@@ -4,6 +4,7 @@
 
 #include <map>
 #include <mutex>
+#include <set>
 #include <string>
 #include <string_view>
 
@@ -24,17 +25,33 @@ public:
     int tally(const std::string& name) const;
     void set_tally(const std::string& name, int count);
 
-    /// Some number is a tenth away from what was loaded or saved, or new.
+    /// `device` is, on this machine, what `what` says: model and driver. Where it was another when things were learnt, all of them that name it are forgotten, and what it was is
+    /// returned; else nothing.
+    std::string identify(const std::string& device, const std::string& what);
+
+    /// Some number is not what was loaded or saved.
     bool changed() const;
 
-    /// Nothing where the file is not there, is none of these, or of another machine or version of Trifold.
-    void load(const std::string& file, const std::string& machine);
+    /// Empty, and what is known stays, where there is no file, or it is read; else why it is not: corrupt, of another version of Trifold, or of another machine.
+    std::string load(const std::string& file, const std::string& machine);
+
+    /// Numbers that another process has saved since stay, where this one has not changed them.
     bool save(const std::string& file, const std::string& machine, std::string& why);
 
 private:
     using Map = std::map<std::string, double, std::less<>>;
+    using Names = std::map<std::string, std::string>;
+    struct Kept {
+        Map rates;
+        Names devices;
+    };
+    static bool read(const std::string& file, const std::string& machine, Kept& kept, std::string& why);
+
     mutable std::mutex mutex_;
+    std::mutex saving_;
     Map rates_, saved_;
+    Names devices_;                 // what they were when it was learnt
+    std::set<std::string> forgot_;  // devices of which what is in the file is not taken
     std::map<std::string, int> tallies_;
 };
 

@@ -5,6 +5,7 @@
 #include <bit>
 #include <cmath>
 #include <limits>
+#include <map>
 #include <vector>
 
 #include "devices/contention.hpp"
@@ -21,50 +22,63 @@ constexpr double least_share = 1.0 / 8;
 // Several devices are taken where they gain so much over the best single one, and what is taken changes where the other gains so much.
 constexpr double worth_a_change = 0.02;
 
-// What a set takes is the median of its last solves: a machine has fast and slow moments, and one lucky solve says as little as one that was disturbed. What comes so near the
-// best is timed so often before it is judged.
-constexpr int samples = 5, judged_by = 3;
-constexpr double near = 0.3;
+// What a set takes is the median of its last solves: a machine has fast and slow moments, and one lucky solve says as little as one that was disturbed.
+constexpr int samples = 9;
 
-// The second best is timed again after so many solves, and more where it costs more, so that this takes one per cent of the time at most: what was disturbed when
-// it was timed is not left out for good. After a change sooner, since what was left may only have been disturbed: after four solves, eight, …
-constexpr double solves_between = 32, most_overhead = 0.01;
-constexpr int first_pause = 4;
+// Another set than the one that is taken is timed again after so many solves, and more where it costs more, so that this takes one per cent of the time at most: what was
+// disturbed when it was timed is not left out for good. What was taken before sooner, since it may only have been disturbed: after four solves, eight, …
+constexpr double solves_between = 32, most_overhead = 0.01, first_pause = 4, most_pause = 1 << 20;
 
-// A set that was never seen is tried where it is thought to cost no more than this much of the best, and would gain if nobody slowed anybody down.
-constexpr double worth_a_look = 1.5;
+// What was seen less often than this is looked at again for three per cent of the time. So is what was never seen, where it is thought to cost no more than `worth_a_look` of the best and
+// would gain if nobody slowed anybody down: not before what was seen has been made use of.
+constexpr int judged_by = 3;
+constexpr double worth_a_look = 1.5, look_overhead = 0.03, looks_after = 3;
 
 bool holds(std::uint32_t set, std::size_t k) { return set >> k & 1; }
 bool single(std::uint32_t set) { return std::popcount(set) == 1; }
 
 class Knowledge {
 public:
-    Knowledge(const devices::Rates& rates, std::span<const SplitMember> members, const SplitProblem& problem) : rates_(rates), members_(members), problem_(problem), kind_(problem.kind()) {}
+    Knowledge(const devices::Rates& rates, std::span<const SplitMember> members, const SplitProblem& problem)
+        : rates_(rates), members_(members), problem_(problem), all_(static_cast<std::uint32_t>((std::uint64_t{1} << members.size()) - 1)), kind_(problem.kind()), of_all_(" of " + names_of(members, all_) + kind_) {}
 
-    std::uint32_t all() const { return static_cast<std::uint32_t>((std::uint64_t{1} << members_.size()) - 1); }
-    std::string total_key(std::uint32_t set, int sample) const { return "took " + names_of(members_, set) + kind_ + " #" + std::to_string(sample); }
-    std::string seen_key(std::uint32_t set) const { return "timed " + names_of(members_, set) + kind_; }
-    std::string own_key(std::uint32_t set, std::size_t k) const { return "share " + members_[k].name + " of " + names_of(members_, set) + kind_; }
+    std::uint32_t all() const { return all_; }
+    std::string total_key(std::uint32_t set, int sample) const { return "took " + of(set).name + " #" + std::to_string(sample); }
+    std::string seen_key(std::uint32_t set) const { return "timed " + of(set).name; }
+    std::string beginning_key(std::uint32_t set) const { return "began " + of(set).name; }
+    std::string own_key(std::uint32_t set, std::size_t k) const { return "share " + members_[k].name + " of " + of(set).name; }
     std::string kernels_key(std::size_t k) const { return "kernels " + members_[k].name + kind_; }
-    std::string taken_key() const { return "taken of " + names_of(members_, all()) + kind_ + " " + name_of(problem_.objective); }
-    std::string since_key() const { return "solves since " + taken_key(); }
-    std::string pause_key() const { return "pause of " + taken_key(); }
+    std::string taken_key() const { return "taken" + of_all_ + " " + name_of(problem_.objective); }
+    std::string pause_key() const { return "pause" + of_all_ + " " + name_of(problem_.objective); }
+    std::string left_key() const { return "left" + of_all_ + " " + name_of(problem_.objective); }
+    std::string solves_key() const { return "solves" + of_all_; }
+    std::string last_key(std::uint32_t set) const { return "last " + names_of(members_, set) + of_all_; }
+    std::string sets_key() const { return "sets" + of_all_; }
+    std::string sets_key(int number) const { return sets_key() + " #" + std::to_string(number); }
 
-    int seen(std::uint32_t set) const { return static_cast<int>(rates_.of(seen_key(set))); }
-    double rate(std::uint32_t set) const {
-        double seen_here[samples] = {};
-        const int count = std::min(seen(set), samples);
-        if (count == 0) return 0;
-        for (int k = 0; k < count; ++k) seen_here[k] = rates_.of(total_key(set, k));
-        std::sort(seen_here, seen_here + count);
-        return seen_here[count / 2];
+    int timed(std::uint32_t set) const { return of(set).timed; }
+    int seen(std::uint32_t set) const { return of(set).seen; }
+    double rate(std::uint32_t set) const { return of(set).rate; }
+
+    /// Those that were seen, each alone, everybody, and those of one member more or less than `near` has.
+    std::vector<std::uint32_t> candidates(std::uint32_t near) const {
+        std::vector<std::uint32_t> sets{all()};
+        for (std::size_t k = 0; k < members_.size(); ++k) {
+            sets.push_back(1u << k);
+            if (near && (near ^ 1u << k)) sets.push_back(near ^ 1u << k);
+        }
+        for (int k = 0; k < static_cast<int>(rates_.of(sets_key())); ++k)
+            if (const double set = rates_.of(sets_key(k)); set >= 1 && set <= all()) sets.push_back(static_cast<std::uint32_t>(set));
+        std::sort(sets.begin(), sets.end());
+        sets.erase(std::unique(sets.begin(), sets.end()), sets.end());
+        return sets;
     }
 
     /// Its members' rates alone, as far as they were seen.
     double undisturbed(std::uint32_t set) const {
         double sum = 0;
         for (std::size_t k = 0; k < members_.size(); ++k)
-            if (holds(set, k)) sum += std::max(rate(1u << k), rates_.of(own_key(all(), k)));
+            if (holds(set, k)) sum += std::max(rate(1u << k), own(all(), k));
         return sum;
     }
     double own(std::uint32_t set, std::size_t k) const { return single(set) ? rate(set) : rates_.of(own_key(set, k)); }
@@ -91,6 +105,15 @@ public:
         return out;
     }
 
+    /// Whether `set`, which costs so much more than the best, may be timed.
+    bool due(std::uint32_t set, double more) const {
+        double wait = std::max(solves_between, more / most_overhead);
+        if (seen(set) < 1) wait = std::max(looks_after, more / look_overhead);
+        else if (set == static_cast<std::uint32_t>(rates_.of(left_key()))) wait = std::min(wait, std::max(rates_.of(pause_key()), first_pause));
+        else if (seen(set) < judged_by) wait = std::max(first_pause * seen(set), more / look_overhead);
+        return rates_.of(solves_key()) - rates_.of(last_key(set)) >= wait;
+    }
+
     double cost(std::uint32_t set) const {
         const SplitEstimate one = estimate(set);
         const double value = problem_.objective == Objective::time ? one.seconds : problem_.objective == Objective::energy ? one.joules : one.joules * one.seconds;
@@ -107,11 +130,11 @@ private:
         for (std::size_t k = 0; k < members_.size(); ++k) {
             devices::SideBySide device;
             device.name = members_[k].name, device.host_bytes = bytes(k);
-            device.rows_per_s = seen(1u << k) > 0 ? rate(1u << k) : rates_.of(own_key(all(), k));
+            device.rows_per_s = seen(1u << k) > 0 ? rate(1u << k) : own(all(), k);
             if (holds(set, k) && !(device.rows_per_s > 0)) return {};
             machine.devices.push_back(std::move(device));
         }
-        for (std::uint32_t other = 1; other <= all(); ++other) {
+        for (const std::uint32_t other : candidates(0)) {
             if (seen(other) <= 0) continue;
             double taken = 0;
             for (std::size_t k = 0; k < members_.size(); ++k)
@@ -123,10 +146,35 @@ private:
         return devices::together(machine, set, problem_.rows).rows_per_s;
     }
 
+    struct Facts {
+        std::string name;  // of the set, and of the kind of system
+        int timed = 0, seen = 0;
+        double rate = 0;
+    };
+
+    const Facts& of(std::uint32_t set) const {
+        const auto [at, fresh] = facts_.try_emplace(set);
+        Facts& one = at->second;
+        if (!fresh) return one;
+        one.name = names_of(members_, set) + kind_;
+        one.timed = one.seen = static_cast<int>(rates_.of("timed " + one.name));
+        double known[samples] = {};
+        const int count = std::min(one.timed, samples);
+        for (int k = 0; k < count; ++k) known[k] = rates_.of("took " + one.name + " #" + std::to_string(k));
+        std::sort(known, known + count);
+        if (count > 0) return one.rate = known[count / 2], one;
+        // Where this process has not begun with it, its beginning in another one has to do.
+        const std::string began = "began " + one.name;
+        if (const double rate = rates_.of(began); rate > 0 && rates_.tally(began) == 0) one.seen = 1, one.rate = rate;
+        return one;
+    }
+
     const devices::Rates& rates_;
     std::span<const SplitMember> members_;
     const SplitProblem& problem_;
-    std::string kind_;
+    const std::uint32_t all_;
+    const std::string kind_, of_all_;
+    mutable std::map<std::uint32_t, Facts> facts_;  // as far as they were asked for
 };
 
 std::span<const SplitMember> checked(std::span<const SplitMember> members, const SplitProblem& problem) {
@@ -162,59 +210,70 @@ SplitChoice choose_members(const devices::Rates& rates, std::span<const SplitMem
     const std::uint32_t all = known.all();
     if (members.size() < 2) return {all, false};
     if (known.seen(all) < 1) return {all, true};
+    // Then who did most of it: of the others one alone would have to gain more than it has to lose. For joules everybody, since they differ far more.
+    const bool time = problem.objective == Objective::time;
+    std::size_t first = 0;
     for (std::size_t k = 0; k < members.size(); ++k) {
-        const std::uint32_t alone = 1u << k;
-        if (known.seen(alone) < 1 && (problem.objective != Objective::time || known.own(all, k) >= least_share * known.rate(all))) return {alone, true};
+        if (!time && known.seen(1u << k) < 1) return {1u << k, true};
+        if (known.own(all, k) > known.own(all, first)) first = k;
     }
+    if (known.seen(1u << first) < 1) return {1u << first, true};
 
-    std::vector<double> costs(all + std::size_t{1}, infinity);
+    std::map<std::uint32_t, double> costs;
     std::uint32_t best = 0, best_single = 0;
     const auto better = [&](std::uint32_t set, std::uint32_t than) { return than == 0 || costs[set] < costs[than]; };
-    for (std::uint32_t set = 1; set <= all; ++set) {
-        costs[set] = known.cost(set);
+    for (const std::uint32_t set : known.candidates(0)) {
         if (known.seen(set) < 1) continue;
+        costs[set] = known.cost(set);
         if (better(set, best)) best = set;
         if (single(set) && better(set, best_single)) best_single = set;
     }
     if (best == 0) return {all, true};
-    // One member more or less than the best has.
-    std::uint32_t next = 0;
-    for (std::uint32_t set = 1; set <= all; ++set) {
-        if (known.seen(set) > 0 || !single(set ^ best) || !(costs[set] <= worth_a_look * costs[best])) continue;
-        if (problem.objective == Objective::time && known.undisturbed(set) * (1 - worth_a_change) < problem.rows / costs[best]) continue;
-        if (better(set, next)) next = set;
-    }
-    if (next) return {next, true};
-    for (std::uint32_t set = 1; set <= all; ++set)
-        if (known.seen(set) > 0 && known.seen(set) < judged_by && costs[set] <= (1 + near) * costs[best]) return {set, true};
-
+    const auto promising = [&](std::uint32_t set) {
+        if (single(set)) return known.own(all, static_cast<std::size_t>(std::countr_zero(set))) >= least_share * known.rate(all);
+        // One member more or less than the best has.
+        return single(set ^ best) && costs[set] <= worth_a_look * costs[best] && (!time || known.undisturbed(set) * (1 - worth_a_change) >= problem.rows / costs[best]);
+    };
     const auto taken = static_cast<std::uint32_t>(rates.of(known.taken_key()));
     std::uint32_t other = 0;
-    for (std::uint32_t set = 1; set <= all; ++set)
-        if (set != taken && known.seen(set) > 0 && better(set, other)) other = set;
-    if (other && taken && rates.tally(known.since_key()) >= std::min<double>(std::max(rates.tally(known.pause_key()), first_pause), std::max(solves_between, (costs[other] / costs[best] - 1) / most_overhead))) return {other, true};
+    for (const std::uint32_t set : known.candidates(best)) {
+        if (costs.find(set) == costs.end()) costs[set] = known.cost(set);
+        if (set == taken || (known.seen(set) < 1 && !promising(set))) continue;
+        if (known.due(set, std::isfinite(costs[set]) ? std::max(costs[set] / costs[best] - 1, 0.0) : 1) && better(set, other)) other = set;
+    }
+    if (taken && other) return {other, true};
     const auto gains = [&](std::uint32_t set, std::uint32_t over) { return costs[set] < (1 - worth_a_change) * costs[over]; };
     if (taken && taken <= all && known.seen(taken) > 0 && !gains(best, taken) && (single(taken) || !best_single || costs[taken] <= costs[best_single])) return {taken, false};
     if (!single(best) && best_single && !gains(best, best_single)) best = best_single;
     return {best, false};
 }
 
-void remember(devices::Rates& rates, std::span<const SplitMember> members, const SplitChoice& chosen, const SplitProblem& problem, double seconds, std::span<const SplitWork> work) {
+void remember(devices::Rates& rates, std::span<const SplitMember> members, const SplitChoice& chosen, const SplitProblem& problem, const SplitTime& time, std::span<const SplitWork> work) {
     members = members.first(std::min<std::size_t>(members.size(), devices::most_devices));
-    if (!(seconds > 0) || chosen.members == 0 || members.size() < 2) return;
+    if (chosen.members == 0 || members.size() < 2) return;
     const Knowledge known(rates, members, problem);
     const std::uint32_t set = chosen.members;
-    const int before = known.seen(set);
-    rates.set(known.total_key(set, before % samples), problem.rows / seconds);
-    rates.set(known.seen_key(set), before + 1);
+    const double seconds = time.steady_s > 0 ? time.steady_s : time.seconds;
+    if (!(seconds > 0)) return;
+    if (time.first) rates.set_tally(known.beginning_key(set), 1);
+    if (time.first && !(time.steady_s > 0)) {
+        // Its buffers were made and its programs compiled by this one: no more is known than that it is not slower.
+        rates.set(known.beginning_key(set), problem.rows / seconds);
+    } else {
+        const int before = known.timed(set), sets = static_cast<int>(rates.of(known.sets_key()));
+        if (before == 0 && !single(set) && set != known.all()) rates.set(known.sets_key(sets), set), rates.set(known.sets_key(), sets + 1);
+        rates.set(known.total_key(set, before % samples), problem.rows / seconds);
+        rates.set(known.seen_key(set), before + 1);
+    }
     for (std::size_t k = 0; k < std::min(members.size(), work.size()); ++k) {
         if (!holds(set, k)) continue;
         if (!single(set)) rates.saw(known.own_key(set, k), work[k].rows / seconds);
         if (work[k].kernel_s > 0) rates.saw(known.kernels_key(k), work[k].rows / work[k].kernel_s);
     }
-    if (!chosen.learning && rates.of(known.taken_key()) != set) rates.set_tally(known.pause_key(), first_pause), rates.set(known.taken_key(), set);
-    else if (chosen.learning) rates.set_tally(known.pause_key(), std::min(2 * rates.tally(known.pause_key()), 1 << 20));
-    rates.set_tally(known.since_key(), chosen.learning ? 0 : rates.tally(known.since_key()) + 1);
+    const double solves = rates.of(known.solves_key()) + 1;
+    rates.set(known.solves_key(), solves), rates.set(known.last_key(set), solves);
+    if (const double before = rates.of(known.taken_key()); !chosen.learning && before != set) rates.set(known.taken_key(), set), rates.set(known.left_key(), before), rates.set(known.pause_key(), first_pause);
+    else if (chosen.learning && rates.of(known.left_key()) == set) rates.set(known.pause_key(), std::min(2 * rates.of(known.pause_key()), most_pause));
 }
 
 }  // namespace trifold::tridiagonal

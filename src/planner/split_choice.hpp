@@ -38,6 +38,12 @@ struct SplitWork {
     double rows = 0, kernel_s = 0;  ///< kernel_s: 0 = not known
 };
 
+struct SplitTime {
+    double seconds = 0;
+    bool first = false;    ///< of this set in this process: buffers were made, programs compiled
+    double steady_s = 0;   ///< what it would have taken without that, where it was seen; else 0
+};
+
 struct SplitChoice {
     std::uint32_t members = 0;  ///< bit k: members[k] takes part
     bool learning = false;      ///< taken in order to be timed, not for what it costs
@@ -49,12 +55,12 @@ struct SplitEstimate {
     int seen = 0;                    ///< solves that count; 0 = predicted from what its members do alone
 };
 
-/// First everybody, then each alone that might be faster so, then neighbours of the best set that might gain; what comes near the best is timed three times.
-/// Then the best: several only where they gain over the best single one. Throws Error(usage) where the objective needs watts that are not known.
+/// First everybody, then alone who did most of it, from the third solve on the best: several only where they gain over the best single one. Between these others that
+/// might gain, and again what was seen to cost more, so seldom that it costs little. Throws Error(usage) where the objective needs watts that are not known.
 SplitChoice choose_members(const devices::Rates& rates, std::span<const SplitMember> members, const SplitProblem& problem);
 
 /// After a solve by `chosen`, or one that it could not end, with the time of who did.
-void remember(devices::Rates& rates, std::span<const SplitMember> members, const SplitChoice& chosen, const SplitProblem& problem, double seconds, std::span<const SplitWork> work);
+void remember(devices::Rates& rates, std::span<const SplitMember> members, const SplitChoice& chosen, const SplitProblem& problem, const SplitTime& time, std::span<const SplitWork> work);
 
 SplitEstimate estimate_members(const devices::Rates& rates, std::span<const SplitMember> members, const SplitProblem& problem, std::uint32_t set);
 

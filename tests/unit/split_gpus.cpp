@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The GPUs of this machine, two of them and the cpu where there are, on one system: sets, uneven shares, coupled solves, one that fails or does not return.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "unit/split.hpp"
+
+namespace trifold::tests {
+namespace {
+
+struct SplitGpus : testing::Test {
+    static split::Part part(const std::string& name) {
+        const Device& device = device_at(find_device(name.c_str()));
+        return {device.name, &ops_of(device.name), device.runtime, device.number};
+    }
+    static bool there(const std::string& name) {
+        for (const Device* device : registered_devices())
+            if (device->name == name) return !why_unavailable(*device);
+        return false;
+    }
+
+    /// With two GPUs all sets of them and the cpu that have two members or more; with one the cpu and it.
+    static std::vector<std::vector<split::Part>> sets() {
+        if (!there("cuda:0")) return {};
+        if (!there("cuda:1")) return {{part("cpu"), part("cuda:0")}};
+        return {{part("cpu"), part("cuda:0")}, {part("cuda:0"), part("cuda:1")}, {part("cpu"), part("cuda:1")}, {part("cpu"), part("cuda:0"), part("cuda:1")}};
+    }
+
+    static std::string names(const std::vector<split::Part>& parts) {
+        std::string text;
+        for (const split::Part& one : parts) text += (text.empty() ? "" : ",") + one.name;
+        return text;
+    }
+
+    split::Result solve(const System& system, const std::vector<split::Part>& parts, const std::vector<double>& rates = {}, const std::vector<split::Trouble>& trouble = {}, double patience_s = 30) {
+        split::Setting setting;
+        setting.parts = parts, setting.host = &ops_of("cpu"), setting.threads = 4, setting.tolerance = unit_roundoff(system.dtype);
+        setting.reach = split::look(system, *setting.host, setting.tolerance, 4);
+        setting.rows_per_s = rates, setting.trouble = trouble, setting.patience_s = patience_s;
+        setting.least_rows = 4096, setting.slot_rows = 1 << 17;
+        setting.scratch = &scratch, setting.kits = &kits;
+        return split::solve(system, setting);
+    }
+
+    template <class T>
+    void attempt(Matrix kind, std::int64_t rows, bool in_place, const std::vector<split::Part>& parts, const std::vector<double>& rates) {
+        SplitCase<T> c(kind, rows, in_place, static_cast<std::uint64_t>(rows));
+        const split::Result result = solve(c.system(), parts, rates);
+        const std::string what = names(parts) + ", " + std::to_string(rows) + " rows, f" + std::to_string(8 * sizeof(T)) + ", kind " + std::to_string(static_cast<int>(kind)) + (in_place ? ", in place" : "");
+        ASSERT_TRUE(result.solved) << result.why << ", " << what;
+        EXPECT_EQ(result.coupled, kind == Matrix::poisson) << what;
+        EXPECT_LE(c.residual(), 48) << what;
+        std::int64_t solved = 0;
+        for (const DeviceShare& share : result.devices) {
+            solved += share.rows;
+            EXPECT_EQ(share.state, "") << share.name << ", " << what;
+        }
+        EXPECT_EQ(solved, rows) << what;
+    }
+
+    devices::ScratchArena scratch;
+    devices::StreamKits kits;
+};
+
+TEST_F(SplitGpus, UnevenShares) {
+    const auto all = sets();
+    if (all.empty()) GTEST_SKIP() << "no GPU on this machine";
+    for (const std::vector<split::Part>& parts : all)
+        for (const std::vector<double>& rates : {std::vector<double>{}, std::vector<double>{1e9, 8e9, 3e8}, std::vector<double>{6e9, 2e8, 5e9}})
+            for (const Matrix kind : {Matrix::dominant, Matrix::random, Matrix::poisson})
+                for (const bool in_place : {false, true}) {
+                    const std::vector<double> known(rates.begin(), rates.begin() + static_cast<std::ptrdiff_t>(std::min(rates.size(), parts.size())));
+                    attempt<float>(kind, kind == Matrix::poisson ? 300007 : 3000017, in_place, parts, known);
+                    attempt<double>(kind, 2097152, in_place, parts, known);
+                }
+}
+
+// Any call of the last one fails: the others have all rows, and the answer is right.
+TEST_F(SplitGpus, OneFails) {
+    const auto all = sets();
+    if (all.empty()) GTEST_SKIP() << "no GPU on this machine";
+    for (const std::vector<split::Part>& parts : all)
+        for (const Matrix kind : {Matrix::dominant, Matrix::poisson}) {
+            int failed = 0;
+            for (std::int64_t fail_at = 1; fail_at < 400; fail_at += fail_at < 16 ? 1 : 23) {
+                SplitCase<double> c(kind, 1500007, fail_at % 2 == 0, 5);
+                std::vector<split::Trouble> trouble(parts.size());
+                trouble.back().fail_at = fail_at;
+                const split::Result result = solve(c.system(), parts, {}, trouble);
+                ASSERT_TRUE(result.solved) << result.why << ", " << names(parts) << " at call " << fail_at;
+                ASSERT_LE(c.residual(), 48) << names(parts) << " at call " << fail_at;
+                for (const DeviceShare& share : result.devices) failed += share.name == parts.back().name && share.state.starts_with("retired: ");
+            }
+            EXPECT_GT(failed, 4) << names(parts);
+        }
+}
+
+TEST_F(SplitGpus, OneDoesNotReturn) {
+    const auto all = sets();
+    if (all.empty()) GTEST_SKIP() << "no GPU on this machine";
+    const std::vector<split::Part>& parts = all.back();
+    // Programs are loaded, which may take longer than we wait below.
+    for (const Matrix kind : {Matrix::dominant, Matrix::poisson}) attempt<double>(kind, 1500007, false, parts, {});
+    for (const Matrix kind : {Matrix::dominant, Matrix::poisson}) {
+        SplitCase<double> c(kind, 1500007, true, 5);
+        std::vector<split::Trouble> trouble(parts.size());
+        trouble.back().sleep_at = 5, trouble.back().sleep_s = 2;
+        const split::Result result = solve(c.system(), parts, {}, trouble, 0.5);
+        ASSERT_TRUE(result.solved) << result.why;
+        EXPECT_LE(c.residual(), 48);
+        EXPECT_EQ(result.left_behind, std::vector<std::string>{parts.back().name});
+        const std::vector<double> before = c.rhs;
+        std::this_thread::sleep_for(std::chrono::seconds(2));
+        EXPECT_EQ(c.rhs, before);
+    }
+}
+
+}  // namespace
+}  // namespace trifold::tests
