@@ -13,6 +13,7 @@
 #include "backends/energy_counter.hpp"
 #include "bench/baselines/baseline.hpp"
 #include "bench/harness/link.hpp"
+#include "bench/suites/hetero_all.hpp"
 #include "bench/suites/hetero_arrays.hpp"
 #include "bench/suites/hetero_sets.hpp"
 #include "bench/suites/suites.hpp"
@@ -46,7 +47,9 @@ struct Given {
 struct Series {
     std::string name;
     std::unique_ptr<Queue> queue;
-    std::vector<double> learning, times, of_all;
+    std::vector<double> learning, times, of_all;  ///< of_all: nobody left out, whatever was learnt
+    std::unique_ptr<AllTogether> all;             ///< of sets
+    std::map<std::string, int> who;               ///< of the rounds
     Report report;
     Outcome outcome;
     double error = 0, look_s = 0;
@@ -143,24 +146,34 @@ private:
         std::vector<Series> all;
         for (const std::string& name : sets_.names) {
             try {
-                Series one{.name = name, .queue = std::make_unique<Queue>(context_, name), .learning = {}, .times = {}, .of_all = {}, .report = {}, .outcome = {}, .error = NAN, .look_s = 0, .log = {}};
+                Series one{.name = name, .queue = std::make_unique<Queue>(context_, name), .learning = {}, .times = {}, .of_all = {}, .all = nullptr, .who = {}, .report = {}, .outcome = {}, .error = NAN, .look_s = 0, .log = {}};
                 while (learns(one)) one.learning.push_back(solve<T>(one, given, problem));
+                if (const std::vector<std::string> parts = names_in(name); parts.size() > 1) one.all = std::make_unique<AllTogether>(parts, context_.threads());
                 all.push_back(std::move(one));
             } catch (const Error& failure) {
                 note(name + ", " + name_of(dtype_of<T>) + ", " + given.name() + ": " + failure.what());
             }
         }
         std::vector<Side> sides = given.ceiling ? sides_of<T>(all, rows) : std::vector<Side>();
-        for (int round = 0; round < (rows * static_cast<std::int64_t>(sizeof(T)) > std::int64_t{2} << 30 ? 3 : 5); ++round) {
+        double round_s = sides.empty() ? 0 : 1;
+        for (const Series& one : all) round_s += (one.all ? 2 : 1) * one.learning.back();
+        const int rounds = std::clamp(static_cast<int>(2.5 * settings_.budget_scale / round_s), 3, 15);
+        for (int round = -1; round < rounds; ++round) {
             for (Series& one : all) {
+                if (round < 0) break;
                 one.times.push_back(solve<T>(one, given, problem));
+                ++one.who[chosen(one.report)];
                 if (round == 0) one.error = arrays_->backward_error<T>(rows, given.in_place);
             }
-            for (Side& side : sides) measure<T>(side, rows);
+            for (Series& one : all)
+                if (one.all)
+                    if (const double seconds = together<T>(*one.all, given, rows); std::isfinite(seconds) && round >= 0) one.of_all.push_back(seconds);
+            if (round >= 0)
+                for (Side& side : sides) measure<T>(side, rows);
         }
         std::map<std::string, double> ceiling, link;
         for (const Side& side : sides) put_ceiling<T>(side, rows, ceiling, link);
-        std::map<std::string, double> alone;
+        std::map<std::string, const Series*> alone;
         for (const Series& one : all) put<T>(one, given, rows, problem, alone, ceiling, link);
         // What is done is kept, should the rest take longer than there is time.
         write_record(record_, settings_.out);
@@ -174,7 +187,6 @@ private:
         const auto start = Clock::now();
         one.outcome = tridiagonal::solve(*one.queue, problem, options);
         const double seconds = seconds_since(start);
-        if (takes_all(one.report) && !one.learning.empty()) one.of_all.push_back(seconds);
         for (const auto& [name, passed] : one.report.phases)
             if (name == "look for decay") one.look_s = passed;
         if (names_in(one.name).size() > 1) one.log += (one.log.empty() ? "" : "; ") + std::to_string(std::lround(1e6 * seconds)) + " " + chosen(one.report);
@@ -257,28 +269,34 @@ private:
     }
 
     template <class T>
-    void put(const Series& one, const Given& given, std::int64_t rows, const tridiagonal::Problem& problem, std::map<std::string, double>& alone, const std::map<std::string, double>& ceiling,
+    void put(const Series& one, const Given& given, std::int64_t rows, const tridiagonal::Problem& problem, std::map<std::string, const Series*>& alone, const std::map<std::string, double>& ceiling,
              const std::map<std::string, double>& link) {
         const double n = static_cast<double>(rows), seconds = median(one.times), rate = n / seconds;
         const std::vector<std::string> parts = names_in(one.name);
-        if (parts.size() == 1) alone[one.name] = rate;
+        if (parts.size() == 1) alone[one.name] = &one;
         Row row;
         row.set("kind", "solve").set("matrix", given.name()).set("devices", one.name).set("dtype", name_of(dtype_of<T>)).set("rows", n).set("threads", static_cast<double>(context_.threads()));
         row.set("seconds", seconds).set("rows_per_s", rate).set("least_seconds", *std::min_element(one.times.begin(), one.times.end()));
         row.set("branch", one.outcome.branch).set("reason", name_of(one.outcome.reason)).set("ok", one.outcome.ok()).set("backward_error", one.error);
         row.set("learning_solves", static_cast<double>(one.learning.size())).set("learning_rows_per_s", n / median(one.learning)).set("first_seconds", one.learning.front());
         if (parts.size() > 1) {
-            double sum = 0, best = 0;
+            double sum = 0, least = INFINITY;
+            const Series* best = nullptr;
             bool all = true;
             for (const std::string& part : parts) {
-                all = all && alone.count(part);
-                if (alone.count(part)) sum += alone[part], best = std::max(best, alone[part]);
+                const auto found = alone.find(part);
+                all = all && found != alone.end();
+                if (found == alone.end()) continue;
+                const double its = median(found->second->times);
+                sum += n / its;
+                if (its < least) best = found->second, least = its;
             }
             row.set("look_s", one.look_s).set("solves", one.log);
-            row.set("all_rows_per_s", n / median(one.of_all)).set("chosen", chosen(one.report));
-            if (all) row.set("of_the_sum", rate / sum).set("of_the_best", rate / best);
+            row.set("chosen", std::max_element(one.who.begin(), one.who.end(), [](const auto& a, const auto& b) { return a.second < b.second; })->first);
+            if (!one.of_all.empty()) row.set("all_rows_per_s", n / median(one.of_all));
+            if (all) row.set("of_the_sum", rate / sum).set("of_the_best", round_by_round(*best, one));
         }
-        if (const auto found = ceiling.find(one.name); found != ceiling.end()) row.set("of_the_ceiling", n / median(one.of_all) / found->second);
+        if (const auto found = ceiling.find(one.name); found != ceiling.end() && !one.of_all.empty()) row.set("of_the_ceiling", n / median(one.of_all) / found->second);
         if (const auto found = link.find(one.name); found != link.end()) row.set("of_the_link", rate / found->second);
         const report::TraceSummary figures = report::summary(one.report);
         if (figures.seconds > 0) row.set("together", figures.together_s / figures.seconds);
@@ -291,8 +309,19 @@ private:
         record_.rows.push_back(std::move(row));
     }
 
-    static bool takes_all(const Report& report) {
-        return !report.devices.empty() && std::all_of(report.devices.begin(), report.devices.end(), [](const DeviceShare& share) { return share.rows > 0; });
+    /// How many times as fast as `than`: what disturbs a round disturbs both.
+    static double round_by_round(const Series& than, const Series& one) {
+        std::vector<double> ratios;
+        for (std::size_t k = 0; k < std::min(than.times.size(), one.times.size()); ++k) ratios.push_back(than.times[k] / one.times[k]);
+        return median(std::move(ratios));
+    }
+
+    template <class T>
+    double together(AllTogether& all, const Given& given, std::int64_t rows) {
+        if (given.in_place) arrays_->refill_rhs<T>(rows);
+        T* arrays[5];
+        for (int k = 0; k < 5; ++k) arrays[k] = arrays_->at<T>(k == 4 && given.in_place ? 3 : k);
+        return all.solve(arrays, rows);
     }
 
     /// Who took part: "cpu,cuda:0".

@@ -46,6 +46,7 @@ public:
     std::string total_key(std::uint32_t set, int sample) const { return "took " + of(set).name + " #" + std::to_string(sample); }
     std::string seen_key(std::uint32_t set) const { return "timed " + of(set).name; }
     std::string beginning_key(std::uint32_t set) const { return "began " + of(set).name; }
+    std::string beginnings_key(std::uint32_t set) const { return "beginnings " + of(set).name; }
     std::string own_key(std::uint32_t set, std::size_t k) const { return "share " + members_[k].name + " of " + of(set).name; }
     std::string kernels_key(std::size_t k) const { return "kernels " + members_[k].name + kind_; }
     std::string taken_key() const { return "taken" + of_all_ + " " + name_of(problem_.objective); }
@@ -109,6 +110,8 @@ public:
     bool due(std::uint32_t set, double more) const {
         double wait = std::max(solves_between, more / most_overhead);
         if (seen(set) < 1) wait = std::max(looks_after, more / look_overhead);
+        // Its first time may have compiled programs that are kept: what that cost says nothing of the next one's.
+        else if (timed(set) == 0 && rates_.of(beginnings_key(set)) < judged_by) wait = first_pause * rates_.of(beginnings_key(set));
         else if (set == static_cast<std::uint32_t>(rates_.of(left_key()))) wait = std::min(wait, std::max(rates_.of(pause_key()), first_pause));
         else if (seen(set) < judged_by) wait = std::max(first_pause * seen(set), more / look_overhead);
         return rates_.of(solves_key()) - rates_.of(last_key(set)) >= wait;
@@ -141,6 +144,7 @@ private:
                 if (holds(other, k)) taken += own(other, k) * bytes(k);
             machine.host_bytes_per_s = std::max(machine.host_bytes_per_s, taken);
         }
+        if (!(machine.host_bytes_per_s > 0)) return {};
         for (devices::SideBySide& device : machine.devices)
             if (!(device.rows_per_s > 0)) device.rows_per_s = 1;  // no member of this set
         return devices::together(machine, set, problem_.rows).rows_per_s;
@@ -258,7 +262,8 @@ void remember(devices::Rates& rates, std::span<const SplitMember> members, const
     if (time.first) rates.set_tally(known.beginning_key(set), 1);
     if (time.first && !(time.steady_s > 0)) {
         // Its buffers were made and its programs compiled by this one: no more is known than that it is not slower.
-        rates.set(known.beginning_key(set), problem.rows / seconds);
+        rates.set(known.beginning_key(set), std::max(rates.of(known.beginning_key(set)), problem.rows / seconds));
+        rates.set(known.beginnings_key(set), rates.of(known.beginnings_key(set)) + 1);
     } else {
         const int before = known.timed(set), sets = static_cast<int>(rates.of(known.sets_key()));
         if (before == 0 && !single(set) && set != known.all()) rates.set(known.sets_key(sets), set), rates.set(known.sets_key(), sets + 1);

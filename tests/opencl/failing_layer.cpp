@@ -6,6 +6,8 @@
 
 #include <atomic>
 #include <chrono>
+#include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <thread>
 #include <tuple>
@@ -18,9 +20,11 @@ cl_icd_dispatch own;
 std::atomic<long> calls{0}, failing{-1};
 std::atomic<bool> lasting{false};
 std::atomic<long> sleeping{-1}, sleep_ms{0};
+long slow_ms = 0;
 
 bool fails() {
     const long call = calls.fetch_add(1), wanted = failing.load();
+    if (slow_ms > 0) std::this_thread::sleep_for(std::chrono::milliseconds(slow_ms));
     if (call == sleeping.load()) std::this_thread::sleep_for(std::chrono::milliseconds(sleep_ms.load()));
     return wanted >= 0 && (call == wanted || (lasting.load() && call > wanted));
 }
@@ -65,6 +69,7 @@ CL_API_ENTRY cl_int CL_API_CALL clInitLayer(cl_uint entries, const cl_icd_dispat
     count<&D::clCreateContext, &D::clCreateCommandQueue, &D::clCreateBuffer, &D::clCreateProgramWithSource, &D::clCreateProgramWithBinary, &D::clBuildProgram, &D::clCreateKernel,
           &D::clSetKernelArg, &D::clEnqueueNDRangeKernel, &D::clEnqueueReadBuffer, &D::clEnqueueWriteBuffer, &D::clEnqueueCopyBuffer, &D::clEnqueueFillBuffer,
           &D::clEnqueueMapBuffer, &D::clEnqueueUnmapMemObject, &D::clEnqueueMarkerWithWaitList, &D::clWaitForEvents, &D::clFlush, &D::clFinish>();
+    if (const char* const slow = std::getenv("TRIFOLD_TEST_SLOW_CALLS")) slow_ms = std::atol(slow), std::fprintf(stderr, "calls of OpenCL take %ld ms longer\n", slow_ms);
     *entries_out = sizeof own / sizeof(void*), *out = &own;
     return CL_SUCCESS;
 }

@@ -188,6 +188,7 @@ TEST(SplitChoice, FirstSolvesOfProcesses) {
     devices::Rates here;
     remember(here, members, {0b11, true}, problem, {.seconds = 0.9, .first = true}, both);
     EXPECT_EQ(choose_members(here, members, problem).members, 0b11u);
+    EXPECT_TRUE(std::isnan(estimate_members(here, members, problem, 0b01).seconds));
     ASSERT_TRUE(here.save(file, "m", why)) << why;
     devices::Rates later;
     EXPECT_EQ(later.load(file, "m"), "");

@@ -41,7 +41,7 @@ void give_up(Outcome& outcome, Reason reason, std::int64_t row) {
 
 }  // namespace
 
-Stretches plan_stretches(const System& system, std::int64_t halo, double close) {
+Stretches plan_stretches(const System& system, std::int64_t halo, double close, const CertifiedPart& part) {
     const std::int64_t lanes = lanes_of(system), size = static_cast<std::int64_t>(size_of(system.dtype));
     Stretches s;
     s.rows = system.rows;
@@ -63,7 +63,7 @@ Stretches plan_stretches(const System& system, std::int64_t halo, double close) 
     // A group begins with lines that nobody has asked for, from two places per lane and array: long ones, where there are enough for any
     // number of threads.
     const std::int64_t least = std::max<std::int64_t>({4 * s.block, 32 * halo, 4096});
-    const std::int64_t wanted = std::clamp<std::int64_t>(std::min(each / least, std::max<std::int64_t>(64, each / 16384)), 1, 256);
+    const std::int64_t wanted = part.one_thread ? 1 : std::clamp<std::int64_t>(std::min(each / least, std::max<std::int64_t>(64, each / 16384)), 1, 256);
     // Of lengths up to a fifth above what is wanted, the first whose lanes lie as far apart as can be, in the last group too.
     const std::int64_t shortest = (each / wanted + lanes - 1) / lanes;
     std::int64_t best = -1;
@@ -74,7 +74,7 @@ Stretches plan_stretches(const System& system, std::int64_t halo, double close) 
         best = apart, s.groups = groups, s.length = lines * lanes, s.last_length = last * lanes;
         if (apart == 768 / lanes) break;
     }
-    s.stream = !system.in_place && system.rows * 5 * size > (std::int64_t{24} << 20);
+    s.stream = !system.in_place && std::max(system.rows, part.of_rows) * 5 * size > (std::int64_t{24} << 20);
     return s;
 }
 
@@ -95,7 +95,7 @@ std::size_t certified_workspace(const Ops& ops, const System& system, int thread
     return most;
 }
 
-bool solve_certified(const Ops& ops, const System& system, const Launch& launch, Outcome& outcome) {
+bool solve_certified(const Ops& ops, const System& system, const Launch& launch, Outcome& outcome, const CertifiedPart& part) {
     const std::int64_t lanes = lanes_of(system);
     // The longest decay whose halo, a quarter longer, still fits.
     std::int64_t limit = 0;
@@ -106,7 +106,7 @@ bool solve_certified(const Ops& ops, const System& system, const Launch& launch,
         const double close = launch.tolerance * margin;
         const std::int64_t decay = ops.decay(system, launch, close, growth, limit);
         if (decay > limit) continue;
-        return solve_certified(ops, system, launch, plan_stretches(system, next_halo(decay * 5 / 4 + lanes, lanes), close), outcome);
+        return solve_certified(ops, system, launch, plan_stretches(system, next_halo(decay * 5 / 4 + lanes, lanes), close, part), outcome);
     }
     outcome = {};
     outcome.branch = name_of(Algorithm::certified);

@@ -16,6 +16,12 @@ const char* certified_refuses(const Ops& ops, const System& system);
 /// Bytes of Launch::scratch for solve_certified, whatever decay it will find.
 std::size_t certified_workspace(const Ops& ops, const System& system, int threads);
 
+/// A part of a larger system that others solve at the same time.
+struct CertifiedPart {
+    std::int64_t of_rows = 0;  ///< of all of it: whether x stays in a cache; 0 = it is no part
+    bool one_thread = false;   ///< nobody shares this part: it is one group, whose lanes begin once
+};
+
 /// Solves one system, to be called where certified_refuses() is nullptr. True: x is stored, the outcome is `certified`, with a
 /// certificate ≥ max|error| / max|x| that covers truncation and rounding; or it is `exact`, without a certificate: truncation is
 /// within the tolerance, |c'| and seams show the backward error of elimination in one go, but the condition leaves no useful
@@ -24,12 +30,12 @@ std::size_t certified_workspace(const Ops& ops, const System& system, int thread
 /// bound, unstable where |c'| shows a small pivot, not_finite; row is near where it was seen.
 /// Truncation of every block is at most tolerance × the largest |x| of the block, or of 2^-40 of the largest |x| of all where
 /// the block has nothing as large.
-bool solve_certified(const Ops& ops, const System& system, const Launch& launch, Outcome& outcome);
+bool solve_certified(const Ops& ops, const System& system, const Launch& launch, Outcome& outcome, const CertifiedPart& part = {});
 
 /// The same with given stretches (tests choose small ones); the scratch must suffice for them and a StretchBound per stretch.
 bool solve_certified(const Ops& ops, const System& system, const Launch& launch, const Stretches& stretches, Outcome& outcome);
 
 /// The stretches for halos of at least `halo` rows; groups == 0 where the system is too short for them.
-Stretches plan_stretches(const System& system, std::int64_t halo, double close);
+Stretches plan_stretches(const System& system, std::int64_t halo, double close, const CertifiedPart& part = {});
 
 }  // namespace trifold::tridiagonal

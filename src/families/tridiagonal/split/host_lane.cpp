@@ -29,7 +29,7 @@ double needed_bytes(const System& system, std::int64_t rows) {
     return words * static_cast<double>(rows) * static_cast<double>(size_of(system.dtype));
 }
 
-bool solve_chunk(const Ops& ops, const System& chunk, int threads, double tolerance, devices::ScratchArena& scratch, Outcome& outcome, Failure& failure) {
+bool solve_chunk(const Ops& ops, const System& chunk, std::int64_t of_rows, int threads, double tolerance, devices::ScratchArena& scratch, Outcome& outcome, Failure& failure) {
     constexpr Algorithm chain[] = {Algorithm::certified, Algorithm::two_pass, Algorithm::lu};
     for (const Algorithm algorithm : chain) {
         if (branch_refuses(ops, chunk, algorithm)) continue;
@@ -41,7 +41,7 @@ bool solve_chunk(const Ops& ops, const System& chunk, int threads, double tolera
         launch.device = ops.number;
         launch.failure = &failure;
         outcome = Outcome{};
-        const bool final = run_branch(ops, chunk, algorithm, launch, outcome);
+        const bool final = algorithm == Algorithm::certified && !ops.enqueue ? solve_certified(ops, chunk, launch, outcome, {of_rows, threads == 1}) : run_branch(ops, chunk, algorithm, launch, outcome);
         if (failure.code) return false;
         if (final) return true;
     }
@@ -97,7 +97,7 @@ private:
                 if (aside.bytes() < bytes) aside = AlignedBuffer(), aside = AlignedBuffer(bytes);
                 own.x.data = aside.data(), own.in_place = false;
             }
-            if (!call_(failure, [&] { return solve_chunk(*part_.ops, own, threads, shared_.tolerance, scratch_, outcome, failure); })) return false;
+            if (!call_(failure, [&] { return solve_chunk(*part_.ops, own, shared_.system.rows, threads, shared_.tolerance, scratch_, outcome, failure); })) return false;
             hold((slower_ - 1) * (shared_.seconds() - begin));
             note(slot, "kernel", chunk, begin, needed_bytes(own, own.rows));
             if (beside_ && outcome.ok()) {

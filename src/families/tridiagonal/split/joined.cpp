@@ -16,8 +16,9 @@ constexpr int slots = 3;
 // Chunks begin at multiples of so many rows: copies then begin with a line.
 constexpr std::int64_t unit = 1024;
 
-// A window of twice so many rows is solved in some ten microseconds.
-constexpr std::int64_t widest_apart = 1024;
+// A window of twice so many rows is solved in some ten microseconds. Where it takes more rows to forget, chunks are mostly solved in two passes, which lose
+// where they are small.
+constexpr std::int64_t widest_apart = 128;
 
 class Joined : Attempt {
 public:

@@ -51,8 +51,8 @@ void run_host_lane(Shared& shared, int lane, const Part& part, int threads, bool
 /// else's work the others make good.
 void run_host_threads(Shared& shared, int lane, const Part& part, int threads, devices::ScratchArena& scratch, Calls call, double slower, Done& done);
 
-/// One chunk on such a device: by the certified pass, else by two passes, as it solves any long system.
-bool solve_chunk(const Ops& ops, const System& chunk, int threads, double tolerance, devices::ScratchArena& scratch, Outcome& outcome, Failure& failure);
+/// One chunk, of a system of so many rows, on such a device: by the certified pass, else by two passes, as it solves any long system.
+bool solve_chunk(const Ops& ops, const System& chunk, std::int64_t of_rows, int threads, double tolerance, devices::ScratchArena& scratch, Outcome& outcome, Failure& failure);
 
 /// Rows that a chunk may have on a device with memory of its own, `slots` of them there at a time; 0 where not even small ones fit.
 std::int64_t slot_rows(const System& system, const Part& part, int slots, std::int64_t most);

@@ -17,6 +17,9 @@ namespace {
 // As the checked solvers of devices ask of a row, in unit roundoffs.
 constexpr double accepted = 16;
 
+// Windows of twice so many rows are solved in some ten microseconds.
+constexpr std::int64_t soon = 128;
+
 // Rows first … first+rows-1 in double precision, and what solves them.
 class Window {
 public:
@@ -166,15 +169,24 @@ std::int64_t Windows::width_at(std::int64_t b, double close, std::int64_t limit)
 
 std::int64_t Windows::width(double close, std::int64_t limit, int places, int threads) const {
     limit = std::min(limit, system_.rows / 4);
+    const auto at = [&](int place, std::int64_t within) { return width_at(system_.rows / (places + 1) * (place + 1), close, within); };
+    const auto wider = [&](std::int64_t most) { return std::min(most + most / 2 + 8, limit); };
     std::int64_t most = 0;
     bool forgets = true;
+    // Where that is soon no thread is woken for it.
+    for (int place = 0; place < places && forgets; ++place) {
+        const std::int64_t found = at(place, std::min(limit, soon));
+        most = std::max(most, found), forgets = found >= 0;
+    }
+    if (forgets || limit <= soon) return forgets ? wider(most) : 0;
+    forgets = true;
     // All threads, though there are fewer places: a team that changes its size is made anew.
 #pragma omp parallel for num_threads(threads) schedule(static, 1) reduction(max : most) reduction(&& : forgets)
     for (int place = 0; place < places; ++place) {
-        const std::int64_t found = forgets ? width_at(system_.rows / (places + 1) * (place + 1), close, limit) : -1;
+        const std::int64_t found = forgets ? at(place, limit) : -1;
         most = std::max(most, found), forgets = forgets && found >= 0;
     }
-    return forgets ? std::min(most + most / 2 + 8, limit) : 0;
+    return forgets ? wider(most) : 0;
 }
 
 Windows::Seam Windows::open(std::int64_t b, std::int64_t width) const {
