@@ -111,6 +111,22 @@ TYPED_TEST(CertifiedSolve, ScalarsForTheMatrix) {
     EXPECT_EQ(0, std::memcmp(aligned, arrays.x.data(), n * sizeof(T)));
 }
 
+// One thread's part of a larger system is cut into few groups and stored past the caches: x is as good, and nothing is written beyond the scratch.
+TYPED_TEST(CertifiedSolve, APartOfALargerSystem) {
+    using T = TypeParam;
+    for (const std::int64_t n : {16384, 50021, 300007, 1048576})
+        for (const bool in_place : {false, true})
+            for (const std::int64_t of_rows : {std::int64_t{0}, std::int64_t{1} << 30}) {
+                const Bands<T> s = diffusion<T>(n, 1);
+                How how;
+                how.in_place = in_place, how.part = {of_rows, true};
+                const Certified<T> result = certify(s, how);
+                ASSERT_TRUE(result.accepted && result.fences) << n << (in_place ? ", in place" : "");
+                EXPECT_TRUE(result.outcome.ok());
+                EXPECT_LE(backward_error(cast<double>(s), as_double(result.x)), 8 * unit_roundoff(dtype_of<T>)) << n << (in_place ? ", in place" : "");
+            }
+}
+
 TEST(CertifiedSolveF32, IsExactWhereOnlyTheForwardBoundIsLost) {
     // Condition 4e4 leaves FP32 a bound of a few per cent; the backward error is that of elimination in one go.
     const Bands<float> s = diffusion<float>(300007, 3e3);

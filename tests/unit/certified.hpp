@@ -65,6 +65,7 @@ struct How {
     double tolerance = 0;      ///< 0 = unit roundoff
     std::int64_t offset = 0;   ///< of x in its cache line, elements; the inputs are at others
     Stretches stretches;       ///< block, left, right, close, length and stream are taken; length == 0 lets the driver plan
+    tridiagonal::CertifiedPart part = {};
 };
 
 template <class T>
@@ -106,7 +107,7 @@ Certified<T> certify(const Bands<T>& s, const How& how) {
         bytes = sizeof(tridiagonal::StretchBound) * cut.stretches() + 64 + cpu::sweep_scratch(system, cut, how.threads);
     } else {
         EXPECT_EQ(tridiagonal::certified_refuses(sweep_ops(), system), nullptr);
-        bytes = tridiagonal::certified_workspace(sweep_ops(), system, how.threads);
+        bytes = tridiagonal::certified_workspace(sweep_ops(), system, how.threads, how.part);
     }
     std::vector<std::byte> scratch(bytes + 128, std::byte{0xff});
     char* const aligned = reinterpret_cast<char*>((reinterpret_cast<std::uintptr_t>(scratch.data()) + 63) / 64 * 64);
@@ -116,7 +117,7 @@ Certified<T> certify(const Bands<T>& s, const How& how) {
 
     Certified<T> result;
     result.accepted = cut.length > 0 ? tridiagonal::solve_certified(sweep_ops(), system, launch, cut, result.outcome)
-                                     : tridiagonal::solve_certified(sweep_ops(), system, launch, result.outcome);
+                                     : tridiagonal::solve_certified(sweep_ops(), system, launch, result.outcome, how.part);
     result.x = how.in_place ? r.values() : x.values();
     result.fences = a.intact() && b.intact() && c.intact() && r.intact() && x.intact();
     for (int i = 0; i < 64; ++i) result.fences &= aligned[bytes + i] == 0x5a;

@@ -63,7 +63,7 @@ Stretches plan_stretches(const System& system, std::int64_t halo, double close, 
     // A group begins with lines that nobody has asked for, from two places per lane and array: long ones, where there are enough for any
     // number of threads.
     const std::int64_t least = std::max<std::int64_t>({4 * s.block, 32 * halo, 4096});
-    const std::int64_t wanted = part.one_thread ? 1 : std::clamp<std::int64_t>(std::min(each / least, std::max<std::int64_t>(64, each / 16384)), 1, 256);
+    const std::int64_t wanted = part.one_thread ? 3 : std::clamp<std::int64_t>(std::min(each / least, std::max<std::int64_t>(64, each / 16384)), 1, 256);
     // Of lengths up to a fifth above what is wanted, the first whose lanes lie as far apart as can be, in the last group too.
     const std::int64_t shortest = (each / wanted + lanes - 1) / lanes;
     std::int64_t best = -1;
@@ -84,11 +84,11 @@ const char* certified_refuses(const Ops& ops, const System& system) {
     return plan_stretches(system, 2 * lanes_of(system), 0).groups == 0 ? "there are too few rows to cut" : nullptr;
 }
 
-std::size_t certified_workspace(const Ops& ops, const System& system, int threads) {
+std::size_t certified_workspace(const Ops& ops, const System& system, int threads, const CertifiedPart& part) {
     std::size_t most = 0;
     const std::int64_t lanes = lanes_of(system);
     for (std::int64_t halo = 2 * lanes; halo <= longest_halo; halo = next_halo(halo + 1, lanes)) {
-        const Stretches stretches = plan_stretches(system, halo, 0);
+        const Stretches stretches = plan_stretches(system, halo, 0, part);
         if (stretches.groups == 0) break;
         most = std::max(most, bytes_for(ops, system, stretches, threads));
     }

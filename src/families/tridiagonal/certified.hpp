@@ -13,14 +13,14 @@ namespace trifold::tridiagonal {
 /// nullptr, or why this driver cannot run on that device, as Ops::refuses.
 const char* certified_refuses(const Ops& ops, const System& system);
 
-/// Bytes of Launch::scratch for solve_certified, whatever decay it will find.
-std::size_t certified_workspace(const Ops& ops, const System& system, int threads);
-
 /// A part of a larger system that others solve at the same time.
 struct CertifiedPart {
     std::int64_t of_rows = 0;  ///< of all of it: whether x stays in a cache; 0 = it is no part
-    bool one_thread = false;   ///< nobody shares this part: it is one group, whose lanes begin once
+    bool one_thread = false;   ///< nobody shares this part: few groups, since lanes begin anew in each
 };
+
+/// Bytes of Launch::scratch for solve_certified, whatever decay it will find.
+std::size_t certified_workspace(const Ops& ops, const System& system, int threads, const CertifiedPart& part = {});
 
 /// Solves one system, to be called where certified_refuses() is nullptr. True: x is stored, the outcome is `certified`, with a
 /// certificate ≥ max|error| / max|x| that covers truncation and rounding; or it is `exact`, without a certificate: truncation is

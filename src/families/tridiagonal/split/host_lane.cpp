@@ -33,7 +33,9 @@ bool solve_chunk(const Ops& ops, const System& chunk, std::int64_t of_rows, int 
     constexpr Algorithm chain[] = {Algorithm::certified, Algorithm::two_pass, Algorithm::lu};
     for (const Algorithm algorithm : chain) {
         if (branch_refuses(ops, chunk, algorithm)) continue;
-        const devices::Scratch block = scratch.take(branch_workspace(ops, chunk, algorithm, threads));
+        const bool one_pass = algorithm == Algorithm::certified && !ops.enqueue;
+        const CertifiedPart part{of_rows, threads == 1};
+        const devices::Scratch block = scratch.take(one_pass ? certified_workspace(ops, chunk, threads, part) : branch_workspace(ops, chunk, algorithm, threads));
         Launch launch;
         launch.threads = threads;
         launch.scratch = block.data(), launch.scratch_bytes = block.bytes();
@@ -41,7 +43,7 @@ bool solve_chunk(const Ops& ops, const System& chunk, std::int64_t of_rows, int 
         launch.device = ops.number;
         launch.failure = &failure;
         outcome = Outcome{};
-        const bool final = algorithm == Algorithm::certified && !ops.enqueue ? solve_certified(ops, chunk, launch, outcome, {of_rows, threads == 1}) : run_branch(ops, chunk, algorithm, launch, outcome);
+        const bool final = one_pass ? solve_certified(ops, chunk, launch, outcome, part) : run_branch(ops, chunk, algorithm, launch, outcome);
         if (failure.code) return false;
         if (final) return true;
     }
