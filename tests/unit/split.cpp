@@ -167,6 +167,24 @@ TEST_F(Split, TwoPasses) {
             }
 }
 
+// A chunk whose spikes cancel, as near a zero of x, is the host's: not all of the solve is given up for it.
+TEST_F(Split, ASumThatLosesItsDigits) {
+    for (const std::vector<split::Part>& parts : {std::vector{fake()}, std::vector{cpu(), fake()}})
+        for (const bool in_place : {false, true})
+            for (const int spoiled : {1, 3}) {
+                FakeDevice::spoiled_sums() = spoiled;
+                SplitCase<double> c(Matrix::poisson, 100003, in_place, 5);
+                const split::Result result = solve(c.system(), parts);
+                FakeDevice::spoiled_sums() = 0;
+                ASSERT_TRUE(result.solved) << result.why;
+                EXPECT_LE(c.residual(), 48);
+                std::int64_t rows = 0;
+                for (const DeviceShare& share : result.devices) rows += share.rows;
+                EXPECT_EQ(rows, 100003);
+                if (parts.size() == 1) EXPECT_EQ(result.devices.back().state, "took what was left");
+            }
+}
+
 TEST_F(Split, TwoPassesOnPartsOfAnOpenclDevice) {
     std::vector<split::Part> parts = opencl_parts();
     if (parts.empty()) GTEST_SKIP() << "no OpenCL device in the host's memory";
@@ -289,15 +307,17 @@ TEST_F(Split, AnyCallOfAPartMayFail) {
 TEST_F(Split, ASlowDeviceGetsLess) {
     const std::vector<split::Part> parts{cpu(), fake()};
     std::vector<double> rates;
+    constexpr std::int64_t rows = 1 << 20;
     double share[4];
-    for (int k = 0; k < 4; ++k) {
-        SplitCase<double> c(Matrix::dominant, 1 << 20, false, 8);
-        // The cpu sleeps four fifths of its time, so that the other's thread has a core of this busy machine.
+    // On a busy machine its thread may come when all is done: then once more. The cpu sleeps four fifths of its time, so that the other one has a core.
+    for (int k = 0, more = 20; k < 4; ++k) {
+        SplitCase<double> c(Matrix::dominant, rows, false, 8);
         const split::Result result = solve(c.system(), parts, {{0, 5.0}, {0, k == 0 ? 1.0 : 150.0}}, rates);
         ASSERT_TRUE(result.solved);
         EXPECT_LE(c.residual(), 32);
-        share[k] = static_cast<double>(result.devices[1].rows) / (1 << 20);
+        share[k] = static_cast<double>(result.devices[1].rows) / static_cast<double>(rows);
         rates = result.rows_per_s;
+        if (k == 0 && share[0] < 0.1 && more-- > 0) k = -1;
     }
     EXPECT_GT(share[0], 0.02);
     EXPECT_LT(share[3], share[0] / 3) << share[0] << ' ' << share[1] << ' ' << share[2] << ' ' << share[3];

@@ -63,7 +63,7 @@ Stretches plan_stretches(const System& system, std::int64_t halo, double close, 
     // A group begins with lines that nobody has asked for, from two places per lane and array: long ones, where there are enough for any
     // number of threads.
     const std::int64_t least = std::max<std::int64_t>({4 * s.block, 32 * halo, 4096});
-    const std::int64_t wanted = part.one_thread ? 3 : std::clamp<std::int64_t>(std::min(each / least, std::max<std::int64_t>(64, each / 16384)), 1, 256);
+    const std::int64_t wanted = std::clamp<std::int64_t>(std::min(each / least, part.one_thread ? 3 : std::max<std::int64_t>(64, each / 16384)), 1, 256);
     // Of lengths up to a fifth above what is wanted, the first whose lanes lie as far apart as can be, in the last group too.
     const std::int64_t shortest = (each / wanted + lanes - 1) / lanes;
     std::int64_t best = -1;

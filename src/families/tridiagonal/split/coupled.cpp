@@ -162,9 +162,8 @@ private:
                 if (!failed && !refused) failed = !lane.finish(one, ends_of(one), refused);
             if (!failed && !refused) failed = !lane.flush(refused);
             bad[k] = refused;
-            if (!failed) return;
-            done_[k].retired = lane.why;
-            lost(k);
+            if (failed) done_[k].retired = lane.why;
+            if (!refused) lost(k);
         };
         on_lanes([&](std::size_t k) { return reducers_[k] && k != rescuer(); }, finish, lost);
         if (reducers_[rescuer()]) finish(rescuer());

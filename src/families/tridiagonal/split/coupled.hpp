@@ -44,7 +44,8 @@ public:
     /// One chunk again, that another has lost. False: it cannot.
     virtual bool reduce_again(Reduced&) { return false; }
 
-    /// boundary: x[first], x[last] of every piece of `one`, with the neighbours' beside them. `bad`: it was not accepted. False: the lane is out.
+    /// boundary: x[first], x[last] of every piece of `one`, with the neighbours' beside them. `bad`: it was not accepted. What is not
+    /// stored when all is flushed the host does again. False: the lane is out.
     virtual bool finish(Reduced& one, const double* boundary, bool& bad) = 0;
 
     /// Waits for what `finish` has left under way, and stores it.

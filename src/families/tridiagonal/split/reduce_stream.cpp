@@ -31,7 +31,7 @@ struct Sizes {
 
     Sizes(const System& system, const Ops& ops, std::int64_t rows) {
         array = align(static_cast<std::size_t>(rows) * size_of(system.dtype));
-        scratch = align(ops.workspace(shaped(system, rows), Algorithm::automatic, 1));
+        scratch = align(scratch_up_to(system, ops, rows));
         outcome = align(ops.outcome_bytes);
         const Operands operands(system);
         int arrays = 0;
@@ -81,10 +81,10 @@ public:
         }
     }
 
-    bool finish(Reduced& one, const double* boundary, bool& bad) override {
+    bool finish(Reduced& one, const double* boundary, bool&) override {
         const std::size_t which = static_cast<std::size_t>(&one - reduced.data());
         Slot& slot = slots_[which % under_way];
-        if (slot.chunk && !retrieve(slot, bad)) return leave();
+        if (slot.chunk && !retrieve(slot)) return leave();
         const Chunk& chunk = *one.chunk;
         const System here = slice(link_->shared.system, chunk.first, chunk.rows);
         Piece& piece = one.pieces[0];
@@ -102,9 +102,9 @@ public:
         return good || leave();
     }
 
-    bool flush(bool& bad) override {
+    bool flush(bool&) override {
         for (Slot& slot : slots_)
-            if (slot.chunk && !retrieve(slot, bad)) return leave();
+            if (slot.chunk && !retrieve(slot)) return leave();
         return true;
     }
 
@@ -226,19 +226,17 @@ private:
         return true;
     }
 
-    bool retrieve(Slot& slot, bool& bad) {
+    bool retrieve(Slot& slot) {
         const auto n = static_cast<std::size_t>(slot.number);
         if (!link_->wait(slot, false, true)) return false;
         const double terms = sizes_here(n)[0], size = sizes_here(n)[1];
-        if (!(terms <= most_cancelled * size)) {
-            bad = true;
-        } else {
-            link_->store(slot);
-            under_[n]->pieces[0].stored = true;
-        }
+        // What loses its sum another device does again.
+        const bool good = terms <= most_cancelled * size;
+        if (good) link_->store(slot);
+        under_[n]->pieces[0].stored = good;
         link_->done.share.busy_s += link_->shared.seconds() - std::max(slot.began, last_);
         last_ = link_->shared.seconds();
-        link_->done.share.rows += slot.chunk->rows, link_->done.share.chunks += 1;
+        if (good) link_->done.share.rows += slot.chunk->rows, link_->done.share.chunks += 1;
         slot.chunk = nullptr;
         return true;
     }

@@ -19,7 +19,7 @@ constexpr double share_of_memory = 0.8;
 // Bytes of one slot on the device.
 std::size_t slot_bytes(const System& system, const Ops& ops, std::int64_t rows) {
     const Operands operands(system);
-    std::size_t bytes = align(ops.outcome_bytes) + align(ops.workspace(shaped(system, rows), Algorithm::automatic, 1));
+    std::size_t bytes = align(ops.outcome_bytes) + align(scratch_up_to(system, ops, rows));
     for (int k = 0; k < 5; ++k)
         if (operands.array(k)) bytes += align(static_cast<std::size_t>(rows) * size_of(system.dtype));
     return bytes;
@@ -72,7 +72,7 @@ private:
             if (link_.staged(k)) pinned += array;
         if (!link_.prepare(slots_.size() * slot_bytes(system, ops, rows_), slots_.size() * pinned)) return false;
         char *there = link_.kit.device_memory(), *here = link_.kit.host_memory();
-        scratch_bytes_ = ops.workspace(shaped(system, rows_), Algorithm::automatic, 1);
+        scratch_bytes_ = scratch_up_to(system, ops, rows_);
         int number = 0;
         for (SolveSlot& slot : slots_) {
             slot.number = number++;

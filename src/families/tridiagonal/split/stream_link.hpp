@@ -2,6 +2,7 @@
 // Chunks to a device with memory of its own and back: copies in both directions beside its kernels, in three queues where it has them.
 #pragma once
 
+#include <algorithm>
 #include <cstring>
 
 #include "families/tridiagonal/split/lane.hpp"
@@ -23,6 +24,15 @@ inline System shaped(const System& system, std::int64_t rows) {
     s.rows = rows;
     s.in_place = false;
     return s;
+}
+
+/// Scratch that is enough for any chunk of so many rows or fewer: a device that solves shorter ones in another way may ask for more there. Between sizes that are asked for it is
+/// thought to grow in proportion.
+inline std::size_t scratch_up_to(const System& system, const Ops& ops, std::int64_t rows) {
+    constexpr double apart = 0.8;
+    std::size_t most = 0;
+    for (auto n = static_cast<double>(rows); n >= 1024; n *= apart) most = std::max(most, ops.workspace(shaped(system, static_cast<std::int64_t>(n)), Algorithm::automatic, 1));
+    return static_cast<std::size_t>(static_cast<double>(most) / apart) + 4096;
 }
 
 /// Marks in the queues of one slot.
