@@ -120,4 +120,14 @@ std::array<int, 2> summands_of(const PointFunction& function) {
     return {-1, -1};
 }
 
+bool mentions(const PointFunction& function, std::string_view word) {
+    const std::string_view text = function.source;
+    const auto in_name = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; };
+    for (std::size_t at = text.find(word); at != std::string_view::npos; at = text.find(word, at + 1)) {
+        const std::size_t end = at + word.size();
+        if ((at == 0 || !in_name(text[at - 1])) && (end == text.size() || !in_name(text[end]))) return true;
+    }
+    return false;
+}
+
 }  // namespace trifold::mesh

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <string_view>
 
 #include "trifold/point_function.hpp"
 #include "trifold/sweep.hpp"
@@ -30,5 +31,8 @@ Access access_of(const PointFunction& function);
 
 /// The two fields of a function that is nothing but their sum at the point itself, as the update of a scheme in increments is; else -1, -1.
 std::array<int, 2> summands_of(const PointFunction& function);
+
+/// Whether the text of a function has this word in it.
+bool mentions(const PointFunction& function, std::string_view word);
 
 }  // namespace trifold::mesh

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "backends/cpu/mesh/sweep.hpp"
 
+#include <memory>
+
+#include "backends/cpu/mesh/kept.hpp"
 #include "backends/cpu/mesh/solid.hpp"
 
 namespace trifold::cpu {
@@ -9,6 +12,9 @@ namespace {
 using mesh::CheckedSweep;
 using mesh::LineEnds;
 using tridiagonal::Launch;
+
+// Factors of matrices that vary are kept in as much: from further away they take as long as to be made again. (Rings would have to be closed anew too.)
+constexpr std::size_t kept_bytes = std::size_t{8} << 20, kept_bytes_of_rings = std::size_t{16} << 20;
 
 // The matrices of a line solve that are the same on every line.
 template <class T>
@@ -32,12 +38,35 @@ public:
         for (const CheckedSweep& one : checked.sweeps) {
             passes_.push_back(passes_of(one, problem_));
             shared_.emplace_back(one.sweep->lines.size());
+            kept_.emplace_back(one.sweep->lines.size());
         }
+    }
+
+    /// Before the first step: matrices that are the same in all of them and in all meshes are eliminated once, where that stays in cache. This must not depend on the number of meshes or
+    /// steps, since roundings do.
+    void keep(std::int64_t first_step) {
+        step_ = first_step;
+        const auto each = [&](auto visit) {
+            for (std::size_t s = 0; s < checked_.sweeps.size(); ++s) {
+                one_ = &checked_.sweeps[s];
+                for (std::size_t k = 0; k < one_->sweep->lines.size(); ++k)
+                    if (const LineSolve& line = one_->sweep->lines[k]; !same_on_every_line(line) && unchanging(line, one_->coefficients[k])) visit(line, one_->coefficients[k], kept_[s][k]);
+            }
+        };
+        std::size_t bytes = 0, most = kept_bytes;
+        each([&](const LineSolve& line, const mesh::Access&, auto&) { bytes += KeptLines<T>::bytes(shape_, ring(line)), most = ring(line) ? kept_bytes_of_rings : most; });
+        if (bytes > most) return;
+        each([&](const LineSolve& line, const mesh::Access& access, std::unique_ptr<KeptLines<T>>& kept) {
+            std::unique_ptr<KeptLines<T>> made = std::make_unique<KeptLines<T>>(shape_, line.axis, ring(line));
+            for (std::int64_t r = 0; r < shape_.y * shape_.z; ++r)
+                evaluate(workers_[0], line.coefficients, access, 0, r / shape_.y, r % shape_.y, 0, shape_.x, {made->lower() + r * shape_.x, made->diag() + r * shape_.x, made->upper() + r * shape_.x});
+            if (made->eliminate(sides(line))) kept = std::move(made);
+        });
     }
 
     bool run(std::size_t number, std::int64_t step) {
         one_ = &checked_.sweeps[number];
-        shared_now_ = &shared_[number];
+        shared_now_ = &shared_[number], kept_now_ = &kept_[number];
         step_ = step;
         for (std::size_t k = 0; k < one_->sweep->lines.size(); ++k) make_shared(k);
         if (!solid_fuses(number) || !solid(number))
@@ -50,6 +79,17 @@ private:
     bool same_on_every_line(const LineSolve& line) const { return !line.coefficients || line.same_on_every_line; }
     const Sides& sides(const LineSolve& line) const { return one_->sweep->solution[static_cast<std::size_t>(line.axis)]; }
     bool ring(const LineSolve& line) const { return sides(line).low.edge == Edge::periodic && shape_.along(line.axis) > 2; }
+
+    bool unchanging(const LineSolve& line, const mesh::Access& read) const {
+        if (mesh::mentions(line.coefficients, "step") || mesh::mentions(line.coefficients, "mesh")) return false;
+        for (std::size_t f = 0; f < problem_.fields.size(); ++f) {
+            if (read.field[f].rows == 0) continue;
+            if (problem_.fields[f].stride[3] != 0) return false;
+            for (const CheckedSweep& one : checked_.sweeps)
+                if (problem_.fields[static_cast<std::size_t>(one.sweep->target)].data == problem_.fields[f].data) return false;
+        }
+        return true;
+    }
 
     // Along y and z the function is asked for one point at a time.
     void make_shared(std::size_t k) {
@@ -241,6 +281,11 @@ private:
     void solve(std::size_t k, const Block& block, T* values, Worker<T>& worker, int threads) {
         const LineSolve& line = one_->sweep->lines[k];
         const LineShape lines = lines_of(line.axis, block);
+        if (worker.status.size() < static_cast<std::size_t>(lines.lines())) worker.status.resize(static_cast<std::size_t>(lines.lines()));
+        if (const KeptLines<T>* const kept = (*kept_now_)[k].get()) {
+            if (const LineFailure failure = solve_kept(*kept, line.axis, block, lines, values, worker, threads); failure.failures > 0) note(k, block, lines, failure, worker.status);
+            return;
+        }
         LineMatrices<T> m;
         const std::vector<LineEnds<T>>* ends = &worker.ends;
         if (same_on_every_line(line)) {
@@ -250,9 +295,39 @@ private:
             m = own_matrices(k, block, lines, worker, threads);
         }
         subtract_ends(lines, *ends, values);
-        if (worker.status.size() < static_cast<std::size_t>(lines.lines())) worker.status.resize(static_cast<std::size_t>(lines.lines()));
         const LineFailure failure = solve_lines(lines, m, values, worker.status.data(), worker.team(line_scratch(lines, m, threads), threads));
         if (failure.rescued > 0 || failure.failures > 0) note(k, block, lines, failure, worker.status);
+    }
+
+    // Pieces of one mesh, or of one plane, as the kept factors lie.
+    LineFailure solve_kept(const KeptLines<T>& kept, int axis, const Block& block, const LineShape& lines, T* values, Worker<T>& worker, int threads) {
+        const std::int64_t of_mesh = axis == 0 ? shape_.y * shape_.z : shape_.x * shape_.z, begin = axis == 0 ? block.first_row : axis == 1 ? block.first_row / shape_.y * shape_.x : block.y0 * shape_.x + block.x0;
+        const std::int64_t count = lines.lines(), together = axis == 1 ? lines.inner : count, apart = axis == 0 ? lines.outer_stride : 1, each = axis == 0 ? 32 : std::max<std::int64_t>(64, (together + threads - 1) / threads);
+        const std::size_t buffer = (static_cast<std::size_t>(line_buffer(lines.n)) * sizeof(T) + 63) / 64 * 64;
+        const LineTeam team = worker.team(axis == 0 ? buffer * static_cast<std::size_t>(threads) : 0, threads);
+        LineFailure all;
+        const auto piece = [&](std::int64_t l, std::int64_t end, int thread) {
+            while (l < end) {
+                const std::int64_t own = axis == 2 ? begin + l : (begin + l) % of_mesh, stop = std::min({end, l + (axis == 2 ? count : axis == 0 ? of_mesh - own : lines.inner - l % lines.inner)});
+                T* const at = values + (axis == 1 ? l / lines.inner * lines.outer_stride + l % lines.inner : l * apart);
+                LineFailure one = kept.solve(own, stop - l, lines.row_stride, apart, at, worker.status.data() + l, reinterpret_cast<T*>(static_cast<char*>(team.scratch) + static_cast<std::size_t>(thread) * (axis == 0 ? buffer : 0)));
+                if (one.failures > 0) {
+#pragma omp critical(trifold_mesh_kept)
+                    {
+                        all.failures += one.failures, all.reason = one.reason;
+                        if (all.first < 0 || l + one.first < all.first) all.first = l + one.first;
+                    }
+                }
+                l = stop;
+            }
+        };
+        if (threads == 1) piece(0, count, 0);
+        else {
+            const std::int64_t parts = (count + each - 1) / each;
+#pragma omp parallel for schedule(static) num_threads(threads)
+            for (std::int64_t part = 0; part < parts; ++part) piece(part * each, std::min((part + 1) * each, count), omp_get_thread_num());
+        }
+        return all;
     }
 
     // As the lines of the block lie.
@@ -310,14 +385,17 @@ private:
     SweepOutcome& outcome_;
     std::vector<std::vector<Pass>> passes_;
     std::vector<std::vector<SharedLine<T>>> shared_;  // per sweep and line solve
+    std::vector<std::vector<std::unique_ptr<KeptLines<T>>>> kept_;  // likewise; none where matrices are made where they are used
     std::array<std::int64_t, 5> first_ = none;
 
     std::vector<SharedLine<T>>* shared_now_ = nullptr;
+    std::vector<std::unique_ptr<KeptLines<T>>>* kept_now_ = nullptr;
 };
 
 template <class T>
 void run(const mesh::Checked& checked, std::int64_t first_step, std::int64_t steps, const Launch& launch, SweepOutcome& outcome) {
     Sweeps<T> sweeps(checked, launch, outcome);
+    sweeps.keep(first_step);
     for (std::int64_t step = first_step; step < first_step + steps; ++step)
         for (std::size_t s = 0; s < checked.sweeps.size(); ++s)
             if (!sweeps.run(s, step)) return;

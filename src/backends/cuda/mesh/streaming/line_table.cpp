@@ -2,9 +2,7 @@
 #include "backends/cuda/mesh/streaming/line_table.hpp"
 
 #include <algorithm>
-#include <cctype>
 #include <cmath>
-#include <string_view>
 #include <utility>
 
 #include "problems/mesh/line_ends.hpp"
@@ -26,15 +24,6 @@ struct Ends {
     T e, p, c, alpha, beta, scale, last, first_growth;
 };
 
-bool names(std::string_view text, std::string_view word) {
-    const auto in_name = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; };
-    for (std::size_t at = text.find(word); at != std::string_view::npos; at = text.find(word, at + 1)) {
-        const std::size_t end = at + word.size();
-        if ((at == 0 || !in_name(text[at - 1])) && (end == text.size() || !in_name(text[end]))) return true;
-    }
-    return false;
-}
-
 template <class T>
 void evaluate(const PointFunction& function, const std::vector<T>& parameters, int axis, std::int64_t i, T (&row)[3]) {
     const T* rows[(max_fields + 1) * rows_across * rows_across] = {};
@@ -54,7 +43,7 @@ const char* unknown_matrix(const Checked& checked, int sweep, int line) {
     if (!solve.coefficients) return nullptr;
     if (!solve.same_on_every_line) return "matrices differ from line to line";
     if (one.coefficients[static_cast<std::size_t>(line)].fields > 0) return "a matrix is read from fields";
-    if (names(solve.coefficients.source, "step")) return "a matrix changes from step to step";
+    if (mesh::mentions(solve.coefficients, "step")) return "a matrix changes from step to step";
     return nullptr;
 }
 
