@@ -8,13 +8,12 @@
 #include <cstdio>
 #include <map>
 #include <memory>
+#include <random>
 #include <span>
 
 #include "backends/energy_counter.hpp"
 #include "bench/baselines/baseline.hpp"
-#include "bench/harness/link.hpp"
-#include "bench/suites/hetero_all.hpp"
-#include "bench/suites/hetero_arrays.hpp"
+#include "bench/suites/hetero_series.hpp"
 #include "bench/suites/hetero_sets.hpp"
 #include "bench/suites/suites.hpp"
 #include "report/energy.hpp"
@@ -27,46 +26,6 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
-
-double median(std::vector<double> values) {
-    std::sort(values.begin(), values.end());
-    return values.empty() ? NAN : values[values.size() / 2];
-}
-
-/// One system and how it is given.
-struct Given {
-    Matrix matrix = Matrix::dominant;
-    bool in_place = false, pageable = false;
-    bool energy = false;   ///< joules too
-    bool ceiling = false;  ///< cores and link side by side too
-
-    std::string name() const { return std::string(matrix_names[static_cast<int>(matrix)]) + (in_place ? ", in place" : "") + (pageable ? ", pageable" : ""); }
-};
-
-/// One set of devices on it.
-struct Series {
-    std::string name;
-    std::unique_ptr<Queue> queue;
-    std::vector<double> learning, times, of_all;  ///< of_all: nobody left out, whatever was learnt
-    std::unique_ptr<AllTogether> all;             ///< of sets
-    std::map<std::string, int> who;               ///< of the rounds
-    Report report;
-    Outcome outcome;
-    double error = 0, look_s = 0;
-    std::string log;  ///< of every solve: µs, and who took part
-};
-
-/// Cores and one link, alone and side by side.
-struct Side {
-    std::string device;
-    std::unique_ptr<Link> link;
-    std::int64_t cut = 0;  ///< rows of the cores
-    struct Both {
-        int threads = 0;
-        std::vector<double> cpu, to, from;  ///< rows/s, bytes/s
-    } both[2];
-    std::vector<double> cpu, to, from, solve_to, solve_from;
-};
 
 class Hetero {
 public:
@@ -135,7 +94,7 @@ private:
 
     /// The first solve of a set makes buffers; by the next ones the planner learns who is worth taking part, as its plans say.
     static bool learns(const Series& one) {
-        if (one.learning.empty()) return true;
+        if (one.learning.size() < 2) return true;
         return one.learning.size() < 40 && std::any_of(one.report.plan.candidates.begin(), one.report.plan.candidates.end(), [&](const Candidate& next) { return next.taken && next.why.starts_with("taken to be timed"); });
     }
 
@@ -157,13 +116,18 @@ private:
         std::vector<Side> sides = given.ceiling ? sides_of<T>(all, rows) : std::vector<Side>();
         double round_s = sides.empty() ? 0 : 1;
         for (const Series& one : all) round_s += (one.all ? 2 : 1) * one.learning.back();
-        const int rounds = std::clamp(static_cast<int>(2.5 * settings_.budget_scale / round_s), 3, 15);
+        const int rounds = std::clamp(static_cast<int>(2.5 * settings_.budget_scale / round_s), round_s < 1.5 ? 5 : 3, 15);
+        std::mt19937 random(1);
         for (int round = -1; round < rounds; ++round) {
-            for (Series& one : all) {
+            // In another order every time: what follows a long solve of a GPU finds the cores asleep.
+            std::vector<Series*> order;
+            for (Series& one : all) order.push_back(&one);
+            std::shuffle(order.begin(), order.end(), random);
+            for (Series* const one : order) {
                 if (round < 0) break;
-                one.times.push_back(solve<T>(one, given, problem));
-                ++one.who[chosen(one.report)];
-                if (round == 0) one.error = arrays_->backward_error<T>(rows, given.in_place);
+                one->times.push_back(solve<T>(*one, given, problem));
+                if (const std::string who = chosen(one->report); ++one->who[who] && one->all && who == one->name) one->of_all.push_back(one->times.back());
+                if (round == 0) one->error = arrays_->backward_error<T>(rows, given.in_place);
             }
             for (Series& one : all)
                 if (one.all)
@@ -276,7 +240,7 @@ private:
         if (parts.size() == 1) alone[one.name] = &one;
         Row row;
         row.set("kind", "solve").set("matrix", given.name()).set("devices", one.name).set("dtype", name_of(dtype_of<T>)).set("rows", n).set("threads", static_cast<double>(context_.threads()));
-        row.set("seconds", seconds).set("rows_per_s", rate).set("least_seconds", *std::min_element(one.times.begin(), one.times.end()));
+        row.set("rounds", static_cast<double>(one.times.size())).set("seconds", seconds).set("rows_per_s", rate).set("least_seconds", *std::min_element(one.times.begin(), one.times.end()));
         row.set("branch", one.outcome.branch).set("reason", name_of(one.outcome.reason)).set("ok", one.outcome.ok()).set("backward_error", one.error);
         row.set("learning_solves", static_cast<double>(one.learning.size())).set("learning_rows_per_s", n / median(one.learning)).set("first_seconds", one.learning.front());
         if (parts.size() > 1) {
@@ -307,13 +271,6 @@ private:
         if (given.energy) joules(one.name, problem, one.report, n, row);
         std::fprintf(stderr, "  %-20s %s %s %.3g rows: %.0f Mrows/s, while learning %.0f\n", one.name.c_str(), name_of(dtype_of<T>), given.name().c_str(), n, rate * 1e-6, n / median(one.learning) * 1e-6);
         record_.rows.push_back(std::move(row));
-    }
-
-    /// How many times as fast as `than`: what disturbs a round disturbs both.
-    static double round_by_round(const Series& than, const Series& one) {
-        std::vector<double> ratios;
-        for (std::size_t k = 0; k < std::min(than.times.size(), one.times.size()); ++k) ratios.push_back(than.times[k] / one.times[k]);
-        return median(std::move(ratios));
     }
 
     template <class T>

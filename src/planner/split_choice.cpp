@@ -19,6 +19,9 @@ constexpr double nan = std::numeric_limits<double>::quiet_NaN(), infinity = std:
 // One that did less of the work beside the others than this would have to become so many times faster alone; to see that it does not would cost as much.
 constexpr double least_share = 1.0 / 8;
 
+// A device that others slow down is, where we have seen it, up to twice as fast alone.
+constexpr double alone_at_most = 2.2;
+
 // Several devices are taken where they gain so much over the best single one, and what is taken changes where the other gains so much.
 constexpr double worth_a_change = 0.02;
 
@@ -214,7 +217,7 @@ SplitChoice choose_members(const devices::Rates& rates, std::span<const SplitMem
     const std::uint32_t all = known.all();
     if (members.size() < 2) return {all, false};
     if (known.seen(all) < 1) return {all, true};
-    // Then who did most of it: of the others one alone would have to gain more than it has to lose. For joules everybody, since they differ far more.
+    // Then alone who did most of it, and who would be as fast as all of them if it became so many times faster alone. For joules everybody, since they differ far more.
     const bool time = problem.objective == Objective::time;
     std::size_t first = 0;
     for (std::size_t k = 0; k < members.size(); ++k) {
@@ -222,6 +225,8 @@ SplitChoice choose_members(const devices::Rates& rates, std::span<const SplitMem
         if (known.own(all, k) > known.own(all, first)) first = k;
     }
     if (known.seen(1u << first) < 1) return {1u << first, true};
+    for (std::size_t k = 0; k < members.size(); ++k)
+        if (known.seen(1u << k) < 1 && alone_at_most * known.own(all, k) >= known.rate(all)) return {1u << k, true};
 
     std::map<std::uint32_t, double> costs;
     std::uint32_t best = 0, best_single = 0;

@@ -133,11 +133,11 @@ TEST(SplitChoice, NeverSlowerThanTheBestSingleDevice) {
     EXPECT_LE(far, 20) << "of 400";
 }
 
-// The third solve makes use of what was seen: it is not slower than everybody together or than who did most of it, and mostly as fast as any set.
+// The third solve, or the fourth where two devices did nearly half each, makes use of what was seen: it is not slower than everybody together or than who did most of it, and mostly as fast as any set.
 TEST(SplitChoice, AfterTwoSolvesItKnows) {
     std::mt19937 random(11);
     const auto between = [&](double low, double high) { return std::uniform_real_distribution<double>(low, high)(random); };
-    int far = 0;
+    int far = 0, fourth = 0;
     for (int trial = 0; trial < 400; ++trial) {
         devices::Machine machine{between(20e9, 300e9), 0, {cores("cpu", between(0.3e9, 8e9))}};
         const int cards = 1 + static_cast<int>(random() % 2);
@@ -150,7 +150,11 @@ TEST(SplitChoice, AfterTwoSolvesItKnows) {
         const SplitChoice second = played.solve();
         EXPECT_TRUE(second.learning);
         EXPECT_EQ(std::popcount(second.members), 1);
-        const SplitChoice third = played.solve();
+        SplitChoice third = played.solve();
+        if (third.learning) {
+            EXPECT_EQ(std::popcount(third.members), 1) << trial;
+            third = played.solve(), ++fourth;
+        }
         EXPECT_FALSE(third.learning);
         const auto everybody = static_cast<std::uint32_t>((1u << machine.devices.size()) - 1);
         const double least = std::min(played.seconds(everybody), played.seconds(second.members));
@@ -158,6 +162,7 @@ TEST(SplitChoice, AfterTwoSolvesItKnows) {
         far += played.seconds(third.members) > 1.1 * devices::best(machine, billion.rows, Objective::time).seconds;
     }
     EXPECT_LE(far, 60) << "of 400";
+    EXPECT_LE(fourth, 80) << "of 400";
 }
 
 // What is tried beside what is taken costs some per cent of the time, from the third solve on.

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What is timed of one system on many devices: sets of them, and the cores beside one link.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "bench/harness/link.hpp"
+#include "bench/suites/hetero_all.hpp"
+#include "bench/suites/hetero_arrays.hpp"
+#include "trifold/report.hpp"
+
+namespace trifold::bench {
+
+inline double median(std::vector<double> values) {
+    std::sort(values.begin(), values.end());
+    return values.empty() ? NAN : values[values.size() / 2];
+}
+
+/// One system and how it is given.
+struct Given {
+    Matrix matrix = Matrix::dominant;
+    bool in_place = false, pageable = false;
+    bool energy = false;   ///< joules too
+    bool ceiling = false;  ///< cores and link side by side too
+
+    std::string name() const { return std::string(matrix_names[static_cast<int>(matrix)]) + (in_place ? ", in place" : "") + (pageable ? ", pageable" : ""); }
+};
+
+/// One set of devices on it.
+struct Series {
+    std::string name;
+    std::unique_ptr<Queue> queue;
+    std::vector<double> learning, times, of_all;  ///< of_all: nobody left out, whatever was learnt
+    std::unique_ptr<AllTogether> all;             ///< of sets
+    std::map<std::string, int> who;               ///< of the rounds
+    Report report;
+    Outcome outcome;
+    double error = 0, look_s = 0;
+    std::string log;  ///< of every solve: µs, and who took part
+};
+
+/// Cores and one link, alone and side by side.
+struct Side {
+    std::string device;
+    std::unique_ptr<Link> link;
+    std::int64_t cut = 0;  ///< rows of the cores
+    struct Both {
+        int threads = 0;
+        std::vector<double> cpu, to, from;  ///< rows/s, bytes/s
+    } both[2];
+    std::vector<double> cpu, to, from, solve_to, solve_from;
+};
+
+/// How many times as fast as `than`: what disturbs a round disturbs both.
+inline double round_by_round(const Series& than, const Series& one) {
+    std::vector<double> ratios;
+    for (std::size_t k = 0; k < std::min(than.times.size(), one.times.size()); ++k) ratios.push_back(than.times[k] / one.times[k]);
+    return median(std::move(ratios));
+}
+
+}  // namespace trifold::bench
