@@ -52,8 +52,8 @@ PICKS = [
     ("one system of 2²⁶ rows, Poisson's, double", 'cuda_single', gpu(''), {'case': 'poisson', 'precision': 'f64', 'rows': 2 ** 26, 'systems': 1}),
     ('262 144 systems of 256 rows, one after the other, double', 'cuda_batch', gpu('gtsv2StridedBatch'), {'case': 'contiguous', 'precision': 'f64', 'rows': 256}),
     ('131 072 systems of 512 rows, side by side, double', 'cuda_batch', gpu('gtsvInterleavedBatch'), {'case': 'interleaved', 'precision': 'f64', 'rows': 512}),
-    ('ADI heat in 2-D, 3000 × 128², single, points', 'cuda_heat', heat, {'mesh': [128, 128], 'batch': 3000, 'precision': 'f32'}),
-    ('ADI heat in 3-D, 256³, double, points', 'cuda_heat', heat, {'mesh': [256, 256, 256], 'precision': 'f64'}),
+    ('ADI heat in 2-D, 3000 × 128², single, points', 'cuda_heat', heat, {'group': '2d', 'mesh': [128, 128], 'batch': 3000, 'precision': 'f32'}),
+    ('ADI heat in 3-D, 256³, double, points', 'cuda_heat', heat, {'group': '3d-large', 'mesh': [256, 256, 256], 'precision': 'f64'}),
     ('one system of 1.28 · 10⁹ rows in the memory of the host, single', 'hetero', several, {'kind': 'solve', 'matrix': 'dominant', 'devices': 'cpu,cuda:0', 'dtype': 'f32', 'rows': 1280000000}),
 ]
 

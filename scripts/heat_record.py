@@ -19,7 +19,7 @@ def key(row):
 def joined(record, published):
     """Rows of the record, each with what is published of it: by type, points of a mesh and batch."""
     known = {key(row): row for row in published['rows']}
-    rows = [{**known.get(key(row), {}), **row} for row in record['rows']]
+    rows = [row if row.get('options') else {**known.get(key(row), {}), **row} for row in record['rows']]
     return sorted(rows, key=lambda row: (row['precision'], math.prod(row['mesh']), row['batch']))
 
 
@@ -104,6 +104,15 @@ def tables(record, published, table, picture):
            ' gtsvInterleavedBatch along y and z, and a kernel for the update, in turns with ours; both agree to rounding before they are timed.'
            f' Published: {published["paper"]}; seconds read off the charts of {published["repository"]} (± 0.6 %).')
     yield ''
+    others = [row for row in good if row.get('options')]
+    if others:
+        yield 'Conductivity that varies from cell to cell (k, the same for all meshes), rings along all axes (periodic), half steps (halves):'
+        yield ''
+        yield from table(['mesh', 'batch', 'type', 'options', 'ms', 'Gpoints/s', 'words', 'at these words', 'kernels', 'cuSPARSE'],
+                         [name(row) + [row['options'], milliseconds(row['seconds']), rate(row['points_per_s']), f'{row["words"]:.3g}', f'{100 * row["fraction_of_words"]:.0f} %', row['kind'],
+                                       f'{row["times_rival"]:.3g} ×' if row.get('times_rival') else '–'] for row in others])
+        yield 'Words per point and step that must move if each line solve is a pass through memory; what all meshes of a batch share counts once. On chip (resident) none of them does.'
+        yield ''
     energy = [row for row in good if row.get('joules') is not None]
     if energy:
         yield 'Joules of a run:'
@@ -113,7 +122,7 @@ def tables(record, published, table, picture):
                           + [f'{row[other] / row["joules"]:.2g} ×' if row.get(other) else '–' for other in ('u280_joules', 'v100_joules')] for row in energy])
         yield 'NVML, the whole board, whole runs for at least two seconds. Published figures are rounded to 1 J.'
         yield ''
-    solves = [row for row in good if row.get('rival_gx_gb_per_s')]
+    solves = [row for row in good if row.get('rival_gx_gb_per_s') and not row.get('options')]
     if solves:
         yield "GB/s of cuSPARSE's solves along each axis:"
         yield ''

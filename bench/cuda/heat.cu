@@ -96,16 +96,19 @@ public:
 
     Json run() {
         restart(ours_), restart(theirs_);
-        heat::Heat<T> solver(queue_, heat_problem<T>(case_.shape), ours_);
+        const HeatProblem<T> of_case(case_);
+        heat::Heat<T> solver(queue_, of_case.problem, ours_);
         const MeshShape& shape = case_.shape;
         const rival::Box box{static_cast<int>(shape.x), static_cast<int>(shape.y), static_cast<int>(shape.z), static_cast<int>(shape.meshes), {1, 1, 1}, {1, 0, 0}, {0, 0, 0}};
         std::optional<HeatRival<T>> peer;
-        if (settings_.rival) peer.emplace(sparse_, box, theirs_);
+        const bool has_peer = !case_.halves && case_.edge == Edge::odd;
+        if (settings_.rival && has_peer) peer.emplace(sparse_, box, theirs_, case_.varies ? of_case.conductivity.data() : nullptr);
         const bool raced = peer && peer->ready();
 
         Json row;
         row["case"] = case_.name(), row["group"] = case_.group;
         row["mesh"] = shape.z > 1 ? Json{shape.x, shape.y, shape.z} : Json{shape.x, shape.y};
+        if (!case_.options().empty()) row["options"] = case_.options().substr(1);
         row["batch"] = shape.meshes, row["precision"] = name_of(case_.dtype), row["iterations"] = case_.iterations;
         const auto start = Clock::now();
         solver.advance(0);
@@ -121,7 +124,7 @@ public:
             per_sample = std::clamp(static_cast<int>(0.015 / step), 2, case_.iterations);
             if (!agree(solver, *peer, std::clamp(static_cast<int>(0.15 / step), 10, case_.iterations), row)) return row;
         } else {
-            row["compared"] = "nothing: " + std::string(!settings_.rival ? "--no-rival" : sparse_.handle ? "no memory for cuSPARSE's arrays" : "no cuSPARSE here");
+            row["compared"] = "nothing: " + std::string(!has_peer ? "no such peer" : !settings_.rival ? "--no-rival" : sparse_.handle ? "no memory for cuSPARSE's arrays" : "no cuSPARSE here");
         }
         std::vector<float> roof, ours, theirs;
         EventTimer time;
@@ -137,11 +140,12 @@ public:
         row["points_per_s"] = all / seconds, row["roof_gb_per_s"] = bandwidth;
         for (const int words : {5, 7})
             if (words == 5 || shape.z > 1) row["fraction_" + std::to_string(words) + "_words"] = all * words * sizeof(T) / seconds / 1e9 / bandwidth;
-        row["fraction_of_passes"] = all * sizeof(T) * arrays_.seconds_of_passes(shape.z > 1 ? 3 : 2) / seconds;
+        row["words"] = case_.words(), row["fraction_of_words"] = all * case_.words() * sizeof(T) / seconds / 1e9 / bandwidth;
+        if (case_.options().empty()) row["fraction_of_passes"] = all * sizeof(T) * arrays_.seconds_of_passes(shape.z > 1 ? 3 : 2) / seconds;
         if (raced) compare_times(*peer, median(theirs), seconds, per_sample, row);
         if (settings_.energy && case_.energy && (case_.larger || settings_.all_energy || case_.quick)) measure_energy(solver, row);
         else if (case_.energy) take_energy(row);
-        if (row["kind"] == "streaming") {  // last, since it overwrites the arrays
+        if (row["kind"] == "streaming" && case_.options().empty()) {  // last, since it overwrites the arrays
             const double ceiling = seconds_of_streams(ours_, theirs_, points_, shape.z > 1 ? 3 : 2, case_.iterations);
             row["ceiling_seconds"] = ceiling, row["fraction_of_ceiling"] = ceiling / seconds;
         }
@@ -238,8 +242,8 @@ void print(const Json& row) {
     std::printf("%-26s ", row["case"].get<std::string>().c_str());
     if (!row.contains("seconds") && row.contains("joules")) return void(std::printf("%8.4f J, %3.0f W\n", number("joules"), number("watts")));
     if (row.contains("failed")) return void(std::printf("FAILED: %.3g roundoffs from cuSPARSE's after %d steps\n", number("difference_roundoffs"), row["compared_steps"].get<int>()));
-    std::printf("%8.3f ms  %7.2f Gpoints/s  %5.1f %% of %4.0f GB/s at 5 words, %5.1f %% of its passes  %5.1f x cuSPARSE", 1e3 * number("seconds"), 1e-9 * number("points_per_s"),
-                100 * number("fraction_5_words"), number("roof_gb_per_s"), 100 * number("fraction_of_passes"), number("times_rival"));
+    std::printf("%8.3f ms  %7.2f Gpoints/s  %5.1f %% of %4.0f GB/s at 5 words, %5.1f %% of its passes  %5.1f x cuSPARSE  %5.1f %% of its %.2f words, %s", 1e3 * number("seconds"), 1e-9 * number("points_per_s"),
+                100 * number("fraction_5_words"), number("roof_gb_per_s"), 100 * number("fraction_of_passes"), number("times_rival"), 100 * number("fraction_of_words"), number("words"), row["kind"].get<std::string>().c_str());
     if (row.contains("ceiling_seconds")) std::printf("  %5.1f %% of its ceiling", 100 * number("fraction_of_ceiling"));
     if (row.contains("joules")) std::printf("  %7.3f J, %3.0f W", number("joules"), number("watts"));
     std::printf("\n"), std::fflush(stdout);

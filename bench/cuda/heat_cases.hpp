@@ -19,6 +19,9 @@ struct HeatCase {
     bool energy = false;  ///< joules are published, or asked for
     bool larger = false;  ///< of the two batches of a mesh
     bool quick = false;
+    bool varies = false;    ///< conductivity, one per cell for all meshes
+    Edge edge = Edge::odd;  ///< of all sides
+    bool halves = false;    ///< Peaceman and Rachford's scheme
 
     std::string mesh() const {
         const bool cube = shape.x == shape.y && (shape.z == 1 || shape.z == shape.x);
@@ -26,7 +29,15 @@ struct HeatCase {
         return std::to_string(shape.x) + "x" + std::to_string(shape.y) + (shape.z > 1 ? "x" + std::to_string(shape.z) : "");
     }
     /// "2d/128^2x3000/f32": what --only looks into.
-    std::string name() const { return group + "/" + mesh() + "x" + std::to_string(shape.meshes) + "/" + name_of(dtype); }
+    std::string name() const { return group + "/" + mesh() + "x" + std::to_string(shape.meshes) + "/" + name_of(dtype) + options(); }
+    std::string options() const {
+        return std::string(varies ? "/k" : "") + (edge == Edge::periodic ? "/periodic" : "") + (halves ? "/halves" : "");
+    }
+    /// Words per point and step that must move through memory, if each line solve is a pass: a mesh's own, and what all meshes share.
+    double words() const {
+        const bool solid = shape.z > 1;
+        return (halves ? 4 : solid ? 7 : 5) + (varies ? solid ? 3 : 2 : 0) / static_cast<double>(shape.meshes);
+    }
 };
 
 inline std::vector<HeatCase> heat_cases() {
@@ -47,6 +58,16 @@ inline std::vector<HeatCase> heat_cases() {
             }
         for (const auto& [n, batch] : std::vector<std::pair<int, int>>{{64, 1}, {64, 128}, {128, 1}, {128, 16}, {192, 8}, {256, 1}, {256, 4}, {384, 1}, {512, 1}})
             list.push_back({"3d-large", {n, n, n, batch}, dtype, 100, n == 256 && batch == 1, true, n == 256 && batch == 1});
+        // What simulations have besides: conductivity that varies, other sides, the other scheme.
+        for (const MeshShape& mesh : {MeshShape{128, 128, 1, 1500}, MeshShape{512, 512, 1, 60}, MeshShape{1024, 1024, 1, 1}, MeshShape{96, 96, 96, 72}, MeshShape{256, 256, 256, 1}}) {
+            const auto add = [&](const char* group, bool varies, Edge edge, bool halves) {
+                list.push_back({group, mesh, dtype, 100});
+                HeatCase& one = list.back();
+                one.varies = varies, one.edge = edge, one.halves = halves;
+            };
+            add("varying", true, Edge::odd, false), add("varying", true, Edge::periodic, false), add("sides", false, Edge::periodic, false);
+            if (mesh.z == 1) add("halves", false, Edge::odd, true), add("halves", true, Edge::odd, true);
+        }
     }
     return list;
 }

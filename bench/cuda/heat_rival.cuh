@@ -27,6 +27,12 @@ struct Box {
     double number[3], low[3], high[3];
 };
 
+/// Conductivity at the face between two cells.
+template <class T>
+__device__ T at_face(T k, T other) {
+    return 2 * k * other / (k + other);
+}
+
 /// A row of 1 - number/2 (second difference) in cell i of n between fixed sides.
 template <class T>
 struct Band {
@@ -37,12 +43,20 @@ struct Band {
         upper[at] = last ? T(0) : -number / 2;
         diag[at] = 1 + number + (first ? number / 2 : T(0)) + (last ? number / 2 : T(0));
     }
+    /// With the conductivity of the cell, whose neighbours are `apart`.
+    __device__ void put(std::int64_t at, int i, int n, T number, const T* k, std::int64_t apart) const {
+        if (!k) return put(at, i, n, number);
+        const bool first = i == 0, last = i + 1 == n;
+        const T own = *k, low = number / 2 * (first ? own : at_face(own, k[first ? 0 : -apart])), high = number / 2 * (last ? own : at_face(own, k[last ? 0 : apart]));
+        lower[at] = first ? T(0) : -low, upper[at] = last ? T(0) : -high;
+        diag[at] = 1 + low + high + (first ? low : T(0)) + (last ? high : T(0));
+    }
 };
 
 constexpr int across = 32, down = 8, rows_each = 4;  // a block: 32 cells along x, 8 × 4 along y
 
 template <class T, bool Solid>
-__global__ void right_hand_side(Box b, const T* __restrict__ u, T* __restrict__ r, Band<T> along_y) {
+__global__ void right_hand_side(Box b, const T* __restrict__ u, const T* __restrict__ conductivity, T* __restrict__ r, Band<T> along_y) {
     const int x = blockIdx.x * across + threadIdx.x, plane = blockIdx.z, z = plane % b.z;
     if (x >= b.x) return;
     const std::int64_t pitch = b.x, area = pitch * b.y, lines = std::int64_t(b.meshes) * b.z;
@@ -58,10 +72,12 @@ __global__ void right_hand_side(Box b, const T* __restrict__ u, T* __restrict__ 
         const T own = *p;
         const T west = x > 0 ? p[-1] : 2 * T(b.low[0]) - own, east = x + 1 < b.x ? p[1] : 2 * T(b.high[0]) - own;
         const T south = y > 0 ? p[-pitch] : 2 * T(b.low[1]) - own, north = y + 1 < b.y ? p[pitch] : 2 * T(b.high[1]) - own;
-        sum[k] = nx * ((west - own) + (east - own)) + ny * ((south - own) + (north - own));
+        const T* const c = conductivity ? conductivity + z * area + x + y * pitch : nullptr;
+        const auto flow = [&](T beyond, bool there, std::int64_t apart) { return !c ? beyond - own : (there ? at_face(*c, c[there ? apart : 0]) : *c) * (beyond - own); };
+        sum[k] = nx * (flow(west, x > 0, -1) + flow(east, x + 1 < b.x, 1)) + ny * (flow(south, y > 0, -pitch) + flow(north, y + 1 < b.y, pitch));
         if (Solid) {
             const T below = z > 0 ? p[-area] : 2 * T(b.low[2]) - own, above = z + 1 < b.z ? p[area] : 2 * T(b.high[2]) - own;
-            sum[k] += nz * ((below - own) + (above - own));
+            sum[k] += nz * (flow(below, z > 0, -area) + flow(above, z + 1 < b.z, area));
         }
     }
 #pragma unroll
@@ -70,24 +86,27 @@ __global__ void right_hand_side(Box b, const T* __restrict__ u, T* __restrict__ 
         if (y >= b.y) continue;
         const std::int64_t at = (y * lines + plane) * pitch + x;
         r[at] = sum[k];
-        along_y.put(at, y, b.y, ny);
+        along_y.put(at, y, b.y, ny, conductivity ? conductivity + z * area + x + y * pitch : nullptr, pitch);
     }
 }
 
 template <class T>
-__global__ void lines_along_x(Box b, Band<T> band, std::int64_t points) {
-    for (std::int64_t i = blockIdx.x * std::int64_t(blockDim.x) + threadIdx.x; i < points; i += std::int64_t(gridDim.x) * blockDim.x)
-        band.put(i, static_cast<int>(i % b.x), b.x, T(b.number[0]));
+__global__ void lines_along_x(Box b, const T* conductivity, Band<T> band, std::int64_t points) {
+    const std::int64_t lines = std::int64_t(b.meshes) * b.z;
+    for (std::int64_t i = blockIdx.x * std::int64_t(blockDim.x) + threadIdx.x; i < points; i += std::int64_t(gridDim.x) * blockDim.x) {
+        const std::int64_t row = i / b.x, y = row / lines, z = row % lines % b.z;
+        band.put(i, static_cast<int>(i % b.x), b.x, T(b.number[0]), conductivity ? conductivity + (z * b.y + y) * b.x + i % b.x : nullptr, 1);
+    }
 }
 
 // A row of x of line (y, mesh, z): from [y][mesh][z][x] to [z][y][mesh][x].
 template <class T>
-__global__ void turn(Box b, const T* __restrict__ from, T* __restrict__ to, Band<T> along_z) {
+__global__ void turn(Box b, const T* __restrict__ from, const T* __restrict__ conductivity, T* __restrict__ to, Band<T> along_z) {
     const int x = blockIdx.x * across + threadIdx.x, y = blockIdx.y * down + threadIdx.y, plane = blockIdx.z, z = plane % b.z, mesh = plane / b.z;
     if (x >= b.x || y >= b.y) return;
     const std::int64_t pitch = b.x, lines = std::int64_t(b.meshes) * b.z, at = ((std::int64_t(z) * b.y + y) * b.meshes + mesh) * pitch + x;
     to[at] = from[(y * lines + plane) * pitch + x];
-    along_z.put(at, z, b.z, T(b.number[2]));
+    along_z.put(at, z, b.z, T(b.number[2]), conductivity ? conductivity + (std::int64_t(z) * b.y + y) * pitch + x : nullptr, pitch * b.y);
 }
 
 template <class T, bool Solid>
@@ -117,14 +136,20 @@ public:
     static constexpr std::array<const char*, 6> phases{"right_hand_side", "x", "y", "turn", "z", "update"};
 
     /// `u` is advanced in place, on the default stream. Without cuSPARSE, or memory for its arrays: not ready().
-    HeatRival(const Sparse& sparse, const rival::Box& box, T* u) : sparse_(sparse), box_(box), u_(u) {
+    /// `conductivity`: [z][y][x] of the host, for all meshes; null: 1.
+    HeatRival(const Sparse& sparse, const rival::Box& box, T* u, const T* conductivity = nullptr) : sparse_(sparse), box_(box), u_(u) {
         points_ = std::int64_t(box.x) * box.y * box.z * box.meshes;
         if (!sparse.handle || points_ >= std::int64_t{1} << 31) return;
         const bool solid = box.z > 1;
         T** const arrays[] = {&r_, &x_.lower, &x_.diag, &x_.upper, &y_.lower, &y_.diag, &y_.upper, &turned_};
         for (T** const array : arrays)
             if ((array != &turned_ || solid) && !take(reinterpret_cast<void**>(array), bytes())) return;
-        rival::lines_along_x<T><<<4096, 256>>>(box, x_, points_);
+        if (conductivity) {
+            const std::size_t one = sizeof(T) * static_cast<std::size_t>(points_ / box.meshes);
+            if (!take(reinterpret_cast<void**>(&k_), one)) return;
+            check(cudaMemcpy(k_, conductivity, one, cudaMemcpyHostToDevice), "conductivity");
+        }
+        rival::lines_along_x<T><<<4096, 256>>>(box, k_, x_, points_);
         std::size_t need = 0, most = 0;
         TRIFOLD_CUSPARSE(T, sparse_, gtsv2StridedBatch_bufferSizeExt)(sparse_.handle, box.x, x_.lower, x_.diag, x_.upper, r_, lines(box.x), box.x, &need);
         most = need;
@@ -151,14 +176,14 @@ public:
         const dim3 block(rival::across, rival::down), planes(ceil(box_.x, rival::across), ceil(box_.y, rival::down), static_cast<unsigned>(box_.z * box_.meshes));
         const dim3 strips(planes.x, ceil(box_.y, rival::down * rival::rows_each), planes.z);
         mark(0);
-        if (solid) rival::right_hand_side<T, true><<<strips, block>>>(box_, u_, r_, y_);
-        else rival::right_hand_side<T, false><<<strips, block>>>(box_, u_, r_, y_);
+        if (solid) rival::right_hand_side<T, true><<<strips, block>>>(box_, u_, k_, r_, y_);
+        else rival::right_hand_side<T, false><<<strips, block>>>(box_, u_, k_, r_, y_);
         mark(1);
         good(TRIFOLD_CUSPARSE(T, sparse_, gtsv2StridedBatch)(sparse_.handle, box_.x, x_.lower, x_.diag, x_.upper, r_, lines(box_.x), box_.x, buffer_));
         mark(2);
         interleaved(box_.y, r_);
         mark(3);
-        if (solid) rival::turn<T><<<planes, block>>>(box_, r_, turned_, y_);
+        if (solid) rival::turn<T><<<planes, block>>>(box_, r_, k_, turned_, y_);
         mark(4);
         if (solid) interleaved(box_.z, turned_);
         mark(5);
@@ -211,7 +236,7 @@ private:
     const Sparse& sparse_;
     rival::Box box_;
     std::int64_t points_ = 0;
-    T *u_, *r_ = nullptr, *turned_ = nullptr;
+    T *u_, *r_ = nullptr, *turned_ = nullptr, *k_ = nullptr;
     rival::Band<T> x_{}, y_{};
     void* buffer_ = nullptr;
     std::vector<void*> taken_;

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "backends/cuda/jit/program.hpp"
+#include "backends/cuda/mesh/fused/fused.hpp"
 #include "backends/cuda/mesh/general.hpp"
 #include "backends/cuda/mesh/resident/resident.hpp"
 #include "backends/cuda/mesh/run.hpp"
@@ -27,7 +28,7 @@ bool chip_of(int device, Chip& chip, Failure& failure) {
 }
 
 std::span<const MeshKind* const> mesh_kinds() {
-    static constexpr const MeshKind* kinds[] = {&resident_kind, &streaming_kind, &general_kind};
+    static constexpr const MeshKind* kinds[] = {&resident_kind, &streaming_kind, &fused_kind, &general_kind};
     return kinds;
 }
 

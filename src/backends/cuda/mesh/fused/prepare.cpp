@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "backends/cuda/mesh/fused/prepare.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "backends/cuda/mesh/bands.hpp"
+#include "problems/mesh/line_ends.hpp"
+
+namespace trifold::cuda::fused {
+
+using mesh::Access;
+using mesh::Checked;
+using mesh::CheckedSweep;
+
+std::array<int, 3> reach_of(const Access& access) {
+    std::array<int, 3> reach{};
+    for (const mesh::FieldAccess& field : access.field)
+        for (int row = 0; row < rows_across * rows_across; ++row)
+            if (field.rows >> row & 1) {
+                reach[0] = std::max<int>(reach[0], field.along_x[static_cast<std::size_t>(row)]);
+                reach[1] = std::max(reach[1], std::abs(row % rows_across - max_reach)), reach[2] = std::max(reach[2], std::abs(row / rows_across - max_reach));
+            }
+    return reach;
+}
+
+namespace {
+
+/// How often a bank of shared memory is met at once where segments of lines along x are read.
+int conflicts(const Cut& cut, int n, int words) {
+    int worst = 1;
+    const int at_once = 32 / words;
+    for (int begin = 0; begin < cut.threads; begin += at_once) {
+        int met[32] = {};
+        for (int t = begin; t < begin + at_once && t < cut.threads; ++t) worst = std::max(worst, ++met[(t % cut.columns * (n | 1) + (t / cut.columns + 1) * n / cut.segments - cut.rows + n) * words % 32]);
+    }
+    return worst;
+}
+
+}  // namespace
+
+Cut cut_lines(const Chip& chip, std::size_t value_bytes, const LinesOfMesh& lines) {
+    constexpr int most_threads = 512;
+    constexpr std::size_t of_the_system = 1024;
+    const int n = lines.rows, words = static_cast<int>(value_bytes / 4);
+    const bool across = lines.axis == 0;
+    Cut best;
+    double best_score = 0;
+    for (const int W : {32, 16, 8, 4}) {
+        if (!across && W * value_bytes < 32) continue;
+        for (int S = lines.ring ? 2 : 1; S <= std::min(n, 128); ++S) {
+            Cut cut;
+            cut.columns = W, cut.segments = S, cut.rows = (n + S - 1) / S, cut.threads = W * S;
+            const int R = cut.rows;
+            if ((R < 2 && n > 2) || cut.threads > most_threads || cut.threads % 32) continue;
+            // Each quarter of a multiprocessor has registers of its own.
+            const int registers = (5 * R * words + 48 + 7) / 8 * 8;
+            if (registers > (words == 1 ? 128 : 168)) continue;
+            cut.shared = (static_cast<std::size_t>(across ? W * (n | 1) : 0) + static_cast<std::size_t>((lines.ring ? 7 : 6) * S * W + W)) * value_bytes;
+            if (cut.shared > chip.shared_per_block) continue;
+            cut.blocks = std::min({4 * (512 / registers) / (cut.threads / 32), 2048 / cut.threads, static_cast<int>(chip.shared_per_multiprocessor / (cut.shared + of_the_system)), 16});
+            if (cut.blocks < 1) continue;
+            const double filled = static_cast<double>(n) / (S * R) * static_cast<double>(lines.lines) / static_cast<double>((lines.lines + W - 1) / W * W);
+            const std::size_t piece = W * value_bytes;
+            const double wide = across || piece >= 128 ? 1 : piece >= 64 ? 0.85 : 0.4;
+            const double in_flight = std::min(1.0, static_cast<double>(cut.blocks * cut.threads * R) * static_cast<double>(value_bytes) / 49152);
+            const double overlapped = cut.blocks >= 3 ? 1 : cut.blocks == 2 ? 0.95 : 0.75, joined = 1 / (1 + 0.012 * S);
+            const double score = filled * wide * (0.4 + 0.6 * in_flight) * overlapped * joined * (across ? 1 / (1 + 0.06 * (conflicts(cut, n, words) - 1)) : 1);
+            if (score > best_score) best = cut, best_score = score;
+        }
+    }
+    return best;
+}
+
+namespace {
+
+bool reads(const Access& access, int f) { return f < access.fields && access.field[static_cast<std::size_t>(f)].rows != 0; }
+
+bool is_target(const Checked& checked, int f) {
+    const void* const data = checked.problem->fields[static_cast<std::size_t>(f)].data;
+    return std::any_of(checked.sweeps.begin(), checked.sweeps.end(), [&](const CheckedSweep& one) { return checked.problem->fields[static_cast<std::size_t>(one.sweep->target)].data == data; });
+}
+
+template <class T>
+bool dominated(const LineSolve& line, const Sides& sides, const MeshProblem& problem) {
+    Bands<T> m = bands_of<T>(line, problem);
+    const std::size_t n = m.diag.size();
+    if (sides.low.edge != Edge::periodic) {
+        mesh::fold_ends(sides, static_cast<std::int64_t>(n), m.lower.data(), m.diag.data(), m.upper.data());
+        m.lower.front() = m.upper.back() = 0;
+    }
+    for (std::size_t i = 0; i < n; ++i)
+        if (!(std::fabs(m.diag[i]) > std::fabs(m.lower[i]) + std::fabs(m.upper[i])) || !std::isfinite(m.diag[i])) return false;
+    return true;
+}
+
+/// One line solve; nullptr, or why not.
+const char* plan_pass(const Checked& checked, const Chip& chip, const CheckedSweep& one, std::size_t k, Pass& pass) {
+    const LineSolve& line = one.sweep->lines[k];
+    const MeshProblem& problem = *checked.problem;
+    const MeshShape& shape = problem.shape;
+    const Access& read = one.coefficients[k];
+    const Sides& sides = one.sweep->solution[static_cast<std::size_t>(line.axis)];
+    const std::int64_t n = shape.along(line.axis);
+    if (n < 2) return "lines have one row";
+    pass.ring = sides.low.edge == Edge::periodic;
+    if (pass.ring && n < 3) return "rings have two rows";
+    pass.made = static_cast<bool>(line.coefficients);
+    pass.alike = !pass.made || line.same_on_every_line || !mesh::mentions(line.coefficients, "mesh");
+    pass.one = !pass.made || (line.same_on_every_line && read.fields == 0);
+    if (pass.made) {
+        if (mesh::mentions(line.coefficients, "step")) return "a matrix changes from step to step";
+        for (int f = 0; f < read.fields; ++f) {
+            if (!reads(read, f)) continue;
+            if (is_target(checked, f)) return "a matrix is read from a target";
+            if (problem.fields[static_cast<std::size_t>(f)].stride[3] != 0) pass.alike = false;
+        }
+        const std::array<int, 3> reach = reach_of(read);
+        for (int axis = 0; axis < 3; ++axis)
+            if (reach[static_cast<std::size_t>(axis)] > shape.along(axis)) return "a function looks further than a mesh reaches";
+    } else if (!(checked.dtype == DType::f32 ? dominated<float>(line, sides, problem) : dominated<double>(line, sides, problem))) {
+        return "a matrix needs pivots";
+    }
+    // How lines are cut decides roundings, and must not depend on the number of meshes.
+    LinesOfMesh lines;
+    lines.axis = line.axis, lines.rows = static_cast<int>(n), lines.lines = shape.x * shape.y * shape.z / n, lines.ring = pass.ring;
+    if (shape.meshes < 2 && !pass.one) pass.alike = false;
+    pass.cut = cut_lines(chip, size_of(checked.dtype), lines);
+    return pass.cut.fits() ? nullptr : "lines do not fit on a multiprocessor";
+}
+
+bool packed(const AnyField& field, const MeshShape& shape) {
+    return field.stride[0] == 1 && field.stride[1] == shape.x && field.stride[2] == shape.x * shape.y && field.stride[3] == shape.x * shape.y * shape.z;
+}
+
+}  // namespace
+
+Plan plan_of(const Checked& checked, const Chip& chip) {
+    Plan plan;
+    const auto refuse = [&](const char* why) {
+        plan.refuses = why;
+        return plan;
+    };
+    const MeshProblem& problem = *checked.problem;
+    const MeshShape& shape = problem.shape;
+    if (problem.parameters.size() > 256) return refuse("there are more than 256 parameters");
+    if (checked.sweeps.size() > 32) return refuse("it has more than 32 sweeps");
+    if (!chip.has_clusters()) return refuse("they are made for compute capability 9.0");
+    if (shape.points() < 1 || shape.x > 4096 || shape.y > 4096 || shape.z > 4096 || shape.x * shape.y * shape.z >= std::int64_t{1} << 30) return refuse("a mesh is too large");
+    for (const AnyField& field : problem.fields)
+        for (std::size_t axis = 0; axis < 3; ++axis)
+            if (std::abs(field.stride[axis] * (shape.along(static_cast<int>(axis)) + 2)) >= std::int64_t{1} << 30) return refuse("a field is spread too far");
+    for (const CheckedSweep& one : checked.sweeps) {
+        if (one.sweep->lines.empty()) return refuse("a sweep has no lines");
+        SweepPlan own;
+        const std::array<int, 3> reach = reach_of(one.rhs);
+        for (int axis = 0; axis < 3; ++axis)
+            if (reach[static_cast<std::size_t>(axis)] > shape.along(axis)) return refuse("a function looks further than a mesh reaches");
+        for (std::size_t k = 0; k < one.sweep->lines.size(); ++k) {
+            Pass pass;
+            if (const char* const why = plan_pass(checked, chip, one, k, pass)) return refuse(why);
+            own.passes.push_back(pass);
+        }
+        const void* const target = problem.fields[static_cast<std::size_t>(one.sweep->target)].data;
+        int names = 0;
+        for (std::size_t f = 0; f < problem.fields.size(); ++f) {
+            if (problem.fields[f].data != target) continue;
+            ++names;
+            if (own.passes.size() == 1 && one.sweep->rhs && reads(one.rhs, static_cast<int>(f)) && one.rhs.field[f].neighbours()) own.exchanges = true;
+        }
+        if (own.exchanges) {
+            if (names > 1) return refuse("a target has a second name");
+            if (!packed(problem.fields[static_cast<std::size_t>(one.sweep->target)], shape)) return refuse("a target that is read around its points has gaps");
+            if (plan.exchanged >= 0 && plan.exchanged != one.sweep->target) return refuse("two targets are read around their points");
+            plan.exchanged = one.sweep->target;
+        }
+        plan.sweeps.push_back(own);
+    }
+    if (plan.sweeps.empty()) return refuse("there is nothing to do");
+    return plan;
+}
+
+}  // namespace trifold::cuda::fused

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include <algorithm>
+#include <array>
+
+#include "backends/cuda/mesh/functions.hpp"
+#include "backends/cuda/mesh/fused/prepare.hpp"
+
+namespace trifold::cuda::fused {
+
+using mesh::Checked;
+using mesh::CheckedSweep;
+
+std::size_t parameter_count(const Checked& checked) { return std::max<std::size_t>(checked.problem->parameters.size(), 1); }
+
+std::string name_of_pass(std::size_t sweep, std::size_t line) { return "pass_" + std::to_string(sweep) + "_" + std::to_string(line); }
+std::string name_of_check(std::size_t sweep, std::size_t line) { return "check_" + std::to_string(sweep) + "_" + std::to_string(line); }
+
+namespace {
+
+std::string text_of(std::int64_t value) { return std::to_string(value); }
+const char* flag(bool value) { return value ? "true" : "false"; }
+
+/// [field][…] of strides, and of the kinds of sides.
+template <class Of>
+std::string of_fields(const Checked& checked, Of of) {
+    std::string text;
+    for (const AnyField& field : checked.problem->fields) text.append(text.empty() ? "{" : ", {").append(of(field)) += "}";
+    return text;
+}
+
+std::string common(const Checked& checked) {
+    const MeshShape& shape = checked.problem->shape;
+    const std::string strides = of_fields(checked, [](const AnyField& field) {
+        std::string text;
+        for (const std::int64_t stride : field.stride) text.append(text.empty() ? "" : ", ").append(text_of(stride));
+        return text;
+    });
+    const std::string edges = of_fields(checked, [](const AnyField& field) {
+        std::string text;
+        for (const Sides& axis : field.sides) text.append(text.empty() ? "{" : ", {").append(text_of(static_cast<int>(axis.low.edge))).append(", ").append(text_of(static_cast<int>(axis.high.edge))) += "}";
+        return text;
+    });
+    return "struct Common {\n    using real = ::real;\n    struct Parameters {\n        real at[" + std::to_string(parameter_count(checked)) +
+           "];\n        __device__ real operator[](int k) const { return at[k]; }\n    };\n    static constexpr int fields = " + std::to_string(checked.problem->fields.size()) + ", nx = " + text_of(shape.x) +
+           ", ny = " + text_of(shape.y) + ", nz = " + text_of(shape.z) + ", not_finite = " + text_of(-static_cast<int>(Reason::not_finite)) +
+           ";\n    static __device__ constexpr long stride(int field, int axis) {\n        constexpr long all[][4] = {" + strides +
+           "};\n        return all[field][axis];\n    }\n    static __device__ constexpr int edge(int field, int axis, int side) {\n        constexpr int all[][3][2] = {" + edges +
+           "};\n        return all[field][axis][side];\n    }\n};\n";
+}
+
+/// What a function reads, as near.cuh wants it.
+std::string reads(const std::string& name, const mesh::Access& access, int fields) {
+    std::string list;
+    int count = 0;
+    for (int f = 0; f < std::min(access.fields, fields); ++f)
+        for (int row = 0; row < rows_across * rows_across; ++row) {
+            const mesh::FieldAccess& field = access.field[static_cast<std::size_t>(f)];
+            if (!(field.rows >> row & 1)) continue;
+            const int along = field.along_x[static_cast<std::size_t>(row)];
+            for (int dx = -along; dx <= along; ++dx, ++count)
+                list.append(list.empty() ? "{" : ", {").append(text_of(f)).append(", ").append(text_of(dx)).append(", ").append(text_of(row % rows_across - max_reach)).append(", ").append(text_of(row / rows_across - max_reach)) += "}";
+        }
+    return "    struct " + name + " {\n        static constexpr int count = " + std::to_string(count) + ";\n        static __device__ constexpr int at(int k, int what) {\n            constexpr int all[][4] = {" + (count ? list : "{0, 0, 0, 0}") +
+           "};\n            return all[k][what];\n        }\n    };\n";
+}
+
+class Writer {
+public:
+    Writer(const Checked& checked, const Plan& plan) : checked_(checked), plan_(plan) {}
+
+    std::string text() {
+        std::string kernels;
+        for (std::size_t s = 0; s < plan_.sweeps.size(); ++s)
+            for (std::size_t k = 0; k < plan_.sweeps[s].passes.size(); ++k) kernels += pass(s, k);
+        if (plan_.exchanged >= 0)
+            kernels += "extern \"C\" __global__ void bring_back(const MeshState* state, real* target, const real* other, std::int64_t points, unsigned long long from, unsigned long long to, unsigned exchanging, unsigned each) "
+                       "{ fused::bring_back(state, target, other, points, from, to, exchanging, each); }\n";
+        return functions_.text() + "#include \"backends/cuda/mesh/fused/pass.cuh\"\nusing namespace trifold::cuda;\nusing real = " + (checked_.dtype == DType::f32 ? "float" : "double") + ";\n" + common(checked_) + kernels;
+    }
+
+private:
+    std::string function(const char* name, const PointFunction& called) {
+        if (!called) return {};
+        return std::string("    template <class Near>\n    static __device__ __forceinline__ void ") + name +
+               "(const Near& near, const Parameters& p, real* out, std::int64_t x, std::int64_t y, std::int64_t z, std::int64_t mesh, std::int64_t step) { " + functions_.name_of(called) +
+               "<real>(near, p, out, x, y, z, mesh, step); }\n";
+    }
+
+    std::string pass(std::size_t s, std::size_t k) {
+        const CheckedSweep& one = checked_.sweeps[s];
+        const Sweep& sweep = *one.sweep;
+        const LineSolve& line = sweep.lines[k];
+        const Pass& own = plan_.sweeps[s].passes[k];
+        const bool first = k == 0, last = k + 1 == plan_.sweeps[s].passes.size(), has_rhs = first && sweep.rhs, updates = last && sweep.update;
+        unsigned used = 0;
+        for (int f = 0; updates && f < std::min(one.update.fields, checked_.solution_field()); ++f) used |= one.update.field[static_cast<std::size_t>(f)].rows ? 1u << f : 0u;
+        const std::array<int, 3> reach = has_rhs ? reach_of(one.rhs) : std::array<int, 3>{};
+        const Sides& sides = sweep.solution[static_cast<std::size_t>(line.axis)];
+        const std::string name = name_of_pass(s, k), type = "C_" + name;
+        const std::string arguments = "(const __grid_constant__ MeshArguments<real> a, const __grid_constant__ Common::Parameters p, ";
+        std::string text = "struct " + type + " : Common {\n    static constexpr int axis = " + text_of(line.axis) + ", n = " + text_of(checked_.problem->shape.along(line.axis)) + ", R = " + text_of(own.cut.rows) + ", S = " +
+                           text_of(own.cut.segments) + ", W = " + text_of(own.cut.columns) + ", line = " + std::to_string(k) + ", target = " + text_of(sweep.target) + ", reach_x = " + text_of(reach[0]) + ", reach_y = " + text_of(reach[1]) +
+                           ", reach_z = " + text_of(reach[2]) + ";\n    static constexpr unsigned used = " + std::to_string(used) + ";\n    static constexpr bool ring = " + flag(own.ring) + ", has_coefficients = " + flag(own.made) + ", alike = " +
+                           flag(own.alike) + ", one = " + flag(own.one) + ", from_fields = " + flag(first) + ", has_rhs = " + flag(has_rhs) + ", last = " + flag(last) + ", has_update = " + flag(updates) + ", exchanges = " +
+                           flag(plan_.sweeps[s].exchanges) + ";\n    static __device__ constexpr int end(int side) { return side == 0 ? " + text_of(static_cast<int>(sides.low.edge)) + " : " + text_of(static_cast<int>(sides.high.edge)) + "; }\n" +
+                           reads("rhs_reads", has_rhs ? one.rhs : mesh::Access{}, checked_.solution_field()) + reads("coefficients_reads", one.coefficients[k], checked_.solution_field()) + function("rhs", has_rhs ? sweep.rhs : PointFunction{}) + function("coefficients", line.coefficients) + function("update", updates ? sweep.update : PointFunction{}) + "};\nextern \"C\" __global__ void __launch_bounds__(" +
+                           text_of(own.cut.threads) + ", " + text_of(own.cut.blocks) + ") " + name + arguments + "const __grid_constant__ fused::PassArguments<real> pass) { fused::pass<" + type + ">(a, p, pass); }\n";
+        if (own.made) text += "extern \"C\" __global__ void " + name_of_check(s, k) + arguments + "std::int64_t points) { fused::check<" + type + ">(a, p, points); }\n";
+        return text;
+    }
+
+    const Checked& checked_;
+    const Plan& plan_;
+    FunctionTexts functions_;
+};
+
+}  // namespace
+
+std::string program(const Checked& checked, const Plan& plan) { return Writer(checked, plan).text(); }
+
+}  // namespace trifold::cuda::fused
