@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// usage: opencl_gpu_bench [--json FILE] [--rounds N] [--rows LOG2] [--devices A,B] [batches] [single] [streaming]
+// usage: opencl_gpu_bench [--json FILE] [--rounds N] [--rows LOG2] [--devices A,B] [--length N] [batches] [single] [streaming]
 //
 // An OpenCL device with memory of its own beside CUDA's on the same machine, in one process: the same numbers in arrays of each, solved in turn. Time: ten solves one after
 // the other, from the first call until the device has done all, over ten; and of one solve alone, between two marks (OpenCL's wait, CUDA's do not). Medians. The roof of either is its own stream of the same size that reads four arrays and writes one.
@@ -196,7 +196,7 @@ std::vector<std::string> split(const std::string& text) {
 
 int main(int argc, char** argv) {
     std::string json, names = "cuda:0,opencl:0.0";
-    int rounds = 15, log2_rows = 26;
+    int rounds = 15, log2_rows = 26, length = 0;  // 0: all lengths of batches
     bool batches = false, single = false, streaming = false;
     for (int k = 1; k < argc; ++k) {
         const std::string word = argv[k];
@@ -204,6 +204,7 @@ int main(int argc, char** argv) {
         else if (word == "--devices" && k + 1 < argc) names = argv[++k];
         else if (word == "--rounds" && k + 1 < argc) rounds = std::max(1, std::atoi(argv[++k]));
         else if (word == "--rows" && k + 1 < argc) log2_rows = std::clamp(std::atoi(argv[++k]), 12, 30);
+        else if (word == "--length" && k + 1 < argc) length = std::atoi(argv[++k]);
         else if (word == "batches") batches = true;
         else if (word == "single") single = true;
         else if (word == "streaming") streaming = true;
@@ -226,6 +227,7 @@ int main(int argc, char** argv) {
     if (batches)
         for (const bool interleaved : {false, true})
             for (const std::int64_t n : {64, 256, 512}) {
+                if (length && n != length) continue;
                 const Form form{interleaved ? "batch, interleaved" : "batch, contiguous", n, all / n, interleaved, 3};
                 run<double>(devices, form, rounds, rows);
                 run<float>(devices, form, rounds, rows);

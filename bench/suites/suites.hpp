@@ -23,6 +23,7 @@ void run_planner(const Settings& settings, Record& record);
 void run_factored(const Settings& settings, Record& record);
 void run_heat(const Settings& settings, Record& record);
 void run_dominance(const Settings& settings, Record& record);
+void run_opencl_cpu(const Settings& settings, Record& record);
 void run_hetero(const Settings& settings, Record& record);
 void run_hetero_kinds(const Settings& settings, Record& record);
 
@@ -36,6 +37,7 @@ inline constexpr Suite suites[] = {
     {"factored", "Kept factors: many right-hand sides, a batch, one long system", run_factored},
     {"heat", "ADI heat, per step", run_heat},
     {"dominance", "Error against diagonal dominance, every device and oclspkt's mappings", run_dominance},
+    {"opencl_cpu", "OpenCL in the host's memory beside the native cpu", run_opencl_cpu},
     {"hetero", "One system of the host's memory on every device and set of devices", run_hetero},
     {"hetero_kinds", "One system of the host's memory, of other kinds and given in other ways, on devices and sets of them", run_hetero_kinds},
 };

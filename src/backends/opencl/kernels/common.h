@@ -14,7 +14,7 @@
 #endif
 
 // PoCL inlines nothing by itself, and a call keeps vectors in memory; what is seldom taken stays a call, so that kernels compile soon.
-#define INLINE inline __attribute__((always_inline))
+#define INLINE static inline __attribute__((always_inline))
 #define APART __attribute__((noinline))
 
 #define GOOD 1
@@ -27,7 +27,7 @@
 #define TO_PIVOT 1
 #define FAILED 2
 
-inline REAL number_of_bits(word bits) {
+static inline REAL number_of_bits(word bits) {
 #if REAL_BYTES == 8
     return as_double(bits);
 #else
@@ -35,7 +35,7 @@ inline REAL number_of_bits(word bits) {
 #endif
 }
 
-inline void indices_of(const Job* job, word k, word index[4]) {
+static inline void indices_of(const Job* job, word k, word index[4]) {
     for (int d = 3; d >= 0; --d) {
         const word e = d < job->levels ? job->extent[d] : 1;
         index[d] = e > 1 ? k % e : 0;
@@ -43,14 +43,14 @@ inline void indices_of(const Job* job, word k, word index[4]) {
     }
 }
 
-inline word number_at(const Job* job, const word index[4]) {
+static inline word number_at(const Job* job, const word index[4]) {
     word n = job->number;
     for (int d = 0; d < 4; ++d) n += index[d] * job->number_stride[d];
     return n;
 }
 
 /// Where row 0 of the system with these indices lies.
-inline word start_of(const Source* s, const word index[4]) {
+static inline word start_of(const Source* s, const word index[4]) {
     word at = s->offset;
     for (int d = 0; d < 4; ++d) at += index[d] * s->level_stride[d];
     return at;
@@ -64,7 +64,7 @@ typedef struct {
     int is_view;
 } Line;
 
-inline Line line_of(const Source* s, __global REAL* buffer, const word index[4]) {
+static inline Line line_of(const Source* s, __global REAL* buffer, const word index[4]) {
     Line line;
     line.is_view = s->is_view != 0;
     line.data = buffer + start_of(s, index);
@@ -73,12 +73,22 @@ inline Line line_of(const Source* s, __global REAL* buffer, const word index[4])
     return line;
 }
 
-inline REAL get(const Line* line, word i) { return line->is_view ? line->data[i * line->stride] : line->value; }
+static inline REAL get(const Line* line, word i) { return line->is_view ? line->data[i * line->stride] : line->value; }
 
-inline void report_failure(volatile __global Found* found, __global char* status, word number, int reason) {
+static inline void report_failure(volatile __global Found* found, __global char* status, word number, int reason) {
     atomic_inc(&found->failures);
     atomic_min(&found->first, (unsigned)number);
     if (status) status[number] = (char)reason;
+}
+
+/// A nonnegative number as a float that is no smaller, and the largest of such in memory: as bits they are ordered like numbers.
+INLINE float upwards(REAL x) {
+    const float f = (float)x;
+    return x > (REAL)0 && !(f > FLT_MIN) ? FLT_MIN : (REAL)f < x ? f * (1 + 2 * FLT_EPSILON) : f;
+}
+INLINE void raise(volatile __global uint* most, float value) {
+    const uint bits = as_uint(value);
+    if (*most < bits) atomic_max(most, bits);
 }
 
 /// By all items of a group that has done its part: 1 in the last group to come here, which sees what the others have stored. `last`: an int in local memory.

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What kernels are told, by value: the same text for the host and for OpenCL C. Every member has 8 bytes, so that both lay it out alike.
+#ifndef TRIFOLD_OPENCL_JOB
+#define TRIFOLD_OPENCL_JOB
 #ifdef __OPENCL_VERSION__
 typedef long word;
 #else
@@ -41,7 +43,12 @@ typedef struct {
     unsigned given_up, largest, excess;  ///< of all windows (windows.cl); floats as bits: they are ordered like numbers, none is negative
     unsigned groups_done;
     unsigned broken;  ///< solves on trust that did not hold; left as it is
+    unsigned rest;    ///< as `largest`
+    unsigned open;    ///< what kernels that follow are to do: COUPLE_CHUNKS, CORRECT; 0 = nothing
 } QueueState;
+
+#define COUPLE_CHUNKS 1
+#define CORRECT 2
 
 /// Where the last kernel of a call tells its outcome: bytes from the start of its buffer, and what it says where nothing was found.
 typedef struct {
@@ -78,4 +85,6 @@ typedef struct {
 
 #ifndef __OPENCL_VERSION__
 }  // namespace trifold::opencl
+#endif
+
 #endif

@@ -13,9 +13,9 @@
 // Source: the scheme of LAPACK's ?gtsv.
 #include "common.h"
 
-inline int finite3(REAL a, REAL b, REAL c, REAL f) { return a * (REAL)0 + b * (REAL)0 + c * (REAL)0 + f * (REAL)0 == (REAL)0; }
+static inline int finite3(REAL a, REAL b, REAL c, REAL f) { return a * (REAL)0 + b * (REAL)0 + c * (REAL)0 + f * (REAL)0 == (REAL)0; }
 
-inline int solve_line(const Line* lower, const Line* diag, const Line* upper, const Line* rhs, const Line* x, word n, __global REAL* pivot, word step,
+static inline int solve_line(const Line* lower, const Line* diag, const Line* upper, const Line* rhs, const Line* x, word n, __global REAL* pivot, word step,
                       word* row) {
     __global REAL* const above = pivot + n * step;
     __global REAL* const above2 = above + n * step;
@@ -128,7 +128,7 @@ __kernel void name_failure(SOLVER_ARGUMENTS) {
 }
 
 __kernel void reset_state(__global QueueState* state) {
-    const QueueState fresh = {{~0u, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}, 0, 0, 0, 0, state->broken};
+    const QueueState fresh = {{~0u, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}, 0, 0, 0, 0, state->broken, 0, 0};
     *state = fresh;
 }
 

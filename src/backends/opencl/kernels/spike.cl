@@ -72,20 +72,20 @@ __kernel void spkfact(PARTITIONS) {
 }
 
 /// x below the last row of partition k, and above the first row of partition k.
-inline REAL x_below(__global const REAL* restrict parts_buffer, SpikePartitions parts, word k) {
+static inline REAL x_below(__global const REAL* restrict parts_buffer, SpikePartitions parts, word k) {
     if (k + 1 >= parts.p) return 0;
     const word p = parts.p;
     const REAL q = PART(0)[k + 1] / EDGE(0)[k];
     return (EDGE(3)[k + 1] - q * EDGE(1)[k]) / (EDGE(2)[k + 1] - q * PART(2)[(parts.m - 1) * p + k]);
 }
 
-inline REAL x_above(__global const REAL* restrict parts_buffer, SpikePartitions parts, word k) {
+static inline REAL x_above(__global const REAL* restrict parts_buffer, SpikePartitions parts, word k) {
     if (k == 0) return 0;
     const REAL xt = x_below(parts_buffer, parts, k - 1);
     return (EDGE(1)[k - 1] - PART(2)[(parts.m - 1) * parts.p + k - 1] * xt) / EDGE(0)[k - 1];
 }
 
-inline void substitute_up(__global REAL* restrict parts_buffer, SpikePartitions parts, word k) {
+static inline void substitute_up(__global REAL* restrict parts_buffer, SpikePartitions parts, word k) {
     const word p = parts.p;
     Vector next;
     for (int j = 0; j < LANES; ++j) ((REAL*)&next)[j] = x_below(parts_buffer, parts, k + j);
@@ -96,7 +96,7 @@ inline void substitute_up(__global REAL* restrict parts_buffer, SpikePartitions 
     }
 }
 
-inline void substitute_down(__global REAL* restrict parts_buffer, SpikePartitions parts, word k) {
+static inline void substitute_down(__global REAL* restrict parts_buffer, SpikePartitions parts, word k) {
     const word p = parts.p;
     Vector before;
     for (int j = 0; j < LANES; ++j) ((REAL*)&before)[j] = x_above(parts_buffer, parts, k + j);

@@ -25,7 +25,7 @@
 #define PLACE_OF(e) \
     const uint s = along ? (e) / n : (e) % systems, i = along ? (e) % n : (e) / systems;
 
-inline int along_rows(const Source* source, word lane_stride) {
+static inline int along_rows(const Source* source, word lane_stride) {
     const word rows = source->row_stride < 0 ? -source->row_stride : source->row_stride, lanes = lane_stride < 0 ? -lane_stride : lane_stride;
     return rows < lanes || lanes == 0;
 }

@@ -10,7 +10,7 @@
 // Words per row: 4 read, 1 written; from cache 4 × 2 HALO / (32 - 2 HALO) more.
 // Numerics: nothing is pivoted. Of every row kept |rhs - A x| ≤ accept (|a|+|b|+|c|) X is seen, X the largest |x| of its lane and the two unknowns beside it. At a seam both
 //   windows write down their x and what they took the other's for; `judge` holds the difference times |a| or |c| to the same limit, or to 2^-40 of what it is for the largest x: the last
-//   of its groups tells the outcome, `unstable` where it does not hold. docs/algorithms/gpu_single.md; decision 21.
+//   of its groups tells the outcome, `unstable` where it does not hold, and opens the kernels that couple chunks where these are to follow. docs/algorithms/gpu_single.md; decision 21.
 #include "lanes.h"
 
 /// What a window says of its two ends.
@@ -18,16 +18,6 @@ typedef struct {
     REAL first, before, first_coupling, first_allowed;  ///< x of its first row, of the row before it as it solved that; |a| over the row's size, the residual accepted
     REAL last, after, last_coupling, last_allowed;
 } Seam;
-
-INLINE float upwards(REAL x) {
-    const float f = (float)x;
-    return x > (REAL)0 && !(f > FLT_MIN) ? FLT_MIN : (REAL)f < x ? f * (1 + 2 * FLT_EPSILON) : f;
-}
-
-INLINE void raise(volatile __global uint* most, float value) {
-    const uint bits = as_uint(value);
-    if (*most < bits) atomic_max(most, bits);
-}
 
 /// rest: what may be left of the unknown beyond a halo.
 __attribute__((reqd_work_group_size(WARP, 1, 1)))
@@ -126,7 +116,7 @@ __kernel void windows(SOLVER_ARGUMENTS, REAL accept, float rest) {
 }
 
 /// An item per seam.
-__kernel void judge(SOLVER_ARGUMENTS, word seams_there, REAL accept, Telling telling, __global uchar* outcome_buffer, int trusted) {
+__kernel void judge(SOLVER_ARGUMENTS, word seams_there, REAL accept, Telling telling, __global uchar* outcome_buffer, int trusted, int hands_on) {
     UNPACK_ARGUMENTS
     volatile __global QueueState* const verdict = (volatile __global QueueState*)found;
     __global const Seam* const seams = (__global const Seam*)work;
@@ -147,5 +137,6 @@ __kernel void judge(SOLVER_ARGUMENTS, word seams_there, REAL accept, Telling tel
     *(__global Found*)(outcome_buffer + telling.at) = out;
     if (status) status[job.number] = good ? GOOD : UNSTABLE;
     if (!good && trusted) verdict->broken += 1;
+    verdict->open = !good && hands_on ? COUPLE_CHUNKS : 0;
     verdict->given_up = verdict->largest = verdict->excess = verdict->groups_done = 0;
 }

@@ -78,12 +78,19 @@ DeviceQueue::DeviceQueue(OpenDevice& on, cl_command_queue_properties properties)
 OpenDevice::OpenDevice(const FoundDevice& found)
     : info(found), context(found.device), main(*this), timed(context, found.device, cl::QueueProperties::Profiling) {}
 
+std::size_t OpenDevice::group_of(const cl::Kernel& kernel, std::size_t wanted) const {
+    const auto known = most_items_.find(kernel());
+    return known == most_items_.end() ? wanted : std::min(wanted, known->second);
+}
+
 void OpenDevice::run(DeviceQueue& on, const cl::Kernel& kernel, std::size_t items, std::size_t group) {
+    group = group_of(kernel, group);
     on.queue.enqueueNDRangeKernel(kernel, cl::NullRange, cl::NDRange((items + group - 1) / group * group), cl::NDRange(group), nullptr, info.in_host_memory ? &last_ : nullptr);
 }
 
 double OpenDevice::run_timed(const cl::Kernel& kernel, std::size_t items, std::size_t group) {
     main.queue.finish();
+    group = group_of(kernel, group);
     cl::Event event;
     timed.enqueueNDRangeKernel(kernel, cl::NullRange, cl::NDRange((items + group - 1) / group * group), cl::NDRange(group), nullptr, &event);
     if (info.in_host_memory) last_ = event;
@@ -134,7 +141,11 @@ cl::Program& OpenDevice::program(const char* file, DType dtype, const std::strin
 cl::Kernel& OpenDevice::kernel(const KernelName& name, DType dtype, const std::string& defines) {
     const std::string key = std::string(name.file) + "|" + name.kernel + (dtype == DType::f64 ? "|f64|" : "|f32|") + defines;
     if (const auto known = kernels_.find(key); known != kernels_.end()) return known->second;
-    return kernels_[key] = cl::Kernel(program(name.file, dtype, defines), name.kernel);
+    cl::Kernel made(program(name.file, dtype, defines), name.kernel);
+    // One that was compiled for a size runs with that one only, whatever NVIDIA's driver says of its registers.
+    if (made.getWorkGroupInfo<CL_KERNEL_COMPILE_WORK_GROUP_SIZE>(info.device)[0] == 0)
+        most_items_[made()] = std::max<std::size_t>(made.getWorkGroupInfo<CL_KERNEL_WORK_GROUP_SIZE>(info.device), 1);
+    return kernels_[key] = std::move(made);
 }
 
 OpenDevice& open_device(int device) {

@@ -50,7 +50,7 @@ public:
     /// Held by whoever enqueues in `main`, or gives back memory that it may use.
     std::recursive_mutex order;
 
-    /// Enqueues one kernel.
+    /// Enqueues one kernel. A group has fewer items where the kernel allows no more: then items are a multiple of those.
     void run(DeviceQueue& on, const cl::Kernel& kernel, std::size_t items, std::size_t group);
 
     /// Runs one kernel after all that is enqueued in `main`, and waits. Seconds that it took.
@@ -66,11 +66,13 @@ public:
     cl::Kernel& kernel(const KernelName& name, DType dtype, const std::string& defines = {});
 
 private:
+    std::size_t group_of(const cl::Kernel& kernel, std::size_t wanted) const;
     cl::Program& program(const char* file, DType dtype, const std::string& defines);
 
     cl::Event last_;
     std::map<std::string, cl::Program> programs_;
     std::map<std::string, cl::Kernel> kernels_;
+    std::map<cl_kernel, std::size_t> most_items_;  ///< of a group, for one kernel: registers may allow fewer than the device does
 };
 
 /// Opened when first asked for. Throws cl::Error.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "backends/opencl/runtime/discovery.hpp"
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -10,7 +11,7 @@
 namespace trifold::opencl {
 namespace {
 
-// For tests, in TRIFOLD_OPENCL_AS: every device plays a GPU ("gpu": memory of its own, a GPU's kernels), or has no FP64 ("f32").
+// For tests, in TRIFOLD_OPENCL_AS: every device plays a GPU ("gpu": memory of its own, a GPU's kernels; with "unified" in the host's memory), or has no FP64 ("f32").
 bool plays(const char* part) {
     const char* const as = std::getenv("TRIFOLD_OPENCL_AS");
     return as && std::strstr(as, part);
@@ -48,14 +49,15 @@ FoundDevice look_at(const cl::Device& device, const std::string& platform_name, 
     const cl_device_type type = device.getInfo<CL_DEVICE_TYPE>();
     f.kind = kind_of(platform_name, vendor, type & CL_DEVICE_TYPE_CPU, type & CL_DEVICE_TYPE_GPU, std::getenv("XCL_EMULATION_MODE") != nullptr);
     f.wide = f.kind == Kind::gpu || plays("gpu");
-    f.in_host_memory = (f.kind == Kind::cpu || device.getInfo<CL_DEVICE_HOST_UNIFIED_MEMORY>()) && !plays("gpu");
+    f.in_host_memory = (f.kind == Kind::cpu || device.getInfo<CL_DEVICE_HOST_UNIFIED_MEMORY>()) && (!plays("gpu") || plays("unified"));
     const std::string extensions = device.getInfo<CL_DEVICE_EXTENSIONS>();
     f.fp64 = extensions.find("cl_khr_fp64") != extensions.npos && !plays("f32");
     if (f.wide && extensions.find("cl_nv_device_attribute_query") != extensions.npos) f.ptx = compute_capability(device);
     f.units = static_cast<int>(device.getInfo<CL_DEVICE_MAX_COMPUTE_UNITS>());
     f.memory = device.getInfo<CL_DEVICE_GLOBAL_MEM_SIZE>();
     f.largest_block = device.getInfo<CL_DEVICE_MAX_MEM_ALLOC_SIZE>();
-    f.group = device.getInfo<CL_DEVICE_MAX_WORK_GROUP_SIZE>();
+    f.local_memory = device.getInfo<CL_DEVICE_LOCAL_MEM_SIZE>();
+    f.group = std::min(device.getInfo<CL_DEVICE_MAX_WORK_GROUP_SIZE>(), device.getInfo<CL_DEVICE_MAX_WORK_ITEM_SIZES>().at(0));
     const std::string model = one_line(device.getInfo<CL_DEVICE_NAME>()), driver = one_line(device.getInfo<CL_DRIVER_VERSION>());
     f.driver = platform_name + "|" + model + "|" + version + "|" + driver;
     char memory[64];

@@ -21,22 +21,26 @@ void size_text(char (&out)[32], std::size_t bytes) {
 }
 
 // OpenCL does not say what others hold.
+std::size_t left(int device) {
+    const std::size_t all = found(device).memory;
+    return all - std::min(all, reserved(device));
+}
+
+// Who asks will take it at once, and drivers allow a part of the memory only in one buffer, mostly a quarter.
 bool memory_info(int device, std::size_t* free, std::size_t* total, Failure&) {
     *total = found(device).memory;
-    *free = *total - std::min(*total, reserved(device));
+    *free = std::min(left(device), found(device).largest_block);
     return true;
 }
 
 bool allocate(int device, std::size_t bytes, void** memory, Failure& failure) {
     *memory = nullptr;
     if (bytes == 0) return true;
-    std::size_t free = 0, total = 0;
-    memory_info(device, &free, &total, failure);
-    const std::size_t block = found(device).largest_block;
+    const std::size_t free = left(device), total = found(device).memory, block = found(device).largest_block;
     if (bytes <= std::min(free, block)) return guarded("allocating device memory", failure, [&] { *memory = reserve(device, bytes); });
-    char asked[32], left[32], all[32], most[32], message[200];
-    size_text(asked, bytes), size_text(left, free), size_text(all, total), size_text(most, block);
-    std::snprintf(message, sizeof message, "%s asked for, %s free of %s, at most %s at once", asked, left, all, most);
+    char asked[32], there[32], all[32], most[32], message[200];
+    size_text(asked, bytes), size_text(there, free), size_text(all, total), size_text(most, block);
+    std::snprintf(message, sizeof message, "%s asked for, %s free of %s, at most %s at once", asked, there, all, most);
     return failure.say(ErrorCode::bad_input, message, "solve fewer rows or systems at a time, use f32, or free what else is held on this device");
 }
 
@@ -157,6 +161,28 @@ bool wait_for(int device, void* stream, void* event, Failure& failure) {
 
 void release_mark(int, void* event) { delete static_cast<Mark*>(event); }
 
+bool combine(int device, void* stream, DType dtype, std::int64_t rows, void* x, const void* g, const void* h, double alpha, double beta, double* sizes, Failure& failure) {
+    return guarded("adding up a chunk's parts", failure, [&] {
+        OpenDevice& d = open_device(device);
+        DeviceQueue& on = queue_of(device, stream);
+        const Place to = place_of(x), left = place_of(g), right = place_of(h), found = place_of(sizes);
+        const std::lock_guard lock(d.mutex);
+        on.queue.enqueueFillBuffer(found.buffer, cl_uint{0}, found.offset, 2 * sizeof(double));
+        cl::Kernel& kernel = d.kernel({"combine", "combine"}, dtype);
+        const auto at = [&](const Place& place) { return static_cast<cl_long>(place.offset / size_of(dtype)); };
+        kernel.setArg(0, static_cast<cl_long>(rows));
+        kernel.setArg(1, to.buffer), kernel.setArg(2, at(to));
+        kernel.setArg(3, left.buffer), kernel.setArg(4, at(left));
+        kernel.setArg(5, right.buffer), kernel.setArg(6, at(right));
+        if (dtype == DType::f32) kernel.setArg(7, static_cast<cl_float>(alpha)), kernel.setArg(8, static_cast<cl_float>(beta));
+        else kernel.setArg(7, alpha), kernel.setArg(8, beta);
+        kernel.setArg(9, found.buffer), kernel.setArg(10, static_cast<cl_long>(found.offset / sizeof(cl_int)));
+        constexpr std::size_t group = 64, most = 1 << 18;
+        d.run(on, kernel, std::min(static_cast<std::size_t>(rows), most), group);
+        on.queue.flush();
+    });
+}
+
 bool bandwidth(int device, void*, int reads, bool in_place, std::size_t bytes, double* bytes_per_s, Failure& failure) {
     *bytes_per_s = 0;
     return guarded("measuring the memory's bandwidth", failure, [&] {
@@ -203,6 +229,7 @@ const devices::Runtime& runtime() {
         r.release_pinned = release_pinned;
         r.register_host = register_host;
         r.unregister_host = release_pinned;
+        r.combine = combine;
         r.bandwidth = bandwidth;
         return r;
     }();

@@ -79,7 +79,7 @@ std::size_t batch_scratch(bool wide, const System& system, Algorithm algorithm) 
 
 void enqueue_batch(Call& call, Algorithm algorithm) {
     const bool wide = call.device.info.wide;
-    const bool unpivoted_first = algorithm == Algorithm::automatic && (wide ? fits_on_chip(call.system) : call.system.levels > 0);
+    const bool unpivoted_first = algorithm == Algorithm::automatic && (wide ? fits_on_chip(call.device.info, call.system) : call.system.levels > 0);
     call.use_state();
     if (unpivoted_first && wide) enqueue_on_chip(call);
     else if (unpivoted_first) enqueue_columns(call);

@@ -12,6 +12,7 @@
 
 #include "backends/opencl/tridiagonal/batch.hpp"
 #include "backends/opencl/tridiagonal/chunks.hpp"
+#include "backends/opencl/tridiagonal/coupled.hpp"
 #include "backends/opencl/tridiagonal/spike.hpp"
 #include "backends/opencl/tridiagonal/strips.hpp"
 #include "backends/opencl/tridiagonal/trusted.hpp"
@@ -27,9 +28,6 @@ using tridiagonal::Launch;
 using tridiagonal::Ops;
 using tridiagonal::System;
 using tridiagonal::two_pass_chunk_rows;
-
-/// On a device with memory of its own: rows of a chunk, and of a system that is worth cutting.
-constexpr std::int64_t own_chunk_rows = 32, least_cut_rows = 512;
 
 const char* refuses(const System& system, Algorithm algorithm) {
     if (const char* why = tridiagonal::why_not_plain(system)) return why;
@@ -58,7 +56,7 @@ std::size_t workspace(const System& system, Algorithm algorithm, int) {
     // What the family's driver hands over to LU it finds scratch for itself.
     if (!own && algorithm == Algorithm::two_pass) return chunk_scratch(wide, system, two_pass_chunk_rows(system.rows, system.dtype));
     const std::size_t whole = batch_scratch(wide, system, algorithm == Algorithm::two_pass ? Algorithm::lu : algorithm);
-    return own && cut_up(system, algorithm) ? std::max({whole, chunk_scratch(wide, system, own_chunk_rows), windows_scratch(system)}) : whole;
+    return own && cut_up(system, algorithm) ? std::max({whole, chunk_scratch(wide, system, own_chunk_rows), wide ? coupled_scratch(system) : 0, windows_scratch(system)}) : whole;
 }
 
 void solve(const System& system, Algorithm algorithm, const Launch& launch, Outcome& outcome) {
@@ -152,10 +150,20 @@ bool by_spike(int device, const System& system, Algorithm algorithm, const Launc
     return good && tell(device, system, launch, outcome, failure, said);
 }
 
+/// On the device, where x is not rhs and it is a GPU, without waiting; else, and what that does not solve, on the host.
+bool couple_chunks(int device, const System& system, const Launch& launch, void* outcome, Failure& failure) {
+    if (found(device).wide && !system.in_place && system.rows >= least_cut_rows) {
+        Found what{};
+        if (!enqueued(device, system, launch, outcome, failure, [&](Call& call) { enqueue_coupled(call, false), call.read_outcome(what); })) return false;
+        if (what.failures == 0) return true;
+    }
+    return couple_on_host(device, system, launch, outcome, failure);
+}
+
 bool windows_that_wait(int device, const System& system, const Launch& launch, void* outcome, Failure& failure) {
     bool done = false;
     if (!by_windows(device, system, launch, outcome, failure, Verdict::waits, done)) return false;
-    return done || couple_on_host(device, system, launch, outcome, failure);
+    return done || couple_chunks(device, system, launch, outcome, failure);
 }
 
 bool windows_on_trust(int device, const System& system, const Launch& launch, void* outcome, Failure& failure) {
@@ -164,11 +172,14 @@ bool windows_on_trust(int device, const System& system, const Launch& launch, vo
 }
 
 bool enqueue(int device, const System& system, Algorithm algorithm, const Launch& launch, void* outcome, Failure& failure) {
-    const bool windows = algorithm == Algorithm::automatic && cut_up(system, algorithm) && windows_scratch(system);
-    if (windows && launch.stream && !system.in_place) {
+    const bool windows = algorithm == Algorithm::automatic && cut_up(system, algorithm) && windows_fit(found(device), system.dtype) && windows_scratch(system);
+    const bool couples = algorithm == Algorithm::automatic && cut_up(system, algorithm) && found(device).wide;
+    if ((windows || couples) && launch.stream && !system.in_place) {
         // In a stream nothing waits: who collects an `unstable` one enqueues it once more without a stream.
-        bool done = false;
-        return by_windows(device, system, launch, outcome, failure, Verdict::told, done);
+        return enqueued(device, system, launch, outcome, failure, [&](Call& call) {
+            if (windows) solve_in_windows(call, couples ? Verdict::hands_on : Verdict::told);
+            if (couples) enqueue_coupled(call, windows);
+        });
     }
     if (windows && !launch.stream) return enqueue_trusted(device, system, launch, outcome, failure, windows_on_trust, windows_that_wait);
     OpenDevice& open = open_device(device);
@@ -176,7 +187,7 @@ bool enqueue(int device, const System& system, Algorithm algorithm, const Launch
     if (!open.settle(failure)) return false;
     if (is_spike(algorithm)) return by_spike(device, system, algorithm, launch, outcome, failure);
     if (windows) return windows_that_wait(device, system, launch, outcome, failure);
-    if (cut_up(system, algorithm)) return couple_on_host(device, system, launch, outcome, failure);
+    if (cut_up(system, algorithm)) return couple_chunks(device, system, launch, outcome, failure);
     return enqueued(device, system, launch, outcome, failure, [&](Call& call) { enqueue_batch(call, algorithm); });
 }
 

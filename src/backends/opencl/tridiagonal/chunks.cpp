@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <string>
 #include <vector>
 
 #include "backends/opencl/tridiagonal/batch.hpp"
@@ -19,26 +20,7 @@ using tridiagonal::Partition;
 using tridiagonal::System;
 
 constexpr double infinite = std::numeric_limits<double>::infinity();
-
-word whole(word numbers) { return (numbers + 31) / 32 * 32; }  // vectors lie on lines of 64 bytes, 128 in f32
-
-struct Layout {
-    ChunkParts parts;
-    word kept_step, pitch, numbers;
-
-    Layout(bool wide, const System& system, std::int64_t chunk_rows) {
-        const word chunks = system.rows / chunk_rows, lanes = wide ? 1 : 64 / static_cast<word>(size_of(system.dtype));
-        const word last = system.rows - (chunks - 1) * chunk_rows;
-        parts.out = 0;
-        parts.add = whole(11 * chunks);
-        parts.old = parts.add + whole(2 * chunks);
-        parts.defect = parts.old + whole(2 * chunks);
-        parts.kept = parts.defect + whole(system.rows);
-        pitch = chunks;
-        kept_step = wide ? 1 : whole(4 * last * lanes);
-        numbers = parts.kept + (wide ? whole(4 * last * chunks) : kept_step * static_cast<word>(most_drawers()));
-    }
-};
+constexpr cl_uint always = 0;  // not asked of what was found before
 
 /// One verb on its way: the device's memory for it, numbers to and from there in the system's type.
 template <class T>
@@ -55,11 +37,20 @@ public:
         const auto chunks = static_cast<std::size_t>(chunks_);
         return device_.info.wide ? chunks : std::min(chunks, drawers(device_.info.units));
     }
-    std::size_t group() const { return device_.info.wide ? 64 : 1; }
 
     template <class... More>
     void enqueue(const char* kernel, const More&... more) {
-        call_.enqueue({"chunks", kernel}, items(), group(), more...);
+        call_.enqueue({"chunks", kernel}, items(), device_.info.wide ? 64 : 1, more...);
+    }
+
+    void reduce(cl_int correct) {
+        if (device_.info.wide) enqueue_tile_reduce(call_, cut_, layout_.parts, correct, always);
+        else enqueue("reduce", cut_, layout_.parts, correct, always);
+    }
+
+    void finish(cl_int correct, T accept) {
+        if (device_.info.wide) enqueue_tile_finish(call_, cut_, layout_, layout_.parts, correct, accept, always);
+        else enqueue("finish", cut_, layout_.parts, correct, accept, layout_.kept_step, always);
     }
 
     void write(word at, const std::vector<T>& numbers) {
@@ -82,10 +73,10 @@ public:
         write(at, ends);
     }
 
-    void defect_first() { enqueue("defect", layout_.parts); }
+    void defect_first() { enqueue("defect", layout_.parts, always); }
     void wait() { call_.wait(); }
 
-    const Layout& layout() const { return layout_; }
+    const ChunkLayout& layout() const { return layout_; }
     const Cut& cut() const { return cut_; }
 
 private:
@@ -104,7 +95,7 @@ private:
     Launch launch_;
     OpenDevice& device_;
     Call call_;
-    Layout layout_;
+    ChunkLayout layout_;
     Cut cut_;
 };
 
@@ -114,7 +105,7 @@ void reduce_typed(const System& system, const Partition& partition, const Launch
     const std::int64_t chunks = partition.chunks();
     const cl_int correct = partition.stored != nullptr;
     if (correct) call.defect_first();
-    call.enqueue("reduce", call.cut(), call.layout().parts, correct);
+    call.reduce(correct);
     const std::vector<T> out = call.read(call.layout().parts.out, 11 * chunks);
     const auto at = [&](int w, std::int64_t k) { return static_cast<double>(out[static_cast<std::size_t>(w * chunks + k)]); };
     for (std::int64_t k = 0; k < chunks; ++k) {
@@ -130,13 +121,13 @@ template <class T>
 void finish_typed(const System& system, const Partition& partition, const Launch& launch, const double* boundary, double accept, ChunkResidual* residuals) {
     ChunkCall<T> call(system, partition, launch);
     const std::int64_t chunks = partition.chunks();
-    const Layout& layout = call.layout();
+    const ChunkLayout& layout = call.layout();
     call.write_ends(layout.parts.add, boundary);
     if (partition.stored) {
         call.write_ends(layout.parts.old, partition.stored);
         call.defect_first();
     }
-    call.enqueue("finish", call.cut(), layout.parts, static_cast<cl_int>(partition.stored != nullptr), static_cast<T>(accept), layout.kept_step, layout.pitch);
+    call.finish(partition.stored != nullptr, static_cast<T>(accept));
     const std::vector<T> out = call.read(layout.parts.out, 5 * chunks);
     call.wait();
     const auto at = [&](int w, std::int64_t k) { return static_cast<double>(out[static_cast<std::size_t>(w * chunks + k)]); };
@@ -155,7 +146,7 @@ template <class T>
 void restore_typed(const System& system, const Partition& partition, const Launch& launch, const double* boundary, ChunkResidual* residuals) {
     ChunkCall<T> call(system, partition, launch);
     const std::int64_t chunks = partition.chunks();
-    const Layout& layout = call.layout();
+    const ChunkLayout& layout = call.layout();
     if (boundary) {
         call.write_ends(layout.parts.add, boundary);
         std::vector<T> stored(static_cast<std::size_t>(chunks));
@@ -171,10 +162,52 @@ void restore_typed(const System& system, const Partition& partition, const Launc
     call.wait();
 }
 
+word whole(word numbers) { return (numbers + 31) / 32 * 32; }  // vectors lie on lines of 64 bytes, 128 in f32
+
 }  // namespace
 
+ChunkLayout::ChunkLayout(bool wide, const System& system, std::int64_t chunk_rows) {
+    const word chunks = system.rows / chunk_rows, lanes = wide ? 1 : 64 / static_cast<word>(size_of(system.dtype));
+    const word last = system.rows - (chunks - 1) * chunk_rows;
+    parts.out = 0;
+    parts.add = whole(11 * chunks);
+    parts.old = parts.add + whole(2 * chunks);
+    parts.defect = parts.old + whole(2 * chunks);
+    parts.kept = parts.defect + whole(system.rows);
+    // A stream has scratch for its longest part: on a GPU no shorter one takes more.
+    pitch = std::max<word>(chunks - 1, 1);
+    kept_step = whole(4 * last * lanes);
+    numbers = parts.kept + (wide ? whole(4 * system.rows) : kept_step * static_cast<word>(most_drawers()));
+}
+
+namespace {
+
+/// Items of a group, as many as have their tiles in local memory.
+std::size_t tile_items(const FoundDevice& device, DType dtype) {
+    std::size_t items = 64;
+    while (items > 1 && (items > device.group || items * (4 * (64 + size_of(dtype)) + 4) > device.local_memory)) items /= 2;
+    return items;
+}
+
+template <class... More>
+void enqueue_tiles(Call& call, const char* kernel, const Cut& cut, const More&... more) {
+    const std::size_t group = tile_items(call.device.info, call.system.dtype);
+    call.enqueue_as({"chunk_tiles", kernel}, "-DG=" + std::to_string(group), static_cast<std::size_t>(cut.chunks), group, cut, more...);
+}
+
+}  // namespace
+
+void enqueue_tile_reduce(Call& call, const Cut& cut, const ChunkParts& parts, cl_int correct, cl_uint gate) { enqueue_tiles(call, "reduce", cut, parts, correct, gate); }
+
+template <class T>
+void enqueue_tile_finish(Call& call, const Cut& cut, const ChunkLayout& layout, const ChunkParts& parts, cl_int correct, T accept, cl_uint gate) {
+    enqueue_tiles(call, "finish", cut, parts, correct, accept, static_cast<cl_long>(layout.pitch), gate);
+}
+template void enqueue_tile_finish<float>(Call&, const Cut&, const ChunkLayout&, const ChunkParts&, cl_int, float, cl_uint);
+template void enqueue_tile_finish<double>(Call&, const Cut&, const ChunkLayout&, const ChunkParts&, cl_int, double, cl_uint);
+
 std::size_t chunk_scratch(bool wide, const System& system, std::int64_t chunk_rows) {
-    return ScratchParts(system).work + static_cast<std::size_t>(Layout(wide, system, chunk_rows).numbers) * size_of(system.dtype);
+    return ScratchParts(system).work + static_cast<std::size_t>(ChunkLayout(wide, system, chunk_rows).numbers) * size_of(system.dtype);
 }
 
 void reduce(const System& system, const Partition& partition, const Launch& launch, InterfaceRow* rows, std::int64_t* zero_pivot) {

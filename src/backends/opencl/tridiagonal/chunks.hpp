@@ -2,6 +2,7 @@
 // One system cut into chunks: this device's verbs of the contract, and whole solves where its memory is its own.
 #pragma once
 
+#include "backends/opencl/tridiagonal/call.hpp"
 #include "families/tridiagonal/ops.hpp"
 
 namespace trifold::opencl {
@@ -13,6 +14,18 @@ struct OwnMemory {
     void* outcome;
     void* queue;  ///< a DeviceQueue, null: the device's main one
 };
+
+/// Where the kernels of chunks.cl have their numbers, in the system's type.
+struct ChunkLayout {
+    ChunkParts parts;
+    word kept_step, pitch, numbers;
+    ChunkLayout(bool wide, const tridiagonal::System& system, std::int64_t chunk_rows);
+};
+
+/// On a GPU (kernels/chunk_tiles.cl). gate: what must have been found before, 0: they run in any case.
+void enqueue_tile_reduce(Call& call, const Cut& cut, const ChunkParts& parts, cl_int correct, cl_uint gate);
+template <class T>
+void enqueue_tile_finish(Call& call, const Cut& cut, const ChunkLayout& layout, const ChunkParts& parts, cl_int correct, T accept, cl_uint gate);
 
 /// Bytes for these verbs, on the device.
 std::size_t chunk_scratch(bool wide, const tridiagonal::System& system, std::int64_t chunk_rows);

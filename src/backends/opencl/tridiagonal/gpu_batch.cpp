@@ -26,19 +26,28 @@ std::size_t groups_of(const System& system, std::int64_t each) {
 std::string define(const char* name, std::int64_t value) { return std::string("-D") + name + "=" + std::to_string(value) + " "; }
 
 /// Any layout (kernels/tiles.cl).
-constexpr std::int64_t tile_rows = 8, tile_group = 128;
+constexpr std::int64_t tile_rows = 8;
+
+std::int64_t tile_group(const FoundDevice& device, DType dtype) {
+    std::int64_t items = 128;
+    while (items > 1 && (items > static_cast<std::int64_t>(device.group) || items * ((tile_rows + 4) * static_cast<std::int64_t>(size_of(dtype)) + 4) > static_cast<std::int64_t>(device.local_memory)))
+        items /= 2;
+    return items;
+}
 
 void enqueue_tiles(Call& call) {
-    const std::int64_t parts = (call.system.rows + tile_rows - 1) / tile_rows;
-    call.enqueue({"tiles", "tiles"}, groups_of(call.system, tile_group / parts) * tile_group, tile_group, static_cast<cl_long>(parts));
+    const std::int64_t parts = (call.system.rows + tile_rows - 1) / tile_rows, items = tile_group(call.device.info, call.system.dtype);
+    const auto group = static_cast<std::size_t>(items);
+    call.enqueue_as({"tiles", "tiles"}, define("G", items), groups_of(call.system, items / parts) * group, group, static_cast<cl_long>(parts));
 }
 
 /// Rows side by side (kernels/rows.cl): 32 lanes have a run of systems. Rows of a lane, odd; 0 where a system does not fit or does not lie so.
-std::int64_t lane_rows(const System& system) {
+std::int64_t lane_rows(const FoundDevice& device, const System& system) {
     constexpr std::int64_t lanes = 32, few = 9, many = 17;
     const Strides strides(system);
     if (system.rows < 2 || (strides.system != 0 && strides.row > strides.system)) return 0;
-    return system.rows <= lanes * few ? few : system.rows <= lanes * many ? many : 0;
+    const std::int64_t rows = system.rows <= lanes * few ? few : system.rows <= lanes * many ? many : 0;
+    return lanes_fit(device, system.dtype, rows) ? rows : 0;
 }
 
 /// Rows and systems follow each other in every array, and there are no numbers.
@@ -57,10 +66,24 @@ void enqueue_rows(Call& call, std::int64_t rows) {
     call.enqueue_as({"rows", "rows"}, define("R", rows) + define("DENSE", is_dense(system)), groups_of(system, each) * lanes, lanes, static_cast<cl_uint>(each), inverse);
 }
 
-/// Systems side by side (kernels/beside.cl), up to 512 rows.
-bool side_by_side(const System& system) {
+/// Systems side by side (kernels/beside.cl), up to 512 rows: rows of an item, and most items of a group.
+std::int64_t beside_rows(const System& system) { return system.dtype == DType::f64 ? 16 : 32; }
+
+std::int64_t beside_items(const FoundDevice& device, const System& system) {
+    const std::int64_t wanted = system.dtype == DType::f32 && system.rows <= 256 ? 256 : 512, room = static_cast<std::int64_t>(device.local_memory) / (3 * static_cast<std::int64_t>(size_of(system.dtype)) + 4);
+    return std::min({wanted, static_cast<std::int64_t>(device.group), room});
+}
+
+/// Of one column.
+std::int64_t column_items(const System& system) {
+    std::int64_t items = 1;
+    while (items * beside_rows(system) < system.rows) items *= 2;
+    return items;
+}
+
+bool side_by_side(const FoundDevice& device, const System& system) {
     const Strides strides(system);
-    return system.levels > 0 && strides.system < strides.row && system.rows > 1 && system.rows <= 512;
+    return system.levels > 0 && strides.system < strides.row && system.rows > 1 && system.rows <= 512 && column_items(system) <= beside_items(device, system);
 }
 
 /// One step from row to row for all arrays, and there are no numbers: saves registers (which FP64 uses worse then: 8 % longer at 256 rows).
@@ -76,21 +99,26 @@ void enqueue_beside(Call& call) {
     const bool wide_type = system.dtype == DType::f64;
     // As many items as have all registers of a multiprocessor; rows of memory as wide as that leaves, up to 256 bytes. FP32: half of them where that leaves 128 bytes, so that one group
     // loads while another one joins.
-    const std::int64_t rows = wide_type ? 16 : 32, wanted = !wide_type && system.rows <= 256 ? 256 : 512, most = std::min(wanted, static_cast<std::int64_t>(call.device.info.group));
-    std::int64_t items = 1;
-    while (items * rows < system.rows) items *= 2;
-    const std::int64_t each = std::clamp<std::int64_t>(most / items, 1, wide_type ? 32 : 64);
+    const std::int64_t rows = beside_rows(system), items = column_items(system), each = std::clamp<std::int64_t>(beside_items(call.device.info, system) / items, 1, wide_type ? 32 : 64);
     const auto group = static_cast<std::size_t>(each * items);
     call.enqueue_as({"beside", "beside"}, define("R", rows) + define("W", each) + define("P", items) + define("ALIKE", !wide_type && is_alike(system)), groups_of(system, each) * group, group);
 }
 
 }  // namespace
 
-bool fits_on_chip(const System& system) { return system.rows <= tile_rows * tile_group; }
+bool lanes_fit(const FoundDevice& device, DType dtype, std::int64_t rows) {
+    constexpr std::size_t lanes = 32, rest = 64;
+    const auto r = static_cast<std::size_t>(rows);
+    return device.group >= lanes && ((4 * r + 3 + 4) * size_of(dtype) + r) * lanes + rest <= device.local_memory;
+}
+
+bool fits_on_chip(const FoundDevice& device, const System& system) {
+    return lane_rows(device, system) || side_by_side(device, system) || system.rows <= tile_rows * tile_group(device, system.dtype);
+}
 
 void enqueue_on_chip(Call& call) {
-    if (const std::int64_t rows = lane_rows(call.system)) enqueue_rows(call, rows);
-    else if (side_by_side(call.system)) enqueue_beside(call);
+    if (const std::int64_t rows = lane_rows(call.device.info, call.system)) enqueue_rows(call, rows);
+    else if (side_by_side(call.device.info, call.system)) enqueue_beside(call);
     else enqueue_tiles(call);
 }
 

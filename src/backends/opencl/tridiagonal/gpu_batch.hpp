@@ -7,7 +7,10 @@
 namespace trifold::opencl {
 
 /// Whether there is a kernel for systems of so many rows.
-bool fits_on_chip(const tridiagonal::System& system);
+bool fits_on_chip(const FoundDevice& device, const tridiagonal::System& system);
+
+/// Whether 32 lanes with so many rows each have their operands in a group's local memory.
+bool lanes_fit(const FoundDevice& device, DType dtype, std::int64_t rows);
 
 /// Enqueues it: without pivoting, checked; what fails the check is marked.
 void enqueue_on_chip(Call& call);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "backends/opencl/tridiagonal/windows.hpp"
 
+#include "backends/opencl/tridiagonal/gpu_batch.hpp"
+
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -34,6 +36,8 @@ std::size_t windows_numbers(const System& system) { return seam_numbers * static
 
 }  // namespace
 
+bool windows_fit(const FoundDevice& device, DType dtype) { return lanes_fit(device, dtype, rows_of_lane); }
+
 std::size_t windows_scratch(const System& system) {
     if (system.rhs.kind != Operand::Kind::view || system.x.row_stride == 0 || (system.in_place && system.x.row_stride != 1)) return 0;
     return ScratchParts(system).work + (windows_numbers(system) + (system.in_place ? static_cast<std::size_t>(system.rows) : 0)) * size_of(system.dtype);
@@ -56,7 +60,7 @@ bool solve_in_windows(Call& call, Verdict verdict) {
     const auto both = [&](auto accepted) {
         call.enqueue_as({"windows", "windows"}, shape, windows * lanes, lanes, accepted, rest);
         call.enqueue_as({"windows", "judge"}, shape, std::min<std::size_t>(windows, 1 << 14), 64, static_cast<cl_long>(windows - 1), accepted,
-                        call.telling(tridiagonal::Algorithm::certified), call.outcome_buffer(), static_cast<cl_int>(verdict == Verdict::trusted));
+                        call.telling(tridiagonal::Algorithm::certified), call.outcome_buffer(), static_cast<cl_int>(verdict == Verdict::trusted), static_cast<cl_int>(verdict == Verdict::hands_on));
     };
     if (wide_type) both(accept);
     else both(static_cast<cl_float>(accept));

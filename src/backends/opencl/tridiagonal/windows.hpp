@@ -9,9 +9,13 @@ namespace trifold::opencl {
 /// What the call needs of scratch; 0: windows are not for this system.
 std::size_t windows_scratch(const tridiagonal::System& system);
 
-enum class Verdict { waits, told, trusted };
+/// Whether a device has the local memory for them.
+bool windows_fit(const FoundDevice& device, DType dtype);
 
-/// Enqueues; the outcome is `unstable` where x is not the answer. Where one waits for that, which a system in place needs, false then, and rhs is as it was; `trusted` is counted too.
+enum class Verdict { waits, told, trusted, hands_on };
+
+/// Enqueues; the outcome is `unstable` where x is not the answer. Where one waits for that, which a system in place needs, false then, and rhs is as it was; `trusted` is counted too;
+/// `hands_on` opens the kernels of enqueue_coupled, which follow.
 bool solve_in_windows(Call& call, Verdict verdict);
 
 }  // namespace trifold::opencl

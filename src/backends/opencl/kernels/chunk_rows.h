@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Row by row what a chunk becomes: two rows, or x between known ends, and its residual. A Vector has a chunk per lane; on a GPU it is one number.
+// Numerics: the interior unknowns are eliminated from all rows of the chunk with partial pivoting among three, so that a singular interior does no
+//   harm; the sum of a row's coefficients goes along and takes the place of the largest one where every row nearly cancels. docs/algorithms/two_pass.md.
+// Source: C. Klein and R. Strzodka, Tridiagonal GPU solver with scaled partial pivoting at maximum bandwidth, ICPP 2021.
+#include "vectors.h"
+
+#if LANES == 1
+#define ALL_TRUE 1
+#define NOT_THESE(m) (!(m))
+#define KEPT(row, w) kept[((row) * 4 + (w)) * pitch]
+#else
+#define ALL_TRUE ((Mask)(-1))
+#define NOT_THESE(m) (~(m))
+#define KEPT(row, w) kept[(row) * 4 + (w)]
+#endif
+
+/// On a queue's state: whether what was found before this kernel asks for it. gate 0: it was not asked.
+#define GATE if (gate && ((volatile __global QueueState*)found)->open != gate) return;
+
+INLINE Source defect_source(const ChunkParts* parts) {
+    Source s;
+    s.is_view = 1, s.offset = parts->defect, s.row_stride = 1;
+    return s;
+}
+
+/// Over x[-1], x[0], x[j], x[j+1].
+typedef struct {
+    Vector w0, w1, p, q, sum, rhs;
+} Carried;
+
+/// Two rows on their way down a chunk. bad: its first row whose column has no pivot, or -1.
+typedef struct {
+    Carried c0, c1;
+    Mask balanced;
+    Vector bad;
+} Reducing;
+
+INLINE Reducing nothing_yet() {
+    Reducing t;
+    const Vector none = (Vector)0;
+    const Carried empty = {none, none, none, none, none, none};
+    t.c0 = t.c1 = empty, t.balanced = ALL_TRUE, t.bad = (Vector)(-1);
+    return t;
+}
+
+INLINE void lose(Carried* c, Vector inverse, Vector w0, Vector w1, Vector q, Vector r, Vector sum, Vector rhs) {
+    const Vector m = c->p * inverse;
+    c->w0 -= m * w0, c->w1 -= m * w1;
+    c->p = c->q - m * q, c->q = -m * r;
+    c->sum -= m * sum, c->rhs -= m * rhs;
+}
+
+INLINE void reduce_row(Reducing* t, word at, Vector a, Vector b, Vector c, Vector f) {
+    const Vector sum = (a + c) + b, none = (Vector)0;
+    Carried c0 = t->c0, c1 = t->c1;
+    t->balanced &= fabs(sum) <= (fabs(a) + fabs(b) + fabs(c)) / (REAL)2;
+    if (at == 0) {
+        c0.w0 = a, c0.w1 = b, c0.p = c, c0.q = none, c0.sum = sum, c0.rhs = f;
+    } else if (at == 1) {
+        c1.w0 = none, c1.w1 = a, c1.p = b, c1.q = c, c1.sum = sum, c1.rhs = f;
+    } else {
+        const Vector s0 = fabs(c0.p), s1 = fabs(c1.p), s2 = fabs(a);
+        const Mask t0 = (s0 >= s1) & (s0 > s2), t1 = (s0 < s1) & (s1 > s2);
+        const Vector p = t0 ? c0.p : t1 ? c1.p : a, q = t0 ? c0.q : t1 ? c1.q : b, rr = (t0 | t1) ? none : c;
+        const Vector w0 = t0 ? c0.w0 : t1 ? c1.w0 : none, w1 = t0 ? c0.w1 : t1 ? c1.w1 : none;
+        const Vector s = t0 ? c0.sum : t1 ? c1.sum : sum, y = t0 ? c0.rhs : t1 ? c1.rhs : f;
+        // The row that joins takes the place of the one that leaves.
+        const Vector j0 = t0 ? c : none, j1 = t1 ? c : none;
+        c0.w0 = t0 ? none : c0.w0, c0.w1 = t0 ? none : c0.w1, c0.p = t0 ? a : c0.p, c0.q = t0 ? b : c0.q;
+        c0.sum = t0 ? sum : c0.sum, c0.rhs = t0 ? f : c0.rhs;
+        c1.w0 = t1 ? none : c1.w0, c1.w1 = t1 ? none : c1.w1, c1.p = t1 ? a : c1.p, c1.q = t1 ? b : c1.q;
+        c1.sum = t1 ? sum : c1.sum, c1.rhs = t1 ? f : c1.rhs;
+        t->bad = ((t->bad < (Vector)0) & (p == none)) ? (Vector)((REAL)(at - 1)) : t->bad;
+        const Vector inverse = (Vector)1 / p;
+        lose(&c0, inverse, w0, w1, q, rr, s, y), c0.q += j0;
+        lose(&c1, inverse, w0, w1, q, rr, s, y), c1.q += j1;
+    }
+    t->c0 = c0, t->c1 = c1;
+}
+
+INLINE void close_row(Carried* c, Mask balanced, Vector* row) {
+    const Vector s0 = fabs(c->w0), s1 = fabs(c->w1), s2 = fabs(c->p), s3 = fabs(c->q), most = fmax(fmax(s0, s1), fmax(s2, s3));
+    const Mask is0 = balanced & (s0 == most), is1 = balanced & ~is0 & (s1 == most), is2 = balanced & ~is0 & ~is1 & (s2 == most),
+               is3 = balanced & ~is0 & ~is1 & ~is2;
+    row[0] = is0 ? ((c->sum - c->w1) - c->p) - c->q : c->w0;
+    row[1] = is1 ? ((c->sum - c->w0) - c->p) - c->q : c->w1;
+    row[2] = is2 ? ((c->sum - c->w0) - c->w1) - c->q : c->p;
+    row[3] = is3 ? ((c->sum - c->w0) - c->w1) - c->p : c->q;
+}
+
+/// What `reduce` says of a chunk.
+INLINE void close_chunk(Reducing* t, word rows, Vector said[11]) {
+    if (rows <= 2) t->balanced = NOT_THESE(ALL_TRUE);
+    close_row(&t->c0, t->balanced, said);
+    close_row(&t->c1, t->balanced, said + 4);
+    said[8] = t->c0.rhs, said[9] = t->c1.rhs, said[10] = t->bad;
+}
+
+/// x[-1], x[0], x[m-1], x[m] of a chunk.
+typedef struct {
+    Vector before, first, last, after;
+} Ends;
+
+/// What is stored is the rounded sum, the same for both chunks that see it; eliminated is what leads there.
+INLINE void correct_ends(const Ends* before, const Ends* added, Ends* stored, Ends* known) {
+    stored->before = before->before + added->before, stored->first = before->first + added->first;
+    stored->last = before->last + added->last, stored->after = before->after + added->after;
+    known->before = stored->before - before->before, known->first = stored->first - before->first;
+    known->last = stored->last - before->last, known->after = stored->after - before->after;
+}
+
+typedef struct {
+    Vector p0, q0, f0, p1, q1, f1;
+} Eliminating;
+
+INLINE void eliminate_row(Eliminating* t, const Ends* e, word at, Vector a, Vector b, Vector c, Vector f, __global Vector* kept, word pitch) {
+    const Vector none = (Vector)0;
+    if (at == 0) {
+        t->p0 = c, t->q0 = none, t->f0 = f - a * e->before - b * e->first;
+    } else if (at == 1) {
+        t->p1 = b, t->q1 = c, t->f1 = f - a * e->first;
+    } else {
+        const Vector p0 = t->p0, q0 = t->q0, f0 = t->f0, p1 = t->p1, q1 = t->q1, f1 = t->f1, s0 = fabs(p0), s1 = fabs(p1), s2 = fabs(a);
+        const Mask t0 = (s0 >= s1) & (s0 > s2), t1 = (s0 < s1) & (s1 > s2);
+        const Vector p = t0 ? p0 : t1 ? p1 : a, q = t0 ? q0 : t1 ? q1 : b, rr = (t0 | t1) ? none : c, y = t0 ? f0 : t1 ? f1 : f;
+        const Vector inverse = (Vector)1 / p, r0 = t0 ? c : none, r1 = t1 ? c : none;
+        const Vector m0 = (t0 ? a : p0) * inverse, m1 = (t1 ? a : p1) * inverse;
+        t->p0 = (t0 ? b : q0) - m0 * q, t->q0 = r0 - m0 * rr, t->f0 = (t0 ? f : f0) - m0 * y;
+        t->p1 = (t1 ? b : q1) - m1 * q, t->q1 = r1 - m1 * rr, t->f1 = (t1 ? f : f1) - m1 * y;
+        KEPT(at - 1, 0) = inverse, KEPT(at - 1, 1) = q, KEPT(at - 1, 2) = rr, KEPT(at - 1, 3) = y;
+    }
+}
+
+/// Leaves x of row i in KEPT(i, 3).
+INLINE void substitute(const Ends* e, word rows, __global Vector* kept, word pitch) {
+    Vector next = e->last, beyond = e->after;
+    for (word j = rows - 2; j >= 1; --j) {
+        const Vector now = (KEPT(j, 3) - KEPT(j, 1) * next - KEPT(j, 2) * beyond) * KEPT(j, 0);
+        KEPT(j, 3) = now;
+        beyond = next, next = now;
+    }
+    KEPT(0, 3) = e->first, KEPT(rows - 1, 3) = e->last;
+}
+
+typedef struct {
+    Vector residual, matrix, size, right, sum, above;
+} Checking;
+
+INLINE Checking nothing_seen(const Ends* stored) {
+    Checking t;
+    t.residual = t.matrix = t.right = t.sum = (Vector)0;
+    t.size = fmax(fabs(stored->before), fabs(stored->after)), t.above = stored->before;
+    return t;
+}
+
+INLINE void check_row(Checking* t, Vector a, Vector b, Vector c, Vector f, Vector here, Vector below) {
+    const Vector rest = ((f - a * t->above) - b * here) - c * below;
+    t->residual = fmax(t->residual, fabs(rest)), t->size = fmax(t->size, fabs(here)), t->right = fmax(t->right, fabs(f));
+    t->matrix = fmax(t->matrix, fmax(fabs(b), fmax(fabs(a), fabs(c))));
+    t->sum += rest * (REAL)0;
+    t->above = here;
+}
+
+/// An accepted residual of infinity stands for "whatever it is"; NaN never is.
+INLINE Mask is_good(const Checking* t, REAL accept) {
+    const Vector scale = t->matrix * t->size + t->right;
+    const Vector ratio = scale <= (Vector)LARGEST ? t->residual / scale : (t->residual / t->matrix) / t->size;
+    return (t->sum == (Vector)0) & ((t->residual <= (Vector)(8 * SMALLEST)) | (ratio <= (Vector)accept));
+}
+
+/// What `finish` says of a chunk.
+INLINE void say_checked(const Checking* t, Mask good, Vector said[5]) {
+    said[0] = t->sum == (Vector)0 ? t->residual : (Vector)NAN;
+    said[1] = t->matrix, said[2] = t->size, said[3] = t->right, said[4] = good ? (Vector)1 : (Vector)0;
+}
