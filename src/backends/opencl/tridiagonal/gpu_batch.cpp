@@ -70,7 +70,7 @@ void enqueue_rows(Call& call, std::int64_t rows) {
 std::int64_t beside_rows(const System& system) { return system.dtype == DType::f64 ? 16 : 32; }
 
 std::int64_t beside_items(const FoundDevice& device, const System& system) {
-    const std::int64_t wanted = system.dtype == DType::f32 && system.rows <= 256 ? 256 : 512, room = static_cast<std::int64_t>(device.local_memory) / (3 * static_cast<std::int64_t>(size_of(system.dtype)) + 4);
+    const std::int64_t wanted = system.dtype == DType::f32 ? 256 : 512, room = static_cast<std::int64_t>(device.local_memory) / (3 * static_cast<std::int64_t>(size_of(system.dtype)) + 4);
     return std::min({wanted, static_cast<std::int64_t>(device.group), room});
 }
 
@@ -97,8 +97,8 @@ bool is_alike(const System& system) {
 void enqueue_beside(Call& call) {
     const System& system = call.system;
     const bool wide_type = system.dtype == DType::f64;
-    // As many items as have all registers of a multiprocessor; rows of memory as wide as that leaves, up to 256 bytes. FP32: half of them where that leaves 128 bytes, so that one group
-    // loads while another one joins.
+    // As many items as have all registers of a multiprocessor; rows of memory as wide as that leaves, up to 256 bytes. FP32: half of them, though that leaves 64 bytes of 512 rows, so that
+    // one group loads while another one joins.
     const std::int64_t rows = beside_rows(system), items = column_items(system), each = std::clamp<std::int64_t>(beside_items(call.device.info, system) / items, 1, wide_type ? 32 : 64);
     const auto group = static_cast<std::size_t>(each * items);
     call.enqueue_as({"beside", "beside"}, define("R", rows) + define("W", each) + define("P", items) + define("ALIKE", !wide_type && is_alike(system)), groups_of(system, each) * group, group);
