@@ -7,7 +7,7 @@
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
 
-#include "backends/cpu/simd/transpose-inl.h"
+#include "backends/cpu/simd/turn-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace trifold::cpu::HWY_NAMESPACE {
@@ -46,8 +46,37 @@ int wrong_elements() {
     return wrong;
 }
 
-int wrong_f32() { return wrong_elements<float>(); }
-int wrong_f64() { return wrong_elements<double>(); }
+/// W × W elements from memory to memory, nothing beside them written.
+template <class T, int W>
+int wrong_turned() {
+    const hn::ScalableTag<T> d;
+    int wrong = 0;
+    for (int from_step : {W, W + 1, 3 * W + 5})
+        for (int to_step : {W, W + 3}) {
+            std::vector<T> from(from_step * W + 1), to(to_step * W + 1, T(-1));
+            for (std::size_t k = 0; k < from.size(); ++k) from[k] = static_cast<T>(k);
+            turn_tile<W>(d, from.data() + 1, from_step, to.data() + 1, to_step);
+            for (int k = 0; k < static_cast<int>(to.size()); ++k) {
+                const int i = (k - 1) / to_step, j = (k - 1) % to_step;
+                wrong += to[k] != (k >= 1 && i < W && j < W ? from[1 + j * from_step + i] : T(-1));
+            }
+        }
+    HWY_ALIGN T aligned[W * W];
+    HWY_ALIGN T turned[W * W];
+    for (int k = 0; k < W * W; ++k) aligned[k] = static_cast<T>(k);
+    turn_tile<W, Store::stream>(d, aligned, W, turned, W);
+    hwy::FlushStream();
+    for (int k = 0; k < W * W; ++k) wrong += turned[k] != aligned[k % W * W + k / W];
+    return wrong;
+}
+
+template <class T>
+int wrong_tiles() {
+    return wrong_elements<T>() + wrong_turned<T, static_cast<int>(64 / sizeof(T))>() + wrong_turned<T, static_cast<int>(lanes_of<hn::ScalableTag<T>>)>();
+}
+
+int wrong_f32() { return wrong_tiles<float>(); }
+int wrong_f64() { return wrong_tiles<double>(); }
 
 }  // namespace trifold::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();

@@ -33,13 +33,14 @@
 HWY_BEFORE_NAMESPACE();
 namespace trifold::cpu::HWY_NAMESPACE {
 
-template <class T>
+/// computes: else only what a block moves, for benchmarks.
+template <class T, bool computes = true>
 class Block {
 public:
     using D = hn::ScalableTag<T>;
     static constexpr std::int64_t N = static_cast<std::int64_t>(lanes_of<D>);
     static constexpr std::int64_t tile_rows = Source<D>::tile_rows, line = Source<D>::line;
-    using Columns = ColumnLines<D>;
+    using Columns = ColumnLines<D, computes>;
 
     Block(const BatchJob<T>& job, T* scratch, T* buffers, void* sink)
         : job_(job),
@@ -242,7 +243,7 @@ private:
         upwards_ = !upwards_;
         T* const s = upwards_ ? reduced_.s : reduced_.s + (n_ - 1) * turn;
         const auto with = [&](auto G, auto masked) HWY_ATTR {
-            sweep_lines<G, work, masked, stream>(D(), n_, from, next, job_.ahead_rows, s, upwards_ ? turn : -turn, carry, job_.growth, zeros(),
+            sweep_lines<G, work, masked, stream, computes>(D(), n_, from, next, job_.ahead_rows, s, upwards_ ? turn : -turn, carry, job_.growth, zeros(),
                                                  waiting_.x, job_.x.row_stride, x_carry(0));
         };
         const auto vectors = [&](auto G) HWY_ATTR {
@@ -295,7 +296,7 @@ private:
     }
 
     // The same block through registers, see batch_columns-inl.h.
-    ColumnSweeps<D> column_sweeps() { return {columns_, n_, reduced_.s, buffers_, job_.growth, asked_, asked_there_}; }
+    ColumnSweeps<D, computes> column_sweeps() { return {columns_, n_, reduced_.s, buffers_, job_.growth, asked_, asked_there_}; }
 
     template <Store how>
     void backward_columns() {

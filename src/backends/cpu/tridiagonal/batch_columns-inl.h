@@ -23,7 +23,7 @@
 #include <limits>
 #include <utility>
 
-#include "backends/cpu/simd/transpose-inl.h"
+#include "backends/cpu/simd/turn-inl.h"
 #include "backends/cpu/tridiagonal/batch_rows-inl.h"
 #include "hwy/highway.h"
 
@@ -77,7 +77,8 @@ struct NextColumns {
     }
 };
 
-template <class D>
+/// computes: else the same loads, requests, transposes and stores without the arithmetic, for benchmarks.
+template <class D, bool computes>
 class ColumnLines {
 public:
     using T = hn::TFromD<D>;
@@ -90,8 +91,7 @@ public:
 
     /// A line of one operand into rows from `i` on.
     static void load_line(D d, const T* p, std::int64_t stride, T* half, int operand, int i) {
-        for (int k = 0; k < vectors; ++k)
-            for (int piece = 0; piece < pieces; ++piece) load_square(d, p + k * N * stride + piece * N, stride, row(half, operand, i + piece * N) + k * N);
+        turn_tile<line>(d, p, stride, row(half, operand, i), lanes);
     }
 
     /// The first line of rows: row 0 of lower is zero and is not read.
@@ -112,7 +112,7 @@ public:
     template <bool loading, int g = 0>
     static HWY_NOINLINE void forward(D d, T* half, const FourColumns<T> next, T* other, T* HWY_RESTRICT s, Carry<T> carry, T growth, NextColumns& asked) {
         constexpr int first = g * group * N;
-        const V limit = hn::Set(d, growth), zero = hn::Zero(d), one = hn::Set(d, T(1)), nan = hn::Set(d, std::numeric_limits<T>::quiet_NaN());
+        const V limit = hn::Set(d, growth), one = hn::Set(d, T(1)), nan = hn::Set(d, std::numeric_limits<T>::quiet_NaN());
         V cp[group], dp[group], test[group];
         decltype(hn::Lt(one, one)) good[group];
         const Carry<T> here = carry.group(first);
@@ -124,17 +124,12 @@ public:
         const auto each_row = [&](auto I) HWY_ATTR __attribute__((always_inline)) {
             constexpr int i = I, slot = g * line + i;
             if constexpr (g == 0 && i % 4 != 3) asked.ask();
-            if constexpr (loading) load_squares<squares * slot / slots, squares * (slot + 1) / slots>(d, next, other);
+            if constexpr (loading) load_squares<turned(slot), turned(slot + 1)>(d, next, other);
 #pragma GCC unroll 4
             for (int k = 0; k < group; ++k) {
                 const auto at = [&](int operand) HWY_ATTR __attribute__((always_inline)) { return hn::Load(d, row(half, operand, i) + first + k * N); };
                 const V a = at(0), b = at(1);
-                const V p = hn::NegMulAdd(a, cp[k], b);
-                const V r = hn::Div(one, p);
-                good[k] = hn::And(good[k], hn::Lt(hn::Abs(hn::Mul(a, cp[k])), hn::Mul(limit, hn::Add(hn::Abs(a), hn::Abs(b)))));
-                test[k] = hn::MulAdd(p, zero, test[k]);
-                cp[k] = hn::Mul(at(2), r);
-                dp[k] = hn::Mul(hn::NegMulAdd(a, dp[k], at(3)), r);
+                eliminate_row(d, a, b, at(2), at(3), limit, cp[k], dp[k], test[k], good[k]);
                 hn::Store(cp[k], d, s + 2 * i * lanes + first + k * N);
                 hn::Store(dp[k], d, s + (2 * i + 1) * lanes + first + k * N);
             }
@@ -184,7 +179,7 @@ public:
             if (i % 4 == 0) asked.ask();
 #pragma GCC unroll 8
             for (int k = 0; k < vectors; ++k) {
-                next[k] = hn::NegMulAdd(hn::Load(d, s + i * turn + k * N), next[k], hn::Load(d, s + i * turn + lanes + k * N));
+                next[k] = substituted(hn::Load(d, s + i * turn + k * N), next[k], hn::Load(d, s + i * turn + lanes + k * N));
                 hn::Store(next[k], d, buffer + i * lanes + k * N);
             }
         }
@@ -194,9 +189,28 @@ public:
     }
 
 private:
-    static constexpr int pieces = line / N, vectors = lanes / N, group = vectors < 4 ? vectors : 4;
-    static constexpr int squares = 4 * vectors * pieces, slots = vectors / group * line;
+    using S = Squares<D>;
+    static constexpr int vectors = lanes / N, group = vectors < 4 ? vectors : 4, side = static_cast<int>(lanes_of<S>), pieces = line / side;
+    static constexpr int squares = 4 * pieces * pieces, slots = vectors / group * line;
+    // Squares of the next line of rows that are turned before the given slot: narrow ones some rows before that line is eliminated, see turn_tile.
+    static constexpr int busy = side < N ? slots - 3 : slots;
+    static constexpr int turned(int slot) { return slot < busy ? squares * slot / busy : squares; }
     static_assert(vectors <= 4, "a row of a block lives in registers");
+
+    template <class Mask>
+    static HWY_INLINE void eliminate_row(D d, V a, V b, V c, V f, V limit, V& cp, V& dp, V& test, Mask& good) {
+        if constexpr (computes) {
+            const V p = hn::NegMulAdd(a, cp, b);
+            const V r = hn::Div(hn::Set(d, T(1)), p);
+            good = hn::And(good, hn::Lt(hn::Abs(hn::Mul(a, cp)), hn::Mul(limit, hn::Add(hn::Abs(a), hn::Abs(b)))));
+            test = hn::MulAdd(p, hn::Zero(d), test);
+            cp = hn::Mul(c, r);
+            dp = hn::Mul(hn::NegMulAdd(a, dp, f), r);
+        } else {
+            cp = hn::Xor(a, b), dp = hn::Xor(c, f);
+        }
+    }
+    static HWY_INLINE V substituted(V c, V below, V rest) { return computes ? hn::NegMulAdd(c, below, rest) : hn::Xor(c, rest); }
 
     /// What passes from row to row.
     struct State {
@@ -226,7 +240,7 @@ private:
     template <bool loading>
     static HWY_INLINE void eliminate_line(D d, T* half, const FourColumns<T>& next, T* other, T* s, std::int64_t turn, T* buffer, T growth, NextColumns& asked,
                                           State& v) {
-        const V limit = hn::Set(d, growth), zero = hn::Zero(d), one = hn::Set(d, T(1));
+        const V limit = hn::Set(d, growth);
         constexpr std::int64_t again = 32 * 64;  // a core drops requests: once more, 32 lines later
         const char* ask[4];
         std::fill_n(ask, 4, reinterpret_cast<const char*>(half));
@@ -235,19 +249,14 @@ private:
             constexpr int i = I;
 #pragma GCC unroll 4
             for (const char* p : ask) prefetch_second_level(p + 64 * i), prefetch_second_level(p + 64 * i - again);
-            if constexpr (loading) load_squares<squares * i / line, squares * (i + 1) / line>(d, next, other);
+            if constexpr (loading) load_squares<turned(i), turned(i + 1)>(d, next, other);
 #pragma GCC unroll 4
             for (int k = 0; k < vectors; ++k) {
-                v.x[k] = hn::NegMulAdd(hn::Load(d, s + k * N), v.x[k], hn::Load(d, s + lanes + k * N));
+                v.x[k] = substituted(hn::Load(d, s + k * N), v.x[k], hn::Load(d, s + lanes + k * N));
                 hn::Store(v.x[k], d, buffer + (line - 1 - i) * lanes + k * N);
                 const auto at = [&](int operand) HWY_ATTR __attribute__((always_inline)) { return hn::Load(d, row(half, operand, i) + k * N); };
                 const V a = at(0), b = at(1);
-                const V p = hn::NegMulAdd(a, v.cp[k], b);
-                const V r = hn::Div(one, p);
-                v.good[k] = hn::And(v.good[k], hn::Lt(hn::Abs(hn::Mul(a, v.cp[k])), hn::Mul(limit, hn::Add(hn::Abs(a), hn::Abs(b)))));
-                v.test[k] = hn::MulAdd(p, zero, v.test[k]);
-                v.cp[k] = hn::Mul(at(2), r);
-                v.dp[k] = hn::Mul(hn::NegMulAdd(a, v.dp[k], at(3)), r);
+                eliminate_row(d, a, b, at(2), at(3), limit, v.cp[k], v.dp[k], v.test[k], v.good[k]);
                 hn::Store(v.cp[k], d, s + k * N);
                 hn::Store(v.dp[k], d, s + lanes + k * N);
             }
@@ -259,37 +268,23 @@ private:
     /// From `buffer`, a row of lanes after the other, to each lane's rows at x.
     template <Store how>
     static HWY_INLINE void store_line(D d, const T* HWY_RESTRICT buffer, T* HWY_RESTRICT x, std::int64_t stride) {
-#pragma GCC unroll 8
-        for (int k = 0; k < vectors; ++k)
-#pragma GCC unroll 4
-            for (int piece = 0; piece < pieces; ++piece) {
-                V v[N];
-#pragma GCC unroll 16
-                for (int j = 0; j < N; ++j) v[j] = hn::Load(d, buffer + (piece * N + j) * lanes + k * N);
-                store_tile<how>(d, v, x + k * N * stride + piece * N, stride);
-            }
+        turn_tile<line, how>(d, buffer, lanes, x, stride);
     }
 
-    static HWY_INLINE void load_square(D d, const T* p, std::int64_t stride, T* HWY_RESTRICT to) {
-        V v[N];
-        load_tile(d, p, stride, v);
-#pragma GCC unroll 16
-        for (int j = 0; j < N; ++j) hn::Store(v[j], d, to + j * lanes);
-    }
 
     /// The line of rows after this one, from the second level into the first.
     static HWY_INLINE void ask_line(const T* p, std::int64_t stride) {
 #pragma GCC unroll 16
-        for (int j = 0; j < N; ++j) __builtin_prefetch(p + j * stride + 2 * line - 1, 0, 3);
+        for (int j = 0; j < side; ++j) __builtin_prefetch(p + j * stride + 2 * line - 1, 0, 3);
     }
 
     template <int first, int last>
     static HWY_INLINE void load_squares(D d, const FourColumns<T>& from, T* half) {
         if constexpr (first < last) {
             constexpr int operand = first % 4, piece = first / 4 % pieces, k = first / 4 / pieces;
-            const T* const p = from.p[operand] + k * N * from.stride;
+            const T* const p = from.p[operand] + k * side * from.stride;
             if constexpr (piece == 0) ask_line(p, from.stride);
-            load_square(d, p + piece * N, from.stride, row(half, operand, piece * N) + k * N);
+            turn_tile<side>(S(), p + piece * side, from.stride, row(half, operand, piece * side) + k * side, lanes);
             load_squares<first + 1, last>(d, from, half);
         }
     }
@@ -301,10 +296,10 @@ private:
 };
 
 /// Both sweeps over one block of ColumnLines::lanes systems of more than a line of rows.
-template <class D, class T = hn::TFromD<D>>
+template <class D, bool computes, class T = hn::TFromD<D>>
 class ColumnSweeps {
 public:
-    using Lines = ColumnLines<D>;
+    using Lines = ColumnLines<D, computes>;
     static constexpr std::int64_t line = Lines::line, lanes = Lines::lanes;
 
     /// buffers: two halves.

@@ -42,8 +42,8 @@ struct LineOperands {
 enum class LineWork { eliminate, both, substitute };
 
 /// Two rows or more. before: x of the block that is substituted, row 0. `ahead` rows further down lines are asked for, behind the last row those of `next`; x_first: x of row 0;
-/// zeros: a row of them. masked: there are constants. Addresses are few and share an offset: there are 16 registers for them.
-template <int G, LineWork work, bool masked, bool stream, class D, class T = hn::TFromD<D>>
+/// zeros: a row of them. masked: there are constants. computes: else the same loads, requests and stores without the arithmetic, for benchmarks. Addresses are few and share an offset: there are 16 registers for them.
+template <int G, LineWork work, bool masked, bool stream, bool computes, class D, class T = hn::TFromD<D>>
 HWY_NOINLINE void sweep_lines(D d, std::int64_t rows, const LineOperands<T>& from, const LineOperands<T>& next, std::int64_t ahead, T* s, std::int64_t turn,
                               Carry<T> carry, T growth, const T* zeros, T* before, std::int64_t x_step, T* x_first) {
     using V = hn::Vec<D>;
@@ -69,7 +69,12 @@ HWY_NOINLINE void sweep_lines(D d, std::int64_t rows, const LineOperands<T>& fro
         ask0 = moved(0), ask1 = moved(1), ask2 = moved(2), ask3 = moved(3);
     };
     const auto row = [&](const T* lower, const T* upper) HWY_ATTR __attribute__((always_inline)) {
-        if constexpr (substitutes) { TRIFOLD_EACH(k) x[k] = hn::NegMulAdd(hn::Load(d, s + k * N), x[k], hn::Load(d, s + width + k * N)); }
+        if constexpr (substitutes) {
+            TRIFOLD_EACH(k) {
+                const V c1 = hn::Load(d, s + k * N), d1 = hn::Load(d, s + width + k * N);
+                x[k] = computes ? hn::NegMulAdd(c1, x[k], d1) : hn::Xor(c1, d1);
+            }
+        }
         if constexpr (eliminates) {
 #pragma GCC unroll 4
             for (std::int64_t l = 0; l < width; l += line) {
@@ -80,12 +85,17 @@ HWY_NOINLINE void sweep_lines(D d, std::int64_t rows, const LineOperands<T>& fro
             }
             TRIFOLD_EACH(k) {
                 const V ai = hn::LoadU(d, lower + k * N), bi = hn::LoadU(d, at(b, 1) + k * N);
-                const V p = hn::NegMulAdd(ai, cp[k], bi);
-                const V r = hn::Div(one, p);
-                good[k] = hn::And(good[k], hn::Lt(hn::Abs(hn::Mul(ai, cp[k])), hn::Mul(limit, hn::Add(hn::Abs(ai), hn::Abs(bi)))));
-                test[k] = hn::MulAdd(p, zero, test[k]);
-                cp[k] = hn::Mul(hn::LoadU(d, upper + k * N), r);
-                dp[k] = hn::Mul(hn::NegMulAdd(ai, dp[k], hn::LoadU(d, at(f, 3) + k * N)), r);
+                const V ci = hn::LoadU(d, upper + k * N), fi = hn::LoadU(d, at(f, 3) + k * N);
+                if constexpr (computes) {
+                    const V p = hn::NegMulAdd(ai, cp[k], bi);
+                    const V r = hn::Div(one, p);
+                    good[k] = hn::And(good[k], hn::Lt(hn::Abs(hn::Mul(ai, cp[k])), hn::Mul(limit, hn::Add(hn::Abs(ai), hn::Abs(bi)))));
+                    test[k] = hn::MulAdd(p, zero, test[k]);
+                    cp[k] = hn::Mul(ci, r);
+                    dp[k] = hn::Mul(hn::NegMulAdd(ai, dp[k], fi), r);
+                } else {
+                    cp[k] = hn::Xor(ai, bi), dp[k] = hn::Xor(ci, fi);
+                }
                 hn::Store(cp[k], d, s + k * N);
                 hn::Store(dp[k], d, s + width + k * N);
             }

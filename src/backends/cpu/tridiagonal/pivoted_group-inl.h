@@ -19,7 +19,7 @@
 #include "hwy/cache_control.h"
 #include "hwy/highway.h"
 
-#include "backends/cpu/simd/transpose-inl.h"
+#include "backends/cpu/simd/turn-inl.h"
 #include "backends/cpu/tridiagonal/pivoted_undo.hpp"
 #include "backends/cpu/tridiagonal/reduce_tiles-inl.h"
 
@@ -133,11 +133,7 @@ private:
 
     /// Turns one array of the tile.
     static HWY_INLINE void load(const T* HWY_RESTRICT from, std::int64_t stride, T* HWY_RESTRICT to) {
-        const D d;
-        V v[n];
-        load_tile(d, from, stride, v);
-#pragma GCC unroll 16
-        for (int i = 0; i < n; ++i) hn::Store(v[i], d, to + i * n);
+        turn_tile<n>(D(), from, stride, to, n);
     }
 
     /// Rows of the system as they are, an identity around it.
@@ -217,14 +213,11 @@ private:
     template <Store how>
     HWY_INLINE void store(std::int64_t offset) {
         for (int k = 0; k < 2; ++k, offset -= n) {
-            V v[n];
-#pragma GCC unroll 16
-            for (int i = 0; i < n; ++i) v[i] = hn::Load(d, solution[k] + i * n);
             if (HWY_LIKELY(inside(offset))) {
-                store_tile<how>(d, v, job.arrays.x + start + offset, length);
+                turn_tile<n, how>(d, solution[k], n, job.arrays.x + start + offset, length);
             } else {
                 alignas(64) T x[n * n];
-                store_tile(d, v, x, n);
+                turn_tile<n>(d, solution[k], n, x, n);
                 store_outside(offset, x);
             }
         }

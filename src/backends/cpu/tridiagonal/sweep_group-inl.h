@@ -94,7 +94,7 @@ struct GroupSweep {
     std::int64_t turned = 0;        ///< tiles of the stretch that are in a stage or were
     int current = 0;                ///< the stage that is eliminated next
     Stage<T> stage[2];
-    std::int64_t ahead_slot = 0;    ///< where it is in the ring
+    TilePlaces places;              ///< of the tiles of the ring
     TileInputs<T> inputs;
     Forward<D> forward[vectors];
     Backward<D> backward[vectors];
@@ -106,13 +106,10 @@ struct GroupSweep {
 
     GroupSweep(D d_, SweepJob<T>& job_, std::int64_t group_, T* scratch)
         : d(d_), job(job_), group(group_), length(job_.cut.length_in(group_)), tiles(length / lanes), ring(scratch),
-          edges(scratch + job_.sizes.ring_tiles * job_.sizes.tile) {}
+          edges(scratch + job_.sizes.ring_tiles * job_.sizes.tile),
+          places(reinterpret_cast<std::int32_t*>(edges + 2 * job_.sizes.edges), job_.sizes.ring_tiles) {}
 
-    T* slot(std::int64_t tiles_back) const {
-        std::int64_t at = ahead_slot - tiles_back;
-        if (at < 0) at += job.sizes.ring_tiles;
-        return ring + at * job.sizes.tile;
-    }
+    T* slot(std::int64_t tiles_back) const { return ring + places[tiles_back] * job.sizes.tile; }
     void read_edges(int side) {
         for (int k = 0; k < 4; ++k) {
             inputs.p[k] = edges + side * job.sizes.edges + k * lanes * job.sizes.edge_stride;
@@ -140,12 +137,13 @@ struct GroupSweep {
     /// One tile of elimination, and where `also` one of substitution: tile `behind` of the stretches.
     template <bool also, Store how>
     HWY_INLINE void step(std::int64_t behind) {
-        T* const to = ring + ahead_slot * job.sizes.tile;
+        T* const to = ring + places.take() * job.sizes.tile;
         const T* const from = also ? slot(ahead - behind) : nullptr;
+        if (also) places.release(ahead - behind);
         const Stage<T>& rows = stage[current];
         Forward<D> f[vectors];    // copies, which stay in registers
         Backward<D> b[vectors];
-        V out[vectors][lanes];
+        alignas(64) T out[lanes * lanes];
         Ahead<T> lines(inputs, job.ask_tiles, 2);
         for (int v = 0; v < vectors; ++v) {
             f[v] = forward[v];
@@ -157,16 +155,16 @@ struct GroupSweep {
         }
 #pragma GCC unroll 4
         for (int array = 0; array < 4; ++array) {
+            load(array);
 #pragma GCC unroll 16
             for (int i = array * (lanes / 4); i < (array + 1) * (lanes / 4); ++i) {
                 forward_row(d, rows, i, f, to);
                 lines.next_lane(inputs, job.asking);
                 if constexpr (also) backward_row(d, from, lanes - 1 - i, b, out);
             }
-            load(array);
         }
         if constexpr (also) {
-            store_rows<how>(d, out, job.arrays.x + job.cut.group_start(group) + behind * lanes, length);
+            turn_tile<lanes, how>(d, out, lanes, job.arrays.x + job.cut.group_start(group) + behind * lanes, length);
             for (int v = 0; v < vectors; ++v) backward[v] = b[v];
         }
         for (int v = 0; v < vectors; ++v) {
@@ -175,23 +173,24 @@ struct GroupSweep {
         }
         loaded();
         current = 1 - current;
-        ++ahead;
-        if (++ahead_slot == job.sizes.ring_tiles) ahead_slot = 0;
+        if (++ahead <= 0) places.release(0);  // a halo's rows are not substituted
+        places.advance();
     }
 
     /// Substitution alone.
     template <Store how>
     HWY_NOINLINE void substitute(std::int64_t tile) {
         const T* const from = slot(ahead - tile);
+        places.release(ahead - tile);
         Backward<D> b[vectors];
-        V out[vectors][lanes];
+        alignas(64) T out[lanes * lanes];
         for (int v = 0; v < vectors; ++v) {
             b[v] = backward[v];
             b[v].tile_sum = hn::Load(d, from + 2 * lanes * lanes + v * n);
         }
 #pragma GCC unroll 16
         for (int i = lanes - 1; i >= 0; --i) backward_row(d, from, i, b, out);
-        store_rows<how>(d, out, job.arrays.x + job.cut.group_start(group) + tile * lanes, length);
+        turn_tile<lanes, how>(d, out, lanes, job.arrays.x + job.cut.group_start(group) + tile * lanes, length);
         for (int v = 0; v < vectors; ++v) backward[v] = b[v];
     }
 

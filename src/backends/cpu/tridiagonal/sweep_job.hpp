@@ -34,6 +34,30 @@ struct SweepArrays {
     }
 };
 
+/// Where the tiles of c' and d' lie that are eliminated and not substituted yet. A new one takes the place that was read last: half of what
+/// would else pass between the first two levels of cache, each line read there before it is written, stays in the first.
+class TilePlaces {
+public:
+    /// A multiple of a cache line of them.
+    static std::int64_t ints(std::int64_t tiles) { return (2 * tiles + 15) / 16 * 16; }
+
+    TilePlaces(std::int32_t* memory, std::int64_t tiles) : place_(memory), free_(memory + tiles), tiles_(tiles) {
+        for (std::int64_t k = tiles; k-- > 0;) free_[count_++] = static_cast<std::int32_t>(k);
+    }
+    /// The tile that comes next; `take` gives it its place, `advance` numbers on.
+    std::int64_t take() { return place_[next_] = free_[--count_]; }
+    void advance() { if (++next_ == tiles_) next_ = 0; }
+    /// Of the tile so many before the next one.
+    std::int64_t operator[](std::int64_t back) const { return place_[number(back)]; }
+    void release(std::int64_t back) { free_[count_++] = place_[number(back)]; }
+
+private:
+    std::int64_t number(std::int64_t back) const { return back <= next_ ? next_ - back : next_ - back + tiles_; }
+
+    std::int32_t *place_, *free_;
+    std::int64_t tiles_, next_ = 0, count_ = 0;
+};
+
 /// Sizes in numbers of T, all multiples of a line.
 template <class T>
 struct SweepSizes {
@@ -61,7 +85,7 @@ struct SweepSizes {
     }
     std::int64_t blocks_per_group, boundaries, stored;
 
-    std::int64_t per_thread() const { return ring_tiles * tile + 2 * edges; }
+    std::int64_t per_thread() const { return ring_tiles * tile + 2 * edges + TilePlaces::ints(ring_tiles) * 4 / static_cast<std::int64_t>(sizeof(T)); }
     std::size_t bytes(int threads) const {
         return sizeof(T) * (4 * lanes + ends + stored + repairs + boundaries + threads * per_thread());
     }

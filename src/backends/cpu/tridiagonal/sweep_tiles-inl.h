@@ -12,7 +12,7 @@
 
 #include "hwy/highway.h"
 
-#include "backends/cpu/simd/transpose-inl.h"
+#include "backends/cpu/simd/turn-inl.h"
 #include "backends/cpu/tridiagonal/sweep_job.hpp"
 
 #if defined(TRIFOLD_BACKENDS_CPU_TRIDIAGONAL_SWEEP_TILES_INL_H_) == defined(HWY_TARGET_TOGGLE)
@@ -136,17 +136,7 @@ struct Ahead {
 /// Turns one array of the next tile.
 template <class D, class T = hn::TFromD<D>>
 HWY_INLINE void load_stage(D d, const TileInputs<T>& in, int k, Stage<T>& stage) {
-    constexpr int n = static_cast<int>(lanes_of<D>), pieces = vectors_of<D>, lanes = n * pieces;
-    const std::int64_t stride = in.stride[k];
-#pragma GCC unroll 4
-    for (int v = 0; v < pieces; ++v)
-#pragma GCC unroll 4
-        for (int piece = 0; piece < pieces; ++piece) {
-            hn::Vec<D> row[n];
-            load_tile(d, in.p[k] + v * n * stride + piece * n, stride, row);
-#pragma GCC unroll 16
-            for (int i = 0; i < n; ++i) hn::Store(row[i], d, stage.rows[k] + (piece * n + i) * lanes + v * n);
-        }
+    turn_tile<Stage<T>::lanes>(d, in.p[k], in.stride[k], stage.rows[k], Stage<T>::lanes);
 }
 
 template <class D, class T = hn::TFromD<D>>
@@ -179,32 +169,13 @@ HWY_INLINE void backward_halo_tile(D d, const T* HWY_RESTRICT ring, Backward<D>*
 
 template <class D, class T = hn::TFromD<D>>
 HWY_INLINE void backward_row(D d, const T* HWY_RESTRICT ring, int i, Backward<D>* HWY_RESTRICT back,
-                             hn::Vec<D> (&out)[vectors_of<D>][64 / sizeof(T)]) {
+                             T* HWY_RESTRICT out) {
     constexpr int n = static_cast<int>(lanes_of<D>), lanes = n * vectors_of<D>;
 #pragma GCC unroll 4
     for (int v = 0; v < vectors_of<D>; ++v) {
         const T* const from = ring + i * 2 * lanes + v * n;
         back[v].kept_row(d, hn::Load(d, from), hn::Load(d, from + lanes));
-        out[v][i] = back[v].x;
-    }
-}
-
-/// Row i of lane l to x + l stride + i. Whole cache lines, one after the other.
-template <Store how, class D, class T = hn::TFromD<D>>
-HWY_INLINE void store_rows(D d, hn::Vec<D> (&out)[vectors_of<D>][64 / sizeof(T)], T* HWY_RESTRICT x, std::int64_t stride) {
-    constexpr int n = static_cast<int>(lanes_of<D>), pieces = vectors_of<D>;
-#pragma GCC unroll 4
-    for (int v = 0; v < pieces; ++v) {
-#pragma GCC unroll 4
-        for (int piece = 0; piece < pieces; ++piece) transpose(d, out[v] + piece * n);
-#pragma GCC unroll 16
-        for (int s = 0; s < n; ++s)
-#pragma GCC unroll 4
-            for (int piece = 0; piece < pieces; ++piece) {
-                T* const to = x + (v * n + s) * stride + piece * n;
-                if constexpr (how == Store::stream) hn::Stream(out[v][piece * n + s], d, to);
-                else hn::StoreU(out[v][piece * n + s], d, to);
-            }
+        hn::Store(back[v].x, d, out + i * lanes + v * n);
     }
 }
 
