@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "bench/harness/batch_order.hpp"
+#include "bench/harness/core_rate.hpp"
 #include "bench/harness/residual.hpp"
 #include "devices/context_state.hpp"
 #include "devices/threads.hpp"
@@ -130,7 +131,7 @@ void Group::run(const Pace& pace, const std::string& name, Record& record, const
     for (auto& entry : entries_) runners.push_back(runner_of(*entry));
     std::optional<BatchOrder> order;
     if (batch_order_) {
-        order.emplace(arrays, tridiagonal::normalise(case_.problem(true)), threads_);
+        order.emplace(tridiagonal::normalise(case_.problem(true)), threads_);
         runners.push_back({"order of accesses", {}, {}, [&order] { return order->sample(); }});
     }
     std::optional<SingleCeiling> ceiling;
@@ -140,7 +141,9 @@ void Group::run(const Pace& pace, const std::string& name, Record& record, const
         runners.push_back({"moving alone", {}, {}, [&ceiling] { return ceiling->moving(); }});
         runners.push_back({"arithmetic alone", {}, {}, [&ceiling] { return ceiling->computing(); }});
     }
+    runners.push_back({"core", {}, {}, [this] { return cycles_per_addition(threads_); }});
     const std::vector<Timing> timings = race(runners, pace);
+    const double additions = 1 / timings.back().median;
 
     constexpr double nan = std::numeric_limits<double>::quiet_NaN();
     double roof = 0;
@@ -170,6 +173,7 @@ void Group::run(const Pace& pace, const std::string& name, Record& record, const
         const double bound_s = std::max(moving_s, computing_s);
         if (bound_s == bound_s)
             row.set("moving_s", moving_s).set("computing_s", computing_s).set("ceiling", case_.needed_bytes() / bound_s / roof).set("fraction_of_ceiling", bound_s / timing.median);
+        row.set("additions_per_cycle", entry.peer ? std::nan("") : additions).set("most_additions_per_cycle", entry.peer ? std::nan("") : 1 / timings.back().best);
         if (fraction > 1.03) row.set("suspect", "above 1.03 of the roof: an error of this measurement");
         if (reference_s == reference_s) row.set("speedup", reference_s / timing.median).set("speedup_over", ratio_to);
         if (entry.peer) {
@@ -197,8 +201,8 @@ void Group::run(const Pace& pace, const std::string& name, Record& record, const
         if (bound_s == bound_s)
             std::snprintf(of_order, sizeof(of_order), ", moving alone %.0f %%, arithmetic %.0f %%", 100 * case_.needed_bytes() / moving_s / roof,
                           100 * case_.needed_bytes() / computing_s / roof);
-        std::fprintf(stderr, "  %-44s %-16s %d thr %9.3f ms %9.1f Mrows/s %5.1f %% of %.1f GB/s%s%s%s\n", name.c_str(), entry.label.c_str(),
-                     entry.peer ? 1 : threads_, timing.median * 1e3, case_.rows() / timing.median / 1e6, 100 * fraction, roof / 1e9, of_order,
+        std::fprintf(stderr, "  %-44s %-16s %d thr %9.3f ms %9.1f Mrows/s %5.1f %% of %.1f GB/s, core %.1f%s%s%s\n", name.c_str(), entry.label.c_str(),
+                     entry.peer ? 1 : threads_, timing.median * 1e3, case_.rows() / timing.median / 1e6, 100 * fraction, roof / 1e9, additions, of_order,
                      entry.peer ? "" : (std::string("  ") + entry.outcome.branch).c_str(),
                      reference_s == reference_s && entry.label != ratio_to ? ("  x" + std::to_string(reference_s / timing.median).substr(0, 5)).c_str() : "");
         record.rows.push_back(std::move(row));

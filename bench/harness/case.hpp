@@ -66,7 +66,7 @@ public:
     /// A peer, where it takes this case; else a note. One thread each.
     void add_peer(std::unique_ptr<Baseline> peer, Record& record);
 
-    /// Beside the roof, what the batch solve's own order of accesses reaches without arithmetic; in place.
+    /// Beside the roof, what the batch solve's own kernels reach without arithmetic; in place.
     void add_batch_order() { batch_order_ = true; }
 
     /// Beside the roof, what bounds one system's pass: its moving alone and its arithmetic alone.

@@ -65,6 +65,11 @@ SingleCeiling::SingleCeiling(Pass pass, const devices::StreamArrays& arrays, con
     system_.in_place = false;
     const auto& ops = cpu::cpu_ops();
     scratch_ = AlignedBuffer(pass == Pass::certified ? tridiagonal::certified_workspace(ops, system_, threads) : ops.sweep_pivoted_scratch(system_, threads));
+
+    double best = std::numeric_limits<double>::infinity();
+    for (int round = 0; round < 3; ++round)
+        for (const Order order : {Order{}, Order{true, 0}, Order{true, 4}, Order{true, 8}, Order{true, 12}})
+            if (const double s = this->pass(order); s < best) best = s, order_ = order;
 }
 
 double SingleCeiling::computing() {
@@ -78,44 +83,49 @@ double SingleCeiling::computing() {
     return solved ? seconds_since(start) : std::numeric_limits<double>::quiet_NaN();
 }
 
-double SingleCeiling::moving() {
+double SingleCeiling::pass(Order order) {
     const auto start = std::chrono::steady_clock::now();
 #pragma omp parallel for num_threads(threads_) schedule(dynamic, 1)
     for (std::int64_t g = 0; g < groups_; ++g)
         group(g, static_cast<unsigned char*>(rings_.data()) + omp_get_thread_num() * ring_bytes_,
-              logs_.bytes() ? static_cast<unsigned char*>(logs_.data()) + g * lanes_ * lines_ * line : nullptr);
+              logs_.bytes() ? static_cast<unsigned char*>(logs_.data()) + g * lanes_ * lines_ * line : nullptr, order);
     // Rows that the cut leaves out count as if they had been moved as fast.
     const double moved = static_cast<double>(((groups_ - 1) * lines_ + last_lines_) * lanes_ * line);
     return seconds_since(start) * static_cast<double>(system_.rows) * static_cast<double>(size_of(system_.dtype)) / moved;
 }
 
-void SingleCeiling::group(std::int64_t number, unsigned char* ring, unsigned char* log) const {
+void SingleCeiling::group(std::int64_t number, unsigned char* ring, unsigned char* log, Order order) const {
     const std::int64_t lines = number + 1 < groups_ ? lines_ : last_lines_, step = lines * line, start = first_ + number * lanes_ * lines_ * line;
     const std::int64_t per_row = pass_ == Pass::certified ? 2 : 3, behind = (pass_ == Pass::certified ? 1 : 2) * block_lines_;
-    std::uint64_t seen = 0;
+    std::uint64_t seen = 0, waited = 1;
     std::int64_t slot = 0, back = ring_bytes_ - per_row * line;
+    const auto read = [&](int k, std::int64_t lane, std::int64_t t) {
+        const unsigned char* const p = arrays_.read[k] + start + lane * step + t * line;
+        if (second_level_) __builtin_prefetch(p + ask_lines_ * line, 0, 2);
+        else __builtin_prefetch(p + ask_lines_ * line, 0, 3);
+        seen += word_at(p);
+    };
     for (std::int64_t t = 0; t < lines + behind; ++t) {
         // x of a block is stored from its last line to its first, so many lines behind.
-        const std::int64_t stored = t - behind, block = stored / block_lines_ * block_lines_, to = block + std::min(block_lines_, lines - block) - 1 - (stored - block);
-        if (t < lines) {
+        const std::int64_t stored = t - behind, block = stored / block_lines_ * block_lines_, down_to = block + std::min(block_lines_, lines - block) - 1 - (stored - block);
+        if (t < lines && !order.by_lane)
             for (int k = 0; k < 4; ++k)
-                for (std::int64_t lane = 0; lane < lanes_; ++lane) {
-                    const unsigned char* const p = arrays_.read[k] + start + lane * step + t * line;
-                    if (second_level_) __builtin_prefetch(p + ask_lines_ * line, 0, 2);
-                    else __builtin_prefetch(p + ask_lines_ * line, 0, 3);
-                    seen += word_at(p);
-                }
-        }
+                for (std::int64_t lane = 0; lane < lanes_; ++lane) read(k, lane, t);
         for (std::int64_t lane = 0; lane < lanes_; ++lane) {
+            waited = wait_for(waited, order.pause);
+            if (t < lines && order.by_lane)
+                for (int k = 0; k < 4; ++k) read(k, lane, t);
             if (log && t < lines) stream_line(log, seen), log += line;
+            // The certified pass writes where it has just read.
+            unsigned char* const to = ring + (pass_ == Pass::certified ? back : slot);
             for (std::int64_t l = 0; l < per_row; ++l) {
                 seen += word_at(ring + back + l * line);
-                put(ring + slot + l * line, seen);
+                put(to + l * line, seen | waited >> 63);
             }
             if ((slot += per_row * line) + per_row * line > ring_bytes_) slot = 0;
             if ((back -= per_row * line) < 0) back = ring_bytes_ - per_row * line;
             if (stored < 0) continue;
-            unsigned char* const x = arrays_.write + start + lane * step + to * line;
+            unsigned char* const x = arrays_.write + start + lane * step + down_to * line;
             if (stream_) stream_line(x, seen);
             else put(x, seen);
         }

@@ -17,4 +17,10 @@ inline std::uint64_t word_at(const void* p) {
 
 inline void put(void* p, std::uint64_t word) { std::memcpy(p, &word, sizeof(word)); }
 
+/// A chain of that many multiplications, three cycles each on most cores: it waits as a row's division does, so that requests do not come in bursts.
+inline std::uint64_t wait_for(std::uint64_t x, int multiplications) {
+    for (int k = 0; k < multiplications; ++k) x *= 0x9E3779B97F4A7C15;
+    return x;
+}
+
 }  // namespace trifold::bench
