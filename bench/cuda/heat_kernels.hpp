@@ -39,7 +39,7 @@ struct HeatProblem {
     }
 };
 
-/// Of all kinds that take the case, for an H200's architecture; of cases with options, of the first.
+/// Of the kind that runs the case, for an H200's architecture.
 template <class T>
 void compile_kernels(const cuda::Table& table, Queue& host, const HeatCase& one) {
     // Addresses of a field that nobody reads or writes.
@@ -56,8 +56,9 @@ void compile_kernels(const cuda::Table& table, Queue& host, const HeatCase& one)
         const bool good = table.mesh_compile(checked, 90, kind, &name, &refuses, failure);
         if (!good) failure.raise(one.name());
         if (!name) break;
-        if (!refuses) std::printf("%-26s %s\n", one.name().c_str(), name), std::fflush(stdout);
-        if (!refuses && !one.options().empty()) break;  // the one that runs it
+        if (refuses) continue;
+        std::printf("%-26s %s\n", one.name().c_str(), name), std::fflush(stdout);
+        break;
     }
     munmap(field, bytes);
 }

@@ -8,6 +8,7 @@
 
 #include "backends/cuda/mesh/streaming/cut.hpp"
 #include "backends/cuda/mesh/streaming/line_table.hpp"
+#include "backends/cuda/mesh/streaming/prepare.hpp"
 #include "support/random.hpp"
 
 namespace trifold::cuda::streaming {
@@ -105,26 +106,110 @@ std::vector<double> solve(const LaneTable<double>& table, int n, int R, int lane
     return solution;
 }
 
+/// A dominant system with its solution.
+struct Line {
+    LineMatrix<double> m;
+    std::vector<double> exact, right;
+
+    Line(tests::Random& random, int n) {
+        for (int i = 0; i < n; ++i) {
+            m.lower.push_back(i ? random.uniform(-1, 1) : 0), m.upper.push_back(i + 1 < n ? random.uniform(-1, 1) : 0), m.diag.push_back(random.uniform(2.1, 4));
+            exact.push_back(random.uniform(-1, 1));
+        }
+        for (int i = 0; i < n; ++i) {
+            const auto k = static_cast<std::size_t>(i);
+            right.push_back(m.diag[k] * exact[k] + (i ? m.lower[k] * exact[k - 1] : 0) + (i + 1 < n ? m.upper[k] * exact[k + 1] : 0));
+        }
+    }
+};
+
 TEST(LaneTable, SolvesLinesOfAnyLength) {
     tests::Random random(3);
     for (const int n : {2, 3, 7, 31, 64, 96, 97, 200, 640})
         for (const int lanes : {1, 2, 4, 8, 16, 32})
             for (int R = std::max((n + lanes - 1) / lanes, 2); R <= std::min(n, (n + lanes - 1) / lanes + 3); ++R) {
-                LineMatrix<double> m;
-                std::vector<double> exact, right;
-                for (int i = 0; i < n; ++i) {
-                    m.lower.push_back(i ? random.uniform(-1, 1) : 0), m.upper.push_back(i + 1 < n ? random.uniform(-1, 1) : 0), m.diag.push_back(random.uniform(2.1, 4));
-                    exact.push_back(random.uniform(-1, 1));
-                }
-                for (int i = 0; i < n; ++i) {
-                    const auto k = static_cast<std::size_t>(i);
-                    right.push_back(m.diag[k] * exact[k] + (i ? m.lower[k] * exact[k - 1] : 0) + (i + 1 < n ? m.upper[k] * exact[k + 1] : 0));
-                }
+                const auto [m, exact, right] = Line(random, n);
                 const LaneTable<double> table(m, R, lanes);
                 ASSERT_TRUE(table.safe);
                 const std::vector<double> found = solve(table, n, R, lanes, right);
                 for (std::size_t i = 0; i < exact.size(); ++i) ASSERT_NEAR(found[i], exact[i], 1e-14) << n << " rows, " << lanes << " lanes of " << R << ", row " << i;
             }
+}
+
+// Lines along y in parts: forwards as rows go along them (rows.cuh), ends of segments (joins.cuh), backwards as columns do (columns.cuh).
+TEST(PartsOfY, SolveLines) {
+    tests::Random random(4);
+    const Chip chip;
+    int cut = 0;
+    for (const int n : {8, 24, 32, 48, 64, 80, 96, 128, 256, 384, 512}) {
+        const int H = cut_segment_y(chip, 8, n, n, n), S = H ? n / H : 0;
+        if (H == 0) continue;
+        ++cut;
+        ASSERT_EQ(S * H, n);
+        const auto [m, exact, right] = Line(random, n);
+        Pass rows, joins, columns;
+        rows.rows.lanes = 1, rows.rows.segment_rows = n, columns.columns.columns = 1, columns.columns.segment_rows = n, columns.columns.segments = 1;
+        std::vector<double> ahead, ends, behind;
+        rows.kind = PassKind::rows, joins.kind = PassKind::joins, columns.kind = PassKind::columns;
+        for (Pass* const pass : {&rows, &joins, &columns}) pass->segment_y = H;
+        ASSERT_TRUE(append_factors(m, m, rows, ahead) && append_factors(m, m, joins, ends) && append_factors(m, m, columns, behind));
+        const double *const forwards = ahead.data() + 5 * n + 4, *const backwards = behind.data() + 4 * n + 4;
+        ASSERT_EQ(ends.size(), static_cast<std::size_t>(4 * S));
+        std::vector<double> y(static_cast<std::size_t>(n)), z(static_cast<std::size_t>(S) + 1), x(y.size()), last(z.size());
+        for (int i = 0; i < n; ++i) {
+            const auto k = static_cast<std::size_t>(i);
+            y[k] = right[k] * forwards[3 * i] - (i % H ? forwards[3 * i + 1] * y[k - 1] : 0);
+            if (i % H < H - 1) z[static_cast<std::size_t>(i / H)] += forwards[3 * i + 2] * y[k];
+        }
+        double gamma = 0, next = 0;
+        for (int s = 0; s < S; ++s) {
+            const auto k = static_cast<std::size_t>(s);
+            last[k] = gamma = (y[static_cast<std::size_t>((s + 1) * H - 1)] - ends[4 * k] * (s + 1 < S ? z[k + 1] : 0)) * ends[4 * k + 2] - ends[4 * k + 1] * gamma;
+        }
+        for (int s = S - 1; s >= 0; --s) last[static_cast<std::size_t>(s)] = next = last[static_cast<std::size_t>(s)] - ends[static_cast<std::size_t>(4 * s + 3)] * next;
+        for (int i = n - 1; i >= 0; --i) {
+            const auto k = static_cast<std::size_t>(i), s = static_cast<std::size_t>(i / H);
+            x[k] = i % H == H - 1 ? last[s] : y[k] - backwards[2 * i + 1] * (s ? last[s - 1] : 0) - backwards[2 * i] * x[k + 1];
+            ASSERT_NEAR(x[k], exact[k], 1e-14) << n << " rows, segments of " << H << ", row " << i;
+        }
+    }
+    EXPECT_GE(cut, 9);
+}
+
+// What decides roundings must not change with the batch.
+TEST(PartsOfY, AreCutByTheShapeOfAMesh) {
+    const Chip chip;
+    const Reach reach{1, 1, 1, 1};
+    int cut = 0;
+    for (const std::size_t bytes : {4, 8})
+        for (const int n : {24, 33, 64, 80, 96, 100, 128, 192, 256, 384, 512}) {
+            const int H = cut_segment_y(chip, bytes, n, n, n);
+            if (H == 0) continue;
+            const RowsCut rows = cut_rows(chip, bytes, n, n, n, 1, reach, H);
+            const ColumnsCut columns = cut_columns(chip, bytes, n, 1, {.nx = n});
+            if (!rows.fits() || !columns.fits()) continue;
+            ++cut;
+            for (const std::int64_t meshes : {1, 4, 100}) {
+                for (const int ahead : {0, H}) {
+                    const RowsCut many = cut_rows(chip, bytes, n, n, n, meshes, reach, ahead, &rows);
+                    EXPECT_EQ(many.lanes, rows.lanes) << n;
+                    EXPECT_EQ(many.segment_rows, rows.segment_rows) << n;
+                    EXPECT_LE(many.shared, chip.shared_per_block) << n;
+                    EXPECT_TRUE(ahead == 0 || many.chunk % H == 0) << n;
+                }
+                for (const ColumnsAsked& asked : {ColumnsAsked{.nx = n, .tasks_per_piece = n / H * meshes}, ColumnsAsked{}}) {
+                    ColumnsAsked kept = asked;
+                    kept.segment_rows = columns.segment_rows, kept.segments = columns.segments;
+                    const ColumnsCut many = cut_columns(chip, bytes, n, 1, kept);
+                    ASSERT_TRUE(many.fits()) << n;
+                    EXPECT_EQ(many.segments * many.segment_rows >= n, true) << n;
+                    EXPECT_EQ(many.threads % 32, 0) << n;
+                    EXPECT_LE(many.shared, chip.shared_per_block) << n;
+                }
+                EXPECT_TRUE(cut_columns(chip, bytes, n, 0, {.segment_rows = H, .segments = n / H, .by_reach = true}).fits()) << n;
+            }
+        }
+    EXPECT_GE(cut, 16);
 }
 
 TEST(LaneTable, RefusesWhatNeedsPivots) {

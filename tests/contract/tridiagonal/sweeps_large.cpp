@@ -21,6 +21,7 @@ TRIFOLD_POINT_FUNCTION(diffuse_flat, {
     out(0) = p(0) * ((at(0, -1, 0, 0) - u) + (at(0, 1, 0, 0) - u)) + p(1) * ((at(0, 0, -1, 0) - u) + (at(0, 0, 1, 0) - u)) + p(2) * at(1, 0, 0, 0);
 })
 TRIFOLD_POINT_FUNCTION(look_far, { out(0) = at(0, 0, 0, 0) + p(0) * (at(0, 2, -2, 0) - at(1, -2, 1, 0) + real(step)); })
+TRIFOLD_POINT_FUNCTION(look_far_up, { out(0) = at(0, 0, 0, 0) + p(0) * (at(0, 2, -2, 1) - at(1, -2, 1, -2) + real(step)); })
 TRIFOLD_POINT_FUNCTION(add, { out(0) = at(0, 0, 0, 0) + at(2, 0, 0, 0); })
 TRIFOLD_POINT_FUNCTION(mix, { out(0) = p(1) * at(1, 0, 0, 0) + at(2, 0, 0, 0); })
 TRIFOLD_POINT_FUNCTION(stretched, {
@@ -32,7 +33,7 @@ TRIFOLD_POINT_FUNCTION(stretched, {
 struct Case {
     MeshShape shape;
     Edge x, y, z;
-    int scheme;  // 0: increments in 3-D; 1: in 2-D; 2: values on the sides, no update, a stretched axis
+    int scheme;  // 0: increments in 3-D; 1: in 2-D; 2: values on the sides, no update, a stretched axis; 3: values on the sides, no update, in 3-D
 };
 
 constexpr Edge even = Edge::even, odd = Edge::odd, ring = Edge::periodic;
@@ -56,6 +57,7 @@ struct Fields {
         const LineSolve x{0, {-0.3, 1.6, -0.3}}, y{1, {-0.2, 1.5, -0.3}}, z{2, {-0.2, 1.4, -0.2}};
         if (one.scheme == 0) sweeps = {{diffuse, {x, y, z}, add, 0, plain}};
         else if (one.scheme == 1) sweeps = {{diffuse_flat, {x, y}, add, 0, plain}};
+        else if (one.scheme == 3) sweeps = {{look_far_up, {{0, {}, stretched, true}, y, z}, {}, 0, sides}};
         else sweeps = {{look_far, {{0, {}, stretched, true}, y}, {}, 0, sides}, {{}, {x, y}, mix, 0, sides}};
     }
 
@@ -81,7 +83,10 @@ protected:
                               {{256, 192, 1, 2}, odd, odd, even, 1},  {{384, 384, 1, 1}, ring, ring, even, 1}, {{192, 200, 1, 2}, ring, odd, even, 2}, {{48, 48, 48, 3}, odd, odd, odd, 0},
                               {{48, 40, 44, 2}, ring, odd, even, 0},  {{900, 700, 1, 1}, ring, ring, even, 1}, {{128, 100, 90, 1}, ring, ring, ring, 0},
                               // A few small meshes, all steps in one launch.
-                              {{64, 64, 64, 2}, even, odd, odd, 0},   {{96, 64, 80, 1}, odd, odd, even, 0}};
+                              {{64, 64, 64, 2}, even, odd, odd, 0},   {{96, 64, 80, 1}, odd, odd, even, 0},
+                              // Enough columns for lines along y to be solved in parts of the other passes: one segment, several, rows that are no vectors, a slab with a rest.
+                              {{64, 64, 48, 30}, odd, odd, odd, 0},   {{63, 48, 33, 40}, even, odd, odd, 0},  {{100, 24, 40, 50}, odd, odd, even, 0},
+                              {{96, 96, 20, 30}, odd, odd, odd, 3},   {{37, 80, 50, 24}, even, even, even, 3}};
         for (const Case& one : cases) {
             Fields<T> ours(one), expected(one);
             const SweepOutcome outcome = ours.run(queue, 2);
@@ -137,6 +142,38 @@ TEST_P(SweepsLarge, ASmallMeshHasTheBitsThatItHasInABatch) {
         ASSERT_TRUE(one.run(queue, 3).ok());
         ASSERT_TRUE(std::equal(one.u.begin(), one.u.end(), batch.u.begin() + m * each)) << m;
     }
+}
+
+// Lines along y are solved in parts of other passes where there are enough of them.
+TEST_P(SweepsLarge, AMeshHasTheBitsThatItHasInALargeBatch) {
+    for (const MeshShape& shape : {MeshShape{64, 64, 64, 40}, MeshShape{100, 96, 56, 24}}) {
+        const std::int64_t each = shape.x * shape.y * shape.z;
+        Fields<double> batch({shape, odd, odd, odd, 0});
+        const std::vector<double> before = batch.u;
+        ASSERT_TRUE(batch.run(queue, 3).ok());
+        for (const std::int64_t m : {std::int64_t{0}, shape.meshes - 1}) {
+            Fields<double> one({{shape.x, shape.y, shape.z, 1}, odd, odd, odd, 0});
+            one.u.assign(before.begin() + m * each, before.begin() + (m + 1) * each);
+            ASSERT_TRUE(one.run(queue, 3).ok());
+            ASSERT_TRUE(std::equal(one.u.begin(), one.u.end(), batch.u.begin() + m * each)) << m;
+        }
+    }
+}
+
+TEST_P(SweepsLarge, AMeshOfALargeBatchThatFailsIsNamed) {
+    Fields<double> ours({{64, 64, 64, 40}, odd, odd, odd, 0});
+    const std::vector<double> before = ours.u;
+    ours.u[static_cast<std::size_t>(((7 * 64 + 21) * 64 + 33) * 64 + 40)] = NAN;
+    const SweepOutcome outcome = ours.run(queue, 3);
+    EXPECT_EQ(outcome.reason, Reason::not_finite);
+    EXPECT_EQ(outcome.failures, 5);
+    EXPECT_EQ(outcome.step, 0);
+    EXPECT_EQ(outcome.axis, 0);
+    EXPECT_EQ(outcome.mesh, 7);
+    EXPECT_EQ(outcome.y, 33);
+    EXPECT_EQ(outcome.z, 20);
+    EXPECT_NE(ours.u[0], before[0]) << "other meshes have had their first step";
+    EXPECT_EQ(ours.u[7 * 64 * 64 * 64], before[7 * 64 * 64 * 64]);
 }
 
 TEST_P(SweepsLarge, ASmallMeshThatFailsIsNamed) {

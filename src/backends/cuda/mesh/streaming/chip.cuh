@@ -37,12 +37,12 @@ constexpr int aligned(int count) {
     return (count + vector_values<T> - 1) / vector_values<T> * vector_values<T>;
 }
 
-/// Distance of segments in shared memory: factors of R rows, kept apart by banks.
-template <class T, int R>
-inline constexpr int segment_pitch = 4 * R + vector_values<T>;
+/// Distance of segments in shared memory: factors of R rows (and how they reach the first one), kept apart by banks.
+template <class T, int R, bool by_reach = false>
+inline constexpr int segment_pitch = (by_reach ? 5 : 4) * R + vector_values<T>;
 
-/// y in place of d; returns z[0]. `factors` in shared memory, 16-byte aligned.
-template <class T, int R>
+/// y in place of d; returns z[0], by recurrence or, as rows.cuh has it where it eliminates ahead, as a sum. `factors` in shared memory, 16-byte aligned.
+template <class T, int R, bool by_reach = false>
 __device__ __forceinline__ T forwards(const T* factors, T (&y)[R], bool joined) {
     constexpr int V = vector_values<T>;
     using Vector = typename Vector16<T>::type;
@@ -53,7 +53,16 @@ __device__ __forceinline__ T forwards(const T* factors, T (&y)[R], bool joined) 
         for (int v = 0; v < V; ++v) y[i + v] = i + v ? multiply_add(-part(lower, v), y[i + v ? i + v - 1 : 0], y[i + v] * part(inverse, v)) : y[0] * part(inverse, 0);
     }
     T z = 0;
-    if (joined)
+    if (by_reach) {
+        if (joined)
+#pragma unroll
+            for (int i = 0; i < R; i += V) {
+                const Vector reach = reinterpret_cast<const Vector*>(factors + 4 * R)[i / V];
+#pragma unroll
+                for (int v = 0; v < V; ++v)
+                    if (i + v < R - 1) z = i + v ? multiply_add(part(reach, v), y[i + v], z) : part(reach, v) * y[0];
+            }
+    } else if (joined)
 #pragma unroll
         for (int i = R - V; i >= 0; i -= V) {
             const Vector upper = reinterpret_cast<const Vector*>(factors + 2 * R)[i / V];

@@ -3,6 +3,9 @@
 //
 //   values = (lower, diag, upper)^-1 values    or    target = update(fields, (lower, diag, upper)^-1 values)
 //
+// Where C::behind, lines along y have been eliminated forwards (rows.cuh) and their segments' ends are known (joins.cuh): columns along z go backwards through the rows of a segment,
+//   value = y - fill[row] x[below the segment] - upper[row] x[row above], the row above being that of the turn before, in registers.
+//
 // Arrays: values packed, columns one element apart, `apart` from row to row; fields any strides. Overwritten: values, or the target.
 // Who does what: a block has W columns, 256 bytes of every row where registers allow it; a thread R rows of one column in registers, the
 //   lanes of a warp side by side; one thread per column joins the segments. Blocks are persistent: while a set of columns is
@@ -33,12 +36,43 @@ template <class C>
 struct ColumnsLayout {
     using T = typename C::real;
     static constexpr int threads = C::W * C::S;
-    static constexpr int last = C::stages * threads * C::R, first = last + C::S * C::W, work = first + (C::S + 1) * C::W;
-    static constexpr int joins = C::S * segment_pitch<T, C::R>, kept = joins + 4 * C::S;
+    static constexpr int before = C::stages * threads * C::R, last = before + (C::behind ? threads * C::R : 0), first = last + C::S * C::W, work = first + (C::S + 1) * C::W;
+    static constexpr int factors = C::by_reach ? 5 : 4, pitch = segment_pitch<T, C::R, C::by_reach>, joins = C::S * pitch, kept = joins + 4 * C::S;
+};
+
+/// Which columns a block has at a turn.
+template <class C>
+struct SetOfColumns {
+    static constexpr std::int64_t apart = C::axis == 1 ? C::nx : std::int64_t{C::nx} * C::ny;
+    // Where y-lines are solved backwards, a block has columns of a row after those of the row above it, so that their solutions are there.
+    static constexpr int inner = C::behind ? C::nx : static_cast<int>(apart), H = C::behind ? C::behind : 1, segments_y = C::behind ? C::ny / H : 1;
+    static constexpr unsigned pieces = static_cast<unsigned>((inner + C::W - 1) / C::W), outers = C::axis == 1 ? C::nz : 1;
+
+    unsigned outer;
+    int begin, row = 0, segment_y = 0;
+
+    static __device__ __forceinline__ unsigned tasks(std::int64_t meshes) { return pieces * (C::behind ? segments_y : outers) * static_cast<unsigned>(meshes); }
+    static __device__ __forceinline__ unsigned task_of(unsigned turn) { return blockIdx.x + turn / H * gridDim.x; }
+
+    __device__ __forceinline__ SetOfColumns(unsigned turn, unsigned tasks, bool backwards) {
+        unsigned task = task_of(turn);
+        if (backwards) task = tasks - 1 - task;
+        begin = static_cast<int>(task % pieces) * C::W;
+        task /= pieces;
+        if constexpr (C::behind != 0) row = H - 1 - static_cast<int>(turn % H), segment_y = static_cast<int>(task % segments_y), task /= segments_y;
+        outer = task;
+    }
+
+    __device__ __forceinline__ int y() const { return segment_y * H + row; }
+    /// In values, of the set's first column in row 0.
+    __device__ __forceinline__ std::int64_t offset() const { return std::int64_t{outer} * (apart * C::rows) + std::int64_t{y()} * (C::behind ? C::nx : 0) + begin; }
+    /// Among the ends of segments along y (joins.cuh).
+    static __device__ __forceinline__ std::int64_t end_offset(std::int64_t mesh, int segment, int begin) { return (mesh * segments_y + segment) * (std::int64_t{C::nz} * C::nx) + begin; }
 };
 
 /// C: real, fields, R (rows of a thread), S (segments), W (columns of a block), rows, axis (1, 2), line (number in its sweep), nx, ny, nz, stride(field, axis), vectors,
-/// has_update, target, used (bit f: the update reads field f), prefetch, whole (part of a kernel with more threads), Parameters, update(near, p, out, x, y, z, mesh, step).
+/// has_update, target, used (bit f: the update reads field f), prefetch, whole (part of a kernel with more threads), behind (rows of a segment of lines along y that are to be solved
+/// backwards first; 0), by_reach (as rows.cuh eliminates ahead), Parameters, update(near, p, out, x, y, z, mesh, step).
 template <class C>
 __device__ __forceinline__ void columns_barrier() {
     if constexpr (C::whole) asm volatile("barrier.cta.sync 1, %0;" ::"n"(ColumnsLayout<C>::threads) : "memory");
@@ -63,62 +97,72 @@ __device__ __forceinline__ void keep_columns(typename C::real* kept, const typen
     using L = ColumnsLayout<C>;
     if (thread >= L::threads) return;
     T* const joins = kept + L::joins;
-    for (int i = thread; i < C::S * 4 * C::R; i += L::threads) kept[i / (4 * C::R) * segment_pitch<T, C::R> + i % (4 * C::R)] = table[i];
-    for (int i = thread; i < 4 * C::S; i += L::threads) joins[i] = table[C::S * 4 * C::R + i];
+    constexpr int each = L::factors * C::R;
+    for (int i = thread; i < C::S * each; i += L::threads) kept[i / each * L::pitch + i % each] = table[i];
+    for (int i = thread; i < 4 * C::S; i += L::threads) joins[i] = table[C::S * each + i];
 }
 
 /// All columns of the grid. `memory`: what is on its way, and the ends of segments.
 template <class C>
 __device__ __forceinline__ void columns_tasks(const MeshArguments<typename C::real>& a, const typename C::Parameters& p, typename C::real* memory, const typename C::real* factors, typename C::real low,
-                                              typename C::real high) {
+                                              typename C::real high, const typename C::real* table_y = nullptr) {
     using T = typename C::real;
     using L = ColumnsLayout<C>;
     constexpr int R = C::R, S = C::S, W = C::W, V = vector_values<T>, n = C::rows;
-    constexpr std::int64_t apart = C::axis == 1 ? C::nx : std::int64_t{C::nx} * C::ny, inner = C::axis == 1 ? C::nx : std::int64_t{C::nx} * C::ny;
-    constexpr unsigned sets_per_outer = static_cast<unsigned>((inner + W - 1) / W), outers = C::axis == 1 ? C::nz : 1;
+    using Set = SetOfColumns<C>;
+    constexpr std::int64_t apart = Set::apart;
     const int thread = static_cast<int>(threadIdx.x), lane = thread & 31, segment = thread / W, column = thread % W;
     if (thread >= L::threads) return;
-    const unsigned sets = sets_per_outer * outers * static_cast<unsigned>(a.extent[3]);
+    const unsigned tasks = Set::tasks(a.extent[3]);
     T* const staged = memory + (thread & ~31) * R;
     const T* const joins = factors + L::joins;
     T *const last = memory + L::last + column, *const first = memory + L::first + column;
     const bool failed_before = *reinterpret_cast<const volatile unsigned long long*>(&a.state->failed_at) == a.sweep;
 
-    const auto load = [&](unsigned number, int stage) {
-        if (number < sets) {
-            const unsigned set = a.backwards ? sets - 1 - number : number, outer = set / sets_per_outer;
-            const std::int64_t begin = std::int64_t{set % sets_per_outer} * W;
-            constexpr int each = C::vectors ? V : 1;
-            // Vectors: a lane copies for others of its warp, in its own or a later row.
-            const int ahead = lane * each >> 5, other = (thread & ~31) + (lane * each & 31), across = other % W, of = other / W;
-            const T* const from = a.values + outer * (apart * n) + begin + across + (of * R + ahead) * apart;
-            const unsigned to = shared_address(staged) + static_cast<unsigned>((stage * L::threads * R + lane * each) * static_cast<int>(sizeof(T)));
-            if (begin + across < inner)
+    // Vectors: a lane copies for others of its warp, in its own or a later row.
+    constexpr int each = C::vectors ? V : 1;
+    const int rows_on = lane * each >> 5, other = (thread & ~31) + (lane * each & 31), across = other % W, first_row = other / W * R + rows_on;
+    const auto copy = [&](const T* from, std::int64_t row_apart, T* place) {
+        const unsigned to = shared_address(place) + static_cast<unsigned>(lane * each * static_cast<int>(sizeof(T)));
+        from += across + first_row * row_apart;
 #pragma unroll
-                for (int i = 0; i < R; i += each)
-                    if (S * R == n || of * R + i + ahead < n) {
-                        if constexpr (C::vectors) copy_vector<C::used != 0 && !C::prefetch>(to + static_cast<unsigned>(i * 32 * static_cast<int>(sizeof(T))), from + i * apart);
-                        else copy_element(to + static_cast<unsigned>(i * 32 * static_cast<int>(sizeof(T))), from + i * apart);
-                    }
+        for (int i = 0; i < R; i += each)
+            if (S * R == n || first_row + i < n) {
+                if constexpr (C::vectors) copy_vector<C::used != 0 && !C::prefetch>(to + static_cast<unsigned>(i * 32 * static_cast<int>(sizeof(T))), from + i * row_apart);
+                else copy_element(to + static_cast<unsigned>(i * 32 * static_cast<int>(sizeof(T))), from + i * row_apart);
+            }
+    };
+    const T* const ends = a.values + a.extent[3] * (std::int64_t{C::nx} * C::ny * C::nz);
+    const auto load = [&](unsigned turn, int stage) {
+        if (Set::task_of(turn) < tasks) {
+            const Set set(turn, tasks, a.backwards);
+            T* const place = staged + stage * (L::threads * R);
+            if (set.begin + across < Set::inner) {
+                // Of a segment of y, the last row's solution is known.
+                if (C::behind && set.row == Set::H - 1) copy(ends + Set::end_offset(set.outer, set.segment_y, set.begin), C::nx, place);
+                else copy(a.values + set.offset(), apart, place);
+            }
         }
         asm volatile("cp.async.commit_group;" ::: "memory");
     };
 
     if (segment == 0) first[S * W] = 0;
 #pragma unroll
-    for (int stage = 0; stage < C::stages; ++stage) load(blockIdx.x + stage * gridDim.x, stage);
+    for (int stage = 0; stage < C::stages; ++stage) load(static_cast<unsigned>(stage), stage);
 
-    const T* const own = factors + segment * segment_pitch<T, R>;
+    const T* const own = factors + segment * L::pitch;
     int stage = 0;
+    T above[C::behind ? R : 1];  // solutions of the row above
 #pragma unroll 1
-    for (unsigned number = blockIdx.x; number < sets; number += gridDim.x) {
-        const unsigned set = a.backwards ? sets - 1 - number : number;
-        const unsigned outer = set / sets_per_outer;
-        const std::int64_t at_column = std::int64_t{set % sets_per_outer} * W + column;
-        const bool there = at_column < inner;
-        const std::int64_t mesh = C::axis == 1 ? outer / C::nz : outer;
-        const int x = static_cast<int>(C::axis == 1 ? at_column : at_column % C::nx), y0 = static_cast<int>(C::axis == 1 ? 0 : at_column / C::nx),
-                  z0 = static_cast<int>(C::axis == 1 ? outer % C::nz : 0), row0 = segment * R;
+    for (unsigned turn = 0; Set::task_of(turn) < tasks; ++turn) {
+        const Set set(turn, tasks, a.backwards);
+        const int at_column = set.begin + column;
+        const bool there = at_column < Set::inner;
+        const std::int64_t mesh = C::axis == 1 ? set.outer / C::nz : set.outer;
+        const int x = C::axis == 1 || C::behind ? at_column : at_column % C::nx, y0 = C::axis == 1 ? 0 : C::behind ? set.y() : at_column / C::nx,
+                  z0 = C::axis == 1 ? static_cast<int>(set.outer % C::nz) : 0, row0 = segment * R;
+        T upper_y = 0, fill_y = 0;
+        if constexpr (C::behind != 0) upper_y = table_y[2 * y0], fill_y = table_y[2 * y0 + 1];
         // Where a field has row 0 of this column.
         const auto place = [&](int f) {
             return a.field[f].data + x * C::stride(f, 0) + y0 * C::stride(f, 1) + z0 * C::stride(f, 2) + mesh * C::stride(f, 3) + row0 * C::stride(f, C::axis);
@@ -153,7 +197,23 @@ __device__ __forceinline__ void columns_tasks(const MeshArguments<typename C::re
 #pragma unroll
         for (int i = 0; i < R; ++i) d[i] = arrived[i * 32 + lane];
         __syncwarp();
-        load(number + C::stages * gridDim.x, stage);
+        if constexpr (C::behind != 0) {
+            T* const before = memory + L::before + (thread & ~31) * R;
+            if (set.row == Set::H - 1) {
+                // Solutions of the row below the segment: wanted at the next turn.
+                if (set.segment_y > 0 && set.begin + across < Set::inner) copy(ends + Set::end_offset(mesh, set.segment_y - 1, set.begin), C::nx, before);
+                asm volatile("cp.async.commit_group;" ::: "memory");
+            } else {
+#pragma unroll
+                for (int i = 0; i < R; ++i) {
+                    const T below = set.segment_y > 0 ? before[i * 32 + lane] : T(0);
+                    d[i] = multiply_add(-upper_y, above[i], multiply_add(-fill_y, below, d[i]));
+                }
+            }
+#pragma unroll
+            for (int i = 0; i < R; ++i) above[i] = d[i];
+        }
+        load(turn + C::stages, stage);
         if (++stage == C::stages) stage = 0;
         if (C::ends) {
             if (segment == 0) d[0] -= low;
@@ -162,7 +222,7 @@ __device__ __forceinline__ void columns_tasks(const MeshArguments<typename C::re
                 if (row0 + i == n - 1) d[i] -= high;
         }
 
-        const T z = forwards<T, R>(own, d, S > 1);
+        const T z = forwards<T, R, C::by_reach>(own, d, S > 1);
         T x_last, before = 0;
         if (S > 1) {
             last[segment * W] = d[R - 1], first[segment * W] = z;
@@ -196,7 +256,7 @@ __device__ __forceinline__ void columns_tasks(const MeshArguments<typename C::re
 
         if (!store) continue;
         if constexpr (!C::has_update && !C::to_target) {
-            T* const to = a.values + outer * (apart * n) + at_column + row0 * apart;
+            T* const to = a.values + set.offset() + column + row0 * apart;
 #pragma unroll
             for (int i = 0; i < R; ++i)
                 if (S * R == n || row0 + i < n) to[i * apart] = d[i];
@@ -243,7 +303,7 @@ __device__ __forceinline__ void columns_pass(const MeshArguments<typename C::rea
     await_previous();
     const bool on = runs(a.state, a.sweep);
     __syncthreads();
-    if (on) columns_tasks<C>(a, p, memory, kept, low, high);
+    if (on) columns_tasks<C>(a, p, memory, kept, low, high, table + C::S * (L::factors * C::R + 4));
 }
 
 }  // namespace trifold::cuda::streaming

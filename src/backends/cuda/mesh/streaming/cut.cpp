@@ -2,11 +2,12 @@
 #include "backends/cuda/mesh/streaming/cut.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 namespace trifold::cuda::streaming {
 namespace {
 
-constexpr int most_threads = 1024, most_rows = 32;
+constexpr int most_threads = 1024, most_rows = 32, most_segments_y = 32;
 constexpr std::size_t of_the_system = 1024;  // shared memory that every block costs besides its own
 
 int up(int n, int to) { return (n + to - 1) / to * to; }
@@ -39,14 +40,14 @@ int conflicts(int lanes, int segments, int segment_rows, int row_pitch, int word
 namespace {
 
 /// Planes of a task: blocks end at about the same time, and few planes are read twice. Returns planes that a block sees.
-double choose_chunk(RowsCut& cut, int nz, std::int64_t slabs, std::int64_t at_once, int reach) {
+double choose_chunk(RowsCut& cut, int n, int multiple, std::int64_t slabs, std::int64_t at_once, int reach) {
     double least = 0;
-    for (int chunk = nz, parts = 1; chunk >= 1; ++parts) {
-        const std::int64_t tasks = slabs * ((nz + chunk - 1) / chunk);
+    for (int chunk = n, parts = 1; chunk >= multiple; ++parts) {
+        const std::int64_t tasks = slabs * ((n + chunk - 1) / chunk);
         const double planes = static_cast<double>((tasks + at_once - 1) / at_once) * (chunk + 1.5 * reach);
         if (least == 0 || planes < least) least = planes, cut.chunk = chunk;
-        if (chunk == 1) break;
-        chunk = (nz + parts) / (parts + 1);
+        if (chunk == multiple) break;
+        chunk = up((n + parts) / (parts + 1), multiple);
     }
     return least;
 }
@@ -58,15 +59,19 @@ std::size_t rows_shared(const RowsCut& cut, int V, const Reach& reach) {
 
 }  // namespace
 
-RowsCut cut_rows(const Chip& chip, std::size_t value_bytes, int nx, int ny, int nz, std::int64_t meshes, const Reach& reach) {
-    // K = 2 rows a lane were best, or close to it, wherever it was tried on an H200. (One moves more words of shared memory, more leave too few warps.)
-    constexpr int most_segment = 33, K = 2;
+RowsCut cut_rows(const Chip& chip, std::size_t value_bytes, int nx, int ny, int nz, std::int64_t meshes, const Reach& reach_of, int ahead, const RowsCut* shape) {
+    // Two rows a lane were best, or close to it, wherever it was tried on an H200. (One moves more words of shared memory, more leave too few warps; so do two in doubles where
+    // lines along y take registers too.)
+    constexpr int most_segment = 33;
+    const int rows_of_lane = ahead && value_bytes == 8 ? 1 : 2;
+    const int n_along = ahead ? ny : nz, n_across = ahead ? nz : ny;
+    const Reach reach{reach_of.fields, reach_of.x, ahead ? reach_of.z : reach_of.y, ahead ? reach_of.y : reach_of.z};
     const int V = static_cast<int>(16 / value_bytes), words = static_cast<int>(value_bytes / 4), narrowest = up(nx, V) + up(2 * reach.x, V);
     RowsCut best;
     double least = 0;
     // The best block for rows cut so; `batch`: as many meshes as there are, else as if there were no end to them.
     const auto try_blocks = [&](RowsCut cut, bool batch) {
-        const int lanes = cut.lanes, R = cut.segment_rows, S = (nx + R - 1) / R, registers = up(K * R * words + other_registers + 12 * words, 8);
+        const int lanes = cut.lanes, R = cut.segment_rows, K = cut.rows, S = (nx + R - 1) / R, registers = up((ahead ? 3 : 1) * K * R * words + other_registers + 12 * words, 8);
         int met = 1 << 20;
         for (int pitch = narrowest; pitch <= narrowest + 32; pitch += V)
             if (const int found = conflicts(lanes, S, R, K * pitch, words); found < met) met = found, cut.pitch = pitch;
@@ -78,32 +83,55 @@ RowsCut cut_rows(const Chip& chip, std::size_t value_bytes, int nx, int ny, int 
                 if (cut.shared > chip.shared_per_block) break;
                 cut.blocks = blocks_on(chip, cut.threads, registers, cut.shared);
                 if (cut.blocks < 1) break;
-                const int H = cut.slab(), slabs = (ny + H - 1) / H, ahead = cut.blocks * (cut.depth - 2 * reach.z - 1);
+                const int H = cut.slab(), slabs = (n_across + H - 1) / H, coming = cut.blocks * (cut.depth - 2 * reach.z - 1);
                 const std::int64_t at_once = std::int64_t{chip.multiprocessors} * cut.blocks;
-                const double planes = choose_chunk(cut, nz, slabs * meshes, at_once, reach.z);
+                const double planes = choose_chunk(cut, n_along, ahead ? ahead : 1, slabs * meshes, at_once, reach.z);
                 // Points that lanes pass, for every one that there is.
-                const double turns = batch ? planes * static_cast<double>(at_once) / (static_cast<double>(slabs) * nz * static_cast<double>(meshes)) : 1;
-                const double passed = turns * slabs * H / ny * lanes * R / nx;
-                const double words_moved = 5.0 + 2 * reach.z + 2.5 * std::max(lanes, 16) / 32 + 60.0 / R + (met - 1) * (3.0 + 2 * reach.z);
+                const double turns = batch ? planes * static_cast<double>(at_once) / (static_cast<double>(slabs) * n_along * static_cast<double>(meshes)) : 1;
+                const double passed = turns * slabs * H / n_across * lanes * R / nx;
+                const double words_moved = 4.0 + 2.0 / K + 2 * reach.z + 5.0 / K * std::max(lanes, 16) / 32 + 60.0 / R + (met - 1) * (3.0 + 2 * reach.z);
                 // Planes on their way, and warps to work on others meanwhile; rows that are brought twice.
-                const double waiting = (cut.warps < 3 ? 1.15 : 1) * (1 + 1.0 / ahead + 6.0 / (cut.warps * cut.blocks)), beside = 1 + 2.5 * reach.y / H;
+                const double waiting = (cut.warps < 3 ? 1.15 : 1) * (1 + 1.0 / coming + (ahead ? 5.0 : 6.0) / (cut.warps * cut.blocks)), beside = 1 + 2.5 * reach.y / H;
                 const double cost = passed * (words_moved + 8) * waiting * beside;
                 if (least == 0 || cost < least) least = cost, best = cut;
             }
     };
+    if (shape) best = *shape;
     for (const int lanes : {32, 16, 8, 4, 2, 1})
-        for (int R = std::max((nx + lanes - 1) / lanes, 2); R <= std::min(most_segment, nx) && 2 * ((nx + R - 1) / R) > lanes; ++R) {
+        for (int R = std::max((nx + lanes - 1) / lanes, 2); !shape && R <= std::min(most_segment, nx) && 2 * ((nx + R - 1) / R) > lanes; ++R) {
             RowsCut cut;
-            cut.lanes = lanes, cut.segment_rows = R, cut.rows = K;
+            cut.lanes = lanes, cut.segment_rows = R, cut.rows = rows_of_lane;
             try_blocks(cut, false);
         }
     // Roundings depend on lanes and segments, which must not depend on the batch.
     least = 0;
-    if (best.fits()) try_blocks(best, true);
+    if (!best.fits()) return best;
+    RowsCut cut = best;
+    cut.rows = rows_of_lane;
+    try_blocks(cut, true);
     return best;
 }
 
-ColumnsCut cut_columns(const Chip& chip, std::size_t value_bytes, int rows, int fetched) {
+int cut_segment_y(const Chip& chip, std::size_t value_bytes, int nx, int ny, int nz) {
+    const double points = static_cast<double>(nx) * ny * nz, many = std::exp2(std::max(0.0, std::floor(std::log2(0x1p26 / points))));
+    const int pieces = up(nx * static_cast<int>(value_bytes), 128) / 128;
+    int best = 0;
+    double best_score = 0;
+    for (int H = 8; H <= most_rows && H <= ny; H += 4) {
+        if (ny % H || ny / H > most_segments_y) continue;
+        // As many points as fill the chip, and, where a mesh has many, one alone: columns of segments are dealt to multiprocessors as they are.
+        double used = 1;
+        for (const double meshes : {many, points >= 0x1p24 ? 1.0 : many}) {
+            const double each = pieces * (ny / H) * meshes / chip.multiprocessors;
+            used *= each / std::ceil(each);
+        }
+        const double words = ny > H ? 5 + 6.0 / H : 5, score = used / words;
+        if (score > best_score) best = H, best_score = score;
+    }
+    return best;
+}
+
+ColumnsCut cut_columns(const Chip& chip, std::size_t value_bytes, int rows, int fetched, const ColumnsAsked& asked) {
     const int V = static_cast<int>(16 / value_bytes), words = static_cast<int>(value_bytes / 4);
     ColumnsCut best;
     double best_score = 0;
@@ -111,23 +139,33 @@ ColumnsCut cut_columns(const Chip& chip, std::size_t value_bytes, int rows, int 
         for (int R = V; R <= most_rows; R += V)
             for (const bool prefetch : {true, false}) {
                 if (prefetch && fetched == 0) continue;
+                if (asked.segment_rows && R != asked.segment_rows) continue;
+                if (asked.nx && W * static_cast<int>(value_bytes) < 128) continue;
                 ColumnsCut cut;
                 cut.columns = W, cut.segment_rows = R, cut.segments = up((rows + R - 1) / R, std::max(32 / W, 1)), cut.prefetch = prefetch;
+                if (asked.segments && cut.segments != asked.segments) continue;
                 cut.threads = W * cut.segments;
                 if (cut.threads > most_threads) continue;
                 const int S = cut.segments;
-                const auto shared = [&](int stages) { return static_cast<std::size_t>(stages * cut.threads * R + S * (4 * R + V) + 4 * S + (2 * S + 1) * W) * value_bytes; };
+                const auto shared = [&](int stages) { return static_cast<std::size_t>((stages + (asked.nx ? 1 : 0)) * cut.threads * R + S * ((asked.by_reach ? 5 : 4) * R + V) + 4 * S + (2 * S + 1) * W) * value_bytes; };
                 const auto blocks = [&](int stages) {
                     if (shared(stages) > chip.shared_per_block) return 0;
-                    return blocks_on(chip, cut.threads, R * words * (prefetch ? 1 + fetched : 1) + other_registers + (prefetch && words == 2 ? 24 : 0), shared(stages));
+                    return blocks_on(chip, cut.threads, R * words * ((prefetch ? 1 + fetched : 1) + (asked.nx ? 1 : 0)) + other_registers + (asked.nx ? 16 : 0) + (prefetch && words == 2 ? 24 : 0), shared(stages));
                 };
                 cut.blocks = blocks(1);
                 if (cut.blocks < 1) continue;
                 if (blocks(2) == cut.blocks) cut.stages = 2;
                 cut.shared = shared(cut.stages);
                 const double used = static_cast<double>(rows) / (S * R), wide = W * static_cast<int>(value_bytes) >= 256 ? 1 : W * static_cast<int>(value_bytes) >= 128 ? 0.92 : W * static_cast<int>(value_bytes) >= 64 ? 0.75 : 0.5;
-                const double in_flight = std::min(1.0, cut.blocks * cut.threads * R * static_cast<double>(value_bytes) / 65536);
-                const double score = used * wide * (0.5 + 0.5 * in_flight) * (prefetch || fetched == 0 ? 1 : 0.9) * (cut.blocks > 1 ? 1 : 0.96) * (S > 32 ? 0.9 : 1);
+                double dealt = 1, blocks_there = cut.blocks;
+                if (asked.nx) {
+                    const int pieces = (asked.nx + W - 1) / W;
+                    const double each = static_cast<double>(pieces) * static_cast<double>(asked.tasks_per_piece) / chip.multiprocessors;
+                    dealt = static_cast<double>(asked.nx) / (pieces * W) * (asked.tasks_per_piece ? each / std::ceil(each) : 1);
+                    if (asked.tasks_per_piece) blocks_there = std::min(blocks_there, std::ceil(each));
+                }
+                const double in_flight = std::min(1.0, blocks_there * cut.threads * R * static_cast<double>(value_bytes) / 65536);
+                const double score = dealt * used * wide * (0.5 + 0.5 * in_flight) * (prefetch || fetched == 0 ? 1 : 0.9) * (blocks_there > 1 ? 1 : 0.96) * (S > 32 ? 0.9 : 1);
                 if (score > best_score) best = cut, best_score = score;
             }
     return best;

@@ -26,7 +26,12 @@ struct Reach {
     int fields = 0, x = 0, y = 0, z = 0;
 };
 
-RowsCut cut_rows(const Chip& chip, std::size_t value_bytes, int nx, int ny, int nz, std::int64_t meshes, const Reach& reach);
+/// Blocks go along z, with slabs of y; or, where `ahead`, along y, with slabs of z, and lines along y are eliminated on the way in segments of so many rows. `shape`: whose lanes
+/// and segments are to be kept.
+RowsCut cut_rows(const Chip& chip, std::size_t value_bytes, int nx, int ny, int nz, std::int64_t meshes, const Reach& reach, int ahead = 0, const RowsCut* shape = nullptr);
+
+/// Rows of a segment of lines along y that are solved in parts of other passes, by the shape of a mesh alone; 0: ny has no divisor that would do.
+int cut_segment_y(const Chip& chip, std::size_t value_bytes, int nx, int ny, int nz);
 
 /// columns.cuh.
 struct ColumnsCut {
@@ -39,8 +44,15 @@ struct ColumnsCut {
     bool fits() const noexcept { return columns > 0; }
 };
 
+struct ColumnsAsked {
+    int nx = 0;                           ///< lines along y are solved backwards first, so that blocks go along them with columns of rows of nx points
+    std::int64_t tasks_per_piece = 0;     ///< how many blocks' ways there are per piece of such a row; 0: no end of them
+    int segment_rows = 0, segments = 0;   ///< to be kept; 0: whatever is best
+    bool by_reach = false;
+};
+
 /// `fetched`: fields that the update reads.
-ColumnsCut cut_columns(const Chip& chip, std::size_t value_bytes, int rows, int fetched);
+ColumnsCut cut_columns(const Chip& chip, std::size_t value_bytes, int rows, int fetched, const ColumnsAsked& asked = {});
 
 /// whole.cuh: one block per multiprocessor has all passes.
 struct WholeCut {
@@ -57,6 +69,7 @@ struct LinesOfMeshes {
     int rows;
     std::int64_t inner, count;
     ColumnsCut cut;
+    bool by_reach = false;
 };
 
 /// With the segments that passes of their own have, and so the same roundings. What has a rest does not fit.

@@ -142,7 +142,7 @@ struct Eliminated {
 template <class T>
 LineTable<T>::LineTable(const LineMatrix<T>& matrix, int R, int S) {
     Eliminated eliminated(matrix, R, S, [&](int s, int i) { return s * R + i; });
-    factors = std::move(eliminated.factors), joins = std::move(eliminated.joins), safe = eliminated.safe;
+    factors = std::move(eliminated.factors), joins = std::move(eliminated.joins), reach = std::move(eliminated.reach), safe = eliminated.safe;
 }
 
 template <class T>

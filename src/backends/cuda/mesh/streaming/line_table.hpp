@@ -24,10 +24,10 @@ template <class T>
 LineMatrix<T> matrix_of(const mesh::Checked& checked, int sweep, int line);
 
 /// Per segment of R rows: R × 1/pivot, R × lower, R × upper, R × fill; then per segment coupling, lower, inverse, upper of the join. Rows beyond the
-/// matrix are those of the identity.
+/// matrix are those of the identity. `reach`: how rows enter what the first row of their segment keeps, where that is a sum.
 template <class T>
 struct LineTable {
-    std::vector<T> factors, joins;
+    std::vector<T> factors, joins, reach;
     bool safe = false;
 
     LineTable(const LineMatrix<T>& matrix, int segment_rows, int segments);

@@ -12,16 +12,36 @@ using mesh::Checked;
 using mesh::CheckedSweep;
 
 template <class T>
-bool append_factors(const LineMatrix<T>& matrix, const Pass& pass, std::vector<T>& values) {
-    if (pass.rows.fits()) {
+bool append_factors(const LineMatrix<T>& matrix, const LineMatrix<T>& y, const Pass& pass, std::vector<T>& values) {
+    const auto append = [&](const std::vector<T>& more) { values.insert(values.end(), more.begin(), more.end()); };
+    const int H = pass.segment_y, S = H ? static_cast<int>(y.diag.size()) / H : 0;
+    bool safe = true;
+    if (pass.kind == PassKind::rows) {
         const LaneTable<T> table(matrix, pass.rows.segment_rows, pass.rows.lanes);
-        values.insert(values.end(), table.values.begin(), table.values.end());
-        return table.safe;
+        append(table.values), safe = table.safe;
+    } else if (pass.kind == PassKind::columns) {
+        const LineTable<T> table(matrix, pass.columns.segment_rows, pass.columns.segments);
+        const auto R = static_cast<std::ptrdiff_t>(pass.columns.segment_rows);
+        if (pass.by_reach) {
+            for (std::ptrdiff_t s = 0; s < pass.columns.segments; ++s) {
+                values.insert(values.end(), table.factors.begin() + 4 * s * R, table.factors.begin() + 4 * (s + 1) * R);
+                values.insert(values.end(), table.reach.begin() + s * R, table.reach.begin() + (s + 1) * R);
+            }
+        } else {
+            append(table.factors);
+        }
+        append(table.joins), safe = table.safe;
     }
-    const LineTable<T> table(matrix, pass.columns.segment_rows, pass.columns.segments);
-    values.insert(values.end(), table.factors.begin(), table.factors.end());
-    values.insert(values.end(), table.joins.begin(), table.joins.end());
-    return table.safe;
+    if (H == 0) return safe;
+    const LineTable<T> ahead(y, H, S);
+    if (pass.kind == PassKind::joins) return append(ahead.joins), ahead.safe;
+    const auto factor = [&](int row, int which) { return ahead.factors[static_cast<std::size_t>((4 * (row / H) + which) * H + row % H)]; };
+    for (int row = 0; row < S * H; ++row) {
+        if (pass.kind == PassKind::rows) values.insert(values.end(), {factor(row, 0), factor(row, 1), ahead.reach[static_cast<std::size_t>(row)]});
+        else values.insert(values.end(), {factor(row, 2), factor(row, 3)});
+    }
+    if (pass.kind == PassKind::rows) values.insert(values.end(), {y.low, y.high});
+    return safe && ahead.safe;
 }
 
 bool rows_in_vectors(const AnyField& field, const MeshShape& shape, std::size_t value_bytes) {
@@ -31,12 +51,13 @@ bool rows_in_vectors(const AnyField& field, const MeshShape& shape, std::size_t 
     return fits;
 }
 
-std::size_t factor_values(const Pass& pass) {
-    return static_cast<std::size_t>(pass.rows.fits() ? (5 * pass.rows.segment_rows + 4) * pass.rows.lanes : 4 * pass.columns.segments * (pass.columns.segment_rows + 1));
+std::size_t factor_values(const Pass& pass, const MeshShape& shape) {
+    const int own = pass.kind == PassKind::rows ? (5 * pass.rows.segment_rows + 4) * pass.rows.lanes : pass.columns.segments * (5 * pass.columns.segment_rows + 4);
+    return static_cast<std::size_t>(own) + (pass.segment_y ? static_cast<std::size_t>(4 * shape.y + 2) : 0);
 }
 
-template bool append_factors<float>(const LineMatrix<float>&, const Pass&, std::vector<float>&);
-template bool append_factors<double>(const LineMatrix<double>&, const Pass&, std::vector<double>&);
+template bool append_factors<float>(const LineMatrix<float>&, const LineMatrix<float>&, const Pass&, std::vector<float>&);
+template bool append_factors<double>(const LineMatrix<double>&, const LineMatrix<double>&, const Pass&, std::vector<double>&);
 
 namespace {
 
@@ -61,7 +82,7 @@ bool looks_beyond_single(const Access& access, const MeshShape& shape) {
 template <class T>
 bool safe(const Checked& checked, int s, const Pass& pass) {
     std::vector<T> values;
-    return append_factors(matrix_of<T>(checked, s, pass.line), pass, values);
+    return append_factors(matrix_of<T>(checked, s, pass.line), pass.segment_y ? matrix_of<T>(checked, s, 1) : LineMatrix<T>{}, pass, values);
 }
 
 // Fields that the right-hand side reads, and how far away.
@@ -80,6 +101,27 @@ void reach_of(const CheckedSweep& one, Pass& pass) {
     pass.reach.fields = std::popcount(pass.staged);
 }
 
+/// Lines along y in parts of the other passes: by the shape of a mesh alone, for its bits.
+struct PartsOfY {
+    int segment = 0;  ///< rows; 0: no
+    RowsCut rows;
+    ColumnsCut columns;
+};
+
+PartsOfY parts_of_y(const Checked& checked, const Chip& chip, const CheckedSweep& one, const Reach& reach) {
+    const MeshShape& shape = checked.problem->shape;
+    const std::vector<LineSolve>& lines = one.sweep->lines;
+    if (lines.size() != 3 || lines[1].axis != 1 || lines[2].axis != 2) return {};
+    const std::size_t bytes = size_of(checked.dtype);
+    const auto nx = static_cast<int>(shape.x), ny = static_cast<int>(shape.y), nz = static_cast<int>(shape.z);
+    PartsOfY parts;
+    parts.segment = cut_segment_y(chip, bytes, nx, ny, nz);
+    if (parts.segment == 0) return {};
+    parts.rows = cut_rows(chip, bytes, nx, ny, nz, 1, reach, parts.segment);
+    parts.columns = cut_columns(chip, bytes, nz, fetched_by(one, checked.solution_field()), {.nx = nx});
+    return parts.rows.fits() && parts.columns.fits() ? parts : PartsOfY{};
+}
+
 // Small meshes, a few, have all their steps in one launch: launches would take longer than passes. Twice as many points are done as soon by passes.
 constexpr std::int64_t most_points_of_whole = std::int64_t{1} << 19;
 
@@ -93,7 +135,7 @@ void plan_whole(const Checked& checked, const Chip& chip, SweepPlan& own, Plan& 
     std::vector<LinesOfMeshes> cuts;
     for (std::size_t k = 1; k < lines.size(); ++k) {
         const std::int64_t inner = lines[k].axis == 1 ? shape.x : shape.x * shape.y, rows = shape.along(lines[k].axis);
-        cuts.push_back({static_cast<int>(rows), inner, shape.points() / rows, own.passes[k].columns});
+        cuts.push_back({static_cast<int>(rows), inner, shape.points() / rows, own.passes[k].columns, own.passes[k].by_reach});
     }
     const WholeCut cut = cut_whole(chip, bytes, static_cast<int>(shape.x), static_cast<int>(shape.y), static_cast<int>(shape.z), shape.meshes, own.passes[0].reach, own.passes[0].rows, cuts);
     if (!cut.fits()) return;
@@ -102,7 +144,58 @@ void plan_whole(const Checked& checked, const Chip& chip, SweepPlan& own, Plan& 
     plan.whole_threads = cut.threads, plan.whole_shared = cut.shared;
 }
 
+/// A pass for each line solve. With parts: what decides roundings is as it is there.
+const char* plan_in_passes(const Checked& checked, const Chip& chip, const CheckedSweep& one, Pass first, const PartsOfY& parts, SweepPlan& own) {
+    const MeshShape& shape = checked.problem->shape;
+    const std::vector<LineSolve>& lines = one.sweep->lines;
+    const std::size_t bytes = size_of(checked.dtype);
+    first.rows = cut_rows(chip, bytes, static_cast<int>(shape.x), static_cast<int>(shape.y), static_cast<int>(shape.z), shape.meshes, first.reach, 0, parts.segment ? &parts.rows : nullptr);
+    if (!first.rows.fits()) return "lines along x do not fit on the chip";
+    own.passes.push_back(first);
+    for (std::size_t k = 1; k < lines.size(); ++k) {
+        Pass pass;
+        pass.kind = PassKind::columns, pass.line = static_cast<int>(k), pass.by_reach = parts.segment && k == 1;
+        const auto rows = static_cast<int>(shape.along(lines[k].axis));
+        ColumnsAsked asked;
+        if (pass.by_reach) asked.segment_rows = parts.segment, asked.segments = rows / parts.segment, asked.by_reach = true;
+        else if (parts.segment) asked.segment_rows = parts.columns.segment_rows, asked.segments = parts.columns.segments;
+        pass.columns = cut_columns(chip, bytes, rows, k + 1 == lines.size() ? fetched_by(one, checked.solution_field()) : 0, asked);
+        if (!pass.columns.fits()) return "lines do not fit on the chip";
+        own.passes.push_back(pass);
+    }
+    return nullptr;
+}
+
+/// Rows with what of lines along y goes forwards, their ends, and columns along z with what goes backwards. false: too few columns for that many multiprocessors.
+bool plan_in_parts(const Checked& checked, const Chip& chip, const CheckedSweep& one, Pass first, const PartsOfY& parts, SweepPlan& own) {
+    const MeshShape& shape = checked.problem->shape;
+    const std::size_t bytes = size_of(checked.dtype);
+    const std::int64_t tasks_per_piece = shape.y / parts.segment * shape.meshes;
+    if (shape.points() <= most_points_of_whole) return false;
+    first.rows = cut_rows(chip, bytes, static_cast<int>(shape.x), static_cast<int>(shape.y), static_cast<int>(shape.z), shape.meshes, first.reach, parts.segment, &parts.rows);
+    first.segment_y = parts.segment;
+    Pass joins, last;
+    joins.kind = PassKind::joins, joins.line = 1, joins.segment_y = parts.segment;
+    last.segment_y = parts.segment;
+    last.kind = PassKind::columns, last.line = 2;
+    last.columns = cut_columns(chip, bytes, static_cast<int>(shape.z), fetched_by(one, checked.solution_field()),
+                               {.nx = static_cast<int>(shape.x), .tasks_per_piece = tasks_per_piece, .segment_rows = parts.columns.segment_rows, .segments = parts.columns.segments});
+    if (!first.rows.fits() || !last.columns.fits()) return false;
+    const std::int64_t pieces = (shape.x + last.columns.columns - 1) / last.columns.columns;
+    if (4 * pieces * tasks_per_piece < 3 * chip.multiprocessors) return false;
+    own.passes = {first, joins, last};
+    return true;
+}
+
 }  // namespace
+
+std::int64_t ends_of_segments(const Checked& checked, const Plan& plan) {
+    std::int64_t most = 0;
+    for (const SweepPlan& sweep : plan.sweeps)
+        for (const Pass& pass : sweep.passes)
+            if (pass.segment_y) most = std::max(most, checked.problem->shape.points() / pass.segment_y);
+    return most;
+}
 
 Plan plan_of(const Checked& checked, const Chip& chip) {
     Plan plan;
@@ -130,23 +223,14 @@ Plan plan_of(const Checked& checked, const Chip& chip) {
             if (const char* const why = unknown_matrix(checked, static_cast<int>(s), static_cast<int>(k))) return refuse(why);
         }
         if (looks_beyond_single(one.rhs, shape)) return refuse("neighbours are read along an axis of one point");
-        SweepPlan own;
         Pass first;
-        const auto nx = static_cast<int>(shape.x), ny = static_cast<int>(shape.y), nz = static_cast<int>(shape.z);
-        const std::size_t bytes = size_of(checked.dtype);
         reach_of(one, first);
-        first.rows = cut_rows(chip, bytes, nx, ny, nz, shape.meshes, first.reach);
-        if (!first.rows.fits()) return refuse("lines along x do not fit on the chip");
-        own.passes.push_back(first);
-        for (std::size_t k = 1; k < lines.size(); ++k) {
-            Pass pass;
-            pass.line = static_cast<int>(k);
-            const bool last = k + 1 == lines.size();
-            pass.columns = cut_columns(chip, bytes, static_cast<int>(shape.along(lines[k].axis)), last ? fetched_by(one, checked.solution_field()) : 0);
-            if (!pass.columns.fits()) return refuse("lines do not fit on the chip");
-            own.passes.push_back(pass);
+        const PartsOfY parts = parts_of_y(checked, chip, one, first.reach);
+        SweepPlan own;
+        if (parts.segment == 0 || !plan_in_parts(checked, chip, one, first, parts, own)) {
+            if (const char* const why = plan_in_passes(checked, chip, one, first, parts, own)) return refuse(why);
+            plan_whole(checked, chip, own, plan);
         }
-        plan_whole(checked, chip, own, plan);
         for (const Pass& pass : own.passes)
             if (!(checked.dtype == DType::f32 ? safe<float>(checked, static_cast<int>(s), pass) : safe<double>(checked, static_cast<int>(s), pass)))
                 return refuse("a matrix needs pivots");

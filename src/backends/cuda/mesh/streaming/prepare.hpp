@@ -10,16 +10,23 @@
 
 namespace trifold::cuda::streaming {
 
-/// One pass of a sweep, with one of its line solves: rows first, then columns.
+/// Rows first, then columns. Lines along y may be solved in parts: forwards by rows that go along y, then the ends of their segments (joins.cuh), and backwards by the columns
+/// along z.
+enum class PassKind { rows, columns, joins };
+
+/// One pass of a sweep, with one of its line solves.
 struct Pass {
+    PassKind kind = PassKind::rows;
     int line = 0;             ///< of the sweep
-    RowsCut rows;             ///< where they fit: a pass of rows
+    RowsCut rows;             ///< of its kind
     ColumnsCut columns;
+    int segment_y = 0;        ///< rows of a segment of lines along y that this pass has a part of; 0: none
+    bool by_reach = false;    ///< columns along y that have the roundings of those parts
     Reach reach;
     unsigned staged = 0;
 
-    int threads() const noexcept { return rows.fits() ? rows.threads : columns.threads; }
-    std::size_t shared() const noexcept { return rows.fits() ? rows.shared : columns.shared; }
+    int threads() const noexcept { return kind == PassKind::rows ? rows.threads : kind == PassKind::columns ? columns.threads : 256; }
+    std::size_t shared() const noexcept { return kind == PassKind::rows ? rows.shared : kind == PassKind::columns ? columns.shared : 0; }
 };
 
 struct SweepPlan {
@@ -35,11 +42,15 @@ struct Plan {
 
 Plan plan_of(const mesh::Checked& checked, const Chip& chip);
 
-/// The factors of a pass as its kernel reads them, appended; false: they are not safe.
-template <class T>
-bool append_factors(const LineMatrix<T>& matrix, const Pass& pass, std::vector<T>& values);
+/// Elements behind the values of a run for ends of segments along y.
+std::int64_t ends_of_segments(const mesh::Checked& checked, const Plan& plan);
 
-std::size_t factor_values(const Pass& pass);
+/// The factors of a pass as its kernel reads them, appended; false: they are not safe. `y`: the matrix of lines along y, where the pass has a part of them.
+template <class T>
+bool append_factors(const LineMatrix<T>& matrix, const LineMatrix<T>& y, const Pass& pass, std::vector<T>& values);
+
+/// How many they are at most.
+std::size_t factor_values(const Pass& pass, const MeshShape& shape);
 
 /// Rows of the field can be copied whole, 16 bytes at a time.
 bool rows_in_vectors(const AnyField& field, const MeshShape& shape, std::size_t value_bytes);

@@ -51,7 +51,7 @@ public:
                              edges_of(checked_) + "};\n        return all[field][axis][side];\n    }\n};\n";
         std::string kernels;
         for (std::size_t s = 0; s < plan_.sweeps.size(); ++s)
-            for (std::size_t k = 0; k < plan_.sweeps[s].passes.size(); ++k) kernels += plan_.sweeps[s].passes[k].rows.fits() ? rows(s, k) : columns(s, k);
+            for (std::size_t k = 0; k < plan_.sweeps[s].passes.size(); ++k) kernels += pass(s, k);
         if (plan_.whole_threads > 0) {
             kernels += "extern \"C\" __global__ void __launch_bounds__(" + text_of(plan_.whole_threads) +
                        ", 1) whole(const __grid_constant__ MeshArguments<real> a, const __grid_constant__ Common::Parameters p, const __grid_constant__ streaming::WholeRun<real> run) { streaming::whole_run<";
@@ -59,7 +59,7 @@ public:
             kernels += ">(a, p, run); }\n";
         }
         return functions_.text() +
-               "#include \"backends/cuda/mesh/streaming/rows.cuh\"\n#include \"backends/cuda/mesh/streaming/columns.cuh\"\n#include \"backends/cuda/mesh/streaming/whole.cuh\"\nusing namespace trifold::cuda;\nusing real = " +
+               "#include \"backends/cuda/mesh/streaming/rows.cuh\"\n#include \"backends/cuda/mesh/streaming/columns.cuh\"\n#include \"backends/cuda/mesh/streaming/joins.cuh\"\n#include \"backends/cuda/mesh/streaming/whole.cuh\"\nusing namespace trifold::cuda;\nusing real = " +
                (checked_.dtype == DType::f32 ? "float" : "double") + ";\n" + common + kernels;
     }
 
@@ -85,6 +85,15 @@ private:
         return fits;
     }
 
+    std::string pass(std::size_t s, std::size_t k) {
+        switch (plan_.sweeps[s].passes[k].kind) {
+            case PassKind::rows: return rows(s, k);
+            case PassKind::columns: return columns(s, k);
+            case PassKind::joins: return joins(s, k);
+        }
+        return {};
+    }
+
     std::string rows(std::size_t s, std::size_t k) {
         const Sweep& sweep = *checked_.sweeps[s].sweep;
         const Pass& pass = plan_.sweeps[s].passes[k];
@@ -94,8 +103,8 @@ private:
         return "struct C_" + name + " : Common {\n    static constexpr int K = " + text_of(cut.rows) + ", R = " + text_of(cut.segment_rows) + ", lanes = " + text_of(cut.lanes) + ", warps = " +
                text_of(cut.warps) + ", pitch = " + text_of(cut.pitch) + ", depth = " + text_of(cut.depth) + ", chunk = " + text_of(cut.chunk) + ", staged_count = " + text_of(pass.reach.fields) +
                ", reach_x = " + text_of(pass.reach.x) + ", reach_y = " + text_of(pass.reach.y) + ", reach_z = " + text_of(pass.reach.z) + ", target = " + text_of(sweep.target) + ", line_x = " +
-               text_of(pass.line) + ";\n    static constexpr unsigned staged = " + text_of(pass.staged) + ";\n    static constexpr bool bulk = " + flag(in_vectors(pass)) + ", vectors = " +
-               flag(checked_.problem->shape.x % V == 0) + ", has_rhs = " + flag(static_cast<bool>(sweep.rhs)) + ", ends_x = " + flag(ends(s, pass.line)) + ";\n" + function("rhs", sweep.rhs) +
+               text_of(pass.line) + ", along = " + text_of(pass.segment_y ? 1 : 2) + ", ahead = " + text_of(pass.segment_y) + ";\n    static constexpr unsigned staged = " + text_of(pass.staged) + ";\n    static constexpr bool bulk = " + flag(in_vectors(pass)) + ", vectors = " +
+               flag(checked_.problem->shape.x % V == 0) + ", has_rhs = " + flag(static_cast<bool>(sweep.rhs)) + ", ends_x = " + flag(ends(s, pass.line)) + ", ends_y = " + flag(pass.segment_y && ends(s, 1)) + ";\n" + function("rhs", sweep.rhs) +
                "};\n" + kernel(name, cut.threads, cut.blocks, "rows_pass");
     }
 
@@ -112,9 +121,17 @@ private:
         unsigned used = 0;
         for (int f = 0; updates && f < std::min(one.update.fields, checked_.solution_field()); ++f) used |= one.update.field[static_cast<std::size_t>(f)].rows ? 1u << f : 0u;
         return "struct C_" + name + " : Common {\n    static constexpr int R = " + text_of(cut.segment_rows) + ", S = " + text_of(cut.segments) + ", W = " + text_of(cut.columns) + ", stages = " + text_of(cut.stages) + ", rows = " +
-               text_of(shape.along(axis)) + ", axis = " + text_of(axis) + ", line = " + text_of(pass.line) + ", target = " + text_of(sweep.target) + ";\n    static constexpr unsigned used = " +
-               text_of(used) + ";\n    static constexpr bool whole = " + flag(plan_.whole_threads > 0) + ", vectors = " + flag(inner % V == 0 && cut.columns % V == 0) + ", prefetch = " + flag(cut.prefetch && used) + ", has_update = " + flag(updates) + ", to_target = " +
+               text_of(shape.along(axis)) + ", axis = " + text_of(axis) + ", line = " + text_of(pass.line) + ", target = " + text_of(sweep.target) + ", behind = " + text_of(pass.segment_y) + ";\n    static constexpr unsigned used = " +
+               text_of(used) + ";\n    static constexpr bool whole = " + flag(plan_.whole_threads > 0) + ", by_reach = " + flag(pass.by_reach) + ", vectors = " + flag((pass.segment_y ? shape.x : inner) % V == 0 && cut.columns % V == 0) + ", prefetch = " + flag(cut.prefetch && used) + ", has_update = " + flag(updates) + ", to_target = " +
                flag(last) + ", ends = " + flag(ends(s, pass.line)) + ";\n" + function("update", updates ? sweep.update : PointFunction{}) + "};\n" + kernel(name, cut.threads, cut.blocks, "columns_pass");
+    }
+
+    std::string joins(std::size_t s, std::size_t k) const {
+        const Pass& pass = plan_.sweeps[s].passes[k];
+        const std::string name = name_of_pass(s, k);
+        return "struct C_" + name + " : Common {\n    static constexpr int ahead = " + text_of(pass.segment_y) + ", line = " + text_of(pass.line) + ";\n};\nextern \"C\" __global__ void __launch_bounds__(" +
+               text_of(pass.threads()) + ") " + name +
+               "(const __grid_constant__ MeshArguments<real> a, const __grid_constant__ Common::Parameters, const real* table, real, real) { streaming::joins_pass<C_" + name + ">(a, table); }\n";
     }
 
     std::string kernel(const std::string& name, int threads, int blocks, const char* pass) const {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "backends/cuda/mesh/streaming/streaming.hpp"
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -49,9 +50,9 @@ struct Layout {
         const std::size_t each = size_of(checked.dtype);
         std::size_t count = 0;
         for (const SweepPlan& sweep : plan.sweeps)
-            for (const Pass& pass : sweep.passes) count += streaming::factor_values(pass);
+            for (const Pass& pass : sweep.passes) count += streaming::factor_values(pass, checked.problem->shape);
         values = 0;
-        failed = align(static_cast<std::size_t>(checked.problem->shape.points()) * each);
+        failed = align(static_cast<std::size_t>(checked.problem->shape.points() + streaming::ends_of_segments(checked, plan)) * each);
         arrived = failed + align(static_cast<std::size_t>(checked.problem->shape.meshes));
         tables = arrived + align(sizeof(unsigned));
         total = tables + align(count * each);
@@ -83,7 +84,7 @@ public:
             for (Launch& one : launches_[static_cast<std::size_t>(s % each)]) {
                 void* arguments[] = {&arguments_, parameters_.data(), &one.table, &one.low, &one.high};
                 if (!jit::launch(one.kernel, one.shape, arguments, failure)) return false;
-                arguments_.backwards = !arguments_.backwards;
+                if (one.turns) arguments_.backwards = !arguments_.backwards;
             }
         }
         return true;
@@ -95,6 +96,7 @@ private:
         jit::LaunchShape shape;
         const T* table = nullptr;
         T low = 0, high = 0;
+        bool turns = true;  ///< the order of tasks, for the next pass
     };
 
     T* at(std::size_t offset) const { return reinterpret_cast<T*>(base_ + offset); }
@@ -124,7 +126,8 @@ private:
                 const streaming::LineMatrix<T> matrix = streaming::matrix_of<T>(checked_, static_cast<int>(s), pass.line);
                 one.table = at(layout_.tables) + numbers.size();
                 one.low = matrix.low, one.high = matrix.high;
-                streaming::append_factors(matrix, pass, numbers);
+                streaming::append_factors(matrix, pass.segment_y ? streaming::matrix_of<T>(checked_, static_cast<int>(s), 1) : streaming::LineMatrix<T>{}, pass, numbers);
+                one.turns = pass.kind != streaming::PassKind::joins;
                 if (plan_.whole_threads == 0 && !shape_of(pass, s, one, failure)) return false;
                 launches_[s].push_back(one);
             }
@@ -136,21 +139,30 @@ private:
     bool shape_of(const Pass& pass, std::size_t s, Launch& one, Failure& failure) {
         const MeshShape& shape = checked_.problem->shape;
         if (!one.kernel) return failure.say(ErrorCode::device_unavailable, "a kernel is missing in a compiled program", "this is an error in Trifold");
+        if (pass.kind == streaming::PassKind::joins) {
+            const std::int64_t threads = pass.threads(), lines = shape.points() / shape.y;
+            one.shape = {.blocks = static_cast<unsigned>((lines + threads - 1) / threads), .threads = static_cast<unsigned>(threads), .early = true, .stream = run_.stream};
+            return true;
+        }
         if (!good(cudaFuncSetAttribute(one.kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(pass.shared())), "asking for shared memory", failure)) return false;
         int at_once = 0;
         if (!good(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&at_once, one.kernel, pass.threads(), pass.shared()), "asking how many blocks run at once", failure)) return false;
         at_once *= run_.chip.multiprocessors;
         if (at_once < 1) return failure.say(ErrorCode::device_unavailable, "a compiled kernel does not fit on this GPU", "this is an error in Trifold");
         std::int64_t tasks = 0;
-        if (pass.rows.fits()) {
-            tasks = (shape.y + pass.rows.slab() - 1) / pass.rows.slab() * ((shape.z + pass.rows.chunk - 1) / pass.rows.chunk) * shape.meshes;
+        if (pass.kind == streaming::PassKind::rows) {
+            const std::int64_t along = pass.segment_y ? shape.y : shape.z, across = pass.segment_y ? shape.z : shape.y;
+            tasks = (across + pass.rows.slab() - 1) / pass.rows.slab() * ((along + pass.rows.chunk - 1) / pass.rows.chunk) * shape.meshes;
+        } else if (pass.segment_y) {
+            tasks = (shape.x + pass.columns.columns - 1) / pass.columns.columns * (shape.y / pass.segment_y) * shape.meshes;
         } else {
             const int axis = checked_.sweeps[s].sweep->lines[static_cast<std::size_t>(pass.line)].axis;
             const std::int64_t inner = axis == 1 ? shape.x : shape.x * shape.y;
             tasks = (inner + pass.columns.columns - 1) / pass.columns.columns * (shape.points() / (inner * shape.along(axis)));
         }
         // Turns as equal as they can be.
-        const std::int64_t turns = (tasks + at_once - 1) / at_once, needed = (tasks + turns - 1) / turns;
+        // (Tasks that are long and few: rather one more on a multiprocessor than none on another.)
+        const std::int64_t turns = (tasks + at_once - 1) / at_once, needed = pass.segment_y && pass.kind == streaming::PassKind::columns ? std::min<std::int64_t>(tasks, at_once) : (tasks + turns - 1) / turns;
         one.shape = {.blocks = static_cast<unsigned>(needed), .threads = static_cast<unsigned>(pass.threads()), .shared = pass.shared(), .early = true, .stream = run_.stream};
         return true;
     }
