@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // ADI heat on the GPU through the public interface, fields in its memory: whole runs, wall seconds of the time loop as papers count them. Beside
 // it the same scheme with cuSPARSE and the roof, in one process, in turns: medians. Passes: what streams of the same reads and writes as a step in passes
-// through memory would take, a copy per solve along an axis and, for the last one, an update in place: memory that changes between reading and writing is slower. Both must agree from the same start before
+// through memory would take, a copy and an update in place, 5 words for any number of axes: memory that changes between reading and writing is slower. Both must agree from the same start before
 // anything is timed, or the case is reported as failed, without times.
 //
 //   cuda_heat_bench [--json FILE] [--quick] [--only PART[,PART…]]… [--budget SECONDS] [--rounds N] [--no-rival] [--no-energy | --all-energy] [--energy-only]
@@ -73,8 +73,8 @@ struct RoofArrays {
         roof.emplace(read, memory[4], bytes), copy.emplace(read, memory[4], bytes, 1), update.emplace(read, memory[0], bytes, 2);
     }
 
-    /// Seconds per byte of a value, for a step made of passes through memory: each solve along an axis reads one array and writes one, the last one reads two.
-    double seconds_of_passes(int axes) const { return (2.0 * (axes - 1) / copy->gb_per_s(copy->best_ms()) + 3.0 / update->gb_per_s(update->best_ms())) / 1e9; }
+    /// Seconds per byte of a value, for a step of two passes through memory: one reads an array and writes one, the other reads two.
+    double seconds_of_passes() const { return (2.0 / copy->gb_per_s(copy->best_ms()) + 3.0 / update->gb_per_s(update->best_ms())) / 1e9; }
     ~RoofArrays() {
         for (void* const one : memory) cudaFree(one);
     }
@@ -141,12 +141,12 @@ public:
         for (const int words : {5, 7})
             if (words == 5 || shape.z > 1) row["fraction_" + std::to_string(words) + "_words"] = all * words * sizeof(T) / seconds / 1e9 / bandwidth;
         row["words"] = case_.words(), row["fraction_of_words"] = all * case_.words() * sizeof(T) / seconds / 1e9 / bandwidth;
-        if (case_.options().empty()) row["fraction_of_passes"] = all * sizeof(T) * arrays_.seconds_of_passes(shape.z > 1 ? 3 : 2) / seconds;
+        if (case_.options().empty()) row["fraction_of_passes"] = all * sizeof(T) * arrays_.seconds_of_passes() / seconds;
         if (raced) compare_times(*peer, median(theirs), seconds, per_sample, row);
         if (settings_.energy && case_.energy && (case_.larger || settings_.all_energy || case_.quick)) measure_energy(solver, row);
         else if (case_.energy) take_energy(row);
         if (row["kind"] == "streaming" && case_.options().empty()) {  // last, since it overwrites the arrays
-            const double ceiling = seconds_of_streams(ours_, theirs_, points_, shape.z > 1 ? 3 : 2, case_.iterations);
+            const double ceiling = seconds_of_streams(ours_, theirs_, points_, case_.iterations);
             row["ceiling_seconds"] = ceiling, row["fraction_of_ceiling"] = ceiling / seconds;
         }
         return row;
