@@ -79,7 +79,8 @@ def solve_table(solves, table):
                        row.get('chosen', row['devices']), percent(row.get('of_the_best')), percent(row.get('of_the_sum')), million(row.get('all_rows_per_s')),
                        percent(row.get('of_the_ceiling') if row['matrix'] == 'dominant' else None), percent(row.get('of_the_link')),
                        f'{million(row.get("learning_rows_per_s"))} ({row["learning_solves"]:.0f})' if ',' in row['devices'] and row.get('learning_solves', 0) > 1 else '–', few(row['backward_error'], 2)] for row in solves])
-    yield ('One system of the host\'s memory, pinned where the device can and nothing else is said, x apart. Medians of rounds, in each of which every line is solved once, in another order every time, after the two or three solves by'
+    order = ', in another order every time' if any(row.get('rounds') for row in solves) else ''
+    yield ('One system of the host\'s memory, pinned where the device can and nothing else is said, x apart. Medians of rounds, in each of which every line is solved once' + order + ', after the two or three solves by'
            ' which the planner learns; "who took part" is its choice in most rounds. Of the best device: the time of the faster one of the set alone over the set\'s, round by round; of the sum: over the rates of its devices alone.'
            ' "All of them": a split in which nobody is left out, whatever was learnt. Of the ceiling: that over the cpu\'s rate while copies run and the copies\' rate while the cpu solves, below; of the link: over its pinned bandwidth'
            ' to the device, 4 words per row.')
