@@ -140,7 +140,7 @@ void run_host_lane(Shared& shared, int lane, const Part& part, int threads, bool
 void run_host_threads(Shared& shared, int lane, const Part& part, int threads, devices::ScratchArena& scratch, Calls call, double slower, Done& done) {
     HostLane host(shared, lane, part, true, scratch, std::move(call), slower, done);
 #pragma omp parallel num_threads(threads)
-    host.run(1, omp_get_thread_num(), threads);
+    host.run(1, omp_get_thread_num(), omp_get_num_threads());
 }
 
 }  // namespace trifold::tridiagonal::split
