@@ -14,7 +14,7 @@ template <class T, int R, int Stages, bool Couple>
 __global__ void __launch_bounds__(256) move_shared_rows(const __grid_constant__ cuda::SharedJob<T> job) {
     using namespace cuda;
     using Layout = RowsLayout<T, R, Stages>;
-    extern __shared__ int4 shared[];
+    extern __shared__ __align__(128) int4 shared[];
     __shared__ unsigned drawn;
     unsigned char* const memory = reinterpret_cast<unsigned char*>(shared);
     const int lane = static_cast<int>(threadIdx.x) & 31, warp = static_cast<int>(threadIdx.x) >> 5, warps = static_cast<int>(blockDim.x) >> 5;
@@ -61,7 +61,7 @@ __global__ void __launch_bounds__(256) move_shared_rows(const __grid_constant__ 
 template <class T, int R, cuda::ColumnCopies Copies>
 __global__ void __launch_bounds__(512) move_shared_columns(const __grid_constant__ cuda::SharedJob<T> job) {
     using namespace cuda;
-    extern __shared__ int4 shared[];
+    extern __shared__ __align__(128) int4 shared[];
     __shared__ unsigned long long arrival;
     const int thread = static_cast<int>(threadIdx.x), column = thread & (job.across - 1), segment = thread / job.across;
     ColumnSets<T, R, Copies> sets(job, reinterpret_cast<T*>(shared), shared_address(&arrival));
@@ -88,7 +88,7 @@ template <class T, int R, int Stages, bool Couple, int Threads>
 void enqueue_shared_rows(cuda::SharedJob<T>& job) {
     const int warps = Couple ? job.parts : Threads / 32;
     const unsigned each = (Couple ? 1 : static_cast<unsigned>(warps)) * std::max(job.draw, 1u);
-    cuda::launch_persistent<T>(move_shared_rows<T, R, Stages, Couple>, job, (job.tiles + each - 1) / each, job.draw > 0, 32 * warps,
+    cuda::launch_persistent<move_shared_rows<T, R, Stages, Couple>>(job, (job.tiles + each - 1) / each, job.draw > 0, 32 * warps,
                                cuda::RowsLayout<T, R, Stages>(warps, job.parts, job.flags).total, nullptr);
 }
 
@@ -96,8 +96,8 @@ template <class T, int R>
 void enqueue_shared_columns(cuda::SharedJob<T>& job) {
     using enum cuda::ColumnCopies;
     const int threads = job.across * job.segments, bytes = cuda::columns_bytes<T, R>(job);
-    if (job.copies == vectors) cuda::launch_persistent<T>(move_shared_columns<T, R, vectors>, job, job.tiles, false, threads, bytes, nullptr);
-    if (job.copies == rows) cuda::launch_persistent<T>(move_shared_columns<T, R, rows>, job, job.tiles, false, threads, bytes, nullptr);
+    if (job.copies == vectors) cuda::launch_persistent<move_shared_columns<T, R, vectors>>(job, job.tiles, false, threads, bytes, nullptr);
+    if (job.copies == rows) cuda::launch_persistent<move_shared_columns<T, R, rows>>(job, job.tiles, false, threads, bytes, nullptr);
 }
 
 }  // namespace detail

@@ -26,6 +26,7 @@ template <class T>
 void solve(const System& system, const BatchLaunch& launch) {
     auto* const marks = static_cast<unsigned char*>(launch.scratch);
     unsigned long long* const handed_over = &launch.outcome->marked;
+    bool overlapped = true;
     if (SharedPlan<T> shared = plan_shared<T>(system); shared.kernel) {
         shared.job.handed_over = handed_over, shared.job.marks = marks;
         shared.job.tickets = &launch.outcome->tickets;
@@ -37,11 +38,12 @@ void solve(const System& system, const BatchLaunch& launch) {
         // handed_over: a word that only long systems use otherwise.
         if (plan.in_registers) solve_cut_columns(plan.job, plan.columns, &launch.outcome->handed_over, launch.stream);
         else plan.kernel->launch(plan.job, shared_bytes(plan.job, *plan.kernel), launch.stream);
+        overlapped = plan.in_registers || plan.kernel->width > 1;
     }
     BatchLaunch rest = launch;
     rest.scratch = marks + marks_bytes(system);
     rest.scratch_bytes = launch.scratch_bytes - marks_bytes(system);
-    solve_pivoted(system, rest, marks, handed_over);
+    solve_pivoted(system, rest, marks, handed_over, overlapped);
 }
 
 template <class T>

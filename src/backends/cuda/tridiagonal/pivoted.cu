@@ -54,7 +54,7 @@ bool cut_for_chip(const System& system, bool marked, ChipCut& cut, unsigned& blo
 }
 
 template <class T>
-void launch_pivoted(const System& system, const BatchLaunch& launch, const unsigned char* marks, const unsigned long long* marked) {
+void launch_pivoted(const System& system, const BatchLaunch& launch, const unsigned char* marks, const unsigned long long* marked, bool overlapped) {
     const auto room = static_cast<std::int64_t>(launch.scratch_bytes / std::max<std::size_t>(bytes_per_slot(system), 1));
     const std::int64_t slots = std::min(pivoted_slots(system), room);
     if (slots < 1) return;
@@ -65,8 +65,11 @@ void launch_pivoted(const System& system, const BatchLaunch& launch, const unsig
             cudaFuncSetAttribute(pivoted_chip_kernel<T>, cudaFuncAttributeMaxDynamicSharedMemorySize, chip_bytes);
             cudaFuncSetAttribute(pivoted_chip_kernel<T>, cudaFuncAttributePreferredSharedMemoryCarveout, cudaSharedmemCarveoutMaxShared);
         });
-        launch_after(pivoted_chip_kernel<T>, dim3(static_cast<unsigned>(std::min<std::int64_t>(blocks, slots))), chip_threads,
-                     static_cast<std::size_t>(cut.shared_bytes), launch.stream, PivotedJob<T>(system, launch, marks, marked, slots), cut);
+        const dim3 grid(static_cast<unsigned>(std::min<std::int64_t>(blocks, slots)));
+        const auto bytes = static_cast<std::size_t>(cut.shared_bytes);
+        const PivotedJob<T> job(system, launch, marks, marked, slots);
+        if (overlapped) launch_after(pivoted_chip_kernel<T>, grid, chip_threads, bytes, launch.stream, job, cut);
+        else pivoted_chip_kernel<T><<<grid, chip_threads, bytes, launch.stream>>>(job, cut);
         return;
     }
     const int threads = slots >= 1 << 16 ? many_threads : block_threads;
@@ -85,9 +88,9 @@ std::int64_t pivoted_slots(const System& system) {
 
 std::size_t pivoted_scratch(const System& system) { return bytes_per_slot(system) * static_cast<std::size_t>(pivoted_slots(system)); }
 
-void solve_pivoted(const System& system, const BatchLaunch& launch, const unsigned char* marks, const unsigned long long* marked) {
-    if (system.dtype == DType::f32) launch_pivoted<float>(system, launch, marks, marked);
-    else launch_pivoted<double>(system, launch, marks, marked);
+void solve_pivoted(const System& system, const BatchLaunch& launch, const unsigned char* marks, const unsigned long long* marked, bool overlapped) {
+    if (system.dtype == DType::f32) launch_pivoted<float>(system, launch, marks, marked, overlapped);
+    else launch_pivoted<double>(system, launch, marks, marked, overlapped);
 }
 
 }  // namespace trifold::cuda

@@ -83,6 +83,7 @@ __global__ void __launch_bounds__(column_threads<T>, 1) solve_dominant_columns(c
     const int later = role + slots % slices, later_role = later < slices ? later : later - slices;
     const unsigned later_turns = static_cast<unsigned>(slots / slices + (later < slices ? 0 : 1));  // 1 or 2
     const int later_column = column_of(later_role), later_row = row_of(later_role);
+    const bool urgent = later_turns == 1;  // what this warp asks for is of the very next tile
 
     const int chunk = unit * per_warp + lane / L, mine = column_of(role) + part * L + lane % L;
     const int first_row = (rank * chunks + chunk) * R;
@@ -117,7 +118,9 @@ __global__ void __launch_bounds__(column_threads<T>, 1) solve_dominant_columns(c
         const bool fine = whole ? eliminate_dominant<true>(raw, rows) : eliminate_dominant<false>(raw, rows);
         if (Share == 1) __syncwarp();
         else asm volatile("bar.sync %0, %1;" ::"r"(1 + role), "n"(32 * Share) : "memory");
-        fill(drawn[(turn + later_turns) & 3], later_column, later_row, slot);
+        // What the very next tile waits for is asked for first: requests are served in turn, and asking takes a warp some hundred cycles.
+        const auto refill = [&] { fill(drawn[(turn + later_turns) & 3], later_column, later_row, slot); };
+        if (urgent) refill();
         rows.reduce();
 
         Relation<T> first = rows.first(), last = rows.last();
@@ -164,6 +167,7 @@ __global__ void __launch_bounds__(column_threads<T>, 1) solve_dominant_columns(c
             }
         }
         __syncthreads();
+        if (!urgent) refill();
         Three<T> x{answers[mine * 4], answers[mine * 4 + 1], answers[mine * 4 + 2]};
         const bool failed = !(x.own == x.own);
         if (groups > 1) x = within(JoinRows<T, wide>{fours + mine * 6, wide}, chunk / 4, groups, x);

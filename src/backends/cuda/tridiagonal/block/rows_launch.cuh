@@ -14,8 +14,12 @@ namespace trifold::cuda {
 template <class T, int R, bool Couple, int Threads, int Blocks>
 void launch_rows(const TileJob<T>& job, int shared, cudaStream_t stream) {
     auto* const kernel = solve_rows<T, R, Couple, Threads, Blocks>;
-    cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, 227 * 1024);
-    cudaFuncSetAttribute(kernel, cudaFuncAttributePreferredSharedMemoryCarveout, cudaSharedmemCarveoutMaxShared);
+    static PerDevice prepared;
+    prepared.once([&] {
+        cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, 227 * 1024);
+        cudaFuncSetAttribute(kernel, cudaFuncAttributePreferredSharedMemoryCarveout, cudaSharedmemCarveoutMaxShared);
+        if (Couple) cudaFuncSetAttribute(kernel, cudaFuncAttributeNonPortableClusterSizeAllowed, 1);
+    });
     const auto blocks = static_cast<unsigned>(job.blocks), warps = static_cast<unsigned>(job.warps);
     cudaLaunchConfig_t config = {};
     config.gridDim = dim3(blocks);
@@ -25,7 +29,6 @@ void launch_rows(const TileJob<T>& job, int shared, cudaStream_t stream) {
     cudaLaunchAttribute attributes[2];
     config.attrs = attributes;
     if (blocks > 1) {
-        if (blocks > 8) cudaFuncSetAttribute(kernel, cudaFuncAttributeNonPortableClusterSizeAllowed, 1);
         attributes[config.numAttrs].id = cudaLaunchAttributeClusterDimension;
         attributes[config.numAttrs].val.clusterDim.x = blocks;
         attributes[config.numAttrs].val.clusterDim.y = attributes[config.numAttrs].val.clusterDim.z = 1;

@@ -88,7 +88,7 @@ __global__ void __launch_bounds__(Threads, Blocks) solve_shared_columns(const __
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
     constexpr int V = 16 / static_cast<int>(sizeof(T));
     using Vector = typename SharedVector<T>::type;
-    extern __shared__ int4 shared[];
+    extern __shared__ __align__(128) int4 shared[];
     __shared__ unsigned long long arrival;
     T* const memory = reinterpret_cast<T*>(shared);
     const int thread = static_cast<int>(threadIdx.x), threads = static_cast<int>(blockDim.x);

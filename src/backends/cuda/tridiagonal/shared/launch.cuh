@@ -4,13 +4,15 @@
 
 #include <algorithm>
 
+#include "backends/cuda/tridiagonal/block/residency.hpp"
+#include "backends/cuda/tridiagonal/device/overlap.cuh"
 #include "backends/cuda/tridiagonal/shared/columns.cuh"
 #include "backends/cuda/tridiagonal/shared/kernels.hpp"
 #include "backends/cuda/tridiagonal/shared/rows.cuh"
 
 namespace trifold::cuda {
 
-inline constexpr int shared_block_bytes = 227 * 1024 - 64;  // less what is static
+inline constexpr int shared_block_bytes = 227 * 1024 - 128;  // less what is static
 
 template <class T>
 void set_array_range(SharedJob<T>& job) {
@@ -21,17 +23,19 @@ void set_array_range(SharedJob<T>& job) {
 }
 
 // As many blocks as the device runs at once, or clusters of blocks; each takes one tile after another.
-template <class T>
-void launch_persistent(void (*kernel)(SharedJob<T>), SharedJob<T>& job, unsigned tiles, bool drawn, int threads, int bytes, cudaStream_t stream) {
-    cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shared_block_bytes);
-    cudaFuncSetAttribute(kernel, cudaFuncAttributePreferredSharedMemoryCarveout, cudaSharedmemCarveoutMaxShared);
+template <auto kernel, class T>
+void launch_persistent(SharedJob<T>& job, unsigned tiles, bool drawn, int threads, int bytes, cudaStream_t stream) {
+    static PerDevice prepared;
+    prepared.once([] {
+        cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shared_block_bytes);
+        cudaFuncSetAttribute(kernel, cudaFuncAttributePreferredSharedMemoryCarveout, cudaSharedmemCarveoutMaxShared);
+    });
     const auto cluster = static_cast<unsigned>(job.cluster);
     cudaLaunchConfig_t config = {};
     config.blockDim = dim3(static_cast<unsigned>(threads));
     config.dynamicSmemBytes = static_cast<std::size_t>(bytes);
     config.stream = stream;
     config.gridDim = dim3(cluster);
-    int resident = 0;
     cudaLaunchAttribute attribute[2];
     config.attrs = attribute;
     if (cluster > 1) {
@@ -39,16 +43,10 @@ void launch_persistent(void (*kernel)(SharedJob<T>), SharedJob<T>& job, unsigned
         attribute[0].val.clusterDim.x = cluster;
         attribute[0].val.clusterDim.y = attribute[0].val.clusterDim.z = 1;
         config.numAttrs = 1;
-        cudaOccupancyMaxActiveClusters(&resident, kernel, &config);
-    } else {
-        int device = 0, processors = 0;
-        cudaGetDevice(&device);
-        cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device);
-        cudaOccupancyMaxActiveBlocksPerMultiprocessor(&resident, kernel, threads, static_cast<std::size_t>(bytes));
-        resident *= processors;
     }
+    static Residency residency;
     // Where tiles are not drawn, no more than it takes for that many turns: a last turn of few blocks would leave the memory idle.
-    const unsigned most = static_cast<unsigned>(std::max(resident, 1)) * cluster;
+    const unsigned most = residency(kernel, config, cluster) * cluster;
     job.turns = drawn ? 1 : (tiles + most - 1) / most;
     config.gridDim = dim3(drawn ? std::min(tiles, most) : ((tiles + job.turns - 1) / job.turns + cluster - 1) / cluster * cluster);
     attribute[config.numAttrs].id = cudaLaunchAttributeProgrammaticStreamSerialization;
@@ -84,11 +82,13 @@ bool cut_columns(SharedJob<T>& job, const SharedKernel<T>&) {
 
 template <class T, int R, int Threads, int Blocks>
 void launch_columns(SharedJob<T>& job, cudaStream_t stream) {
-    const auto launch = [&](auto* kernel) { launch_persistent<T>(kernel, job, job.tiles, false, job.across * job.segments, columns_bytes<T, R>(job), stream); };
+    const auto launch = [&]<ColumnCopies Copies>() {
+        launch_persistent<solve_shared_columns<T, R, Copies, Threads, Blocks>>(job, job.tiles, false, job.across * job.segments, columns_bytes<T, R>(job), stream);
+    };
     switch (job.copies) {
-        case ColumnCopies::elements: return launch(solve_shared_columns<T, R, ColumnCopies::elements, Threads, Blocks>);
-        case ColumnCopies::vectors: return launch(solve_shared_columns<T, R, ColumnCopies::vectors, Threads, Blocks>);
-        case ColumnCopies::rows: return launch(solve_shared_columns<T, R, ColumnCopies::rows, Threads, Blocks>);
+        case ColumnCopies::elements: return launch.template operator()<ColumnCopies::elements>();
+        case ColumnCopies::vectors: return launch.template operator()<ColumnCopies::vectors>();
+        case ColumnCopies::rows: return launch.template operator()<ColumnCopies::rows>();
     }
 }
 
@@ -128,7 +128,7 @@ void launch_rows(SharedJob<T>& job, cudaStream_t stream) {
     const int tile_bytes = 2 * static_cast<int>(sizeof(T)) * job.groups * job.rows;
     job.draw = sizeof(T) == 4 || tile_bytes < 6 << 10 ? 0 : job.tiles < 1 << 15 || tile_bytes >= 18 << 10 ? 1 : tile_bytes >= 9 << 10 ? 2 : 4;
     const unsigned each = (Couple ? 1 : static_cast<unsigned>(warps)) * std::max(job.draw, 1u);
-    launch_persistent<T>(solve_shared_rows<T, R, Stages, Couple, Threads, Blocks>, job, (job.tiles + each - 1) / each, job.draw > 0, 32 * warps, bytes, stream);
+    launch_persistent<solve_shared_rows<T, R, Stages, Couple, Threads, Blocks>>(job, (job.tiles + each - 1) / each, job.draw > 0, 32 * warps, bytes, stream);
 }
 
 template <class T, int R, int Threads, int Blocks, int MostRows>

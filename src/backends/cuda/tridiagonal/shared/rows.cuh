@@ -25,11 +25,12 @@ inline constexpr int most_shared_parts = 8;
 /// Shared memory of a block, in bytes from its start; one ring of buffers per warp.
 template <class T, int R, int Stages>
 struct RowsLayout {
-    static constexpr int buffer = 32 * R + 16 / static_cast<int>(sizeof(T));  ///< elements
+    static constexpr int line = 128 / static_cast<int>(sizeof(T));
+    static constexpr int buffer = (32 * R + 2 * line - 2) / line * line;  ///< elements: a run begins anywhere in a line
     int ring, links, ends, join, flags, total;
 
     __host__ __device__ RowsLayout(int warps, int parts, int flags_each) {
-        ring = warps * Stages * 8 + 15 & ~15;
+        ring = warps * Stages * 8 + 127 & ~127;
         links = ring + (warps * Stages * buffer * static_cast<int>(sizeof(T)) + 15 & ~15);
         ends = links + (parts > 1 ? 4 * parts * static_cast<int>(sizeof(T)) : 0);
         join = ends + (parts > 1 ? 8 * parts * static_cast<int>(sizeof(T)) : 0);
@@ -43,7 +44,7 @@ template <class T, int R, int Stages, bool Couple, int Threads, int Blocks>
 __global__ void __launch_bounds__(Threads, Blocks) solve_shared_rows(const __grid_constant__ SharedJob<T> job) {
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
     using Layout = RowsLayout<T, R, Stages>;
-    extern __shared__ int4 shared[];
+    extern __shared__ __align__(128) int4 shared[];
     unsigned char* const memory = reinterpret_cast<unsigned char*>(shared);
     const int lane = static_cast<int>(threadIdx.x) & 31, warp = static_cast<int>(threadIdx.x) >> 5, warps = static_cast<int>(blockDim.x) >> 5;
     const Layout layout(warps, job.parts, job.flags);

@@ -14,7 +14,7 @@ struct Run {
     T* to;
     unsigned system;   ///< number of the first one
     int systems, rows; ///< rows: of a system here
-    int shift;         ///< elements before the first one in shared memory
+    int shift;         ///< elements before the first one in shared memory: as many as from a line of 128 bytes in device memory
 
     /// From the first row to the last one, gaps between systems included.
     __device__ __forceinline__ int length(int pitch) const { return (systems - 1) * pitch + rows; }
@@ -44,7 +44,7 @@ __device__ __forceinline__ Run<T> run_of(const SharedJob<T>& job, unsigned tile,
     run.system = line * job.line_extent + first;
     run.from += first * job.rhs_apart;
     run.to += first * job.x_apart;
-    run.shift = offset_in_vector(run.from);
+    run.shift = static_cast<int>(reinterpret_cast<std::uintptr_t>(run.from) % 128 / sizeof(T));
     return run;
 }
 
@@ -69,13 +69,13 @@ __device__ __forceinline__ void load_run(const SharedJob<T>& job, const Run<T>& 
     const unsigned target = shared_address(buffer);
     if (job.spans) {
         // One copy, widened to 16-byte boundaries as far as the array goes.
-        const T* const begin = run.from - run.shift;
-        const int whole = (run.shift + run.length(job.pitch) + E - 1) / E * E;
+        const int over = run.shift % E, whole = (over + run.length(job.pitch) + E - 1) / E * E;
+        const T* const begin = run.from - over;
         if (begin >= job.lowest && begin + whole <= job.highest) {
             if (lane == 0) {
                 const unsigned bytes = static_cast<unsigned>(whole * sizeof(T));
                 Arrival{barrier}.expect(bytes);
-                Arrival{barrier}.copy(target, begin, bytes);
+                Arrival{barrier}.copy(target + static_cast<unsigned>((run.shift - over) * static_cast<int>(sizeof(T))), begin, bytes);
             }
             return;
         }
@@ -114,7 +114,7 @@ template <class T>
 __device__ __forceinline__ void store_run(const SharedJob<T>& job, const Run<T>& run, const T* from, bool all, const unsigned char* flags, int lane) {
     constexpr int E = 16 / sizeof(T);
     const bool one = all && (job.merged || job.groups == 1);
-    const bool same_offset = offset_in_vector(run.to) == run.shift;
+    const bool same_offset = offset_in_vector(run.to) == run.shift % E;
     const int runs = one ? 1 : run.systems, length = one ? run.length(job.pitch) : run.rows;
     if (same_offset && (runs == 1 || (job.x_apart - job.pitch) % E == 0)) {
 #pragma unroll 1
