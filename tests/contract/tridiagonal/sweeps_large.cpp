@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Sweeps over meshes that no chip holds, on GPUs, against the cpu, which is held against the reference elsewhere.
+// Sweeps over meshes that no chip holds, on GPUs, against the cpu, which is held against the reference elsewhere; and over meshes that are worth several threads of it.
 #include <algorithm>
 #include <cmath>
 #include <vector>
@@ -104,6 +104,24 @@ protected:
 
 TEST_P(SweepsLarge, AgreeWithTheCpuF64) { compare<double>(1e-13); }
 TEST_P(SweepsLarge, AgreeWithTheCpuF32) { compare<float>(3e-5); }
+
+// Smaller ones are one thread's, however many there are.
+TEST(SweepsOnThreads, BitsDoNotDependOnTheirNumber) {
+    Context alone({.threads = 1, .profile_path = "none", .log = {}}), three({.threads = 3, .profile_path = "none", .log = {}});
+    Queue first(alone, "cpu"), second(three, "cpu");
+    const Case cases[] = {{{300, 250, 3, 1}, odd, odd, odd, 0}, {{70, 61, 50, 1}, ring, odd, even, 3}, {{500, 430, 1, 1}, odd, odd, even, 1}, {{450, 480, 1, 1}, ring, ring, even, 1},
+                          {{520, 400, 1, 1}, odd, odd, even, 2}, {{64, 40, 1, 80}, odd, ring, even, 1}, {{40, 30, 35, 5}, odd, odd, odd, 0}, {{50, 41, 1, 100}, ring, odd, even, 2}};
+    const auto check = [&]<class T>(T) {
+        for (const Case& one : cases) {
+            Fields<T> single(one), several(one);
+            ASSERT_TRUE(single.run(first, 2).ok());
+            ASSERT_TRUE(several.run(second, 2).ok());
+            EXPECT_EQ(single.u, several.u) << one.shape.x << " x " << one.shape.y << " x " << one.shape.z << " x " << one.shape.meshes << ", scheme " << one.scheme;
+        }
+    };
+    check(double());
+    check(float());
+}
 
 // One value that is not finite spoils five lines along x; its mesh stops, the others go on.
 TEST_P(SweepsLarge, LinesThatFailAreCountedAndNamed) {

@@ -12,6 +12,7 @@
 #include "backends/cpu/mesh/fused.hpp"
 #include "backends/cpu/mesh/matrices.hpp"
 #include "backends/cpu/mesh/passes.hpp"
+#include "backends/cpu/useful_threads.hpp"
 #include "devices/prefetch_level.hpp"
 
 namespace trifold::cpu {
@@ -77,7 +78,7 @@ protected:
     static constexpr std::int64_t ahead_bytes = 16 << 10;        // between what is asked for and what is worked on
 
     Blocks(const mesh::Checked& checked, const tridiagonal::Launch& launch)
-        : checked_(checked), problem_(*checked.problem), shape_(problem_.shape), threads_(std::max(launch.threads, 1)),
+        : checked_(checked), problem_(*checked.problem), shape_(problem_.shape), threads_(useful_threads(shape_.points(), points_per_thread, launch.threads)),
           between_(static_cast<T*>(launch.scratch)), far_(shape_.points() * static_cast<std::int64_t>(sizeof(T)) > far_bytes), failed_(static_cast<std::size_t>(shape_.meshes)) {
         for (int k = 0; k < threads_; ++k) workers_.emplace_back(checked);
     }

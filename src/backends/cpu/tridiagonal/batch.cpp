@@ -10,6 +10,7 @@
 #include "backends/cpu/tridiagonal/batch_plan.hpp"
 #include "backends/cpu/tridiagonal/single.hpp"
 #include "backends/cpu/tridiagonal/values.hpp"
+#include "backends/cpu/useful_threads.hpp"
 
 namespace trifold::cpu {
 namespace {
@@ -83,10 +84,6 @@ void mark_all(const System& system, std::int8_t* status) {
                     status[system.number + i * s[0] + j * s[1] + k * s[2] + l * s[3]] = static_cast<std::int8_t>(Reason::exact);
 }
 
-int useful_threads(const System& system, int threads) {
-    return static_cast<int>(std::clamp<std::int64_t>(system.rows * system.systems() / rows_per_thread, 1, std::max(threads, 1)));
-}
-
 template <class T>
 std::size_t thread_bytes(const BatchJob<T>& job) {
     const std::size_t kernel = static_cast<std::size_t>(job.scratch_elements()) * sizeof(T), line = 4 * sizeof(T) * static_cast<std::size_t>(job.rows);
@@ -100,7 +97,7 @@ void solve_typed(const System& system, Algorithm algorithm, const Launch& launch
     job.event = handed_back<T>;
     const std::size_t bytes = thread_bytes(job);
     const std::int64_t blocks = job.blocks();
-    const int threads = static_cast<int>(std::min<std::int64_t>(useful_threads(system, launch.threads), blocks));
+    const int threads = static_cast<int>(std::min<std::int64_t>(useful_threads(system.rows * system.systems(), rows_per_thread, launch.threads), blocks));
     const Seen nothing = all;  // a thread may begin when another one has already merged what it saw
     const auto work = [&](int k, int of) {
         char* const scratch = static_cast<char*>(launch.scratch) + static_cast<std::size_t>(k) * bytes;
@@ -128,7 +125,7 @@ std::size_t batch_bytes(const System& system, Algorithm algorithm, int threads) 
     const BatchShape shape = shape_of(system);
     const std::size_t one = system.dtype == DType::f32 ? thread_bytes(job_of<float>(system, shape, algorithm))
                                                        : thread_bytes(job_of<double>(system, shape, algorithm));
-    return one * static_cast<std::size_t>(useful_threads(system, threads));
+    return one * static_cast<std::size_t>(useful_threads(system.rows * system.systems(), rows_per_thread, threads));
 }
 
 void solve_batch(const System& system, Algorithm algorithm, const Launch& launch, Outcome& outcome) {

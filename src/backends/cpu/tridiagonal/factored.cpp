@@ -14,6 +14,7 @@
 #include "backends/cpu/tridiagonal/pivot_check.hpp"
 #include "backends/cpu/tridiagonal/seen.hpp"
 #include "backends/cpu/tridiagonal/single.hpp"
+#include "backends/cpu/useful_threads.hpp"
 #include "families/tridiagonal/two_pass.hpp"
 
 namespace trifold::cpu {
@@ -31,10 +32,7 @@ FactorMemory<T> memory_of(std::int64_t rows, std::int64_t systems, bool periodic
     return {rows, systems, periodic, static_cast<char*>(const_cast<void*>(factors))};
 }
 
-int useful_threads(std::int64_t rows, int threads) {
-    constexpr std::int64_t rows_per_thread = 1 << 14;
-    return static_cast<int>(std::clamp<std::int64_t>(rows / rows_per_thread, 1, std::max(threads, 1)));
-}
+constexpr std::int64_t rows_per_thread = 1 << 14;
 
 // ---- factor ----
 
@@ -130,7 +128,7 @@ void factor_typed(const System& system, const Launch& launch, void* factors, Out
     } else {
         const LaneOrder order = LaneOrder::by_number(system);
         const Seen nothing = all;
-#pragma omp parallel num_threads(useful_threads(system.rows * memory.systems, launch.threads))
+#pragma omp parallel num_threads(useful_threads(system.rows * memory.systems, rows_per_thread, launch.threads))
         {
             Seen seen = nothing;
 #pragma omp for schedule(static)
@@ -239,7 +237,7 @@ void solve_lanes(const System& system, const FactorMemory<T>& memory, std::int64
     job.place = Solve<T>::place, job.failed = Solve<T>::failed;
     const std::int64_t groups = plan.groups();
     const std::size_t each = line_up(static_cast<std::size_t>(job.scratch_elements()) * sizeof(T)) + line_up(single_bytes(system));
-    const int threads = static_cast<int>(std::min<std::int64_t>(useful_threads(system.rows * system.systems(), launch.threads), groups));
+    const int threads = static_cast<int>(std::min<std::int64_t>(useful_threads(system.rows * system.systems(), rows_per_thread, launch.threads), groups));
     const Seen nothing = all;
 #pragma omp parallel num_threads(threads)
     {
@@ -274,7 +272,7 @@ void solve_lanes(const System& system, const FactorMemory<T>& memory, std::int64
 template <class T>
 void solve_long(const System& system, const FactorMemory<T>& memory, const Launch& launch, Seen& all) {
     if (memory.mark(0) == Kept::matrix) return solve_kept_matrix<T>(system, memory.ring, memory.group(0), 1, memory.rows, launch, all);
-    if (!long_solve<T>(system, memory.stretches(), useful_threads(system.rows, launch.threads), launch.scratch))
+    if (!long_solve<T>(system, memory.stretches(), useful_threads(system.rows, rows_per_thread, launch.threads), launch.scratch))
         all.failed(system.number, Reason::not_finite, first_not_finite<T>(system.rhs, system.rows));
 }
 
@@ -322,7 +320,7 @@ std::size_t factor_scratch(const System& system, int threads) {
     const auto bytes = [&]<class T>(T) {
         GroupSolve<T> job;
         job.rows = system.rows;
-        const auto team = static_cast<std::size_t>(useful_threads(system.rows * system.systems(), threads));
+        const auto team = static_cast<std::size_t>(useful_threads(system.rows * system.systems(), rows_per_thread, threads));
         std::size_t need = team * (line_up(static_cast<std::size_t>(job.scratch_elements()) * sizeof(T)) + line_up(single_bytes(system)));
         // What is kept as it is has its rows side by side.
         System batch = system;

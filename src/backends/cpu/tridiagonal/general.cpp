@@ -18,6 +18,7 @@
 #include "backends/cpu/tridiagonal/lane_order.hpp"
 #include "backends/cpu/tridiagonal/pivot_check.hpp"
 #include "backends/cpu/tridiagonal/seen.hpp"
+#include "backends/cpu/useful_threads.hpp"
 
 namespace trifold::cpu {
 namespace {
@@ -31,7 +32,7 @@ constexpr std::size_t line_up(std::size_t bytes) { return (bytes + 63) / 64 * 64
 int useful_threads(const System& system, int threads) {
     constexpr std::int64_t rows_per_thread = 1 << 13;
     const std::int64_t rows = system.offsets ? system.offsets[system.ragged_systems] - system.offsets[0] : system.rows * system.systems();
-    return static_cast<int>(std::clamp<std::int64_t>(rows / rows_per_thread, 1, std::max(threads, 1)));
+    return cpu::useful_threads(rows, rows_per_thread, threads);
 }
 
 // The rows that a group of lanes may have: longer ragged systems are solved one by one, and so are few long ones.
