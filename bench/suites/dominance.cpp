@@ -8,7 +8,9 @@
 #include <cstdlib>
 #include <memory>
 
+#include "backends/registry.hpp"
 #include "bench/suites/suites.hpp"
+#include "trifold/trifold.hpp"
 
 namespace trifold::bench {
 namespace {
@@ -83,8 +85,22 @@ void run_one(Context& context, std::vector<Solver>& list, const MatrixKind& kind
         try {
             if (!solver.queue) solver.queue = std::make_shared<Queue>(context, solver.device);
             std::fill_n(problem.x().as<T>(), rows, T(NAN));
+            tridiagonal::Problem given = problem.problem(false);
+            // An x that is refused stays where it is: of a device with memory of its own it is fetched from there, since how wrong it is is what is asked.
+            std::vector<DeviceArray<T>> there;
+            if (solver.mapping && device_at(find_device(solver.device)).runtime) {
+                const io::TridiagonalData& data = problem.data();
+                const void* const arrays[] = {data.lower.as<T>(), data.diag.as<T>(), data.upper.as<T>(), data.rhs.as<T>(), problem.x().as<T>()};
+                for (const void* array : arrays) {
+                    there.emplace_back(*solver.queue, rows);
+                    copy(*solver.queue, there.back().data(), array, static_cast<std::size_t>(rows) * sizeof(T));
+                }
+                const auto view = [&](int k) { return View<const T>::rows(std::span<const T>(there[static_cast<std::size_t>(k)].data(), static_cast<std::size_t>(rows))); };
+                given.matrix = {view(0), view(1), view(2)}, given.rhs = view(3), given.x = View<T>::rows(std::span<T>(there[4].data(), static_cast<std::size_t>(rows)));
+            }
             const auto start = Clock::now();
-            outcome = tridiagonal::solve(*solver.queue, problem.problem(false), options);
+            outcome = tridiagonal::solve(*solver.queue, given, options);
+            if (!there.empty()) copy(*solver.queue, problem.x().as<T>(), there[4].data(), static_cast<std::size_t>(rows) * sizeof(T));
             solver.seconds += std::chrono::duration<double>(Clock::now() - start).count();
         } catch (const Error& error) {
             why = error.what();
