@@ -8,8 +8,7 @@
 // rhs back in place.
 //
 // Blocks of one line of systems whose rows lie side by side: batch_columns-inl.h. Whole lines of systems side by side: batch_lines-inl.h. There, and in FP64
-// here, a block is eliminated while the one before it is substituted. The others ask for memory one or two tiles
-// ahead of use, and for the next block's first tiles all through the backward sweep.
+// here, a block is eliminated while the one before it is substituted. The others ask for memory one or two tiles ahead of use, and for the next block's first tiles all through the backward sweep.
 #include <algorithm>
 #include <cmath>
 #include <cstddef>

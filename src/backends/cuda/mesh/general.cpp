@@ -21,8 +21,6 @@ using tridiagonal::Algorithm;
 using tridiagonal::Operand;
 using tridiagonal::System;
 
-constexpr std::size_t align(std::size_t bytes) { return (bytes + 255) / 256 * 256; }
-
 bool one_matrix(const LineSolve& line) { return !line.coefficients || line.same_on_every_line; }
 
 // Line solves by the batch kernels; a ring of one or two rows is none after folding.

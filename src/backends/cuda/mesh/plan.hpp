@@ -37,6 +37,9 @@ struct MeshRun {
     MeshState* state = nullptr;    ///< nothing has failed yet
 };
 
+/// Parts of a run's scratch begin at multiples of 256 bytes.
+constexpr std::size_t align(std::size_t bytes) { return (bytes + 255) / 256 * 256; }
+
 struct MeshKind {
     const char* name;
 

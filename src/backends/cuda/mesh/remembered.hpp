@@ -7,6 +7,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <type_traits>
 #include <utility>
 
 #include "backends/cuda/mesh/plan.hpp"
@@ -36,5 +37,24 @@ private:
     std::array<std::pair<std::string, std::shared_ptr<const Value>>, 8> last_;
     std::size_t next_ = 0;
 };
+
+/// A plan, and its program unless it refuses.
+template <class Plan>
+struct Planned {
+    Plan plan;
+    std::string program;
+};
+
+/// By the two functions of a kind of kernels: its plan of a problem for a chip, and the program of a problem by a plan.
+template <auto plan_of, auto program_of>
+auto planned(const mesh::Checked& checked, const Chip& chip) {
+    using Plan = std::invoke_result_t<decltype(plan_of), const mesh::Checked&, const Chip&>;
+    static Remembered<Planned<Plan>> remembered;
+    return remembered.of(checked, chip, [&] {
+        Planned<Plan> made{plan_of(checked, chip), {}};
+        if (!made.plan.refuses) made.program = program_of(checked, made.plan);
+        return made;
+    });
+}
 
 }  // namespace trifold::cuda

@@ -19,21 +19,7 @@ using fused::Pass;
 using fused::Plan;
 using mesh::Checked;
 
-constexpr std::size_t align(std::size_t bytes) { return (bytes + 255) / 256 * 256; }
-
-struct Ready {
-    Plan plan;
-    std::string program;
-};
-
-std::shared_ptr<const Ready> ready(const Checked& checked, const Chip& chip) {
-    static Remembered<Ready> remembered;
-    return remembered.of(checked, chip, [&] {
-        Ready made{fused::plan_of(checked, chip), {}};
-        if (!made.plan.refuses) made.program = fused::program(checked, made.plan);
-        return made;
-    });
-}
+auto ready(const Checked& checked, const Chip& chip) { return planned<fused::plan_of, fused::program>(checked, chip); }
 
 const char* refuses(const Checked& checked, const Chip& chip) { return ready(checked, chip)->plan.refuses; }
 std::string program(const Checked& checked, const Chip& chip) { return ready(checked, chip)->program; }
@@ -142,7 +128,7 @@ private:
 };
 
 bool run(const MeshRun& run, Failure& failure) {
-    const std::shared_ptr<const Ready> prepared = ready(run.checked, run.chip);
+    const auto prepared = ready(run.checked, run.chip);
     const jit::Program* const compiled = jit::program(prepared->program, "sweeps", failure);
     if (!compiled) return false;
     if (run.checked.dtype == DType::f32) return FusedRun<float>(run, *compiled, prepared->plan).run(failure);

@@ -15,8 +15,6 @@ namespace {
 using mesh::Checked;
 using resident::Plan;
 
-constexpr std::size_t align(std::size_t bytes) { return (bytes + 255) / 256 * 256; }
-
 resident::OnChip on_chip(const Chip& chip) { return {chip.shared_per_block, chip.shared_per_multiprocessor, chip.has_clusters()}; }
 
 /// What a run needs besides fields.

@@ -20,22 +20,7 @@ using streaming::Pass;
 using streaming::Plan;
 using streaming::SweepPlan;
 
-constexpr std::size_t align(std::size_t bytes) { return (bytes + 255) / 256 * 256; }
-
-/// A plan and its program.
-struct Ready {
-    Plan plan;
-    std::string program;
-};
-
-std::shared_ptr<const Ready> ready(const Checked& checked, const Chip& chip) {
-    static Remembered<Ready> remembered;
-    return remembered.of(checked, chip, [&] {
-        Ready made{streaming::plan_of(checked, chip), {}};
-        if (!made.plan.refuses) made.program = streaming::program(checked, made.plan);
-        return made;
-    });
-}
+auto ready(const Checked& checked, const Chip& chip) { return planned<streaming::plan_of, streaming::program>(checked, chip); }
 
 const char* refuses(const Checked& checked, const Chip& chip) { return ready(checked, chip)->plan.refuses; }
 std::string program(const Checked& checked, const Chip& chip) { return ready(checked, chip)->program; }
@@ -60,7 +45,7 @@ struct Layout {
 };
 
 std::size_t bytes(const Checked& checked, const Chip& chip) {
-    const std::shared_ptr<const Ready> prepared = ready(checked, chip);
+    const auto prepared = ready(checked, chip);
     return prepared->plan.refuses ? 0 : Layout(checked, prepared->plan).total;
 }
 
@@ -179,7 +164,7 @@ private:
 };
 
 bool run(const MeshRun& run, Failure& failure) {
-    const std::shared_ptr<const Ready> prepared = ready(run.checked, run.chip);
+    const auto prepared = ready(run.checked, run.chip);
     const jit::Program* const compiled = jit::program(prepared->program, "sweeps", failure);
     if (!compiled) return false;
     if (run.checked.dtype == DType::f32) return StreamingRun<float>(run, *compiled, prepared->plan).run(failure);
