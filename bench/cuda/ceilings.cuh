@@ -63,9 +63,9 @@ __global__ void __launch_bounds__(threads<T>, 1) part(const __grid_constant__ Jo
             const int at = (warp * each + lane) * R + Stages<T>::pad();
             const T *const a = stage.at(0) + at, *const b = stage.at(1) + at, *const c = stage.at(2) + at, *const d = stage.at(3) + at;
             WarpWindow<T, R> own;
-            bool fails = own.solve(job, a, b, c, d, first * job.kept - halo + warp * each + lane, scratch, lane);
+            bool forgets = true, fails = own.solve(job, a, b, c, d, first * job.kept - halo + warp * each + lane, scratch, lane, forgets);
             cuda::certified::Side<T> above, below;
-            if (own.active && lane >= halo && lane < lanes - halo)
+            if (forgets && own.active && lane >= halo && lane < lanes - halo)
                 fails |= own.keep(job, a, b, c, d, stage.at(4) + (warp * each + lane - halo) * R, most, above, below);
             bad |= fails;
         }
@@ -156,24 +156,25 @@ __global__ void __launch_bounds__(32 * Shape<T>::warps, 1) arithmetic(const __gr
 
 }  // namespace coupled
 
-/// As block/one_system.cuh, without what it computes: rows come, x leaves.
+/// As block/one_system.cuh, without what it computes: rows come, blocks say that they are there, x leaves.
 template <class T>
-__global__ void __launch_bounds__(512, 1) rows_in_and_out(const __grid_constant__ cuda::OneLaunch<T> once) {
+__global__ void __launch_bounds__(64) rows_in_and_out(const __grid_constant__ cuda::one_system::Job<T> job) {
     namespace one = cuda::one_system;
-    extern __shared__ __align__(128) unsigned char shared[];
-    one::Memory<T>& memory = *reinterpret_cast<one::Memory<T>*>(shared);
-    const cuda::PivotedJob<T>& job = once.rest;
-    const int lane = static_cast<int>(threadIdx.x) & 31, warp = static_cast<int>(threadIdx.x) >> 5, first = warp * one::warp_rows;
-    const int count = max(min(one::warp_rows, static_cast<int>(job.rows) - first), 0), shift = one::bring(job, memory, warp, lane, first, count);
-    if (threadIdx.x == 0) *job.outcome = once.fresh;
-    const T* const own = memory.raw[warp][3] + __shfl_sync(~0u, shift, 3);
-    cuda::await_copies();
-    cuda::Arrival{cuda::shared_address(&memory.full[warp])}.wait();
-    __syncthreads();
-    for (int i = lane; i < count; i += 32) job.x.data[first + i] = own[i];
+    constexpr int R = 4;
+    const int first = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x) * R;
+    T a[R], b[R], c[R], d[R];
+    one::load_rows<T, R>(job.input[1], true, first, 0, job.rows, T(1), b), one::load_rows<T, R>(job.input[0], true, first, 1, job.rows, T(0), a);
+    one::load_rows<T, R>(job.input[2], true, first, 0, job.rows - 1, T(0), c), one::load_rows<T, R>(job.input[3], true, first, 0, job.rows, T(0), d);
+    one::arrive_relaxed();
+    if (blockIdx.x == 0 && threadIdx.x == 0) *job.outcome = cuda::fresh_outcome(job.rows, 1, job.branch);
+#pragma unroll
+    for (int i = 0; i < R; ++i) d[i] += a[i] + b[i] + c[i];
+    one::wait_for_cluster();
+    one::store_rows<T, R>(job.x, true, first, job.rows, d);
+    one::arrive_relaxed(), one::wait_for_cluster();
 }
 
-/// The same by as many blocks as there are rows for: four words come, one leaves, and a row knows of no other.
+/// Read and written by as many blocks as there are rows for: four words come, one leaves, and a row knows of no other.
 template <class T>
 __global__ void __launch_bounds__(128) rows_side_by_side(const T* a, const T* b, const T* c, const T* d, T* x, int count) {
     const int i = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);

@@ -109,16 +109,18 @@ public:
         fill_array(a_.upper, n, 3, T(-1), T(1)), fill_array(a_.rhs, n, 4, T(-1), T(1));
     }
 
-    /// What one launch costs that does nothing, and one block that brings 4096 rows and takes x away: no solve can take less. Timed as solves are.
+    /// What one launch costs that does nothing, and one cluster that brings 4096 rows and takes x away: no solve like ours can take less. Timed as solves are.
     void latency_ceilings() {
         if (sizeof(T) == 8) one_launch("ceiling: a launch that does nothing", 0, [&] { nothing<<<1, 32, 0, stream_>>>(nullptr); });
-        constexpr int bytes = sizeof(cuda::one_system::Memory<T>), rows = 4096;
+        constexpr int rows = 4096;
         auto* const kernel = rows_in_and_out<T>;
-        cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
-        cuda::BatchLaunch launch;
-        launch.stream = stream_, launch.outcome = static_cast<cuda::DeviceOutcome*>(outcome_);
-        const cuda::OneLaunch<T> once{cuda::PivotedJob<T>(system_of(rows, false, 1), launch, nullptr, nullptr, 1), cuda::fresh_outcome(rows, 1, 0)};
-        one_launch("ceiling: one block's copies of 4096 rows", rows, [&] { kernel<<<1, 512, bytes, stream_>>>(once); });
+        cudaFuncSetAttribute(kernel, cudaFuncAttributeNonPortableClusterSizeAllowed, 1);
+        const cuda::one_system::Job<T> job{{a_.lower, a_.diag, a_.upper, a_.rhs}, a_.x, rows, 31, 0, 0, false, 0, static_cast<cuda::DeviceOutcome*>(outcome_), 0, nullptr, nullptr};
+        one_launch("ceiling: one cluster's loads and stores of 4096 rows", rows, [&] {
+            cudaLaunchAttribute cluster;
+            const cudaLaunchConfig_t config = cuda::one_system::configuration(cuda::one_system::most_blocks, 2, stream_, cluster);
+            cudaLaunchKernelEx(&config, kernel, job);
+        });
         one_launch("ceiling: 4096 rows read and written side by side", rows,
                    [&] { rows_side_by_side<T><<<rows / 128, 128, 0, stream_>>>(a_.lower, a_.diag, a_.upper, a_.rhs, a_.x, rows); });
     }

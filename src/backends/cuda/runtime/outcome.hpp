@@ -34,7 +34,7 @@ struct DeviceOutcome {
 };
 
 /// Before anything has failed. `branch` is a tridiagonal::Algorithm.
-inline DeviceOutcome fresh_outcome(std::int64_t rows, std::int64_t systems, int branch) {
+constexpr DeviceOutcome fresh_outcome(std::int64_t rows, std::int64_t systems, int branch) {
     DeviceOutcome value;
     value.rows = rows, value.systems = systems, value.branch = branch;
     return value;

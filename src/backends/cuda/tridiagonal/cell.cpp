@@ -41,14 +41,15 @@ struct Path {
     std::size_t (*scratch)(const System& system);
     void (*enqueue)(const System& system, const BatchLaunch& launch);
     bool (*in_one_launch)(const System& system, const BatchLaunch& launch) = nullptr;  ///< all of it, the reset too, in one launch; false: it does not take this one
+    bool resets = false;  ///< its first kernel resets the outcome
 };
 
 Path path_for(const System& system, Algorithm algorithm) {
     if (algorithm == Algorithm::automatic && !batch_refuses(system)) return {Algorithm::thomas, batch_scratch, solve_batch, solve_in_one_launch};
     if (algorithm == Algorithm::certified)
-        return {Algorithm::certified, certified_scratch, [](const System& one, const BatchLaunch& launch) { solve_certified(one, launch, false); }};
+        return {Algorithm::certified, certified_scratch, [](const System& one, const BatchLaunch& launch) { solve_certified(one, launch, false); }, nullptr, true};
     if (algorithm == Algorithm::automatic && (!certified_refuses(system) || several_in_halos(system)))
-        return {Algorithm::certified, certified_scratch, [](const System& one, const BatchLaunch& launch) { solve_certified(one, launch, true); }};
+        return {Algorithm::certified, certified_scratch, [](const System& one, const BatchLaunch& launch) { solve_certified(one, launch, true); }, nullptr, true};
     if (algorithm == Algorithm::automatic && !windows_refuse(system))
         // Arrays that are copied to the device lose their gaps: what is asked for here has to do for solve_certified as well.
         return {Algorithm::certified, certified_scratch, [](const System& all, const BatchLaunch& launch) { solve_windows(all, launch); }};
@@ -64,7 +65,7 @@ bool launched(Failure& failure) { return good(cudaGetLastError(), "launching a k
 // System, status and outcome of one call, and what every kernel of it starts from.
 template <class Kernels>
 bool run(int device, const System& system, Algorithm branch, const Launch& launch, void* outcome, Failure& failure, Kernels kernels,
-         bool (*in_one_launch)(const System& system, const BatchLaunch& launch) = nullptr) {
+         bool (*in_one_launch)(const System& system, const BatchLaunch& launch) = nullptr, bool resets = false) {
     const OnDevice on(device);
     BatchLaunch to;
     to.stream = static_cast<cudaStream_t>(launch.stream);
@@ -75,8 +76,10 @@ bool run(int device, const System& system, Algorithm branch, const Launch& launc
     to.outcome = static_cast<DeviceOutcome*>(outcome);
     if (in_one_launch && in_one_launch(system, to)) return launched(failure);
     const std::int64_t systems = system.systems();
-    reset_outcome(to.outcome, system.rows, systems, static_cast<int>(branch), to.stream);
-    if (!launched(failure)) return false;
+    if (!resets) {
+        reset_outcome(to.outcome, system.rows, systems, static_cast<int>(branch), to.stream);
+        if (!launched(failure)) return false;
+    }
     if (to.status && !good(cudaMemsetAsync(to.status + system.number, static_cast<int>(Reason::exact), static_cast<std::size_t>(systems), to.stream),
                            "setting the status", failure))
         return false;
@@ -88,7 +91,7 @@ bool enqueue(int device, const System& system, Algorithm algorithm, const Launch
     const Path path = path_for(system, algorithm);
     if (path.branch == Algorithm::certified && launch.scratch_bytes < path.scratch(system))
         return failure.say(ErrorCode::bad_input, "the workspace is smaller than what tridiagonal::workspace asks for", "");
-    return run(device, system, path.branch, launch, outcome, failure, [&](const BatchLaunch& to) { path.enqueue(system, to); }, path.in_one_launch);
+    return run(device, system, path.branch, launch, outcome, failure, [&](const BatchLaunch& to) { path.enqueue(system, to); }, path.in_one_launch, path.resets);
 }
 
 bool enqueue_finite(int device, const System& system, const Launch& launch, void* outcome, Failure& failure) {

@@ -53,12 +53,11 @@ __device__ bool all_finite(T a, T b, T c, T f) {
     return a * T(0) + b * T(0) + c * T(0) + f * T(0) == T(0);
 }
 
+/// One system, by one thread; scratch: its words, `slots` apart.
 template <class T>
-__device__ PivotedVerdict<T> solve_line(const PivotedJob<T>& job, const std::int64_t (&index)[4], std::int64_t slot) {
-    const Line<T> lower = line_of(job.lower, index), diag = line_of(job.diag, index), upper = line_of(job.upper, index),
-                  rhs = line_of(job.rhs, index), x = line_of(job.x, index);
-    const std::int64_t n = job.rows, slots = job.slots;
-    T* const pivot = job.scratch + slot;
+__device__ PivotedVerdict<T> solve_line(const Line<T>& lower, const Line<T>& diag, const Line<T>& upper, const Line<T>& rhs, const Line<T>& x, std::int64_t n, T* scratch,
+                                        std::int64_t slots) {
+    T* const pivot = scratch;
     T *const above = pivot + n * slots, *const above2 = above + n * slots, *const value = above2 + n * slots;
     T d = diag[0], u = n > 1 ? upper[0] : T(0), y = rhs[0];
     std::int64_t not_finite = all_finite(T(0), d, u, y) ? -1 : 0, singular = -1;
@@ -95,6 +94,12 @@ __device__ PivotedVerdict<T> solve_line(const PivotedJob<T>& job, const std::int
     if (not_finite >= 0) return {Reason::not_finite, not_finite};
     for (std::int64_t i = 0; i < n; ++i) x.at(i) = value[i * slots];
     return {Reason::exact, -1};
+}
+
+template <class T>
+__device__ PivotedVerdict<T> solve_line(const PivotedJob<T>& job, const std::int64_t (&index)[4], std::int64_t slot) {
+    return solve_line(line_of(job.lower, index), line_of(job.diag, index), line_of(job.upper, index), line_of(job.rhs, index), line_of(job.x, index), job.rows, job.scratch + slot,
+                      job.slots);
 }
 
 /// A thread's systems: those with a mark, or all, from `slot` on.

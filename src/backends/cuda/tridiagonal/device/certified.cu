@@ -10,6 +10,7 @@
 #include "backends/cuda/tridiagonal/device/certified_kernel.cuh"
 #include "backends/cuda/tridiagonal/device/overlap.cuh"
 #include "backends/cuda/tridiagonal/device/windows.hpp"
+#include "trifold/tridiagonal.hpp"
 
 namespace trifold::cuda {
 namespace {
@@ -90,6 +91,7 @@ void solve(const System& system, const BatchLaunch& launch, bool fall_back) {
     job.accept = static_cast<T>(std::max(accepted_roundoffs * u, tolerance)), job.roundoff = static_cast<T>(u);
     job.seams = reinterpret_cast<Seam<T>*>(scratch), job.blocks = reinterpret_cast<Maxima<T>*>(scratch + parts.blocks);
     job.outcome = launch.outcome;
+    job.fresh = fresh_outcome(system.rows, system.systems(), static_cast<int>(tridiagonal::Algorithm::certified));
     if (system.in_place) {
         job.stored = scratch + parts.stored;
         job.inner = reinterpret_cast<T*>(scratch + parts.inner), job.saved = reinterpret_cast<T*>(scratch + parts.saved);
@@ -113,7 +115,13 @@ void solve(const System& system, const BatchLaunch& launch, bool fall_back) {
     job.judges = job.windows <= few_windows;
     const auto few = static_cast<unsigned>(std::min((job.windows + 7) / 8, 8 * multiprocessors));
     if (system.in_place) launch_after(save_kernel<T, R, W>, few, 256, 0, launch.stream, job);
-    launch_after(sweep, static_cast<unsigned>(job.sweep_blocks), 32 * W, shared_bytes<T, R, W>, launch.stream, job);
+    cudaLaunchConfig_t config = {};
+    config.gridDim = dim3(static_cast<unsigned>(job.sweep_blocks)), config.blockDim = dim3(32 * W), config.dynamicSmemBytes = shared_bytes<T, R, W>;
+    config.stream = launch.stream;
+    cudaLaunchAttribute cooperative;
+    cooperative.id = cudaLaunchAttributeCooperative, cooperative.val.cooperative = 1;
+    config.attrs = &cooperative, config.numAttrs = 1;
+    cudaLaunchKernelEx(&config, sweep, job);
     if (!job.judges)
         launch_after(judge_kernel<T>, static_cast<unsigned>(std::clamp(job.windows / judge_threads, 1, multiprocessors)), judge_threads, 0, launch.stream, job);
     if (system.in_place) launch_after(restore_kernel<T, R, W>, few, 256, static_cast<std::size_t>(job.kept * R + 2) * sizeof(T), launch.stream, job);

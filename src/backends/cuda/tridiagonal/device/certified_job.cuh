@@ -77,6 +77,7 @@ struct Job {
     int sweep_blocks = 0;
     bool judges = false;           ///< the sweep's last block looks at the seams between windows, and decides
     DeviceOutcome* outcome = nullptr;
+    DeviceOutcome fresh;           ///< what the sweep begins with
 
     /// Not given up. By all threads of a block it may change under way.
     __device__ bool mine() const { return *const_cast<volatile unsigned long long*>(&outcome->handed_over) == 0; }

@@ -38,9 +38,8 @@ struct Row {
 };
 
 template <class T>
-__device__ void swap(T& a, T& b) {
-    const T kept = a;
-    a = b, b = kept;
+__device__ Row<T> one_of(bool first, const Row<T>& a, const Row<T>& b) {
+    return {first ? a.w0 : b.w0, first ? a.w1 : b.w1, first ? a.p : b.p, first ? a.q : b.q, first ? a.r : b.r, first ? a.sum : b.sum, first ? a.rhs : b.rhs};
 }
 
 template <class T>
@@ -58,21 +57,26 @@ struct Short {
 };
 
 template <class T>
+__device__ Short<T> one_of(bool first, const Short<T>& a, const Short<T>& b) {
+    return {first ? a.p : b.p, first ? a.q : b.q, first ? a.r : b.r, first ? a.rhs : b.rhs};
+}
+
+template <class T>
 __device__ void lose(Short<T>& c, const Short<T>& pivot, T inverse) {
     const T m = c.p * inverse;
     c.p = c.q - m * pivot.q, c.q = c.r - m * pivot.r, c.r = 0;
     c.rhs -= m * pivot.rhs;
 }
 
-/// Makes `joining` the row with the largest entry in column x[j].
+/// Makes `joining` the row with the largest entry in column x[j]. No branches: exchanges word by word under them were half of all instructions.
 template <class R>
 __device__ void choose(R& c0, R& c1, R& joining) {
     const auto s0 = abs(c0.p), s1 = abs(c1.p), s2 = abs(joining.p);
-    if (s0 >= s1) {
-        if (s0 > s2) swap(c0, joining);
-    } else if (s1 > s2) {
-        swap(c1, joining);
-    }
+    const bool second = s1 > s0, carried = (second ? s1 : s0) > s2;
+    const R larger = one_of(second, c1, c0);
+    c1 = one_of(second, c0, c1);
+    c0 = one_of(carried, joining, larger);
+    joining = one_of(carried, larger, joining);
 }
 
 }  // namespace chunk
@@ -88,18 +92,25 @@ struct Reducer {
     __device__ void add(T l, T d, T u, T f) {
         const T sum = (l + u) + d;
         balanced = balanced && abs(sum) <= (abs(l) + abs(d) + abs(u)) / 2;
-        if (count == 0) {
-            c0 = {l, d, u, 0, 0, sum, f};
-        } else if (count == 1) {
-            c1 = {0, l, d, u, 0, sum, f};
-        } else {
-            chunk::Row<T> joining{0, 0, l, d, u, sum, f};
-            chunk::choose(c0, c1, joining);
-            regular = regular && joining.p != T(0);
-            const T inverse = reciprocal(joining.p);
-            chunk::lose(c0, joining, inverse), chunk::lose(c1, joining, inverse);
-        }
+        if (count == 0) c0 = {l, d, u, 0, 0, sum, f};
+        else if (count == 1) c1 = {0, l, d, u, 0, sum, f};
+        else eliminate({0, 0, l, d, u, sum, f});
         ++count;
+    }
+
+    /// The same for who knows that two rows are there.
+    __device__ void join(T l, T d, T u, T f) {
+        const T sum = (l + u) + d;
+        balanced = balanced && abs(sum) <= (abs(l) + abs(d) + abs(u)) / 2;
+        eliminate({0, 0, l, d, u, sum, f});
+        ++count;
+    }
+
+    __device__ void eliminate(chunk::Row<T> joining) {
+        chunk::choose(c0, c1, joining);
+        regular = regular && joining.p != T(0);
+        const T inverse = reciprocal(joining.p);
+        chunk::lose(c0, joining, inverse), chunk::lose(c1, joining, inverse);
     }
 
     __device__ TwoRows rows() const {

@@ -63,6 +63,44 @@ __device__ __forceinline__ void reduce_block(const Job<T>& job, std::int64_t k, 
     const int rows = rows_of(own);
     std::int64_t chunk = own * job.cut.long_chunk;
     Reducer<T> whole, part;
+    if (!again && first_chunk > 0 && first_chunk + 32 < chunks && system.plain()) {  // as below, where no row is missing
+        constexpr int beside = 32 / staged;  // long chunks that the warp reads at once
+        const int c = lane / staged, r = lane % staged;
+        const T* from_array[4];
+#pragma unroll
+        for (int a = 0; a < 4; ++a) from_array[a] = system.line[a].data + (first_chunk + c) * length + r;
+        for (int from = 0; from < rows; from += staged) {
+#pragma unroll
+            for (int a = 0; a < 4; ++a) {
+                const T* at = from_array[a] + from;
+                T* to = &stage[a][c * stage_pitch + r];
+#pragma unroll 8
+                for (int round = 0; round < staged; ++round, at += beside * length, to += beside * stage_pitch) __pipeline_memcpy_async(to, at, sizeof(T));
+            }
+            __pipeline_commit();
+            __pipeline_wait_prior(0);
+            __syncwarp();
+            const int at = lane * stage_pitch;
+#pragma unroll 1
+            for (int i = 0; i < 2; ++i) {
+                const T l = stage[0][at + i], d = stage[1][at + i], u = stage[2][at + i], f = stage[3][at + i];
+                whole.add(l, d, u, f), part.add(l, d, u, f);
+            }
+#pragma unroll 2
+            for (int i = 2; i < staged; ++i) {
+                const T l = stage[0][at + i], d = stage[1][at + i], u = stage[2][at + i], f = stage[3][at + i];
+                whole.join(l, d, u, f), part.join(l, d, u, f);
+            }
+            __syncwarp();
+            if ((from + staged) % chunk_rows != 0) continue;
+            store_rows(work + job.cut.rows_at[0], job.cut.count[0], chunk++, part.rows());
+            if (!part.regular) job.found[k].irregular = 1;
+            part = Reducer<T>();
+        }
+        store_rows(work + job.cut.rows_at[1], chunks, own, whole.rows());
+        if (!whole.regular) job.found[k].irregular = 1;
+        return;
+    }
     for (int from = 0; __any_sync(0xffffffffu, from < rows); from += staged) {
 #pragma unroll 4
         for (int round = 0; round < staged; ++round) {
@@ -185,14 +223,26 @@ __device__ __forceinline__ void finish_tile(const Job<T>& job, const Rows<T>& sy
     const T before = tile.first_chunk > 0 ? static_cast<T>(ends[count + tile.first_chunk - 1]) : T(0);
     const T after = after_chunk < count ? static_cast<T>(ends[after_chunk]) : T(0);
     Seen<T> seen;
-#pragma unroll 2
-    for (int r = me; r < tile.rows; r += block_threads) {
-        const std::int64_t i = tile.first + r;
+    const auto see = [&](int r, T l, T d, T u, T f) {
         const T x = solution[tile.place(r)];
         const T above = r > 0 ? solution[tile.place(r - 1)] : before, below = r + 1 < tile.rows ? solution[tile.place(r + 1)] : after;
-        const T l = system.lower(i), d = system.line[1][i], u = system.upper(i), f = system.line[3][i];
         seen.add(l, d, u, f, x, f - l * above - d * x - u * below);
-        system.x.at(i) = x;
+        system.x.at(tile.first + r) = x;
+    };
+    if (tile.whole(system)) {
+        const T *const l = system.line[0].data + tile.first, *const d = system.line[1].data + tile.first, *const u = system.line[2].data + tile.first,
+                *const f = system.line[3].data + tile.first;
+#pragma unroll 4
+        for (int i = 0; i < tile_chunks * chunk_rows / block_threads; ++i) {
+            const int r = me + i * block_threads;
+            see(r, l[r], d[r], u[r], f[r]);
+        }
+    } else {
+#pragma unroll 2
+        for (int r = me; r < tile.rows; r += block_threads) {
+            const std::int64_t i = tile.first + r;
+            see(r, system.lower(i), system.line[1][i], system.upper(i), system.line[3][i]);
+        }
     }
     seen.store(job.found[k]);
 }

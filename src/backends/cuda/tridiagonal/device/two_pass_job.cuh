@@ -78,6 +78,12 @@ struct Rows {
         if (job.kept_x) x = {job.kept_x + k * job.cut.rows, T(0), 1};
     }
 
+    /// All four are arrays whose rows lie side by side.
+    __device__ bool plain() const {
+        return line[0].data && line[1].data && line[2].data && line[3].data && line[0].row_stride == 1 && line[1].row_stride == 1 && line[2].row_stride == 1 &&
+               line[3].row_stride == 1;
+    }
+
     __device__ T lower(std::int64_t i) const { return i > 0 ? line[0][i] : T(0); }
     __device__ T upper(std::int64_t i) const { return i + 1 < count ? line[2][i] : T(0); }
 
@@ -119,12 +125,27 @@ struct Tile {
 
     __device__ int rows_of(int chunk) const { return chunk + 1 == chunks ? rows - chunk * chunk_rows : chunk_rows; }
 
+    /// No end of the system is here, and rows lie side by side.
+    __device__ bool whole(const Rows<T>& from) const { return first > 0 && first + tile_chunks * chunk_rows < from.count && from.plain(); }
+
     template <bool again>
     __device__ void load(const Rows<T>& from) const {
-#pragma unroll 2
-        for (int r = threadIdx.x; r < rows; r += block_threads)
+        if (!again && whole(from)) {
+            static_assert(block_threads % chunk_rows == 0);
+            const int me = static_cast<int>(threadIdx.x), to = me + me / chunk_rows;
 #pragma unroll
-            for (int k = 0; k < 4; ++k) from.template fetch<again>(array(k) + place(r), k, first + r);
+            for (int k = 0; k < 4; ++k) {
+                const T* const at = from.line[k].data + first + me;
+#pragma unroll
+                for (int i = 0; i < tile_chunks * chunk_rows / block_threads; ++i)
+                    __pipeline_memcpy_async(array(k) + to + i * (block_threads + block_threads / chunk_rows), at + i * block_threads, sizeof(T));
+            }
+        } else {
+#pragma unroll 2
+            for (int r = threadIdx.x; r < rows; r += block_threads)
+#pragma unroll
+                for (int k = 0; k < 4; ++k) from.template fetch<again>(array(k) + place(r), k, first + r);
+        }
         __pipeline_commit();
         __pipeline_wait_prior(0);
         __syncthreads();

@@ -82,15 +82,15 @@ __device__ __forceinline__ void show_interface(Interface<T>* to, const Interface
 
 template <class T>
 __device__ __forceinline__ Relation<T> close_with(const Relation<T>& last, const Relation<T>& next) {
-    const T k = reciprocal(fused(-last.c, next.a, T(1)));
-    return {last.a * k, -(last.c * k) * next.c, fused(-last.c, next.d, last.d) * k};
+    const Divisor<T> by(fused(-last.c, next.a, T(1)));
+    return {by.of(last.a), by.of(-last.c * next.c), by.of(fused(-last.c, next.d, last.d))};
 }
 
 /// `row` without the unknown of the row before it.
 template <class T>
 __device__ __forceinline__ Relation<T> eliminated(const Relation<T>& row, const Relation<T>& above) {
-    const T k = reciprocal(fused(-row.a, above.c, T(1)));
-    return {-(row.a * k) * above.a, row.c * k, fused(-row.a, above.d, row.d) * k};
+    const Divisor<T> by(fused(-row.a, above.c, T(1)));
+    return {by.of(-row.a * above.a), by.of(row.c), by.of(fused(-row.a, above.d, row.d))};
 }
 
 /// What is left of the warps becomes one, by one warp. The last lanes are warps; those before have the unknown before
@@ -158,22 +158,10 @@ __device__ __noinline__ bool couple_widely(const Interface<T>* interfaces, int w
     return true;
 }
 
-/// All windows of a system of at most lanes · Each, number `window` among them asking: every one of them finds the same
-/// unknowns, to the last bit, so that seams agree however far the couplings reach. All lanes of a warp.
+/// Up to lanes · Each windows in a row, all there are, Each per lane: their last unknowns, their first ones, and in `left` the
+/// unknown before the lane's. All lanes of a warp.
 template <class T, int Each>
-__device__ __noinline__ Ends<T> couple_all(const Interface<T>* interfaces, int window, int windows, int lane) {
-    Interface<T> mine[Each];
-    for (bool all_there = false; !all_there;) {
-        all_there = true;
-#pragma unroll
-        for (int i = 0; i < Each; ++i) {
-            mine[i] = Interface<T>{};
-            if (lane * Each + i >= windows) continue;
-            mine[i] = load_interface(interfaces + lane * Each + i);
-            all_there &= is_there(mine[i]);
-        }
-    }
-    __syncwarp();
+__device__ __forceinline__ void solve_few(const Interface<T> (&mine)[Each], int lane, T (&last)[Each], T (&first)[Each], T& left) {
     // Last unknowns of the lane's windows, in the one before the lane and its last one; that one in the ones before and after the lane.
     Relation<T> rows[Each];
 #pragma unroll
@@ -192,14 +180,33 @@ __device__ __noinline__ Ends<T> couple_all(const Interface<T>* interfaces, int w
         if (lane < lanes - 1) own = close_with(own, beyond);
     }
     OddEven<T, lanes>::reduce(own, lane);
-    const T x = OddEven<T, lanes>::substitute(own, T(0), __shfl_sync(~0u, own.d, lanes - 1), lane);
-    const T above = __shfl_up_sync(~0u, x, 1), left = lane ? above : T(0);
-    T last[Each], first[Each];
+    const T x = OddEven<T, lanes>::substitute(own, T(0), __shfl_sync(~0u, own.d, lanes - 1), lane), above = __shfl_up_sync(~0u, x, 1);
+    left = lane ? above : T(0);
 #pragma unroll
     for (int i = 0; i < Each; ++i) {
         last[i] = i + 1 < Each ? fused(-rows[i].c, x, fused(-rows[i].a, left, rows[i].d)) : x;
         first[i] = fused(-mine[i].first.c, last[i], fused(-mine[i].first.a, i ? last[i ? i - 1 : 0] : left, mine[i].first.d));
     }
+}
+
+/// All windows of a system of at most lanes · Each, number `window` among them asking: every one of them finds the same
+/// unknowns, to the last bit, so that seams agree however far the couplings reach. All lanes of a warp.
+template <class T, int Each>
+__device__ __noinline__ Ends<T> couple_all(const Interface<T>* interfaces, int window, int windows, int lane) {
+    Interface<T> mine[Each];
+    for (bool all_there = false; !all_there;) {
+        all_there = true;
+#pragma unroll
+        for (int i = 0; i < Each; ++i) {
+            mine[i] = Interface<T>{};
+            if (lane * Each + i >= windows) continue;
+            mine[i] = load_interface(interfaces + lane * Each + i);
+            all_there &= is_there(mine[i]);
+        }
+    }
+    __syncwarp();
+    T last[Each], first[Each], left;
+    solve_few<T, Each>(mine, lane, last, first, left);
     const T beyond = __shfl_down_sync(~0u, first[0], 1);
     Ends<T> ends{left, last[0], Each > 1 ? first[Each > 1 ? 1 : 0] : beyond};
 #pragma unroll

@@ -11,6 +11,8 @@
 //   q, X.
 #pragma once
 
+#include <type_traits>
+
 #include "backends/cuda/tridiagonal/device/windows_job.cuh"
 #include "backends/cuda/tridiagonal/thread/largest.cuh"
 #include "backends/cuda/tridiagonal/warp/odd_even.cuh"
@@ -61,6 +63,13 @@ __device__ __forceinline__ T number_of(unsigned bits) {
 template <class T>
 inline constexpr T beyond_cut = sizeof(T) == 8 ? T(1 + 0x1p-19) : T(1);
 
+/// A warp that joins its lanes to the end, or until what is left of their couplings is at most `negligible`.
+template <class T>
+struct Whole : Interface<T> {
+    T negligible;
+    int apart = lanes;  ///< as OddEven::reduce returns it
+};
+
 template <class T, int R>
 struct Lane {
     T k[R - 1];       ///< 1 / pivots
@@ -68,9 +77,11 @@ struct Lane {
     unsigned inner, reach, growth;
     float lasting;
 
-    /// All lanes. Leaves in `part` what there is of the warp. What is not finite goes on as it is: no x will pass its
-    /// check. sums: what the last rows took, and these do. only: no bound is asked for.
-    __device__ __forceinline__ void reduce(const T* a, const T* b, const T* c, const T* d, int lane, Part<T>& part,
+    /// All lanes. Leaves in `part` what there is of the warp: a Part in shared memory, or all of it in every lane. What is not
+    /// finite goes on as it is: no x will pass its check. sums: what the last rows took, and these do. only: no bound is asked
+    /// for.
+    template <class Place>
+    __device__ __forceinline__ void reduce(const T* a, const T* b, const T* c, const T* d, int lane, Place& part,
                                            bool& sums, bool only = false) {
         for (bool tried = false;;) {
             if (sums) {
@@ -86,8 +97,8 @@ struct Lane {
 
     /// x of the rows; `before`, `end`: the unknown before the warp and its last one; left: the one before the lane.
     __device__ __forceinline__ void solve(const T* a, const T* c, const T* d, T before, T end, int lane, T (&x)[R],
-                                          T& left) const {
-        const T mine = OddEven<T, lanes>::substitute(own, before, end, lane), above = __shfl_up_sync(~0u, mine, 1);
+                                          T& left, int apart = lanes) const {
+        const T mine = OddEven<T, lanes>::substitute(own, before, end, lane, apart), above = __shfl_up_sync(~0u, mine, 1);
         left = lane ? above : before;
         T y = left;
 #pragma unroll
@@ -122,8 +133,8 @@ private:
     /// nearly zero (-1, 2, -1) a rounding of a pivot is one of that sum; the same in chunks that are alike, it would
     /// grow with the condition number, and carried along it is none. Needs couplings that face each other to have the
     /// sign of a symmetric matrix. Returns whether some lane's row sums to so little, and that is so.
-    template <bool Sums, bool Bound>
-    __device__ __forceinline__ bool run(const T* a, const T* b, const T* c, const T* d, int lane, Part<T>& part) {
+    template <bool Sums, bool Bound, class Place>
+    __device__ __forceinline__ bool run(const T* a, const T* b, const T* c, const T* d, int lane, Place& part) {
         // Where rows sum to 2^-24 of their size: half is forgotten over a thousand rows and more.
         constexpr T little = T(R) * T(R) * T(0x1p-23);
         Chunk<T, R> rows;
@@ -142,16 +153,16 @@ private:
                     rest = fused(fabs(l), sum[i ? i - 1 : 0], rest);
                     whole = rest + fused(fabs(l), fabs(rows.a[i ? i - 1 : 0]), fabs(u));
                 }
-                const T inverse = reciprocal(whole);
-                sum[i] = rest * inverse;
-                pivot = copysign(inverse, m);
-                rows.eliminate_by(i, l, u, f, pivot);
+                const Divisor<T> by(copysign(whole, m));
+                sum[i] = by.of(turned(rest, m));
+                pivot = by.inverse();
+                rows.eliminate_by(i, l, u, f, by, pivot);
                 const unsigned here = sign_word(l) ^ sign_word(m);
                 if (i == 0) face = here;
                 else mixed |= here ^ facing;
                 facing = sign_word(u) ^ sign_word(m);
             } else {
-                pivot = rows.eliminate(i, l, m, u, f);
+                pivot = rows.eliminate_to_check(i, l, m, u, f);
             }
             if (i < R - 1) k[i < R - 1 ? i : 0] = pivot;
             if constexpr (Bound) {
@@ -189,15 +200,12 @@ private:
             }
         }
         if (lane < lanes - 1) {
-            T closing;
-            if constexpr (Sums) {
-                closing = reciprocal(rest + fused(fabs(own.c), fabs(next.c), fabs(own.a)));
-                rest *= closing;
-            } else {
-                closing = reciprocal(fused(-own.c, next.a, T(1)));
-            }
-            delta = fused(fabs(own.c), next_n, delta) * fabs(closing);
-            own = {own.a * closing, -(own.c * closing) * next.c, fused(-own.c, next.d, own.d) * closing};
+            T whole = fused(-own.c, next.a, T(1));
+            if constexpr (Sums) whole = rest + fused(fabs(own.c), fabs(next.c), fabs(own.a));
+            const Divisor<T> by(whole);
+            if constexpr (Sums) rest = by.of(rest);
+            delta = fabs(by.of(fused(fabs(own.c), next_n, delta)));
+            own = {by.of(own.a), by.of(-own.c * next.c), by.of(fused(-own.c, next.d, own.d))};
         }
         if constexpr (!Sums) rest = T(1) - fabs(own.a) - fabs(own.c);
         if constexpr (Bound) {
@@ -207,16 +215,27 @@ private:
         }
         bool wanted = __any_sync(~0u, fabs(rest) < little);
         if constexpr (Sums) wanted = wanted && !__any_sync(~0u, static_cast<int>(mixed) < 0);
-        OddEven<T, lanes>::template reduce<Sums>(own, rest, lane);
-        int place = 0;
+        if constexpr (std::is_same_v<Place, Whole<T>>) {
+            part.first = of_lane(first, 0);
+            part.apart = OddEven<T, lanes>::template reduce<Sums, true>(own, rest, lane, part.first, part.negligible);
+            part.last = of_lane(own, lanes - 1);
+        } else {
+            OddEven<T, lanes>::template reduce<Sums>(own, rest, lane);
+            int place = 0;
 #pragma unroll
-        for (int l = 0; l != lanes - 1; l = OddEven<T, lanes>::next(l), ++place)
-            if (lane == l) part.on_the_way[place] = own;
-        if (lane == 0) part.first = first;
-        if (lane == lanes - 1) part.last = own;
+            for (int l = 0; l != lanes - 1; l = OddEven<T, lanes>::next(l), ++place)
+                if (lane == l) part.on_the_way[place] = own;
+            if (lane == 0) part.first = first;
+            if (lane == lanes - 1) part.last = own;
+        }
         return wanted;
     }
 
+    /// x, or -x where `by` is negative.
+    __device__ __forceinline__ static float turned(float x, float by) { return __uint_as_float(__float_as_uint(x) ^ (sign_word(by) & 0x80000000u)); }
+    __device__ __forceinline__ static double turned(double x, double by) {
+        return __hiloint2double(__double2hiint(x) ^ static_cast<int>(sign_word(by) & 0x80000000u), __double2loint(x));
+    }
     __device__ __forceinline__ static unsigned sign_word(float x) { return __float_as_uint(x); }
     __device__ __forceinline__ static unsigned sign_word(double x) { return static_cast<unsigned>(__double2hiint(x)); }
 

@@ -43,6 +43,37 @@ __device__ __forceinline__ double divide_by(double pivot, double upper, double& 
     return fma(r, q, r);
 }
 
+/// Quotients by one number, each to a unit in the last place or two: none waits for another, nor for the reciprocal.
+template <class T>
+struct Divisor;
+template <>
+struct Divisor<float> {
+    float r, q;
+    __device__ __forceinline__ explicit Divisor(float x) {
+        asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(x));
+        q = fmaf(-x, r, 1.0f);
+    }
+    __device__ __forceinline__ float inverse() const { return fmaf(r, q, r); }
+    __device__ __forceinline__ float of(float x) const {
+        const float t = x * r;
+        return fmaf(t, q, t);
+    }
+};
+template <>
+struct Divisor<double> {
+    double r, q;
+    __device__ __forceinline__ explicit Divisor(double x) {
+        asm("rcp.approx.ftz.f64 %0, %1;" : "=d"(r) : "d"(x));
+        const double e = fma(-x, r, 1.0);
+        q = fma(e, e, e);
+    }
+    __device__ __forceinline__ double inverse() const { return fma(r, q, r); }
+    __device__ __forceinline__ double of(double x) const {
+        const double t = x * r;
+        return fma(t, q, t);
+    }
+};
+
 __device__ __forceinline__ float fused(float x, float y, float z) { return fmaf(x, y, z); }
 __device__ __forceinline__ double fused(double x, double y, double z) { return fma(x, y, z); }
 
@@ -84,19 +115,20 @@ struct Chunk {
         }
     }
 
-    /// The same for who has found 1 / pivot.
-    __device__ __forceinline__ void eliminate_by(int i, T lower, T upper, T rhs, T k) {
+    /// The same for who has found the pivot.
+    __device__ __forceinline__ void eliminate_by(int i, T lower, T upper, T rhs, const Divisor<T>& pivot, T k) {
         d[i] = i == 0 ? rhs * k : fused(-lower, d[i ? i - 1 : 0], rhs) * k;
-        a[i] = i == 0 ? lower * k : -(lower * k) * a[i ? i - 1 : 0];
+        a[i] = pivot.of(i == 0 ? lower : -lower * a[i ? i - 1 : 0]);
         c[i] = upper * k;
     }
 
     /// The same with shorter divisions, for who checks the result and proves nothing. The pivot is made of the very c that is kept:
     /// what rounding does to c then is a change of `upper` alone, and where rows sum to nearly zero (-1, 2, -1) they still do.
-    __device__ __forceinline__ void eliminate_to_check(int i, T lower, T diag, T upper, T rhs) {
+    __device__ __forceinline__ T eliminate_to_check(int i, T lower, T diag, T upper, T rhs) {
         const T k = divide_by(i == 0 ? diag : fused(-lower, c[i - 1], diag), upper, c[i]);
         d[i] = i == 0 ? rhs * k : fused(-lower, d[i - 1], rhs) * k;
         a[i] = i == 0 ? lower * k : -(lower * k) * a[i - 1];
+        return k;
     }
 
     /// The same for rows whose diagonal is 1 and whose pivots may be anything.

@@ -35,31 +35,51 @@ struct OddEven {
         reduce<false>(own, none, lane);
     }
 
-    /// sum: 1 - |a| - |c| of the row, carried along where Sums.
     template <bool Sums>
     __device__ __forceinline__ static void reduce(Relation<T>& own, T& sum, int lane) {
+        Relation<T> none;
+        reduce<Sums, false>(own, sum, lane, none, T(0));
+    }
+
+    /// sum: 1 - |a| - |c| of the row, carried along where Sums. Whole: `first`, of the first lane's first unknown, in x before it and
+    /// x of that lane, becomes the same in x before it and the last one, beside the levels; and where what is left of the
+    /// couplings between rows is at most `negligible`, they are not joined. Returns how far apart rows then are, for substitute.
+    template <bool Sums, bool Whole>
+    __device__ __forceinline__ static int reduce(Relation<T>& own, T& sum, int lane, Relation<T>& first, T negligible) {
+        int apart = Width;
         const bool last = lane == Width - 1;
         T out = last ? own.c : T(0);  // on the unknown after the last one; goes along by itself
         if (last) own.c = 0;
 #pragma unroll
         for (int s = 1; s < Width; s *= 2) {
+            if constexpr (Whole) {
+                first = through(first, of_lane(own, s - 1));
+                const bool left = (lane & (s - 1)) == s - 1;
+                if (s >= 4 && __all_sync(~0u, !left || (fabs(own.a) <= negligible && fabs(own.c) <= negligible))) {
+                    first.c = 0, apart = s;
+                    if (left) own.a = own.c = 0;
+                    break;
+                }
+            }
             const Relation<T> above = from_above(own, s, Width), below = from_below(own, s, Width);
-            T k;
+            T pivot = fused(-own.c, below.a, fused(-own.a, above.c, T(1)));
+            T left_over;
             if constexpr (Sums) {
                 const T sum_above = __shfl_up_sync(~0u, sum, s, Width), sum_below = __shfl_down_sync(~0u, sum, s, Width);
-                const T left_over = fused(fabs(own.c), sum_below, fused(fabs(own.a), sum_above, sum));
+                left_over = fused(fabs(own.c), sum_below, fused(fabs(own.a), sum_above, sum));
                 const T beside = fused(fabs(own.c), fabs(below.c), fused(fabs(own.a), fabs(above.a), fabs(out)));
-                k = reciprocal(left_over + beside);
-                if ((lane & (2 * s - 1)) == 2 * s - 1) sum = left_over * k;
-            } else {
-                k = reciprocal(fused(-own.c, below.a, fused(-own.a, above.c, T(1))));
+                pivot = left_over + beside;
             }
-            const Relation<T> left{-(own.a * k) * above.a, -(own.c * k) * below.c,
-                                   fused(-own.c, below.d, fused(-own.a, above.d, own.d)) * k};
-            out *= k;
+            const Divisor<T> by(pivot);
+            if constexpr (Sums)
+                if ((lane & (2 * s - 1)) == 2 * s - 1) sum = by.of(left_over);
+            const Relation<T> left{by.of(-own.a * above.a), by.of(-own.c * below.c),
+                                   by.of(fused(-own.c, below.d, fused(-own.a, above.d, own.d)))};
+            out = by.of(out);
             if ((lane & (2 * s - 1)) == 2 * s - 1) own = left;
         }
         if (last) own.c = out;
+        return apart;
     }
 
     /// Rows that the first unknown of lane From leads through, one after the other, to the last one.
@@ -75,12 +95,14 @@ struct OddEven {
         return first;
     }
 
-    /// x of every lane from the last one.
-    __device__ __forceinline__ static T substitute(const Relation<T>& own, T before, T last, int lane) {
+    /// x of every lane from the last one; apart: as `reduce` has left them.
+    __device__ __forceinline__ static T substitute(const Relation<T>& own, T before, T last, int lane, int apart = Width) {
         T x =
             lane == Width - 1 ? last : before;  // a lane that nothing is above of gets its own, which is `before` still
+        if (apart < Width && lane < Width - 1 && (lane & (apart - 1)) == apart - 1) x = own.d;
 #pragma unroll
         for (int s = Width / 2; s > 0; s /= 2) {
+            if (s >= apart) continue;
             const T above = __shfl_up_sync(~0u, x, s, Width), below = __shfl_down_sync(~0u, x, s, Width);
             const T here = fused(-own.c, below, fused(-own.a, above, own.d));
             if ((lane & (2 * s - 1)) == s - 1) x = here;
