@@ -120,12 +120,13 @@ __global__ void __launch_bounds__(32 * Warps, 1) sweep_kernel(const __grid_const
     const auto begin = [&] {
         for (int j = 0; j < 2; ++j) stage_of(j).load(job, static_cast<int>(blockIdx.x) + j * stride);
     };
-    begin();
-    // A launch for the outcome alone, before this one, would take the host 5 us. So all blocks meet once, and none looks at the outcome before its first
-    // window is solved.
+    // A launch for the outcome alone, before this one, would take the host 5 us. So all blocks meet once, while their rows are on the way; those are asked
+    // for after the arrival, which would wait for them.
     if (blockIdx.x == 0 && thread == 0) *job.outcome = job.fresh;
     const cooperative_groups::grid_group grid = cooperative_groups::this_grid();
     auto met = grid.barrier_arrive();
+    begin();
+    grid.barrier_wait(std::move(met));
     Maxima<T> most;
     int j = 0, offset = 0, further = 0;  // of the window's halo within a system; what the next one's is further on
     if constexpr (Several) {
@@ -134,7 +135,7 @@ __global__ void __launch_bounds__(32 * Warps, 1) sweep_kernel(const __grid_const
     }
     for (int window = static_cast<int>(blockIdx.x); window < job.windows; window += stride, ++j) {
         const Stages stage = stage_of(j);
-        const bool stop = j > 0 && !job.mine();
+        const bool stop = !job.mine();
         stage.wait(j >> 1 & 1);
         const int chunk = window * job.kept - halo + warp * each + lane, at = (warp * each + lane) * R + Stages::pad();
         if (window == 0 || (window + 1) * job.kept + halo >= job.chunks) {
@@ -151,8 +152,8 @@ __global__ void __launch_bounds__(32 * Warps, 1) sweep_kernel(const __grid_const
             if (offset >= job.each) offset -= job.each;
         }
         WarpWindow<T, R> part;
-        bool forgets = true, fails = part.solve(job, a, b, c, d, chunk, scratch, lane, forgets) || stop;
-        const bool keeps = forgets && part.active && lane >= halo && lane < lanes - halo;
+        bool fails = part.solve(job, a, b, c, d, chunk, scratch, lane) || stop;
+        const bool keeps = part.active && lane >= halo && lane < lanes - halo;
         const int first = window * job.kept + warp * each, last = min(first + each, job.chunks) - 1;
         if (keeps) {
             Side<T> above, below;
@@ -170,7 +171,6 @@ __global__ void __launch_bounds__(32 * Warps, 1) sweep_kernel(const __grid_const
                 else job.seams[window].above = below;
             }
         }
-        if (j == 0) grid.barrier_wait(std::move(met));
         leave_to_copies();
         Stages::stored();  // the window before this one: its memory is written next
         if (__syncthreads_or(fails)) {

@@ -44,9 +44,8 @@ struct WarpWindow {
     T mine, left, after;           ///< unknowns: the lane's last, the one before its first, the one after its last
     bool active, broken;
 
-    /// a, b, c, d: the lane's rows. Returns true where a number is not finite, or where the halos have not forgotten what is beyond them: then `forgets` is
-    /// cleared, for the whole warp, and nothing is solved.
-    __device__ __forceinline__ bool solve(const Job<T>& job, const T* a, const T* b, const T* c, const T* d, int chunk, T* scratch, int lane, bool& forgets) {
+    /// a, b, c, d: the lane's rows. Returns true where the halos have not forgotten what is beyond them, or a number is not finite.
+    __device__ __forceinline__ bool solve(const Job<T>& job, const T* a, const T* b, const T* c, const T* d, int chunk, T* scratch, int lane) {
         active = chunk >= 0 && chunk < job.chunks, broken = false;
         Relation<T> first{T(0), T(0), T(0)}, last = first;
         T n_first = 0;
@@ -82,8 +81,9 @@ struct WarpWindow {
         const int first_chunk = chunk - lane;
         const int from_left = __reduce_add_sync(~0u, lane < halo && shrinks ? log_of_ratio(fa, 1 - fc) : 0);
         const int from_right = __reduce_add_sync(~0u, lane >= lanes - halo && shrinks ? log_of_ratio(fc, 1 - fa) : 0);
-        forgets = !(first_chunk > 0 && first_chunk + halo < job.chunks && from_left > job.weak) && !(first_chunk + lanes < job.chunks && from_right > job.weak);
-        if (!forgets) return true;
+        bool fails = broken;
+        fails |= first_chunk > 0 && first_chunk + halo < job.chunks && from_left > job.weak;
+        fails |= first_chunk + lanes < job.chunks && from_right > job.weak;
 
         // Where lanes hardly couple, a few substitutions into each other do.
         const float coupling = __uint_as_float(__reduce_max_sync(~0u, __float_as_uint((lane ? fa : 0.0f) + (lane < 31 ? fc : 0.0f))));
@@ -106,7 +106,7 @@ struct WarpWindow {
         }
         const T x_next = __shfl_down_sync(~0u, mine, 1);
         after = lane < 31 ? fused(-next.c, x_next, fused(-next.a, mine, next.d)) : T(0);
-        return broken;
+        return fails;
     }
 
     /// Lanes that are kept: their x; above, below: of this lane's first and last row. Returns true where a row's residual is too large.

@@ -154,8 +154,8 @@ private:
                     whole = rest + fused(fabs(l), fabs(rows.a[i ? i - 1 : 0]), fabs(u));
                 }
                 const Divisor<T> by(copysign(whole, m));
-                sum[i] = by.of(turned(rest, m));
-                pivot = by.inverse();
+                sum[i] = by.roughly_of(turned(rest, m));
+                pivot = by.roughly_inverse();
                 rows.eliminate_by(i, l, u, f, by, pivot);
                 const unsigned here = sign_word(l) ^ sign_word(m);
                 if (i == 0) face = here;

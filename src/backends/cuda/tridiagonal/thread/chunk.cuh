@@ -43,7 +43,8 @@ __device__ __forceinline__ double divide_by(double pivot, double upper, double& 
     return fma(r, q, r);
 }
 
-/// Quotients by one number, each to a unit in the last place or two: none waits for another, nor for the reciprocal.
+/// Quotients by one number, each to a unit in the last place or two: none waits for another, nor for the reciprocal. Roughly: single precision by the hardware's
+/// reciprocal alone, good to one unit, for the rows of a chunk; where chunks are joined that cost several units of the residual.
 template <class T>
 struct Divisor;
 template <>
@@ -54,6 +55,8 @@ struct Divisor<float> {
         q = fmaf(-x, r, 1.0f);
     }
     __device__ __forceinline__ float inverse() const { return fmaf(r, q, r); }
+    __device__ __forceinline__ float roughly_inverse() const { return r; }
+    __device__ __forceinline__ float roughly_of(float x) const { return x * r; }
     __device__ __forceinline__ float of(float x) const {
         const float t = x * r;
         return fmaf(t, q, t);
@@ -68,6 +71,8 @@ struct Divisor<double> {
         q = fma(e, e, e);
     }
     __device__ __forceinline__ double inverse() const { return fma(r, q, r); }
+    __device__ __forceinline__ double roughly_inverse() const { return inverse(); }
+    __device__ __forceinline__ double roughly_of(double x) const { return of(x); }
     __device__ __forceinline__ double of(double x) const {
         const double t = x * r;
         return fma(t, q, t);
@@ -118,7 +123,7 @@ struct Chunk {
     /// The same for who has found the pivot.
     __device__ __forceinline__ void eliminate_by(int i, T lower, T upper, T rhs, const Divisor<T>& pivot, T k) {
         d[i] = i == 0 ? rhs * k : fused(-lower, d[i ? i - 1 : 0], rhs) * k;
-        a[i] = pivot.of(i == 0 ? lower : -lower * a[i ? i - 1 : 0]);
+        a[i] = pivot.roughly_of(i == 0 ? lower : -lower * a[i ? i - 1 : 0]);
         c[i] = upper * k;
     }
 
