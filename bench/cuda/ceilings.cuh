@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What bounds the passes over one long system, by parts of their own kernels: the copies of their windows with nothing computed, the arithmetic of their
-// warps on rows that lie in shared memory already; a launch that does nothing, and 4096 rows that come and go, by one block and by many.
+// warps on rows that lie in shared memory already; a launch that does nothing, and 4096 rows that come and go, by one cluster and by many blocks.
 #pragma once
 
 #include "backends/cuda/tridiagonal/block/one_system.cuh"
