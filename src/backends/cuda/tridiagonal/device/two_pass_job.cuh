@@ -109,12 +109,13 @@ struct Tile {
     T* data;
     int rows, chunks;
     std::int64_t first_chunk, first;  ///< of the system: number of the first chunk, and its first row
+    bool last;                        ///< the system ends here
 
     __device__ Tile(const Job<T>& job, T* shared, std::int64_t number) : data(shared) {
         first_chunk = number * tile_chunks;
         first = first_chunk * chunk_rows;
         chunks = static_cast<int>(min(static_cast<std::int64_t>(tile_chunks), job.cut.count[0] - first_chunk));
-        const bool last = first_chunk + chunks == job.cut.count[0];
+        last = first_chunk + chunks == job.cut.count[0];
         rows = last ? static_cast<int>(job.cut.rows - first) : tile_chunks * chunk_rows;
     }
 
@@ -125,8 +126,8 @@ struct Tile {
 
     __device__ int rows_of(int chunk) const { return chunk + 1 == chunks ? rows - chunk * chunk_rows : chunk_rows; }
 
-    /// No end of the system is here, and rows lie side by side.
-    __device__ bool whole(const Rows<T>& from) const { return first > 0 && first + tile_chunks * chunk_rows < from.count && from.plain(); }
+    /// No end of the system is here (the last tile may be full and have one row more), and rows lie side by side.
+    __device__ bool whole(const Rows<T>& from) const { return first > 0 && !last && from.plain(); }
 
     template <bool again>
     __device__ void load(const Rows<T>& from) const {
