@@ -1,138 +1,129 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "bench/harness/single_ceiling.hpp"
 
-#include <omp.h>
-
-#include <algorithm>
 #include <chrono>
 #include <limits>
 
-#if defined(__SSE2__)
-#include <emmintrin.h>
-#endif
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "bench/harness/single_ceiling.cpp"
+#include "hwy/foreach_target.h"
+#include "hwy/highway.h"
 
+#include "backends/cpu/tridiagonal/pivoted_group-inl.h"
+#include "backends/cpu/tridiagonal/sweep_group-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace trifold::bench::HWY_NAMESPACE {
+
+namespace kernels = cpu::HWY_NAMESPACE;
+using cpu::Work;
+
+template <class T>
+void certified(cpu::SweepJob<T>& job, Work work, std::int64_t group, T* scratch) {
+    if (work == Work::move) kernels::sweep_group<T, Work::move>(job, group, scratch);
+    else kernels::sweep_group<T, Work::move_and_wait>(job, group, scratch);
+}
+template <class T>
+void pivoted(cpu::PivotedJob<T>& job, Work work, std::int64_t group, T* scratch) {
+    if (work == Work::move) kernels::pivoted_group<T, Work::move>(job, group, scratch);
+    else kernels::pivoted_group<T, Work::move_and_wait>(job, group, scratch);
+}
+
+void certified_f32(cpu::SweepJob<float>& job, Work work, std::int64_t group, float* scratch) { certified(job, work, group, scratch); }
+void certified_f64(cpu::SweepJob<double>& job, Work work, std::int64_t group, double* scratch) { certified(job, work, group, scratch); }
+void pivoted_f32(cpu::PivotedJob<float>& job, Work work, std::int64_t group, float* scratch) { pivoted(job, work, group, scratch); }
+void pivoted_f64(cpu::PivotedJob<double>& job, Work work, std::int64_t group, double* scratch) { pivoted(job, work, group, scratch); }
+std::int64_t lanes_f32() { return static_cast<std::int64_t>(kernels::lanes_of<hwy::HWY_NAMESPACE::ScalableTag<float>>); }
+std::int64_t lanes_f64() { return static_cast<std::int64_t>(kernels::lanes_of<hwy::HWY_NAMESPACE::ScalableTag<double>>); }
+
+}  // namespace trifold::bench::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
 #include "backends/cpu/tridiagonal/cell.hpp"
-#include "backends/cpu/tridiagonal/pivoted_job.hpp"
-#include "bench/harness/word.hpp"
-#include "devices/prefetch_level.hpp"
-#include "families/tridiagonal/certified.hpp"
+#include "backends/cpu/tridiagonal/pivoted_call.hpp"
 #include "trifold/dtype.hpp"
 
 namespace trifold::bench {
 namespace {
 
-/// A whole line, past the caches where the machine can.
-void stream_line(unsigned char* p, std::uint64_t word) {
-#if defined(__SSE2__)
-    const __m128i both = _mm_set1_epi64x(static_cast<long long>(word));
-    for (int k = 0; k < 4; ++k) _mm_stream_si128(reinterpret_cast<__m128i*>(p) + k, both);
-#else
-    for (int k = 0; k < 8; ++k) put(p + 8 * k, word);
-#endif
-}
+HWY_EXPORT(certified_f32);
+HWY_EXPORT(certified_f64);
+HWY_EXPORT(pivoted_f32);
+HWY_EXPORT(pivoted_f64);
+HWY_EXPORT(lanes_f32);
+HWY_EXPORT(lanes_f64);
+
+void dispatch(cpu::SweepJob<float>& job, cpu::Work work, std::int64_t group, float* scratch) { HWY_DYNAMIC_DISPATCH(certified_f32)(job, work, group, scratch); }
+void dispatch(cpu::SweepJob<double>& job, cpu::Work work, std::int64_t group, double* scratch) { HWY_DYNAMIC_DISPATCH(certified_f64)(job, work, group, scratch); }
+void dispatch(cpu::PivotedJob<float>& job, cpu::Work work, std::int64_t group, float* scratch) { HWY_DYNAMIC_DISPATCH(pivoted_f32)(job, work, group, scratch); }
+void dispatch(cpu::PivotedJob<double>& job, cpu::Work work, std::int64_t group, double* scratch) { HWY_DYNAMIC_DISPATCH(pivoted_f64)(job, work, group, scratch); }
 
 double seconds_since(std::chrono::steady_clock::time_point start) {
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
+tridiagonal::Launch launch_of(const tridiagonal::System& system, int threads, const AlignedBuffer& scratch) {
+    tridiagonal::Launch launch;
+    launch.threads = threads, launch.scratch = scratch.data(), launch.scratch_bytes = scratch.bytes();
+    launch.tolerance = unit_roundoff(system.dtype);
+    return launch;
+}
+
 }  // namespace
 
-SingleCeiling::SingleCeiling(Pass pass, const devices::StreamArrays& arrays, const tridiagonal::System& system, int threads)
-    : pass_(pass), arrays_(arrays), system_(system), threads_(threads) {
-    const auto size = static_cast<std::int64_t>(size_of(system.dtype)), per_line = line / size;
-    second_level_ = devices::asks_second_level();
-    if (pass == Pass::certified) {
-        const tridiagonal::Stretches cut = tridiagonal::plan_stretches(system, 4 * per_line, 0);
-        lanes_ = cut.lanes, groups_ = cut.groups, first_ = cut.first * size, lines_ = cut.length / per_line, last_lines_ = cut.last_length / per_line;
-        block_lines_ = cut.block / per_line, stream_ = cut.stream, ask_lines_ = second_level_ ? 12 : size == 4 ? 3 : 4;
-        ring_bytes_ = 2 * (2 * block_lines_ + 4) * per_line * line;
-    } else {
-        const std::int64_t off = static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(system.x.data)) / size % per_line;
-        const cpu::PivotedCut cut(system.rows, per_line, off, cpu::PivotedCut::shortest, per_line);
-        // The last group is cut in the same way and ends beyond the system: what is there of it is left out.
-        lanes_ = cut.lanes, lines_ = last_lines_ = cut.length() / per_line, first_ = (cut.lanes * cut.length() - cut.pad) * size;
-        groups_ = std::max<std::int64_t>(cut.groups - 2, 1), block_lines_ = cut.block / per_line;
-        stream_ = !system.in_place, ask_lines_ = second_level_ ? 12 : 4;
-        ring_bytes_ = 3 * 3 * cut.block * line;
-        if (system.in_place) logs_ = AlignedBuffer(static_cast<std::size_t>(groups_ * lanes_ * lines_ * line));
-    }
-    rings_ = AlignedBuffer(static_cast<std::size_t>(threads * ring_bytes_));
-
+SingleCeiling::SingleCeiling(Pass pass, const tridiagonal::System& system, int threads) : pass_(pass), system_(system), numbers_(system) {
+    const tridiagonal::Ops& ops = cpu::cpu_ops();
     // A matrix of numbers that forgets at once; what is computed does not depend on the numbers.
-    tridiagonal::Operand* const operands[] = {&system_.lower, &system_.diag, &system_.upper, &system_.rhs};
+    tridiagonal::Operand* const operands[] = {&numbers_.lower, &numbers_.diag, &numbers_.upper, &numbers_.rhs};
     const double numbers[] = {-1, 4, -1, 1};
     for (int k = 0; k < 4; ++k) *operands[k] = {}, operands[k]->value = numbers[k];
-    system_.in_place = false;
-    const auto& ops = cpu::cpu_ops();
-    scratch_ = AlignedBuffer(pass == Pass::certified ? tridiagonal::certified_workspace(ops, system_, threads) : ops.sweep_pivoted_scratch(system_, threads));
+    numbers_.in_place = false;
+    const auto scratch_for = [&](const tridiagonal::System& s) {
+        return AlignedBuffer(pass == Pass::certified ? tridiagonal::certified_workspace(ops, s, threads) : ops.sweep_pivoted_scratch(s, threads));
+    };
+    scratch_ = scratch_for(system_), numbers_scratch_ = scratch_for(numbers_);
+    launch_ = launch_of(system_, threads, scratch_), numbers_launch_ = launch_of(numbers_, threads, numbers_scratch_);
 
+    if (pass == Pass::certified) cut_ = tridiagonal::cut_certified(ops, system_, launch_);
+    else block_ = system.dtype == DType::f32 ? cpu::PivotedCall<float>::block_for(system_) : cpu::PivotedCall<double>::block_for(system_);
     double best = std::numeric_limits<double>::infinity();
     for (int round = 0; round < 3; ++round)
-        for (const Order order : {Order{}, Order{true, 0}, Order{true, 4}, Order{true, 8}, Order{true, 12}})
-            if (const double s = this->pass(order); s < best) best = s, order_ = order;
+        for (const cpu::Work work : {cpu::Work::move, cpu::Work::move_and_wait})
+            if (const double s = move(work); s < best) best = s, work_ = work;
 }
 
 double SingleCeiling::computing() {
-    tridiagonal::Launch launch;
-    launch.threads = threads_, launch.scratch = scratch_.data(), launch.scratch_bytes = scratch_.bytes();
-    launch.tolerance = unit_roundoff(system_.dtype);
     Outcome outcome;
     const auto start = std::chrono::steady_clock::now();
-    const bool solved = pass_ == Pass::certified ? tridiagonal::solve_certified(cpu::cpu_ops(), system_, launch, outcome)
-                                                 : cpu::cpu_ops().sweep_pivoted(system_, launch);
+    const bool solved = pass_ == Pass::certified ? tridiagonal::solve_certified(cpu::cpu_ops(), numbers_, numbers_launch_, outcome)
+                                                 : cpu::cpu_ops().sweep_pivoted(numbers_, numbers_launch_);
     return solved ? seconds_since(start) : std::numeric_limits<double>::quiet_NaN();
 }
 
-double SingleCeiling::pass(Order order) {
+double SingleCeiling::move(cpu::Work work) {
+    const bool f32 = system_.dtype == DType::f32;
+    if (pass_ == Pass::certified ? cut_.stretches.groups == 0 : block_ == 0) return std::numeric_limits<double>::quiet_NaN();
     const auto start = std::chrono::steady_clock::now();
-#pragma omp parallel for num_threads(threads_) schedule(dynamic, 1)
-    for (std::int64_t g = 0; g < groups_; ++g)
-        group(g, static_cast<unsigned char*>(rings_.data()) + omp_get_thread_num() * ring_bytes_,
-              logs_.bytes() ? static_cast<unsigned char*>(logs_.data()) + g * lanes_ * lines_ * line : nullptr, order);
-    // Rows that the cut leaves out count as if they had been moved as fast.
-    const double moved = static_cast<double>(((groups_ - 1) * lines_ + last_lines_) * lanes_ * line);
-    return seconds_since(start) * static_cast<double>(system_.rows) * static_cast<double>(size_of(system_.dtype)) / moved;
+    if (pass_ == Pass::certified) f32 ? move_certified<float>(work) : move_certified<double>(work);
+    else if (f32) move_pivoted<float>(work, HWY_DYNAMIC_DISPATCH(lanes_f32)());
+    else move_pivoted<double>(work, HWY_DYNAMIC_DISPATCH(lanes_f64)());
+    return seconds_since(start);
 }
 
-void SingleCeiling::group(std::int64_t number, unsigned char* ring, unsigned char* log, Order order) const {
-    const std::int64_t lines = number + 1 < groups_ ? lines_ : last_lines_, step = lines * line, start = first_ + number * lanes_ * lines_ * line;
-    const std::int64_t per_row = pass_ == Pass::certified ? 2 : 3, behind = (pass_ == Pass::certified ? 1 : 2) * block_lines_;
-    std::uint64_t seen = 0, waited = 1;
-    std::int64_t slot = 0, back = ring_bytes_ - per_row * line;
-    const auto read = [&](int k, std::int64_t lane, std::int64_t t) {
-        const unsigned char* const p = arrays_.read[k] + start + lane * step + t * line;
-        if (second_level_) __builtin_prefetch(p + ask_lines_ * line, 0, 2);
-        else __builtin_prefetch(p + ask_lines_ * line, 0, 3);
-        seen += word_at(p);
-    };
-    for (std::int64_t t = 0; t < lines + behind; ++t) {
-        // x of a block is stored from its last line to its first, so many lines behind.
-        const std::int64_t stored = t - behind, block = stored / block_lines_ * block_lines_, down_to = block + std::min(block_lines_, lines - block) - 1 - (stored - block);
-        if (t < lines && !order.by_lane)
-            for (int k = 0; k < 4; ++k)
-                for (std::int64_t lane = 0; lane < lanes_; ++lane) read(k, lane, t);
-        for (std::int64_t lane = 0; lane < lanes_; ++lane) {
-            waited = wait_for(waited, order.pause);
-            if (t < lines && order.by_lane)
-                for (int k = 0; k < 4; ++k) read(k, lane, t);
-            if (log && t < lines) stream_line(log, seen), log += line;
-            // The certified pass writes where it has just read.
-            unsigned char* const to = ring + (pass_ == Pass::certified ? back : slot);
-            for (std::int64_t l = 0; l < per_row; ++l) {
-                seen += word_at(ring + back + l * line);
-                put(to + l * line, seen | waited >> 63);
-            }
-            if ((slot += per_row * line) + per_row * line > ring_bytes_) slot = 0;
-            if ((back -= per_row * line) < 0) back = ring_bytes_ - per_row * line;
-            if (stored < 0) continue;
-            unsigned char* const x = arrays_.write + start + lane * step + down_to * line;
-            if (stream_) stream_line(x, seen);
-            else put(x, seen);
-        }
-    }
-#if defined(__SSE2__)
-    _mm_sfence();
-#endif
+template <class T>
+void SingleCeiling::move_certified(cpu::Work work) {
+    cpu::SweepJob<T> job(system_, cut_.stretches, scratch_.data());
+    job.moved_halo = cut_.decay;
+    job.ask_for(launch_.threads);
+    job.each_group(launch_.threads, [&](std::int64_t group, T* scratch) { dispatch(job, work, group, scratch); });
+}
+
+template <class T>
+void SingleCeiling::move_pivoted(cpu::Work work, std::int64_t lanes) {
+    cpu::PivotedCall<T> call(system_, launch_, lanes, block_);
+    if (call.fits) call.each_group(launch_.threads, [&](std::int64_t group, T* ring) { dispatch(call.job, work, group, ring); });
 }
 
 }  // namespace trifold::bench
+#endif

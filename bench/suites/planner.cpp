@@ -121,7 +121,12 @@ void run_planner(const Settings& settings, Record& record) {
     const int sweeps = settings.quick ? 2 : 3;
     for (int sweep = 0; sweep < sweeps; ++sweep)
         for (Shape& shape : shapes) measure(shape, 0.8 * settings.budget_scale / sweeps, 9);
-    for (const Shape& shape : shapes) record.rows.push_back(row_of(shape));
+    int repeated = 0, near = 0;
+    for (const Shape& shape : shapes) {
+        record.rows.push_back(row_of(shape));
+        if (const Row& row = record.rows.back(); within(row.number("again_over_first"))) ++repeated, near += within(row.number("predicted_over_measured"));
+    }
+    std::fprintf(stderr, "  %d of %zu problems were repeated within 1.3 by the machine, %d of them were predicted so\n", repeated, shapes.size(), near);
 }
 
 }  // namespace trifold::bench

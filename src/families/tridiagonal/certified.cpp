@@ -95,19 +95,25 @@ std::size_t certified_workspace(const Ops& ops, const System& system, int thread
     return most;
 }
 
-bool solve_certified(const Ops& ops, const System& system, const Launch& launch, Outcome& outcome, const CertifiedPart& part) {
+CertifiedCut cut_certified(const Ops& ops, const System& system, const Launch& launch, const CertifiedPart& part) {
     const std::int64_t lanes = lanes_of(system);
     // The longest decay whose halo, a quarter longer, still fits.
     std::int64_t limit = 0;
     for (std::int64_t halo = 2 * lanes; halo <= longest_halo && plan_stretches(system, halo, 0).groups; halo = next_halo(halo + 1, lanes))
         limit = (halo - lanes) * 4 / 5;
-    const double growth = Stretches{}.growth;
     for (const double margin : {strict, weak}) {
         const double close = launch.tolerance * margin;
-        const std::int64_t decay = ops.decay(system, launch, close, growth, limit);
-        if (decay > limit) continue;
-        return solve_certified(ops, system, launch, plan_stretches(system, next_halo(decay * 5 / 4 + lanes, lanes), close, part), outcome);
+        const std::int64_t decay = ops.decay(system, launch, close, Stretches{}.growth, limit);
+        if (decay <= limit) return {plan_stretches(system, next_halo(decay * 5 / 4 + lanes, lanes), close, part), decay};
     }
+    CertifiedCut none;
+    none.stretches.groups = 0;
+    return none;
+}
+
+bool solve_certified(const Ops& ops, const System& system, const Launch& launch, Outcome& outcome, const CertifiedPart& part) {
+    if (const CertifiedCut cut = cut_certified(ops, system, launch, part); cut.stretches.groups > 0)
+        return solve_certified(ops, system, launch, cut.stretches, outcome);
     outcome = {};
     outcome.branch = name_of(Algorithm::certified);
     outcome.device = ops.device;

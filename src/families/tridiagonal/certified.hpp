@@ -35,6 +35,13 @@ bool solve_certified(const Ops& ops, const System& system, const Launch& launch,
 /// The same with given stretches (tests choose small ones); the scratch must suffice for them and a StretchBound per stretch.
 bool solve_certified(const Ops& ops, const System& system, const Launch& launch, const Stretches& stretches, Outcome& outcome);
 
+/// The stretches that solve_certified takes, and the rows after which couplings have decayed; groups == 0 where they do too slowly.
+struct CertifiedCut {
+    Stretches stretches;
+    std::int64_t decay = 0;
+};
+CertifiedCut cut_certified(const Ops& ops, const System& system, const Launch& launch, const CertifiedPart& part = {});
+
 /// The stretches for halos of at least `halo` rows; groups == 0 where the system is too short for them.
 Stretches plan_stretches(const System& system, std::int64_t halo, double close, const CertifiedPart& part = {});
 

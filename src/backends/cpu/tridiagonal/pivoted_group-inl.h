@@ -33,7 +33,7 @@
 HWY_BEFORE_NAMESPACE();
 namespace trifold::cpu::HWY_NAMESPACE {
 
-template <class D>
+template <class D, Work work = Work::solve>
 struct PendingRow {
     using V = hn::Vec<D>;
     V x0, x1, r;  ///< coefficients of x[i], x[i+1]; right-hand side
@@ -42,6 +42,11 @@ struct PendingRow {
     /// Row i+1 joins, x[i] leaves; its pivot row goes to `slot`.
     HWY_INLINE void step(D d, V a, V b, V c, V right, hn::TFromD<D>* HWY_RESTRICT slot) {
         constexpr std::size_t n = lanes_of<D>;
+        if constexpr (work != Work::solve) {
+            hn::Store(hn::Xor(a, b), d, slot), hn::Store(hn::Xor(b, c), d, slot + n), hn::Store(hn::Xor(c, right), d, slot + 2 * n);
+            if constexpr (work == Work::move_and_wait) x0 = hn::Div(hn::Set(d, hn::TFromD<D>(1.7)), x0);
+            return;
+        }
         const Sorted<D> sorted = sort_by_magnitude(d, x0, a);
         const auto n_wins = sorted.q_wins;
         poison = hn::MulAdd(hn::Zero(d), x0, hn::MulAdd(hn::Zero(d), a, poison));
@@ -58,19 +63,23 @@ struct PendingRow {
 };
 
 /// x[i+1], x[i+2] on the way up.
-template <class D>
+template <class D, Work work = Work::solve>
 struct Substituted {
     hn::Vec<D> near, far;
 
     HWY_INLINE void step(D d, const hn::TFromD<D>* HWY_RESTRICT slot) {
         constexpr std::size_t n = lanes_of<D>;
+        if constexpr (work != Work::solve) {
+            far = hn::Xor(hn::Load(d, slot + n), hn::Load(d, slot + 2 * n)), near = hn::Xor(hn::Xor(near, far), hn::Load(d, slot));
+            return;
+        }
         const hn::Vec<D> rest = hn::MulSub(hn::Load(d, slot + n), far, hn::Load(d, slot + 2 * n));
         far = near;
         near = hn::MulAdd(hn::Load(d, slot), near, rest);
     }
 };
 
-template <class D>
+template <class D, Work work = Work::solve>
 class PivotedGroup {
 public:
     using T = hn::TFromD<D>;
@@ -103,7 +112,7 @@ public:
                 else step<2, how, keep>(b, t, tiles - 1 - 2 * (t - half));
             }
             if (keep && kept >= 0) job.undo->stored[group] = kept + 1;
-            if (kept >= 0 && !end_block(kept)) job.stop.store(true, std::memory_order_relaxed);
+            if (kept >= 0 && !end_block(kept) && work == Work::solve) job.stop.store(true, std::memory_order_relaxed);
             if (job.stop.load(std::memory_order_relaxed)) return;
         }
     }
@@ -149,8 +158,8 @@ private:
     /// of the block (2) are substituted.
     template <int substitute, Store how, bool keep>
     HWY_INLINE void step(std::int64_t b, std::int64_t t, std::int64_t first) {
-        PendingRow<D> p = pending;
-        Substituted<D> s = solved;
+        PendingRow<D, work> p = pending;
+        Substituted<D, work> s = solved;
         T* const slots = ring_of(b) + t * n * 3 * n;
         T* const before = t > 0 ? slots - 3 * n : ring_of(b - 1) + (block - 1) * 3 * n;
         T(*const next)[n * n] = stage[1 - current];
@@ -197,7 +206,7 @@ private:
                     if (!(substitute == 1 && q == 0 && top)) s.step(d, rows - q * 3 * n);
                     if constexpr (substitute == 2) {
                         hn::Store(s.near, d, solution[q / n] + (n - 1 - q % n) * n);
-                        most = of_larger_magnitude(d, most, s.near);
+                        if constexpr (work == Work::solve) most = of_larger_magnitude(d, most, s.near);
                         if (q == 0 && top) last_before = last, last = s.near;
                     }
                 }
@@ -237,7 +246,7 @@ private:
     HWY_NOINLINE bool end_block(std::int64_t kept) {
         // The row above the block as this block sees it: its pivot row is still there.
         const V first = solved.near;
-        Substituted<D> above = solved;
+        Substituted<D, work> above = solved;
         above.step(d, ring_of(kept - 1) + (block - 1) * 3 * n);
         if (kept == 0) {
             report(&PivotedSeam<T>::before, above.near), report(&PivotedSeam<T>::first_largest, hn::Abs(largest));
@@ -269,8 +278,8 @@ private:
     const T* base[4];
     std::int64_t step_[4];
     int current = 0;
-    PendingRow<D> pending;
-    Substituted<D> solved;
+    PendingRow<D, work> pending;
+    Substituted<D, work> solved;
     V last, last_before, halo_first, halo_before, largest, largest_before, overall, jump;
     const T *from[4], *ahead[4];  ///< of the tile that is turned next
     std::int64_t stride[4], ahead_stride[4];
@@ -281,23 +290,23 @@ private:
 };
 
 // Apart, since all in one function cost 5 to 20 % (registers).
-template <class T>
-HWY_NOINLINE void sweep_in_place(PivotedGroup<hn::ScalableTag<T>>& sweep) {
+template <class Sweep>
+HWY_NOINLINE void sweep_in_place(Sweep& sweep) {
     sweep.template run<Store::regular, true>();
 }
 
-template <class T>
-HWY_NOINLINE void sweep_beside(PivotedGroup<hn::ScalableTag<T>>& sweep, bool stream) {
-    if (PivotedGroup<hn::ScalableTag<T>>::whole_lines && stream) sweep.template run<Store::stream, false>();
+template <class Sweep>
+HWY_NOINLINE void sweep_beside(Sweep& sweep, bool stream) {
+    if (Sweep::whole_lines && stream) sweep.template run<Store::stream, false>();
     else sweep.template run<Store::regular, false>();
 }
 
-template <class T>
+template <class T, Work work = Work::solve>
 void pivoted_group(PivotedJob<T>& job, std::int64_t group, T* scratch) {
     using D = hn::ScalableTag<T>;
-    PivotedGroup<D> sweep(D(), job, group, scratch);
-    if (job.undo) sweep_in_place<T>(sweep);
-    else sweep_beside<T>(sweep, job.stream);
+    PivotedGroup<D, work> sweep(D(), job, group, scratch);
+    if (job.undo) sweep_in_place(sweep);
+    else sweep_beside(sweep, job.stream);
     if (job.stream || job.undo) hwy::FlushStream();
 }
 

@@ -9,7 +9,6 @@
 #include <cstdlib>
 
 #include "backends/cpu/tridiagonal/sweep_job.hpp"
-#include "devices/prefetch_level.hpp"
 #include "families/tridiagonal/lane_spread.hpp"
 
 namespace trifold::cpu {

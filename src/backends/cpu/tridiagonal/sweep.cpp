@@ -23,7 +23,6 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 #include "backends/cpu/tridiagonal/sweep_ends.hpp"
-#include "devices/prefetch_level.hpp"
 
 namespace trifold::cpu {
 namespace {
@@ -40,21 +39,8 @@ template <class T>
 SweepResult run(const System& system, const Stretches& cut, const Launch& launch, StretchBound* bounds) {
     SweepJob<T> job(system, cut, launch.scratch);
     job.bounds = bounds;
-    constexpr std::int64_t cached = std::int64_t{24} << 20;
-    if (devices::asks_second_level()) job.asking = Asking::second_level, job.ask_tiles = 8;
-    else if (launch.threads > 1 && system.rows * 5 * static_cast<std::int64_t>(sizeof(T)) > cached) job.asking = Asking::twice;
-    std::fill_n(job.stored, cut.groups, std::int64_t{0});
-#pragma omp parallel num_threads(launch.threads)
-    {
-        if (system.in_place) {
-#pragma omp for schedule(static)
-            for (std::int64_t group = 0; group < cut.groups; ++group) job.save_boundary(group);
-        }
-#pragma omp for schedule(dynamic, 1)
-        for (std::int64_t group = 0; group < cut.groups; ++group)
-            if (job.stop.load(std::memory_order_relaxed) == 0)
-                dispatch(job, group, job.threads + thread_number() * job.sizes.per_thread());
-    }
+    job.ask_for(launch.threads);
+    job.each_group(launch.threads, [&](std::int64_t group, T* scratch) { dispatch(job, group, scratch); });
     SweepResult result;
     if (job.stop.load() == 0) {
         sweep_ends(job, result);

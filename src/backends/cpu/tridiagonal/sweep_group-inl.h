@@ -80,10 +80,12 @@ struct BoundChain {
     }
 };
 
-template <class D>
+/// work: where it is not all, halos have job.moved_halo rows, and nothing is reported.
+template <class D, Work work = Work::solve>
 struct GroupSweep {
     using T = hn::TFromD<D>;
     using V = hn::Vec<D>;
+    static constexpr bool solves = work == Work::solve;
     static constexpr int vectors = vectors_of<D>, n = static_cast<int>(lanes_of<D>), lanes = vectors * n;
 
     const D d;
@@ -96,8 +98,8 @@ struct GroupSweep {
     Stage<T> stage[2];
     TilePlaces places;              ///< of the tiles of the ring
     TileInputs<T> inputs;
-    Forward<D> forward[vectors];
-    Backward<D> backward[vectors];
+    Forward<D, work> forward[vectors];
+    Backward<D, work> backward[vectors];
     BlockSums<D> sums[2][vectors];  ///< of blocks k (at k & 1) and k+1
     BlockSums<D> previous[vectors]; ///< of the block completed last
     BoundChain<D> chain[vectors];
@@ -141,10 +143,10 @@ struct GroupSweep {
         const T* const from = also ? slot(ahead - behind) : nullptr;
         if (also) places.release(ahead - behind);
         const Stage<T>& rows = stage[current];
-        Forward<D> f[vectors];    // copies, which stay in registers
-        Backward<D> b[vectors];
+        Forward<D, work> f[vectors];    // copies, which stay in registers
+        Backward<D, work> b[vectors];
         alignas(64) T out[lanes * lanes];
-        Ahead<T> lines(inputs, job.ask_tiles, 2);
+        LinesAhead<T> lines(inputs, job.ask_tiles, 2);
         for (int v = 0; v < vectors; ++v) {
             f[v] = forward[v];
             f[v].largest_sum = hn::Zero(d);
@@ -182,7 +184,7 @@ struct GroupSweep {
     HWY_NOINLINE void substitute(std::int64_t tile) {
         const T* const from = slot(ahead - tile);
         places.release(ahead - tile);
-        Backward<D> b[vectors];
+        Backward<D, work> b[vectors];
         alignas(64) T out[lanes * lanes];
         for (int v = 0; v < vectors; ++v) {
             b[v] = backward[v];
@@ -219,7 +221,7 @@ struct GroupSweep {
     }
 
     /// Relative rounding error per row, in units of the largest |x| nearby.
-    V rounding_of(const Forward<D>& f) const {
+    V rounding_of(const Forward<D, work>& f) const {
         constexpr T u24 = 12 * std::numeric_limits<T>::epsilon();
         return hn::Mul(hn::Set(d, u24), hn::Max(hn::Set(d, T(1)), f.largest_c));
     }
@@ -307,7 +309,7 @@ struct GroupSweep {
         std::int64_t behind_first = 0, behind = 0;  // substitution has tiles behind_first … behind-1 of block k-1 to do
         SweepStop why = SweepStop::none;
         std::int64_t block = 0, begin = 0;
-        if (!start<how>()) return SweepStop::growth;
+        if (!start<how>() && solves) return SweepStop::growth;
         save_state(0);
         for (; block < blocks; ++block) {
             const std::int64_t end = cut.block_start(group, block + 1) / lanes, limit = end + cut.right / lanes;
@@ -317,12 +319,12 @@ struct GroupSweep {
             while (!closed && ahead < limit) {
                 if (behind > behind_first) step<true, how>(--behind);
                 else step<false, how>(0);
-                if (ahead > end) closed = closes(d, slot(1), product, static_cast<T>(cut.close));
+                if (ahead > end) closed = solves ? closes(d, slot(1), product, static_cast<T>(cut.close)) : (ahead - end) * lanes >= job.moved_halo;
                 else if (ahead == end) pass_end(block);
             }
             while (behind > behind_first) substitute<how>(--behind);
             if (block > 0) complete(block - 1);
-            why = fit(block, closed);
+            if constexpr (solves) why = fit(block, closed);
             if (why != SweepStop::none || job.stop.load(std::memory_order_relaxed) != 0) break;
             turn_back(block, ahead - end, product);
             behind_first = begin, behind = end, begin = end;
@@ -361,12 +363,13 @@ struct GroupSweep {
     }
 };
 
-template <class T>
+template <class T, Work work = Work::solve>
 void sweep_group(SweepJob<T>& job, std::int64_t group, T* scratch) {
     const hn::ScalableTag<T> d;
-    GroupSweep<hn::ScalableTag<T>> sweep(d, job, group, scratch);
+    GroupSweep<hn::ScalableTag<T>, work> sweep(d, job, group, scratch);
     const tridiagonal::SweepStop why = job.cut.stream ? sweep.template run<Store::stream>() : sweep.template run<Store::regular>();
     if (job.cut.stream) hwy::FlushStream();
+    if constexpr (work != Work::solve) return;
     if (why != tridiagonal::SweepStop::none) job.stop_at(why, job.cut.group_start(group) + job.cut.block_start(group, job.stored[group]));
     if (why != tridiagonal::SweepStop::none || job.stored[group] < job.cut.blocks_in(group)) return;
     sweep.report();

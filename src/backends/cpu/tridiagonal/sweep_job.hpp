@@ -2,12 +2,15 @@
 // One call of `sweep` outside the vector units: typed arrays, the division of the scratch, halo rows copied aside.
 #pragma once
 
+#include <omp.h>
+
 #include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <utility>
 
+#include "devices/prefetch_level.hpp"
 #include "families/tridiagonal/ops.hpp"
 
 namespace trifold::cpu {
@@ -94,6 +97,10 @@ struct SweepSizes {
 /// How lines of memory are asked for ahead of their use. Twice: threads that share the memory have more of their requests dropped.
 enum class Asking : std::uint8_t { once, twice, second_level };
 
+/// What a kernel does of its work: less than all of it for benchmarks only. move: the same loads, requests, transposes and stores, an exclusive or of what was
+/// loaded in the place of a row's elimination and of its substitution; move_and_wait: and a chain of one division per row, so that requests lie as far apart as a solve's.
+enum class Work : std::uint8_t { solve, move, move_and_wait };
+
 template <class T>
 struct SweepJob {
     using Stretches = tridiagonal::Stretches;
@@ -108,6 +115,7 @@ struct SweepJob {
     T* threads;
     Asking asking = Asking::once;
     std::int64_t ask_tiles = sizeof(T) == 4 ? 3 : 4;  ///< ahead. Into the first level: less is late, more is evicted
+    std::int64_t moved_halo = 0;                      ///< rows of it, for kernels that only move
     tridiagonal::StretchBound* bounds = nullptr;
     std::atomic<int> stop{0};
     std::atomic<std::int64_t> row{-1};
@@ -133,6 +141,29 @@ struct SweepJob {
         repair = take(sizes.repairs);
         boundaries = take(sizes.boundaries);
         threads = at;
+    }
+
+    /// How lines are asked for by so many threads.
+    void ask_for(int threads_asking) {
+        constexpr std::int64_t cached = std::int64_t{24} << 20;
+        if (devices::asks_second_level()) asking = Asking::second_level, ask_tiles = 8;
+        else if (threads_asking > 1 && arrays.rows * 5 * static_cast<std::int64_t>(sizeof(T)) > cached) asking = Asking::twice;
+    }
+
+    /// sweep(group, scratch of the thread) for all groups, until one of them stops the others.
+    template <class Sweep>
+    void each_group(int thread_count, const Sweep& sweep) {
+        std::fill_n(stored, cut.groups, std::int64_t{0});
+#pragma omp parallel num_threads(thread_count)
+        {
+            if (arrays.in_place) {
+#pragma omp for schedule(static)
+                for (std::int64_t group = 0; group < cut.groups; ++group) save_boundary(group);
+            }
+#pragma omp for schedule(dynamic, 1)
+            for (std::int64_t group = 0; group < cut.groups; ++group)
+                if (stop.load(std::memory_order_relaxed) == 0) sweep(group, threads + omp_get_thread_num() * sizes.per_thread());
+        }
     }
 
     T* repair_of(std::int64_t group, std::int64_t block) const {

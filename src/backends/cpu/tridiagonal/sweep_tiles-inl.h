@@ -43,7 +43,7 @@ HWY_INLINE V larger_of(D d, V a, V b) {
 }
 
 /// Elimination in one vector of lanes, after the rows so far.
-template <class D>
+template <class D, Work work = Work::solve>
 struct Forward {
     using V = hn::Vec<D>;
     V c, d;                          ///< c'_i, d'_i
@@ -58,6 +58,11 @@ struct Forward {
         start_block(d_);
     }
     HWY_INLINE void row(D d_, V lower, V diag, V upper, V rhs) {
+        if constexpr (work != Work::solve) {
+            c = hn::Xor(lower, diag), d = hn::Xor(upper, rhs);
+            if constexpr (work == Work::move_and_wait) largest_sum = decay = hn::Div(hn::Set(d_, hn::TFromD<D>(1.7)), decay);
+            return;
+        }
         const V one = hn::Set(d_, hn::TFromD<D>(1));
         const V inverse = hn::Div(one, hn::NegMulAdd(lower, c, diag));
         const V t = hn::Abs(hn::Mul(lower, inverse));
@@ -70,7 +75,7 @@ struct Forward {
     }
 };
 
-template <class D>
+template <class D, Work work = Work::solve>
 struct Backward {
     using V = hn::Vec<D>;
     V x, sum, largest_sum, largest_x;
@@ -79,11 +84,16 @@ struct Backward {
 
     HWY_INLINE void start(D d) { x = sum = largest_sum = largest_x = hn::Zero(d); }
     HWY_INLINE void row(V c, V rhs) {
+        if constexpr (work != Work::solve) {
+            x = hn::Xor(c, rhs);
+            return;
+        }
         x = hn::NegMulAdd(c, x, rhs);
         sum = hn::MulAdd(hn::Abs(c), sum, tile_sum);
     }
     HWY_INLINE void kept_row(D d, V c, V rhs) {
         row(c, rhs);
+        if constexpr (work != Work::solve) return;
         largest_sum = larger_of(d, largest_sum, sum);
         largest_x = larger_of(d, largest_x, hn::Abs(x));
     }
@@ -110,11 +120,11 @@ struct Stage {
 
 /// Asks for the lines of tiles to come, one lane of every array at a time: in bursts they are dropped.
 template <class T>
-struct Ahead {
+struct LinesAhead {
     const T* at[4];
     std::int64_t nearer[4];  ///< from there to the line that is asked for a second time
 
-    Ahead(const TileInputs<T>& in, std::int64_t tiles, std::int64_t second) {
+    LinesAhead(const TileInputs<T>& in, std::int64_t tiles, std::int64_t second) {
         for (int k = 0; k < 4; ++k) at[k] = in.p[k] + tiles * in.step[k], nearer[k] = (second - tiles) * in.step[k];
     }
     HWY_INLINE void next_lane(const TileInputs<T>& in, Asking how) {
@@ -139,8 +149,8 @@ HWY_INLINE void load_stage(D d, const TileInputs<T>& in, int k, Stage<T>& stage)
     turn_tile<Stage<T>::lanes>(d, in.p[k], in.stride[k], stage.rows[k], Stage<T>::lanes);
 }
 
-template <class D, class T = hn::TFromD<D>>
-HWY_INLINE void forward_row(D d, const Stage<T>& stage, int i, Forward<D>* HWY_RESTRICT f, T* HWY_RESTRICT ring) {
+template <class D, Work work, class T = hn::TFromD<D>>
+HWY_INLINE void forward_row(D d, const Stage<T>& stage, int i, Forward<D, work>* HWY_RESTRICT f, T* HWY_RESTRICT ring) {
     constexpr int n = static_cast<int>(lanes_of<D>), lanes = n * vectors_of<D>;
 #pragma GCC unroll 4
     for (int v = 0; v < vectors_of<D>; ++v) {
@@ -152,23 +162,25 @@ HWY_INLINE void forward_row(D d, const Stage<T>& stage, int i, Forward<D>* HWY_R
     }
 }
 
-template <class D, class T = hn::TFromD<D>>
-HWY_INLINE void backward_halo_tile(D d, const T* HWY_RESTRICT ring, Backward<D>* HWY_RESTRICT back) {
+template <class D, Work work, class T = hn::TFromD<D>>
+HWY_INLINE void backward_halo_tile(D d, const T* HWY_RESTRICT ring, Backward<D, work>* HWY_RESTRICT back) {
     constexpr int n = static_cast<int>(lanes_of<D>), lanes = n * vectors_of<D>;
 #pragma GCC unroll 4
     for (int v = 0; v < vectors_of<D>; ++v) {
-        Backward<D> state = back[v];
+        Backward<D, work> state = back[v];
         state.tile_sum = hn::Load(d, ring + 2 * lanes * lanes + v * n);
         for (int i = lanes - 1; i >= 0; --i) {
             const T* const from = ring + i * 2 * lanes + v * n;
+            const hn::Vec<D> below = state.x;
             state.row(hn::Load(d, from), hn::Load(d, from + lanes));
+            if constexpr (work != Work::solve) state.x = hn::Xor(state.x, below);
         }
         back[v] = state;
     }
 }
 
-template <class D, class T = hn::TFromD<D>>
-HWY_INLINE void backward_row(D d, const T* HWY_RESTRICT ring, int i, Backward<D>* HWY_RESTRICT back,
+template <class D, Work work, class T = hn::TFromD<D>>
+HWY_INLINE void backward_row(D d, const T* HWY_RESTRICT ring, int i, Backward<D, work>* HWY_RESTRICT back,
                              T* HWY_RESTRICT out) {
     constexpr int n = static_cast<int>(lanes_of<D>), lanes = n * vectors_of<D>;
 #pragma GCC unroll 4
