@@ -162,5 +162,25 @@ TEST(FusedSweeps, AnOverflowAlongTheLastAxisIsNamed) {
     }
 }
 
+// Threads have rows of their own: what is named is what one thread names, in whosever rows it is.
+TEST(FusedSweeps, AnOverflowIsNamedByThreadsAsByOne) {
+    Context alone({.threads = 1, .profile_path = "none", .log = {}}), three({.threads = 3, .profile_path = "none", .log = {}});
+    Queue first(alone, "cpu"), second(three, "cpu");
+    for (const std::int64_t y : {3, 33, 69}) {
+        Meshes<double> one({64, 70, 45, 1}, 36);
+        one.rhs = {}, one.along_z = {0.0, 1.0, -0.9};
+        for (std::int64_t z = 1; z < 45; ++z) one.at(20, y, z, 0) = std::numeric_limits<double>::max();
+        Meshes<double> many = one;
+        const SweepOutcome expected = one.steps(first, 2), outcome = many.steps(second, 2);
+        EXPECT_EQ(expected.reason, Reason::not_finite);
+        EXPECT_EQ(outcome.reason, expected.reason);
+        EXPECT_EQ(outcome.failures, expected.failures);
+        EXPECT_EQ(outcome.axis, expected.axis);
+        EXPECT_EQ(outcome.x, expected.x);
+        EXPECT_EQ(outcome.y, expected.y);
+        EXPECT_EQ(outcome.z, expected.z);
+    }
+}
+
 }  // namespace
 }  // namespace trifold::tests

@@ -122,19 +122,19 @@ protected:
         });
     }
 
-    // The right-hand sides of a plane, strip after strip: visit(first row, rows, strip, what comes next) solves lines along x, until it returns false.
+    // The right-hand sides of rows y0 … y1 - 1 of a plane, strip after strip: visit(first row, rows, strip, what comes next) solves lines along x, until it returns false.
     template <class Visit>
-    bool strips(std::int64_t mesh, std::int64_t z, Worker<T>& worker, Visit visit) {
+    bool strips(std::int64_t mesh, std::int64_t z, std::int64_t y0, std::int64_t y1, Worker<T>& worker, Visit visit) {
         const std::int64_t apart = pitch(false, {}), most = strip_rows<T>();
         T* const strip = static_cast<T*>(worker.team(static_cast<std::size_t>(most * apart) * sizeof(T), 1).scratch);
-        for (std::int64_t y = 0; y < shape_.y; y += most) {
-            const std::int64_t rows = std::min(most, shape_.y - y);
+        for (std::int64_t y = y0; y < y1; y += most) {
+            const std::int64_t rows = std::min(most, y1 - y);
             for (std::int64_t r = 0; r < most; ++r) {
                 T* const row = strip + r * apart;
                 if (r < rows) right_hand_side(worker, mesh, z, y + r, row);
                 std::fill(row + (r < rows ? shape_.x : 0), row + apart, T(0));
             }
-            if (!visit(y, rows, strip, coming(mesh, z, y + most))) return false;
+            if (!visit(y, rows, strip, y + most < y1 ? coming(mesh, z, y + most) : coming(mesh, z + 1, y0))) return false;
         }
         return true;
     }

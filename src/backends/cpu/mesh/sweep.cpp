@@ -201,7 +201,7 @@ private:
         const std::int64_t apart = pitch(false, block);
         for (std::int64_t first = block.first_row; first < block.end_row; first += shape_.y) {
             const std::int64_t p = first / shape_.y, mesh = p / shape_.z, z = p % shape_.z;
-            bool good = this->strips(mesh, z, worker, [&](std::int64_t y, std::int64_t rows, T* strip, const ComingRows<T>& coming) {
+            bool good = this->strips(mesh, z, 0, shape_.y, worker, [&](std::int64_t y, std::int64_t rows, T* strip, const ComingRows<T>& coming) {
                 return rows_then_forwards(along_x, along_y, strip, apart, y, rows, plane, apart, coming);
             });
             if (good && !pass.update) good = backwards_to(along_y, shape_.x, plane, apart, between(mesh, z, 0), this->between_pitch(), far_);
