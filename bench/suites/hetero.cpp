@@ -8,13 +8,16 @@
 #include <cstdio>
 #include <map>
 #include <memory>
+#include <numeric>
 #include <random>
 #include <span>
 
 #include "backends/energy_counter.hpp"
 #include "bench/baselines/baseline.hpp"
+#include "bench/harness/paired.hpp"
 #include "bench/suites/hetero_series.hpp"
 #include "bench/suites/hetero_sets.hpp"
+#include "bench/suites/hetero_sides.hpp"
 #include "bench/suites/suites.hpp"
 #include "report/energy.hpp"
 #include "report/trace.hpp"
@@ -64,6 +67,23 @@ public:
         size<float>({.pageable = true}, half);
     }
 
+    void run_choice() {
+        const std::int64_t least = prepare(128e6), half = least / 2;
+        choice<float>({}, least);
+        choice<float>({}, least / 8);
+        choice<float>({.in_place = true}, least);
+        arrays_->fill<float>(Matrix::poisson, least);
+        choice<float>({.matrix = Matrix::poisson}, least);
+        for (const Matrix matrix : {Matrix::dominant, Matrix::random, Matrix::poisson}) {
+            arrays_->fill<double>(matrix, half);
+            choice<double>({.matrix = matrix}, half);
+            if (matrix == Matrix::dominant) choice<double>({.in_place = true}, half);
+        }
+        registered_.clear();
+        arrays_->fill<float>(Matrix::dominant, half);
+        choice<float>({.pageable = true}, half);
+    }
+
 private:
     /// Arrays, full of a dominant system and pinned where the devices can; rows of the largest system in FP32.
     std::int64_t prepare(double wanted) {
@@ -98,6 +118,60 @@ private:
         return one.learning.size() < 40 && std::any_of(one.report.plan.candidates.begin(), one.report.plan.candidates.end(), [&](const Candidate& next) { return next.taken && next.why.starts_with("taken to be timed"); });
     }
 
+    Series series(const std::string& name) { return {.name = name, .queue = std::make_unique<Queue>(context_, name), .learning = {}, .times = {}, .of_all = {}, .all = nullptr, .who = {}, .report = {}, .outcome = {}, .error = NAN, .look_s = 0, .log = {}}; }
+
+    /// What the planner chooses of a set beside its best single device, in turns; that one twice, since what differs between its two times is the machine's.
+    template <class T>
+    void choice(const Given& given, std::int64_t rows) {
+        const tridiagonal::Problem problem = arrays_->problem<T>(rows, given.in_place);
+        std::vector<Series> all;
+        std::vector<std::vector<double>> again(sets_.singles);
+        for (const std::string& name : sets_.names) {
+            all.push_back(series(name));
+            while (learns(all.back()) || (names_in(name).size() == 1 && all.back().learning.size() < 4)) all.back().learning.push_back(solve<T>(all.back(), given, problem));
+        }
+        const auto least = [](const Series& one) { return *std::min_element(one.learning.begin(), one.learning.end()); };
+        const double best = least(*std::min_element(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(sets_.singles), [&](const Series& a, const Series& b) { return least(a) < least(b); }));
+        std::vector<std::pair<Series*, std::vector<double>*>> turns;
+        for (std::size_t k = 0; k < all.size(); ++k) {
+            if (k < sets_.singles && least(all[k]) > 2 * best) continue;  // not the best one, however the rounds go
+            turns.emplace_back(&all[k], &all[k].times);
+            if (k < sets_.singles) turns.emplace_back(&all[k], &again[k]);
+        }
+        double round_s = 0;
+        for (const auto& turn : turns) round_s += turn.first->learning.back();
+        const int rounds = std::clamp(static_cast<int>(3 * settings_.budget_scale / round_s), 9, 41);
+        std::mt19937 random(1);
+        for (int round = 0; round < rounds; ++round) {
+            std::shuffle(turns.begin(), turns.end(), random);
+            for (const auto& [one, times] : turns) {
+                times->push_back(solve<T>(*one, given, problem));
+                ++one->who[chosen(one->report)];
+            }
+        }
+        for (std::size_t k = sets_.singles; k < all.size(); ++k) {
+            const std::vector<std::string> parts = names_in(all[k].name);
+            std::size_t first = sets_.singles;
+            for (std::size_t s = 0; s < sets_.singles; ++s)
+                if (std::count(parts.begin(), parts.end(), all[s].name) && !all[s].times.empty() && (first == sets_.singles || median(all[s].times) < median(all[first].times))) first = s;
+            if (first == sets_.singles) continue;
+            const Series& single = all[first];
+            const Paired ratio = paired(single.times, all[k].times), itself = paired(single.times, again[first]);
+            const auto total = [](const std::vector<double>& times) { return std::accumulate(times.begin(), times.end(), 0.0); };
+            Row row;
+            row.set("kind", "choice").set("matrix", given.name()).set("devices", all[k].name).set("dtype", name_of(dtype_of<T>)).set("rows", static_cast<double>(rows));
+            row.set("threads", static_cast<double>(context_.threads())).set("rounds", static_cast<double>(rounds)).set("seconds", median(all[k].times)).set("ok", all[k].outcome.ok());
+            row.set("chosen", std::max_element(all[k].who.begin(), all[k].who.end(), [](const auto& a, const auto& b) { return a.second < b.second; })->first);
+            row.set("best", single.name).set("best_seconds", median(single.times)).set("of_the_best", ratio.median).set("of_the_best_low", ratio.low).set("of_the_best_high", ratio.high);
+            row.set("of_itself", itself.median).set("of_itself_low", itself.low).set("of_itself_high", itself.high).set("total_of_the_best", total(single.times) / total(all[k].times));
+            row.set("verdict", verdict(ratio, itself)).set("solves", all[k].log);
+            std::fprintf(stderr, "  %-22s %s %-20s %.3g rows: %s, %.3f (%.3f to %.3f) of %s, itself %.3f to %.3f: %s\n", all[k].name.c_str(), name_of(dtype_of<T>), given.name().c_str(), static_cast<double>(rows), chosen(all[k].report).c_str(),
+                         ratio.median, ratio.low, ratio.high, single.name.c_str(), itself.low, itself.high, verdict(ratio, itself));
+            record_.rows.push_back(std::move(row));
+        }
+        write_record(record_, settings_.out);
+    }
+
     /// Sets in turns, so that what disturbs one disturbs all; beside them the cores and the link.
     template <class T>
     void size(const Given& given, std::int64_t rows) {
@@ -105,7 +179,7 @@ private:
         std::vector<Series> all;
         for (const std::string& name : sets_.names) {
             try {
-                Series one{.name = name, .queue = std::make_unique<Queue>(context_, name), .learning = {}, .times = {}, .of_all = {}, .all = nullptr, .who = {}, .report = {}, .outcome = {}, .error = NAN, .look_s = 0, .log = {}};
+                Series one = series(name);
                 while (learns(one)) one.learning.push_back(solve<T>(one, given, problem));
                 if (const std::vector<std::string> parts = names_in(name); parts.size() > 1) one.all = std::make_unique<AllTogether>(parts, context_.threads());
                 all.push_back(std::move(one));
@@ -114,7 +188,7 @@ private:
             }
         }
         std::vector<Side> sides = given.ceiling ? sides_of<T>(all, rows) : std::vector<Side>();
-        double round_s = sides.empty() ? 0 : 1;
+        double round_s = settings_.budget_scale * static_cast<double>(sides.size());
         for (const Series& one : all) round_s += (one.all ? 2 : 1) * one.learning.back();
         const int rounds = std::clamp(static_cast<int>(2.5 * settings_.budget_scale / round_s), round_s < 1.5 ? 5 : 3, 15);
         std::mt19937 random(1);
@@ -133,10 +207,10 @@ private:
                 if (one.all)
                     if (const double seconds = together<T>(*one.all, given, rows); std::isfinite(seconds) && round >= 0) one.of_all.push_back(seconds);
             if (round >= 0)
-                for (Side& side : sides) measure<T>(side, rows);
+                for (Side& side : sides) side.measure<T>(*arrays_, rows, 0.12 * settings_.budget_scale);
         }
         std::map<std::string, double> ceiling, link;
-        for (const Side& side : sides) put_ceiling<T>(side, rows, ceiling, link);
+        for (const Side& side : sides) side.put<T>(rows, context_.threads(), record_, ceiling, link);
         std::map<std::string, const Series*> alone;
         for (const Series& one : all) put<T>(one, given, rows, problem, alone, ceiling, link);
         // What is done is kept, should the rest take longer than there is time.
@@ -157,79 +231,28 @@ private:
         return seconds;
     }
 
+    /// Of sets whose members, but for the cpu, have links.
     template <class T>
     std::vector<Side> sides_of(const std::vector<Series>& all, std::int64_t rows) {
         std::vector<Side> sides;
         for (const Series& one : all) {
             const std::vector<std::string> parts = names_in(one.name);
-            if (parts.size() != 2 || parts[0] != "cpu") continue;
-            const Device& device = device_at(find_device(parts[1]));
-            if (!device.runtime || !device.runtime->open_stream) continue;
-            // Whose rows are whose, as the last solve had it; a device that was left out is given a third.
+            if (parts.size() < 2 || std::any_of(parts.begin(), parts.end(), [&](const std::string& part) {
+                    const Device& device = device_at(find_device(part));
+                    return part != "cpu" && (!device.runtime || !device.runtime->open_stream);
+                }))
+                continue;
+            // Whose rows are whose, as the last solve had it; devices that were left out are given a third, others 15 % at least, since copies are of 32 MiB.
             double share = 2.0 / 3;
             for (const DeviceShare& part : one.report.devices)
-                if (part.name == "cpu" && part.rows > 0 && part.rows < rows) share = static_cast<double>(part.rows) / static_cast<double>(rows);
-            Side side{.device = parts[1], .link = nullptr, .cut = static_cast<std::int64_t>(share * static_cast<double>(rows)) / 1024 * 1024, .both = {}, .cpu = {}, .to = {}, .from = {}, .solve_to = {}, .solve_from = {}};
-            side.both[0].threads = context_.threads(), side.both[1].threads = fewer_.threads();
-            std::vector<const void*> in;
-            for (int a = 0; a < 4; ++a) in.push_back(arrays_->at<T>(a) + side.cut);
+                if (part.name == "cpu" && part.rows > 0 && part.rows < rows) share = std::min(0.85, static_cast<double>(part.rows) / static_cast<double>(rows));
             try {
-                side.link = std::make_unique<Link>(device, in, arrays_->at<T>(4) + side.cut, static_cast<std::size_t>(rows - side.cut) * sizeof(T));
-                sides.push_back(std::move(side));
+                sides.push_back(Side::of<T>(parts, static_cast<std::int64_t>(share * static_cast<double>(rows)) / 1024 * 1024, rows, *arrays_, context_, fewer_));
             } catch (const Error& error) {
-                note(side.device + ": link not measured: " + error.what());
+                note(one.name + ": links not measured: " + error.what());
             }
         }
         return sides;
-    }
-
-    /// One round: each alone, then the cores on their rows while the link moves the others, on all threads and on one less (which a split leaves to who waits for copies).
-    template <class T>
-    void measure(Side& side, std::int64_t rows) {
-        const double seconds = 0.12 * settings_.budget_scale;
-        const auto cores = [&](Context& context, std::int64_t count) {
-            Queue queue(context, "cpu");
-            const tridiagonal::Problem problem = arrays_->problem<T>(count, false);
-            std::vector<double> times;
-            for (const auto start = Clock::now(); times.size() < 2 || seconds_since(start) < seconds;) {
-                const auto begin = Clock::now();
-                tridiagonal::solve(queue, problem);
-                times.push_back(seconds_since(begin));
-            }
-            return static_cast<double>(count) / median(times);
-        };
-        side.cpu.push_back(cores(context_, rows));
-        side.to.push_back(side.link->alone(Direction::to, seconds).to), side.from.push_back(side.link->alone(Direction::from, seconds).from);
-        const LinkRates alone = side.link->alone(Direction::solve, seconds);
-        side.solve_to.push_back(alone.to), side.solve_from.push_back(alone.from);
-        for (int k = 0; k < 2; ++k) {
-            double rate = 0;
-            const LinkRates copies = side.link->during(Direction::solve, [&] { rate = cores(k == 0 ? context_ : fewer_, side.cut); });
-            side.both[k].cpu.push_back(rate), side.both[k].to.push_back(copies.to), side.both[k].from.push_back(copies.from);
-        }
-    }
-
-    template <class T>
-    void put_ceiling(const Side& side, std::int64_t rows, std::map<std::string, double>& ceiling, std::map<std::string, double>& link) {
-        const double row_in = 4 * sizeof(T);
-        const auto sum = [&](const Side::Both& both) {
-            std::vector<double> sums;
-            for (std::size_t k = 0; k < both.cpu.size(); ++k) sums.push_back(both.cpu[k] + both.to[k] / row_in);
-            return median(sums);
-        };
-        const Side::Both& best = sum(side.both[0]) >= sum(side.both[1]) ? side.both[0] : side.both[1];
-        Row row;
-        row.set("kind", "ceiling").set("devices", "cpu," + side.device).set("dtype", name_of(dtype_of<T>)).set("rows", static_cast<double>(rows)).set("threads", static_cast<double>(context_.threads()));
-        row.set("rounds", static_cast<double>(side.cpu.size())).set("cpu_share", static_cast<double>(side.cut) / static_cast<double>(rows));
-        row.set("to_bytes_per_s", median(side.to)).set("from_bytes_per_s", median(side.from)).set("solve_to_bytes_per_s", median(side.solve_to)).set("solve_from_bytes_per_s", median(side.solve_from));
-        row.set("cpu_rows_per_s", median(side.cpu)).set("threads_beside", static_cast<double>(best.threads));
-        row.set("cpu_rows_per_s_while_copies", median(best.cpu)).set("to_bytes_per_s_while_cpu", median(best.to)).set("from_bytes_per_s_while_cpu", median(best.from));
-        for (const Side::Both& both : side.both) row.set("sum_rows_per_s_" + std::to_string(both.threads) + "_threads", sum(both));
-        row.set("ceiling_rows_per_s", sum(best));
-        ceiling["cpu," + side.device] = sum(best), link[side.device] = median(side.to) / row_in;
-        std::fprintf(stderr, "  cpu,%s %s %.3g rows side by side: cpu %.0f + %.0f Mrows/s = %.0f (%d threads), %.0f on %d\n", side.device.c_str(), name_of(dtype_of<T>), static_cast<double>(rows),
-                     1e-6 * median(best.cpu), 1e-6 * median(best.to) / row_in, 1e-6 * sum(best), best.threads, 1e-6 * sum(&best == side.both ? side.both[1] : side.both[0]), (&best == side.both ? side.both[1] : side.both[0]).threads);
-        record_.rows.push_back(std::move(row));
     }
 
     template <class T>
@@ -404,5 +427,6 @@ private:
 
 void run_hetero(const Settings& settings, Record& record) { Hetero(settings, record).run(); }
 void run_hetero_kinds(const Settings& settings, Record& record) { Hetero(settings, record).run_kinds(); }
+void run_hetero_choice(const Settings& settings, Record& record) { Hetero(settings, record).run_choice(); }
 
 }  // namespace trifold::bench

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What is timed of one system on many devices: sets of them, and the cores beside one link.
+// What is timed of one system on many devices and sets of them.
 #pragma once
 
 #include <algorithm>
@@ -10,7 +10,6 @@
 #include <utility>
 #include <vector>
 
-#include "bench/harness/link.hpp"
 #include "bench/suites/hetero_all.hpp"
 #include "bench/suites/hetero_arrays.hpp"
 #include "trifold/report.hpp"
@@ -43,18 +42,6 @@ struct Series {
     Outcome outcome;
     double error = 0, look_s = 0;
     std::string log;  ///< of every solve: µs, and who took part
-};
-
-/// Cores and one link, alone and side by side.
-struct Side {
-    std::string device;
-    std::unique_ptr<Link> link;
-    std::int64_t cut = 0;  ///< rows of the cores
-    struct Both {
-        int threads = 0;
-        std::vector<double> cpu, to, from;  ///< rows/s, bytes/s
-    } both[2];
-    std::vector<double> cpu, to, from, solve_to, solve_from;
 };
 
 /// How many times as fast as `than`: what disturbs a round disturbs both.

@@ -26,6 +26,7 @@ void run_dominance(const Settings& settings, Record& record);
 void run_opencl_cpu(const Settings& settings, Record& record);
 void run_hetero(const Settings& settings, Record& record);
 void run_hetero_kinds(const Settings& settings, Record& record);
+void run_hetero_choice(const Settings& settings, Record& record);
 
 inline constexpr Suite suites[] = {
     {"single", "One system, dominant: in memory and inside the last-level cache", run_single},
@@ -40,6 +41,7 @@ inline constexpr Suite suites[] = {
     {"opencl_cpu", "OpenCL in the host's memory beside the native cpu", run_opencl_cpu},
     {"hetero", "One system of the host's memory on every device and set of devices", run_hetero},
     {"hetero_kinds", "One system of the host's memory, of other kinds and given in other ways, on devices and sets of them", run_hetero_kinds},
+    {"hetero_choice", "What the planner chooses of a set of devices, beside its best single one in turns", run_hetero_choice},
 };
 
 /// "1e8" for round numbers, else digits.
