@@ -93,6 +93,32 @@ def kinds(record, table):
         yield from [f'- `{row["devices"]}`: {row["description"]}' for row in devices]
         yield ''
     yield from solve_table([row for row in record['rows'] if row['kind'] == 'solve'], table)
+    yield from ceilings(record, table)
+
+
+def ceilings(record, table):
+    rows = [row for row in record['rows'] if row['kind'] == 'ceiling']
+    if not rows:
+        return
+    yield ('What cores and links do alone and side by side, in turns with the solves above: the cpu solves the rows that it had in the split while the others are copied to the devices, and as much as x of them back, in'
+           ' pieces of 32 MiB from the same registered arrays. On all threads and on one less, which a split leaves to who waits for copies; as `cpu` solves, and in chunks that its threads take as in a split; the largest sum is the ceiling.')
+    yield ''
+    yield from table(['devices', 'type', 'Mrows', 'to GB/s', 'from GB/s', 'to, 4 : 1', 'cpu Mrows/s', 'threads beside', 'cpu beside copies', 'to beside the cpu', 'sum Mrows/s', 'least of the others'],
+                     [[row['devices'], row['dtype'], f'{row["rows"] / 1e6:.0f}', giga(row['to_bytes_per_s']), giga(row['from_bytes_per_s']), giga(row['solve_to_bytes_per_s']), million(row.get('cpu_rows_per_s')),
+                       (f'{row["threads_beside"]:.0f}' + (', chunks' if row.get('in_chunks') else '')) if row.get('threads_beside') else '–', million(row.get('cpu_rows_per_s_while_copies')), giga(row['to_bytes_per_s_while_cpu']),
+                       million(row['ceiling_rows_per_s']), million(min((value for key, value in row.items() if key.startswith('sum_rows_per_s_')), default=None))] for row in rows])
+
+
+def choices(record, table):
+    """What the planner takes of a set, beside the best single device of it."""
+    def limits(row, name):
+        return f'{row[name]:.3f} ({row[name + "_low"]:.3f} to {row[name + "_high"]:.3f})'
+    rows = [row for row in record['rows'] if row['kind'] == 'choice']
+    yield from table(['devices', 'system', 'type', 'Mrows', 'rounds', 'who took part', 'best single', 'its time over the set\'s', 'over its own', ''],
+                     [[row['devices'], row['matrix'], row['dtype'], f'{row["rows"] / 1e6:.0f}', few(row['rounds']), row['chosen'], row['best'], limits(row, 'of_the_best'), limits(row, 'of_itself'), row['verdict']] for row in rows])
+    yield ('In one process, in turns, after the solves by which the planner learns; those by which it goes on learning are among them. Medians of the ratios of rounds, and limits between which the true ones lie with a confidence of 95 % or more (order statistics).'
+           ' The single device is solved twice a round: how far its ratio to itself may be from 1 is what the machine adds. Faster: the lower limit is above 1; not slower: it is no further below 1 than that; slower: the upper one is.')
+    yield ''
 
 
 def tables(record, published, table, picture):
@@ -102,15 +128,7 @@ def tables(record, published, table, picture):
         yield f'![Rows per second of devices and sets of them]({picture})'
         yield ''
     yield from solve_table(solves, table)
-    ceilings = [row for row in record['rows'] if row['kind'] == 'ceiling']
-    if ceilings:
-        yield ('Cpu and link, alone and side by side, in turns with the solves above: the cpu solves the rows that it had in the split while the others are copied to the device, and as much as x of them back, in'
-               ' pieces of 32 MiB from the same registered arrays. On all threads and on one less, which a split leaves to who waits for copies; the larger sum is the ceiling.')
-        yield ''
-        yield from table(['devices', 'type', 'Mrows', 'to GB/s', 'from GB/s', 'to, 4 : 1', 'cpu Mrows/s', 'threads beside', 'cpu beside copies', 'to beside the cpu', 'sum of the two Mrows/s', 'of the other'],
-                         [[row['devices'], row['dtype'], f'{row["rows"] / 1e6:.0f}', giga(row['to_bytes_per_s']), giga(row['from_bytes_per_s']), giga(row['solve_to_bytes_per_s']), million(row['cpu_rows_per_s']),
-                           f'{row.get("threads_beside", row["threads"]):.0f}', million(row['cpu_rows_per_s_while_copies']), giga(row['to_bytes_per_s_while_cpu']), million(row['ceiling_rows_per_s']),
-                           million(min((value for key, value in row.items() if key.startswith('sum_rows_per_s_')), default=None))] for row in ceilings])
+    yield from ceilings(record, table)
     resident = [row for row in record['rows'] if row['kind'] == 'resident']
     if resident:
         yield 'Data where the device computes (its figure 6 has 78.4 ms and 3265 Mrows/s for the GPU, 1684 with marshalling, at 256 million rows):'

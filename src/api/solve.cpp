@@ -88,10 +88,7 @@ public:
         }
         bool tried = false;
         if (splits()) {
-            const auto looking = Clock::now();
-            reach_ = look_before(system_, options_, state_.threads);
-            solve_s_ += phase("look for decay", looking);
-            team_.emplace(state_, device_, parts_, system_, reach_, options_);
+            gather();
             if (options_.report && parts_.size() > 1) split_plan_ = team_->plan();
             start = Clock::now();
             if (const split::Part* one = team_->one_device()) return on_one(*one);
@@ -103,7 +100,7 @@ public:
         }
         if (decision_.one_by_one) longest_ = longest_line();
         if (!decision_.ops->enqueue) outcome = decision_.one_by_one ? solve_each() : solve_one(system_);
-        if (team_) host_has_solved(tried, seconds_since(start));
+        if (team_) host_has_solved(tried, seconds_since(start), outcome);
         outcome.tried_other = outcome.tried_other || tried;
         outcome.tabulated = tabulated_;
         return outcome;
@@ -132,6 +129,24 @@ private:
         return !parts_.empty();
     }
 
+    // Who solves it: as the last ones of its shape, where these were one device's, else after a look.
+    void gather() {
+        last_look_.emplace(state_, parts_, system_, options_);
+        if (const split::Reach* const last = last_look_->reach()) {
+            team_.emplace(state_, device_, parts_, system_, *last, options_);
+            if (team_->one_for_good()) return;
+        }
+        const auto looking = Clock::now();
+        reach_ = look_before(system_, options_, state_.threads), looked_ = true;
+        solve_s_ += phase("look for decay", looking);
+        team_.emplace(state_, device_, parts_, system_, reach_, options_);
+    }
+
+    // What it took is known of a matrix of this kind, if it was one.
+    void learn(double seconds, const Outcome& outcome, std::span<const DeviceShare> shares = {}, std::span<const TraceEvent> trace = {}) {
+        if (last_look_->ended(team_->one_for_good(), looked_ ? &reach_ : nullptr, outcome.branch)) team_->learn(seconds, shares, trace);
+    }
+
     Outcome on_one(const split::Part& part) {
         Queue alone(queue_.context(), part.name);
         Report report;
@@ -141,7 +156,7 @@ private:
         options.workspace = {};        // is the host's
         const auto start = Clock::now();
         Outcome outcome = solve(alone, problem_, options);
-        team_->learn(seconds_since(start), report.devices, report.trace);
+        learn(seconds_since(start), outcome, report.devices, report.trace);
         outcome.tabulated = outcome.tabulated || tabulated_;
         if (!options_.report) return outcome;
         solve_s_ += report.solve_s, workspace_bytes_ = report.workspace_bytes;
@@ -153,8 +168,8 @@ private:
     }
 
     // Chosen to, or since the others could not: then that is what they cost.
-    void host_has_solved(bool tried, double seconds) {
-        team_->learn(seconds);
+    void host_has_solved(bool tried, double seconds, const Outcome& outcome) {
+        learn(seconds, outcome);
         if (tried || device_.parts.size() < 2) return;
         const double rows = static_cast<double>(system_.rows);
         shares_.push_back({.name = decision_.ops->device, .rows = system_.rows, .chunks = 1, .busy_s = seconds, .rows_per_s = rows / seconds, .state = {}});
@@ -166,7 +181,7 @@ private:
         split::Result result = team_->solve(system_, reach_, options_);
         const double seconds = seconds_since(start);
         solve_s_ += seconds;
-        if (result.solved) team_->learn(seconds, result.devices, result.trace);
+        if (result.solved) learn(seconds, result.outcome, result.devices, result.trace);
         if (options_.report) {
             for (const auto& phase : result.phases) phases_.push_back(phase);
             // Where it is given up, what counts is who does it then.
@@ -292,7 +307,9 @@ private:
     double solve_s_ = 0;
     std::vector<std::pair<std::string, double>> phases_;
     std::vector<split::Part> parts_;
+    std::optional<LastLook> last_look_;
     std::optional<SplitTeam> team_;
+    bool looked_ = false;
     Plan split_plan_;
     split::Reach reach_;
     bool asked_ = false;

@@ -2,6 +2,7 @@
 #include "api/split_solve.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <limits>
 #include <string>
 #include <string_view>
@@ -115,6 +116,31 @@ std::vector<split::Part> split_parts(const Context::State& state, const Device& 
 }
 
 split::Reach look_before(const System& system, const Options& options, int threads) { return split::look(system, host_ops(), tolerance_of(system, options), threads); }
+
+LastLook::LastLook(Context::State& state, const std::vector<split::Part>& all, const System& system, const Options& options) : state_(state) {
+    constexpr int most = 16;
+    if (all.size() < 2) return;
+    const std::vector<SplitMember> members = members_of(all, options);
+    key_ = names_of(members, static_cast<std::uint32_t>((std::uint64_t{1} << members.size()) - 1)) + problem_of(all, system, options).kind();
+    const devices::Rates& rates = state_.rates();
+    known_ = rates.tally("looked " + key_) > 0 && rates.tally("not looked " + key_) < most - 1;
+    if (known_) reach_.width = rates.tally("looked " + key_) - 1;
+}
+
+bool LastLook::ended(bool alone, const split::Reach* looked, std::string_view branch) {
+    if (key_.empty()) return true;
+    devices::Rates& rates = state_.rates();
+    const auto which = static_cast<int>(std::hash<std::string_view>()(branch) & 0x7fffffff);
+    if (looked) {
+        rates.set_tally("looked " + key_, alone ? static_cast<int>(looked->width) + 1 : 0);
+        rates.set_tally("branch " + key_, which), rates.set_tally("not looked " + key_, 0);
+        return true;
+    }
+    const bool same = which == rates.tally("branch " + key_);
+    if (!same) rates.set_tally("looked " + key_, 0);
+    rates.set_tally("not looked " + key_, rates.tally("not looked " + key_) + 1);
+    return same;
+}
 
 SplitTeam::SplitTeam(Context::State& state, const Device& device, const std::vector<split::Part>& all, const System& system, const split::Reach& reach, const Options& options)
     : state_(state), device_(device), all_(all), members_(members_of(all, options)), problem_(problem_of(all, system, options)) {

@@ -3,6 +3,8 @@
 #pragma once
 
 #include <span>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "families/device.hpp"
@@ -20,6 +22,25 @@ std::vector<split::Part> split_parts(const Context::State& state, const Device& 
 /// How far the matrix remembers: what is learnt of those that do not forget, which take two passes, is kept apart.
 split::Reach look_before(const System& system, const Options& options, int threads);
 
+/// A look costs what some per cent of a solve do. Where the last systems of this shape were one device's, the next one is taken to remember as far, and nobody looks: the device alone solves any
+/// matrix. Who then takes another branch than before is looked at again by the next solve, and so is every sixteenth.
+class LastLook {
+public:
+    LastLook(Context::State& state, const std::vector<split::Part>& all, const System& system, const Options& options);
+
+    /// How far it reached; nullptr where it is time to look.
+    const split::Reach* reach() const noexcept { return known_ ? &reach_ : nullptr; }
+
+    /// This one took `branch`; looked: it was looked at, and reached so far. False where it was not what it was taken for.
+    bool ended(bool alone, const split::Reach* looked, std::string_view branch);
+
+private:
+    Context::State& state_;
+    std::string key_;
+    split::Reach reach_;
+    bool known_ = false;
+};
+
 /// Who of them solves, and what is learnt of it.
 class SplitTeam {
 public:
@@ -33,6 +54,9 @@ public:
 
     /// Several were named, and one of them shall do it: as if it had been named alone. Else nullptr.
     const split::Part* one_device() const;
+
+    /// One of several, for what it costs and not to be timed.
+    bool one_for_good() const noexcept { return all_.size() > 1 && chosen_.size() == 1 && !choice_.learning; }
 
     /// What is known of the sets for a system like this one, and which was taken.
     Plan plan() const;

@@ -44,10 +44,10 @@ INLINE Block chunk_block(const Source* s, __global REAL* buffer, const Cut* cut,
 /// Rows i … of the four operands; those that lie outside of the system are 0.
 INLINE void load_rows(const Block* blocks, const Cut* cut, const Group* g, word i, int count, Vector* a, Vector* b, Vector* c, Vector* f) {
     const word top = g->first == 0 ? 1 : 0, bottom = g->first + g->count == cut->chunks ? g->rows - 2 : g->rows - 1;
-    load_tile(blocks + 0, i, count, top, g->rows - 1, g->count, 1, g->edge, a);
-    load_tile(blocks + 1, i, count, 0, g->rows - 1, g->count, 1, g->edge, b);
-    load_tile(blocks + 2, i, count, 0, bottom, g->count, 1, g->edge, c);
-    load_tile(blocks + 3, i, count, 0, g->rows - 1, g->count, 1, g->edge, f);
+    load_tile(blocks + 0, i, count, top, g->rows - 1, g->count, 1, g->edge, TILES_AHEAD, a);
+    load_tile(blocks + 1, i, count, 0, g->rows - 1, g->count, 1, g->edge, TILES_AHEAD, b);
+    load_tile(blocks + 2, i, count, 0, bottom, g->count, 1, g->edge, TILES_AHEAD, c);
+    load_tile(blocks + 3, i, count, 0, g->rows - 1, g->count, 1, g->edge, TILES_AHEAD, f);
     // A number is outside too.
     if (i < top) a[0] = (Vector)0;
     if (i + count - 1 > bottom) c[count - 1] = (Vector)0;
@@ -117,7 +117,7 @@ APART void finish_group(const Block* blocks, const Block* rhs, const Block* x, c
     if (correct) {
         for (word i = 0; i < m; i += LANES) {
             const int count = (int)min((word)LANES, m - i);
-            load_tile(x, i, count, 0, m - 1, g->count, 1, g->edge, t);
+            load_tile(x, i, count, 0, m - 1, g->count, 1, g->edge, TILES_AHEAD, t);
             for (int r = 0; r < count; ++r) KEPT(i + r, 3) = KEPT(i + r, 3) + t[r];
         }
         KEPT(0, 3) = stored.first, KEPT(m - 1, 3) = stored.last;

@@ -3,7 +3,7 @@
 // memory is read all the time. That one gives up its c' and d' where this one stores its own: slots are gone through forwards and backwards by turns.
 //
 //   kept + slot 2 LINES: c' of the lines, then d'
-#define LINES 2
+#define LINES 4
 
 /// Pointers to the lines of row 0; a number has a row of its own and stride 0.
 typedef struct {
@@ -24,6 +24,19 @@ INLINE Lines lines_of(const Block* of, __global Vector* numbers) {
     }
     l.x = 0, l.x_step = 0;
     return l;
+}
+
+/// Row `row` of this block, or as far behind its last one in the next.
+INLINE void ask_row(const Lines* now, const Lines* next, word n, word row) {
+    const Lines* const from = row < n ? now : next;
+    if (!from) return;
+    if (row >= n) row -= n;
+#pragma unroll
+    for (int k = 0; k < 4; ++k) {
+        __global const REAL* const asked = from->p[k] + row * from->step[k];
+#pragma unroll
+        for (int v = 0; v < LINES; ++v) ASK(asked + v * LANES);
+    }
 }
 
 /// `now` is eliminated where Now, `done` substituted where Done; bad: systems of `done` that are not stored; null: none. good: of `now`. sound: of `done`, what is finite.
@@ -53,16 +66,8 @@ INLINE void sweep_lines(const int Now, const int Done, const Lines* now, const L
             to -= to_step;
         }
         if (Now) {
-            const word later = i + ahead;
-            const Lines* const from = later < n ? now : next;
-            const word row = later < n ? later : later - n;
-            if (from)
-#pragma unroll
-                for (int k = 0; k < 4; ++k) {
-                    __global const REAL* const asked = from->p[k] + row * from->step[k];
-#pragma unroll
-                    for (int v = 0; v < LINES; ++v) ASK(asked + v * LANES);
-                }
+            ask_row(now, next, n, i + ahead);
+            ask_row(now, next, n, i + ahead * 3 / 8);
 #pragma unroll
             for (int v = 0; v < LINES; ++v) {
                 const Vector a = i > 0 ? LOAD(pa + v * LANES) : (Vector)0, b = LOAD(pb + v * LANES), c = i + 1 < n ? LOAD(pc + v * LANES) : (Vector)0, f = LOAD(pf + v * LANES);

@@ -18,7 +18,7 @@
 #endif
 #define WIDTH (V * LANES)
 
-INLINE void load_rows_of_strips(const Block* b, word i, word strips, Vector* out) { load_tile(b, i, LANES, -1, i + LANES, strips, V, 0, out); }
+INLINE void load_rows_of_strips(const Block* b, word i, word strips, Vector* out) { load_tile(b, i, LANES, -1, i + LANES, strips, V, 0, TILES_AHEAD, out); }
 
 APART int solve_strips(const Block* o, word m, word halo, word strips, int stream, __global Vector* kept, __global REAL* seen) {
     Vector a[LANES * V], b[LANES * V], c[LANES * V], f[LANES * V], above[V], value[V], most[V];

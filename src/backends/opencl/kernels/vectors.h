@@ -11,8 +11,7 @@ typedef int Mask;
 #elif LANES == 8
 typedef double8 Vector;
 typedef long8 Mask;
-#define LOAD(p) vload8(0, p)
-#define STORE(v, p) vstore8(v, 0, p)
+typedef double8 __attribute__((aligned(8))) Loose;
 typedef double2 __attribute__((aligned(8))) Piece;
 #define LOAD_PIECE(p) (*(__global const Piece*)(p))
 #define LOW_1 (ulong8)(0, 8, 2, 10, 4, 12, 6, 14)
@@ -24,8 +23,7 @@ typedef double2 __attribute__((aligned(8))) Piece;
 #else
 typedef float16 Vector;
 typedef int16 Mask;
-#define LOAD(p) vload16(0, p)
-#define STORE(v, p) vstore16(v, 0, p)
+typedef float16 __attribute__((aligned(4))) Loose;
 typedef float4 __attribute__((aligned(4))) Piece;
 #define LOAD_PIECE(p) (*(__global const Piece*)(p))
 #define LOW_1 (uint16)(0, 16, 1, 17, 4, 20, 5, 21, 8, 24, 9, 25, 12, 28, 13, 29)
@@ -38,15 +36,23 @@ typedef float4 __attribute__((aligned(4))) Piece;
 #define ODD (uint16)(4, 5, 6, 7, 12, 13, 14, 15, 20, 21, 22, 23, 28, 29, 30, 31)
 #endif
 
+#if LANES > 1
+// PoCL's vload and vstore make two of one.
+#define LOAD(p) ((Vector)*(__global const Loose*)(p))
+#define STORE(v, p) (*(__global Loose*)(p) = (v))
+#endif
+
 // More streams than a CPU's own prefetchers follow. Asked for in the second-level cache: lines of a hundred rows that lie apart, some tiles of each, are more than the first one has
 // (a Zen 4 took twice the time for one system where they were asked for there). OpenCL's prefetch() does nothing on PoCL.
 #if defined(__has_builtin)
 #if LANES > 1 && __has_builtin(__builtin_prefetch)
 #define ASK(p) __builtin_prefetch((const void*)(size_t)(p), 0, 2)
+#define ASK_TO_STORE(p) __builtin_prefetch((const void*)(size_t)(p), 1, 2)
 #endif
 #endif
 #ifndef ASK
 #define ASK(p)
+#define ASK_TO_STORE(p)
 #endif
 
 // Past the caches, where the compiler knows how: p lies on 64 bytes.
@@ -122,6 +128,8 @@ INLINE void turn_back(const Vector* x, int step, Vector* out) { out[0] = x[0]; }
 #endif
 
 #define TILES_AHEAD 4
+/// Where they were asked for long before: what came too fast was dropped.
+#define TILES_AGAIN 1
 
 /// One operand of the systems of a block: row i of system j at data[i rows + j lanes].
 typedef struct {
@@ -151,10 +159,44 @@ APART void load_slowly(const Block* b, word i, int count, word first, word last,
     }
 }
 
+/// Lines of the four operands of a block that comes later, one of each at a time in the order of their addresses; rows of every system side by side.
+typedef struct {
+    __global const REAL* p[4];
+    word at, end, between, n, left;  ///< of a run: where we are, its end; from its end to the next one; its rows; runs that follow
+} Asks;
+#define LINE (64 / REAL_BYTES)
+
+/// 0: these four are not laid out alike.
+INLINE int asks_of(const Block* of, word n, word systems, Asks* asks) {
+    word lanes = 0;
+    __global const REAL* some = 0;
+    for (int o = 0; o < 4; ++o) {
+        if (!of[o].is_view || of[o].lanes == 0) continue;
+        if (of[o].rows != 1 || of[o].lanes < n || (some && of[o].lanes != lanes)) return 0;
+        some = of[o].data, lanes = of[o].lanes;
+    }
+    if (!some) return 0;
+    for (int o = 0; o < 4; ++o) asks->p[o] = of[o].is_view && of[o].lanes ? of[o].data : some;
+    const int whole = lanes == n;  // one run
+    asks->at = 0, asks->n = n, asks->end = whole ? n * systems : n, asks->between = lanes - n, asks->left = whole ? 0 : systems - 1;
+    return 1;
+}
+
+INLINE void ask_lines(Asks* asks) {
+    if (asks->at >= asks->end) {
+        if (asks->left <= 0) return;
+        --asks->left;
+        asks->at = asks->end + asks->between, asks->end = asks->at + asks->n;
+    }
+#pragma unroll
+    for (int o = 0; o < 4; ++o) ASK(asks->p[o] + asks->at);
+    asks->at += LINE;
+}
+
 /// Rows i … i+count-1 of `vectors` vectors of systems, into out[row × vectors + vector]. Systems from `systems` on repeat the last one.
 /// Rows outside first … last are 0 (numbers need not be), and are not read where nothing may lie there: at the `edge`, a block with the first or
-/// the last system.
-INLINE void load_tile(const Block* b, word i, int count, word first, word last, word systems, int vectors, int edge, Vector* out) {
+/// the last system. Those `ahead` tiles further on are asked for.
+INLINE void load_tile(const Block* b, word i, int count, word first, word last, word systems, int vectors, int edge, int ahead, Vector* out) {
     const int inside = i >= first && i + count - 1 <= last;
     if (!b->is_view) {
         for (int r = 0; r < count; ++r)
@@ -173,10 +215,9 @@ INLINE void load_tile(const Block* b, word i, int count, word first, word last, 
         for (int v = 0; v < vectors; ++v) {
             __global const REAL* from[LANES];
 #pragma unroll
-            for (int l = 0; l < LANES; ++l) {
-                from[l] = b->data + min((word)(v * LANES + l), systems - 1) * b->lanes + i;
-                ASK(from[l] + TILES_AHEAD * LANES);
-            }
+            for (int l = 0; l < LANES; ++l) from[l] = b->data + min((word)(v * LANES + l), systems - 1) * b->lanes + i;
+#pragma unroll
+            for (int l = 0; l < LANES; ++l) ASK(from[l] + ahead * LANES);
             load_turned(from, vectors, out + v);
         }
         if (i < first) for (int v = 0; v < vectors; ++v) out[v] = (Vector)0;

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A set of devices of which one is best alone: after a few solves nobody looks any more how far the matrix remembers, but for every sixteenth solve, and for the one after a matrix of another kind.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <string_view>
+#include <vector>
+
+#include "backends/registry.hpp"
+#include "trifold/trifold.hpp"
+
+namespace trifold::tests {
+namespace {
+
+constexpr std::int64_t rows = 200000;
+
+struct OneOfSeveral : testing::Test {
+    void SetUp() override {
+        for (const Device* device : registered_devices())
+            if (std::string_view(device->name).starts_with("opencl:") && !why_unavailable(*device)) other = device->name;
+        if (other.empty()) GTEST_SKIP() << "no OpenCL device";
+    }
+
+    /// Whether it was looked at. Joules decide, and those of the other device are a thousand times as many.
+    bool looked(Queue& queue, double diag) {
+        const std::vector<tridiagonal::DeviceWatts> watts{{"cpu", 1}, {other, 1000}};
+        tridiagonal::Problem problem;
+        problem.matrix = {-1.0, View<const double>::rows(diagonal(diag)), -1.0};
+        problem.rhs = View<const double>::rows(rhs), problem.x = View<double>::rows(x);
+        Report report;
+        tridiagonal::Options options;
+        options.report = &report, options.objective = Objective::energy, options.watts = watts;
+        const Outcome outcome = tridiagonal::solve(queue, problem, options);
+        EXPECT_TRUE(outcome.ok());
+        double off = 0, most = 0;
+        for (std::size_t i = 0; i < x.size(); ++i) {
+            off = std::max(off, std::abs(rhs[i] - diag * x[i] + (i > 0 ? x[i - 1] : 0) + (i + 1 < x.size() ? x[i + 1] : 0)));
+            most = std::max(most, std::abs(x[i]));
+        }
+        EXPECT_LE(off, 1e-15 * 16 * (2 + diag) * most);
+        return std::any_of(report.phases.begin(), report.phases.end(), [](const auto& phase) { return phase.first == "look for decay"; });
+    }
+
+    std::span<const double> diagonal(double value) { return diag.assign(static_cast<std::size_t>(rows), value), std::span<const double>(diag); }
+
+    std::string other;
+    std::vector<double> diag, rhs = std::vector<double>(static_cast<std::size_t>(rows), 1.0), x = std::vector<double>(static_cast<std::size_t>(rows));
+};
+
+TEST_F(OneOfSeveral, IsLookedAtSeldom) {
+    Context context({.threads = 2, .profile_path = "none", .log = {}});
+    Queue queue(context, "cpu," + other);
+    int first = 0;
+    while (looked(queue, 3) && first < 8) ++first;
+    EXPECT_LT(first, 8);
+    // One of the next sixteen, and the one before these was not.
+    int times = 0;
+    for (int k = 0; k < 16; ++k) times += looked(queue, 3);
+    EXPECT_EQ(times, 1);
+}
+
+TEST_F(OneOfSeveral, IsLookedAtWhereTheMatrixIsOfAnotherKind) {
+    Context context({.threads = 2, .profile_path = "none", .log = {}});
+    Queue queue(context, "cpu," + other);
+    int first = 0;
+    while (looked(queue, 3) && first < 8) ++first;
+    ASSERT_LT(first, 8);
+    looked(queue, 2);
+    EXPECT_TRUE(looked(queue, 2));
+}
+
+}  // namespace
+}  // namespace trifold::tests
