@@ -101,6 +101,11 @@ Row row_of(const Shape& shape) {
 
 // Every problem is timed three times, minutes apart: what the last time says of the first is the best that a prediction can do on this machine.
 void run_planner(const Settings& settings, Record& record) {
+    {
+        // What an earlier version or hour has left of a profile says nothing of predictions.
+        Context context(options_with(0));
+        tridiagonal::measure_profile(context);
+    }
     std::vector<Shape> shapes;
     for (const int threads : settings.thread_counts())
         for (const DType dtype : {DType::f64, DType::f32}) {
