@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Lines with one factored matrix, lanes = lines. See factored.hpp. Included once per Highway target.
+// Lines with factored matrices, lanes = lines; own: a matrix each, else one for all. See factored.hpp. Included once per Highway target.
 //
 // Columns side by side: strips of a few vectors go down and up again, w in place of r; a strip of 256 rows stays in the first-level
 // cache. Rows side by side: squares of N lines × N values are transposed in registers on the way down and on the way back up; w waits
@@ -39,28 +39,76 @@ HWY_INLINE std::int64_t note_not_finite(D d, V first, std::int64_t count, std::i
     return bad;
 }
 
-/// V vectors of columns.
-template <int V, class D, class T>
-HWY_INLINE std::int64_t strip(D d, const LineFactors<T>& f, std::int64_t row_stride, T* values, std::int8_t* marks) {
+/// One factor of value i in vectors of lanes side by side.
+template <bool own, class D>
+struct FactorBeside {
+    using T = hn::TFromD<D>;
+    const T* first;
+    hn::Vec<D> one;
+
+    HWY_INLINE FactorBeside(D d, const FactorsOfLines<T>& f, const T* factor, std::int64_t i, std::int64_t column) {
+        if constexpr (own) first = factor + i * f.row_stride + column;
+        else one = hn::Set(d, factor[i]);
+    }
+    HWY_INLINE hn::Vec<D> at(D d, int v) const {
+        if constexpr (own) return hn::LoadU(d, first + v * static_cast<std::int64_t>(lanes_of<D>));
+        else return one;
+    }
+};
+
+/// Values i … i + N - 1 of N lines one after the other, line after line in lanes.
+template <class D, class T = hn::TFromD<D>>
+HWY_INLINE void turned(D d, const T* from, std::int64_t line_stride, hn::Vec<D>* tile) {
+    for (std::int64_t l = 0; l < static_cast<std::int64_t>(lanes_of<D>); ++l) tile[l] = hn::LoadU(d, from + l * line_stride);
+    transpose(d, tile);
+}
+
+template <class D, class T = hn::TFromD<D>>
+HWY_INLINE hn::Vec<D> across(D d, const T* from, std::int64_t line_stride) {
+    HWY_ALIGN T lanes[lanes_of<D>];
+    for (std::int64_t l = 0; l < static_cast<std::int64_t>(lanes_of<D>); ++l) lanes[l] = from[l * line_stride];
+    return hn::Load(d, lanes);
+}
+
+/// One factor of values i … i + N - 1, for lines one after the other.
+template <bool own, class D>
+struct FactorSquare {
+    using T = hn::TFromD<D>;
+    const T* one;
+    hn::Vec<D> square[own ? lanes_of<D> : 1];
+
+    HWY_INLINE FactorSquare(D d, const FactorsOfLines<T>& f, const T* factor, std::int64_t line, std::int64_t i) : one(factor + i) {
+        if constexpr (own) turned(d, factor + line * f.line_stride + i, f.line_stride, square);
+    }
+    HWY_INLINE hn::Vec<D> at(D d, std::int64_t k) const {
+        if constexpr (own) return square[k];
+        else return hn::Set(d, one[k]);
+    }
+};
+
+/// V vectors of columns. column: of the factors.
+template <int V, bool own, class D, class T>
+HWY_INLINE std::int64_t strip(D d, const FactorsOfLines<T>& f, std::int64_t column, std::int64_t row_stride, T* values, std::int8_t* marks) {
     constexpr std::int64_t N = static_cast<std::int64_t>(lanes_of<D>);
     const std::int64_t n = f.n;
-    const T *const scale = f.scale.data(), *const lower = f.lower.data(), *const upper = f.upper.data();
+    const T *const scale = f.scale, *const lower = f.lower, *const upper = f.upper;
+    using Beside = FactorBeside<own, D>;
     hn::Vec<D> w[V];
     for (int v = 0; v < V; ++v) w[v] = hn::Zero(d);
     T* at = values;
     for (std::int64_t i = 0; i < n; ++i, at += row_stride) {
-        const auto s = hn::Set(d, scale[i]), a = hn::Set(d, lower[i]);
+        const Beside s(d, f, scale, i, column), a(d, f, lower, i, column);
         for (int v = 0; v < V; ++v) {
-            w[v] = hn::NegMulAdd(a, w[v], hn::Mul(hn::LoadU(d, at + v * N), s));
+            w[v] = hn::NegMulAdd(a.at(d, v), w[v], hn::Mul(hn::LoadU(d, at + v * N), s.at(d, v)));
             hn::StoreU(w[v], d, at + v * N);
         }
     }
     at -= row_stride;
     for (std::int64_t i = n - 2; i >= 0; --i) {
         at -= row_stride;
-        const auto c = hn::Set(d, upper[i]);
+        const Beside c(d, f, upper, i, column);
         for (int v = 0; v < V; ++v) {
-            w[v] = hn::NegMulAdd(c, w[v], hn::LoadU(d, at + v * N));
+            w[v] = hn::NegMulAdd(c.at(d, v), w[v], hn::LoadU(d, at + v * N));
             hn::StoreU(w[v], d, at + v * N);
         }
     }
@@ -69,86 +117,100 @@ HWY_INLINE std::int64_t strip(D d, const LineFactors<T>& f, std::int64_t row_str
     return bad;
 }
 
-template <class T>
-HWY_INLINE std::int64_t columns(const LineFactors<T>& f, std::int64_t count, std::int64_t row_stride, T* values, std::int8_t* marks) {
+template <bool own, class T>
+HWY_INLINE std::int64_t columns(const FactorsOfLines<T>& f, std::int64_t count, std::int64_t row_stride, T* values, std::int8_t* marks) {
     const hn::ScalableTag<T> d;
     const hn::CappedTag<T, 1> one;
     constexpr std::int64_t N = static_cast<std::int64_t>(lanes_of<hn::ScalableTag<T>>);
     constexpr int wide = 128 / static_cast<int>(sizeof(T)) / static_cast<int>(N);  // two lines of cache
     std::int64_t bad = 0, j = 0;
-    for (; j + wide * N <= count; j += wide * N) bad += strip<wide>(d, f, row_stride, values + j, marks ? marks + j : nullptr);
-    for (; j + N <= count; j += N) bad += strip<1>(d, f, row_stride, values + j, marks ? marks + j : nullptr);
-    for (; j < count; ++j) bad += strip<1>(one, f, row_stride, values + j, marks ? marks + j : nullptr);
+    for (; j + wide * N <= count; j += wide * N) bad += strip<wide, own>(d, f, j, row_stride, values + j, marks ? marks + j : nullptr);
+    for (; j + N <= count; j += N) bad += strip<1, own>(d, f, j, row_stride, values + j, marks ? marks + j : nullptr);
+    for (; j < count; ++j) bad += strip<1, own>(one, f, j, row_stride, values + j, marks ? marks + j : nullptr);
     return bad;
 }
 
-/// G groups of N lines each.
-template <int G, class D, class T>
-HWY_INLINE std::int64_t groups(D d, const LineFactors<T>& f, std::int64_t line_stride, T* values, std::int8_t* marks, T* buffer) {
+/// G groups of N lines each, the first of which is `line` of the factors.
+template <int G, bool own, class D, class T>
+HWY_INLINE std::int64_t groups(D d, const FactorsOfLines<T>& f, std::int64_t line, std::int64_t line_stride, T* values, std::int8_t* marks, T* buffer) {
     constexpr std::int64_t N = static_cast<std::int64_t>(lanes_of<D>);
     const std::int64_t n = f.n, whole = n / N * N;
-    const T *const scale = f.scale.data(), *const lower = f.lower.data(), *const upper = f.upper.data();
+    const T *const scale = f.scale, *const lower = f.lower, *const upper = f.upper;
+    const auto at = [&](int g, std::int64_t i) { return buffer + (i * G + g) * N; };
+    const auto place = [&](int g, std::int64_t i) { return values + g * N * line_stride + i; };
+    const auto factor = [&](const T* of, int g, std::int64_t i) HWY_ATTR {
+        if constexpr (own) return across(d, of + (line + g * N) * f.line_stride + i, f.line_stride);
+        else return hn::Set(d, of[i]);
+    };
+    using Square = FactorSquare<own, D>;
     hn::Vec<D> w[G];
     for (int g = 0; g < G; ++g) w[g] = hn::Zero(d);
-    const auto at = [&](int g, std::int64_t i) { return buffer + (i * G + g) * N; };
-    const auto down = [&](int g, std::int64_t i, hn::Vec<D> r) HWY_ATTR {
-        w[g] = hn::NegMulAdd(hn::Set(d, lower[i]), w[g], hn::Mul(r, hn::Set(d, scale[i])));
-        hn::Store(w[g], d, at(g, i));
-    };
     for (std::int64_t i = 0; i < whole; i += N)
         for (int g = 0; g < G; ++g) {
             hn::Vec<D> tile[N];
-            for (std::int64_t l = 0; l < N; ++l) tile[l] = hn::LoadU(d, values + (g * N + l) * line_stride + i);
-            transpose(d, tile);
-            for (std::int64_t k = 0; k < N; ++k) down(g, i + k, tile[k]);
+            turned(d, place(g, i), line_stride, tile);
+            const Square s(d, f, scale, line + g * N, i);
+            // Three squares are more than there are registers; one factor for all lines is multiplied in the shadow of the chain.
+            for (std::int64_t k = 0; own && k < N; ++k) tile[k] = hn::Mul(tile[k], s.at(d, k));
+            const Square a(d, f, lower, line + g * N, i);
+            for (std::int64_t k = 0; k < N; ++k) {
+                w[g] = hn::NegMulAdd(a.at(d, k), w[g], own ? tile[k] : hn::Mul(tile[k], s.at(d, k)));
+                hn::Store(w[g], d, at(g, i + k));
+            }
         }
     for (std::int64_t i = whole; i < n; ++i)
         for (int g = 0; g < G; ++g) {
-            for (std::int64_t l = 0; l < N; ++l) at(g, i)[l] = values[(g * N + l) * line_stride + i];
-            down(g, i, hn::Load(d, at(g, i)));
+            w[g] = hn::NegMulAdd(factor(lower, g, i), w[g], hn::Mul(across(d, place(g, i), line_stride), factor(scale, g, i)));
+            hn::Store(w[g], d, at(g, i));
         }
     for (int g = 0; g < G; ++g) w[g] = hn::Zero(d);
-    const auto up = [&](int g, std::int64_t i) HWY_ATTR { w[g] = hn::NegMulAdd(hn::Set(d, upper[i]), w[g], hn::Load(d, at(g, i))); };
     for (std::int64_t i = n - 1; i >= whole; --i)
         for (int g = 0; g < G; ++g) {
-            up(g, i);
+            w[g] = hn::NegMulAdd(factor(upper, g, i), w[g], hn::Load(d, at(g, i)));
             hn::Store(w[g], d, at(g, i));
-            for (std::int64_t l = 0; l < N; ++l) values[(g * N + l) * line_stride + i] = at(g, i)[l];
+            for (std::int64_t l = 0; l < N; ++l) place(g, i)[l * line_stride] = at(g, i)[l];
         }
     for (std::int64_t i = whole - N; i >= 0; i -= N)
         for (int g = 0; g < G; ++g) {
+            const Square c(d, f, upper, line + g * N, i);
             hn::Vec<D> tile[N];
-            for (std::int64_t k = N - 1; k >= 0; --k) {
-                up(g, i + k);
-                tile[k] = w[g];
-            }
+            for (std::int64_t k = N - 1; k >= 0; --k) tile[k] = w[g] = hn::NegMulAdd(c.at(d, k), w[g], hn::Load(d, at(g, i + k)));
             transpose(d, tile);
-            for (std::int64_t l = 0; l < N; ++l) hn::StoreU(tile[l], d, values + (g * N + l) * line_stride + i);
+            for (std::int64_t l = 0; l < N; ++l) hn::StoreU(tile[l], d, place(g, i) + l * line_stride);
         }
     std::int64_t bad = 0;
     for (int g = 0; g < G; ++g) bad += note_not_finite(d, w[g], N, marks ? marks + g * N : nullptr);
     return bad;
 }
 
-template <class T>
-HWY_INLINE std::int64_t rows(const LineFactors<T>& f, std::int64_t lines, std::int64_t line_stride, T* values, std::int8_t* marks, T* buffer) {
+template <bool own, class T>
+HWY_INLINE std::int64_t rows(const FactorsOfLines<T>& f, std::int64_t lines, std::int64_t line_stride, T* values, std::int8_t* marks, T* buffer) {
     const hn::ScalableTag<T> d;
     const hn::CappedTag<T, 1> one;
     constexpr std::int64_t N = static_cast<std::int64_t>(lanes_of<hn::ScalableTag<T>>);
     std::int64_t bad = 0, l = 0;
-    for (; l + 2 * N <= lines; l += 2 * N) bad += groups<2>(d, f, line_stride, values + l * line_stride, marks ? marks + l : nullptr, buffer);
-    for (; l + N <= lines; l += N) bad += groups<1>(d, f, line_stride, values + l * line_stride, marks ? marks + l : nullptr, buffer);
-    for (; l < lines; ++l) bad += strip<1>(one, f, 1, values + l * line_stride, marks ? marks + l : nullptr);
+    for (; !own && l + 2 * N <= lines; l += 2 * N) bad += groups<2, false>(d, f, l, line_stride, values + l * line_stride, marks ? marks + l : nullptr, buffer);
+    for (; l + N <= lines; l += N) bad += groups<1, own>(d, f, l, line_stride, values + l * line_stride, marks ? marks + l : nullptr, buffer);
+    for (; l < lines; ++l) bad += strip<1, own>(one, f, l * f.line_stride, 1, values + l * line_stride, marks ? marks + l : nullptr);
     return bad;
 }
 
-inline std::int64_t columns_f32(const LineFactors<float>& f, std::int64_t count, std::int64_t row_stride, float* values, std::int8_t* marks) { return columns(f, count, row_stride, values, marks); }
-inline std::int64_t columns_f64(const LineFactors<double>& f, std::int64_t count, std::int64_t row_stride, double* values, std::int8_t* marks) { return columns(f, count, row_stride, values, marks); }
-inline std::int64_t rows_f32(const LineFactors<float>& f, std::int64_t lines, std::int64_t line_stride, float* values, std::int8_t* marks, float* buffer) {
-    return rows(f, lines, line_stride, values, marks, buffer);
+template <class T>
+HWY_INLINE std::int64_t columns_of(const FactorsOfLines<T>& f, std::int64_t count, std::int64_t row_stride, T* values, std::int8_t* marks) {
+    return f.one_for_all ? columns<false>(f, count, row_stride, values, marks) : columns<true>(f, count, row_stride, values, marks);
 }
-inline std::int64_t rows_f64(const LineFactors<double>& f, std::int64_t lines, std::int64_t line_stride, double* values, std::int8_t* marks, double* buffer) {
-    return rows(f, lines, line_stride, values, marks, buffer);
+template <class T>
+HWY_INLINE std::int64_t rows_of(const FactorsOfLines<T>& f, std::int64_t lines, std::int64_t line_stride, T* values, std::int8_t* marks, T* buffer) {
+    return f.one_for_all ? rows<false>(f, lines, line_stride, values, marks, buffer) : rows<true>(f, lines, line_stride, values, marks, buffer);
+}
+
+inline std::int64_t columns_f32(const FactorsOfLines<float>& f, std::int64_t count, std::int64_t row_stride, float* values, std::int8_t* marks) { return columns_of(f, count, row_stride, values, marks); }
+inline std::int64_t columns_f64(const FactorsOfLines<double>& f, std::int64_t count, std::int64_t row_stride, double* values, std::int8_t* marks) { return columns_of(f, count, row_stride, values, marks); }
+inline std::int64_t rows_f32(const FactorsOfLines<float>& f, std::int64_t lines, std::int64_t line_stride, float* values, std::int8_t* marks, float* buffer) {
+    return rows_of(f, lines, line_stride, values, marks, buffer);
+}
+inline std::int64_t rows_f64(const FactorsOfLines<double>& f, std::int64_t lines, std::int64_t line_stride, double* values, std::int8_t* marks, double* buffer) {
+    return rows_of(f, lines, line_stride, values, marks, buffer);
 }
 
 }  // namespace trifold::cpu::HWY_NAMESPACE

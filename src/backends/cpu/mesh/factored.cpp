@@ -40,19 +40,19 @@ template LineFactors<float> factor_line(std::int64_t, const float*, const float*
 template LineFactors<double> factor_line(std::int64_t, const double*, const double*, const double*);
 
 template <>
-std::int64_t solve_columns(const LineFactors<float>& f, std::int64_t columns, std::int64_t row_stride, float* values, std::int8_t* not_finite) {
+std::int64_t solve_columns(const FactorsOfLines<float>& f, std::int64_t columns, std::int64_t row_stride, float* values, std::int8_t* not_finite) {
     return HWY_DYNAMIC_DISPATCH(columns_f32)(f, columns, row_stride, values, not_finite);
 }
 template <>
-std::int64_t solve_columns(const LineFactors<double>& f, std::int64_t columns, std::int64_t row_stride, double* values, std::int8_t* not_finite) {
+std::int64_t solve_columns(const FactorsOfLines<double>& f, std::int64_t columns, std::int64_t row_stride, double* values, std::int8_t* not_finite) {
     return HWY_DYNAMIC_DISPATCH(columns_f64)(f, columns, row_stride, values, not_finite);
 }
 template <>
-std::int64_t solve_rows(const LineFactors<float>& f, std::int64_t lines, std::int64_t line_stride, float* values, std::int8_t* not_finite, float* buffer) {
+std::int64_t solve_rows(const FactorsOfLines<float>& f, std::int64_t lines, std::int64_t line_stride, float* values, std::int8_t* not_finite, float* buffer) {
     return HWY_DYNAMIC_DISPATCH(rows_f32)(f, lines, line_stride, values, not_finite, buffer);
 }
 template <>
-std::int64_t solve_rows(const LineFactors<double>& f, std::int64_t lines, std::int64_t line_stride, double* values, std::int8_t* not_finite, double* buffer) {
+std::int64_t solve_rows(const FactorsOfLines<double>& f, std::int64_t lines, std::int64_t line_stride, double* values, std::int8_t* not_finite, double* buffer) {
     return HWY_DYNAMIC_DISPATCH(rows_f64)(f, lines, line_stride, values, not_finite, buffer);
 }
 

@@ -1,42 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "backends/cpu/mesh/kept.hpp"
 
-#undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "backends/cpu/mesh/kept.cpp"
-#include "hwy/foreach_target.h"
-#include "hwy/highway.h"
-
-#include "backends/cpu/mesh/kept-inl.h"
-
-#if HWY_ONCE
 #include <algorithm>
 #include <cmath>
 
 #include "backends/cpu/mesh/rings.hpp"
 
 namespace trifold::cpu {
-
-HWY_EXPORT(kept_columns_f32);
-HWY_EXPORT(kept_columns_f64);
-HWY_EXPORT(kept_rows_f32);
-HWY_EXPORT(kept_rows_f64);
-
-template <>
-std::int64_t solve_columns(const FactorsOfLines<float>& f, std::int64_t columns, std::int64_t row_stride, float* values, std::int8_t* not_finite) {
-    return HWY_DYNAMIC_DISPATCH(kept_columns_f32)(f, columns, row_stride, values, not_finite);
-}
-template <>
-std::int64_t solve_columns(const FactorsOfLines<double>& f, std::int64_t columns, std::int64_t row_stride, double* values, std::int8_t* not_finite) {
-    return HWY_DYNAMIC_DISPATCH(kept_columns_f64)(f, columns, row_stride, values, not_finite);
-}
-template <>
-std::int64_t solve_rows(const FactorsOfLines<float>& f, std::int64_t lines, std::int64_t line_stride, float* values, std::int8_t* not_finite, float* buffer) {
-    return HWY_DYNAMIC_DISPATCH(kept_rows_f32)(f, lines, line_stride, values, not_finite, buffer);
-}
-template <>
-std::int64_t solve_rows(const FactorsOfLines<double>& f, std::int64_t lines, std::int64_t line_stride, double* values, std::int8_t* not_finite, double* buffer) {
-    return HWY_DYNAMIC_DISPATCH(kept_rows_f64)(f, lines, line_stride, values, not_finite, buffer);
-}
 
 template <class T>
 KeptLines<T>::KeptLines(const MeshShape& shape, int axis, bool ring)
@@ -109,4 +79,3 @@ template class KeptLines<float>;
 template class KeptLines<double>;
 
 }  // namespace trifold::cpu
-#endif

@@ -14,19 +14,6 @@
 
 namespace trifold::cpu {
 
-/// Factors of lines as they lie in memory: those of row i of a line are row_stride apart.
-template <class T>
-struct FactorsOfLines {
-    const T *scale, *lower, *upper;
-    std::int64_t n, row_stride, line_stride;  ///< from line to line; columns are side by side
-};
-
-/// As those of factored.hpp.
-template <class T>
-std::int64_t solve_columns(const FactorsOfLines<T>& factors, std::int64_t columns, std::int64_t row_stride, T* values, std::int8_t* not_finite);
-template <class T>
-std::int64_t solve_rows(const FactorsOfLines<T>& factors, std::int64_t lines, std::int64_t line_stride, T* values, std::int8_t* not_finite, T* buffer);
-
 /// All lines of one mesh along an axis.
 template <class T>
 class KeptLines {

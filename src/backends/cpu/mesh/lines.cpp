@@ -76,12 +76,12 @@ LineFailure solve_factored(const LineShape& shape, const LineFactors<T>& factors
     const auto part = [&](std::int64_t k) -> std::int64_t {
         T* const buffer = reinterpret_cast<T*>(static_cast<char*>(team.scratch) + static_cast<std::size_t>(k) * each);
         const std::int64_t from = split * k / parts, to = split * (k + 1) / parts;
-        if (rows) return solve_rows(factors, to - from, shape.outer_stride, values + from * shape.outer_stride, status ? status + from : nullptr, buffer);
+        if (rows) return solve_rows(factors.for_all(), to - from, shape.outer_stride, values + from * shape.outer_stride, status ? status + from : nullptr, buffer);
         std::int64_t found = 0;
         const bool outer = split == shape.outer;
         const std::int64_t j0 = outer ? 0 : from, j1 = outer ? shape.inner : to;
         for (std::int64_t o = outer ? from : 0; o < (outer ? to : shape.outer); ++o)
-            found += solve_columns(factors, j1 - j0, shape.row_stride, values + o * shape.outer_stride + j0, status ? status + o * shape.inner + j0 : nullptr);
+            found += solve_columns(factors.for_all(), j1 - j0, shape.row_stride, values + o * shape.outer_stride + j0, status ? status + o * shape.inner + j0 : nullptr);
         return found;
     };
     if (parts == 1) bad = part(0);
