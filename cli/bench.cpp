@@ -12,6 +12,7 @@
 #include "report/format.hpp"
 #include "report/render.hpp"
 #include "roof.hpp"
+#include "trifold/error.hpp"
 
 namespace trifold::cli {
 namespace {
@@ -62,6 +63,8 @@ report::BenchRow measure(const std::string& problem, std::int64_t rows, const Op
 }
 
 int run(const Options& o) {
+    for (const std::string& problem : o.problems)
+        if (!problem.starts_with("gen:")) throw Error(ErrorCode::usage, "--problems", "'" + problem + "' is not a generator", "write gen:NAME?key=value&..., see: trifold generate --list");
     tridiagonal::Options settings;
     settings.algorithm = tridiagonal::algorithm_from(o.algorithm);
     Context context(o.context());

@@ -3,6 +3,9 @@
 
 #include <omp.h>
 
+#include <functional>
+#include <set>
+
 #include "base/nearest.hpp"
 #include "output.hpp"
 #include "trifold/error.hpp"
@@ -64,8 +67,16 @@ io::LoadOptions CommonOptions::load(bool values, io::Progress progress) const {
 ContextOptions CommonOptions::context() const {
     ContextOptions options;
     options.threads = threads;
-    if (!quiet) options.log = [](std::string_view line) { say(std::string(line)); };
+    // Once each: solves that are repeated have nothing new to say.
+    if (!quiet)
+        options.log = [said = std::set<std::string, std::less<>>()](std::string_view line) mutable {
+            if (said.emplace(line).second) say(std::string(line));
+        };
     return options;
+}
+
+std::string not_empty(const std::string& name) {
+    return name.empty() ? "names no file" : "";
 }
 
 void use_threads_of(const Context& context) {

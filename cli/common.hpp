@@ -57,6 +57,9 @@ struct CommonOptions {
     ContextOptions context() const;
 };
 
+/// A check of options that name a file: an empty name (a shell variable that is not set) is no absent option.
+std::string not_empty(const std::string& name);
+
 /// Loops outside the library (generators, checks) take as many threads as the Context.
 void use_threads_of(const Context& context);
 

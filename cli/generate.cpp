@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // trifold generate: a generator's arrays into an .npz, or the list of generators.
-#include <charconv>
 #include <cmath>
 #include <memory>
 
 #include "base/available_memory.hpp"
+#include "base/number_text.hpp"
 #include "common.hpp"
 #include "interrupt.hpp"
 #include "io/atomic_file.hpp"
@@ -23,9 +23,7 @@ struct Options : CommonOptions {
 };
 
 std::string shown(double value) {
-    if (std::isnan(value)) return "drawn";
-    char text[32];
-    return {text, std::to_chars(text, text + sizeof text, value).ptr};
+    return std::isnan(value) ? "drawn" : number_text(value);
 }
 
 void append(std::string& out, std::span<const io::Parameter> parameters) {
@@ -87,7 +85,7 @@ Command generate_command(CLI::App& parent) {
     auto options = std::make_shared<Options>();
     CLI::App* app = parent.add_subcommand("generate", "write a generated problem, or list the generators");
     app->add_option("INPUT", options->input, "gen:NAME?key=value&...");
-    app->add_option("-o,--output", options->output, "FILE.npz for the arrays lower, diag, upper, rhs");
+    app->add_option("-o,--output", options->output, "FILE.npz for the arrays lower, diag, upper, rhs")->check(not_empty);
     app->add_flag("--list", options->list, "every generator with its parameters, defaults and ranges");
     options->add_data(*app);
     app->add_flag("-q,--quiet", options->quiet, "no progress and no notes on stderr");

@@ -3,10 +3,13 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <limits>
 #include <memory>
+#include <optional>
 
 #include "base/available_memory.hpp"
 #include "base/nearest.hpp"
+#include "base/number_text.hpp"
 #include "build_info.hpp"
 #include "common.hpp"
 #include "energy.hpp"
@@ -30,7 +33,8 @@ namespace {
 struct Options : CommonOptions {
     std::string mesh, initial = "spot", boundary = "dirichlet", conductivity = "1", source, output, plot, scheme = "douglas-gunn";
     std::int64_t batch = 1, iterations = 100, at_once = 0;
-    double number = 1, step = 0;
+    double number = 1;
+    std::optional<double> step;  // in place of number
     int snapshots = 0;
     bool energy = false, no_roof = false;
 };
@@ -88,11 +92,22 @@ private:
         for (int axis = 0; axis < 3; ++axis) problem_.spacing[static_cast<std::size_t>(axis)] = 1.0 / static_cast<double>(shape_.along(axis));
         read_coefficients();
         problem_.step = 1;
-        const double number_of_one = heat::mesh_number(problem_);
-        if (o_.step < 0 || !std::isfinite(o_.step)) throw Error(ErrorCode::usage, "--step", std::to_string(o_.step) + " is no step of time", "give a positive number");
-        if (!(o_.number > 0) || !std::isfinite(o_.number)) throw Error(ErrorCode::usage, "--number", std::to_string(o_.number) + " is no mesh number", "give a positive number");
-        problem_.step = o_.step > 0 ? o_.step : o_.number / number_of_one;
+        settle_step(heat::mesh_number(problem_));
         u_ = initial(array);
+    }
+
+    void settle_step(double number_of_one) {
+        const char* const name = o_.step ? "--step" : "--number";
+        const double given = o_.step.value_or(o_.number);
+        if (!(given > 0) || !std::isfinite(given))
+            throw Error(ErrorCode::usage, name, number_text(given) + " is no " + (o_.step ? "step of time" : "mesh number"), "give a positive number");
+        if (!(number_of_one > 0)) return;  // a conductivity is to blame, and named later
+        problem_.step = o_.step ? given : given / number_of_one;
+        const auto held = [](double value) { return value >= std::numeric_limits<T>::min() && value <= std::numeric_limits<T>::max(); };
+        const double made = o_.step ? given * number_of_one : problem_.step;
+        if (!held(given) || !held(made))
+            throw Error(ErrorCode::usage, name, number_text(given) + " makes a " + (o_.step ? "mesh number" : "step") + " of " + number_text(made) + ", and " + name_of(dtype_of<T>) + " does not reach so far",
+                        "with this mesh and conductivity a step of 1 is a mesh number of " + number_text(number_of_one));
     }
 
     void read_coefficients() {
@@ -190,8 +205,10 @@ private:
     }
 
     bool failed(const SweepOutcome& outcome) {
-        record_.place = "step " + std::to_string(outcome.step) + ", along " + "xyz"[std::max(outcome.axis, 0)] + ", mesh " + std::to_string(outcome.mesh) + ", at x = " +
-                        std::to_string(outcome.x) + ", y = " + std::to_string(outcome.y) + ", z = " + std::to_string(outcome.z);
+        record_.place = "step " + std::to_string(outcome.step) + ", along " + "xyz"[std::max(outcome.axis, 0)] + ", mesh " + std::to_string(outcome.mesh);
+        const std::int64_t at[3] = {outcome.x, outcome.y, outcome.z};
+        for (int axis = 0; axis < 3; ++axis)  // -1: somewhere on the line
+            if (at[axis] >= 0 && shape_.along(axis) > 1) record_.place.append(", ").append(1, "xyz"[axis]).append(" = ").append(std::to_string(at[axis]));
         return false;
     }
 
@@ -308,6 +325,8 @@ int run(const Options& o) {
     if (!o.plot.empty() && !o.plot.ends_with(".svg") && !o.plot.ends_with(".png"))
         throw Error(ErrorCode::usage, "--plot " + o.plot, "is neither an .svg nor a .png file", "name it *.svg for field, profile and change, *.png for the field");
     if (o.plot.ends_with(".png") && o.mesh.find('x') == std::string::npos) throw Error(ErrorCode::usage, "--plot " + o.plot, "a line is no image", "name it *.svg");
+    if (o.device.find(',') != std::string::npos || o.device == "all")
+        throw Error(ErrorCode::usage, "--device " + o.device, "one device advances meshes", "name one: cpu, cuda:N or reference");
     if (o.snapshots > 0 && o.output.empty()) throw Error(ErrorCode::usage, "--snapshots", "have no name", "add -o FIELD.npy; they become FIELD-STEP.npy");
     if (o.dtype() == DType::f32) return Run<float>(o).run();
     return Run<double>(o).run();
@@ -321,16 +340,16 @@ Command heat_command(CLI::App& parent) {
     app->add_option("--mesh", options->mesh, "cells along x, y and z of a unit box, at least 3 each: 128x128, 96x96x96")->required();
     app->add_option("--batch", options->batch, "meshes that are solved side by side")->capture_default_str()->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 40));
     app->add_option("--iterations", options->iterations, "steps of time")->capture_default_str()->check(CLI::Range(std::int64_t{0}, std::int64_t{1} << 40));
-    app->add_option("--number", options->number, "the step as a mesh number: step x conductivity / spacing^2")->capture_default_str();
-    app->add_option("--step", options->step, "the step of time itself, in place of --number");
+    CLI::Option* const number = app->add_option("--number", options->number, "the step as a mesh number: step x conductivity / spacing^2")->capture_default_str();
+    app->add_option("--step", options->step, "the step of time itself, in place of --number")->excludes(number);
     app->add_option("--scheme", options->scheme, "douglas-gunn, or in two dimensions peaceman-rachford")->capture_default_str();
     app->add_option("--initial", options->initial, "spot, mode, random, or FILE.npy shaped (batch, z, y, x)")->capture_default_str();
     app->add_option("--boundary", options->boundary, "dirichlet, neumann, periodic; or per side: x-=dirichlet:1,x+=neumann,y=periodic")->capture_default_str();
     app->add_option("--conductivity", options->conductivity, "a number, or FILE.npy shaped (z, y, x)")->capture_default_str();
-    app->add_option("--source", options->source, "FILE.npy shaped (z, y, x)");
-    app->add_option("-o,--output", options->output, "FIELD.npy for the field at the end");
+    app->add_option("--source", options->source, "FILE.npy shaped (z, y, x)")->check(not_empty);
+    app->add_option("-o,--output", options->output, "FIELD.npy for the field at the end")->check(not_empty);
     app->add_option("--snapshots", options->snapshots, "as many fields on the way, as FIELD-STEP.npy")->capture_default_str()->check(CLI::Range(0, 10000));
-    app->add_option("--plot", options->plot, "FILE.svg: the field, a profile, how it settles; FILE.png: the field");
+    app->add_option("--plot", options->plot, "FILE.svg: the field, a profile, how it settles; FILE.png: the field")->check(not_empty);
     app->add_option("--device", options->device, "where to run; see: trifold devices")->capture_default_str();
     app->add_option("--at-once", options->at_once, "meshes that the device holds together; 0 = as many as fit")->capture_default_str()->check(CLI::Range(std::int64_t{0}, std::int64_t{1} << 40));
     app->add_option("--threads", options->threads, "0 = OMP_NUM_THREADS, else the cores this process may use")->capture_default_str();

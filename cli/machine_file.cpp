@@ -161,7 +161,7 @@ report::MachineTable table_of(const Json& json) {
 
 report::MachineTable predict_machine(const std::string& path) {
     std::ifstream file(path);
-    if (!file) throw Error(ErrorCode::bad_input, path, "cannot be read");
+    if (!file || file.peek() == std::ifstream::traits_type::eof()) throw Error(ErrorCode::bad_input, path, "cannot be read, or is empty", "check the name and the folder");
     const char* hint = "docs/algorithms/split_model.md describes the file; bench/published/oclspkt.json is one";
     try {
         return table_of(Json::parse(file));

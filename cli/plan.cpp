@@ -2,6 +2,7 @@
 // trifold plan: what solve would do, without reading or computing anything.
 #include <memory>
 
+#include "base/available_memory.hpp"
 #include "common.hpp"
 #include "devices/context_state.hpp"
 #include "machine_file.hpp"
@@ -51,6 +52,7 @@ int run(Options& o) {
     record.plan = tridiagonal::plan(queue, data.problem(prospect.x), settings);
     record.problem_bytes = static_cast<std::int64_t>(prospect.bytes);
     record.workspace_bytes = static_cast<std::int64_t>(prospect.workspace);
+    record.available_bytes = available_memory();
     record.threads = !on_host && record.plan.device == queue.device() ? 0 : context.threads();
     print(o.json ? report::json(record) : report::text(record, o.explain));
     return good;

@@ -40,6 +40,7 @@ public:
     explicit Solve(const Options& options) : o_(options), line_(options.quiet) {}
 
     int run() {
+        require_names();
         settings_.algorithm = tridiagonal::algorithm_from(o_.algorithm);
         settings_.tolerance = o_.tolerance;
         if (o_.output == "-" && terminal_on_stdout())
@@ -57,6 +58,19 @@ public:
     }
 
 private:
+    // A file that is read or written twice would be lost.
+    void require_names() const {
+        const std::pair<const char*, const std::string*> outputs[] = {{"-o", &o_.output}, {"--trace", &o_.trace}, {"--timeline", &o_.timeline}};
+        if (o_.output.ends_with(".npz")) throw Error(ErrorCode::usage, "-o " + o_.output, "is an archive's name, and x is one array", "name it *.npy");
+        std::vector<std::pair<std::string, std::string>> taken{{"INPUT", o_.input}};
+        for (const auto& [option, path] : outputs) {
+            if (path->empty() || *path == "-") continue;
+            for (const auto& [other, name] : taken)
+                if (io::same_file(*path, name)) throw Error(ErrorCode::usage, std::string(option) + " " + *path, "is " + other + " too, and would overwrite it", "name another file");
+            taken.emplace_back(option, *path);
+        }
+    }
+
     // Everything that can be refused is, before the long work.
     void prepare(Queue& queue) {
         watch_.start("prepare");
@@ -245,7 +259,7 @@ Command solve_command(CLI::App& parent) {
     auto options = std::make_shared<Options>();
     CLI::App* app = parent.add_subcommand("solve", "solve tridiagonal systems and report how it went");
     options->add_input(*app, options->input);
-    app->add_option("-o,--output", options->output, "X.npy for the solution, shaped like rhs; '-' = stdout");
+    app->add_option("-o,--output", options->output, "X.npy for the solution, shaped like rhs; '-' = stdout")->check(not_empty);
     options->add_run(*app);
     options->add_data(*app);
     options->add_talk(*app);
@@ -258,9 +272,9 @@ Command solve_command(CLI::App& parent) {
     app->add_flag("--energy", options->energy, "solve for two seconds more and read the device's energy counters");
     options->add_objective(*app);
     app->add_option("--patience", options->patience, "seconds after which a call to one of several devices is given up, and its rows go to others; 0 = 30")->capture_default_str();
-    app->add_option("--trace", options->trace, "FILE.json for what devices did in a split or streamed solve (Chrome's trace format)");
-    app->add_option("--timeline", options->timeline, "FILE.svg: the same as a picture");
-    app->add_flag("--csv", options->csv, "the report as comma-separated values on stdout");
+    app->add_option("--trace", options->trace, "FILE.json for what devices did in a split or streamed solve (Chrome's trace format)")->check(not_empty);
+    app->add_option("--timeline", options->timeline, "FILE.svg: the same as a picture")->check(not_empty);
+    app->add_flag("--csv", options->csv, "the report as comma-separated values on stdout")->excludes("--json");
     app->add_flag("--no-check", options->no_check, "do not compute the residual after the solve");
     app->add_flag("--no-roof", options->no_roof, "do not measure the bandwidth beside the solve");
     set_examples(*app, "  trifold solve 'gen:diffusion?rows=100000&number=10&contrast=1e4&seed=1'\n"

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // trifold verify: does x solve the problem?
 #include <algorithm>
+#include <cmath>
 #include <memory>
 
+#include "base/number_text.hpp"
 #include "common.hpp"
 #include "io/convert.hpp"
 #include "io/npy.hpp"
@@ -21,6 +23,7 @@ struct Options : CommonOptions {
 };
 
 int run(const Options& o) {
+    if (!(o.tolerance >= 0) || !std::isfinite(o.tolerance)) throw Error(ErrorCode::usage, "--tolerance", number_text(o.tolerance) + " is no backward error", "use 0 (1000 roundings of the type) or more");
     const Context context(o.context());
     use_threads_of(context);
     ProgressLine line(o.quiet);
@@ -67,8 +70,7 @@ Command verify_command(CLI::App& parent) {
     app->add_option("SOLUTION", options->solution, "X.npy, shaped like rhs")->required();
     app->add_option("--tolerance", options->tolerance,
                     "largest normwise backward error that passes; 0 = 1000 roundings of the type")
-        ->capture_default_str()
-        ->check(CLI::NonNegativeNumber);
+        ->capture_default_str();
     options->add_data(*app);
     options->add_talk(*app);
     app->add_option("--threads", options->threads, "0 = OMP_NUM_THREADS, else the cores this process may use")

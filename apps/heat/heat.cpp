@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
 #include <string>
 
 #include "heat/stencils.hpp"
@@ -11,26 +12,32 @@
 namespace trifold::heat {
 namespace {
 
+std::string text_of(double value) {
+    char text[32];
+    std::snprintf(text, sizeof text, "%g", value);
+    return text;
+}
+
 template <class T>
 void check(const Problem<T>& problem) {
     const MeshShape& shape = problem.shape;
     for (const double spacing : problem.spacing)
-        if (!(spacing > 0) || !std::isfinite(spacing)) throw Error(ErrorCode::usage, "spacing", std::to_string(spacing) + " is no spacing", "give positive numbers");
+        if (!(spacing > 0) || !std::isfinite(spacing)) throw Error(ErrorCode::usage, "spacing", text_of(spacing) + " is no spacing", "give positive numbers");
     if (problem.scheme == Scheme::peaceman_rachford && shape.z > 1)
         throw Error(ErrorCode::usage, "scheme", "Peaceman and Rachford's is for two dimensions", "use Douglas and Gunn's");
     if (!problem.conductivities && !(problem.conductivity > 0 && std::isfinite(problem.conductivity)))
-        throw Error(ErrorCode::bad_input, "conductivity", std::to_string(problem.conductivity) + " is not positive", "heat flows from hot to cold");
+        throw Error(ErrorCode::bad_input, "conductivity", text_of(problem.conductivity) + " is not positive", "heat flows from hot to cold");
     const std::int64_t cells = shape.x * shape.y * shape.z;
     const auto place = [&](std::int64_t i) {
         return "x = " + std::to_string(i % shape.x) + ", y = " + std::to_string(i / shape.x % shape.y) + ", z = " + std::to_string(i / (shape.x * shape.y));
     };
     for (std::int64_t i = 0; problem.conductivities && i < cells; ++i)
         if (!(problem.conductivities[i] > 0) || !std::isfinite(problem.conductivities[i]))
-            throw Error(ErrorCode::bad_input, "conductivity", std::to_string(problem.conductivities[i]) + " at " + place(i) + " is not positive and finite",
+            throw Error(ErrorCode::bad_input, "conductivity", text_of(static_cast<double>(problem.conductivities[i])) + " at " + place(i) + " is not positive and finite",
                         "heat flows from hot to cold; use a small number for an insulator");
     for (std::int64_t i = 0; problem.source && i < cells; ++i)
         if (!std::isfinite(problem.source[i])) throw Error(ErrorCode::bad_input, "source", "not finite at " + place(i));
-    if (!(problem.step > 0) || !std::isfinite(problem.step)) throw Error(ErrorCode::usage, "step", std::to_string(problem.step) + " is no step of time", "give a positive number");
+    if (!(problem.step > 0) || !std::isfinite(problem.step)) throw Error(ErrorCode::usage, "step", text_of(problem.step) + " is no step of time", "give a positive number");
 }
 
 std::array<Sides, 3> without_values(std::array<Sides, 3> sides) {

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "api/device_solve.hpp"
+#include "base/number_text.hpp"
 #include "planner/decision.hpp"
 #include "problems/tridiagonal/normalise.hpp"
 #include "trifold/device_memory.hpp"
@@ -71,7 +72,7 @@ void solve_async(Queue& queue, const Problem& problem, const Options& options, P
     }
     if (options.report) cannot("a report", "ask solve for it: a report needs times, and to wait for them");
     if (options.check_finite) cannot("check_finite", "use solve: whether to go on is decided on the host");
-    if (!(options.tolerance >= 0 && options.tolerance < 1)) cannot("tolerance " + std::to_string(options.tolerance), "use 0 or a value below 1");
+    if (!(options.tolerance >= 0 && options.tolerance < 1)) cannot("tolerance " + number_text(options.tolerance), "use 0 or a value below 1");
     const System system = normalise(problem, queue.memory());
     if (system.rows == 0 || system.systems() == 0) {
         state.on_host = true;

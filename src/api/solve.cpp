@@ -8,6 +8,7 @@
 #include "api/finite.hpp"
 #include "api/split_solve.hpp"
 #include "api/tabulate.hpp"
+#include "base/number_text.hpp"
 #include "devices/context_state.hpp"
 #include "families/tridiagonal/branch.hpp"
 #include "planner/decision.hpp"
@@ -23,10 +24,10 @@ double seconds_since(Clock::time_point start) { return std::chrono::duration<dou
 
 void check_options(const Options& options) {
     if (!(options.tolerance >= 0 && options.tolerance < 1))
-        throw Error(ErrorCode::usage, "tolerance", std::to_string(options.tolerance) + " is not a relative error",
+        throw Error(ErrorCode::usage, "tolerance", number_text(options.tolerance) + " is not a relative error",
                     "use 0 (unit roundoff of the type) or a value below 1");
     if (!(options.patience_s >= 0))
-        throw Error(ErrorCode::usage, "patience", std::to_string(options.patience_s) + " is not a number of seconds", "use 0 (30 seconds) or more");
+        throw Error(ErrorCode::usage, "patience", number_text(options.patience_s) + " is not a number of seconds", "use 0 (30 seconds) or more");
     if (static_cast<int>(options.algorithm) >= algorithm_count)
         throw Error(ErrorCode::usage, "algorithm", "value " + std::to_string(static_cast<int>(options.algorithm)) + " of the enumeration");
 }

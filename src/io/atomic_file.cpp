@@ -10,8 +10,8 @@
 #include <atomic>
 #include <cerrno>
 #include <climits>
-#include <cstdlib>
 #include <cstring>
+#include <filesystem>
 
 #include "base/available_memory.hpp"
 #include "trifold/error.hpp"
@@ -37,11 +37,18 @@ std::string folder_of(const std::string& path) {
     return slash == std::string::npos ? "." : slash == 0 ? "/" : path.substr(0, slash);
 }
 
+// Where a chain of symbolic links ends, be there a file or none yet. What /proc shows as links of open pipes leads nowhere, and can be opened.
 std::string final_target(const std::string& path) {
-    char* real = realpath(path.c_str(), nullptr);
-    if (!real) return path;
-    std::string target(real);
-    std::free(real);
+    struct stat state {};
+    if (stat(path.c_str(), &state) == 0 && !S_ISREG(state.st_mode)) return path;
+    std::string target = path;
+    for (int links = 0; links < 40; ++links) {
+        char to[PATH_MAX];
+        const ssize_t length = readlink(target.c_str(), to, sizeof to);
+        if (length <= 0 || static_cast<std::size_t>(length) == sizeof to) break;
+        const std::string next(to, static_cast<std::size_t>(length));
+        target = next[0] == '/' ? next : folder_of(target) + "/" + next;
+    }
     return target;
 }
 
@@ -59,6 +66,7 @@ AtomicFile::AtomicFile(const std::string& path, TemporaryWatch watch) : path_(pa
     target_ = final_target(path);
     struct stat old {};
     const bool exists = stat(target_.c_str(), &old) == 0;
+    if (!exists && errno == ELOOP) fail("open", ELOOP);
     if (exists && S_ISDIR(old.st_mode)) cannot_write(path, "it is a folder", "name a file in it");
     if (exists && !S_ISREG(old.st_mode)) {
         file_ = open(target_.c_str(), O_WRONLY | O_CLOEXEC);
@@ -166,12 +174,23 @@ void AtomicFile::commit() {
     if (folder >= 0) (void)fsync(folder), close(folder);
 }
 
+bool same_file(const std::string& a, const std::string& b) {
+    struct stat first {}, second {};
+    const bool is_first = stat(a.c_str(), &first) == 0, is_second = stat(b.c_str(), &second) == 0;
+    if (is_first != is_second) return false;
+    if (!is_first) return std::filesystem::absolute(final_target(a)).lexically_normal() == std::filesystem::absolute(final_target(b)).lexically_normal();
+    return S_ISREG(first.st_mode) && first.st_dev == second.st_dev && first.st_ino == second.st_ino;
+}
+
 void require_writable(const std::string& path, std::int64_t bytes) {
     if (path == "-") return;
-    { const AtomicFile probe(path); }
     const std::string target = final_target(path);
     struct stat old {};
-    if (stat(target.c_str(), &old) == 0 && !S_ISREG(old.st_mode)) return;
+    const bool exists = stat(target.c_str(), &old) == 0;
+    // Opened and closed, a pipe has ended for its reader.
+    if (exists && S_ISFIFO(old.st_mode) && access(target.c_str(), W_OK) == 0) return;
+    { const AtomicFile probe(path); }
+    if (exists && !S_ISREG(old.st_mode)) return;
     struct statvfs space {};
     if (statvfs(folder_of(target).c_str(), &space) != 0) return;
     const double left = static_cast<double>(space.f_bavail) * static_cast<double>(space.f_frsize);

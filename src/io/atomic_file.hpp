@@ -42,6 +42,9 @@ private:
     bool owned_ = false;
 };
 
+/// Whether both name one regular file, be it there or not yet.
+bool same_file(const std::string& a, const std::string& b);
+
 /// Throws Error(bad_input) where `path` could not be written now: folder, permission, or less than `bytes` free.
 /// Leaves nothing behind.
 void require_writable(const std::string& path, std::int64_t bytes);

@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include "base/number_text.hpp"
 #include "trifold/error.hpp"
 
 namespace trifold::io {
@@ -30,7 +31,7 @@ Array converted(const Array& array, DType to, bool values, const std::string& wh
     }
     if (lost < count)
         throw Error(ErrorCode::bad_input, where,
-                    "element " + std::to_string(lost) + " (in memory order) = " + std::to_string(from[lost]) +
+                    "element " + std::to_string(lost) + " (in memory order) = " + number_text(from[lost]) +
                         " is too large for f32",
                     "use --precision f64");
     return result;

@@ -120,6 +120,7 @@ bool has_ending(std::string_view text, std::string_view ending) {
 
 TridiagonalData load_tridiagonal(const std::string& input, const LoadOptions& options) {
     if (std::string_view(input).starts_with("gen:")) return generate_tridiagonal(parse_generator(input), options);
+    if (input.empty()) throw Error(ErrorCode::usage, "INPUT", "is empty", "name a problem.npz or gen:NAME?key=value&...");
     if (has_ending(input, ".npy"))
         throw Error(ErrorCode::bad_input, input, "is one array, and a problem has four",
                     "save them together: numpy.savez('problem.npz', lower=…, diag=…, upper=…, rhs=…)");

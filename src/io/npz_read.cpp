@@ -57,6 +57,8 @@ NpzReader::NpzReader(const std::string& path) : state_(std::make_unique<State>()
     struct stat file {};
     if (stat(path.c_str(), &file) != 0) unreadable(errno);
     if (S_ISDIR(file.st_mode)) unreadable(EISDIR);
+    if (!S_ISREG(file.st_mode))
+        throw Error(ErrorCode::bad_input, path, "is not a regular file, and an archive is read from its end", "copy it into a file first");
     if (access(path.c_str(), R_OK) != 0) unreadable(errno);
     zip_error_t error;
     zip_error_init(&error);
@@ -82,6 +84,7 @@ Array NpzReader::read(std::string_view name, bool values, const Progress& progre
     const std::string where = state.path + ", array '" + std::string(name) + "'";
     std::size_t index = 0;
     while (index < state.names.size() && state.names[index] != name) ++index;
+    if (std::count(state.names.begin(), state.names.end(), name) > 1) state.damaged(where, "is there more than once, and which one counts is not said");
     if (index == state.names.size()) {
         const std::vector<std::string_view> known(state.names.begin(), state.names.end());
         throw Error(ErrorCode::bad_input, where, "is missing",

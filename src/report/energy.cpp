@@ -36,7 +36,7 @@ Watts watts_from(const std::string& text) {
         const double value = equals == one.npos ? NAN : std::strtod(one.c_str() + equals + 1, &end);
         if (equals == one.npos || equals == 0 || end == one.c_str() + equals + 1 || *end || !(value > 0) || !std::isfinite(value))
             throw Error(ErrorCode::usage, "--watts", "'" + one + "' is no DEVICE=WATTS", "for example: cpu=140,cuda:0=700");
-        watts[one.substr(0, equals)] = value;
+        if (!watts.emplace(one.substr(0, equals), value).second) throw Error(ErrorCode::usage, "--watts", "'" + one.substr(0, equals) + "' is named twice", "name each device once");
         at = comma + 1;
     }
     return watts;

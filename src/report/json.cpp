@@ -242,7 +242,7 @@ std::string json(const PlanRecord& record) {
                    {"axis", record.axis},
                    {"input", record.input}}},
                  {"plan", object(record.plan, true)},
-                 {"memory", {{"problem_bytes", record.problem_bytes}, {"workspace_bytes", record.workspace_bytes}}},
+                 {"memory", {{"problem_bytes", record.problem_bytes}, {"workspace_bytes", record.workspace_bytes}, {"available_bytes", record.available_bytes}}},
                  {"threads", record.threads}});
 }
 

@@ -139,6 +139,7 @@ struct PlanRecord {
     DType dtype = DType::f64;
     Plan plan;
     std::int64_t workspace_bytes = 0, problem_bytes = 0;
+    std::int64_t available_bytes = INT64_MAX;  ///< on the host, now
     int threads = 1;  ///< of the host; 0 = the device computes without them
 };
 

@@ -219,9 +219,9 @@ std::string text(const PlanRecord& record, bool explain) {
     if (!plan.why.empty()) out += fmt::format("  {:<13}why: {}\n", "", plan.why);
     const bool known = !std::isnan(plan.predicted_s), several = plan.device.find(',') != std::string::npos;
     out += known ? fmt::format("  {:<13}{} predicted ({})\n", "time", seconds_text(plan.predicted_s), plan.profile) : fmt::format("  {:<13}not known before a first solve\n", "time");
-    out += fmt::format("  {:<13}problem {}, workspace {}\n", "memory",
-                       bytes_text(static_cast<double>(record.problem_bytes)),
-                       bytes_text(static_cast<double>(record.workspace_bytes)));
+    const double problem = static_cast<double>(record.problem_bytes), workspace = static_cast<double>(record.workspace_bytes), available = static_cast<double>(record.available_bytes);
+    out += fmt::format("  {:<13}problem {}, workspace {}{}\n", "memory", bytes_text(problem), bytes_text(workspace),
+                       problem + workspace > available ? ": more than the " + bytes_text(available) + " available" : "");
     if (!explain) return out;
     std::size_t widest = 12;
     for (const Candidate& c : plan.candidates) widest = std::max(widest, c.device.size() + 1);

@@ -4,6 +4,8 @@
 import math
 import os
 import subprocess
+import warnings
+import zipfile
 
 from arrays import npy, npz
 from harness import TRIFOLD, CommandTest, main
@@ -28,6 +30,8 @@ class BadInput(CommandTest):
     def test_no_file(self):
         self.refuse(3, ['none.npz', 'No such file', 'check the name'], 'solve', 'none.npz')
         self.refuse(3, ['directory'], 'solve', self.folder)
+        self.refuse(3, ['/dev/null', 'not a regular file'], 'solve', '/dev/null')
+        self.refuse(2, ['INPUT', 'empty'], 'solve', '')
 
     def test_lists_of_devices(self):
         self.good()
@@ -67,6 +71,19 @@ class BadInput(CommandTest):
         arrays['digonal'] = arrays.pop('diag')
         npz(self.path('p.npz'), **arrays)
         self.solve_fails(['p.npz', "'diag'", 'missing', 'lower, upper, rhs, digonal'])
+
+    def test_an_array_twice(self):
+        with warnings.catch_warnings(), zipfile.ZipFile(self.path(self.good()), 'a') as archive:
+            warnings.simplefilter('ignore')
+            archive.writestr('diag.npy', npy([9.0] * 4))
+        self.solve_fails(['p.npz', "'diag'", 'more than once'])
+
+    def test_encrypted(self):
+        data = bytearray(self.read(self.good()))
+        for magic, flags in ((b'PK\3\4', 6), (b'PK\1\2', 8)):
+            data[data.find(magic) + flags] |= 1
+        self.write('p.npz', data)
+        self.solve_fails(['p.npz', "'lower'", 'encrypted'])
 
     def test_wrong_shape(self):
         self.good(upper=[1.0] * 7)
@@ -149,7 +166,22 @@ class BadInput(CommandTest):
 
     def test_output_on_a_full_disk(self):
         self.good()
-        self.run_it('solve', 'p.npz', '-o', '/dev/full', code=3)
+        self.refuse(3, ['/dev/full', 'No space left'], 'solve', 'p.npz', '-o', '/dev/full')
+
+    def test_output_that_is_something_else_too(self):
+        self.good()
+        os.link(self.path('p.npz'), self.path('problem'))
+        before = self.read('p.npz')
+        self.refuse(2, ['-o problem', 'INPUT'], 'solve', 'p.npz', '-o', 'problem')
+        self.refuse(2, ['--trace p.npz', 'INPUT'], 'solve', 'p.npz', '--trace', 'p.npz')
+        self.refuse(2, ['--trace ./x.npy', '-o'], 'solve', 'p.npz', '-o', 'x.npy', '--trace', './x.npy')
+        self.refuse(2, ['--timeline t', '--trace'], 'solve', 'p.npz', '--trace', 't', '--timeline', 't')
+        self.refuse(2, ['x.npz', 'name it *.npy'], 'solve', 'p.npz', '-o', 'x.npz')
+        self.refuse(2, ['--json', '--csv'], 'solve', 'p.npz', '--json', '--csv')
+        for command in (('solve', 'p.npz'), ('generate', 'gen:poisson'), ('heat', '--mesh', '8x8')):
+            self.refuse(2, ['--output', 'names no file'], *command, '-o', '')
+        self.assertEqual(self.read('p.npz'), before)
+        self.assertEqual(self.files(), ['p.npz', 'problem'])
 
     def test_verify(self):
         self.good()
@@ -178,15 +210,26 @@ class BadUsage(CommandTest):
                 (['solve', small, '--threads', 'many'], ['--threads', 'many']),
                 (['solve', small, '--threads', '-1'], ['threads', '-1']),
                 (['solve', small, '--tolerance', '2'], ['tolerance']),
+                (['solve', small, '--tolerance', '-1e-12'], ['tolerance', '-1e-12']),
                 (['solve', small, '--repeat', '0'], ['--repeat']),
                 (['solve', small, '--axis', '1'], ['--axis 1']),
                 (['solve', 'gen:posson?rows=10'], ["did you mean 'poisson'"]),
                 (['solve', 'gen:poisson?row=10'], ["did you mean 'rows'"]),
                 (['solve', 'gen:poisson?rows=ten'], ['rows', 'not a number']),
                 (['generate', small], ['-o problem.npz']),
+                (['verify', small, 'x.npy', '--tolerance', '-1'], ['--tolerance', '-1 is no backward error']),
+                (['verify', small, 'x.npy', '--tolerance', 'nan'], ['--tolerance', 'nan is no backward error']),
+                (['bench', '--problems', 'p.npz'], ['--problems', "'p.npz' is not a generator"]),
+                (['solve', small, '--watts', 'cpu=1,cpu=2'], ['--watts', "'cpu' is named twice"]),
                 (['generate', small, '-o', 'p.txt'], ['.npz']),
                 (['generate', 'p.npz', '-o', 'q.npz'], ['generate --list'])):
             self.refuse(2, parts, *arguments)
+
+    def test_machine_files(self):
+        self.refuse(3, ['none.json', 'cannot be read'], 'plan', '--machine', 'none.json')
+        self.refuse(3, ['cannot be read'], 'plan', '--machine', '.')
+        self.write('m.json', b'{"a":')
+        self.refuse(3, ['m.json', 'no such JSON', 'split_model.md'], 'plan', '--machine', 'm.json')
 
     def test_nothing_is_left_behind(self):
         self.run_it('solve', 'gen:poisson?rows=10', '--device', 'x', '-o', 'x.npy', code=2)

@@ -114,6 +114,12 @@ class Heat(CommandTest):
         self.refuse(2, ['--step', 'is no step of time'], 'heat', '--mesh', '8x8', '--step', '-1')
         self.refuse(2, ['--step', 'is no step of time'], 'heat', '--mesh', '8x8', '--step', 'nan')
         self.refuse(2, ['is no mesh number'], 'heat', '--mesh', '8x8', '--number', 'inf')
+        self.refuse(2, ['--step', '0 is no step of time'], 'heat', '--mesh', '8x8', '--step', '0')
+        self.refuse(2, ['--step', '--number'], 'heat', '--mesh', '8x8', '--step', '1', '--number', '1')
+        self.refuse(2, ['--step', '1e+308', 'mesh number of inf', 'f64'], 'heat', '--mesh', '8x8', '--step', '1e308')
+        self.refuse(2, ['--number', '1e-300', 'f32'], 'heat', '--mesh', '8x8', '--number', '1e-300', '--precision', 'f32')
+        self.refuse(3, ['conductivity', '-1e-09'], 'heat', '--mesh', '8x8', '--conductivity=-1e-9')
+        self.refuse(2, ['--device all', 'one device'], 'heat', '--mesh', '8x8', '--device', 'all')
         for option in ('--batch', '--iterations', '--at-once', '--snapshots'):
             self.run_it('heat', '--mesh', '8x8', option, '-1', code=2)
         self.run_it('heat', '--mesh', '8x8', '--batch', '0', code=2)

@@ -45,6 +45,16 @@ class OpenCL(CommandTest):
             self.refuse(5, ['f64', 'no FP64', 'f32'], *ON_OPENCL)
             self.assertTrue(self.run_json(*ON_OPENCL, '--precision', 'f32')['outcome']['ok'])
 
+    def test_environment(self):
+        if not has_opencl():
+            self.skipTest('no OpenCL device on this machine')
+        named = ('solve', 'gen:dominant?rows=4000&ratio=4', '--device', 'opencl:0.0', '--algorithm', 'truncated_spike')
+        self.environment['TRIFOLD_OPENCL_MAPPING'] = 'cpo'
+        self.refuse(2, ["TRIFOLD_OPENCL_MAPPING='cpo'", 'cpu, gpu or fpga'], *named)
+        self.environment['TRIFOLD_OPENCL_MAPPING'] = ''
+        self.environment['TRIFOLD_OPENCL_OPTIONS'] = '-no-such-option'
+        self.refuse(2, ['-no-such-option', 'TRIFOLD_OPENCL_OPTIONS'], *ON_OPENCL)
+
     def test_trace_of_a_split(self):
         if not has_opencl():
             self.skipTest('no OpenCL device on this machine')

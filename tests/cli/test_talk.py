@@ -59,6 +59,8 @@ class Reports(CommandTest):
     def test_plan_explains(self):
         plan = self.run_json('plan', 'gen:poisson?rows=1e11', '--explain')  # more than any memory holds: nothing is read
         self.assertEqual(plan['problem']['rows'], 100000000000)
+        self.assertGreater(plan['memory']['problem_bytes'], plan['memory']['available_bytes'])
+        self.assertRegex(self.run_it('plan', 'gen:poisson?rows=1e11')[0], r'memory +problem .*: more than the .* available')
         self.assertTrue(plan['plan']['candidates'])
         self.assertEqual([c['taken'] for c in plan['plan']['candidates']].count(True), 1)
         for candidate in plan['plan']['candidates']:

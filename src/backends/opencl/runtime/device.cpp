@@ -56,6 +56,8 @@ cl::Program build_from_source(OpenDevice& device, const std::string& name, const
     try {
         program.build({device.info.device}, options.c_str());
     } catch (const cl::Error& error) {
+        if (error.err() == CL_INVALID_BUILD_OPTIONS && !users_options().empty())
+            stop(ErrorCode::usage, "its compiler takes no options" + users_options(), "TRIFOLD_OPENCL_OPTIONS has them");
         if (error.err() != CL_BUILD_PROGRAM_FAILURE) throw;
         const std::string log = program.getBuildInfo<CL_PROGRAM_BUILD_LOG>(device.info.device);
         const std::string kept = cache.keep_failure(key, "// " + options + "\n" + text, log);

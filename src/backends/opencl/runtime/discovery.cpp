@@ -85,7 +85,7 @@ struct All {
         if (platforms.empty())
             absent = "this machine has no OpenCL platform (install a driver: clinfo must list it; pocl-opencl-icd gives one for any CPU)";
         else if (whole == 0)
-            absent = "no OpenCL platform of this machine shows a device (does clinfo list one?)";
+            absent = "no OpenCL platform of this machine shows a device (does clinfo list one? PoCL needs a folder for its cache that can be written: POCL_CACHE_DIR, else in XDG_CACHE_HOME)";
     }
 
     void add_platform(const cl::Platform& platform, const std::string& prefix) {

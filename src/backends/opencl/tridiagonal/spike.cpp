@@ -4,8 +4,9 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
-#include <cstring>
 #include <limits>
+#include <string>
+#include <string_view>
 #include <vector>
 
 namespace trifold::opencl {
@@ -172,10 +173,16 @@ void solve_typed(Call& call, Algorithm algorithm, Mapping mapping, Outcome& outc
 }  // namespace
 
 Mapping mapping_of(Kind kind) {
-    const char* const wanted = std::getenv("TRIFOLD_OPENCL_MAPPING");
-    if (wanted && !std::strcmp(wanted, "cpu")) return Mapping::cpu;
-    if (wanted && !std::strcmp(wanted, "gpu")) return Mapping::gpu;
-    if (wanted && !std::strcmp(wanted, "fpga")) return Mapping::fpga;
+    const char* const asked = std::getenv("TRIFOLD_OPENCL_MAPPING");
+    const std::string_view wanted = asked ? asked : "";
+    if (wanted == "cpu") return Mapping::cpu;
+    if (wanted == "gpu") return Mapping::gpu;
+    if (wanted == "fpga") return Mapping::fpga;
+    if (!wanted.empty()) {
+        Stop stop;
+        stop.failure.say(ErrorCode::usage, ("TRIFOLD_OPENCL_MAPPING='" + std::string(wanted) + "' is no mapping").c_str(), "cpu, gpu or fpga");
+        throw stop;
+    }
     return kind == Kind::gpu ? Mapping::gpu : kind == Kind::cpu ? Mapping::cpu : Mapping::fpga;
 }
 
