@@ -36,6 +36,17 @@ bool is_plain_single(const System& system) {
     return system.levels == 0 && !system.offsets && !system.periodic && !system.accumulate && !has_generators(system);
 }
 
+// Whether functions become arrays before this device looks at the system.
+bool tabulates(const Ops& own, const System& system, Algorithm algorithm) {
+    return has_generators(system) && !system.periodic && !system.offsets && own.refuses(system, algorithm);
+}
+
+// The system that is planned for.
+System planned(const Queue& queue, const Problem& problem, Algorithm algorithm) {
+    const System system = normalise(problem, queue.memory());
+    return tabulates(ops_of(queue), system, algorithm) ? with_tables(system) : system;
+}
+
 // The weakest word that is true for all systems of a batch, and the first failure.
 void merge(Outcome& all, const Outcome& one) {
     if (one.reason == Reason::none) return;
@@ -64,8 +75,7 @@ public:
         Outcome outcome;
         devices::Scratch tables;
         if (device_.runtime) placement_ = place(queue_, problem_, options_, false);
-        const Ops& own = ops_of(queue_);
-        if (has_generators(system_) && !system_.periodic && !system_.offsets && own.refuses(system_, options_.algorithm)) {
+        if (tabulates(ops_of(queue_), system_, options_.algorithm)) {
             const auto start = Clock::now();
             tables = state_.scratch.take(tabulate_bytes(system_));
             tabulate(system_, tables.data(), state_.threads);
@@ -366,7 +376,7 @@ bool try_solve(Queue& queue, const Problem& problem, const Options& options, Out
 
 Plan plan(Queue& queue, const Problem& problem, const Options& options) {
     check_options(options);
-    const System system = normalise(problem, queue.memory());
+    const System system = planned(queue, problem, options.algorithm);
     Plan made = explain(queue, system, options.algorithm);
     const Device& device = device_at(queue.device_index());
     if (device.parts.size() > 1) plan_split(queue.context().state(), split_parts(queue.context().state(), device, system, options), system, options, made);
@@ -375,7 +385,7 @@ Plan plan(Queue& queue, const Problem& problem, const Options& options) {
 
 std::vector<WorkspaceNeed> workspace(Queue& queue, const Problem& problem, const Options& options) {
     check_options(options);
-    const System system = normalise(problem, queue.memory());
+    const System system = planned(queue, problem, options.algorithm);
     WorkspaceNeed need;
     if (system.rows == 0 || system.systems() == 0) return {need};
     need.bytes = workspace_bound(queue, system, options.algorithm);

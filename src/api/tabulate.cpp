@@ -23,6 +23,18 @@ void fill(const Operand& operand, T* tile, std::int64_t row, std::int64_t rows, 
     else g.fill_f64(tile, row + operand.generator_shift, rows, first_system, systems, g.parameters);
 }
 
+bool side_by_side(const System& system) { return system.rhs.row_stride != 1 && system.systems() > 1; }
+
+// The operand as a view of its table.
+void point_at(const System& system, Operand& operand, void* table) {
+    const bool beside = side_by_side(system);
+    const std::int64_t number_stride = beside ? 1 : system.rows;
+    operand.kind = Operand::Kind::view;
+    operand.data = table;
+    operand.row_stride = beside ? system.systems() : 1;
+    for (int d = 0; d < 4; ++d) operand.level_stride[d] = d < system.levels ? system.number_stride[d] * number_stride : 0;
+}
+
 constexpr std::int64_t tile_elements = 1 << 14;
 
 template <class T>
@@ -30,8 +42,7 @@ void tabulate_one(System& system, Operand& operand, T* table, int threads) {
     const std::int64_t n = system.rows, systems = system.systems();
     // A transposed operand's first or last row would be outside the matrix; it is never read.
     const std::int64_t from = operand.generator_shift < 0 ? 1 : 0, to = operand.generator_shift > 0 ? n - 1 : n;
-    const bool side_by_side = system.rhs.row_stride != 1 && systems > 1;
-    if (side_by_side) {
+    if (side_by_side(system)) {
         const std::int64_t block = std::max<std::int64_t>(1, tile_elements / systems), blocks = (to - from + block - 1) / block;
 #pragma omp parallel for num_threads(threads) schedule(static)
         for (std::int64_t k = 0; k < blocks; ++k) {
@@ -46,11 +57,7 @@ void tabulate_one(System& system, Operand& operand, T* table, int threads) {
             fill(operand, table + number * n + row, row, std::min(tile_elements, to - row), number, 1);
         }
     }
-    const std::int64_t row_stride = side_by_side ? systems : 1, number_stride = side_by_side ? 1 : n;
-    operand.kind = Operand::Kind::view;
-    operand.data = table;
-    operand.row_stride = row_stride;
-    for (int d = 0; d < 4; ++d) operand.level_stride[d] = d < system.levels ? system.number_stride[d] * number_stride : 0;
+    point_at(system, operand, table);
 }
 
 }  // namespace
@@ -58,6 +65,12 @@ void tabulate_one(System& system, Operand& operand, T* table, int threads) {
 bool has_generators(const System& system) noexcept {
     return system.lower.kind == Operand::Kind::generator || system.diag.kind == Operand::Kind::generator ||
            system.upper.kind == Operand::Kind::generator;
+}
+
+System with_tables(System system) noexcept {
+    for (int k = 0; k < 3; ++k)
+        if (Operand* const operand = generated(system, k)) point_at(system, *operand, nullptr);
+    return system;
 }
 
 std::size_t tabulate_bytes(const System& system) noexcept {

@@ -10,6 +10,9 @@ namespace trifold::tridiagonal {
 
 bool has_generators(const System& system) noexcept;
 
+/// The system that tabulate() makes, without its values: what is planned for it holds for the tables.
+System with_tables(System system) noexcept;
+
 /// Bytes for tabulate().
 std::size_t tabulate_bytes(const System& system) noexcept;
 

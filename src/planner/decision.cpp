@@ -96,8 +96,8 @@ Decision decide_named(const Ops& own, const System& system, const Features& feat
         decision.delegated_because = option.refused;
         option = named_option(reference(), system, features, algorithm, profile, threads);
         if (option.refused)
-            throw Error(ErrorCode::usage, "algorithm", std::string("no device runs '") + name_of(algorithm) + "' on this problem: " +
-                                                           decision.delegated_because + "; " + option.refused,
+            throw Error(ErrorCode::usage, "algorithm", std::string("no device runs '") + name_of(algorithm) + "' on this problem: " + own.device + ": " +
+                                                           decision.delegated_because + "; reference: " + option.refused,
                         "use automatic, which always finds a way");
     }
     decision.ops = option.ops;

@@ -113,7 +113,7 @@ private:
         outcome.branch = name_of(Algorithm::two_pass);
         outcome.device = ops_.device;
         if (reason == Reason::refined) outcome.rescued = partition_.chunks();
-        if (launch_.status) *launch_.status = static_cast<std::int8_t>(reason);
+        if (launch_.status) launch_.status[system_.number] = static_cast<std::int8_t>(reason);
         return outcome;
     }
 
@@ -150,8 +150,8 @@ private:
         for (std::int64_t k = 0; k < chunks; ++k) scale = std::max(scale, parts_.residuals[k].scale);
         if (!(lost <= (accept_ + rounding) * scale)) {
             outcome.reason = Reason::unstable;
-            outcome.system = 0, outcome.failures = 1;
-            if (launch_.status) *launch_.status = static_cast<std::int8_t>(outcome.reason);
+            outcome.system = system_.number, outcome.failures = 1;
+            if (launch_.status) launch_.status[system_.number] = static_cast<std::int8_t>(outcome.reason);
         }
         return outcome;
     }

@@ -60,6 +60,28 @@ TEST_P(Failure, SingularSystemsOfABatchAreNamed) {
             }
 }
 
+// Long ones, which some devices take one by one, over all threads.
+TEST_P(Failure, SingularSystemsAmongLongOnesAreNamed) {
+    for (const bool in_place : {false, true})
+        for (const bool dominant : {false, true}) {
+            Recipe recipe = batch_of(60003, 4, Layout::contiguous, in_place);
+            recipe.dominant = dominant;
+            Trial<double> trial(recipe);
+            make_singular(trial, 31, 0);
+            make_singular(trial, 60002, 2);
+            std::vector<std::int8_t> status(4, 77);
+            tridiagonal::Options options;
+            options.status = status.data();
+            const Outcome outcome = tridiagonal::solve(queue, trial.problem(), options);
+            EXPECT_EQ(outcome.reason, Reason::singular);
+            EXPECT_EQ(outcome.system, 0);
+            EXPECT_EQ(outcome.row, 31);
+            EXPECT_EQ(outcome.failures, 2);
+            for (std::int64_t k = 0; k < 4; ++k) EXPECT_EQ(status[static_cast<std::size_t>(k)] < 0, k == 0 || k == 2) << k;
+            others_are_solved(trial, {0, 2});
+        }
+}
+
 TEST_P(Failure, ASingularSystemIsNamed) {
     for (const bool in_place : {false, true})
         for (const std::int64_t rows : {1, 2, 3, 100, 1000, 5003, 100003})
