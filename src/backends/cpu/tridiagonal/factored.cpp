@@ -176,8 +176,10 @@ void solve_kept_matrix(System line, bool ring, const T* kept, std::int64_t row_s
     Outcome outcome;
     Launch own = launch;
     own.status = nullptr;
+    // A lane's scratch is LU's alone.
+    const auto has_room = [&] { return launch.scratch_bytes >= tridiagonal::two_pass_least_workspace(cpu_ops(), line, launch.threads); };
     if (ring) outcome = solve_pivoted<T>(line);
-    else if (row_step == 1 && two_pass_refuses(cpu_ops(), line) == nullptr) outcome = tridiagonal::solve_two_pass(cpu_ops(), line, own);
+    else if (row_step == 1 && two_pass_refuses(cpu_ops(), line) == nullptr && has_room()) outcome = tridiagonal::solve_two_pass(cpu_ops(), line, own);
     else solve_single(line, Algorithm::lu, own, outcome);
     if (!outcome.ok()) seen.failed(line.number, outcome.reason, outcome.row);
 }
