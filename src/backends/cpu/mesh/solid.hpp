@@ -60,7 +60,7 @@ protected:
     }
 
 private:
-    static constexpr std::int64_t handed_planes = 4;  ///< that one thread may be ahead of the next
+    static constexpr std::int64_t handed_planes = 16;  ///< that one thread may be ahead of the next
 
     struct Rows {
         std::int64_t first, end;
