@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // A layer of OpenCL's loader (OPENCL_LAYERS) that counts the calls which can fail and lets one of them, or all from it on, fail with CL_OUT_OF_RESOURCES, or one take its time. What is given back
 // and what is only asked is not counted.
-#include <CL/cl_icd.h>
-#include <CL/cl_layer.h>
-
 #include <atomic>
 #include <chrono>
 #include <cstdio>
@@ -13,10 +10,11 @@
 #include <tuple>
 #include <type_traits>
 
+#include "opencl/layer.hpp"
+
 namespace {
 
-const cl_icd_dispatch* below = nullptr;
-cl_icd_dispatch own;
+using layer::below, layer::own;
 std::atomic<long> calls{0}, failing{-1};
 std::atomic<bool> lasting{false};
 std::atomic<long> sleeping{-1}, sleep_ms{0};
@@ -52,27 +50,15 @@ void count() {
 
 }  // namespace
 
-extern "C" {
-
-CL_API_ENTRY cl_int CL_API_CALL clGetLayerInfo(cl_layer_info name, size_t size, void* value, size_t* needed) {
-    if (name != CL_LAYER_API_VERSION) return CL_INVALID_VALUE;
-    const cl_layer_api_version version = CL_LAYER_API_VERSION_100;
-    if (value && size >= sizeof version) std::memcpy(value, &version, sizeof version);
-    if (needed) *needed = sizeof version;
-    return CL_SUCCESS;
-}
-
-CL_API_ENTRY cl_int CL_API_CALL clInitLayer(cl_uint entries, const cl_icd_dispatch* target, cl_uint* entries_out, const cl_icd_dispatch** out) {
-    if (entries < sizeof own / sizeof(void*)) return CL_INVALID_VALUE;
-    below = target, own = *target;
+void layer::begin() {
     using D = cl_icd_dispatch;
     count<&D::clCreateContext, &D::clCreateCommandQueue, &D::clCreateBuffer, &D::clCreateProgramWithSource, &D::clCreateProgramWithBinary, &D::clBuildProgram, &D::clCreateKernel,
           &D::clSetKernelArg, &D::clEnqueueNDRangeKernel, &D::clEnqueueReadBuffer, &D::clEnqueueWriteBuffer, &D::clEnqueueCopyBuffer, &D::clEnqueueFillBuffer,
           &D::clEnqueueMapBuffer, &D::clEnqueueUnmapMemObject, &D::clEnqueueMarkerWithWaitList, &D::clWaitForEvents, &D::clFlush, &D::clFinish>();
     if (const char* const slow = std::getenv("TRIFOLD_TEST_SLOW_CALLS")) slow_ms = std::atol(slow), std::fprintf(stderr, "calls of OpenCL take %ld ms longer\n", slow_ms);
-    *entries_out = sizeof own / sizeof(void*), *out = &own;
-    return CL_SUCCESS;
 }
+
+extern "C" {
 
 /// Calls since the last `trifold_fail_call`; from there on number `call` fails (-1: none), and all after it where `on` is set.
 long trifold_calls() { return calls.load(); }

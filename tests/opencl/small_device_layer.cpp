@@ -1,19 +1,17 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // A layer of OpenCL's loader (OPENCL_LAYERS) that makes every device a smaller one, as TRIFOLD_SMALL_DEVICE says: "group=64 kernel=32 local=16384 alloc=1000000 fp64=0". It says so where
 // it is asked, and refuses what such a device would refuse: larger groups and buffers, more local memory, double precision, queues out of order, for which nobody here asks.
-#include <CL/cl_icd.h>
-#include <CL/cl_layer.h>
-
 #include <algorithm>
 #include <atomic>
 #include <cstdlib>
 #include <cstring>
 #include <string>
 
+#include "opencl/layer.hpp"
+
 namespace {
 
-const cl_icd_dispatch* below = nullptr;
-cl_icd_dispatch own;
+using layer::below, layer::own;
 std::atomic<long> refused{0};
 
 /// 0: as it is.
@@ -98,24 +96,12 @@ cl_command_queue CL_API_CALL make_queue(cl_context context, cl_device_id device,
 
 }  // namespace
 
-extern "C" {
-
-CL_API_ENTRY cl_int CL_API_CALL clGetLayerInfo(cl_layer_info name, size_t size, void* value, size_t* needed) {
-    if (name != CL_LAYER_API_VERSION) return CL_INVALID_VALUE;
-    const cl_layer_api_version version = CL_LAYER_API_VERSION_100;
-    if (value && size >= sizeof version) std::memcpy(value, &version, sizeof version);
-    if (needed) *needed = sizeof version;
-    return CL_SUCCESS;
-}
-
-CL_API_ENTRY cl_int CL_API_CALL clInitLayer(cl_uint entries, const cl_icd_dispatch* target, cl_uint* entries_out, const cl_icd_dispatch** out) {
-    if (entries < sizeof own / sizeof(void*)) return CL_INVALID_VALUE;
-    below = target, own = *target;
+void layer::begin() {
     own.clGetDeviceInfo = device_info, own.clGetKernelWorkGroupInfo = kernel_info, own.clEnqueueNDRangeKernel = enqueue;
     own.clCreateBuffer = make_buffer, own.clBuildProgram = build, own.clCreateCommandQueue = make_queue;
-    *entries_out = sizeof own / sizeof(void*), *out = &own;
-    return CL_SUCCESS;
 }
+
+extern "C" {
 
 /// What such a device would not have taken.
 long trifold_refused() { return refused.load(); }
