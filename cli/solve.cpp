@@ -40,6 +40,7 @@ public:
     explicit Solve(const Options& options) : o_(options), line_(options.quiet) {}
 
     int run() {
+        if (o_.output == "/dev/stdout") o_.output = "-";  // x alone goes there
         require_names();
         settings_.algorithm = tridiagonal::algorithm_from(o_.algorithm);
         settings_.tolerance = o_.tolerance;

@@ -137,6 +137,7 @@ class Files(CommandTest):
         self.assertEqual(read_npy(out)[1], (10,))
         self.assertIn('residual', err)
         self.assertEqual(self.run_it('solve', 'gen:poisson?rows=10', '-o', '-', '-q', raw=True)[1], '')
+        self.assertEqual(self.run_it('solve', 'gen:poisson?rows=10', '-o', '/dev/stdout', '-q', raw=True)[0], out)
 
     def test_old_solution_is_replaced(self):
         self.write('x.npy', b'old')
