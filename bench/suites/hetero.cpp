@@ -134,7 +134,7 @@ private:
         const double best = least(*std::min_element(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(sets_.singles), [&](const Series& a, const Series& b) { return least(a) < least(b); }));
         std::vector<std::pair<Series*, std::vector<double>*>> turns;
         for (std::size_t k = 0; k < all.size(); ++k) {
-            if (k < sets_.singles && least(all[k]) > 2 * best) continue;  // not the best one, however the rounds go
+            if (k < sets_.singles && least(all[k]) > 4 * best) continue;  // not the best one, however the rounds go
             turns.emplace_back(&all[k], &all[k].times);
             if (k < sets_.singles) turns.emplace_back(&all[k], &again[k]);
         }
@@ -247,7 +247,7 @@ private:
             for (const DeviceShare& part : one.report.devices)
                 if (part.name == "cpu" && part.rows > 0 && part.rows < rows) share = std::min(0.85, static_cast<double>(part.rows) / static_cast<double>(rows));
             try {
-                sides.push_back(Side::of<T>(parts, static_cast<std::int64_t>(share * static_cast<double>(rows)) / 1024 * 1024, rows, *arrays_, context_, fewer_));
+                sides.push_back(Side::of<T>(one.name, parts, static_cast<std::int64_t>(share * static_cast<double>(rows)) / 1024 * 1024, rows, *arrays_, context_, fewer_));
             } catch (const Error& error) {
                 note(one.name + ": links not measured: " + error.what());
             }

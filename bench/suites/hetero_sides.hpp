@@ -24,20 +24,20 @@ namespace trifold::bench {
 
 class Side {
 public:
-    /// parts: `cpu`, which has the first `cut` rows, then devices with links, which have equal parts of the others; or devices only. Throws Error where there is no link.
+    /// parts: `cpu`, which has the first `cut` rows, and devices with links, which have equal parts of the others; or devices only. Throws Error where there is no link.
     template <class T>
-    static Side of(const std::vector<std::string>& parts, std::int64_t cut, std::int64_t rows, const Arrays& arrays, Context& all, Context& fewer) {
+    static Side of(const std::string& name, std::vector<std::string> parts, std::int64_t cut, std::int64_t rows, const Arrays& arrays, Context& all, Context& fewer) {
         Side side;
-        side.parts_ = parts;
-        const bool cpu = parts[0] == "cpu";
+        const bool cpu = std::erase(parts, "cpu") > 0;
+        side.name_ = name, side.parts_ = parts;
         side.cut_ = cpu ? cut : 0;
-        const auto links = static_cast<std::int64_t>(parts.size()) - cpu;
+        const auto links = static_cast<std::int64_t>(parts.size());
         const std::int64_t each = (rows - side.cut_) / links / 1024 * 1024;
         for (std::int64_t k = 0; k < links; ++k) {
             const std::int64_t at = side.cut_ + k * each;
             std::vector<const void*> in;
             for (int a = 0; a < 4; ++a) in.push_back(arrays.at<T>(a) + at);
-            side.links_.push_back(std::make_unique<Link>(device_at(find_device(parts[static_cast<std::size_t>(k + cpu)])), in, arrays.at<T>(4) + at, static_cast<std::size_t>(each) * sizeof(T)));
+            side.links_.push_back(std::make_unique<Link>(device_at(find_device(parts[static_cast<std::size_t>(k)])), in, arrays.at<T>(4) + at, static_cast<std::size_t>(each) * sizeof(T)));
         }
         if (!cpu) {
             side.ways_.emplace_back();
@@ -76,10 +76,8 @@ public:
             return median(sums);
         };
         const Way& best = *std::max_element(ways_.begin(), ways_.end(), [&](const Way& a, const Way& b) { return sum(a) < sum(b); });
-        std::string name;
-        for (const std::string& part : parts_) name += (name.empty() ? "" : ",") + part;
         Row row;
-        row.set("kind", "ceiling").set("devices", name).set("dtype", name_of(dtype_of<T>)).set("rows", static_cast<double>(rows)).set("threads", static_cast<double>(threads));
+        row.set("kind", "ceiling").set("devices", name_).set("dtype", name_of(dtype_of<T>)).set("rows", static_cast<double>(rows)).set("threads", static_cast<double>(threads));
         row.set("rounds", static_cast<double>(to_.size())).set("cpu_share", static_cast<double>(cut_) / static_cast<double>(rows));
         row.set("to_bytes_per_s", median(to_)).set("from_bytes_per_s", median(from_)).set("solve_to_bytes_per_s", median(solve_to_)).set("solve_from_bytes_per_s", median(solve_from_));
         if (!best.idle()) {
@@ -88,9 +86,9 @@ public:
             for (const Way& way : ways_) row.set("sum_rows_per_s_" + std::to_string(way.threads) + (way.chunks ? "_threads_chunks" : "_threads"), sum(way));
         }
         row.set("to_bytes_per_s_while_cpu", median(best.to)).set("from_bytes_per_s_while_cpu", median(best.from)).set("ceiling_rows_per_s", sum(best));
-        ceiling[name] = sum(best);
-        if (parts_.size() == 2 && !best.idle()) link[parts_[1]] = median(to_) / row_in;
-        std::fprintf(stderr, "  %s %s %.3g rows side by side:", name.c_str(), name_of(dtype_of<T>), static_cast<double>(rows));
+        ceiling[name_] = sum(best);
+        if (parts_.size() == 1) link[parts_[0]] = median(to_) / row_in;
+        std::fprintf(stderr, "  %s %s %.3g rows side by side:", name_.c_str(), name_of(dtype_of<T>), static_cast<double>(rows));
         for (const Way& way : ways_) std::fprintf(stderr, " %.0f + %.0f = %.0f Mrows/s (%d%s)", 1e-6 * median(way.cpu), 1e-6 * median(way.to) / row_in, 1e-6 * sum(way), way.threads, way.chunks ? ", chunks" : "");
         std::fprintf(stderr, "\n");
         record.rows.push_back(std::move(row));
@@ -129,7 +127,8 @@ private:
         return {own.to + later.to, own.from + later.from};
     }
 
-    std::vector<std::string> parts_;
+    std::string name_;
+    std::vector<std::string> parts_;  ///< but for the cpu
     std::int64_t cut_ = 0;
     std::vector<std::unique_ptr<Link>> links_;
     std::vector<Way> ways_;

@@ -122,8 +122,7 @@ public:
         report.systems = system_.systems();
         report.layout = layout_name(system_);
         report.dtype = system_.dtype;
-        report.plan = explain(queue_, system_, options_.algorithm);
-        if (team_ && parts_.size() > 1) report.plan = std::move(split_plan_);
+        report.plan = team_ && parts_.size() > 1 ? std::move(split_plan_) : explain(queue_, system_, options_.algorithm);
         report.outcome = outcome;
         report.total_s = total_s;
         report.solve_s = solve_s_;
@@ -142,15 +141,16 @@ private:
 
     // Who solves it: as the last ones of its shape, where these were one device's, else after a look.
     void gather() {
-        last_look_.emplace(state_, parts_, system_, options_);
+        const SplitProblem problem = split_problem(parts_, system_, options_);
+        last_look_.emplace(state_, parts_, problem);
         if (const split::Reach* const last = last_look_->reach()) {
-            team_.emplace(state_, device_, parts_, system_, *last, options_);
+            team_.emplace(state_, device_, parts_, problem, *last, options_);
             if (team_->one_for_good()) return;
         }
         const auto looking = Clock::now();
         reach_ = look_before(system_, options_, state_.threads), looked_ = true;
         solve_s_ += phase("look for decay", looking);
-        team_.emplace(state_, device_, parts_, system_, reach_, options_);
+        team_.emplace(state_, device_, parts_, problem, reach_, options_);
     }
 
     // What it took is known of a matrix of this kind, if it was one.
@@ -173,7 +173,8 @@ private:
         solve_s_ += report.solve_s, workspace_bytes_ = report.workspace_bytes;
         phases_.insert(phases_.end(), report.phases.begin(), report.phases.end());
         shares_ = std::move(report.devices), trace_ = std::move(report.trace);
-        if (shares_.empty()) shares_.push_back({.name = part.name, .rows = system_.rows, .chunks = 1, .busy_s = report.solve_s, .state = {}});
+        if (shares_.empty()) shares_.push_back({.name = part.name, .rows = system_.rows, .chunks = 1, .busy_s = report.solve_s,
+                           .rows_per_s = static_cast<double>(system_.rows) / report.solve_s, .state = {}});
         team_->add_left_out(shares_);
         return outcome;
     }

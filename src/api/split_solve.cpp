@@ -84,18 +84,6 @@ std::vector<SplitMember> members_of(const std::vector<split::Part>& parts, const
     return members;
 }
 
-// Whether it is coupled is found by a look at its values.
-SplitProblem problem_of(const std::vector<split::Part>& parts, const System& system, const Options& options) {
-    SplitProblem problem;
-    problem.rows = static_cast<double>(system.rows), problem.dtype = system.dtype, problem.in_place = system.in_place, problem.objective = options.objective;
-    for (const split::Part& part : parts) {
-        if (!part.runtime || !part.runtime->allocate_pinned) continue;
-        for (const Operand* operand : {&system.lower, &system.diag, &system.upper, &system.rhs, &system.x})
-            if (operand->kind == Operand::Kind::view && operand->data && part.runtime->where(part.number, inside(*operand, system)).kind == MemoryKind::host) problem.pageable = true;
-    }
-    return problem;
-}
-
 }  // namespace
 
 std::vector<split::Part> split_parts(const Context::State& state, const Device& device, const System& system, const Options& options) {
@@ -115,13 +103,24 @@ std::vector<split::Part> split_parts(const Context::State& state, const Device& 
     return parts;
 }
 
+SplitProblem split_problem(const std::vector<split::Part>& parts, const System& system, const Options& options) {
+    SplitProblem problem;
+    problem.rows = static_cast<double>(system.rows), problem.dtype = system.dtype, problem.in_place = system.in_place, problem.objective = options.objective;
+    for (const split::Part& part : parts) {
+        if (!part.runtime || !part.runtime->allocate_pinned) continue;
+        for (const Operand* operand : {&system.lower, &system.diag, &system.upper, &system.rhs, &system.x})
+            if (operand->kind == Operand::Kind::view && operand->data && part.runtime->where(part.number, inside(*operand, system)).kind == MemoryKind::host) problem.pageable = true;
+    }
+    return problem;
+}
+
 split::Reach look_before(const System& system, const Options& options, int threads) { return split::look(system, host_ops(), tolerance_of(system, options), threads); }
 
-LastLook::LastLook(Context::State& state, const std::vector<split::Part>& all, const System& system, const Options& options) : state_(state) {
+LastLook::LastLook(Context::State& state, const std::vector<split::Part>& all, const SplitProblem& problem) : state_(state) {
     constexpr int most = 16;
     if (all.size() < 2) return;
-    const std::vector<SplitMember> members = members_of(all, options);
-    key_ = names_of(members, static_cast<std::uint32_t>((std::uint64_t{1} << members.size()) - 1)) + problem_of(all, system, options).kind();
+    for (const split::Part& part : all) key_ += part.name + " ";
+    key_ += problem.kind();
     const devices::Rates& rates = state_.rates();
     known_ = rates.tally("looked " + key_) > 0 && rates.tally("not looked " + key_) < most - 1;
     if (known_) reach_.width = rates.tally("looked " + key_) - 1;
@@ -142,8 +141,8 @@ bool LastLook::ended(bool alone, const split::Reach* looked, std::string_view br
     return same;
 }
 
-SplitTeam::SplitTeam(Context::State& state, const Device& device, const std::vector<split::Part>& all, const System& system, const split::Reach& reach, const Options& options)
-    : state_(state), device_(device), all_(all), members_(members_of(all, options)), problem_(problem_of(all, system, options)) {
+SplitTeam::SplitTeam(Context::State& state, const Device& device, const std::vector<split::Part>& all, const SplitProblem& problem, const split::Reach& reach, const Options& options)
+    : state_(state), device_(device), all_(all), members_(members_of(all, options)), problem_(problem) {
     problem_.coupled = reach.width == 0, problem_.slowly = reach.width > 200;
     if (all.size() > 1) identify(state, device, all);
     choice_ = choose_members(state.rates(), members_, problem_);
@@ -269,7 +268,7 @@ Plan SplitTeam::plan() const {
 void plan_split(Context::State& state, const std::vector<split::Part>& parts, const System& system, const Options& options, Plan& plan) {
     if (parts.size() < 2) return;
     const std::vector<SplitMember> members = members_of(parts, options);
-    SplitProblem problem = problem_of(parts, system, options);
+    SplitProblem problem = split_problem(parts, system, options);
     plan = plan_of(members);
     plan.branch = {"joined", "coupled"};
     for (const bool coupled : {false, true}) {

@@ -22,11 +22,14 @@ std::vector<split::Part> split_parts(const Context::State& state, const Device& 
 /// How far the matrix remembers: what is learnt of those that do not forget, which take two passes, is kept apart.
 split::Reach look_before(const System& system, const Options& options, int threads);
 
+/// What is learnt of this system is learnt of; whether it is coupled is found by a look at its values.
+SplitProblem split_problem(const std::vector<split::Part>& parts, const System& system, const Options& options);
+
 /// A look costs what some per cent of a solve do. Where the last systems of this shape were one device's, the next one is taken to remember as far, and nobody looks: the device alone solves any
 /// matrix. Who then takes another branch than before is looked at again by the next solve, and so is every sixteenth.
 class LastLook {
 public:
-    LastLook(Context::State& state, const std::vector<split::Part>& all, const System& system, const Options& options);
+    LastLook(Context::State& state, const std::vector<split::Part>& all, const SplitProblem& problem);
 
     /// How far it reached; nullptr where it is time to look.
     const split::Reach* reach() const noexcept { return known_ ? &reach_ : nullptr; }
@@ -44,7 +47,7 @@ private:
 /// Who of them solves, and what is learnt of it.
 class SplitTeam {
 public:
-    SplitTeam(Context::State& state, const Device& device, const std::vector<split::Part>& all, const System& system, const split::Reach& reach, const Options& options);
+    SplitTeam(Context::State& state, const Device& device, const std::vector<split::Part>& all, const SplitProblem& problem, const split::Reach& reach, const Options& options);
 
     const std::vector<split::Part>& all() const noexcept { return all_; }
     const std::vector<split::Part>& chosen() const noexcept { return chosen_; }
