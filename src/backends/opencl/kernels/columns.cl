@@ -22,6 +22,7 @@
 #define ASK_WHOLE 512
 /// Lines of each operand per row, eliminated or substituted, so that they come evenly: a processor drops what is asked for faster than it arrives.
 #define LINES_A_ROW ((VECTORS + 1) / 2)
+
 INLINE void fetch(const Block* b, word i, int count, word first, word last, word systems, int vectors, int slow, int edge, int ahead, Vector* out) {
     if (slow) load_slowly(b, i, count, first, last, systems, vectors, out);
     else load_tile(b, i, count, first, last, systems, vectors, edge, ahead, out);
