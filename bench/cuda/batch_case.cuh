@@ -20,7 +20,7 @@ struct BatchShape {
     std::int64_t rows, row_stride, columns, column_stride, outer = 1, outer_stride = 0;
     Peer peer = Peer::none;
     bool scalars = false;  ///< the matrix is three numbers
-    bool indefinite = false;  ///< diag is as small as the rest
+    int indefinite = 0;       ///< of so many systems one has a diagonal as small as the rest; 1: all have
     bool pivoted = false;     ///< by LU with partial pivoting, as a caller may ask for
 
     std::int64_t systems() const { return columns * outer; }

@@ -47,6 +47,16 @@ struct RowsOf {
     __device__ T upper(std::int64_t, std::int64_t at) const { return a.upper[at]; }
 };
 
+/// Diagonals as small as the rest, those of systems 0, every, 2 every …
+template <class T>
+__global__ void spoil(T* diag, std::int64_t rows, std::int64_t row_stride, std::int64_t columns, std::int64_t column_stride, int every, int seed) {
+    const std::int64_t all = rows * ((columns + every - 1) / every);
+    for (std::int64_t e = blockIdx.x * std::int64_t(blockDim.x) + threadIdx.x; e < all; e += std::int64_t(gridDim.x) * blockDim.x) {
+        const std::int64_t at = e % rows * row_stride + e / rows * every * column_stride;
+        diag[at] = T(2 * uniform(seed, at) - 1);
+    }
+}
+
 template <class T>
 class Bench {
 public:
@@ -61,9 +71,10 @@ public:
 
     void run(const BatchShape& shape) {
         System system = system_of(shape, a_.rhs, a_.x);
-        if (shape.indefinite != indefinite_) {
-            indefinite_ = shape.indefinite;
-            fill_array(a_.diag, count_, 2, indefinite_ ? T(-1) : T(3), indefinite_ ? T(1) : T(4));
+        if (shape.indefinite || spoilt_) {
+            fill_array(a_.diag, count_, 2, T(3), T(4));
+            if (shape.indefinite) spoil<<<4096, 256>>>(a_.diag, shape.rows, shape.row_stride, shape.columns, shape.column_stride, shape.indefinite, 2);
+            spoilt_ = shape.indefinite;
         }
         system.lower = operand_of(a_.lower, shape), system.diag = operand_of(a_.diag, shape), system.upper = operand_of(a_.upper, shape);
         if (cuda::batch_refuses(system)) return void(std::printf("%-14s %lld: not on chip\n", shape.name.c_str(), static_cast<long long>(shape.rows)));
@@ -130,7 +141,7 @@ public:
             row["warps"] = plan.job.warps, row["shared_bytes"] = cuda::shared_bytes(plan.job, *plan.kernel);
         }
         if (shape.pivoted) row["algorithm"] = "lu";
-        if (shape.indefinite) row["matrix"] = "indefinite";
+        if (shape.indefinite) row["matrix"] = shape.indefinite == 1 ? "indefinite" : "one indefinite in " + std::to_string(shape.indefinite);
         rows_.push_back(row);
         std::printf("%-14s %s %6lld rows  %5.1f %% (queued %5.1f) of %4.0f GB/s  %4.1f x cuSPARSE  %4.1f u  rescued %llu  ceiling %.1f\n", shape.name.c_str(), sizeof(T) == 8 ? "f64" : "f32",
                     static_cast<long long>(shape.rows), 100 * fraction, 100 * queued_fraction, bandwidth, best_peer / ms, error, outcome.rescued, 100 * ceiling);
@@ -143,7 +154,7 @@ private:
     const Sparse& sparse_;
     std::int64_t count_;
     int rounds_;
-    bool indefinite_ = false;  ///< what diag holds now
+    bool spoilt_ = false;  ///< diag holds indefinite systems
     nlohmann::ordered_json& rows_;
     Arrays<T> a_{};
     std::vector<DeviceMemory<T>> arrays_;  ///< those of a_, and three that a peer may overwrite
@@ -175,14 +186,17 @@ std::vector<BatchShape> shapes(std::int64_t count, const std::vector<std::string
         list.push_back({"padded y", 256, 264, 256, 1, count / (264 * 257), 264 * 257});
         list.push_back({"odd y", 255, 257, 255, 1, count / (257 * 257), 257 * 257});
     }
-    if (wanted("pivoted"))
+    if (wanted("pivoted")) {
+        for (int n : {16, 64, 256, 512, 1024, 2048, 4096, 8192}) list.push_back({"contiguous few", n, 1, count / n, n, 1, 0, BatchShape::Peer::none, false, 100});
+        for (int n : {64, 256, 1024, 4096}) list.push_back({"interleaved few", n, count / n, count / n, 1, 1, 0, BatchShape::Peer::none, false, 100});
         for (const bool pivoted : {true, false}) {
             const std::string name = pivoted ? " lu" : " rescue";
-            for (int n : {16, 64, 256, 512, 1024, 2048})
-                list.push_back({"contiguous" + name, n, 1, count / n, n, 1, 0, BatchShape::Peer::none, false, true, pivoted});
+            for (int n : {16, 64, 256, 512, 1024, 2048, 4096})
+                list.push_back({"contiguous" + name, n, 1, count / n, n, 1, 0, BatchShape::Peer::none, false, 1, pivoted});
             for (int n : {64, 256, 512, 1024})
-                list.push_back({"interleaved" + name, n, count / n, count / n, 1, 1, 0, pivoted ? BatchShape::Peer::interleaved : BatchShape::Peer::none, false, true, pivoted});
+                list.push_back({"interleaved" + name, n, count / n, count / n, 1, 1, 0, pivoted ? BatchShape::Peer::interleaved : BatchShape::Peer::none, false, 1, pivoted});
         }
+    }
     return list;
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// LU with partial pivoting for any layout: on chip where systems fit there (pivoted_chip.cuh), else one thread per system (pivoted_line.cuh).
+// LU with partial pivoting for any layout: by blocks (pivoted_chip.cuh), on chip where systems fit there; beyond 2^24 rows, or on old devices, one thread per system (pivoted_line.cuh).
 #include "backends/cuda/tridiagonal/pivoted.hpp"
 
 #include <algorithm>
@@ -25,52 +25,74 @@ __global__ void __launch_bounds__(many_threads) pivoted_kernel(const __grid_cons
 
 std::size_t bytes_per_slot(const System& system) { return 4 * size_of(system.dtype) * static_cast<std::size_t>(system.rows); }
 
-// Two blocks share a multiprocessor, so that one computes while the other one loads.
-constexpr int chip_bytes = 228 * 1024 / 2 - 1024;
+// Two blocks share a multiprocessor, so that one computes while the other one loads; longer systems have it alone.
+constexpr int chip_bytes = 228 * 1024 / 2 - 1024, whole_chip_bytes = 227 * 1024;
+
+// More than a block holds, or might: a block's lanes still share a system, which is in scratch then.
+constexpr std::int64_t least_shared_rows = 4096, most_shared_rows = 1 << 24;
+
+bool shares_scratch(const System& system) { return system.rows >= least_shared_rows && system.rows <= most_shared_rows; }
 
 template <class T>
 bool cut_for_chip(const System& system, bool marked, ChipCut& cut, unsigned& blocks) {
-    if (system.rows > chip_bytes / static_cast<int>(4 * sizeof(T)) || system.systems() < 1) return false;
-    int device = 0, most = 0;
-    if (cudaGetDevice(&device) != cudaSuccess || cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, device) != cudaSuccess || most < chip_bytes)
-        return false;
-    constexpr int each = 5 * static_cast<int>(sizeof(Line<T>)) + 4, list = (chip_threads + chip_threads / 32) * 4 + 16;
+    constexpr int threads = chip_threads<T>, word = static_cast<int>(sizeof(T));
+    constexpr int each = 5 * static_cast<int>(sizeof(Line<T>)) + 4, list = (threads + threads / 32) * 4 + 16, across = threads / 32 * static_cast<int>(sizeof(Equations<T>));
+    if (system.rows > most_shared_rows || system.systems() < 1) return false;
+    // Lanes of neighbouring systems read from different banks too.
     cut.pitch = static_cast<int>(4 * system.rows) | 1;
-    const std::int64_t all = 2 * multiprocessors_of_current();
-    // Every block should have something to do.
-    cut.window = static_cast<int>(std::clamp<std::int64_t>((system.systems() + all - 1) / all, 1, chip_threads));
-    cut.capacity = std::min(cut.window, (chip_bytes - list) / (cut.pitch * static_cast<int>(sizeof(T)) + each));
-    if (cut.capacity < 1) return false;
+    const std::int64_t pitch_bytes = static_cast<std::int64_t>(cut.pitch) * word + each, least = list + across + 16 + pitch_bytes;
+    const int bytes = least <= chip_bytes ? chip_bytes : whole_chip_bytes;
+    cut.on_chip = least <= whole_chip_bytes;
+    int device = 0, most = 0;
+    if (cudaGetDevice(&device) != cudaSuccess || cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, device) != cudaSuccess) return false;
+    if (most < bytes && !shares_scratch(system)) return false;
+    cut.on_chip = cut.on_chip && most >= bytes;
+    cut.capacity = cut.on_chip ? static_cast<int>((bytes - list - across - 16) / pitch_bytes) : 1;
+    const std::int64_t all = (bytes == chip_bytes || !cut.on_chip ? 2 : 1) * multiprocessors_of_current();
+    // Every block should have something to do; where all are to be solved, neighbours in memory are on their way together.
+    const int window = static_cast<int>(std::clamp<std::int64_t>((system.systems() + all - 1) / all, 1, threads));
+    cut.window = marked ? window : std::min(window, cut.capacity);
+    cut.capacity = std::min(cut.window, cut.capacity);
     blocks = static_cast<unsigned>(std::min(all, (system.systems() + cut.window - 1) / cut.window));
     const int level = system.levels - 1;
     cut.along_rows = level < 0 || std::llabs(system.rhs.row_stride) <= std::llabs(system.rhs.level_stride[level]);
-    // Where all are to be solved, one thread each is faster from here on (measured on an H200).
-    if (!marked && system.rows > static_cast<std::int64_t>((cut.along_rows ? 8192 : 1024) / sizeof(T))) return false;
-    cut.lines_at = (cut.capacity * cut.pitch * static_cast<int>(sizeof(T)) + 15) / 16 * 16;
+    cut.across_at = cut.on_chip ? (cut.capacity * cut.pitch * word + 15) / 16 * 16 : 0;
+    cut.lines_at = cut.across_at + across;
     cut.verdicts_at = cut.lines_at + cut.capacity * 5 * static_cast<int>(sizeof(Line<T>));
     cut.list_at = cut.verdicts_at + 4 * cut.capacity;
     cut.shared_bytes = cut.list_at + list;
     return true;
 }
 
+template <class T, bool OnChip>
+void launch_chip(const System& system, const BatchLaunch& launch, const unsigned char* marks, const unsigned long long* marked, std::int64_t slots, const ChipCut& cut, unsigned blocks,
+                 bool overlapped) {
+    auto* const kernel = pivoted_chip_kernel<T, OnChip>;
+    static PerDevice prepared;
+    prepared.once([&] {
+        if (!OnChip) return;
+        cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, whole_chip_bytes);
+        cudaFuncSetAttribute(kernel, cudaFuncAttributePreferredSharedMemoryCarveout, cudaSharedmemCarveoutMaxShared);
+    });
+    const dim3 grid(static_cast<unsigned>(std::min<std::int64_t>(blocks, slots)));
+    const auto bytes = static_cast<std::size_t>(cut.shared_bytes);
+    const PivotedJob<T> job(system, launch, marks, marked, slots);
+    if (overlapped) launch_after(kernel, grid, chip_threads<T>, bytes, launch.stream, job, cut);
+    else kernel<<<grid, chip_threads<T>, bytes, launch.stream>>>(job, cut);
+}
+
 template <class T>
 void launch_pivoted(const System& system, const BatchLaunch& launch, const unsigned char* marks, const unsigned long long* marked, bool overlapped) {
     const auto room = static_cast<std::int64_t>(launch.scratch_bytes / std::max<std::size_t>(bytes_per_slot(system), 1));
-    const std::int64_t slots = std::min(pivoted_slots(system), room);
+    std::int64_t slots = std::min(pivoted_slots(system), room);
     if (slots < 1) return;
     ChipCut cut;
     if (unsigned blocks = 0; cut_for_chip<T>(system, marks != nullptr, cut, blocks)) {
-        static PerDevice prepared;
-        prepared.once([] {
-            cudaFuncSetAttribute(pivoted_chip_kernel<T>, cudaFuncAttributeMaxDynamicSharedMemorySize, chip_bytes);
-            cudaFuncSetAttribute(pivoted_chip_kernel<T>, cudaFuncAttributePreferredSharedMemoryCarveout, cudaSharedmemCarveoutMaxShared);
-        });
-        const dim3 grid(static_cast<unsigned>(std::min<std::int64_t>(blocks, slots)));
-        const auto bytes = static_cast<std::size_t>(cut.shared_bytes);
-        const PivotedJob<T> job(system, launch, marks, marked, slots);
-        if (overlapped) launch_after(pivoted_chip_kernel<T>, grid, chip_threads, bytes, launch.stream, job, cut);
-        else pivoted_chip_kernel<T><<<grid, chip_threads, bytes, launch.stream>>>(job, cut);
-        return;
+        if (cut.on_chip) return launch_chip<T, true>(system, launch, marks, marked, slots, cut, blocks, overlapped);
+        // Half of the scratch is for what one thread may have to solve.
+        slots = std::min(slots, room / 2);
+        if (slots > 0) return launch_chip<T, false>(system, launch, marks, marked, slots, cut, blocks, overlapped);
+        slots = std::min(pivoted_slots(system), room);
     }
     const int threads = slots >= 1 << 16 ? many_threads : block_threads;
     const auto blocks = static_cast<unsigned>((slots + threads - 1) / threads);
@@ -80,13 +102,17 @@ void launch_pivoted(const System& system, const BatchLaunch& launch, const unsig
 }  // namespace
 
 std::int64_t pivoted_slots(const System& system) {
-    constexpr std::int64_t most = 1 << 18, least = 1 << 11;
+    // Longer systems than a block holds: few threads, for what blocks leave.
+    const bool by_blocks = shares_scratch(system);
+    const std::int64_t most = by_blocks ? 256 : 1 << 18, least = by_blocks ? 16 : 1 << 11;
     constexpr std::size_t budget = std::size_t{1} << 29;
     const auto fit = static_cast<std::int64_t>(budget / std::max<std::size_t>(bytes_per_slot(system), 1));
     return std::min(system.systems(), std::clamp(fit, least, most));
 }
 
-std::size_t pivoted_scratch(const System& system) { return bytes_per_slot(system) * static_cast<std::size_t>(pivoted_slots(system)); }
+std::size_t pivoted_scratch(const System& system) {
+    return bytes_per_slot(system) * static_cast<std::size_t>(pivoted_slots(system)) * (shares_scratch(system) ? 2 : 1);
+}
 
 void solve_pivoted(const System& system, const BatchLaunch& launch, const unsigned char* marks, const unsigned long long* marked, bool overlapped) {
     if (system.dtype == DType::f32) launch_pivoted<float>(system, launch, marks, marked, overlapped);

@@ -9,20 +9,31 @@
 //   occur in no row of the other lane, so that partial pivoting within the half is all there can be; the rows that both carry in
 //   the end are two equations for the two unknowns in the middle. A step costs the latency of one reciprocal.
 // Numerics: backward stable, element growth at most 2 (N. J. Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., section 9.6); that of the
-//   two rows in the middle at most 2 more. Pivots beyond `pivot_range`, where reciprocals are not trusted, and zeros are left to another path.
+//   two rows in the middle at most 2 more. Pivots beyond PivotRange, where reciprocals are not trusted, and zeros are left to another path.
 #pragma once
 
 #include "backends/cuda/tridiagonal/thread/chunk.cuh"
 
 namespace trifold::cuda {
 
+/// Without its sign, as an integer that grows with x, about the same for every factor of two.
+__device__ __forceinline__ int magnitude(double x) { return __double2hiint(x) & 0x7fffffff; }
+__device__ __forceinline__ int magnitude(float x) { return __float_as_int(x) & 0x7fffffff; }
+
+template <class T>
+struct Magnitude {
+    static constexpr int factor_of_two = sizeof(T) == 8 ? 1 << 20 : 1 << 23;
+    static constexpr int one = (sizeof(T) == 8 ? 1023 : 127) * factor_of_two, infinite = (sizeof(T) == 8 ? 2047 : 255) * factor_of_two;
+};
+
+/// Pivots whose reciprocals are trusted: from 2^-963 to 2^963, 2^-119 to 2^119 in single precision.
 template <class T>
 struct PivotRange {
-    static constexpr T least = sizeof(T) == 8 ? T(1e-290) : T(1e-36), most = sizeof(T) == 8 ? T(1e290) : T(1e36);
+    static constexpr int wide = (sizeof(T) == 8 ? 963 : 119) * Magnitude<T>::factor_of_two;
     bool good = true;
 
     __device__ __forceinline__ T invert(T pivot) {
-        good = good && abs(pivot) >= least && abs(pivot) <= most;
+        good = good && static_cast<unsigned>(magnitude(pivot) - (Magnitude<T>::one - wide)) <= 2u * wide;
         return reciprocal(pivot);
     }
 };

@@ -212,6 +212,8 @@ void solve_cut_columns(const TileJob<T>& from, const ColumnCut& cut, unsigned lo
         first.handed_over = undecided;
         launch_columns(first, stream);
         checked.undecided = undecided, checked.tickets = nullptr;
+        // A pass over all tiles takes as long as pivots for a tenth of them (measured).
+        checked.few = static_cast<unsigned long long>(from.columns) * from.outer_extent[0] * from.outer_extent[1] * from.outer_extent[2] / 12;
     }
     launch_columns(checked, stream);
 }

@@ -59,6 +59,7 @@ struct ColumnJob {
     std::int64_t column_weight = 0, outer_weight[3] = {};
     unsigned long long* handed_over = nullptr;
     const unsigned long long* undecided = nullptr;  ///< where only marked columns are to be solved: their number
+    unsigned long long few = 0;     ///< no more than so many are handed over as they are
     unsigned* tickets = nullptr;    ///< may be null: then every block takes every so many tiles
 };
 

@@ -14,7 +14,8 @@
 //   1000 to 3000 (joins) + 1200 (check, other blocks' verdicts), and what is asked for then comes 2000 later, 4000 where memory is busy.
 // Numerics: nothing is pivoted. Per chunk max|rhs - A x| ≤ accept × max|diag| × max|x| (neighbours' x too), else the whole system is marked and
 //   not stored: what is stored has a backward error that was seen, whatever the matrix. Marked systems are for a pivoted kernel.
-// Second: where columns_dominant.cuh comes first, only what that has marked is solved, and nothing is done where that is nothing.
+// Second: where columns_dominant.cuh comes first, only what that has marked is solved, and nothing is done where that is little: pivots cost less
+//   than another pass over all tiles then.
 // Source: F. A. Wang, A parallel method for tridiagonal equations, ACM TOMS 7 (1981), by chunks, blocks and clusters.
 #pragma once
 
@@ -125,7 +126,10 @@ __global__ void __launch_bounds__(column_threads<T>, 1) solve_columns_side_by_si
 
     if (job.undecided) {  // after another kernel, which may have left nothing
         after_the_kernel_before();
-        if (*job.undecided == 0) return;
+        if (const unsigned long long left = *job.undecided; left <= job.few) {
+            if (left && blockIdx.x == 0 && threadIdx.x == 0) atomicAdd(job.handed_over, left);
+            return;
+        }
     }
     for (int s = thread; s < slots; s += static_cast<int>(blockDim.x)) arrival(s).prepare(1);
     if (thread == 0) ends_here.prepare(1), votes_here.prepare(blocks > 1 ? 1 : warps);

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// LU with pivoting of systems in shared memory, each by 8 to all lanes of a block, a chunk each (pivoted_chunk.cuh).
+//
+// Array: [4][n], lower, diag, upper, rhs; lower[0] and upper[n-1] are zero. Left behind: x in place of rhs, the rest is overwritten.
+// Who does what: a lane eliminates its chunk; lanes join their two equations pairwise, 2, 4, 8 … of them, all of a group the same arithmetic, and one of them keeps what the substitution
+//   needs; groups of several warps meet in shared memory once. Then x comes back the same way.
+// A step of a chunk waits for the latency of one reciprocal, a joint for two: n/lanes of the former, twice, log2(lanes) of the latter.
+#pragma once
+
+#include "backends/cuda/tridiagonal/pivoted_chunk.cuh"
+
+namespace trifold::cuda {
+
+template <class T>
+__device__ __forceinline__ Equation<T> from_lane(const Equation<T>& e, int mask) {
+    return {__shfl_xor_sync(~0u, e.before, mask), __shfl_xor_sync(~0u, e.first, mask), __shfl_xor_sync(~0u, e.last, mask),
+            __shfl_xor_sync(~0u, e.after, mask),  __shfl_xor_sync(~0u, e.rhs, mask),   __shfl_xor_sync(~0u, e.origin, mask)};
+}
+
+/// Groups of `lanes` neighbours (a power of two) within a warp.
+template <class T>
+struct LaneTree {
+    Joint<T> kept;
+    int lane, lanes;
+
+    __device__ __forceinline__ Equations<T> join(Equations<T> own, PivotRange<T>& range) {
+#pragma unroll 1
+        for (int step = 1; step < lanes; step *= 2) {
+            const Equations<T> other{from_lane(own.a, step), from_lane(own.b, step)};
+            const bool right = lane & step;
+            Joint<T> joint;
+            own = joint.eliminate(right ? other : own, right ? own : other, range);
+            if ((lane & (2 * step - 1)) == step) kept = joint;
+        }
+        return own;
+    }
+
+    /// From what a group has at its ends to what each lane has.
+    __device__ __forceinline__ Ends<T> substitute(Ends<T> ends) const {
+#pragma unroll 1
+        for (int step = lanes / 2; step > 0; step /= 2) {
+            T left_last, right_first;
+            kept.substitute(ends, left_last, right_first);
+            const int keeper = (lane & ~(2 * step - 1)) | step;
+            left_last = __shfl_sync(~0u, left_last, keeper), right_first = __shfl_sync(~0u, right_first, keeper);
+            if (lane & step) ends.before = left_last, ends.first = right_first;
+            else ends.last = left_last, ends.after = right_first;
+        }
+        return ends;
+    }
+};
+
+/// By all threads of a block, the first `lanes` of them for the system at `systems`, the next ones for the one `pitch` further, `part` of them.
+/// verdicts: of each the least of n + 1, n where it is left to another path, and the first row that is not finite; n + 1 on entry.
+/// across: room for the equations of every warp. Short: 34 rows of a lane at most.
+template <bool Short, class T>
+__device__ __forceinline__ void solve_by_lanes(T* systems, int pitch, int n, int part, int lanes, int* verdicts, Equations<T>* across) {
+    const int thread = static_cast<int>(threadIdx.x), lane = thread & 31, s = thread / lanes, place = thread - s * lanes;
+    const bool active = s < part;
+    // Odd, so that lanes read from different banks.
+    const int each = (n + lanes - 1) / lanes | 1, first = min(place * each, n);
+    PivotedChunk<T, Short> chunk{systems + (active ? s * pitch + first : 0), n, active ? min(each, n - first) : 0};
+    PivotRange<T> range;
+    int bad = n;
+    const Equations<T> own = chunk.reduce(bad, range);
+    LaneTree<T> tree{{}, lane, min(lanes, 32)};
+    const Equations<T> group = tree.join(own, range);
+    Ends<T> ends;
+    if (lanes <= 32) {
+        ends = tree.substitute(solve_ends(group, range));
+    } else {
+        const int warps = lanes / 32, warp = thread / 32, own_warp = warp & (warps - 1);
+        if (lane == 0) across[warp] = group;
+        __syncthreads();
+        LaneTree<T> over{{}, lane & (warps - 1), warps};
+        const Equations<T> all = over.join(across[warp - own_warp + over.lane], range);
+        const Ends<T> of_warps = over.substitute(solve_ends(all, range));
+        ends = {__shfl_sync(~0u, of_warps.before, own_warp), __shfl_sync(~0u, of_warps.first, own_warp), __shfl_sync(~0u, of_warps.last, own_warp),
+                __shfl_sync(~0u, of_warps.after, own_warp)};
+        ends = tree.substitute(ends);
+        __syncthreads();  // `across` may be written again
+    }
+    const bool good = chunk.finish(ends) && range.good;
+    if (active && bad < n) atomicMin(&verdicts[s], first + bad);
+    else if (active && !good) atomicMin(&verdicts[s], n);
+}
+
+}  // namespace trifold::cuda
