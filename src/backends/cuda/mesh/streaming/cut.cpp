@@ -99,6 +99,7 @@ RowsCut cut_rows(const Chip& chip, std::size_t value_bytes, int nx, int ny, int 
     if (shape) best = *shape;
     for (const int lanes : {32, 16, 8, 4, 2, 1})
         for (int R = std::max((nx + lanes - 1) / lanes, 2); !shape && R <= std::min(most_segment, nx) && 2 * ((nx + R - 1) / R) > lanes; ++R) {
+            if (nx - (nx - 1) / R * R < reach.x) continue;  // only the last lane of a row looks beyond its end
             RowsCut cut;
             cut.lanes = lanes, cut.segment_rows = R, cut.rows = rows_of_lane;
             try_blocks(cut, false);
