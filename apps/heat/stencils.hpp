@@ -15,24 +15,24 @@ namespace trifold::heat {
 
 TRIFOLD_POINT_FUNCTION(increment_2d, {
     real u = at(0, 0, 0, 0);
-    out(0) = p(0) * ((at(0, -1, 0, 0) - u) + (at(0, 1, 0, 0) - u)) + p(1) * ((at(0, 0, -1, 0) - u) + (at(0, 0, 1, 0) - u));
+    out(0) = p(0) * ((at(0, -1, 0, 0) - u) - (u - at(0, 1, 0, 0))) + p(1) * ((at(0, 0, -1, 0) - u) - (u - at(0, 0, 1, 0)));
 })
 
 TRIFOLD_POINT_FUNCTION(increment_3d, {
     real u = at(0, 0, 0, 0);
-    out(0) = p(0) * ((at(0, -1, 0, 0) - u) + (at(0, 1, 0, 0) - u)) + p(1) * ((at(0, 0, -1, 0) - u) + (at(0, 0, 1, 0) - u)) +
-             p(2) * ((at(0, 0, 0, -1) - u) + (at(0, 0, 0, 1) - u));
+    out(0) = p(0) * ((at(0, -1, 0, 0) - u) - (u - at(0, 1, 0, 0))) + p(1) * ((at(0, 0, -1, 0) - u) - (u - at(0, 0, 1, 0))) +
+             p(2) * ((at(0, 0, 0, -1) - u) - (u - at(0, 0, 0, 1)));
 })
 
 TRIFOLD_POINT_FUNCTION(heated_increment_2d, {
     real u = at(0, 0, 0, 0);
-    out(0) = p(0) * ((at(0, -1, 0, 0) - u) + (at(0, 1, 0, 0) - u)) + p(1) * ((at(0, 0, -1, 0) - u) + (at(0, 0, 1, 0) - u)) + p(3) * at(2, 0, 0, 0);
+    out(0) = p(0) * ((at(0, -1, 0, 0) - u) - (u - at(0, 1, 0, 0))) + p(1) * ((at(0, 0, -1, 0) - u) - (u - at(0, 0, 1, 0))) + p(3) * at(2, 0, 0, 0);
 })
 
 TRIFOLD_POINT_FUNCTION(heated_increment_3d, {
     real u = at(0, 0, 0, 0);
-    out(0) = p(0) * ((at(0, -1, 0, 0) - u) + (at(0, 1, 0, 0) - u)) + p(1) * ((at(0, 0, -1, 0) - u) + (at(0, 0, 1, 0) - u)) +
-             p(2) * ((at(0, 0, 0, -1) - u) + (at(0, 0, 0, 1) - u)) + p(3) * at(2, 0, 0, 0);
+    out(0) = p(0) * ((at(0, -1, 0, 0) - u) - (u - at(0, 1, 0, 0))) + p(1) * ((at(0, 0, -1, 0) - u) - (u - at(0, 0, 1, 0))) +
+             p(2) * ((at(0, 0, 0, -1) - u) - (u - at(0, 0, 0, 1))) + p(3) * at(2, 0, 0, 0);
 })
 
 TRIFOLD_POINT_FUNCTION(varying_increment_2d, {
