@@ -4,7 +4,7 @@
 // through memory would take, a copy and an update in place, 5 words for any number of axes: memory that changes between reading and writing is slower. Both must agree from the same start before
 // anything is timed, or the case is reported as failed, without times.
 //
-//   cuda_heat_bench [--json FILE] [--quick] [--only PART[,PART…]]… [--budget SECONDS] [--rounds N] [--no-rival] [--no-energy | --all-energy] [--energy-only]
+//   cuda_heat_bench [--json FILE] [--quick] [--mesh NXxNYxNZxMESHES]… [--only PART[,PART…]]… [--budget SECONDS] [--rounds N] [--no-rival] [--no-energy | --all-energy] [--energy-only]
 //                   [--energy-from FILE] [--list] [--compile]
 //
 // --budget S            the more important cases first, and none begun after S seconds: the record says how many were left out
@@ -12,6 +12,7 @@
 // --energy-only         joules and nothing else
 // --energy-from FILE    joules of cases that this run does not measure them of, from another run's record, and said so
 // --compile             needs no GPU and measures nothing: the kernels of the cases, for an H200, into $XDG_CACHE_HOME/trifold/kernels
+// --mesh NXxNYxNZxMESHES  instead of the usual cases, in both precisions; several --mesh: all of them
 // --only 2d-large,f64   cases whose name has all these parts (--list shows names); several --only: any of them.
 // cuSPARSE is loaded at run time from the machine's own CUDA; without it, its columns stay empty. Exit status: 5 no GPU, 6 a case disagrees.
 #include <cuda_runtime.h>
@@ -249,6 +250,15 @@ void print(const Json& row) {
     std::printf("\n"), std::fflush(stdout);
 }
 
+// "80x64x64x24": points along x, y and z, and how many meshes; in both precisions.
+void add_meshes(const std::string& text, std::vector<HeatCase>& cases) {
+    long long x = 0, y = 0, z = 0, meshes = 0;
+    char beyond = 0;
+    if (std::sscanf(text.c_str(), "%lldx%lldx%lldx%lld%c", &x, &y, &z, &meshes, &beyond) != 4 || x < 3 || y < 3 || (z != 1 && z < 3) || meshes < 1)
+        throw Error(ErrorCode::usage, "--mesh " + text, "is no NXxNYxNZxMESHES");
+    for (const DType dtype : {DType::f32, DType::f64}) cases.push_back({z > 1 ? "3d-other" : "2d-other", {x, y, z, meshes}, dtype, 100});
+}
+
 Json read_rows(const char* path) {
     std::ifstream file(path);
     const Json record = Json::parse(file, nullptr, false);
@@ -259,6 +269,7 @@ Json read_rows(const char* path) {
 int run(int argc, char** argv) {
     std::string json;
     std::vector<std::string> only;
+    std::vector<HeatCase> others;
     Settings settings;
     bool quick = false, list = false, compile = false;
     for (int i = 1; i < argc; ++i) {
@@ -266,6 +277,7 @@ int run(int argc, char** argv) {
         if (arg == "--json" && i + 1 < argc) json = argv[++i];
         else if (arg == "--only" && i + 1 < argc) only.push_back(argv[++i]);
         else if (arg == "--rounds" && i + 1 < argc) settings.rounds = std::max(std::atoi(argv[++i]), 3);
+        else if (arg == "--mesh" && i + 1 < argc) add_meshes(argv[++i], others);
         else if (arg == "--quick") quick = true;
         else if (arg == "--no-rival") settings.rival = false;
         else if (arg == "--no-energy") settings.energy = false;
@@ -275,10 +287,10 @@ int run(int argc, char** argv) {
         else if (arg == "--budget" && i + 1 < argc) settings.budget_s = std::atof(argv[++i]);
         else if (arg == "--list") list = true;
         else if (arg == "--compile") compile = true;
-        else return std::fprintf(stderr, "usage: cuda_heat_bench [--json FILE] [--quick] [--only PART[,PART…]]… [--budget SECONDS] [--rounds N] [--no-rival] [--no-energy | --all-energy] [--energy-only] [--energy-from FILE] [--list] [--compile]\n"), 2;
+        else return std::fprintf(stderr, "usage: cuda_heat_bench [--json FILE] [--quick] [--mesh NXxNYxNZxMESHES]… [--only PART[,PART…]]… [--budget SECONDS] [--rounds N] [--no-rival] [--no-energy | --all-energy] [--energy-only] [--energy-from FILE] [--list] [--compile]\n"), 2;
     }
     std::vector<HeatCase> chosen;
-    for (const HeatCase& one : heat_cases()) {
+    for (const HeatCase& one : others.empty() ? heat_cases() : others) {
         const bool named = only.empty() || std::any_of(only.begin(), only.end(), [&](const std::string& parts) { return matches(one, parts); });
         if (named && (one.quick || !quick) && (one.energy || !settings.energy_only)) chosen.push_back(one);
     }
@@ -315,7 +327,7 @@ int run(int argc, char** argv) {
         record["seconds"] = seconds_since(start);
         write_record(record, json);
     }
-    record["reduced"] = quick || !only.empty() || left_out > 0;
+    record["reduced"] = quick || !only.empty() || !others.empty() || left_out > 0;
     if (left_out > 0) record["notes"] = Json::array({std::to_string(left_out) + " cases, for which there was no time (--budget)"});
     std::printf("%.0f s\n", seconds_since(start));
     if (!write_record(record, json)) return 1;
