@@ -54,6 +54,9 @@ struct ColumnsAsked {
 /// `fetched`: fields that the update reads.
 ColumnsCut cut_columns(const Chip& chip, std::size_t value_bytes, int rows, int fetched, const ColumnsAsked& asked = {});
 
+/// cut_parts.cpp: whether a step with lines along y in parts of `rows` and `columns` is reckoned to take less time than one in three passes.
+bool parts_are_faster(const Chip& chip, std::size_t value_bytes, int nx, int ny, int nz, std::int64_t meshes, const RowsCut& rows, const ColumnsCut& columns, int segment_y);
+
 /// whole.cuh: one block per multiprocessor has all passes.
 struct WholeCut {
     RowsCut rows;

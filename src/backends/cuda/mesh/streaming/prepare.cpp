@@ -166,7 +166,7 @@ const char* plan_in_passes(const Checked& checked, const Chip& chip, const Check
     return nullptr;
 }
 
-/// Rows with what of lines along y goes forwards, their ends, and columns along z with what goes backwards. false: too few columns for that many multiprocessors.
+/// Rows with what of lines along y goes forwards, their ends, and columns along z with what goes backwards. false: in three passes a step takes less time.
 bool plan_in_parts(const Checked& checked, const Chip& chip, const CheckedSweep& one, Pass first, const PartsOfY& parts, SweepPlan& own) {
     const MeshShape& shape = checked.problem->shape;
     const std::size_t bytes = size_of(checked.dtype);
@@ -181,8 +181,7 @@ bool plan_in_parts(const Checked& checked, const Chip& chip, const CheckedSweep&
     last.columns = cut_columns(chip, bytes, static_cast<int>(shape.z), fetched_by(one, checked.solution_field()),
                                {.nx = static_cast<int>(shape.x), .tasks_per_piece = tasks_per_piece, .segment_rows = parts.columns.segment_rows, .segments = parts.columns.segments});
     if (!first.rows.fits() || !last.columns.fits()) return false;
-    const std::int64_t pieces = (shape.x + last.columns.columns - 1) / last.columns.columns;
-    if (4 * pieces * tasks_per_piece < 3 * chip.multiprocessors) return false;
+    if (!parts_are_faster(chip, bytes, static_cast<int>(shape.x), static_cast<int>(shape.y), static_cast<int>(shape.z), shape.meshes, first.rows, last.columns, parts.segment)) return false;
     own.passes = {first, joins, last};
     return true;
 }
