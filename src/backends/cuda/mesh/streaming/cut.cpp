@@ -156,17 +156,20 @@ ColumnsCut cut_columns(const Chip& chip, std::size_t value_bytes, int rows, int 
                 cut.blocks = blocks(1);
                 if (cut.blocks < 1) continue;
                 if (blocks(2) == cut.blocks) cut.stages = 2;
+                const int pieces = asked.nx ? (asked.nx + W - 1) / W : 0;
+                const double each = static_cast<double>(pieces) * static_cast<double>(asked.tasks_per_piece) / chip.multiprocessors;
+                // A block that is alone on its multiprocessor has a set more on its way.
+                const bool alone = asked.tasks_per_piece && !prefetch && std::min<double>(cut.blocks, std::ceil(each)) == 1 && blocks(3) >= 1;
+                if (alone) cut.blocks = 1, cut.stages = 3;
                 cut.shared = shared(cut.stages);
                 const double used = static_cast<double>(rows) / (S * R), wide = W * static_cast<int>(value_bytes) >= 256 ? 1 : W * static_cast<int>(value_bytes) >= 128 ? 0.92 : W * static_cast<int>(value_bytes) >= 64 ? 0.75 : 0.5;
                 double dealt = 1, blocks_there = cut.blocks;
                 if (asked.nx) {
-                    const int pieces = (asked.nx + W - 1) / W;
-                    const double each = static_cast<double>(pieces) * static_cast<double>(asked.tasks_per_piece) / chip.multiprocessors;
                     dealt = static_cast<double>(asked.nx) / (pieces * W) * (asked.tasks_per_piece ? each / std::ceil(each) : 1);
                     if (asked.tasks_per_piece) blocks_there = std::min(blocks_there, std::ceil(each));
                 }
                 const double in_flight = std::min(1.0, blocks_there * cut.threads * R * static_cast<double>(value_bytes) / 65536);
-                const double score = dealt * used * wide * (0.5 + 0.5 * in_flight) * (prefetch || fetched == 0 ? 1 : 0.9) * (blocks_there > 1 ? 1 : 0.96) * (S > 32 ? 0.9 : 1);
+                const double score = dealt * used * wide * (0.5 + 0.5 * in_flight) * (alone ? 1.02 : prefetch || fetched == 0 ? 1 : 0.9) * (blocks_there > 1 ? 1 : 0.96) * (S > 32 ? 0.9 : 1);
                 if (score > best_score) best = cut, best_score = score;
             }
     return best;

@@ -8,7 +8,7 @@
 namespace trifold::cuda::streaming {
 namespace {
 
-// Microseconds, fitted to 66 meshes and batches of 64^3 to 512^3 points run both ways on an H200 (rms 8 to 10 %; the slower way is taken where the other would have been at most 17 % faster).
+// Microseconds, fitted to 32 meshes and batches of 64^3 to 512^3 points in both precisions, run both ways on an H200 (rms 10 %).
 struct Rates {
     double plane, plane_row, plane_point;  ///< of rows: the chain of a plane, more of it per row of a lane, and what a multiprocessor takes for a point
     double turn, turn_row, turn_point;     ///< of columns
@@ -16,7 +16,7 @@ struct Rates {
     double passes, pass_point;             ///< three passes
 };
 
-constexpr Rates in_floats{1.83, 0.033, 0.374e-3, 1.54, 0.0066, 0.448e-3, 8.7, 3.9e-6, 15.6, 1 / 129e3}, in_doubles{2.31, 0.018, 0.825e-3, 0.17, 0.0072, 0.892e-3, 10.1, 6.0e-6, 6.4, 1 / 61.9e3};
+constexpr Rates in_floats{1.85, 0.0285, 0.373e-3, 1.8, 0.003, 0.424e-3, 8.6, 3.9e-6, 13.7, 1 / 131e3}, in_doubles{2.0, 0.018, 0.797e-3, 0.16, 0.003, 0.866e-3, 13.9, 4.4e-6, 18, 1 / 67.5e3};
 
 /// Tasks in turns of as many as run at once; `time` of so many on every multiprocessor. In the last turn some multiprocessors have one less, which helps the others.
 template <class Time>
@@ -35,8 +35,9 @@ bool parts_are_faster(const Chip& chip, std::size_t value_bytes, int nx, int ny,
     const double points = static_cast<double>(nx) * ny * nz * static_cast<double>(meshes);
     const std::int64_t slabs = ceiling(nz, rows.slab()) * ceiling(ny, rows.chunk) * meshes, sets = ceiling(nx, columns.columns) * (ny / segment_y) * meshes;
     const double plane = rows.slab() * rows.lanes * rows.segment_rows, set = columns.columns * columns.segments * columns.segment_rows;  // points, those that lanes pass in vain too
+    const double narrow = static_cast<std::size_t>(columns.columns) * value_bytes < 256 ? 1.07 : 1;  // pieces of rows, as measured with nothing computed
     const double forwards = in_turns(slabs, chip.multiprocessors, rows.blocks, [&](double beside) { return (rows.chunk + 2) * std::max(of.plane + of.plane_row * rows.segment_rows * rows.rows, beside * plane * of.plane_point); });
-    const double backwards = in_turns(sets, chip.multiprocessors, columns.blocks, [&](double beside) { return segment_y * std::max(of.turn + of.turn_row * columns.segment_rows, beside * set * of.turn_point); });
+    const double backwards = in_turns(sets, chip.multiprocessors, columns.blocks, [&](double beside) { return segment_y * std::max(of.turn + of.turn_row * columns.segment_rows, beside * set * of.turn_point * narrow); });
     return of.fixed + points / segment_y * of.end + forwards + backwards < of.passes + points * of.pass_point;
 }
 
