@@ -34,6 +34,32 @@ TEST(RowsCutForABatch, HasTheSegmentsOfASingleMesh) {
             }
 }
 
+// The last lane of a row alone knows what lies beyond the side.
+TEST(RowsCut, LeavesTheLastLaneWhatLooksBeyondTheSide) {
+    for (const std::size_t bytes : {4, 8})
+        for (const int x : {1, 2})
+            for (int n = 3; n <= 1024; n += n < 140 ? 1 : 31) {
+                const RowsCut cut = cut_rows(Chip{}, bytes, n, 64, 50, 66, {1, x, 1, 1});
+                ASSERT_TRUE(cut.fits()) << n;
+                EXPECT_GE(n - (n - 1) / cut.segment_rows * cut.segment_rows, x) << n;
+            }
+}
+
+// Timed both ways on an H200.
+TEST(PartsOfY, AreTakenWhereTheyWereFaster) {
+    const Chip chip;
+    const auto faster = [&](std::size_t bytes, int nx, int ny, int nz, std::int64_t meshes) {
+        const Reach reach{1, 1, 1, 1};
+        const int H = cut_segment_y(chip, bytes, nx, ny, nz);
+        const RowsCut one = cut_rows(chip, bytes, nx, ny, nz, 1, reach, H), rows = cut_rows(chip, bytes, nx, ny, nz, meshes, reach, H, &one);
+        const ColumnsCut shape = cut_columns(chip, bytes, nz, 1, {.nx = nx});
+        const ColumnsCut columns = cut_columns(chip, bytes, nz, 1, {.nx = nx, .tasks_per_piece = ny / H * meshes, .segment_rows = shape.segment_rows, .segments = shape.segments});
+        return parts_are_faster(chip, bytes, nx, ny, nz, meshes, rows, columns, H);
+    };
+    EXPECT_TRUE(faster(4, 96, 96, 96, 72) && faster(8, 96, 96, 96, 72) && faster(4, 512, 512, 512, 1) && faster(8, 64, 64, 64, 128) && faster(4, 96, 96, 96, 24));
+    EXPECT_FALSE(faster(8, 80, 64, 64, 24) || faster(4, 80, 80, 80, 72) || faster(4, 72, 72, 72, 24) || faster(4, 256, 64, 64, 8) || faster(8, 128, 128, 128, 1));
+}
+
 // All steps in one launch or a launch per pass: the same segments, and so the same roundings.
 TEST(WholeCut, HasTheSegmentsOfPasses) {
     const Chip chip;
