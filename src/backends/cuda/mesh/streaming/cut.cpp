@@ -158,8 +158,8 @@ ColumnsCut cut_columns(const Chip& chip, std::size_t value_bytes, int rows, int 
                 if (blocks(2) == cut.blocks) cut.stages = 2;
                 const int pieces = asked.nx ? (asked.nx + W - 1) / W : 0;
                 const double each = static_cast<double>(pieces) * static_cast<double>(asked.tasks_per_piece) / chip.multiprocessors;
-                // A block that is alone on its multiprocessor has a set more on its way.
-                const bool alone = asked.tasks_per_piece && !prefetch && std::min<double>(cut.blocks, std::ceil(each)) == 1 && blocks(3) >= 1;
+                // A block that is alone on its multiprocessor, and has one way to go, has a set more on its way.
+                const bool alone = asked.tasks_per_piece && !prefetch && std::ceil(each) == 1 && blocks(3) >= 1;
                 if (alone) cut.blocks = 1, cut.stages = 3;
                 cut.shared = shared(cut.stages);
                 const double used = static_cast<double>(rows) / (S * R), wide = W * static_cast<int>(value_bytes) >= 256 ? 1 : W * static_cast<int>(value_bytes) >= 128 ? 0.92 : W * static_cast<int>(value_bytes) >= 64 ? 0.75 : 0.5;
