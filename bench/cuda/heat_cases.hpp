@@ -59,6 +59,10 @@ inline std::vector<HeatCase> heat_cases() {
         for (const auto& [n, batch] : std::vector<std::pair<int, int>>{{64, 1}, {64, 128}, {128, 1}, {128, 16}, {192, 8}, {256, 1}, {256, 4}, {384, 1}, {512, 1}})
             list.push_back({"3d-large", {n, n, n, batch}, dtype, 100, n == 256 && batch == 1, true, n == 256 && batch == 1});
         // What simulations have besides: conductivity that varies, other sides, the other scheme.
+        for (const MeshShape& mesh : {MeshShape{64, 64, 1, 3000}, MeshShape{256, 256, 1, 180}, MeshShape{32, 32, 32, 72}, MeshShape{48, 48, 48, 72}}) {
+            list.push_back({"varying", mesh, dtype, 100});
+            list.back().varies = true;
+        }
         for (const MeshShape& mesh : {MeshShape{128, 128, 1, 1500}, MeshShape{512, 512, 1, 60}, MeshShape{1024, 1024, 1, 1}, MeshShape{96, 96, 96, 72}, MeshShape{256, 256, 256, 1}}) {
             const auto add = [&](const char* group, bool varies, Edge edge, bool halves) {
                 list.push_back({group, mesh, dtype, 100});

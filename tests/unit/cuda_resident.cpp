@@ -36,23 +36,46 @@ TRIFOLD_POINT_FUNCTION(other, { out(0) = p(0) * at(0, 0, 0, 0) + at(1, 0, 0, 0) 
 TRIFOLD_POINT_FUNCTION(clip, { out(0) = fmax(at(3, 0, 0, 0), real(0)); })
 TRIFOLD_POINT_FUNCTION(add, { out(0) = at(0, 0, 0, 0) + at(3, 0, 0, 0); })
 
-enum Scheme { increments, halves, three_sweeps };
+// Matrices that differ from line to line, made from v around the point.
+TRIFOLD_POINT_FUNCTION(stretched_x, {
+    out(0) = -real(0.3) + at(1, -1, 0, 0) / 8;
+    out(2) = -real(0.2) + at(1, 1, 0, 0) / 8 - real(z) / 200;
+    out(1) = real(1.6) + at(1, 0, 0, 0) / 4 + real(mesh) / 10;
+})
+TRIFOLD_POINT_FUNCTION(stretched_y, {
+    out(0) = -real(0.2) + at(1, 0, -1, 0) / 8;
+    out(2) = -real(0.4) + at(1, 0, 1, 0) / 8;
+    out(1) = real(1.5) + at(1, 0, 0, 0) / 4 + real(x) / 100;
+})
+TRIFOLD_POINT_FUNCTION(weak, {
+    out(0) = -real(0.5);
+    out(2) = -real(0.5);
+    out(1) = x == 3 && y == 4 ? real(1) : real(1.5);
+})
+
+enum Scheme { increments, halves, three_sweeps, varying, varying_halves };
 
 std::vector<Sweep> sweeps_of(Scheme scheme, bool solid, const std::array<Sides, 3>& sides, const std::array<Sides, 3>& plain) {
+    if (scheme >= varying) {
+        const LineSolve x{0, {}, stretched_x}, y{1, {}, stretched_y}, z{2, {-0.1, 1.3, -0.2}};
+        if (scheme == varying) return {{flat, solid ? std::vector<LineSolve>{x, y, z} : std::vector<LineSolve>{x, y}, add, 0, sides}};
+        return {{flat, {x}, {}, 0, sides}, {flat, {y}, {}, 0, sides}};
+    }
     const LineSolve x{0, {-0.3, 1.7, -0.4}}, y{1, {-0.2, 1.5, -0.3}}, z{2, {-0.1, 1.3, -0.2}};
     if (scheme == increments) return {{flat, solid ? std::vector<LineSolve>{x, y, z} : std::vector<LineSolve>{x, y}, add, 0, plain}};
     if (scheme == halves) return {{flat, {x}, {}, 0, sides}, {flat, {y}, {}, 0, sides}};
     return {{solid ? crossed : flat, {z, x, z, y}, add, 0, plain}, {other, {}, {}, 1, {}}, {other, {y}, {}, 1, sides}};
 }
 
-constexpr Plan plan_of(Scheme scheme, std::array<int, 3> mesh, int cluster, int threads, int slab_rows, std::array<AxisCut, 3> cut, std::array<int, 3> low, std::array<int, 3> high, int bytes, int turn_rows = 0) {
+constexpr Plan plan_of(Scheme scheme, std::array<int, 3> mesh, int cluster, int threads, int slab_rows, std::array<AxisCut, 3> cut, std::array<int, 3> low, std::array<int, 3> high, int bytes, int turn_rows = 0, unsigned held = 0, int kept = 0) {
     Plan plan;
     plan.vector = 16 / bytes;
     const bool solid = mesh[2] > 1, far = scheme == three_sweeps && solid;
     plan.cluster = cluster, plan.threads = threads, plan.slab_rows = slab_rows, plan.turn_rows = turn_rows, plan.fields = 3;
     for (int axis = 0; axis < 3; ++axis) plan.mesh[axis] = mesh[axis], plan.cut[axis] = cut[axis];
     for (int f = 0; f < 3; ++f) {
-        plan.field[f].kept = scheme == three_sweeps || f != 1;
+        plan.field[f].kept = scheme >= three_sweeps || f != 1;
+        plan.field[f].once = kept > 0 && f > 0;
         plan.field[f].target = f == 0 || (f == 1 && scheme == three_sweeps), plan.field[f].diagonal = far;
         for (int axis = 0; axis < 3; ++axis) {
             if (f < 2) plan.field[f].ghosts[axis] = far ? 2 : axis < 2 ? 1 : 0, plan.field[f].edge[axis][0] = low[axis], plan.field[f].edge[axis][1] = high[axis];
@@ -60,27 +83,29 @@ constexpr Plan plan_of(Scheme scheme, std::array<int, 3> mesh, int cluster, int 
         }
     }
     const auto sweep = [&](std::initializer_list<int> axes, int target) {
-        plan.sweep[plan.sweeps++] = {plan.lines, static_cast<int>(axes.size()), target, true};
+        plan.sweep[plan.sweeps++] = {plan.lines, static_cast<int>(axes.size()), target, true, kept};
         for (const int axis : axes) plan.line[plan.lines++] = {axis, low[axis] == periodic && mesh[axis] > 2, true, true};
+        for (int l = 0; scheme >= varying && l < plan.lines; ++l)
+            if (LinePlan& line = plan.line[l]; line.axis < 2) line.constant = false, line.varies = true, line.held = held >> l & 1, line.edge[0] = low[line.axis], line.edge[1] = high[line.axis];
     };
-    if (scheme == increments && solid) sweep({0, 1, 2}, 0);
-    if (scheme == increments && !solid) sweep({0, 1}, 0);
-    if (scheme == halves) sweep({0}, 0), sweep({1}, 0);
+    if ((scheme == increments || scheme == varying) && solid) sweep({0, 1, 2}, 0);
+    if ((scheme == increments || scheme == varying) && !solid) sweep({0, 1}, 0);
+    if (scheme == halves || scheme == varying_halves) sweep({0}, 0), sweep({1}, 0);
     if (scheme == three_sweeps) sweep({2, 0, 2, 1}, 0), sweep({}, 1), sweep({1}, 1);
     return plan;
 }
 
-// A point function as it was compiled for the host, its neighbours in shared memory.
+// A point function as it was compiled for the host, its neighbours in shared memory: all of its results.
 template <class real, class P>
-real evaluate(const PointFunction& function, const cuda::resident::Near<P>& near, const real* p, std::int64_t x, std::int64_t y, std::int64_t z, std::int64_t mesh, std::int64_t step) {
+std::array<real, 3> evaluate(const PointFunction& function, const cuda::resident::Near<P>& near, const real* p, std::int64_t x, std::int64_t y, std::int64_t z, std::int64_t mesh, std::int64_t step) {
     const real* rows[(max_fields + 1) * rows_across * rows_across] = {};
     for (int f = 0; f < P::plan.fields; ++f)
         for (int row = 0; P::plan.field[f].kept && row < rows_across * rows_across; ++row)
             rows[f * rows_across * rows_across + row] =
                 near.at_field[f] + (row % rows_across - max_reach) * P::plan.stride(f, 1) + (row / rows_across - max_reach) * P::plan.stride(f, 2);
     rows[(P::plan.fields * rows_across + max_reach) * rows_across + max_reach] = &near.solution;
-    real result = 0;
-    real* const out[] = {&result};
+    std::array<real, 3> result{};
+    real* const out[] = {&result[0], &result[1], &result[2]};
     const PointRows<real> call{rows, out, p, 1, x, y, z, mesh, step};
     if constexpr (sizeof(real) == 4) function.run_f32(call);
     else function.run_f64(call);
@@ -94,12 +119,35 @@ struct Problem {
     using real = T;
     static constexpr Plan plan = make();
     template <int s>
-    static real rhs(const cuda::resident::Near<Problem>& near, const real* p, std::int64_t x, std::int64_t y, std::int64_t z, std::int64_t mesh, std::int64_t step) {
-        return evaluate<real>(running[s].rhs, near, p, x, y, z, mesh, step);
+    static real rhs(const cuda::resident::NearKept<Problem, s>& near, const real* p, std::int64_t x, std::int64_t y, std::int64_t z, std::int64_t mesh, std::int64_t step) {
+        if constexpr (plan.sweep[s].kept > 0) return flat_from_kept<s>(near, p, mesh, step);
+        else return evaluate<real>(running[s].rhs, near, p, x, y, z, mesh, step)[0];
+    }
+    // `flat` cut at its source, and at half of it.
+    template <int s>
+    static real flat_from_kept(const cuda::resident::NearKept<Problem, s>& near, const real* p, std::int64_t mesh, std::int64_t step) {
+        const real u = near.template at<0, 0, 0, 0>();
+        return p[0] * ((near.template at<0, -1, 0, 0>() - u) + (near.template at<0, 1, 0, 0>() - u)) + p[1] * ((near.template at<0, 0, -1, 0>() - u) + (near.template at<0, 0, 1, 0>() - u)) +
+               (near.template kept<0>() + near.template kept<1>()) / 2 * real(step + mesh) + near.template kept<1>() * real(step + mesh) / 2;
+    }
+    template <int s>
+    static void keep(const cuda::resident::Near<Problem>& near, const real*, real* out, std::int64_t, std::int64_t, std::int64_t, std::int64_t, std::int64_t) {
+        out[0] = near.template at<2, 0, 0, 0>(), out[1] = out[0] / 2;
     }
     template <int s>
     static real update(const cuda::resident::Near<Problem>& near, const real* p, std::int64_t x, std::int64_t y, std::int64_t z, std::int64_t mesh, std::int64_t step) {
-        return running[s].update ? evaluate<real>(running[s].update, near, p, x, y, z, mesh, step) : near.solution;
+        return running[s].update ? evaluate<real>(running[s].update, near, p, x, y, z, mesh, step)[0] : near.solution;
+    }
+    template <int l>
+    static void coefficients(const cuda::resident::Near<Problem>& near, const real* p, real* out, std::int64_t x, std::int64_t y, std::int64_t z, std::int64_t mesh, std::int64_t) {
+        int first = 0;
+        for (const Sweep& sweep : running) {
+            const int k = l - first;
+            first += static_cast<int>(sweep.lines.size());
+            if (l >= first) continue;
+            const std::array<real, 3> row = evaluate<real>(sweep.lines[static_cast<std::size_t>(k)].coefficients, near, p, x, y, z, mesh, 0);
+            return void(std::copy(row.begin(), row.end(), out));
+        }
     }
 };
 
@@ -141,6 +189,12 @@ void run_on_host(Fields<typename P::real>& fields, bool reversed, MeshState& sta
     int l = 0;
     for (const Sweep& sweep : running)
         for (const LineSolve& line : sweep.lines) {
+            if (plan.varies(l)) {
+                const Sides& sides = sweep.solution[static_cast<std::size_t>(line.axis)];
+                a.numbers.ends[l][0] = static_cast<T>(2 * sides.low.value), a.numbers.ends[l][1] = static_cast<T>(2 * sides.high.value);
+                ++l;
+                continue;
+            }
             const auto n = static_cast<std::size_t>(plan.mesh[line.axis]);
             std::vector<T> lower(n, static_cast<T>(line.constant[0])), diag(n, static_cast<T>(line.constant[1])), upper(n, static_cast<T>(line.constant[2]));
             const SegmentShape shape{plan.mesh[line.axis], plan.segments(line.axis), plan.cut[line.axis].rows, plan.padded_rows(line.axis), plan.padded_segments(line.axis), plan.alike(l)};
@@ -217,6 +271,55 @@ PLAN(box_turns, increments, {8, 8, 11}, 2, 32, 6, Cuts{{{2, 4}, {2, 4}, {1, 6}}}
 PLAN(box_turns_of_three, three_sweeps, {8, 8, 11}, 2, 32, 6, Cuts{{{2, 4}, {2, 4}, {1, 6}}}, odd_sides, mixed, 8, 2)
 PLAN(box_turns_rings, three_sweeps, {8, 8, 11}, 4, 32, 3, Cuts{{{2, 4}, {2, 4}, {1, 3}}}, rings, rings, 8, 2)
 PLAN(box_alone, three_sweeps, {6, 5, 4}, 1, 32, 4, Cuts{{{2, 3}, {1, 5}, {1, 4}}}, even_sides, mixed, 8)
+
+PLAN(varying_one, varying, {13, 9, 1}, 1, 64, 9, Cuts{{{1, 13}, {1, 9}, {1, 1}}}, even_sides, mixed, 8)
+PLAN(varying_segments, varying, {13, 9, 1}, 1, 64, 9, Cuts{{{2, 7}, {3, 3}, {1, 1}}}, even_sides, mixed, 8)
+PLAN(varying_held, varying, {13, 9, 1}, 1, 32, 9, Cuts{{{2, 7}, {3, 3}, {1, 1}}}, odd_sides, mixed, 8, 0, 3)
+PLAN(varying_rings, varying, {14, 9, 1}, 1, 32, 9, Cuts{{{2, 7}, {3, 3}, {1, 1}}}, rings, rings, 8, 0, 2)
+PLAN(varying_slabs, varying, {13, 23, 1}, 4, 32, 6, Cuts{{{2, 7}, {2, 3}, {1, 1}}}, even_sides, odd_sides, 8, 0, 1)
+PLAN(varying_slab_rings, varying, {14, 24, 1}, 4, 32, 6, Cuts{{{2, 7}, {2, 3}, {1, 1}}}, rings, rings, 8)
+PLAN(varying_slab_halves, varying_halves, {13, 23, 1}, 4, 32, 6, Cuts{{{2, 7}, {2, 3}, {1, 1}}}, mixed, odd_sides, 8, 0, 2)
+PLAN(varying_floats, varying, {37, 32, 1}, 1, 96, 32, Cuts{{{2, 19}, {2, 16}, {1, 1}}}, mixed, even_sides, 4, 0, 1)
+PLAN(varying_kept, varying, {13, 23, 1}, 4, 32, 6, Cuts{{{2, 7}, {2, 3}, {1, 1}}}, even_sides, odd_sides, 8, 0, 1, 2)
+PLAN(varying_kept_halves, varying_halves, {13, 9, 1}, 1, 32, 9, Cuts{{{2, 7}, {3, 3}, {1, 1}}}, odd_sides, mixed, 8, 0, 2, 2)
+PLAN(varying_kept_box, varying, {9, 7, 11}, 2, 64, 6, Cuts{{{1, 9}, {2, 4}, {1, 6}}}, mixed, odd_sides, 8, 0, 1, 2)
+PLAN(varying_box, varying, {9, 7, 11}, 2, 64, 6, Cuts{{{1, 9}, {2, 4}, {1, 6}}}, mixed, odd_sides, 8, 0, 1)
+
+TEST(Resident, MatricesThatVary) {
+    agrees<Problem<double, varying_one>>(varying, 1e-14);
+    agrees<Problem<double, varying_segments>>(varying, 1e-14);
+    agrees<Problem<double, varying_held>>(varying, 1e-14);
+    agrees<Problem<double, varying_rings>>(varying, 1e-14);
+    agrees<Problem<double, varying_slabs>>(varying, 1e-14);
+    agrees<Problem<double, varying_slab_rings>>(varying, 1e-14);
+    agrees<Problem<double, varying_slab_halves>>(varying_halves, 1e-14);
+    agrees<Problem<float, varying_floats>>(varying, 5e-6);
+    agrees<Problem<double, varying_box>>(varying, 1e-14);
+}
+
+TEST(Resident, ValuesThatAreTheSameInEveryStepAreKept) {
+    agrees<Problem<double, varying_kept>>(varying, 1e-14);
+    agrees<Problem<double, varying_kept_halves>>(varying_halves, 1e-14);
+    agrees<Problem<double, varying_kept_box>>(varying, 1e-14);
+}
+
+TEST(Resident, AMatrixThatIsNotDominatedGivesTheTargetsBack) {
+    using P = Problem<double, varying_slabs>;
+    Random random(8);
+    Fields<double> ours(P::plan, random);
+    running = sweeps_of(varying, false, ours.sides, ours.plain);
+    const std::vector<double> before = ours.u;
+    MeshState good;
+    run_on_host<P>(ours, false, good);
+    EXPECT_EQ(good.refused_at, MeshState::none);
+    EXPECT_NE(ours.u, before);
+    running[0].lines[1].coefficients = weak;
+    ours.u = before;
+    MeshState state;
+    run_on_host<P>(ours, false, state);
+    EXPECT_EQ(state.refused_at, 0u);
+    EXPECT_EQ(ours.u, before);
+}
 
 TEST(Resident, OneBlock) {
     agrees<Problem<double, one_warp>>(increments, 1e-14);
@@ -307,7 +410,11 @@ TEST(Resident, EveryCutIsWhole) {
             for (int axis = 0; axis < 3; ++axis) plan.field[f].ghosts[axis] = std::min<int>(plan.mesh[axis], static_cast<int>(random.below(3)));
         }
         plan.lines = solid ? 3 : 2, plan.sweeps = 1, plan.sweep[0].lines = plan.lines;
-        for (int l = 0; l < plan.lines; ++l) plan.line[l].axis = l;
+        for (int l = 0; l < plan.lines; ++l) {
+            plan.line[l].axis = l;
+            if (trial % 3 == 0) plan.line[l].varies = random.chance(0.7), plan.line[l].ring = random.chance(0.3) && plan.mesh[l] > 2;
+        }
+        if (trial % 6 == 0) plan.sweep[0].kept = 5;
         int blocks = 0;
         if (!choose_cut(plan, chip, blocks)) continue;
         ++fit;
@@ -320,6 +427,9 @@ TEST(Resident, EveryCutIsWhole) {
         }
         for (int f = 0; f < plan.fields; ++f) ASSERT_GE(plan.last_rows(), plan.field[f].ghosts[plan.slab()]);
         for (int axis = 0; axis < (solid ? 3 : 2); ++axis) {
+            if (plan.varies(axis) && plan.line[axis].ring) {
+                ASSERT_EQ(plan.last_segment(axis), plan.cut[axis].rows);
+            }
             ASSERT_GE(plan.last_segment(axis), 1);
             ASSERT_LE(plan.last_segment(axis), plan.cut[axis].rows);
             ASSERT_GE(plan.side_by_side(axis), 1);

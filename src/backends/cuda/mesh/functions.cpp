@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "backends/cuda/mesh/functions.hpp"
 
-#include <cstring>
-
 namespace trifold::cuda {
 
-std::string FunctionTexts::name_of(const PointFunction& function) {
+std::string FunctionTexts::name_of(std::string_view name, std::string_view source) {
     std::size_t k = 0;
-    while (k < functions_.size() && (std::strcmp(functions_[k].source, function.source) != 0 || std::strcmp(functions_[k].name, function.name) != 0)) ++k;
-    if (k == functions_.size()) functions_.push_back(function);
+    while (k < functions_.size() && (functions_[k].source != source || functions_[k].name != name)) ++k;
+    if (k == functions_.size()) functions_.push_back({std::string(name), std::string(source)});
     return "trifold_function_" + std::to_string(k);
 }
 
@@ -16,16 +14,17 @@ std::string FunctionTexts::text() const {
     std::string text = "#include <cstdint>\n"
                        "#define at(f, dx, dy, dz) trifold_near.template at<f, dx, dy, dz>()\n"
                        "#define out(k) trifold_out[k]\n"
-                       "#define p(k) trifold_p[k]\n";
+                       "#define p(k) trifold_p[k]\n"
+                       "#define trifold_kept(k) trifold_near.template kept<k>()\n";
     for (std::size_t k = 0; k < functions_.size(); ++k) {
         text += "template <class real, class Near, class Parameters>\n"
                 "__device__ __forceinline__ void trifold_function_" + std::to_string(k) +
                 "(const Near& trifold_near, const Parameters& trifold_p, real* trifold_out,\n"
                 "    std::int64_t x, std::int64_t y, std::int64_t z, std::int64_t mesh, std::int64_t step)\n";
         // Whoever reads an error should find the function that it is of.
-        text += "#line 1 \"point function " + std::string(functions_[k].name) + "\"\n" + functions_[k].source + "\n";
+        text += "#line 1 \"point function " + functions_[k].name + "\"\n" + functions_[k].source + "\n";
     }
-    return text + "#line 1 \"kernels\"\n#undef at\n#undef out\n#undef p\n";
+    return text + "#line 1 \"kernels\"\n#undef at\n#undef out\n#undef p\n#undef trifold_kept\n";
 }
 
 }  // namespace trifold::cuda

@@ -15,6 +15,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "trifold/point_function.hpp"
@@ -24,13 +25,17 @@ namespace trifold::cuda {
 class FunctionTexts {
 public:
     /// Adds it, unless one of that name and text is there.
-    std::string name_of(const PointFunction& function);
+    std::string name_of(const PointFunction& function) { return name_of(function.name, function.source); }
+    std::string name_of(std::string_view name, std::string_view source);
 
     /// All that have been named, to stand before kernels that call them.
     std::string text() const;
 
 private:
-    std::vector<PointFunction> functions_;
+    struct Function {
+        std::string name, source;
+    };
+    std::vector<Function> functions_;
 };
 
 }  // namespace trifold::cuda

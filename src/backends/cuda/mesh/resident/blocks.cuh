@@ -57,7 +57,35 @@ struct Elsewhere {
         if constexpr (sizeof(T) == 4) asm volatile("st.shared::cluster.f32 [%0], %1;" ::"r"(address + 4 * i), "f"(value));
         else asm volatile("st.shared::cluster.f64 [%0], %1;" ::"r"(address + 8 * i), "d"(value));
     }
+
+    /// A store that the letterbox at `box` of that block counts.
+    __device__ __forceinline__ void send(int i, T value, int box) const {
+        constexpr unsigned size = sizeof(T);
+        if constexpr (size == 4)
+            asm volatile("st.async.shared::cluster.mbarrier::complete_tx::bytes.b32 [%0], %1, [%2];" ::"r"(address + size * i), "r"(__float_as_uint(value)), "r"(address + size * box) : "memory");
+        else
+            asm volatile("st.async.shared::cluster.mbarrier::complete_tx::bytes.b64 [%0], %1, [%2];" ::"r"(address + size * i), "l"(__double_as_longlong(value)), "r"(address + size * box) : "memory");
+    }
 };
+
+/// Counts what other blocks send to this one, round after round: 8 bytes of shared memory. One thread opens it, before a barrier of the cluster and any sending, and says in
+/// every round, once it has seen the one before, how many bytes are to come; what comes earlier is counted too.
+__device__ __forceinline__ void open_letterbox(void* box) {
+    asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;\n\tfence.mbarrier_init.release.cluster;" ::"r"(static_cast<unsigned>(__cvta_generic_to_shared(box))) : "memory");
+}
+
+__device__ __forceinline__ void expect_letters(void* box, int bytes) {
+    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(static_cast<unsigned>(__cvta_generic_to_shared(box))), "r"(bytes) : "memory");
+}
+
+/// round: of the first one, 0.
+__device__ __forceinline__ void wait_for_letters(void* box, unsigned round) {
+    const auto at = static_cast<unsigned>(__cvta_generic_to_shared(box));
+    unsigned done;
+    do
+        asm volatile("{\n\t.reg .pred p;\n\tmbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 p, [%1], %2;\n\tselp.u32 %0, 1, 0, p;\n\t}" : "=r"(done) : "r"(at), "r"(round & 1) : "memory");
+    while (!done);
+}
 
 __device__ __forceinline__ float multiply_add(float x, float y, float z) { return fmaf(x, y, z); }
 __device__ __forceinline__ double multiply_add(double x, double y, double z) { return fma(x, y, z); }

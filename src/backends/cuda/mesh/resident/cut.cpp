@@ -17,10 +17,23 @@ int beside(const Plan& plan, const OnChip& chip) {
     int values = 1;
     for (int axis = 0; axis < 3; ++axis)
         if (axis == 0 || plan.mesh[axis] > 1) values = std::max(values, plan.together(axis) * plan.cut[axis].rows);
+    for (int l = 0; l < plan.lines; ++l)
+        if (plan.line[l].held) values += 3 * plan.together(plan.line[l].axis) * plan.cut[plan.line[l].axis].rows;
     const int own = values * 4 / plan.vector + registers_besides;
     if (own > 255 || own * plan.threads > registers) return 0;
     const auto fit = static_cast<int>(chip.shared_per_multiprocessor / (bytes + 1024));
     return std::min({fit, registers / (own * plan.threads), most_warps * 32 / plan.threads, 16});
+}
+
+bool any_varies(const Plan& plan) { return std::any_of(plan.line, plan.line + plan.lines, [](const LinePlan& line) { return line.varies; }); }
+
+/// Lines along an axis that have matrices of their own, whose factors are not in registers; and whether there are any at all.
+int varying_along(const Plan& plan, int axis, bool& any) {
+    int apart = 0;
+    any = false;
+    for (int l = 0; l < plan.lines; ++l)
+        if (plan.varies(l) && plan.line[l].axis == axis) any = true, apart += plan.line[l].held ? 0 : 1;
+    return apart;
 }
 
 /// Words of shared memory that the threads of a block move for the lines of an axis, in a step. A load of 16 bytes that all lanes share
@@ -30,8 +43,11 @@ double words(const Plan& plan, int axis) {
     const int threads = plan.threads, rows = plan.cut[axis].rows, together = plan.together(axis), segments = plan.segments(axis), across = plan.side_by_side(axis);
     const bool joined = segments > 1, mixed = plan.cut[axis].segments > 1 && across % 32 != 0;
     const bool idle = across * plan.cut[axis].segments != threads || across * together != plan.lines_along(axis);
-    const double join = !joined ? 0 : plan.crosses(axis) ? 50.0 * together : together * (2.0 + 3 * segments) + segments;
-    const double own = threads * (rows * (4.0 * together + 0.5 * (joined ? 5 : 3)) + join);
+    bool varies = false;
+    const int apart = varying_along(plan, axis, varies);
+    const double join = !joined || varies ? 0 : plan.crosses(axis) ? 50.0 * together : together * (2.0 + 3 * segments) + segments;
+    const double factors = varies ? 5.0 * apart * together : 0.5 * (joined ? 5 : 3);
+    const double own = threads * (rows * (4.0 * together + factors) + join) + (varies && joined ? 900.0 * segments + (plan.crosses(axis) ? 30000 : 2000) : 0);
     const double chain = rows > 32 ? 1 + (rows - 32) / 128.0 : 1;  // of dependent operations
     return own * chain * (mixed ? across < 32 ? 1.3 : 1.1 : 1) * (idle ? 1.3 : 1);
 }
@@ -42,7 +58,7 @@ double cost(const Plan& plan, int blocks) {
     for (int axis = 0; axis < 3; ++axis)
         if (plan.mesh[axis] > 1) sum += words(plan, axis);
     const int warps = blocks * plan.threads / 32;
-    const double few = plan.vector == 2 ? 4 : plan.cluster > 1 ? 40 : 8;
+    const double few = plan.vector == 2 ? 4 : plan.cluster > 1 && !(any_varies(plan) && plan.mesh[2] == 1) ? 40 : 8;
     return sum * (1 + few / (warps * warps)) * (ceiling(warps, 4) * 4.0 / warps);
 }
 
@@ -81,12 +97,15 @@ double speed(const Plan& plan, int blocks) {
 bool cut_axis(Plan& plan, int axis, int segments) {
     const int n = plan.local(axis), rows = ceiling(n, segments);
     if (segments > plan.threads || (segments - 1) * rows >= n) return false;
+    for (int l = 0; l < plan.lines; ++l)
+        if (plan.varies(l) && plan.line[l].axis == axis && plan.line[l].ring && (segments < 2 || n % rows != 0)) return false;
     plan.cut[axis] = {segments, rows};
     return true;
 }
 
 /// The same, values changing threads in turns: as many rows of the slab in a turn as give every line within it its own threads.
 bool cut_in_turns(Plan& plan, const OnChip& chip, int cluster, int& blocks) {
+    if (any_varies(plan)) return false;
     const int slab = plan.slab(), n = plan.mesh[slab];
     plan.cluster = cluster, plan.slab_rows = ceiling(n, cluster);
     int ghosts = 1;
@@ -112,10 +131,18 @@ bool cut_in_turns(Plan& plan, const OnChip& chip, int cluster, int& blocks) {
     return most > 0;
 }
 
+/// Rings whose matrices vary are cut into equal segments.
+bool rings_are_even(const Plan& plan, int axis) {
+    for (int l = 0; l < plan.lines; ++l)
+        if (plan.varies(l) && plan.line[l].axis == axis && plan.line[l].ring && (plan.segments(axis) < 2 || plan.last_segment(axis) != plan.cut[axis].rows)) return false;
+    return true;
+}
+
 /// The best threads and segments for a cluster of this size; false: it does not fit.
 bool cut_for(Plan& plan, const OnChip& chip, int cluster, int& blocks) {
     const int slab = plan.slab(), n = plan.mesh[slab];
     plan.cluster = cluster;
+    const int most_values = any_varies(plan) ? 32 : 128;
     int ghosts = 1;
     for (int f = 0; f < plan.fields; ++f) ghosts = std::max(ghosts, plan.field[f].ghosts[slab]);
     double least = 0;
@@ -134,17 +161,24 @@ bool cut_for(Plan& plan, const OnChip& chip, int cluster, int& blocks) {
                 AxisCut chosen;
                 double fewest = 0;
                 for (int segments = 1; segments <= std::min(plan.mesh[axis], 64); ++segments) {
-                    if (!cut_axis(plan, axis, segments) || plan.together(axis) * plan.cut[axis].rows > 128) continue;
+                    if (!cut_axis(plan, axis, segments) || plan.together(axis) * plan.cut[axis].rows > most_values) continue;
                     const double own = words(plan, axis);
                     if (fewest == 0 || own < fewest) fewest = own, chosen = plan.cut[axis];
                 }
                 whole = whole && fewest > 0;
                 plan.cut[axis] = chosen;
             }
-            const int fit = whole ? beside(plan, chip) : 0;
-            if (fit == 0) continue;
-            const double own = cost(plan, fit);
-            if (least == 0 || own < least) least = own, best = plan, blocks = fit;
+            whole = whole && rings_are_even(plan, slab);
+            for (LinePlan& line : plan.line) line.held = false;
+            // Factors of the first so many line solves in registers.
+            for (int l = -1; whole && l < plan.lines; ++l) {
+                if (l >= 0 && !plan.varies(l)) continue;
+                if (l >= 0) plan.line[l].held = true;
+                const int fit = beside(plan, chip);
+                if (fit == 0) continue;
+                const double own = cost(plan, fit);
+                if (least == 0 || own < least) least = own, best = plan, blocks = fit;
+            }
         }
     }
     if (least > 0) plan = best;

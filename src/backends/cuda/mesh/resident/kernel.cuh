@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // All steps of a sweep problem with every mesh on chip: a mesh is read once and written once for the whole run.
 //
-//   target = update(fields, (lines)^-1 … rhs(fields)),  sweep after sweep, step after step; one matrix for all lines of a solve
+//   target = update(fields, (lines)^-1 … rhs(fields)),  sweep after sweep, step after step; a matrix is the same in every step
 //
 // Who does what: a cluster of blocks, or one block, has a mesh (layout.cuh). Fields lie in shared memory with values beyond the sides
 //   around them. The right-hand side of a segment is made as its elimination goes forwards, in registers; between line solves along
@@ -14,6 +14,9 @@
 //   thread. 2-D, two lines per thread: 9.5 words and 29 instructions, 19 of them arithmetic.
 //   Roofs of an H200's multiprocessor, per clock: 128 bytes of shared memory, 128 instructions (64 in doubles): 0.30 clocks per point in floats, 0.60 in
 //   doubles, by shared memory: 840 and 420 Gpoint-steps/s on 132 of them at 1.9 GHz.
+// Where matrices vary from line to line (varying.cuh) factors are 3 words per point and axis, in registers as far as these go, and what of the right-hand side is the same in every
+//   step is computed once (invariants.hpp): heat with conductivity, 2-D, 7 words more per point that are read where 4 divisions were. 15 words and 54 instructions with the joins: 0.47 clocks per point in
+//   floats, 0.94 in doubles, by shared memory: 530 and 270 Gpoint-steps/s. On chip per point: the field and what lies between (2), factors 6, kept 7; 64² in floats is 250 KB, 98 of it in registers.
 // Measured: 128², floats, one line per thread: shared memory busy 89 % of the time (ncu); warps wait for it more than for anything else, then for
 //   barriers. In a cluster, for the others (docs/algorithms/gpu_resident.md).
 // Numerics: matrices are checked when they are factored (factors.hpp). Rounding depends on the mesh's shape alone, not on the batch.
@@ -22,6 +25,7 @@
 #include "backends/cuda/mesh/resident/ghosts.cuh"
 #include "backends/cuda/mesh/resident/lines.cuh"
 #include "backends/cuda/mesh/resident/turns.cuh"
+#include "backends/cuda/mesh/resident/varying.cuh"
 
 namespace trifold::cuda::resident {
 
@@ -86,7 +90,9 @@ __device__ __forceinline__ void fill_all_ghosts(const Place<P>& place, const Arg
 
 template <class P, int l>
 __device__ __forceinline__ void load_factors(const Place<P>& place, const typename P::real* table) {
-    if constexpr (l < P::plan.lines) {
+    if constexpr (l < P::plan.lines && P::plan.varies(l)) {
+        load_factors<P, l + 1>(place, table);
+    } else if constexpr (l < P::plan.lines) {
         constexpr int axis = P::plan.line[l].axis, own = P::plan.own_factors(l) * P::plan.segment_size(axis), join = P::plan.join_size(axis);
         const auto* const from = table + P::plan.table(l) + (P::plan.crosses(axis) && !P::plan.alike(l) ? place.rank * own : 0);
         const auto* const from_join = table + P::plan.table(l) + P::plan.all_factors(l) * P::plan.segment_size(axis);
@@ -109,9 +115,15 @@ __device__ __forceinline__ void every_block_is_there() {
     else block_barrier();
 }
 
+template <class P, int l, class Own>
+__device__ __forceinline__ auto solver_of(const Place<P>& place, const Own& own, const Numbers<typename P::real>& numbers, const Kept<P, 0>& kept) {
+    if constexpr (P::plan.varies(l)) return VaryingSolver<P, l>(place, own, kept.template of<l>());
+    else return LineSolver<P, l>(place, own, numbers);
+}
+
 /// Line solve k of sweep s, and those after it; at last the update. `before`: what the line solve before it left, where that is in registers.
 template <class P, int s, int k, class Before>
-__device__ __forceinline__ void solve_lines(const Place<P>& place, const Numbers<typename P::real>& numbers, const Before& before) {
+__device__ __forceinline__ void solve_lines(const Place<P>& place, const Numbers<typename P::real>& numbers, const Kept<P, 0>& kept, const Before& before) {
     using real = typename P::real;
     constexpr SweepPlan sweep = P::plan.sweep[s];
     constexpr bool solves = sweep.lines > 0, final = k + 1 >= sweep.lines;
@@ -135,7 +147,7 @@ __device__ __forceinline__ void solve_lines(const Place<P>& place, const Numbers
     const auto right = [&](int m, int i) -> real {
         if constexpr (k > 0 && P::plan.turn_rows > 0) return before.value[m][i];
         else if constexpr (k > 0) return place.memory[at[m] + i * P::plan.between_stride(axis)];
-        const Near<P> near = near_point<P, axis>(place, own.x[m], i, real(0));
+        const NearKept<P, s> near{near_point<P, axis>(place, own.x[m], i, real(0)), place.memory + P::plan.invariant(s, m, 0, i) + thread_number()};
         return P::template rhs<s>(near, numbers.parameters, where(m, i, 0), where(m, i, 1), where(m, i, 2), place.mesh, place.step);
     };
     // The last one to read what is overwritten below has read it.
@@ -173,7 +185,7 @@ __device__ __forceinline__ void solve_lines(const Place<P>& place, const Numbers
     };
 
     if constexpr (solves) {
-        LineSolver<P, l> solver(place, own, numbers);
+        auto solver = solver_of<P, l>(place, own, numbers, kept);
         solver.forwards(d, right);
         solver.join(d);
         // Others read the target through ghosts of theirs, or values that this thread is about to overwrite.
@@ -203,24 +215,50 @@ __device__ __forceinline__ void solve_lines(const Place<P>& place, const Numbers
         constexpr int next = P::plan.axis_of(l + 1);
         InRegisters<P, next> after;
         change_threads<P, axis, next>(place, own, d, after);
-        solve_lines<P, s, k + 1>(place, numbers, after);
+        solve_lines<P, s, k + 1>(place, numbers, kept, after);
     } else if constexpr (!final) {
         block_barrier();
-        solve_lines<P, s, k + 1>(place, numbers, before);
+        solve_lines<P, s, k + 1>(place, numbers, kept, before);
+    }
+}
+
+/// What right-hand sides are cut at, before the first step.
+template <class P, int s>
+__device__ __forceinline__ void keep_invariants(const Place<P>& place, const Numbers<typename P::real>& numbers) {
+    if constexpr (s < P::plan.sweeps) {
+        if constexpr (P::plan.sweep[s].kept > 0) {
+            constexpr int axis = P::plan.axis_of_sweep(s), kept = P::plan.sweep[s].kept;
+            using Own = Segment<P, axis>;
+            const Own own(place.rank);
+#pragma unroll
+            for (int m = 0; m < Own::count; ++m)
+#pragma unroll 1
+                for (int i = 0; i < Own::rows; ++i) {
+                    typename P::real out[kept] = {};
+                    std::int64_t x[3] = {own.x[m][0], own.x[m][1], own.x[m][2]};
+                    if (P::plan.cluster > 1) x[P::plan.slab()] += place.rank * P::plan.slab_rows;
+                    x[axis] += i;
+                    if (own.has(m, i)) P::template keep<s>(near_point<P, axis>(place, own.x[m], i, typename P::real(0)), numbers.parameters, out, x[0], x[1], x[2], place.mesh, place.step);
+#pragma unroll
+                    for (int value = 0; value < kept; ++value) place.memory[P::plan.invariant(s, m, value, i) + thread_number()] = out[value];
+                }
+        }
+        keep_invariants<P, s + 1>(place, numbers);
     }
 }
 
 template <class P, int s>
-__device__ __forceinline__ void run_sweeps(const Place<P>& place, const Arguments<typename P::real>& a) {
+__device__ __forceinline__ void run_sweeps(const Place<P>& place, const Arguments<typename P::real>& a, const Kept<P, 0>& kept) {
     if constexpr (s < P::plan.sweeps) {
         constexpr int f = P::plan.sweep[s].target;
-        solve_lines<P, s, 0>(place, a.numbers, InSharedMemory{});
+        solve_lines<P, s, 0>(place, a.numbers, kept, InSharedMemory{});
         fill_ghosts<P, f>(place, a.field[f]);
-        run_sweeps<P, s + 1>(place, a);
+        run_sweeps<P, s + 1>(place, a, kept);
     }
 }
 
-/// P: real, plan (layout.cuh); rhs<s> and update<s>(near, parameters, x, y, z, mesh, step) -> real.
+/// P: real, plan (layout.cuh); rhs<s> and update<s>(near, parameters, x, y, z, mesh, step) -> real; where a sweep keeps values, keep<s>(near, parameters, out, x, …); where matrices
+/// vary, coefficients<l>(near, parameters, out, x, …).
 /// `shared`: P::plan.elements, aligned to 16 bytes. A cluster per mesh.
 template <class P>
 __device__ __forceinline__ void run(const Arguments<typename P::real>& a, typename P::real* shared, std::int64_t mesh) {
@@ -228,9 +266,13 @@ __device__ __forceinline__ void run(const Arguments<typename P::real>& a, typena
     load_factors<P, 0>(place, a.table);
     load_fields<P, 0>(place, a);
     fill_all_ghosts<P, 0>(place, a);
+    keep_invariants<P, 0>(place, a.numbers);
+    Kept<P, 0> kept;
+    const bool good = make_factors<P, 0>(place, a.numbers, kept);
+    block_barrier();  // what has been read once makes room
 #pragma unroll 1
-    for (std::int64_t done = 0; done < a.steps; ++done, ++place.step) run_sweeps<P, 0>(place, a);
-    bool bad = !(place.check == 0);
+    for (std::int64_t done = 0; done < a.steps; ++done, ++place.step) run_sweeps<P, 0>(place, a, kept);
+    bool bad = !good || !(place.check == 0);
     store_targets<P, 0>(place, a, bad);
     if (bad) give_up(a.state, a.from);
     if (P::plan.cluster > 1) cluster_barrier();  // no block leaves while another reads from it

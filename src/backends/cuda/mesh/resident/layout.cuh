@@ -19,6 +19,7 @@ struct AxisCut {
 struct FieldPlan {
     bool kept = false;        ///< in shared memory; else nobody reads it
     bool target = false;
+    bool once = false;        ///< read before the first step only: then its place is for what lies between line solves
     bool diagonal = false;    ///< neighbours off the axes are read
     int ghosts[3] = {};       ///< values kept beyond the sides
     bool one[3] = {};         ///< the same along the axis: kept once
@@ -29,11 +30,15 @@ struct LinePlan {
     int axis = 0;
     bool ring = false, ends = false;  ///< ends: the first and the last right-hand side lose something
     bool constant = false;            ///< all rows are the same, but for those at the sides
+    bool varies = false;              ///< every line has a matrix of its own (varying.cuh)
+    bool held = false;                ///< whose factors are in registers
+    int edge[2] = {};                 ///< of the solution, where lines are no rings
 };
 
 struct SweepPlan {
     int first_line = 0, lines = 0, target = 0;
     bool looks_away = true;           ///< its right-hand side reads neighbours in a target
+    int kept = 0;                     ///< values per point that its right-hand side has been cut at (invariants.hpp)
 };
 
 constexpr int round_up(int n, int to) { return (n + to - 1) / to * to; }
@@ -69,8 +74,9 @@ struct Plan {
     constexpr int stride(int f, int axis) const { return field[f].one[axis] ? 0 : axis == 0 ? 1 : axis == 1 ? pitch(f) : plane(f); }
     constexpr int size(int f) const { return field[f].kept ? plane(f) * extent(f, 2) : 0; }
     constexpr int first_of(int f) const {
-        int at = 0;
-        for (int k = 0; k < f; ++k) at += size(k);
+        int at = f < fields && field[f].once ? between() : 0;
+        for (int k = 0; k < f; ++k)
+            if (field[k].once == (f < fields && field[f].once)) at += size(k);
         return at;
     }
     constexpr int origin(int f) const {
@@ -82,11 +88,16 @@ struct Plan {
     // What a line solve leaves for the next one; and, once that has been read, what comes back from a join across blocks.
     constexpr int between_stride(int axis) const { return axis == 0 ? 1 : axis == 1 ? local(0) | 1 : (local(0) | 1) * local(1); }
     constexpr int between() const { return first_of(fields); }
+    constexpr int once_size() const {
+        int size_of_all = 0;
+        for (int f = 0; f < fields; ++f) size_of_all += field[f].once ? size(f) : 0;
+        return size_of_all;
+    }
     constexpr int between_size() const {
         bool several = false;
         for (int s = 0; s < sweeps; ++s) several = several || sweep[s].lines > 1;
         const int rows = turn_rows > 0 ? turn_rows : local(slab());
-        return largest(several ? (mesh[2] > 1 ? between_stride(2) : between_stride(1)) * rows : 0, most(true, true));
+        return largest(largest(several ? (mesh[2] > 1 ? between_stride(2) : between_stride(1)) * rows : 0, most(true, true)), once_size());
     }
 
     // In turns: of lines within the slab, a thread's k-th one lies in the k-th rows; of those through the slab, a thread has its rows of the slab.
@@ -98,6 +109,7 @@ struct Plan {
     }
 
     // Lines along an axis, in a block.
+    constexpr bool varies(int l) const { return line[l].varies; }
     constexpr int axis_of(int l) const { return l < 0 ? 0 : line[l].axis; }
     constexpr int lines_along(int axis) const { return local(0) * local(1) * local(2) / local(axis); }
     constexpr int segments(int axis) const { return cut[axis].segments * (crosses(axis) ? cluster : 1); }
@@ -126,7 +138,7 @@ struct Plan {
         int size = 0;
         for (int l = 0; l < lines; ++l) {
             const int axis = line[l].axis;
-            if (!joined(l) || crosses(axis) != across || (back && fetches(axis))) continue;
+            if (line[l].varies || !joined(l) || crosses(axis) != across || (back && fetches(axis))) continue;
             size = largest(size, 2 * (across && !back ? segments(axis) * owned(axis) : cut[axis].segments * lines_along(axis)));
         }
         return size;
@@ -144,17 +156,37 @@ struct Plan {
     constexpr bool alike(int l) const { return line[l].constant && cut[line[l].axis].segments > 3; }
     constexpr int own_factors(int l) const { return alike(l) ? 3 : cut[line[l].axis].segments; }  ///< segments in a block
     constexpr int all_factors(int l) const { return alike(l) ? 3 : segments(line[l].axis); }
+    // Where every line has a matrix of its own: [line of a thread][lower, inverse, upper][rows / vector][thread][vector], unless in registers; then what the
+    // join of a line's segments has, per line that this block joins (fused/segments.cuh).
+    constexpr int held_apart(int l) const { return line[l].held ? 0 : 3 * together(line[l].axis) * padded_rows(line[l].axis) * threads; }
+    constexpr int join_lines(int l) const { return crosses(line[l].axis) ? owned(line[l].axis) : lines_along(line[l].axis); }
+    constexpr int join_matrix(int l) const { return line[l].ring ? 5 : 4; }
+    constexpr int join_rows(int l) const { return joined(l) ? segments(line[l].axis) * join_lines(l) : 0; }
+    constexpr int joins(int l) const { return factors(l) + held_apart(l); }
+    // Across blocks, what comes back: [x[last] of own segments; of the ones before][segment][line]; and two letterboxes, of 8 bytes each.
+    constexpr int joined_size(int l) const { return round_up(2 * cut[line[l].axis].segments * lines_along(line[l].axis), vector); }
+    constexpr int joined_at(int l) const { return joins(l) + round_up((join_matrix(l) + 2) * join_rows(l), vector); }
+    constexpr int joined_across(int l) const { return joined(l) && crosses(line[l].axis) ? joined_size(l) + vector : 0; }
     constexpr int factors(int l) const {
         int at = round_up(ends_across() + most(true, false), vector);
-        for (int k = 0; k < l; ++k) at += own_factors(k) * segment_size(line[k].axis) + join_size(line[k].axis);
+        for (int k = 0; k < l; ++k) at += line[k].varies ? held_apart(k) + round_up((join_matrix(k) + 2) * join_rows(k), vector) + joined_across(k) : own_factors(k) * segment_size(line[k].axis) + join_size(line[k].axis);
         return at;
     }
     constexpr int table(int l) const {
         int at = 0;
-        for (int k = 0; k < l; ++k) at += all_factors(k) * segment_size(line[k].axis) + join_size(line[k].axis);
+        for (int k = 0; k < l; ++k) at += line[k].varies ? 0 : all_factors(k) * segment_size(line[k].axis) + join_size(line[k].axis);
         return at;
     }
-    constexpr int elements() const { return factors(lines); }
+
+    // What right-hand sides are cut at: [line of a thread][value][row][thread].
+    constexpr int axis_of_sweep(int s) const { return axis_of(sweep[s].lines > 0 ? sweep[s].first_line : -1); }
+    constexpr int invariants(int s) const {
+        int at = factors(lines);
+        for (int k = 0; k < s; ++k) at += round_up(sweep[k].kept * together(axis_of_sweep(k)) * cut[axis_of_sweep(k)].rows * threads, vector);
+        return at;
+    }
+    constexpr int invariant(int s, int k, int value, int i) const { return invariants(s) + ((k * sweep[s].kept + value) * cut[axis_of_sweep(s)].rows + i) * threads; }
+    constexpr int elements() const { return invariants(sweeps); }
 };
 
 }  // namespace trifold::cuda::resident

@@ -68,6 +68,17 @@ struct Near {
     }
 };
 
+/// A point, and the values kept of it that the right-hand side of sweep s has been cut at.
+template <class P, int s>
+struct NearKept : Near<P> {
+    const typename P::real* first;
+
+    template <int value>
+    __device__ __forceinline__ typename P::real kept() const {
+        return first[P::plan.invariant(s, 0, value, 0) - P::plan.invariants(s)];
+    }
+};
+
 template <class P, int f, int axis>
 __device__ __forceinline__ void look_at(Near<P>& near, const typename P::real* memory, const int (&x)[3], int i) {
     if constexpr (f < P::plan.fields) {

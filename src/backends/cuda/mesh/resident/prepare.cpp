@@ -7,6 +7,7 @@
 #include "backends/cuda/mesh/bands.hpp"
 #include "backends/cuda/mesh/functions.hpp"
 #include "backends/cuda/mesh/resident/factors.hpp"
+#include "backends/cuda/mesh/resident/invariants.hpp"
 
 namespace trifold::cuda::resident {
 namespace {
@@ -41,6 +42,7 @@ void describe_fields(const Checked& checked, Plan& plan) {
         FieldPlan& field = plan.field[f];
         for (const CheckedSweep& one : checked.sweeps) {
             look(one.rhs.field[at(f)], field), look(one.update.field[at(f)], field);
+            for (const Access& access : one.coefficients) look(access.field[at(f)], field);
             if (one.sweep->target == f) field.kept = field.target = true;
         }
         const AnyField& data = problem.fields[at(f)];
@@ -62,13 +64,37 @@ const char* describe_sweeps(const Checked& checked, Plan& plan) {
         for (std::size_t k = 0; k < sweep.lines.size(); ++k) {
             const LineSolve& line = sweep.lines[k];
             if (plan.lines == most_lines) return "it has more than 16 line solves";
-            if (line.coefficients && !line.same_on_every_line) return "its matrices differ from line to line";
-            if (line.coefficients && one.coefficients[k].fields > 0) return "a matrix is made from fields";
+            const bool varies = line.coefficients && (!line.same_on_every_line || one.coefficients[k].fields > 0);
+            if (varies && mesh::mentions(line.coefficients, "step")) return "a matrix changes from step to step";
+            for (int f = 0; varies && f < one.coefficients[k].fields; ++f)
+                if (plan.field[f].target && one.coefficients[k].field[at(f)].rows != 0) return "a matrix is read from a target";
             const Sides& sides = sweep.solution[at(line.axis)];
-            plan.line[plan.lines++] = {line.axis, sides.low.edge == Edge::periodic && checked.problem->shape.along(line.axis) > 2, valued(sides.low) || valued(sides.high), !line.coefficients};
+            plan.line[plan.lines++] = {line.axis, sides.low.edge == Edge::periodic && checked.problem->shape.along(line.axis) > 2, valued(sides.low) || valued(sides.high), !line.coefficients, varies, false, {static_cast<int>(sides.low.edge), static_cast<int>(sides.high.edge)}};
+            if (varies && sides.low.edge == Edge::periodic && !plan.line[plan.lines - 1].ring) return "rings have two rows";
         }
     }
     return nullptr;
+}
+
+/// The right-hand side of a sweep, cut where it is the same in every step.
+Split split_of(const CheckedSweep& one, const Plan& plan) {
+    if (!one.sweep->rhs) return {};
+    return split_invariants(one.sweep->rhs.source, [&](int field) { return field >= plan.fields || plan.field[field].target; });
+}
+
+/// False: none is worth it.
+bool cut_right_hand_sides(const Checked& checked, Plan& plan) {
+    bool any = false;
+    for (int s = 0; s < plan.sweeps; ++s) any = (plan.sweep[s].kept = split_of(checked.sweeps[at(s)], plan).kept) > 0 || any;
+    for (int f = 0; any && f < plan.fields; ++f) {
+        FieldPlan& field = plan.field[f];
+        field.once = field.kept && !field.target;
+        for (int s = 0; s < plan.sweeps; ++s) {
+            const CheckedSweep& one = checked.sweeps[at(s)];
+            if (one.update.field[at(f)].rows != 0 || (plan.sweep[s].kept == 0 && one.rhs.field[at(f)].rows != 0)) field.once = false;
+        }
+    }
+    return any;
 }
 
 /// A second name for a target would not see what is done to the copy on chip.
@@ -96,33 +122,57 @@ std::string text_of(const Plan& plan) {
     text += "}, " + std::to_string(plan.fields) + ", " + std::to_string(plan.lines) + ", " + std::to_string(plan.sweeps) + ",\n    {";
     for (int f = 0; f < plan.fields; ++f) {
         const FieldPlan& field = plan.field[f];
-        text.append("{").append(yes(field.kept)) += ", " + yes(field.target) + ", " + yes(field.diagonal) + ", " + list(field.ghosts) + ", {" + yes(field.one[0]) + ", " + yes(field.one[1]) + ", " +
+        text.append("{").append(yes(field.kept)) += ", " + yes(field.target) + ", " + yes(field.once) + ", " + yes(field.diagonal) + ", " + list(field.ghosts) + ", {" + yes(field.one[0]) + ", " + yes(field.one[1]) + ", " +
                 yes(field.one[2]) + "}, {";
         for (const auto& edge : field.edge) text += list({edge[0], edge[1]}) + ", ";
         text += "}}, ";
     }
     text += "},\n    {";
-    for (int l = 0; l < plan.lines; ++l) text.append("{").append(std::to_string(plan.line[l].axis)) += ", " + yes(plan.line[l].ring) + ", " + yes(plan.line[l].ends) + ", " + yes(plan.line[l].constant) + "}, ";
+    for (int l = 0; l < plan.lines; ++l) text.append("{").append(std::to_string(plan.line[l].axis)) += ", " + yes(plan.line[l].ring) + ", " + yes(plan.line[l].ends) + ", " + yes(plan.line[l].constant) + ", " + yes(plan.line[l].varies) + ", " + yes(plan.line[l].held) + ", " + list({plan.line[l].edge[0], plan.line[l].edge[1]}) + "}, ";
     text += "}, {";
     for (int s = 0; s < plan.sweeps; ++s) {
         const SweepPlan& sweep = plan.sweep[s];
-        text.append("{").append(std::to_string(sweep.first_line)) += ", " + std::to_string(sweep.lines) + ", " + std::to_string(sweep.target) + ", " + yes(sweep.looks_away) + "}, ";
+        text.append("{").append(std::to_string(sweep.first_line)) += ", " + std::to_string(sweep.lines) + ", " + std::to_string(sweep.target) + ", " + yes(sweep.looks_away) + ", " + std::to_string(sweep.kept) + "}, ";
     }
     return text + "}}";
 }
 
 /// rhs or update of every sweep as one template.
-std::string functions_of(const Checked& checked, bool update, FunctionTexts& functions) {
+std::string functions_of(const Checked& checked, const Plan& plan, bool update, FunctionTexts& functions) {
     std::string text = std::string("    template <int s, class Near, class Parameters>\n    static __device__ __forceinline__ real ") + (update ? "update" : "rhs") +
                        "(const Near& near, const Parameters& p, std::int64_t x, std::int64_t y, std::int64_t z, std::int64_t mesh, std::int64_t step) {\n        real out[1];\n";
     int s = 0;
     for (const CheckedSweep& one : checked.sweeps) {
         const PointFunction& function = update ? one.sweep->update : one.sweep->rhs;
         const std::string itself = std::to_string(update ? checked.solution_field() : one.sweep->target);
-        text += "        if constexpr (s == " + std::to_string(s++) + ") ";
-        text += function ? functions.name_of(function) + "<real>(near, p, out, x, y, z, mesh, step);\n" : "out[0] = near.template at<" + itself + ", 0, 0, 0>();\n";
+        text += "        if constexpr (s == " + std::to_string(s) + ") ";
+        const bool cut = !update && plan.sweep[s].kept > 0;
+        ++s;
+        if (cut) text += functions.name_of(function.name, split_of(one, plan).rest) + "<real>(near, p, out, x, y, z, mesh, step);\n";
+        else text += function ? functions.name_of(function) + "<real>(near, p, out, x, y, z, mesh, step);\n" : "out[0] = near.template at<" + itself + ", 0, 0, 0>();\n";
     }
     return text + "        return out[0];\n    }\n";
+}
+
+/// What right-hand sides are cut at.
+std::string invariants_of(const Checked& checked, const Plan& plan, FunctionTexts& functions) {
+    std::string text = "    template <int s, class Near, class Parameters>\n    static __device__ __forceinline__ void keep(const Near& near, const Parameters& p, real* out, std::int64_t x, std::int64_t y, std::int64_t z, std::int64_t mesh, std::int64_t step) {\n";
+    for (int s = 0; s < plan.sweeps; ++s)
+        if (const CheckedSweep& one = checked.sweeps[at(s)]; plan.sweep[s].kept > 0)
+            text += "        if constexpr (s == " + std::to_string(s) + ") " + functions.name_of(one.sweep->rhs.name, split_of(one, plan).once) + "<real>(near, p, out, x, y, z, mesh, step);\n";
+    return text + "    }\n";
+}
+
+/// The rows of matrices that vary, likewise; by the number of the line solve.
+std::string coefficients_of(const Checked& checked, const Plan& plan, FunctionTexts& functions) {
+    std::string text = "    template <int l, class Near, class Parameters>\n    static __device__ __forceinline__ void coefficients(const Near& near, const Parameters& p, real* out, std::int64_t x, std::int64_t y, std::int64_t z, std::int64_t mesh, std::int64_t step) {\n";
+    int l = 0;
+    for (const CheckedSweep& one : checked.sweeps)
+        for (const LineSolve& line : one.sweep->lines) {
+            if (plan.varies(l)) text += "        if constexpr (l == " + std::to_string(l) + ") " + functions.name_of(line.coefficients) + "<real>(near, p, out, x, y, z, mesh, step);\n";
+            ++l;
+        }
+    return text + "    }\n";
 }
 
 }  // namespace
@@ -146,7 +196,14 @@ const char* prepare(const Checked& checked, const OnChip& chip, Plan& plan, int&
             if (plan.field[f].ghosts[axis] > plan.mesh[axis]) return "a function looks further than a mesh reaches";
     if (has_second_name(problem, plan)) return "a target has a second name";
     if (const char* why = describe_sweeps(checked, plan)) return why;
-    if (!choose_cut(plan, chip, blocks)) return "a mesh does not fit on chip";
+    Plan whole = plan, parted = plan;
+    int blocks_parted = 0;
+    const bool whole_fits = choose_cut(whole, chip, blocks), parted_fits = cut_right_hand_sides(checked, parted) && choose_cut(parted, chip, blocks_parted);
+    if (!whole_fits && !parted_fits) return "a mesh does not fit on chip";
+    // Kept values make clusters larger, which costs more than divisions at some size, of floats sooner than of doubles. H200, floats, with kept values and without: 128^2 on four blocks and two 211 and 164 Gpoint-steps/s, 32^3 57 and 78.
+    const bool better = parted_fits && (!whole_fits || parted.cluster <= std::min(2 * whole.cluster, plan.vector == 4 ? 4 : 8));
+    plan = better ? parted : whole;
+    if (better) blocks = blocks_parted;
     return nullptr;
 }
 
@@ -157,6 +214,12 @@ const char* factor(const Checked& checked, const Plan& plan, std::vector<T>& tab
     for (const CheckedSweep& one : checked.sweeps)
         for (const LineSolve& line : one.sweep->lines) {
             const int axis = line.axis, n = plan.mesh[axis];
+            if (plan.varies(l)) {
+                const Sides& sides = one.sweep->solution[at(axis)];
+                numbers.ends[l][0] = static_cast<T>(2 * sides.low.value), numbers.ends[l][1] = static_cast<T>(2 * sides.high.value);
+                ++l;
+                continue;
+            }
             Bands<T> bands = bands_of<T>(line, *checked.problem);
             const SegmentShape shape{n, plan.segments(axis), plan.cut[axis].rows, plan.padded_rows(axis), plan.padded_segments(axis), plan.alike(l)};
             if (!append_factors<T>(shape, one.sweep->solution[at(axis)], bands.lower, bands.diag, bands.upper, table, numbers.ends[l])) return "a matrix needs pivots";
@@ -170,9 +233,9 @@ template const char* factor<double>(const Checked&, const Plan&, std::vector<dou
 
 std::string program(const Checked& checked, const Plan& plan, int blocks) {
     FunctionTexts functions;
-    const std::string rhs = functions_of(checked, false, functions), update = functions_of(checked, true, functions);
+    const std::string rhs = functions_of(checked, plan, false, functions), update = functions_of(checked, plan, true, functions), invariants = invariants_of(checked, plan, functions), coefficients = coefficients_of(checked, plan, functions);
     return functions.text() + "#include \"backends/cuda/mesh/resident/kernel.cuh\"\nusing namespace trifold::cuda::resident;\nstruct Problem {\n    using real = " +
-           (checked.dtype == DType::f32 ? "float" : "double") + ";\n    static constexpr Plan plan = " + text_of(plan) + ";\n" + rhs + update +
+           (checked.dtype == DType::f32 ? "float" : "double") + ";\n    static constexpr Plan plan = " + text_of(plan) + ";\n" + rhs + update + invariants + coefficients +
            "};\nextern \"C\" __global__ void __launch_bounds__(" + std::to_string(plan.threads) + ", " + std::to_string(blocks) +
            ") steps(const __grid_constant__ Arguments<Problem::real> a) {\n    extern __shared__ int4 shared[];\n"
            "    run<Problem>(a, reinterpret_cast<Problem::real*>(shared), static_cast<std::int64_t>(blockIdx.x) / Problem::plan.cluster);\n}\n"

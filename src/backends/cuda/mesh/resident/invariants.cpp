@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "backends/cuda/mesh/resident/invariants.hpp"
+
+#include <algorithm>
+#include <cctype>
+#include <map>
+#include <stdexcept>
+#include <utility>
+#include <vector>
+
+namespace trifold::cuda::resident {
+namespace {
+
+enum class Time { any, once, always };  ///< any: numbers, parameters and places, as cheap to have anew as to keep
+
+struct Value {
+    std::string text;
+    Time time = Time::any;
+    bool costly = false;  ///< divisions or functions of what fields hold are in it
+};
+
+struct NotCut : std::runtime_error {
+    using std::runtime_error::runtime_error;
+};
+
+class Cutter {
+public:
+    Cutter(std::string_view text, const std::function<bool(int)>& changes) : text_(text), changes_(changes) { next(); }
+
+    Split cut() {
+        take("{");
+        while (word_ != "}") statement();
+        next();
+        if (!word_.empty() || !done_) throw NotCut("no body");
+        Split split{"{" + once_, "{" + rest_ + "}", 0};
+        bool saves = false;
+        for (std::size_t k = 0; k < kept_.size(); ++k) {
+            split.once += " out(" + std::to_string(k) + ") = " + kept_[k].text + ";";
+            saves = saves || kept_[k].costly;
+        }
+        split.once += "}";
+        if (saves) split.kept = static_cast<int>(kept_.size());
+        return split;
+    }
+
+private:
+    static bool in_name(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; }
+
+    // The next word or sign becomes word_.
+    void next() {
+        while (at_ < text_.size() && std::isspace(static_cast<unsigned char>(text_[at_]))) ++at_;
+        const std::size_t from = at_;
+        if (at_ < text_.size() && (in_name(text_[at_]) || text_[at_] == '.'))
+            while (at_ < text_.size() && (in_name(text_[at_]) || text_[at_] == '.')) ++at_;
+        else if (at_ < text_.size()) ++at_;
+        word_ = text_.substr(from, at_ - from);
+    }
+    void take(std::string_view expected) {
+        if (word_ != expected) throw NotCut("something else");
+        next();
+    }
+    bool takes(std::string_view sign) {
+        if (word_ != sign) return false;
+        next();
+        return true;
+    }
+    std::string name() {
+        const std::string found(word_);
+        if (found.empty() || !(std::isalpha(static_cast<unsigned char>(found[0])) || found[0] == '_')) throw NotCut("no name");
+        next();
+        return found;
+    }
+
+    void statement() {
+        if (takes("const") || word_ == "real") {
+            take("real");
+            do {
+                const std::string own = name();
+                take("=");
+                const Value value = sum();
+                if (!names_.try_emplace(own, Value{own, value.time, value.costly}).second) throw NotCut("a second value of one name");
+                const std::string text = " real " + own + " = " + value.text + ";";
+                if (value.time != Time::always) once_ += text;
+                if (value.time != Time::once) rest_ += text;
+            } while (takes(","));
+        } else {
+            take("out"), take("("), take("0"), take(")"), take("=");
+            if (std::exchange(done_, true)) throw NotCut("a second result");
+            rest_ += " out(0) = " + always(sum()).text + ";";
+        }
+        take(";");
+    }
+
+    Value sum() {
+        Value value = product();
+        while (word_ == "+" || word_ == "-") {
+            const std::string sign(word_);
+            next();
+            value = both(value, sign, product());
+        }
+        return value;
+    }
+    Value product() {
+        Value value = factor();
+        while (word_ == "*" || word_ == "/") {
+            const std::string sign(word_);
+            next();
+            value = both(value, sign, factor());
+        }
+        return value;
+    }
+    Value factor() {
+        if (takes("-")) {
+            const Value value = factor();
+            return {"(-" + value.text + ")", value.time, value.costly};
+        }
+        if (takes("(")) {
+            const Value value = sum();
+            take(")");
+            return value;
+        }
+        if (!word_.empty() && std::isdigit(static_cast<unsigned char>(word_[0]))) return number(false);
+        const std::string called = name();
+        if (word_ == "(") return call(called);
+        if (const auto known = names_.find(called); known != names_.end()) return known->second;
+        if (called == "step") return {called, Time::always, false};
+        for (const char* const place : {"x", "y", "z", "mesh"})
+            if (called == place) return {called, Time::any, false};
+        throw NotCut("a name of somewhere else");
+    }
+
+    // Fractions that are not of the type `real` would be computed with more bits than are kept.
+    Value number(bool fraction_too) {
+        const std::string digits(word_);
+        for (const char c : digits)
+            if (!std::isdigit(static_cast<unsigned char>(c)) && !(fraction_too && c == '.')) throw NotCut("a number of another type");
+        next();
+        return {digits, Time::any, false};
+    }
+
+    Value call(const std::string& called) {
+        take("(");
+        if (called == "at" || called == "p") {
+            std::string text = called + "(";
+            int field = -1;
+            for (; word_ != ")"; next()) {
+                if (word_.empty()) throw NotCut("no end");
+                if (field < 0 && std::isdigit(static_cast<unsigned char>(word_[0]))) field = std::stoi(std::string(word_));
+                text += word_;
+            }
+            take(")");
+            return {text + ")", called == "p" ? Time::any : changes_(field) ? Time::always : Time::once, false};
+        }
+        if (called == "real" && !word_.empty() && std::isdigit(static_cast<unsigned char>(word_[0])) && word_.find('.') != std::string_view::npos) {
+            const Value value = number(true);
+            take(")");
+            return {"real(" + value.text + ")", Time::any, false};
+        }
+        static constexpr const char* known[] = {"real", "sqrt", "fabs", "exp", "log", "pow", "sin", "cos", "tanh", "fmin", "fmax"};
+        if (std::none_of(std::begin(known), std::end(known), [&](const char* one) { return called == one; })) throw NotCut("a function of somewhere else");
+        std::vector<Value> arguments;
+        do arguments.push_back(sum());
+        while (takes(","));
+        take(")");
+        Value value{called + "(", Time::any, true};
+        for (const Value& one : arguments) value.time = std::max(value.time, one.time);
+        for (std::size_t k = 0; k < arguments.size(); ++k) value.text += (k ? ", " : "") + (value.time == Time::always ? always(arguments[k]) : arguments[k]).text;
+        value.text += ")";
+        return value;
+    }
+
+    Value both(const Value& a, const std::string& sign, const Value& b) {
+        const Time time = std::max(a.time, b.time);
+        if (sign == "/" && a.time == Time::always && b.time == Time::once) return both(a, "*", {"(1 / " + b.text + ")", Time::once, true});
+        const auto text = [&](const Value& one) { return time == Time::always ? always(one).text : one.text; };
+        const std::string left = text(a);
+        return {"(" + left + " " + sign + " " + text(b) + ")", time, a.costly || b.costly || (sign == "/" && b.time == Time::once)};
+    }
+
+    // What is computed once is kept where it meets what is not.
+    Value always(const Value& value) {
+        if (value.time != Time::once) return value;
+        std::size_t k = 0;
+        while (k < kept_.size() && kept_[k].text != value.text) ++k;
+        if (k == kept_.size()) kept_.push_back(value);
+        return {"trifold_kept(" + std::to_string(k) + ")", Time::always, true};
+    }
+
+    std::string_view text_, word_;
+    std::size_t at_ = 0;
+    const std::function<bool(int)>& changes_;
+    std::map<std::string, Value> names_;
+    std::vector<Value> kept_;
+    std::string once_, rest_;
+    bool done_ = false;
+};
+
+}  // namespace
+
+Split split_invariants(std::string_view source, const std::function<bool(int)>& changes) {
+    try {
+        return Cutter(source, changes).cut();
+    } catch (const NotCut&) {
+        return {};
+    }
+}
+
+}  // namespace trifold::cuda::resident

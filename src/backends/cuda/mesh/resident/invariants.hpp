@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A point function cut in two: what does not change from step to step, computed once, and the rest. The operations and their order are the function's own, but that
+// divisions by what stays the same are multiplications by its reciprocal.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+
+namespace trifold::cuda::resident {
+
+struct Split {
+    std::string once;  ///< the body of a point function: out(k) = the k-th value to keep
+    std::string rest;  ///< the body with trifold_kept(k) where those were
+    int kept = 0;      ///< 0: the function is not cut, because nothing would be saved or because it is more than assignments of arithmetic
+};
+
+/// source: a body in the subset of trifold/point_function.hpp with one result. changes(f): field f is not the same in every step.
+Split split_invariants(std::string_view source, const std::function<bool(int)>& changes);
+
+}  // namespace trifold::cuda::resident

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Right-hand sides cut into what is computed once and the rest.
+#include <gtest/gtest.h>
+
+#include "backends/cuda/mesh/resident/invariants.hpp"
+#include "heat/stencils.hpp"
+
+namespace trifold::tests {
+namespace {
+
+using cuda::resident::Split;
+
+// Field 0 and the solution, 3, change.
+Split split(std::string_view source) {
+    return cuda::resident::split_invariants(source, [](int field) { return field == 0 || field == 3; });
+}
+
+TEST(Invariants, AreKeptWhereTheyMeetWhatChanges) {
+    const Split one = split("{ real k = at(1,0,0,0); real u = at(0, 0, 0, 0); out(0) = 2 * p(0) * k * (at(1, -1,0,0) / (k + at(1, -1, 0, 0)) * (at(0,-1,0,0) - u)) + p(3) * at(2,0,0,0); }");
+    EXPECT_EQ(one.kept, 3);
+    EXPECT_EQ(one.once, "{ real k = at(1,0,0,0); out(0) = (at(1,-1,0,0) / (k + at(1,-1,0,0))); out(1) = ((2 * p(0)) * k); out(2) = (p(3) * at(2,0,0,0));}");
+    EXPECT_EQ(one.rest, "{ real u = at(0,0,0,0); out(0) = ((trifold_kept(1) * (trifold_kept(0) * (at(0,-1,0,0) - u))) + trifold_kept(2));}");
+}
+
+TEST(Invariants, OfHeat) {
+    EXPECT_EQ(split(heat::varying_increment_2d.source).kept, 7);
+    EXPECT_EQ(split(heat::varying_increment_3d.source).kept, 10);
+    EXPECT_EQ(split(heat::varying_half_step_x.source).kept, 4);
+    EXPECT_EQ(split(heat::increment_2d.source).kept, 0);
+    EXPECT_EQ(split(heat::heated_increment_2d.source).kept, 0) << "one product is not worth a word";
+}
+
+TEST(Invariants, OperationsStayInOrder) {
+    EXPECT_EQ(split("{ out(0) = at(0,0,0,0) - 1 / at(1,0,0,0) - -sqrt(at(2,0,0,0)) / x * y; }").rest, "{ out(0) = ((at(0,0,0,0) - trifold_kept(0)) - trifold_kept(1));}");
+    EXPECT_EQ(split("{ out(0) = at(0,0,0,0) - 1 / at(1,0,0,0) - -sqrt(at(2,0,0,0)) / x * y; }").once, "{ out(0) = (1 / at(1,0,0,0)); out(1) = (((-sqrt(at(2,0,0,0))) / x) * y);}");
+}
+
+TEST(Invariants, DivisorsAreKeptAsReciprocals) {
+    const Split one = split("{ real k = at(1,0,0,0); out(0) = (at(0,1,0,0) - at(0,0,0,0)) / (k * at(1,1,0,0)) - at(0,0,0,0) / 4; }");
+    EXPECT_EQ(one.once, "{ real k = at(1,0,0,0); out(0) = (1 / (k * at(1,1,0,0)));}");
+    EXPECT_EQ(one.rest, "{ out(0) = (((at(0,1,0,0) - at(0,0,0,0)) * trifold_kept(0)) - (at(0,0,0,0) / 4));}");
+}
+
+TEST(Invariants, TheSameValueIsKeptOnce) {
+    EXPECT_EQ(split("{ real w = 1 / at(1,0,0,0); out(0) = w * at(0,1,0,0) + w * at(0,-1,0,0); }").kept, 1);
+}
+
+TEST(Invariants, WhatAStepIsPartOfIsNotKept) {
+    const Split one = split("{ out(0) = at(0,0,0,0) + at(2,0,0,0) / at(1,0,0,0) * real(step); }");
+    EXPECT_EQ(one.kept, 1);
+    EXPECT_EQ(one.once, "{ out(0) = (at(2,0,0,0) / at(1,0,0,0));}");
+    EXPECT_EQ(one.rest, "{ out(0) = (at(0,0,0,0) + (trifold_kept(0) * real(step)));}");
+}
+
+TEST(Invariants, AResultThatNeverChanges) { EXPECT_EQ(split("{ out(0) = 1 / at(1,0,0,0); }").rest, "{ out(0) = trifold_kept(0);}"); }
+
+// More than assignments of arithmetic, or arithmetic of another type.
+TEST(Invariants, OtherFunctionsStayWhole) {
+    for (const char* const source : {"{ out(0) = at(0,0,0,0) > 0 ? 1 / at(1,0,0,0) : 0; }", "{ if (x > 3) out(0) = 1 / at(1,0,0,0); }", "{ real a = 1 / at(1,0,0,0); a = a + at(0,0,0,0); out(0) = a; }",
+                                     "{ out(0) = at(0,0,0,0) / 2.5 + 1 / at(1,0,0,0); }", "{ out(0) = 1e-3 * at(0,0,0,0) / at(1,0,0,0); }", "{ out(0) = other(at(0,0,0,0)) / at(1,0,0,0); }", "{ double w = 1 / at(1,0,0,0); out(0) = w * at(0,0,0,0); }",
+                                     "{ out(0) = 1 / at(1,0,0,0); out(0) = at(0,0,0,0); }", "{ out(0) += at(0,0,0,0) / at(1,0,0,0); }", "{ out(0) = at(0,0,0,0) / at(1,0,0,0)", "{ real a[2] = {1, 2}; out(0) = a[0] / at(1,0,0,0); }",
+                                     "{ out(0) = (at(0,0,0,0) / at(1,0,0,0); }", "{ /* a word */ out(0) = at(0,0,0,0) / at(1,0,0,0); }", "{ out(0) = at(0,0,0,0) % 3 / at(1,0,0,0); }", "{ for (int i = 0; i < 3; ++i) out(0) = at(0,0,0,0) / at(1,0,0,0); }"})
+        EXPECT_EQ(split(source).kept, 0) << source;
+    EXPECT_EQ(split("{ out(0) = real(2.5) * at(0,0,0,0) / at(1,0,0,0); }").kept, 1);
+}
+
+}  // namespace
+}  // namespace trifold::tests
