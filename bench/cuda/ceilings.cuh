@@ -72,10 +72,10 @@ __global__ void __launch_bounds__(threads<T>, 1) part(const __grid_constant__ Jo
         cuda::leave_to_copies();
         Stages<T>::stored();
         if (__syncthreads_or(bad) && !Copies) break;
-        if constexpr (Copies) stage.store(job, window), stage.load(job, window + 2 * stride);
+        if constexpr (Copies) stage.load(job, window + 2 * stride), stage.store(job, window);
     }
     if (Copies) cuda::await_copies();
-    if (thread == 0) cuda::await_sent();
+    Stages<T>::sent();
     if (!Copies && (bad || most.largest < 0)) atomicAdd(failed, 1u);
 }
 

@@ -2,7 +2,7 @@
 // One long system on the GPU, and several, beside cuSPARSE and the roof, in one process, interleaved: medians, percent of the best stream that reads four
 // arrays and writes one of the same size. Solves are enqueued as the library does, everything included; results are checked on the GPU.
 //
-//   cuda_single_bench [--json FILE] [--rows COUNT] [--rounds N] [dominant] [curve] [general] [several] [latency] [ceilings]
+//   cuda_single_bench [--json FILE] [--rows COUNT] [--rounds N] [dominant] [curve] [general] [several] [middle] [latency] [ceilings]
 //
 // --rows: the longest system. cuSPARSE is loaded at run time from the machine's own CUDA; without it, its columns stay empty.
 #include <cuda_runtime.h>
@@ -381,6 +381,14 @@ void run(const Sparse& sparse, std::int64_t count, int rounds, const std::vector
             for (const auto& [systems, rows] : {std::pair<std::int64_t, std::int64_t>{1000, 30000}, {300, 100000}, {64, 1 << 20}, {8, 1 << 23}, {999, 30011}})
                 if (systems * rows <= count) bench.run(decays ? "several, dominant" : "several, poisson", systems * rows, Algorithm::automatic, false, false, false, systems);
         }
+    if (wanted("middle"))  // where batches and windows meet
+        for (const bool decays : {true, false}) {
+            if (decays) bench.dominant(std::min(count, std::int64_t{1} << 24));
+            else bench.poisson(std::min(count, std::int64_t{1} << 24));
+            for (const std::int64_t systems : {1, 64, 264})
+                for (const std::int64_t rows : {5000, 12288, 24576, 40960})
+                    if (systems * rows <= count) bench.run(decays ? "middle, dominant" : "middle, poisson", systems * rows, Algorithm::automatic, false, false, systems == 1, systems);
+        }
     if (wanted("ceilings")) {
         bench.dominant(count);
         bench.ceilings(count);
@@ -405,8 +413,8 @@ int main(int argc, char** argv) {
         if (arg == "--json" && i + 1 < argc) json = argv[++i];
         else if (arg == "--rows" && i + 1 < argc) count = std::max(std::atoll(argv[++i]), 65536ll);
         else if (arg == "--rounds" && i + 1 < argc) rounds = std::max(std::atoi(argv[++i]), 1);
-        else if (arg == "dominant" || arg == "curve" || arg == "general" || arg == "several" || arg == "latency" || arg == "ceilings") parts.push_back(arg);
-        else return std::fprintf(stderr, "usage: cuda_single_bench [--json FILE] [--rows COUNT] [--rounds N] [dominant] [curve] [general] [several] [latency] [ceilings]\n"), 2;
+        else if (arg == "dominant" || arg == "curve" || arg == "general" || arg == "several" || arg == "middle" || arg == "latency" || arg == "ceilings") parts.push_back(arg);
+        else return std::fprintf(stderr, "usage: cuda_single_bench [--json FILE] [--rows COUNT] [--rounds N] [dominant] [curve] [general] [several] [middle] [latency] [ceilings]\n"), 2;
     }
     nlohmann::ordered_json record = gpu_record("cuda_single", "One system on the GPU, percent of a 4 read, 1 write stream");
     const Sparse sparse;

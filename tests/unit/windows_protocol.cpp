@@ -33,10 +33,10 @@ constexpr int compute_warps = 2, warps = compute_warps + 2, stages = 3;
 struct Protocol {
     std::array<std::vector<Step>, warps> steps;
 
-    explicit Protocol(const std::vector<Kind>& first, const std::vector<Kind>& second, bool stays_close = true) {
+    explicit Protocol(const std::vector<Kind>& first, const std::vector<Kind>& second, bool waits_for_couples = true) {
         const int n = static_cast<int>(first.size()), m = static_cast<int>(second.size());
         for (int w = 0; w < compute_warps; ++w) computes(steps[static_cast<std::size_t>(w)], first, second);
-        moves(steps[compute_warps], first, second);
+        moves(steps[compute_warps], first, second, waits_for_couples);
         auto& couples = steps[compute_warps + 1];
         for (int t = 0; t <= n; ++t) {
             couples.push_back({Step::wait, full, t});
@@ -44,7 +44,10 @@ struct Protocol {
             if (t == n) break;
             if (first[static_cast<std::size_t>(t)] == Kind::reduced) {
                 couples.push_back({Step::wait, settled, t - 2});
-                if (stays_close) couples.push_back({Step::wait, published, t - 1});
+                couples.push_back({Step::arrive, solved, t});
+                couples.push_back({Step::wait, reduced, t});
+                shows(couples, t);
+                continue;
             } else {
                 couples.push_back({Step::wait, published, t});
                 couples.push_back({Step::read, joined, t});
@@ -62,6 +65,11 @@ struct Protocol {
     }
 
 private:
+    static void shows(std::vector<Step>& to, int turn) {
+        to.push_back({Step::read, parts, turn}), to.push_back({Step::write, joined, turn});
+        to.push_back({Step::arrive, published, turn});
+    }
+
     static void finishes(std::vector<Step>& to, Kind kind, int turn, int loaded) {
         to.push_back({Step::wait, solved, turn});
         to.push_back({Step::read, known, turn});
@@ -101,7 +109,7 @@ private:
         }
     }
 
-    static void moves(std::vector<Step>& to, const std::vector<Kind>& first, const std::vector<Kind>& second) {
+    static void moves(std::vector<Step>& to, const std::vector<Kind>& first, const std::vector<Kind>& second, bool waits_for_couples) {
         const int n = static_cast<int>(first.size()), m = static_cast<int>(second.size());
         int next = 0;
         const auto bring = [&](int last) {
@@ -113,21 +121,16 @@ private:
             to.push_back({Step::read, known, turn}), to.push_back({Step::read, largest, turn});
             to.push_back({Step::arrive, settled, turn});
         };
-        const auto show = [&](int turn) {
-            to.push_back({Step::read, parts, turn}), to.push_back({Step::write, joined, turn});
-            to.push_back({Step::arrive, published, turn});
-        };
         for (int s = 0; s < stages; ++s) bring(n);
         for (int t = 0; t <= n; ++t) {
             const bool another = t < n, only_reduced = another && first[static_cast<std::size_t>(t)] == Kind::reduced;
-            if (another) to.push_back({Step::wait, reduced, t});
-            if (another && !only_reduced) show(t);
+            if (another && !only_reduced) to.push_back({Step::wait, reduced, t}), shows(to, t);
             if (t > 0 && first[static_cast<std::size_t>(t) - 1] != Kind::reduced) settle(t - 1), bring(n);
             if (!only_reduced) continue;
-            to.push_back({Step::wait, finished, t}), to.push_back({Step::wait, solved, t});
+            to.push_back({Step::wait, finished, t});
+            if (waits_for_couples) to.push_back({Step::wait, solved, t});
             to.push_back({Step::arrive, settled, t});
             bring(n);
-            show(t);
         }
         to.push_back({Step::arrive, meeting, 0});
         to.push_back({Step::wait, meeting, 0});
@@ -265,8 +268,8 @@ TEST(WindowsProtocol, SecondPassAfterFirst) {
                 }
 }
 
-// As it once was: the warp that couples may run ahead of the one that moves by two windows that are only reduced.
-TEST(WindowsProtocol, TheSearchFindsWhatWasWrong) {
+// A fault put in: the one that moves does not wait for the one that couples before it fills a stage again.
+TEST(WindowsProtocol, TheSearchFindsAFault) {
     std::string wrong;
     for (const auto& kinds : sequences(4, 3)) {
         const Protocol protocol(kinds, {}, false);

@@ -21,8 +21,8 @@ using tridiagonal::System;
 
 constexpr int most_blocks = 1024;
 
-/// So few windows are judged by one block of the sweep itself: as fast as a launch.
-constexpr int few_windows = 2048;
+/// So few windows are judged by the sweep's last block: two seams per thread.
+constexpr int few_windows = 512;
 
 // Accepted residual of a row in units of roundoff, against (|a| + |b| + |c|) max|x| nearby: elimination leaves 1 to 10.
 constexpr double accepted_roundoffs = 16;
@@ -105,14 +105,13 @@ void solve(const System& system, const BatchLaunch& launch, bool fall_back) {
             // A multiprocessor that has to change its carveout drains first: the small kernels keep that of the large one.
             cudaFuncSetAttribute(kernel, cudaFuncAttributePreferredSharedMemoryCarveout, cudaSharedmemCarveoutMaxShared);
         }
-        cudaFuncSetAttribute(judge_kernel<T>, cudaFuncAttributePreferredSharedMemoryCarveout, cudaSharedmemCarveoutMaxShared);
         cudaFuncSetAttribute(save_kernel<T, R, W>, cudaFuncAttributePreferredSharedMemoryCarveout, cudaSharedmemCarveoutMaxShared);
         cudaFuncSetAttribute(restore_kernel<T, R, W>, cudaFuncAttributePreferredSharedMemoryCarveout, cudaSharedmemCarveoutMaxShared);
     });
     job.kept = kept_of(W);
     job.windows = (job.chunks + job.kept - 1) / job.kept;
     job.sweep_blocks = std::min({job.windows, multiprocessors, most_blocks});
-    job.judges = job.windows <= few_windows;
+    job.all_judge = job.windows > few_windows;
     const auto few = static_cast<unsigned>(std::min((job.windows + 7) / 8, 8 * multiprocessors));
     if (system.in_place) launch_after(save_kernel<T, R, W>, few, 256, 0, launch.stream, job);
     cudaLaunchConfig_t config = {};
@@ -122,8 +121,6 @@ void solve(const System& system, const BatchLaunch& launch, bool fall_back) {
     cooperative.id = cudaLaunchAttributeCooperative, cooperative.val.cooperative = 1;
     config.attrs = &cooperative, config.numAttrs = 1;
     cudaLaunchKernelEx(&config, sweep, job);
-    if (!job.judges)
-        launch_after(judge_kernel<T>, static_cast<unsigned>(std::clamp(job.windows / judge_threads, 1, multiprocessors)), judge_threads, 0, launch.stream, job);
     if (system.in_place) launch_after(restore_kernel<T, R, W>, few, 256, static_cast<std::size_t>(job.kept * R + 2) * sizeof(T), launch.stream, job);
     BatchLaunch rest = launch;
     rest.scratch = scratch + parts.rest, rest.scratch_bytes = launch.scratch_bytes - parts.rest;

@@ -75,7 +75,7 @@ struct Job {
     Seam<T>* seams = nullptr;      ///< windows - 1
     Maxima<T>* blocks = nullptr;   ///< one per block of the sweep
     int sweep_blocks = 0;
-    bool judges = false;           ///< the sweep's last block looks at the seams between windows, and decides
+    bool all_judge = false;        ///< the sweep's blocks meet when they are done, and look at the seams between windows together; else the last one does
     DeviceOutcome* outcome = nullptr;
     DeviceOutcome fresh;           ///< what the sweep begins with
 

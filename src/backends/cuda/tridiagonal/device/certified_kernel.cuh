@@ -5,7 +5,7 @@
 // Who does what: a block takes window after window, the whole device side by side, so that memory is walked through in order; while one
 //   window is solved the next is on its way (certified_load.cuh). Each of its warps solves 32 chunks, of which it keeps those in the middle, and
 //   neighbouring warps overlap by the halos (certified_warp.cuh). What the two sides of a seam say of each other is compared: between warps by
-//   the block, between windows by judge_kernel, whose last block decides.
+//   the block, between windows by all blocks when they are done, or by the last one where windows are few; the last one decides.
 // Words per row: 4 read, 1 written; halos from the cache.
 // Several systems that lie one after the other are one to which couplings between them are cleared as they come.
 // Numerics: no pivoting. Of every row stored |rhs - A x| ≤ accept (|a|+|b|+|c|) X was seen, X the largest |x| of its chunk and the two beside it;
@@ -73,13 +73,23 @@ __device__ double largest_excess(const Job<T>& job, int block, int blocks, doubl
     return largest_of_block(excess, parts);
 }
 
-/// By one block, when all others are done: docs/algorithms/gpu_single.md, "The verdict".
-template <class T>
-__device__ void decide(const Job<T>& job, double excess, double* parts) {
+/// By one block, when all others are done: docs/algorithms/gpu_single.md, "The verdict". excess_of_all: what seams add, asked for beside the rest.
+template <class T, class Excess>
+__device__ void decide(const Job<T>& job, double* parts, Excess excess_of_all) {
     static_assert(sizeof(Maxima<T>) == 8 * sizeof(T) && judge_threads == 8 * 32);
     const int m = static_cast<int>(threadIdx.x) / 32;  // a warp per maximum
+    constexpr int some = 6;                            // asked for together
+    T of_block[some];
+#pragma unroll
+    for (int i = 0; i < some; ++i) {
+        const int k = static_cast<int>(threadIdx.x) % 32 + 32 * i;
+        of_block[i] = k < job.sweep_blocks ? __ldcg(reinterpret_cast<const T*>(job.blocks + k) + m) : T(0);
+    }
+    const double excess = excess_of_all();
     double x = m == 6 ? 1 : 0;
-    for (int k = static_cast<int>(threadIdx.x) % 32; k < job.sweep_blocks; k += 32) x = larger<double>(x, __ldcg(reinterpret_cast<const T*>(job.blocks + k) + m));
+#pragma unroll
+    for (int i = 0; i < some; ++i) x = larger<double>(x, of_block[i]);
+    for (int k = static_cast<int>(threadIdx.x) % 32 + 32 * some; k < job.sweep_blocks; k += 32) x = larger<double>(x, __ldcg(reinterpret_cast<const T*>(job.blocks + k) + m));
     x = largest_of_warp(x);
     __syncthreads();
     if (threadIdx.x % 32 == 0) parts[m] = x;
@@ -178,18 +188,18 @@ __global__ void __launch_bounds__(32 * Warps, 1) sweep_kernel(const __grid_const
             ++j;
             break;
         }
-        if (lane == 0 && warp + 1 < Warps && last + 1 < job.chunks)
-            most.excess = larger(most.excess, excess_of(meeting[(j & 1) * Warps + warp].above, meeting[(j & 1) * Warps + warp].below));
+        stage.load(job, window + 2 * stride);
         stage.store(job, window);
         if (job.stored && thread == 0) job.stored[window] = 1;
-        stage.load(job, window + 2 * stride);
+        if (lane == 0 && warp + 1 < Warps && last + 1 < job.chunks)
+            most.excess = larger(most.excess, excess_of(meeting[(j & 1) * Warps + warp].above, meeting[(j & 1) * Warps + warp].below));
     }
     // No copy may be on its way to a block that has ended: what was asked for whole has to arrive.
     await_copies();
     if (j > 0) {
         const int window = static_cast<int>(blockIdx.x) + j * stride;
         if (window < job.windows) stage_of(j).wait(j >> 1 & 1);
-        if (thread == 0) await_sent();
+        Stages::sent();
     }
     __syncthreads();
     most = {largest_of_warp(most.largest), largest_of_warp(most.inner), largest_of_warp(most.ends), largest_of_warp(most.inner_unit),
@@ -202,7 +212,14 @@ __global__ void __launch_bounds__(32 * Warps, 1) sweep_kernel(const __grid_const
         for (int w = 1; w < Warps; ++w) largest = larger(largest, words[8 * w + thread]);
         reinterpret_cast<T*>(job.blocks + blockIdx.x)[thread] = largest;
     }
-    if (!job.judges) return;
+    static_assert(32 * Warps == judge_threads);
+    double* const parts = reinterpret_cast<double*>(memory);
+    if (job.all_judge) {
+        grid.sync();
+        if (!job.mine()) return;
+        const double excess = largest_excess(job, static_cast<int>(blockIdx.x), stride, parts);
+        if (thread == 0) atomicMax(&job.outcome->seams, static_cast<unsigned long long>(__double_as_longlong(fabs(excess))));
+    }
     __syncthreads();
     bool last = false;
     if (thread == 0) {
@@ -211,27 +228,10 @@ __global__ void __launch_bounds__(32 * Warps, 1) sweep_kernel(const __grid_const
         __threadfence();
     }
     if (!__syncthreads_or(last) || !job.mine()) return;
-    static_assert(32 * Warps == judge_threads);
-    double* const parts = reinterpret_cast<double*>(memory);
-    decide(job, largest_excess(job, 0, 1, parts), parts);
+    decide(job, parts, [&] {
+        return job.all_judge ? __longlong_as_double(static_cast<long long>(*const_cast<volatile unsigned long long*>(&job.outcome->seams))) : largest_excess(job, 0, 1, parts);
+    });
 #endif
-}
-
-/// The seams between windows, where there are more than one block can look at; the last block decides.
-template <class T>
-__global__ void __launch_bounds__(judge_threads) judge_kernel(const __grid_constant__ Job<T> job) {
-    __shared__ double parts[judge_threads / 32];
-    __shared__ bool last;
-    after_the_kernel_before();
-    if (!job.mine()) return;
-    const double excess = largest_excess(job, static_cast<int>(blockIdx.x), static_cast<int>(gridDim.x), parts);
-    if (threadIdx.x == 0) {
-        atomicMax(&job.outcome->seams, static_cast<unsigned long long>(__double_as_longlong(fabs(excess))));
-        __threadfence();
-        last = atomicAdd(&job.outcome->judged, 1u) == gridDim.x - 1;
-    }
-    __syncthreads();
-    if (last) decide(job, __longlong_as_double(static_cast<long long>(atomicMax(&job.outcome->seams, 0ull))), parts);
 }
 
 /// In place: rhs beside the seams, before anything is overwritten.

@@ -18,6 +18,7 @@ struct Stage {
     using Path = typename Input<T>::Path;
     static constexpr int line = 128 / static_cast<int>(sizeof(T));
     static constexpr int elements = ((Warps * (lanes - 2 * halo) + 2 * halo) * R + 2 * line - 1) / line * line;
+    static constexpr unsigned storer = 32;  ///< the thread that sends x, while the first one asks for rows
     static constexpr int all_elements = 5 * elements;  ///< x too, which leaves while the next window comes
 
     T* data;
@@ -59,12 +60,31 @@ struct Stage {
                     arrival.copy(shared_address(at(3) + side + own), left + saved_elements() + side, halo * R * sizeof(T));
                 }
             }
+        } else if (job.all_bulk && !job.saved) {
+            if (threadIdx.x == 0) load_what_there_is(*this, &job, first);
         } else {
             load_slowly(*this, &job, window);
         }
     }
 
-    /// The same at the ends of the system, in place, and for operands that the copy engine does not take. By value: what has an address would live in
+    /// At the ends of a system, whole vectors by the copy engine and the rest element by element. Short: it is the first that a block does.
+    __device__ __noinline__ static void load_what_there_is(Stage self, const Job<T>* job, int first_chunk) {
+        constexpr int E = 16 / static_cast<int>(sizeof(T));
+        const std::int64_t row = static_cast<std::int64_t>(first_chunk) * R - pad();
+        const int low = first_chunk < 0 ? pad() + halo * R : 0, whole = (job->kept + 2 * halo) * R + pad();
+        const int high = max(static_cast<int>(min(job->rows - row, static_cast<std::int64_t>(whole))), low), body = low + (high - low) / E * E;
+        const unsigned bytes = static_cast<unsigned>((body - low) * static_cast<int>(sizeof(T)));
+        const Arrival arrival = self.arrival();
+        arrival.expect(4 * bytes);
+#pragma unroll 1
+        for (int k = 0; k < 4; ++k) {
+            const T* const from = job->input[k].data + row;
+            if (bytes) arrival.copy(shared_address(self.at(k) + low), from + low, bytes);
+            for (int i = body; i < high; ++i) copy_async(shared_address(self.at(k) + i), from + i);
+        }
+    }
+
+    /// The same at the ends of a system in place, and for operands that the copy engine does not take. By value: what has an address would live in
     /// memory, not in registers.
     __device__ __noinline__ static void load_slowly(Stage self, const Job<T>* job, int window) {
         self.load_any(*job, window);
@@ -126,14 +146,18 @@ struct Stage {
         const int length = static_cast<int>(min(static_cast<std::int64_t>(job.kept) * R, job.rows - row));
         const T* const from = at(4);
         if (job.bulk_x && length == job.kept * R) {
-            if (threadIdx.x == 0) send_bulk(job.x + row, shared_address(from), static_cast<unsigned>(length * static_cast<int>(sizeof(T))));
+            if (threadIdx.x == storer) send_bulk(job.x + row, shared_address(from), static_cast<unsigned>(length * static_cast<int>(sizeof(T))));
         } else {
             for (int i = static_cast<int>(threadIdx.x); i < length; i += 32 * Warps) job.x[(row + i) * job.x_stride] = from[i];
         }
     }
 
     __device__ __forceinline__ static void stored() {
-        if (threadIdx.x == 0) await_sent_reads();
+        if (threadIdx.x == storer) await_sent_reads();
+    }
+    /// All x are where they belong.
+    __device__ __forceinline__ static void sent() {
+        if (threadIdx.x == storer) await_sent();
     }
 };
 

@@ -19,7 +19,9 @@ using namespace windows;
 using tridiagonal::Operand;
 using tridiagonal::System;
 
-constexpr int most_blocks = 1024, threads = lanes * (8 + helpers);
+constexpr int most_blocks = 200;
+template <class T>
+inline constexpr int warps_of = Shape<T>::warps + helpers;
 
 // Accepted residual of a row in units of roundoff, against (|a| + |b| + |c|) max|x| nearby: elimination leaves 1 to 10.
 constexpr double accepted_roundoffs = 16;
@@ -75,7 +77,7 @@ struct Parts {
         ends = joined + up(windows * SharedOf<T>::parts_width * sizeof(Relation<T>));
         chain = ends + up(windows * sizeof(T));
         groups = chain + up(3 * windows * sizeof(T));
-        seams = groups + up(most_blocks * (threads / lanes) * sizeof(Interface<T>));
+        seams = groups + up(most_blocks * warps_of<T> * sizeof(Interface<T>));
         stored = seams + up(windows * sizeof(Seam<T>));
         state = stored + up(windows);
         largest = state + up(systems * sizeof(unsigned));
@@ -88,6 +90,7 @@ template <class T>
 void solve(const System& system, const BatchLaunch& launch, const WindowsOptions& options) {
     using Shared = SharedOf<T>;
     static_assert(sizeof(Shared) <= 227 * 1024);
+    static_assert(most_blocks * warps_of<T> <= 2 * lanes * lanes);  // solve_chain joins them twice
     const Parts<T> parts(system);
     if (launch.scratch_bytes < parts.rest) return;
     auto* const scratch = static_cast<unsigned char*>(launch.scratch);
@@ -124,7 +127,7 @@ void solve(const System& system, const BatchLaunch& launch, const WindowsOptions
     // Windows at the ends of systems are slower to bring: every block should have its share of them.
     if (job.windows > blocks && job.per_system > 1 && blocks % job.per_system == 0 && blocks - 1 > centre + 1) --blocks;
     config.gridDim = dim3(static_cast<unsigned>(blocks));
-    config.blockDim = dim3(threads);
+    config.blockDim = dim3(lanes * warps_of<T>);
     config.dynamicSmemBytes = sizeof(Shared);
     config.stream = launch.stream;
     cudaLaunchAttribute cooperative;

@@ -4,8 +4,8 @@
 //   x[w] = d - a x[w-1] - c x[w+1],   w = 0 … windows-1, windows of all systems one after the other (a, c are 0 between
 //   systems)
 //
-// A lane takes `each` windows, a warp joins its lanes (lanes.cuh), and every block solves for all warps, by one of its
-// own. Two waits for all blocks. Where a lane has several windows they go through global memory, three words each.
+// A lane takes `each` windows, a warp joins its lanes (lanes.cuh), and every block solves for all warps, 32 of them joined by a warp, the rest by one. One
+// wait for all blocks. Where a lane has several windows they go through global memory, three words each.
 #pragma once
 
 #include "backends/cuda/tridiagonal/device/windows_couple.cuh"
@@ -59,7 +59,7 @@ struct Segment {
     }
 };
 
-/// All threads. `memory`: of the block, `room` words. Afterwards job.ends holds the last unknown of every window.
+/// All threads. `memory`: of the block, `room` words. Into job.ends comes the last unknown of every window; who needs it waits for it.
 template <class T>
 __device__ void solve_chain(const Job<T>& job, T* memory, int room, unsigned& meetings) {
     const int warps_here = static_cast<int>(blockDim.x) / lanes, lane = static_cast<int>(threadIdx.x) % lanes,
@@ -73,7 +73,8 @@ __device__ void solve_chain(const Job<T>& job, T* memory, int room, unsigned& me
     T* const mine = memory + warp * WarpRows<T>::words;
     const WarpRows<T> joined(mine);
     const Segment<T> segment{job.chain + first, job.windows};
-    Interface<T> lane_rows{{T(0), T(-1), T(0)}, {T(0), T(0), T(0)}};
+    const Interface<T> nothing{{T(0), T(-1), T(0)}, {T(0), T(0), T(0)}};
+    Interface<T> lane_rows = nothing;
     if (count > 0) {
         Relation<T> running;
         for (int i = 0; i < count; ++i) {
@@ -89,38 +90,41 @@ __device__ void solve_chain(const Job<T>& job, T* memory, int room, unsigned& me
     if (lane == 0 && group < groups) job.groups[group] = whole;
     meet(job, meetings);
 
-    // The groups, one warp for its block.
-    T* const rows = memory + warps_here * WarpRows<T>::words;
-    T* const solution = rows + 3 * groups;
-    if (4 * groups + warps_here * WarpRows<T>::words > room) return;  // never: the host launches no such grid
-    for (int g = static_cast<int>(threadIdx.x); g < groups; g += static_cast<int>(blockDim.x)) {
-        Relation<T> row = load_interface(job.groups + g).last;
-        if (g + 1 < groups) row = close(row, load_interface(job.groups + g + 1).first);
-        rows[g] = row.a, rows[groups + g] = row.c, rows[2 * groups + g] = row.d;
+    // The groups, by every block for itself: a warp joins 32 of them, one warp what is left.
+    const int joints = (groups + lanes - 1) / lanes;
+    T* const of_joints = memory + warps_here * WarpRows<T>::words;
+    auto* const joint = reinterpret_cast<Interface<T>*>(of_joints + joints * WarpRows<T>::words);
+    T* const solution = reinterpret_cast<T*>(joint + joints);
+    if (joints > 2 * lanes || (warps_here + joints) * WarpRows<T>::words + 7 * joints > room) return;  // never: the host launches no such grid
+    const auto group_of = [&](int j) { return j < joints && j * lanes + lane < groups ? load_interface(job.groups + j * lanes + lane) : nothing; };
+    Interface<T> ahead = group_of(warp);
+    for (int j = warp; j < joints; j += warps_here) {
+        const Interface<T> here = ahead;
+        ahead = group_of(j + warps_here);
+        whole.last = WarpRows<T>(of_joints + j * WarpRows<T>::words).template reduce<true>(here.first, here.last, lane, whole.first);
+        if (lane == 0) joint[j] = whole;
     }
-    T* const top_memory = solution + groups;
     __syncthreads();
     if (warp == 0) {
-        const int share = (groups + lanes - 1) / lanes, from = min(lane * share, groups),
-                  own = min(share, groups - from);
-        const Segment<T> part{rows + from, groups};
-        Interface<T> of_part{{T(0), T(-1), T(0)}, {T(0), T(0), T(0)}};
-        Relation<T> running;
-        for (int i = 0; i < own; ++i)
-            part.eliminate(i, {part.at[i], part.at[part.pitch + i], part.at[2 * part.pitch + i]}, running);
-        if (own > 0) of_part = part.reduce(own, running);
-        const WarpRows<T> top(top_memory);
-        T left;
-        const T end = top.template solve<false>(of_part.first, of_part.last, lane, left);
-        for (int i = 0; i < own; ++i) solution[from + i] = part.x(i, own, left, end);
+        Interface<T> pair[2];
+        T last[2], unused[2], left;
+        for (int i = 0; i < 2; ++i) pair[i] = 2 * lane + i < joints ? joint[2 * lane + i] : Interface<T>{};
+        solve_few<T, 2>(pair, lane, last, unused, left);
+        for (int i = 0; i < 2; ++i)
+            if (2 * lane + i < joints) solution[2 * lane + i] = last[i];
     }
     __syncthreads();
     if (group < groups) {
+        const int j = group / lanes;
         T left;
-        const T end = joined.substitute(group > 0 ? solution[group - 1] : T(0), solution[group], lane, left);
-        for (int i = 0; i < count; ++i) job.ends[first + i] = segment.x(i, count, left, end);
+        const T of_group = WarpRows<T>(of_joints + j * WarpRows<T>::words).substitute(j > 0 ? solution[j - 1] : T(0), solution[j], lane, left);
+        const T before = __shfl_sync(~0u, left, group % lanes), last = __shfl_sync(~0u, of_group, group % lanes);
+        const T end = joined.substitute(before, last, lane, left);
+        for (int i = 0; i < count; ++i) {
+            const T x = segment.x(i, count, left, end);
+            const_cast<volatile T&>(job.ends[first + i]) = is_nothing(x) ? T(0) : x;  // 0: nor will that pass its check
+        }
     }
-    meet(job, meetings);
 }
 
 }  // namespace trifold::cuda::windows

@@ -252,18 +252,19 @@ __device__ __forceinline__ bool couple(const Job<T>& job, const Interface<T>& ow
     return couple_widely(job.interfaces, window, first_of_system, end_of_system, job.weak, lane, ends);
 }
 
-/// The same from what solve_chain has found.
+/// The same from what solve_chain finds, when it is there. All lanes of a warp.
 template <class T>
 __device__ __forceinline__ Ends<T> ends_of(const Job<T>& job, int window, int system) {
     const int first_of_system = system * job.per_system, end_of_system = first_of_system + job.per_system;
-    Ends<T> ends{T(0), from_other_block(job.ends + window), T(0)};
-    if (window > first_of_system) ends.before = from_other_block(job.ends + window - 1);
-    if (window + 1 < end_of_system) {
-        const Interface<T> next = load_interface(job.interfaces + window + 1);
-        ends.after = fused(-next.first.c, from_other_block(job.ends + window + 1),
-                           fused(-next.first.a, ends.last, next.first.d));
-    }
-    return ends;
+    const bool begins = window == first_of_system, ends_here = window + 1 == end_of_system;
+    const Interface<T> next = load_interface(job.interfaces + (ends_here ? window : window + 1));
+    T before, last, beyond;
+    do {
+        before = from_other_block(job.ends + (begins ? window : window - 1)), last = from_other_block(job.ends + window);
+        beyond = from_other_block(job.ends + (ends_here ? window : window + 1));
+    } while (is_nothing(before) || is_nothing(last) || is_nothing(beyond));
+    __syncwarp();
+    return {begins ? T(0) : before, last, ends_here ? T(0) : fused(-next.first.c, beyond, fused(-next.first.a, last, next.first.d))};
 }
 
 }  // namespace trifold::cuda::windows

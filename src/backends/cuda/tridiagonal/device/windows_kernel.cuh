@@ -30,7 +30,7 @@ __device__ __forceinline__ void clear(const Job<T>& job) {
     for (int i = thread; block + static_cast<std::int64_t>(i) * blocks < job.windows; i += threads) {
         T* const words = reinterpret_cast<T*>(job.interfaces + block + i * blocks);
         for (int k = 0; k < 6; ++k) words[k] = nothing_yet<T>();
-        job.stored[block + i * blocks] = 0;
+        job.stored[block + i * blocks] = 0, job.ends[block + i * blocks] = nothing_yet<T>();
     }
     for (std::int64_t k = static_cast<std::int64_t>(block) * threads + thread; k < job.levels.systems;
          k += static_cast<std::int64_t>(blocks) * threads)

@@ -21,13 +21,13 @@ struct __align__(16) Place {
     int kind;  ///< 1: with the first row of its system, 2: with the last, 4: to be reduced only
     int shift[4];
 
-    static constexpr int reduces = 4;
+    static constexpr int first = 1, last = 2, reduces = 4;
 
     __device__ __forceinline__ bool begins() const {
-        return kind & 1;
+        return kind & first;
     }
     __device__ __forceinline__ bool ends() const {
-        return kind & 2;
+        return kind & last;
     }
     __device__ __forceinline__ bool only_reduced() const {
         return kind & reduces;

@@ -6,7 +6,8 @@
 //   those that compute   reduce window t + 1, then finish window t, when its ends are known
 //   the one that moves   joins the warps of window t + 1 and shows what is left; stores window t, brings window t + 3
 //   the one that couples finds the ends of window t from those around it, while t + 1 is being reduced
-// Where two are wanted (the window is to be reduced only), its memory is free as soon as that is done.
+// Where two are wanted (the window is to be reduced only), its memory is free as soon as that is done; the one that couples, which has no ends to find
+//   then, joins and shows: what moves windows has to do that and no more.
 // Second pass: ends come from the chain before the rows do, so window t is reduced and finished in one go, while t + 1
 //   and t + 2 are on their way.
 #pragma once
@@ -37,28 +38,37 @@ struct Block {
     }
     __device__ __forceinline__ void wait_for_rows() const { Arrival{shared_address(&shared.full[stage])}.wait_together(lap); }
 
-    /// The windows of this block, in their order; in the second pass without those of systems that are good.
+    /// The windows of this block, in their order; in the second pass from the last one to the first, since what the first pass read last
+    /// is in the second-level cache still, and without those of systems that are good.
     struct Schedule {
         const Job<T>& job;
+        const bool second;
         int next, system, part, systems_each, parts_each, known_system = -1;
         unsigned state = good;
 
-        __device__ __forceinline__ explicit Schedule(const Job<T>& from) : job(from) {
-            const int blocks = static_cast<int>(gridDim.x);
+        __device__ __forceinline__ Schedule(const Job<T>& from, bool second_pass) : job(from), second(second_pass) {
+            const int blocks = static_cast<int>(gridDim.x), block = static_cast<int>(blockIdx.x);
             systems_each = blocks / job.per_system, parts_each = blocks - systems_each * job.per_system;
-            next = static_cast<int>(blockIdx.x), system = next / job.per_system, part = next - system * job.per_system;
+            next = second ? block + (job.windows - 1 - block) / blocks * blocks : block;
+            system = next / job.per_system, part = next - system * job.per_system;
         }
         __device__ __forceinline__ void advance() {
-            next += static_cast<int>(gridDim.x), system += systems_each, part += parts_each;
-            if (part >= job.per_system) part -= job.per_system, ++system;
+            const int blocks = static_cast<int>(gridDim.x);
+            if (second) {
+                next -= blocks, system -= systems_each, part -= parts_each;
+                if (part < 0) part += job.per_system, --system;
+            } else {
+                next += blocks, system += systems_each, part += parts_each;
+                if (part >= job.per_system) part -= job.per_system, ++system;
+            }
         }
         /// Whether there is one, at `next`.
-        __device__ __forceinline__ bool find(bool second) {
-            for (; second && next < job.windows; advance()) {
+        __device__ __forceinline__ bool find() {
+            for (; second && next >= 0; advance()) {
                 if (system != known_system) state = job.state_of(system), known_system = system;
                 if (state != good) break;
             }
-            return next < job.windows;
+            return second ? next >= 0 : next < job.windows;
         }
     };
 
@@ -68,9 +78,9 @@ struct Block {
         T *a, *b, *c, *d;
     };
     __device__ __forceinline__ Rows rows_of(int stage) const {
-        const int first = (warp * lanes + lane) * R;
-        const auto of = [&](int k) { return shared.raw[stage][k] + shared.place[stage].shift[k] + first; };
-        return {of(0), of(1), of(2), of(3)};
+        const int4 shift = *reinterpret_cast<const int4*>(shared.place[stage].shift);
+        T* const raw = shared.raw[stage][0] + (warp * lanes + lane) * R;
+        return {raw + shift.x, raw + Shared::elements + shift.y, raw + 2 * Shared::elements + shift.z, raw + 3 * Shared::elements + shift.w};
     }
 
     /// What elimination must not see: lower of the first row, upper of the last one, and the rows that are missing to
@@ -91,10 +101,12 @@ struct Block {
             wait_for_rows();
             const Place& place = shared.place[stage];
             const int stage_ahead = stage;
-            const bool another = alike(place.window) >= 0, only_reduced = another && alike(place.kind) & Place::reduces;
+            const int4 head = *reinterpret_cast<const int4*>(&place);  // window, system, rows, kind
+            const int window = alike(head.x), kind = alike(head.w);
+            const bool another = window >= 0, only_reduced = another && kind & Place::reduces;
             if (another) {
                 const Rows own = rows_of(stage);
-                if (place.begins() || place.ends()) close_ends(own, place);
+                if (kind & (Place::first | Place::last)) close_ends(own, place);
                 if (!second) published().wait(turn - 2);  // the one that moves has taken what is written next
                 ahead.reduce(own.a, own.b, own.c, own.d, lane, shared.parts[turn & 1][warp], sums, only_reduced || second);
                 if (only_reduced) {
@@ -117,15 +129,16 @@ struct Block {
     __device__ __forceinline__ void finish(const Lane<T, R>& state, int stage, int number, Maxima& most) {
         solved().wait(number);
         const int parity = number & 1;
+        const T* const known = shared.known[parity];
+        const T before = known[warp], end = known[warp + 1], of_a_warp = known[1 + lane % Warps];
+        const Rows own = rows_of(stage);
         const bool skip = alike(shared.skip[parity]);
         if (!skip) {
             const Place& place = shared.place[stage];
-            const Rows own = rows_of(stage);
-            const T* const known = shared.known[parity];
             T x[R], left;
-            state.solve(own.a, own.c, own.d, known[warp], known[warp + 1], lane, x, left);
+            state.solve(own.a, own.c, own.d, before, end, lane, x, left);
             Largest<T> largest;
-            largest.add(known[1 + lane % Warps]);
+            largest.add(of_a_warp);
 #pragma unroll
             for (int i = 0; i < R; ++i) largest.add(x[i]);
             const unsigned top = __reduce_max_sync(~0u, held_bits(largest));
@@ -166,12 +179,12 @@ struct Block {
 
     __device__ __forceinline__ void move() {
         const Mover<T, R, Warps> mover{job, shared, lane};
-        Schedule windows(job);
+        Schedule windows(job, second);
         bool any = true;
         unsigned state_ahead = good;  // of the next window's system: asked for in time, once others have cleared it
         const auto bring = [&](int stage, bool after_store, bool look_ahead) {
             if (!any) return;
-            any = windows.find(second);
+            any = windows.find();
             const int kind = !second && state_ahead != good ? Place::reduces : 0;
             mover.load(any ? windows.next : -1, windows.system, windows.part, kind, stage, after_store);
             windows.advance();
@@ -193,8 +206,7 @@ struct Block {
                 const int stage_ahead = stage, window = alike(shared.place[stage].window);
                 const bool another = window >= 0, only_reduced = another && alike(shared.place[stage].kind) & Place::reduces;
                 next_stage();
-                if (another) reduced().wait(turn);
-                if (another && !only_reduced) show_window(window);
+                if (another && !only_reduced) reduced().wait(turn), show_window(window);
                 if (stage_here >= 0) {
                     finished().wait(turn - 1);
                     const bool stores = settle(mover, stage_here, turn - 1 & 1);
@@ -207,7 +219,6 @@ struct Block {
                     __syncwarp();
                     if (lane == 0) settled().arrive(turn);
                     bring(stage_ahead, false, true);
-                    show_window(window);
                 }
                 stage_here = only_reduced ? -1 : stage_ahead;
             }
@@ -218,13 +229,14 @@ struct Block {
     __device__ __forceinline__ void show_window(int window) const {
         const Relation<T>* const joined = shared.joined[turn & 1];
         const Interface<T> whole = Parts::reduce(shared.parts[turn & 1], shared.joined[turn & 1], lane);
+        if (job.second && lane < Shared::parts_width)
+            job.joined[static_cast<std::int64_t>(window) * Shared::parts_width + lane] = joined[lane];
+        __syncwarp();
         if (lane == 0) {
             shared.whole[turn & 1] = whole;
             show_interface(job.interfaces + window, whole);
             published().arrive(turn);
         }
-        if (job.second && lane < Shared::parts_width)
-            job.joined[static_cast<std::int64_t>(window) * Shared::parts_width + lane] = joined[lane];
     }
 
     __device__ __forceinline__ bool settle(const Mover<T, R, Warps>& mover, int stage, int parity) const {
@@ -253,10 +265,10 @@ struct Block {
             if (window < 0) return;
             if (only_reduced) {
                 settled().wait(turn - 2);  // who waits for this has waited for the one before
-                // Not further than one window ahead of the one that moves: of a barrier's phases two would look like none.
-                published().wait(turn - 1);
                 __syncwarp();
                 if (lane == 0) solved().arrive(turn);
+                reduced().wait(turn);
+                show_window(window);
                 continue;
             }
             const unsigned state = __shfl_sync(~0u, job.state_of(system), 0);
@@ -274,7 +286,7 @@ struct Block {
 
     /// The second pass: what is asked of memory is there before the rows are.
     __device__ __forceinline__ void fetch_ends() {
-        for (Schedule windows(job); windows.find(true); windows.advance(), ++turn) {
+        for (Schedule windows(job, true); windows.find(); windows.advance(), ++turn) {
             const T* const from = reinterpret_cast<const T*>(
                 job.joined + static_cast<std::int64_t>(windows.next) * Shared::parts_width + lane % Shared::parts_width);
             const Relation<T> joined{from_other_block(from), from_other_block(from + 1), from_other_block(from + 2)};
