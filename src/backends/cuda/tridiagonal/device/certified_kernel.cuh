@@ -194,6 +194,7 @@ __global__ void __launch_bounds__(32 * Warps, 1) sweep_kernel(const __grid_const
         if (lane == 0 && warp + 1 < Warps && last + 1 < job.chunks)
             most.excess = larger(most.excess, excess_of(meeting[(j & 1) * Warps + warp].above, meeting[(j & 1) * Warps + warp].below));
     }
+    let_the_next_begin();
     // No copy may be on its way to a block that has ended: what was asked for whole has to arrive.
     await_copies();
     if (j > 0) {

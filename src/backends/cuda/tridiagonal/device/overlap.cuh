@@ -36,12 +36,26 @@ inline int multiprocessors_of_current() {
     return known[static_cast<std::size_t>(device)];
 }
 
+/// The next kernel may be launched: where most of the work is done, since its blocks take room.
+__device__ __forceinline__ void let_the_next_begin() {
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
+    asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+#endif
+}
+
 /// First of all in such a kernel. What comes before it must neither read nor write what other kernels do.
 __device__ __forceinline__ void after_the_kernel_before() {
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
     asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
     asm volatile("griddepcontrol.wait;" ::: "memory");
 #endif
+}
+
+/// All blocks at once, and while the kernel before ends. Returns how many attributes that is.
+inline unsigned together_after(cudaLaunchAttribute (&attributes)[2]) {
+    attributes[0].id = cudaLaunchAttributeCooperative, attributes[0].val.cooperative = 1;
+    attributes[1].id = cudaLaunchAttributeProgrammaticStreamSerialization, attributes[1].val.programmaticStreamSerializationAllowed = 1;
+    return 2;
 }
 
 template <class... Arguments>

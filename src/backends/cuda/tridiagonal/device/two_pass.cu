@@ -410,10 +410,8 @@ void launch_chain(const Job<T>& job, PivotedJob<T> rest, cudaStream_t stream) {
     rest.slots = std::min(rest.slots, std::int64_t{config.gridDim.x} * block_threads);
     config.dynamicSmemBytes = bytes;
     config.stream = stream;
-    cudaLaunchAttribute cooperative;
-    cooperative.id = cudaLaunchAttributeCooperative;
-    cooperative.val.cooperative = 1;
-    config.attrs = &cooperative, config.numAttrs = 1;
+    cudaLaunchAttribute attributes[2];
+    config.attrs = attributes, config.numAttrs = together_after(attributes);
     cudaLaunchKernelEx(&config, chain_kernel<T>, job, rest);
 }
 

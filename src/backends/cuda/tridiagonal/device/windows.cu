@@ -130,10 +130,8 @@ void solve(const System& system, const BatchLaunch& launch, const WindowsOptions
     config.blockDim = dim3(lanes * warps_of<T>);
     config.dynamicSmemBytes = sizeof(Shared);
     config.stream = launch.stream;
-    cudaLaunchAttribute cooperative;
-    cooperative.id = cudaLaunchAttributeCooperative;
-    cooperative.val.cooperative = 1;
-    config.attrs = &cooperative, config.numAttrs = 1;
+    cudaLaunchAttribute attributes[2];
+    config.attrs = attributes, config.numAttrs = together_after(attributes);
     cudaLaunchKernelEx(&config, kernel, job);
     if (!options.fall_back) return;
     BatchLaunch rest = launch;
