@@ -54,26 +54,32 @@ TRIFOLD_POINT_FUNCTION(varying_increment_3d, {
 
 TRIFOLD_POINT_FUNCTION(add_increment, { out(0) = at(0, 0, 0, 0) + at(3, 0, 0, 0); })
 
-// Half a step of one axis: rows of 1 - step A / 2.
+// Half a step of one axis: rows of 1 - step A / 2. Both rows at a face have the same number, bit by bit: devices look for symmetry.
 
 TRIFOLD_POINT_FUNCTION(varying_x, {
-    real k = p(0) * at(1, 0, 0, 0);
-    out(0) = -k * at(1, -1, 0, 0) / (at(1, 0, 0, 0) + at(1, -1, 0, 0));
-    out(2) = -k * at(1, 1, 0, 0) / (at(1, 0, 0, 0) + at(1, 1, 0, 0));
+    real k = at(1, 0, 0, 0);
+    real low = at(1, -1, 0, 0);
+    real high = at(1, 1, 0, 0);
+    out(0) = -p(0) * ((k < low ? k : low) * ((k < low ? low : k) / (k + low)));
+    out(2) = -p(0) * ((k < high ? k : high) * ((k < high ? high : k) / (k + high)));
     out(1) = 1 - out(0) - out(2);
 })
 
 TRIFOLD_POINT_FUNCTION(varying_y, {
-    real k = p(1) * at(1, 0, 0, 0);
-    out(0) = -k * at(1, 0, -1, 0) / (at(1, 0, 0, 0) + at(1, 0, -1, 0));
-    out(2) = -k * at(1, 0, 1, 0) / (at(1, 0, 0, 0) + at(1, 0, 1, 0));
+    real k = at(1, 0, 0, 0);
+    real low = at(1, 0, -1, 0);
+    real high = at(1, 0, 1, 0);
+    out(0) = -p(1) * ((k < low ? k : low) * ((k < low ? low : k) / (k + low)));
+    out(2) = -p(1) * ((k < high ? k : high) * ((k < high ? high : k) / (k + high)));
     out(1) = 1 - out(0) - out(2);
 })
 
 TRIFOLD_POINT_FUNCTION(varying_z, {
-    real k = p(2) * at(1, 0, 0, 0);
-    out(0) = -k * at(1, 0, 0, -1) / (at(1, 0, 0, 0) + at(1, 0, 0, -1));
-    out(2) = -k * at(1, 0, 0, 1) / (at(1, 0, 0, 0) + at(1, 0, 0, 1));
+    real k = at(1, 0, 0, 0);
+    real low = at(1, 0, 0, -1);
+    real high = at(1, 0, 0, 1);
+    out(0) = -p(2) * ((k < low ? k : low) * ((k < low ? low : k) / (k + low)));
+    out(2) = -p(2) * ((k < high ? k : high) * ((k < high ? high : k) / (k + high)));
     out(1) = 1 - out(0) - out(2);
 })
 

@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cstring>
+
 #include "backends/cuda/mesh/fused/prepare.hpp"
 #include "backends/cuda/mesh/state.hpp"
 
@@ -19,6 +21,11 @@ inline bool any_of_block(bool one) {
     return flags[call];
 }
 inline void bring_nearer(const void*) {}
+template <int bytes>
+void bring(void* to, const void* from) {
+    std::memcpy(to, from, bytes);
+}
+inline void brought() {}
 inline void refuse(MeshState* state, unsigned long long sweep) { state->refused_at = std::min(state->refused_at, sweep); }
 inline unsigned long long failed_at(const MeshState* state) { return state->failed_at; }
 inline void report_line(MeshState* state, unsigned long long sweep, unsigned long long key) {
@@ -28,7 +35,8 @@ inline void report_line(MeshState* state, unsigned long long sweep, unsigned lon
 }  // namespace trifold::cuda
 
 #include "backends/cuda/mesh/arguments.hpp"
-#include "backends/cuda/mesh/fused/pass.cuh"
+#include "backends/cuda/mesh/fused/kept.cuh"
+#include "backends/cuda/mesh/fused/right_hand_side.cuh"
 #include "support/random.hpp"
 #include "trifold/trifold.hpp"
 
@@ -57,6 +65,13 @@ WITH_ITS_TEXT(along_x, ALONG_X)
 WITH_ITS_TEXT(along_y, ALONG_Y)
 WITH_ITS_TEXT(along_z, ALONG_Z)
 WITH_ITS_TEXT(add, ADD)
+#define LOPSIDED                         \
+    {                                    \
+        out(0) = -p(0) * at(1, 0, 0, 0); \
+        out(2) = out(0) / 2;             \
+        out(1) = 1 - out(0) - out(2);    \
+    }
+WITH_ITS_TEXT(lopsided, LOPSIDED)
 
 namespace trifold::tests {
 namespace {
@@ -69,16 +84,16 @@ struct Parameters {
     T operator[](int k) const { return value[k]; }
 };
 
-/// A pass of axis `Axis` of a mesh with the same kind of sides everywhere. Position: 0 the first of its sweep, 1 between, 2 the last, 3 the only one.
-template <class T, int X, int Y, int Z, int Kind, int Axis, int Segments, int Wide, int Position, bool Alike>
+/// A pass of axis `Axis` of a mesh with the same kind of sides everywhere. Position: 0 the first of its sweep, 1 between, 2 the last, 3 the only one; Apart: its right-hand side is another's.
+template <class T, int X, int Y, int Z, int Kind, int Axis, int Segments, int Wide, int Position, bool Alike, bool Apart = false>
 struct Pass {
     using real = T;
     using Parameters = tests::Parameters<T>;
     static constexpr int fields = 3, nx = X, ny = Y, nz = Z, not_finite = -static_cast<int>(Reason::not_finite), axis = Axis, n = Axis == 0 ? X : Axis == 1 ? Y : Z, S = Segments, R = (n + S - 1) / S, W = Wide, line = Axis,
-                         target = 0, reach_x = 1, reach_y = 1, reach_z = 1;
+                         target = 0, P = 2, groups = 2, reach_x = 1, reach_y = 1, reach_z = 1;
     static constexpr unsigned used = 1;
-    static constexpr bool ring = Kind == 2, has_coefficients = true, alike = Alike, one = false, from_fields = Position == 0 || Position == 3, has_rhs = from_fields, last = Position >= 2, has_update = Position == 2,
-                          exchanges = Position == 3;
+    static constexpr bool ring = Kind == 2, has_coefficients = true, alike = Alike, one = false, from_fields = !Apart && (Position == 0 || Position == 3), has_rhs = from_fields, last = Position >= 2, has_update = Position == 2,
+                          exchanges = !Apart && Position == 3;
     static constexpr long stride(int field, int d) {
         constexpr long all[][4] = {{1, X, X * Y, X * Y * Z}, {1, X, X * Y, 0}, {1, 0, 0, 0}};
         return all[field][d];
@@ -98,6 +113,11 @@ struct Pass {
         static constexpr int at(int k, int what) { return what == 0 ? 1 : what == Axis + 1 ? k - 1 : 0; }
     };
 
+    struct update_reads {
+        static constexpr int count = has_update ? 1 : 0;
+        static constexpr int at(int, int) { return 0; }
+    };
+
 #define at(f, dx, dy, dz) near.template at<f, dx, dy, dz>()
 #define out(k) result[k]
 #define p(k) parameters[k]
@@ -111,12 +131,38 @@ struct Pass {
         if constexpr (Axis == 2) ALONG_Z
     }
     template <class Near>
+    static void unlike(const Near& near, const Parameters& parameters, real* result) LOPSIDED
+    template <class Near>
     static void update(const Near& near, const Parameters&, real* result, std::int64_t, std::int64_t, std::int64_t, std::int64_t, std::int64_t) ADD
 };
 
 #undef at
 #undef out
 #undef p
+
+/// All lines have one matrix of constants.
+template <class P>
+struct OfConstants : P {
+    static constexpr bool has_coefficients = false, alike = true, one = true;
+};
+
+template <class P>
+struct Lopsided : P {
+    template <class Near, class... Place>
+    static void coefficients(const Near& near, const typename P::Parameters& p, typename P::real* out, Place...) {
+        P::unlike(near, p, out);
+    }
+};
+
+/// A matrix that needs pivots.
+template <class P>
+struct Weak : P {
+    template <class Near, class... Place>
+    static void coefficients(const Near& near, const typename P::Parameters& p, typename P::real* out, Place... place) {
+        P::coefficients(near, p, out, place...);
+        if (near.template at<1, 0, 0, 0>() > 2.9) out[1] = out[0] + out[2];
+    }
+};
 
 template <class T>
 struct Heated {
@@ -139,7 +185,7 @@ struct Heated {
     }
 };
 
-constexpr double numbers[] = {0.4, 0.3};
+constexpr double numbers[] = {0.4, 0.3}, constants[] = {-0.7, 2, -0.6};
 
 template <class C>
 void run_pass(const cuda::MeshArguments<typename C::real>& a, const std::array<Sides, 3>& ends, bool reversed, int blocks) {
@@ -157,6 +203,37 @@ void run_pass(const cuda::MeshArguments<typename C::real>& a, const std::array<S
             lines.run(pass, b, blocks);
         });
     }
+}
+
+/// The same with its matrix kept from before, and before it the right-hand side where it is the first one. Symmetric: only half of the couplings are read.
+template <class C>
+unsigned run_kept(const cuda::MeshArguments<typename C::real>& a, const std::array<Sides, 3>& ends, bool reversed, int blocks, bool first, bool symmetric) {
+    using T = typename C::real;
+    using L = cuda::fused::KeptLines<C>;
+    using Rhs = cuda::fused::RightHandSides<C>;
+    const Parameters<T> parameters{{static_cast<T>(numbers[0]), static_cast<T>(numbers[1])}};
+    cuda::fused::PassArguments<T> pass{};
+    pass.tasks = L::sets * a.extent[3];
+    const Sides& own = ends[static_cast<std::size_t>(C::axis)];
+    pass.twice[0] = static_cast<T>(2 * own.low.value), pass.twice[1] = static_cast<T>(2 * own.high.value);
+    for (std::size_t c = 0; c < 3; ++c) pass.constant[c] = static_cast<T>(constants[c]);
+    if (first)
+        for (unsigned task = 0; task < Rhs::pieces * a.extent[3]; ++task)
+            for (int t = 0; t < Rhs::threads; ++t) Rhs{a, parameters}.run(task, t);
+    std::vector<T> memory(static_cast<std::size_t>(L::words * L::sets * (C::alike ? 1 : a.extent[3])), T(NAN));
+    unsigned asymmetric = 0;
+    for (const bool keeps : {true, false}) {
+        const cuda::fused::KeptArguments<T> kept{memory.data(), &asymmetric, symmetric};
+        for (int b = 0; b < blocks; ++b) {
+            BlocksOnHost block(1, L::threads, (static_cast<std::size_t>(L::in_memory(kept.symmetric && !keeps)) * sizeof(T) + 63) / 64 * 64, reversed);
+            block.run([&](unsigned char* shared) {
+                const L lines(a, parameters, reinterpret_cast<T*>(shared), cuda::thread_number());
+                if (keeps) lines.keep(pass, kept, b, blocks);
+                else lines.begin(pass, kept, b, blocks), lines.run(pass, kept, b, blocks, cuda::failed_at(a.state) == a.sweep);
+            });
+        }
+    }
+    return asymmetric;
 }
 
 template <class T>
@@ -195,6 +272,22 @@ void agrees(double allowed) {
             run_pass<Pass<T, X, Y, Z, Kind, 1, S, W, 3, Alike>>(a, ours.sides, reversed, blocks);
             EXPECT_EQ(state.failed_at, MeshState::none);
             for (std::size_t i = 0; i < values.size(); ++i) ASSERT_NEAR(values[i], expected.u[i], allowed) << i;
+            for (const bool symmetric : {true, false}) {
+                ours = start, state = {};
+                values.assign(values.size(), NAN);
+                a = arguments_of(ours, values, failed, state);
+                unsigned asymmetric = 0;
+                asymmetric |= run_kept<Pass<T, X, Y, Z, Kind, 0, S, W, 0, Alike, true>>(a, ours.plain, reversed, blocks, true, symmetric);
+                a.backwards = true;
+                asymmetric |= run_kept<Pass<T, X, Y, Z, Kind, 1, S, W, 1, Alike, true>>(a, ours.plain, reversed, blocks, false, symmetric);
+                asymmetric |= run_kept<Pass<T, X, Y, Z, Kind, 2, S, W, 2, Alike, true>>(a, ours.plain, reversed, blocks, false, symmetric);
+                a.sweep = 1;
+                asymmetric |= run_kept<Pass<T, X, Y, Z, Kind, 1, S, W, 3, Alike, true>>(a, ours.sides, reversed, blocks, true, symmetric);
+                EXPECT_EQ(state.failed_at, MeshState::none);
+                EXPECT_EQ(state.refused_at, MeshState::none);
+                EXPECT_EQ(asymmetric, 0u);
+                for (std::size_t i = 0; i < values.size(); ++i) ASSERT_NEAR(ours.u[i], expected.u[i], allowed) << i;
+            }
         }
 }
 
@@ -215,8 +308,40 @@ TEST(Fused, Rings) {
     agrees<double, 8, 16, 12, 2, 4, 8, false>(1e-14);
 }
 
+/// One line solve of what the field holds, its matrix kept.
+template <template <class> class Kind, int Axis, int Sides>
+void solves(const LineSolve& line, bool symmetric, bool refused = false) {
+    static Context context({.threads = 1, .profile_path = "none", .log = {}});
+    Queue reference(context, "reference");
+    Random random(19);
+    Heated<double> ours({13, 9, 11, 3}, Sides, random);
+    Heated<double> expected = ours;
+    const std::vector<Sweep> sweeps{{{}, {line}, {}, 0, ours.sides}};
+    const std::vector<AnyField> fields = expected.fields();
+    if (!refused) {
+        ASSERT_TRUE(sweep(reference, {expected.shape, fields, sweeps, numbers}, 1).ok());
+    }
+    MeshState state;
+    std::vector<double> values = ours.u;
+    std::vector<unsigned char> failed(3);
+    const cuda::MeshArguments<double> a = arguments_of(ours, values, failed, state);
+    const unsigned asymmetric = run_kept<Kind<Pass<double, 13, 9, 11, Sides, Axis, 3, 32, 3, false, true>>>(a, ours.sides, false, 3, false, symmetric);
+    EXPECT_EQ(asymmetric == 0, symmetric);
+    EXPECT_EQ(state.refused_at, refused ? 0 : MeshState::none);
+    for (std::size_t i = 0; !refused && i < values.size(); ++i) ASSERT_NEAR(ours.u[i], expected.u[i], 1e-14) << i;
+}
+
+TEST(Fused, KeptMatrices) {
+    solves<OfConstants, 0, 1>({0, {-0.7, 2, -0.6}}, false);
+    solves<OfConstants, 1, 2>({1, {-0.7, 2, -0.6}}, false);
+    solves<Lopsided, 0, 0>({0, {}, lopsided}, false);
+    solves<Lopsided, 2, 1>({2, {}, lopsided}, false);
+    solves<Lopsided, 1, 2>({1, {}, lopsided}, false);
+    solves<Weak, 1, 1>({1, {}, along_y}, true, true);
+}
+
 // A line that is not finite is named, the lines beside it and the other meshes are as they should be, and its own mesh keeps what it had there.
-template <bool Alike>
+template <bool Alike, bool Kept>
 void names_a_line() {
     Random random(18);
     Heated<double> ours({13, 9, 11, 3}, 0, random);
@@ -229,8 +354,11 @@ void names_a_line() {
         std::vector<unsigned char> failed(3);
         state = {};
         const cuda::MeshArguments<double> a = arguments_of(*one, values, failed, state);
-        run_pass<Pass<double, 13, 9, 11, 0, 1, 2, 16, 3, Alike>>(a, one->sides, false, 2);
-        results[one == &ours] = values;
+        const std::vector<double> before = one->u;
+        if (Kept) run_kept<Pass<double, 13, 9, 11, 0, 1, 2, 16, 3, Alike, true>>(a, one->sides, false, 2, true, true);
+        else run_pass<Pass<double, 13, 9, 11, 0, 1, 2, 16, 3, Alike>>(a, one->sides, false, 2);
+        results[one == &ours] = Kept ? one->u : values;
+        one->u = before;
     }
     EXPECT_EQ(state.failed_at, 0u);
     EXPECT_EQ(state.failures, 5u) << "its own line, and those that look at it";
@@ -245,8 +373,10 @@ void names_a_line() {
 }
 
 TEST(Fused, ALineThatIsNotFiniteIsNamed) {
-    names_a_line<false>();
-    names_a_line<true>();
+    names_a_line<false, false>();
+    names_a_line<true, false>();
+    names_a_line<false, true>();
+    names_a_line<true, true>();
 }
 
 TEST(Fused, EveryCutFits) {
@@ -263,6 +393,17 @@ TEST(Fused, EveryCutFits) {
                     ASSERT_EQ(cut.threads, cut.columns * cut.segments);
                     if (ring) {
                         ASSERT_GE(cut.segments, 2);
+                    }
+                    const cuda::fused::Cut one = cuda::fused::cut_kept(chip, bytes, {axis, n, 1000, ring}, 1), many = cuda::fused::cut_kept(chip, bytes, {axis, n, 1000, ring}, 300);
+                    ASSERT_TRUE(one.fits()) << n << " rows of " << bytes << " bytes along " << axis;
+                    ASSERT_EQ(one.rows, many.rows) << "a mesh has the same bits alone and among others";
+                    ASSERT_EQ(one.segments, many.segments);
+                    for (const cuda::fused::Cut& kept : {one, many}) {
+                        ASSERT_GE(kept.segments * kept.rows, n);
+                        ASSERT_LT(kept.segments * (kept.rows - 1), n);
+                        ASSERT_LE(kept.shared, chip.shared_per_block);
+                        ASSERT_LE(kept.threads, 1024);
+                        ASSERT_EQ(kept.threads, kept.columns * kept.segments);
                     }
                 }
 }

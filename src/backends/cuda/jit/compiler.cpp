@@ -96,7 +96,8 @@ bool compile(const std::string& text, const std::string& name, int architecture,
     for (const EmbeddedFile& file : embedded_files()) names.push_back(file.name), texts.push_back(file.text);
     names.push_back("cstdint");
     texts.push_back("#pragma once\nnamespace std { using int8_t = signed char; using uint8_t = unsigned char; using int64_t = long; using uint64_t = unsigned long; using uintptr_t = unsigned long; }\n");
-    const std::vector<std::string> list = options_for(architecture);
+    std::vector<std::string> list = options_for(architecture);
+    if (text.starts_with(rough_division)) list.emplace_back("--prec-div=false");
     for (const std::string& option : list) options.push_back(option.c_str());
 
     const auto bad = [&](Result result, const char* doing) {

@@ -24,7 +24,8 @@ bool chip_of(int device, Chip& chip, Failure& failure) {
     chip.architecture = 10 * major + minor;
     chip.shared_per_block = static_cast<std::size_t>(block), chip.shared_per_multiprocessor = static_cast<std::size_t>(multiprocessor);
     chip.l2 = static_cast<std::size_t>(l2);
-    return true;
+    std::size_t free = 0;
+    return good(cudaMemGetInfo(&free, &chip.memory), "asking how much memory a GPU has", failure);
 }
 
 std::span<const MeshKind* const> mesh_kinds() {

@@ -25,8 +25,9 @@ struct MeshState {
 
 #ifdef __CUDACC__
 __device__ __forceinline__ bool runs(const MeshState* state, unsigned long long sweep) {
-    return *reinterpret_cast<const volatile unsigned long long*>(&state->failed_at) >= sweep &&
-           *reinterpret_cast<const volatile unsigned long long*>(&state->refused_at) > sweep;
+    // Both are on their way at the same time.
+    const unsigned long long failed = *reinterpret_cast<const volatile unsigned long long*>(&state->failed_at), refused = *reinterpret_cast<const volatile unsigned long long*>(&state->refused_at);
+    return failed >= sweep && refused > sweep;
 }
 
 __device__ __forceinline__ void report_line(MeshState* state, unsigned long long sweep, unsigned long long key) {

@@ -26,8 +26,11 @@ std::string program(const Checked& checked, const Chip& chip) { return ready(che
 
 std::size_t value_bytes(const Checked& checked) { return align(static_cast<std::size_t>(checked.problem->shape.points()) * size_of(checked.dtype)); }
 
+constexpr std::size_t flag_bytes = 4096;  ///< a word for each line solve: whether one of its kept matrices is not symmetric
+
 std::size_t bytes(const Checked& checked, const Chip& chip) {
-    return ready(checked, chip)->plan.refuses ? 0 : value_bytes(checked) + align(static_cast<std::size_t>(checked.problem->shape.meshes));
+    const auto prepared = ready(checked, chip);
+    return prepared->plan.refuses ? 0 : value_bytes(checked) + align(static_cast<std::size_t>(checked.problem->shape.meshes)) + flag_bytes + fused::kept_bytes(prepared->plan, size_of(checked.dtype));
 }
 
 /// As fused/pass.cuh.
@@ -35,6 +38,14 @@ template <class T>
 struct PassArguments {
     T constant[3], twice[2];
     std::int64_t tasks;
+};
+
+/// As fused/kept.cuh.
+template <class T>
+struct KeptArguments {
+    T* memory;
+    unsigned* asymmetric;
+    bool symmetric;
 };
 
 template <class T>
@@ -53,9 +64,12 @@ public:
     bool run(Failure& failure) {
         if (!good(cudaMemsetAsync(arguments_.failed, 0, static_cast<std::size_t>(shape_.meshes), run_.stream), "clearing marks", failure)) return false;
         launches_.resize(plan_.sweeps.size());
-        for (std::size_t s = 0; s < plan_.sweeps.size(); ++s)
+        for (std::size_t s = 0; s < plan_.sweeps.size(); ++s) {
+            if (plan_.sweeps[s].apart && !prepare_rhs(s, failure)) return false;
             for (std::size_t k = 0; k < plan_.sweeps[s].passes.size(); ++k)
                 if (!prepare(s, k, failure) || (run_.steps > 0 && !check(s, k, failure))) return false;
+        }
+        if (run_.steps > 0 && !keep(failure)) return false;
         const auto each = static_cast<std::int64_t>(checked_.sweeps.size()), end = run_.steps * each;
         T* const target = plan_.exchanged >= 0 ? arguments_.field[plan_.exchanged].data : nullptr;
         T* const other = arguments_.values;
@@ -65,7 +79,7 @@ public:
             const auto s = static_cast<std::size_t>(number % each);
             arguments_.sweep = static_cast<unsigned long long>(number), arguments_.step = run_.first_step + number / each;
             for (Launch& one : launches_[s]) {
-                void* list[] = {&arguments_, parameters_.data(), &one.arguments};
+                void* list[] = {&arguments_, parameters_.data(), &one.arguments, &one.kept};
                 if (!jit::launch(one.kernel, one.shape, list, failure)) return false;
                 arguments_.backwards = !arguments_.backwards;
             }
@@ -83,33 +97,89 @@ private:
         const void* kernel = nullptr;
         jit::LaunchShape shape;
         PassArguments<T> arguments{};
+        KeptArguments<T> kept{};
+        const Pass* pass = nullptr;
+        std::string keeps;  ///< name of the kernel that keeps its matrices
     };
+
+    /// As many blocks as take turns of equal length.
+    bool share_out(Launch& one, std::int64_t tasks, bool in_turns, Failure& failure) const {
+        int at_once = 0;
+        if (!good(cudaFuncSetAttribute(one.kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(one.shape.shared)), "asking for shared memory", failure)) return false;
+        if (!good(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&at_once, one.kernel, static_cast<int>(one.shape.threads.x), one.shape.shared), "asking how many blocks run at once", failure)) return false;
+        at_once *= run_.chip.multiprocessors;
+        if (at_once < 1) return failure.say(ErrorCode::device_unavailable, "a compiled kernel does not fit on this GPU", "this is an error in Trifold");
+        const std::int64_t turns = in_turns ? (tasks + at_once - 1) / at_once : 1;
+        one.shape.blocks = static_cast<unsigned>(in_turns ? (tasks + turns - 1) / turns : std::min<std::int64_t>(tasks, at_once));
+        return true;
+    }
+
+    bool find(Launch& one, const std::string& name, Failure& failure) const {
+        one.kernel = program_.kernel(name.c_str());
+        return one.kernel || failure.say(ErrorCode::device_unavailable, "a kernel is missing in a compiled program", "this is an error in Trifold");
+    }
+
+    bool prepare_rhs(std::size_t s, Failure& failure) {
+        Launch one;
+        if (!find(one, fused::name_of_rhs(s), failure)) return false;
+        one.shape = {.threads = 256, .early = true, .stream = run_.stream};
+        launches_[s].push_back(one);
+        return share_out(launches_[s].back(), (shape_.points() + 255) / 256, false, failure);
+    }
+
+    /// Eliminates the matrices that are kept, and asks whether they are symmetric: then a third less of them is read.
+    bool keep(Failure& failure) {
+        char* at = static_cast<char*>(run_.scratch) + value_bytes(checked_) + align(static_cast<std::size_t>(shape_.meshes));
+        unsigned* const flags = reinterpret_cast<unsigned*>(at);
+        at += flag_bytes;
+        std::vector<Launch*> kept;
+        for (std::vector<Launch>& sweep : launches_)
+            for (Launch& one : sweep)
+                if (one.pass && one.pass->kept) kept.push_back(&one);
+        if (kept.empty()) return true;
+        if (!good(cudaMemsetAsync(flags, 0, flag_bytes, run_.stream), "clearing marks", failure)) return false;
+        for (std::size_t k = 0; k < kept.size(); ++k) {
+            const Pass& pass = *kept[k]->pass;
+            kept[k]->kept = {reinterpret_cast<T*>(at), flags + k, false};
+            at += align(static_cast<std::size_t>(pass.kept_sets * pass.kept_words) * sizeof(T));
+            Launch one = *kept[k];
+            if (!find(one, one.keeps, failure) || !share_out(one, pass.kept_sets, true, failure)) return false;
+            one.shape.early = false;
+            void* list[] = {&arguments_, parameters_.data(), &one.arguments, &one.kept};
+            if (!jit::launch(one.kernel, one.shape, list, failure)) return false;
+        }
+        std::vector<unsigned> asymmetric(kept.size());
+        if (!good(cudaMemcpyAsync(asymmetric.data(), flags, kept.size() * sizeof(unsigned), cudaMemcpyDeviceToHost, run_.stream), "asking whether matrices are symmetric", failure)) return false;
+        if (!good(cudaStreamSynchronize(run_.stream), "eliminating matrices", failure)) return false;
+        for (std::size_t k = 0; k < kept.size(); ++k) {
+            kept[k]->kept.symmetric = !asymmetric[k];
+            if (asymmetric[k]) continue;
+            kept[k]->shape.shared = kept[k]->pass->shared_symmetric;
+            if (!share_out(*kept[k], kept[k]->arguments.tasks, true, failure)) return false;
+        }
+        return true;
+    }
 
     bool prepare(std::size_t s, std::size_t k, Failure& failure) {
         const Pass& pass = plan_.sweeps[s].passes[k];
         const LineSolve& line = checked_.sweeps[s].sweep->lines[k];
         const Sides& sides = checked_.sweeps[s].sweep->solution[static_cast<std::size_t>(line.axis)];
         Launch one;
-        one.kernel = program_.kernel(fused::name_of_pass(s, k).c_str());
-        if (!one.kernel) return failure.say(ErrorCode::device_unavailable, "a kernel is missing in a compiled program", "this is an error in Trifold");
+        if (!find(one, fused::name_of_pass(s, k), failure)) return false;
+        one.pass = &pass, one.keeps = fused::name_of_keep(s, k);
         for (std::size_t c = 0; c < 3; ++c) one.arguments.constant[c] = static_cast<T>(line.constant[c]);
         one.arguments.twice[0] = static_cast<T>(2 * sides.low.value), one.arguments.twice[1] = static_cast<T>(2 * sides.high.value);
         const std::int64_t lines = shape_.x * shape_.y * shape_.z / shape_.along(line.axis);
         one.arguments.tasks = (lines + pass.cut.columns - 1) / pass.cut.columns * shape_.meshes;
-        if (!good(cudaFuncSetAttribute(one.kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(pass.cut.shared)), "asking for shared memory", failure)) return false;
-        int at_once = 0;
-        if (!good(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&at_once, one.kernel, pass.cut.threads, pass.cut.shared), "asking how many blocks run at once", failure)) return false;
-        at_once *= run_.chip.multiprocessors;
-        if (at_once < 1) return failure.say(ErrorCode::device_unavailable, "a compiled kernel does not fit on this GPU", "this is an error in Trifold");
-        const std::int64_t turns = (one.arguments.tasks + at_once - 1) / at_once;
-        one.shape = {.blocks = static_cast<unsigned>((one.arguments.tasks + turns - 1) / turns), .threads = static_cast<unsigned>(pass.cut.threads), .shared = pass.cut.shared, .early = true, .stream = run_.stream};
+        one.shape = {.threads = static_cast<unsigned>(pass.cut.threads), .shared = pass.cut.shared, .early = true, .stream = run_.stream};
+        if (!share_out(one, one.arguments.tasks, true, failure)) return false;
         launches_[s].push_back(one);
         return true;
     }
 
     bool check(std::size_t s, std::size_t k, Failure& failure) {
         const Pass& pass = plan_.sweeps[s].passes[k];
-        if (!pass.made) return true;
+        if (!pass.made || pass.kept) return true;
         std::int64_t points = shape_.points();
         if (pass.alike) points /= shape_.meshes;
         void* list[] = {&arguments_, parameters_.data(), &points};

@@ -7,8 +7,8 @@
 
 namespace trifold::cuda::fused {
 
-/// C: real, fields, nx, ny, nz, stride(field, axis), edge(field, axis, side). Inside: no neighbour that is read lies beyond a side.
-template <class C, bool Inside>
+/// C: real, fields, nx, ny, nz, stride(field, axis), edge(field, axis, side). Inside: no neighbour that is read lies beyond a side of y or z, nor, if InsideX, of x.
+template <class C, bool Inside, bool InsideX = Inside>
 struct Near {
     using T = typename C::real;
     const MeshArguments<T>& a;
@@ -22,8 +22,10 @@ struct Near {
             return solution;
         } else {
             const T* const field = a.field[f].data + mesh * C::stride(f, 3);
-            if constexpr (Inside) {
+            if constexpr (Inside && (InsideX || dx == 0)) {
                 return (field + (x * C::stride(f, 0) + y * C::stride(f, 1) + z * C::stride(f, 2)))[dx * C::stride(f, 0) + dy * C::stride(f, 1) + dz * C::stride(f, 2)];
+            } else if constexpr (Inside) {
+                return mirrored<f, 0, dx>(x, C::nx, (field + (place<f, 0, dx>(x, C::nx) * C::stride(f, 0) + y * C::stride(f, 1) + z * C::stride(f, 2)))[dy * C::stride(f, 1) + dz * C::stride(f, 2)]);
             } else {
                 T value = field[place<f, 0, dx>(x, C::nx) * C::stride(f, 0) + place<f, 1, dy>(y, C::ny) * C::stride(f, 1) + place<f, 2, dz>(z, C::nz) * C::stride(f, 2)];
                 value = mirrored<f, 0, dx>(x, C::nx, value);
@@ -50,6 +52,17 @@ private:
     }
 };
 
+/// Looks around the point that is k further along y or z.
+template <class Near, int axis, int k>
+struct Further {
+    const Near& near;
+
+    template <int f, int dx, int dy, int dz>
+    __device__ __forceinline__ auto at() const {
+        return near.template at<f, dx, dy + (axis == 1 ? k : 0), dz + (axis == 2 ? k : 0)>();
+    }
+};
+
 /// What a function reads around a point, fetched as a whole before it computes: a division may branch, and loads behind it would wait one after the other.
 /// Reads: count, at(k, 0 … 3) = field, dx, dy, dz.
 template <class C, class Reads>
@@ -57,11 +70,11 @@ struct Taken {
     using T = typename C::real;
     T value[Reads::count > 0 ? Reads::count : 1], solution;
 
-    template <bool Inside, int k = 0>
-    __device__ __forceinline__ void take(const Near<C, Inside>& near) {
+    template <int k = 0, class Near>
+    __device__ __forceinline__ void take(const Near& near) {
         if constexpr (k < Reads::count) {
             value[k] = near.template at<Reads::at(k, 0), Reads::at(k, 1), Reads::at(k, 2), Reads::at(k, 3)>();
-            take<Inside, k + 1>(near);
+            take<k + 1>(near);
         }
     }
 

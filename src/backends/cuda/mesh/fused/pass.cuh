@@ -55,7 +55,8 @@ struct Lines {
     static constexpr int pitch = n | 1, stage = C::axis == 0 ? W * pitch : 0;
     using Joined = Join<T, S, W, C::ring>;
     static constexpr int in_memory = stage + Joined::values + W;
-    static constexpr bool across = C::axis == 0;  ///< the order of memory is not that of segments
+    static constexpr bool across = C::axis == 0;                                   ///< the order of memory is not that of segments
+    static constexpr bool even = n == S * R, full = lines % W == 0;  ///< segments have one length; no set has places without a line
 
     const MeshArguments<T>& a;
     const typename C::Parameters& p;
@@ -65,8 +66,8 @@ struct Lines {
     const Joined own, whole;  ///< of this segment's line; of the line that this thread joins
 
     __device__ __forceinline__ Lines(const MeshArguments<T>& arguments, const typename C::Parameters& parameters, T* memory, int t)
-        : a(arguments), p(parameters), staged(memory), flags(memory + stage + Joined::values), thread(t), segment(t / W), column(t % W), first((segment + 1) * n / S - R),
-          shorter(first < segment * n / S), own{memory + stage + column}, whole{memory + stage + t} {}
+        : a(arguments), p(parameters), staged(memory), flags(memory + stage + Joined::values), thread(t), segment(t / W), column(t % W), first(even ? segment * R : (segment + 1) * n / S - R),
+          shorter(!even && first < segment * n / S), own{memory + stage + column}, whole{memory + stage + t} {}
 
     struct Point {
         int x, y, z;
@@ -84,15 +85,20 @@ struct Lines {
     __device__ __forceinline__ Point place(int set, int i) const {
         if constexpr (across) {
             const int q = i * threads + thread, line = set * W + q / n;
-            return point(line, q % n, q < W * n && line < lines);
+            return point(line, q % n, (even || q < W * n) && (full || line < lines));
         } else {
             const int line = set * W + column;
-            return point(line, first + i, line < lines && (i > 0 || !shorter));
+            return point(line, first + i, (full || line < lines) && (even || i > 0 || !shorter));
         }
     }
 
     __device__ __forceinline__ T* value_at(const Point& at, std::int64_t mesh) const {
         return a.values + (mesh * (std::int64_t{C::nx} * C::ny * C::nz) + ((at.z * C::ny + at.y) * C::nx + at.x));
+    }
+    /// Of place i.
+    __device__ __forceinline__ T* value_of(const Point& at, int set, int i, std::int64_t mesh) const {
+        if constexpr (across) return a.values + (mesh * (std::int64_t{C::nx} * C::ny * C::nz) + (set * (W * n) + i * threads + thread));
+        else return value_at(at, mesh);
     }
     __device__ __forceinline__ T* target_at(const Point& at, std::int64_t mesh) const {
         return a.field[C::target].data + mesh * C::stride(C::target, 3) + (at.x * C::stride(C::target, 0) + at.y * C::stride(C::target, 1) + at.z * C::stride(C::target, 2));
@@ -100,6 +106,7 @@ struct Lines {
 
     /// Where lines lie in shared memory: of place i in the order of memory, and of segments.
     __device__ __forceinline__ T& in_order(int i) const {
+        if constexpr (threads % n == 0) return staged[thread / n * pitch + thread % n + i * (threads / n * pitch)];
         const int q = i * threads + thread;
         return staged[q / n * pitch + q % n];
     }
@@ -109,7 +116,7 @@ struct Lines {
     __device__ __forceinline__ void turn(T (&v)[R]) const {
 #pragma unroll
         for (int i = 0; i < R; ++i)
-            if (i * threads + thread < W * n) in_order(i) = v[i];
+            if (even || i * threads + thread < W * n) in_order(i) = v[i];
         block_barrier();
 #pragma unroll
         for (int i = 0; i < R; ++i) v[i] = i > 0 || !shorter ? in_segment(i) : T(0);
@@ -155,7 +162,8 @@ struct Lines {
         if (i == 0 && shorter) row[0] = -1, row[1] = 1, row[2] = 0;
     }
 
-    __device__ __forceinline__ void make(SegmentFactors<T, R>& factors, int set, std::int64_t mesh, const PassArguments<T>& pass, T& low, T& high) const {
+    template <class Factors>
+    __device__ __forceinline__ void make(Factors& factors, int set, std::int64_t mesh, const PassArguments<T>& pass, T& low, T& high) const {
         low = high = 0;
         constexpr int batch = together<T, typename C::coefficients_reads>(R);
         T row[across ? 3 : 1][across ? R : 1];
@@ -171,7 +179,7 @@ struct Lines {
                     for (int c = 0; c < 3; ++c) row[c][i + k] = out[k][c];
                 } else {
                     fold(i + k, out[k], pass, low, high);
-                    factors.eliminate(i + k, out[k][0], out[k][1], out[k][2]);
+                    factors.eliminate(i + k, out[k][0], out[k][1], out[k][2], shorter);
                 }
             }
         }
@@ -182,7 +190,7 @@ struct Lines {
             for (int i = 0; i < R; ++i) {
                 T out[3] = {row[0][i], row[1][i], row[2][i]};
                 fold(i, out, pass, low, high);
-                factors.eliminate(i, out[0], out[1], out[2]);
+                factors.eliminate(i, out[0], out[1], out[2], shorter);
             }
         }
         T alpha, rho, fill;
@@ -202,7 +210,7 @@ struct Lines {
         if constexpr (!C::from_fields || !C::has_rhs) {
 #pragma unroll
             for (int k = 0; k < count; ++k)
-                if (at[k].there) out[k] = C::from_fields ? *target_at(at[k], mesh) : *value_at(at[k], mesh);
+                if (at[k].there) out[k] = C::from_fields ? *target_at(at[k], mesh) : *value_of(at[k], set, i + k, mesh);
         } else {
             Taken<C, typename C::rhs_reads> near[count];
             bool inside = true;
@@ -269,43 +277,63 @@ struct Lines {
         }
     }
 
-    __device__ __forceinline__ void store_one(const Point& at, std::int64_t mesh, T solved, bool good) const {
-        if constexpr (!C::last) {
-            *value_at(at, mesh) = solved;
-        } else {
-            T* const target = target_at(at, mesh);
-            T out[1] = {solved};
-            if (good) {
-                if constexpr (C::has_update) C::update(Near<C, true>{a, at.x, at.y, at.z, mesh, solved}, p, out, std::int64_t{at.x}, std::int64_t{at.y}, std::int64_t{at.z}, mesh, a.step);
+    /// What the update reads of several points is asked for before any of them is stored.
+    template <int count>
+    __device__ __forceinline__ void store_some(const Point (&at)[count], int set, int i, std::int64_t mesh, const T (&solved)[count], const bool (&good)[count]) const {
+        Taken<C, typename C::update_reads> near[count];
+        if constexpr (C::last && C::has_update) {
+#pragma unroll
+            for (int k = 0; k < count; ++k)
+                if (at[k].there) near[k].take(Near<C, true>{a, at[k].x, at[k].y, at[k].z, mesh, solved[k]});
+        }
+#pragma unroll
+        for (int k = 0; k < count; ++k) {
+            if (!at[k].there) continue;
+            if constexpr (!C::last) {
+                *value_of(at[k], set, i + k, mesh) = solved[k];
             } else {
-                if (!C::exchanges) return;
-                out[0] = *target;  // as it was
+                T* const target = target_at(at[k], mesh);
+                T out[1] = {solved[k]};
+                near[k].solution = solved[k];
+                if (good[k]) {
+                    if constexpr (C::has_update) C::update(near[k], p, out, std::int64_t{at[k].x}, std::int64_t{at[k].y}, std::int64_t{at[k].z}, mesh, a.step);
+                } else {
+                    if (!C::exchanges) continue;
+                    out[0] = *target;  // as it was
+                }
+                if constexpr (C::exchanges) *value_of(at[k], set, i + k, mesh) = out[0];
+                else *target = out[0];
             }
-            if constexpr (C::exchanges) *value_at(at, mesh) = out[0];
-            else *target = out[0];
         }
     }
 
     __device__ __forceinline__ void store(T (&y)[R], int set, std::int64_t mesh, bool all_good, bool none_good) const {
+        constexpr int batch = C::last && C::has_update ? together<T, typename C::update_reads>(R < 8 ? R : 8) : R < 8 ? R : 8;
         if constexpr (across) {
 #pragma unroll
             for (int i = 0; i < R; ++i)
                 if (i > 0 || !shorter) in_segment(i) = y[i];
             block_barrier();
-#pragma unroll 8
-            for (int i = 0; i < R; ++i) {
-                const Point at = place(set, i);
-                if (at.there) store_one(at, mesh, in_order(i), all_good || (!none_good && flags[(i * threads + thread) / n] == T(0)));
-            }
-            block_barrier();
-        } else {
-            const bool good = all_good || (!none_good && flags[column] == T(0));
-#pragma unroll
-            for (int i = 0; i < R; ++i) {
-                const Point at = place(set, i);
-                if (at.there) store_one(at, mesh, y[i], good);
-            }
         }
+        const bool good = all_good || (!none_good && flags[column] == T(0));
+#pragma unroll
+        for (int i = 0; i < R; i += batch) {
+            Point at[batch];
+            T solved[batch];
+            bool stays[batch];
+#pragma unroll
+            for (int k = 0; k < batch; ++k) {
+                at[k] = place(set, i + k), at[k].there = at[k].there && i + k < R;
+                if constexpr (across) {
+                    solved[k] = at[k].there ? in_order(i + k) : T(0);
+                    stays[k] = all_good || (!none_good && at[k].there && flags[((i + k) * threads + thread) / n] == T(0));
+                } else {
+                    solved[k] = y[i + k < R ? i + k : 0], stays[k] = good;
+                }
+            }
+            store_some(at, set, i, mesh, solved, stays);
+        }
+        if constexpr (across) block_barrier();
     }
 
     /// Rare: marks lines that have failed, and reports each once, by the thread of its first segment. Returns whether the whole mesh is left out.

@@ -72,9 +72,58 @@ Cut cut_lines(const Chip& chip, std::size_t value_bytes, const LinesOfMesh& line
     return best;
 }
 
+Cut cut_kept(const Chip& chip, std::size_t value_bytes, const LinesOfMesh& lines, std::int64_t meshes) {
+    constexpr int most_rows = 32;
+    constexpr std::size_t of_the_system = 1024;
+    // How segments are cut decides roundings: by the rows alone, and so that whole warps have few lines too where these are long.
+    const int n = lines.rows, words = static_cast<int>(value_bytes / 4), fewest = std::max(lines.ring ? 2 : 1, (n + most_rows - 1) / most_rows), whole = fewest <= 2 ? 1 : fewest <= 8 ? 2 : fewest <= 16 ? 4 : 8;
+    const int S = std::min((fewest + whole - 1) / whole * whole, n), R = (n + S - 1) / S;
+    const bool across = lines.axis == 0;
+    Cut best;
+    double best_score = 0;
+    for (const int W : {32, 16, 8, 4}) {
+        Cut cut;
+        cut.columns = W, cut.segments = S, cut.rows = R, cut.threads = W * S;
+        if (cut.threads > 1024 || cut.threads % 32) continue;
+        const std::size_t values = static_cast<std::size_t>(across ? W * (n | 1) : 0) + static_cast<std::size_t>((lines.ring ? 7 : 6) * S * W + W + 4);
+        const std::size_t shared = (values + static_cast<std::size_t>(2 * R * cut.threads + 2 * W)) * value_bytes;
+        cut.shared = shared + static_cast<std::size_t>(R * cut.threads) * value_bytes;
+        if (cut.shared > chip.shared_per_block) continue;
+        const int registers = (R * words + 48 + 7) / 8 * 8;
+        cut.blocks = std::min({65536 / (registers * cut.threads), 2048 / cut.threads, static_cast<int>(chip.shared_per_multiprocessor / (shared + of_the_system)), 16});
+        if (cut.blocks < 1) continue;
+        const auto tasks = static_cast<double>((lines.lines + W - 1) / W * meshes), at_once = static_cast<double>(cut.blocks * chip.multiprocessors);
+        const double busy = std::min(1.0, tasks / static_cast<double>(chip.multiprocessors)), filled = static_cast<double>(lines.lines) / static_cast<double>((lines.lines + W - 1) / W * W);
+        const double balance = tasks > at_once ? tasks / (std::ceil(tasks / at_once) * at_once) : 1;
+        const std::size_t piece = W * value_bytes;
+        const double wide = across || piece >= 128 ? 1 : piece >= 64 ? 0.85 : 0.6;
+        const double overlapped = cut.blocks >= 3 ? 1 : cut.blocks == 2 ? 0.95 : 0.8;
+        const double score = busy * balance * filled * wide * overlapped;
+        if (score > best_score) best = cut, best_score = score;
+    }
+    return best;
+}
+
 namespace {
 
+/// Words of a set of lines as kept.cuh has them, and what less shared memory is needed where the matrices turn out symmetric.
+void keep(const mesh::Checked& checked, const LinesOfMesh& lines, Pass& pass) {
+    const std::int64_t S = pass.cut.segments, W = pass.cut.columns, plane = static_cast<std::int64_t>(pass.cut.rows) * pass.cut.threads;
+    const std::int64_t sets = (lines.lines + W - 1) / W;
+    pass.kept = true;
+    pass.kept_words = (lines.ring ? 5 : 4) * S * W + 3 * plane + 2 * W;
+    pass.kept_sets = pass.one ? 1 : pass.alike ? sets : sets * checked.problem->shape.meshes;
+    pass.shared_symmetric = pass.cut.shared - static_cast<std::size_t>(plane) * size_of(checked.dtype);
+}
+
 bool reads(const Access& access, int f) { return f < access.fields && access.field[static_cast<std::size_t>(f)].rows != 0; }
+
+int reads_of(const Access& access) {
+    int count = 0;
+    for (const mesh::FieldAccess& field : access.field)
+        for (int row = 0; row < rows_across * rows_across; ++row) count += field.rows >> row & 1 ? 2 * field.along_x[static_cast<std::size_t>(row)] + 1 : 0;
+    return count;
+}
 
 bool is_target(const Checked& checked, int f) {
     const void* const data = checked.problem->fields[static_cast<std::size_t>(f)].data;
@@ -95,7 +144,7 @@ bool dominated(const LineSolve& line, const Sides& sides, const MeshProblem& pro
 }
 
 /// One line solve; nullptr, or why not.
-const char* plan_pass(const Checked& checked, const Chip& chip, const CheckedSweep& one, std::size_t k, Pass& pass) {
+const char* plan_pass(const Checked& checked, const Chip& chip, const CheckedSweep& one, std::size_t k, bool keeps, Pass& pass) {
     const LineSolve& line = one.sweep->lines[k];
     const MeshProblem& problem = *checked.problem;
     const MeshShape& shape = problem.shape;
@@ -125,7 +174,9 @@ const char* plan_pass(const Checked& checked, const Chip& chip, const CheckedSwe
     LinesOfMesh lines;
     lines.axis = line.axis, lines.rows = static_cast<int>(n), lines.lines = shape.x * shape.y * shape.z / n, lines.ring = pass.ring;
     if (shape.meshes < 2 && !pass.one) pass.alike = false;
-    pass.cut = cut_lines(chip, size_of(checked.dtype), lines);
+    if (keeps) pass.cut = cut_kept(chip, size_of(checked.dtype), lines, shape.meshes);
+    if (pass.cut.fits()) keep(checked, lines, pass);
+    else pass.cut = cut_lines(chip, size_of(checked.dtype), lines);
     return pass.cut.fits() ? nullptr : "lines do not fit on a multiprocessor";
 }
 
@@ -135,7 +186,18 @@ bool packed(const AnyField& field, const MeshShape& shape) {
 
 }  // namespace
 
-Plan plan_of(const Checked& checked, const Chip& chip) {
+std::size_t kept_bytes(const Plan& plan, std::size_t value_bytes) {
+    std::size_t bytes = 0;
+    for (const SweepPlan& sweep : plan.sweeps)
+        for (const Pass& pass : sweep.passes)
+            if (pass.kept) bytes += align(static_cast<std::size_t>(pass.kept_sets * pass.kept_words) * value_bytes);
+    return bytes;
+}
+
+namespace {
+
+/// `keeps`: matrices that are functions of the point are kept through the run.
+Plan plan_of(const Checked& checked, const Chip& chip, bool keeps) {
     Plan plan;
     const auto refuse = [&](const char* why) {
         plan.refuses = why;
@@ -158,15 +220,20 @@ Plan plan_of(const Checked& checked, const Chip& chip) {
             if (reach[static_cast<std::size_t>(axis)] > shape.along(axis)) return refuse("a function looks further than a mesh reaches");
         for (std::size_t k = 0; k < one.sweep->lines.size(); ++k) {
             Pass pass;
-            if (const char* const why = plan_pass(checked, chip, one, k, pass)) return refuse(why);
+            if (const char* const why = plan_pass(checked, chip, one, k, keeps, pass)) return refuse(why);
             own.passes.push_back(pass);
         }
+        own.apart = own.passes.front().kept && one.sweep->rhs;
+        // Warps that wait at the same time do more than points that share neighbours do.
+        const int words_read = reads_of(one.rhs) * static_cast<int>(size_of(checked.dtype) / 4);
+        own.rhs_points = words_read > 16 ? 1 : 4, own.rhs_blocks = own.rhs_points > 1 ? 3 : 5;
+        own.rhs_groups = own.rhs_points > 1 && shape.points() >= std::int64_t{1} << 23 ? 2 : 1;
         const void* const target = problem.fields[static_cast<std::size_t>(one.sweep->target)].data;
         int names = 0;
         for (std::size_t f = 0; f < problem.fields.size(); ++f) {
             if (problem.fields[f].data != target) continue;
             ++names;
-            if (own.passes.size() == 1 && one.sweep->rhs && reads(one.rhs, static_cast<int>(f)) && one.rhs.field[f].neighbours()) own.exchanges = true;
+            if (own.passes.size() == 1 && one.sweep->rhs && !own.apart && reads(one.rhs, static_cast<int>(f)) && one.rhs.field[f].neighbours()) own.exchanges = true;
         }
         if (own.exchanges) {
             if (names > 1) return refuse("a target has a second name");
@@ -178,6 +245,13 @@ Plan plan_of(const Checked& checked, const Chip& chip) {
     }
     if (plan.sweeps.empty()) return refuse("there is nothing to do");
     return plan;
+}
+
+}  // namespace
+
+Plan plan_of(const Checked& checked, const Chip& chip) {
+    Plan plan = plan_of(checked, chip, true);
+    return kept_bytes(plan, size_of(checked.dtype)) > chip.memory / 2 ? plan_of(checked, chip, false) : plan;
 }
 
 }  // namespace trifold::cuda::fused

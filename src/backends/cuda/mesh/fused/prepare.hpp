@@ -27,15 +27,22 @@ struct LinesOfMesh {
 };
 
 Cut cut_lines(const Chip& chip, std::size_t value_bytes, const LinesOfMesh& lines);
+/// Where matrices are kept. `meshes`: how many lines side by side may depend on it, not how segments are cut.
+Cut cut_kept(const Chip& chip, std::size_t value_bytes, const LinesOfMesh& lines, std::int64_t meshes);
 
 struct Pass {
     Cut cut;
+    bool kept = false;                             ///< its matrices are eliminated before the first sweep (kept.cuh)
+    std::int64_t kept_sets = 0, kept_words = 0;    ///< sets of lines, and words of each
+    std::size_t shared_symmetric = 0;              ///< less shared memory where matrices are found to be symmetric
     bool ring = false, alike = false, one = false;  ///< all meshes have the same matrices; all lines have one
     bool made = false;                             ///< matrices by a function of the point, to be looked at on the device
 };
 
 struct SweepPlan {
     std::vector<Pass> passes;
+    bool apart = false;      ///< the right-hand side is a pass of its own (right_hand_side.cuh)
+    int rhs_points = 1, rhs_groups = 1, rhs_blocks = 4;  ///< of it: points of a thread at the same time, and how often, blocks on a multiprocessor
     bool exchanges = false;  ///< the target's next values are written to where values are
 };
 
@@ -48,12 +55,17 @@ struct Plan {
 /// How far a function looks along the axes.
 std::array<int, 3> reach_of(const mesh::Access& access);
 
+/// Of the matrices that are kept.
+std::size_t kept_bytes(const Plan& plan, std::size_t value_bytes);
+
 Plan plan_of(const mesh::Checked& checked, const Chip& chip);
 
 std::string program(const mesh::Checked& checked, const Plan& plan);
 
 std::string name_of_pass(std::size_t sweep, std::size_t line);
 std::string name_of_check(std::size_t sweep, std::size_t line);
+std::string name_of_keep(std::size_t sweep, std::size_t line);
+std::string name_of_rhs(std::size_t sweep);
 std::size_t parameter_count(const mesh::Checked& checked);
 
 }  // namespace trifold::cuda::fused

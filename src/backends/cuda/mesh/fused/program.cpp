@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <array>
 
+#include "backends/cuda/jit/compiler.hpp"
 #include "backends/cuda/mesh/functions.hpp"
 #include "backends/cuda/mesh/fused/prepare.hpp"
 
@@ -14,6 +15,8 @@ std::size_t parameter_count(const Checked& checked) { return std::max<std::size_
 
 std::string name_of_pass(std::size_t sweep, std::size_t line) { return "pass_" + std::to_string(sweep) + "_" + std::to_string(line); }
 std::string name_of_check(std::size_t sweep, std::size_t line) { return "check_" + std::to_string(sweep) + "_" + std::to_string(line); }
+std::string name_of_keep(std::size_t sweep, std::size_t line) { return "keep_" + std::to_string(sweep) + "_" + std::to_string(line); }
+std::string name_of_rhs(std::size_t sweep) { return "rhs_" + std::to_string(sweep); }
 
 namespace {
 
@@ -70,12 +73,15 @@ public:
 
     std::string text() {
         std::string kernels;
-        for (std::size_t s = 0; s < plan_.sweeps.size(); ++s)
-            for (std::size_t k = 0; k < plan_.sweeps[s].passes.size(); ++k) kernels += pass(s, k);
+        bool keeps = false;
+        for (std::size_t s = 0; s < plan_.sweeps.size(); ++s) {
+            if (plan_.sweeps[s].apart) kernels += right_hand_side(s);
+            for (std::size_t k = 0; k < plan_.sweeps[s].passes.size(); ++k) kernels += pass(s, k), keeps = keeps || plan_.sweeps[s].passes[k].kept;
+        }
         if (plan_.exchanged >= 0)
             kernels += "extern \"C\" __global__ void bring_back(const MeshState* state, real* target, const real* other, std::int64_t points, unsigned long long from, unsigned long long to, unsigned exchanging, unsigned each) "
                        "{ fused::bring_back(state, target, other, points, from, to, exchanging, each); }\n";
-        return functions_.text() + "#include \"backends/cuda/mesh/fused/pass.cuh\"\nusing namespace trifold::cuda;\nusing real = " + (checked_.dtype == DType::f32 ? "float" : "double") + ";\n" + common(checked_) + kernels;
+        return (keeps ? jit::rough_division : "") + functions_.text() + (keeps ? "#include \"backends/cuda/mesh/fused/kept.cuh\"\n#include \"backends/cuda/mesh/fused/right_hand_side.cuh\"\n" : "#include \"backends/cuda/mesh/fused/pass.cuh\"\n") + "using namespace trifold::cuda;\nusing real = " + (checked_.dtype == DType::f32 ? "float" : "double") + ";\n" + common(checked_) + kernels;
     }
 
 private:
@@ -86,26 +92,42 @@ private:
                "<real>(near, p, out, x, y, z, mesh, step); }\n";
     }
 
+    static std::string reaches(const std::array<int, 3>& reach) { return "reach_x = " + text_of(reach[0]) + ", reach_y = " + text_of(reach[1]) + ", reach_z = " + text_of(reach[2]); }
+
+    static std::string arguments() { return "(const __grid_constant__ MeshArguments<real> a, const __grid_constant__ Common::Parameters p"; }
+
+    std::string right_hand_side(std::size_t s) {
+        const CheckedSweep& one = checked_.sweeps[s];
+        const std::string name = name_of_rhs(s), type = "C_" + name;
+        const SweepPlan& own = plan_.sweeps[s];
+        return "struct " + type + " : Common {\n    static constexpr int P = " + text_of(own.rhs_points) + ", groups = " + text_of(own.rhs_groups) + ", " + reaches(reach_of(one.rhs)) + ";\n" + reads("rhs_reads", one.rhs, checked_.solution_field()) + function("rhs", one.sweep->rhs) +
+               "};\nextern \"C\" __global__ void __launch_bounds__(256, " + text_of(own.rhs_blocks) + ") " + name + arguments() + ") { fused::right_hand_sides<" + type + ">(a, p); }\n";
+    }
+
     std::string pass(std::size_t s, std::size_t k) {
         const CheckedSweep& one = checked_.sweeps[s];
         const Sweep& sweep = *one.sweep;
         const LineSolve& line = sweep.lines[k];
         const Pass& own = plan_.sweeps[s].passes[k];
-        const bool first = k == 0, last = k + 1 == plan_.sweeps[s].passes.size(), has_rhs = first && sweep.rhs, updates = last && sweep.update;
+        const bool first = k == 0, last = k + 1 == plan_.sweeps[s].passes.size(), has_rhs = first && sweep.rhs && !plan_.sweeps[s].apart, updates = last && sweep.update;
         unsigned used = 0;
         for (int f = 0; updates && f < std::min(one.update.fields, checked_.solution_field()); ++f) used |= one.update.field[static_cast<std::size_t>(f)].rows ? 1u << f : 0u;
         const std::array<int, 3> reach = has_rhs ? reach_of(one.rhs) : std::array<int, 3>{};
         const Sides& sides = sweep.solution[static_cast<std::size_t>(line.axis)];
         const std::string name = name_of_pass(s, k), type = "C_" + name;
-        const std::string arguments = "(const __grid_constant__ MeshArguments<real> a, const __grid_constant__ Common::Parameters p, ";
         std::string text = "struct " + type + " : Common {\n    static constexpr int axis = " + text_of(line.axis) + ", n = " + text_of(checked_.problem->shape.along(line.axis)) + ", R = " + text_of(own.cut.rows) + ", S = " +
-                           text_of(own.cut.segments) + ", W = " + text_of(own.cut.columns) + ", line = " + std::to_string(k) + ", target = " + text_of(sweep.target) + ", reach_x = " + text_of(reach[0]) + ", reach_y = " + text_of(reach[1]) +
-                           ", reach_z = " + text_of(reach[2]) + ";\n    static constexpr unsigned used = " + std::to_string(used) + ";\n    static constexpr bool ring = " + flag(own.ring) + ", has_coefficients = " + flag(own.made) + ", alike = " +
-                           flag(own.alike) + ", one = " + flag(own.one) + ", from_fields = " + flag(first) + ", has_rhs = " + flag(has_rhs) + ", last = " + flag(last) + ", has_update = " + flag(updates) + ", exchanges = " +
+                           text_of(own.cut.segments) + ", W = " + text_of(own.cut.columns) + ", line = " + std::to_string(k) + ", target = " + text_of(sweep.target) + ", " + reaches(reach) + ";\n    static constexpr unsigned used = " + std::to_string(used) + ";\n    static constexpr bool ring = " + flag(own.ring) + ", has_coefficients = " + flag(own.made) + ", alike = " +
+                           flag(own.alike) + ", one = " + flag(own.one) + ", from_fields = " + flag(first && !plan_.sweeps[s].apart) + ", has_rhs = " + flag(has_rhs) + ", last = " + flag(last) + ", has_update = " + flag(updates) + ", exchanges = " +
                            flag(plan_.sweeps[s].exchanges) + ";\n    static __device__ constexpr int end(int side) { return side == 0 ? " + text_of(static_cast<int>(sides.low.edge)) + " : " + text_of(static_cast<int>(sides.high.edge)) + "; }\n" +
-                           reads("rhs_reads", has_rhs ? one.rhs : mesh::Access{}, checked_.solution_field()) + reads("coefficients_reads", one.coefficients[k], checked_.solution_field()) + function("rhs", has_rhs ? sweep.rhs : PointFunction{}) + function("coefficients", line.coefficients) + function("update", updates ? sweep.update : PointFunction{}) + "};\nextern \"C\" __global__ void __launch_bounds__(" +
-                           text_of(own.cut.threads) + ", " + text_of(own.cut.blocks) + ") " + name + arguments + "const __grid_constant__ fused::PassArguments<real> pass) { fused::pass<" + type + ">(a, p, pass); }\n";
-        if (own.made) text += "extern \"C\" __global__ void " + name_of_check(s, k) + arguments + "std::int64_t points) { fused::check<" + type + ">(a, p, points); }\n";
+                           reads("rhs_reads", has_rhs ? one.rhs : mesh::Access{}, checked_.solution_field()) + reads("coefficients_reads", one.coefficients[k], checked_.solution_field()) + reads("update_reads", updates ? one.update : mesh::Access{}, checked_.solution_field()) + function("rhs", has_rhs ? sweep.rhs : PointFunction{}) + function("coefficients", line.coefficients) + function("update", updates ? sweep.update : PointFunction{}) + "};\nextern \"C\" __global__ void __launch_bounds__(" +
+                           text_of(own.cut.threads) + ", " + text_of(own.cut.blocks) + ") " + name + arguments() + ", const __grid_constant__ fused::PassArguments<real> pass";
+        if (own.kept) {
+            const std::string kept = ", const __grid_constant__ fused::PassArguments<real> pass, const __grid_constant__ fused::KeptArguments<real> kept) { fused::";
+            return text + ", const __grid_constant__ fused::KeptArguments<real> kept) { fused::kept_pass<" + type + ">(a, p, pass, kept); }\nextern \"C\" __global__ void __launch_bounds__(" + text_of(own.cut.threads) + ") " +
+                   name_of_keep(s, k) + arguments() + kept + "keep<" + type + ">(a, p, pass, kept); }\nstatic_assert(fused::KeptLines<" + type + ">::words == " + text_of(own.kept_words) + ");\n";
+        }
+        text += ") { fused::pass<" + type + ">(a, p, pass); }\n";
+        if (own.made) text += "extern \"C\" __global__ void " + name_of_check(s, k) + arguments() + ", std::int64_t points) { fused::check<" + type + ">(a, p, points); }\n";
         return text;
     }
 

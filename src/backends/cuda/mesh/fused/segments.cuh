@@ -21,7 +21,7 @@ struct SegmentFactors {
     T lower[R], inverse[R], upper[R];
 
     /// A row with its couplings; place by place.
-    __device__ __forceinline__ void eliminate(int i, T a, T b, T c) {
+    __device__ __forceinline__ void eliminate(int i, T a, T b, T c, bool = false) {
         const T p = i ? multiply_add(-a, upper[i ? i - 1 : 0], b) : b;
         inverse[i] = T(1) / p;
         lower[i] = a * inverse[i], upper[i] = c * inverse[i];
