@@ -75,24 +75,26 @@ TEST(Hangs, OthersFinish) {
     }
     std::vector<std::unique_ptr<Solved>> kept;
     std::vector<std::vector<double>> before;
+    // Where the cpu has taken all rows before the device comes to that call, nobody waits for it: then once more.
     int behind = 0;
-    for (const long call : {0, 6, 13})
-        for (const bool in_place : {false, true}) {
-            Context context(options);
-            kept.push_back(std::make_unique<Solved>(in_place));
-            Solved& one = *kept.back();
-            sleep(call, asleep_ms);
-            ASSERT_TRUE(one.solve(context, both)) << "call " << call;
-            sleep(-1, 0);
-            before.push_back(one.solution());
-            const std::string state = one.state_of(device);
-            if (!state.starts_with("retired: a call has not returned")) continue;
-            ++behind;
-            // This Context does not ask it again.
-            Solved next(in_place);
-            ASSERT_TRUE(next.solve(context, both));
-            EXPECT_EQ(next.state_of(device), "left out: a call to it has not returned");
-        }
+    for (int round = 0; round < 4 && behind < 2; ++round)
+        for (const long call : {0, 6, 13})
+            for (const bool in_place : {false, true}) {
+                Context context(options);
+                kept.push_back(std::make_unique<Solved>(in_place));
+                Solved& one = *kept.back();
+                sleep(call, asleep_ms);
+                ASSERT_TRUE(one.solve(context, both)) << "call " << call;
+                sleep(-1, 0);
+                before.push_back(one.solution());
+                const std::string state = one.state_of(device);
+                if (!state.starts_with("retired: a call has not returned")) continue;
+                ++behind;
+                // This Context does not ask it again.
+                Solved next(in_place);
+                ASSERT_TRUE(next.solve(context, both));
+                EXPECT_EQ(next.state_of(device), "left out: a call to it has not returned");
+            }
     EXPECT_GE(behind, 2);
     std::this_thread::sleep_for(std::chrono::milliseconds(asleep_ms + 500));
     for (std::size_t k = 0; k < kept.size(); ++k) EXPECT_EQ(kept[k]->solution(), before[k]) << k;
