@@ -79,8 +79,8 @@ private:
 };
 
 Devices& devices_here() {
-    static Devices all;
-    return all;
+    static auto* const all = new Devices;  // never given back: lanes that were left behind use their tables while a process ends
+    return *all;
 }
 
 }  // namespace

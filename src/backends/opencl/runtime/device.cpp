@@ -152,9 +152,9 @@ cl::Kernel& OpenDevice::kernel(const KernelName& name, DType dtype, const std::s
 
 OpenDevice& open_device(int device) {
     static std::mutex mutex;
-    static std::map<int, OpenDevice*> open;  // never given back: drivers end before us
+    static auto* const open = new std::map<int, OpenDevice*>;  // never given back, nor is the map: drivers end before us, and threads whose call has not returned ask while a process ends
     const std::lock_guard lock(mutex);
-    OpenDevice*& there = open[device];
+    OpenDevice*& there = (*open)[device];
     if (!there) there = new OpenDevice(found(device));
     return *there;
 }

@@ -225,10 +225,10 @@ Ops table_of(int device) {
 
 const tridiagonal::Ops* tridiagonal_ops(int device) {
     static std::mutex mutex;
-    static std::map<int, tridiagonal::Ops> tables;
+    static auto* const tables = new std::map<int, tridiagonal::Ops>;  // never given back: lanes that were left behind use them while a process ends
     const std::lock_guard lock(mutex);
-    const auto known = tables.find(device);
-    return &(known != tables.end() ? known : tables.emplace(device, table_of(device)).first)->second;
+    const auto known = tables->find(device);
+    return &(known != tables->end() ? known : tables->emplace(device, table_of(device)).first)->second;
 }
 
 }  // namespace trifold::opencl
