@@ -10,19 +10,12 @@
 #include <span>
 #include <string>
 
+#include "backends/cuda/mesh/chip.hpp"
 #include "backends/cuda/mesh/state.hpp"
 #include "base/failure.hpp"
 #include "problems/mesh/checked.hpp"
 
 namespace trifold::cuda {
-
-/// What a plan asks of a GPU. Without one, what an H200 has.
-struct Chip {
-    int architecture = 90, multiprocessors = 132;
-    std::size_t shared_per_block = 227 * 1024, shared_per_multiprocessor = 228 * 1024, l2 = std::size_t{50} << 20, memory = std::size_t{140} << 30;
-
-    bool has_clusters() const noexcept { return architecture >= 90; }
-};
 
 bool chip_of(int device, Chip& chip, Failure& failure);
 
@@ -36,9 +29,6 @@ struct MeshRun {
     void* scratch = nullptr;       ///< aligned to 256; what `bytes` said
     MeshState* state = nullptr;    ///< nothing has failed yet
 };
-
-/// Parts of a run's scratch begin at multiples of 256 bytes.
-constexpr std::size_t align(std::size_t bytes) { return (bytes + 255) / 256 * 256; }
 
 struct MeshKind {
     const char* name;

@@ -3,10 +3,12 @@
 #pragma once
 
 #include <array>
+#include <cstdint>
 #include <string>
 #include <vector>
 
-#include "backends/cuda/mesh/plan.hpp"
+#include "backends/cuda/mesh/chip.hpp"
+#include "problems/mesh/checked.hpp"
 
 namespace trifold::cuda::fused {
 
