@@ -2,6 +2,7 @@
 // The textbook's two sweeps, as people write them: no pivoting, no vectors but those the compiler finds across systems that
 // lie side by side, the upper diagonal of U kept in an array of its own.
 #include "bench/baselines/baseline.hpp"
+#include "bench/baselines/thomas_rows.hpp"
 
 namespace trifold::bench {
 namespace {
@@ -29,24 +30,10 @@ private:
         for (std::int64_t s = 0; s < layout_.outer; ++s) {
             const std::int64_t at = s * plane;
             const T *lower = data_->lower.as<T>() + at, *diag = data_->diag.as<T>() + at, *upper = data_->upper.as<T>() + at;
-            if (layout_.inner == 1) one(layout_.rows, lower, diag, upper, data_->rhs.as<T>() + at, x_.as<T>() + at, scratch_.as<T>());
+            if (layout_.inner == 1) thomas_rows(layout_.rows, lower, diag, upper, data_->rhs.as<T>() + at, x_.as<T>() + at, scratch_.as<T>());
             else many(layout_.rows, layout_.inner, lower, diag, upper, data_->rhs.as<T>() + at, x_.as<T>() + at, scratch_.as<T>());
         }
         return true;
-    }
-
-    template <class T>
-    static void one(std::int64_t n, const T* __restrict lower, const T* __restrict diag, const T* __restrict upper,
-                    const T* __restrict rhs, T* __restrict x, T* __restrict c) {
-        T pivot = 1 / diag[0];
-        c[0] = upper[0] * pivot;
-        x[0] = rhs[0] * pivot;
-        for (std::int64_t i = 1; i < n; ++i) {
-            pivot = 1 / (diag[i] - lower[i] * c[i - 1]);
-            c[i] = upper[i] * pivot;
-            x[i] = (rhs[i] - lower[i] * x[i - 1]) * pivot;
-        }
-        for (std::int64_t i = n - 2; i >= 0; --i) x[i] -= c[i] * x[i + 1];
     }
 
     template <class T>

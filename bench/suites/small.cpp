@@ -1,26 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <cstdio>
 
+#include "bench/baselines/thomas_rows.hpp"
 #include "bench/harness/allocations.hpp"
 #include "bench/harness/residual.hpp"
 #include "bench/suites/suites.hpp"
 
 namespace trifold::bench {
 namespace {
-
-/// What a program that knows its n writes into its own loop.
-template <class T>
-inline void inlined_thomas(std::int64_t n, const T* lower, const T* diag, const T* upper, const T* rhs, T* x, T* c) {
-    T pivot = 1 / diag[0];
-    c[0] = upper[0] * pivot;
-    x[0] = rhs[0] * pivot;
-    for (std::int64_t i = 1; i < n; ++i) {
-        pivot = 1 / (diag[i] - lower[i] * c[i - 1]);
-        c[i] = upper[i] * pivot;
-        x[i] = (rhs[i] - lower[i] * x[i - 1]) * pivot;
-    }
-    for (std::int64_t i = n - 2; i >= 0; --i) x[i] -= c[i] * x[i + 1];
-}
 
 template <class T>
 void run_size(std::int64_t rows, DType dtype, const Settings& settings, Record& record) {
@@ -34,7 +21,7 @@ void run_size(std::int64_t rows, DType dtype, const Settings& settings, Record& 
     auto ours = [&] { outcome = tridiagonal::solve(queue, ready); };
     const std::vector<Runner> runners{
         {"Thomas, inlined", {}, [&] {
-             inlined_thomas(rows, d.lower.as<T>(), d.diag.as<T>(), d.upper.as<T>(), d.rhs.as<T>(), x.data(), c.data());
+             thomas_rows(rows, d.lower.as<T>(), d.diag.as<T>(), d.upper.as<T>(), d.rhs.as<T>(), x.data(), c.data());
              asm volatile("" : : "r"(x.data()) : "memory");
          }, {}},
         {"solve", {}, ours, {}},
