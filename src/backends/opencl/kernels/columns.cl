@@ -150,8 +150,9 @@ APART void settle(const Job* job, word k, word first, word count, const Block* x
 #define FIRST_OF(turn) (shift == 0 ? (turn) * width : (turn) == 0 ? 0 : shift + ((turn) - 1) * width)
 
 /// shift: systems before the first one that begins a cache line, a block of their own. lines: 1 where all operands have systems side by side, or are numbers. stream: x is better stored past the caches.
+/// tells: where nothing is left to do for pivoted.cl, the outcome is told by the last group, as there.
 __attribute__((reqd_work_group_size(1, 1, 1)))
-__kernel void columns(SOLVER_ARGUMENTS, int lines, int stream, word shift) {
+__kernel void columns(SOLVER_ARGUMENTS, int lines, int stream, word shift, int tells, Telling telling, __global uchar* outcome_buffer) {
     UNPACK_ARGUMENTS
     const int level = (int)job.levels - 1;
     const word lanes = job.extent[level], width = (lines ? LINES : VECTORS) * LANES, blocks = (shift > 0) + (lanes - shift + width - 1) / width, outer = job.systems / lanes, n = job.rows;
@@ -218,4 +219,11 @@ __kernel void columns(SOLVER_ARGUMENTS, int lines, int stream, word shift) {
             }
         }
     }
+    if (!tells) return;
+    volatile __global QueueState* const state = (volatile __global QueueState*)found;
+    STORED_FOR_ALL();
+    if (atomic_inc(&state->groups_done) + 1 != get_num_groups(0)) return;
+    STORED_FOR_ALL();
+    state->groups_done = 0;
+    if (found->marked == 0 && found->failures == 0) *(__global Found*)(outcome_buffer + telling.at) = telling.fresh, state->found.tickets = 0;
 }

@@ -68,8 +68,8 @@ Place place_of(const void* address) {
     return {block.buffer, at - first, block.device};
 }
 
-void Touched::add(const void* first, const void* last) {
-    runs_.push_back({reinterpret_cast<std::uintptr_t>(first), reinterpret_cast<std::uintptr_t>(last), {}});
+void Touched::add(const void* first, const void* last, bool written) {
+    runs_.push_back({reinterpret_cast<std::uintptr_t>(first), reinterpret_cast<std::uintptr_t>(last), written, {}});
 }
 
 void Touched::make() {
@@ -78,7 +78,7 @@ void Touched::make() {
     std::sort(runs_.begin(), runs_.end(), [](const Run& a, const Run& b) { return a.first < b.first; });
     std::vector<Run> merged;
     for (const Run& run : runs_)
-        if (!merged.empty() && run.first <= merged.back().last) merged.back().last = std::max(merged.back().last, run.last);
+        if (!merged.empty() && run.first <= merged.back().last) merged.back().last = std::max(merged.back().last, run.last), merged.back().written |= run.written;
         else merged.push_back(run);
     runs_ = std::move(merged);
     for (const Run& run : runs_)
@@ -105,6 +105,7 @@ Place Touched::at(const void* address) const {
 void Touched::to_host() {
     if (device_.info.in_host_memory)
         for (Run& run : runs_) {
+            if (!run.written) continue;
             void* const mapped = device_.main.queue.enqueueMapBuffer(run.buffer, CL_FALSE, CL_MAP_READ, 0, run.last - run.first + 1);
             device_.main.queue.enqueueUnmapMemObject(run.buffer, mapped);
         }

@@ -37,8 +37,8 @@ public:
     Touched(const Touched&) = delete;
     Touched& operator=(const Touched&) = delete;
 
-    /// Bytes first … last, last included.
-    void add(const void* first, const void* last);
+    /// Bytes first … last, last included. written: by kernels.
+    void add(const void* first, const void* last, bool written = true);
 
     /// All are added: makes the buffers. Throws cl::Error, and Stop where the driver takes no buffer that large.
     void make();
@@ -52,6 +52,7 @@ public:
 private:
     struct Run {
         std::uintptr_t first, last;
+        bool written;
         cl::Buffer buffer;
     };
     OpenDevice& device_;

@@ -49,10 +49,10 @@ void enqueue_pivoted(Call& call, bool only_marked, Algorithm branch) {
                  wide ? static_cast<cl_long>(slots) : cl_long{1}, static_cast<cl_int>(only_marked), call.telling(branch), call.outcome_buffer());
 }
 
-/// A vector unit's blocks of systems, drawn by tickets.
-void enqueue_columns(Call& call) {
+/// A vector unit's blocks of systems, drawn by tickets. tells: the outcome, where no system needs pivots.
+void enqueue_columns(Call& call, bool tells) {
     call.enqueue({"columns", "columns"}, drawers(call.device.info.units), 1, static_cast<cl_int>(in_lines(call.system)), static_cast<cl_int>(past_caches(call.system)),
-                 shift_to_line(call.system));
+                 shift_to_line(call.system), static_cast<cl_int>(tells), call.telling(Algorithm::thomas), call.outcome_buffer());
 }
 
 void name_the_failure(Call& call) {
@@ -82,8 +82,24 @@ void enqueue_batch(Call& call, Algorithm algorithm) {
     const bool unpivoted_first = algorithm == Algorithm::automatic && (wide ? fits_on_chip(call.device.info, call.system) : call.system.levels > 0);
     call.use_state();
     if (unpivoted_first && wide) enqueue_on_chip(call);
-    else if (unpivoted_first) enqueue_columns(call);
+    else if (unpivoted_first) enqueue_columns(call, false);
     enqueue_pivoted(call, unpivoted_first, unpivoted_first ? Algorithm::thomas : Algorithm::lu);
+    call.told();
+}
+
+void solve_batch(Call& call, Algorithm algorithm) {
+    const bool in_two = algorithm == Algorithm::automatic && !call.device.info.wide && call.device.info.in_host_memory && call.system.levels > 0;
+    if (!in_two) {
+        enqueue_batch(call, algorithm);
+        return call.wait();
+    }
+    call.use_state();
+    enqueue_columns(call, true);
+    call.wait();
+    if (call.found().systems == 0) {  // not told
+        enqueue_pivoted(call, true, Algorithm::thomas);
+        call.wait();
+    }
     call.told();
 }
 

@@ -24,6 +24,9 @@ std::size_t batch_scratch(bool wide, const tridiagonal::System& system, tridiago
 /// Enqueues. algorithm: automatic or lu.
 void enqueue_batch(Call& call, tridiagonal::Algorithm algorithm);
 
+/// Waits. In the host's memory a launch that mostly has nothing to do, for systems that need pivots, is made only where there are some: it costs as much as some hundred systems.
+void solve_batch(Call& call, tridiagonal::Algorithm algorithm);
+
 /// Enqueues a look at every value.
 void enqueue_finite(Call& call);
 

@@ -54,7 +54,7 @@ void Call::make() {
         in_memory[k] = operands[k]->kind == Operand::Kind::view && first <= last;
         if (!in_memory[k]) continue;
         reach[k] = reach_of(*operands[k], s, first, last);
-        touched_.add(reach[k].first, reach[k].last);
+        touched_.add(reach[k].first, reach[k].last, k == 4);
     }
     if (launch.scratch_bytes > 0) touch(launch.scratch, launch.scratch_bytes);
     touch(outcome_, sizeof(Found));

@@ -69,8 +69,7 @@ void solve(const System& system, Algorithm algorithm, const Launch& launch, Outc
             if (launch.status) launch.status[system.number] = static_cast<std::int8_t>(outcome.reason);
             return;
         }
-        enqueue_batch(call, algorithm);
-        call.wait();
+        solve_batch(call, algorithm);
         read_found(call.found(), outcome);
     });
     if (!good) outcome = Outcome{};
