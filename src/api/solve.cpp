@@ -142,7 +142,7 @@ private:
     // Who solves it: as the last ones of its shape, where these were one device's, else after a look.
     void gather() {
         const SplitProblem problem = split_problem(parts_, system_, options_);
-        last_look_.emplace(state_, parts_, problem);
+        last_look_.emplace(state_, parts_, problem, system_);
         if (const split::Reach* const last = last_look_->reach()) {
             team_.emplace(state_, device_, parts_, problem, *last, options_);
             if (team_->one_for_good()) return;

@@ -2,6 +2,7 @@
 #include "api/split_solve.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <functional>
 #include <limits>
 #include <string>
@@ -116,14 +117,23 @@ SplitProblem split_problem(const std::vector<split::Part>& parts, const System& 
 
 split::Reach look_before(const System& system, const Options& options, int threads) { return split::look(system, host_ops(), tolerance_of(system, options), threads); }
 
-LastLook::LastLook(Context::State& state, const std::vector<split::Part>& all, const SplitProblem& problem) : state_(state) {
+LastLook::LastLook(Context::State& state, const std::vector<split::Part>& all, const SplitProblem& problem, const System& system) : state_(state), system_(system) {
     constexpr int most = 16;
+    constexpr double alike = 0.1;  // of coefficients that change a little from step to step
     if (all.size() < 2) return;
     for (const split::Part& part : all) key_ += part.name + " ";
     key_ += problem.kind();
     const devices::Rates& rates = state_.rates();
-    known_ = rates.tally("looked " + key_) > 0 && rates.tally("not looked " + key_) < most - 1;
-    if (known_) reach_.width = rates.tally("looked " + key_) - 1;
+    if (rates.tally("looked " + key_) == 0 || rates.tally("not looked " + key_) >= most - 1) return;
+    reach_.width = rates.tally("looked " + key_) - 1;
+    const int before = rates.tally("glance " + key_);
+    known_ = before != 0 && std::abs(glance() - before) <= alike * std::abs(before);
+}
+
+// In thousandths; 0: there is nothing to know it by.
+int LastLook::glance() const {
+    const double found = split::glance(system_, host_ops());
+    return std::isfinite(found) ? static_cast<int>(std::lround(1000 * found)) : 0;
 }
 
 bool LastLook::ended(bool alone, const split::Reach* looked, std::string_view branch) {
@@ -132,6 +142,7 @@ bool LastLook::ended(bool alone, const split::Reach* looked, std::string_view br
     const auto which = static_cast<int>(std::hash<std::string_view>()(branch) & 0x7fffffff);
     if (looked) {
         rates.set_tally("looked " + key_, alone ? static_cast<int>(looked->width) + 1 : 0);
+        if (alone) rates.set_tally("glance " + key_, glance());
         rates.set_tally("branch " + key_, which), rates.set_tally("not looked " + key_, 0);
         return true;
     }

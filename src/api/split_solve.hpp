@@ -25,11 +25,11 @@ split::Reach look_before(const System& system, const Options& options, int threa
 /// What is learnt of this system is learnt of; whether it is coupled is found by a look at its values.
 SplitProblem split_problem(const std::vector<split::Part>& parts, const System& system, const Options& options);
 
-/// A look costs what some per cent of a solve do. Where the last systems of this shape were one device's, the next one is taken to remember as far, and nobody looks: the device alone solves any
-/// matrix. Who then takes another branch than before is looked at again by the next solve, and so is every sixteenth.
+/// A look costs what some per cent of a solve do. Where the last systems of this shape were one device's, and this one's matrix forgets as soon at one place, it is taken to remember as far, and nobody
+/// looks: the device alone solves any matrix. Who then takes another branch than before is looked at again by the next solve, and so is every sixteenth.
 class LastLook {
 public:
-    LastLook(Context::State& state, const std::vector<split::Part>& all, const SplitProblem& problem);
+    LastLook(Context::State& state, const std::vector<split::Part>& all, const SplitProblem& problem, const System& system);
 
     /// How far it reached; nullptr where it is time to look.
     const split::Reach* reach() const noexcept { return known_ ? &reach_ : nullptr; }
@@ -38,7 +38,10 @@ public:
     bool ended(bool alone, const split::Reach* looked, std::string_view branch);
 
 private:
+    int glance() const;
+
     Context::State& state_;
+    const System& system_;
     std::string key_;
     split::Reach reach_;
     bool known_ = false;

@@ -28,6 +28,9 @@ constexpr double worth_a_change = 0.02;
 // What a set takes is the median of its last solves: a machine has fast and slow moments, and one lucky solve says as little as one that was disturbed.
 constexpr int samples = 9;
 
+// A median of few values is wrong by so much of their median deviation over the root of their number (normal noise). Several devices have to gain more than one and a half of such an error of theirs and of the single one's.
+constexpr double error_of_median = 1.2533 * 1.4826, surely = 1.5;
+
 // Another set than the one that is taken is timed again after so many solves, and more where it costs more, so that this takes one per cent of the time at most: what was
 // disturbed when it was timed is not left out for good. What was taken before sooner, since it may only have been disturbed: after four solves, eight, …
 constexpr double solves_between = 32, most_overhead = 0.01, first_pause = 4, most_pause = 1 << 20;
@@ -36,6 +39,9 @@ constexpr double solves_between = 32, most_overhead = 0.01, first_pause = 4, mos
 // would gain if nobody slowed anybody down: not before what was seen has been made use of.
 constexpr int judged_by = 3;
 constexpr double worth_a_look = 1.5, look_overhead = 0.03, looks_after = 3;
+
+// The best device alone and the best several, between which it is decided: sooner.
+constexpr double rival_overhead = 0.1;
 
 bool holds(std::uint32_t set, std::size_t k) { return set >> k & 1; }
 bool single(std::uint32_t set) { return std::popcount(set) == 1; }
@@ -63,6 +69,9 @@ public:
     int timed(std::uint32_t set) const { return of(set).timed; }
     int seen(std::uint32_t set) const { return of(set).seen; }
     double rate(std::uint32_t set) const { return of(set).rate; }
+
+    /// Of that rate, relative; 0 where too little was seen to tell.
+    double error(std::uint32_t set) const { return of(set).error; }
 
     /// Those that were seen, each alone, everybody, and those of one member more or less than `near` has.
     std::vector<std::uint32_t> candidates(std::uint32_t near) const {
@@ -109,14 +118,14 @@ public:
         return out;
     }
 
-    /// Whether `set`, which costs so much more than the best, may be timed.
-    bool due(std::uint32_t set, double more) const {
+    /// Whether `set`, which costs so much more than the best, may be timed. rival: the choice is between it and what is taken.
+    bool due(std::uint32_t set, double more, bool rival) const {
         double wait = std::max(solves_between, more / most_overhead);
         if (seen(set) < 1) wait = std::max(looks_after, more / look_overhead);
         // Its first time may have compiled programs that are kept: what that cost says nothing of the next one's.
         else if (timed(set) == 0 && rates_.of(beginnings_key(set)) < judged_by) wait = first_pause * rates_.of(beginnings_key(set));
         else if (set == static_cast<std::uint32_t>(rates_.of(left_key()))) wait = std::min(wait, std::max(rates_.of(pause_key()), first_pause));
-        else if (seen(set) < judged_by) wait = std::max(first_pause * seen(set), more / look_overhead);
+        else if (seen(set) < judged_by) wait = rival ? std::max<double>(seen(set), more / rival_overhead) : std::max(first_pause * seen(set), more / look_overhead);
         return rates_.of(solves_key()) - rates_.of(last_key(set)) >= wait;
     }
 
@@ -156,7 +165,7 @@ private:
     struct Facts {
         std::string name;  // of the set, and of the kind of system
         int timed = 0, seen = 0;
-        double rate = 0;
+        double rate = 0, error = 0;
     };
 
     const Facts& of(std::uint32_t set) const {
@@ -169,7 +178,14 @@ private:
         const int count = std::min(one.timed, samples);
         for (int k = 0; k < count; ++k) known[k] = rates_.of("took " + one.name + " #" + std::to_string(k));
         std::sort(known, known + count);
-        if (count > 0) return one.rate = known[count / 2], one;
+        if (count > 0) {
+            one.rate = known[count / 2];
+            if (count < judged_by) return one;
+            for (int k = 0; k < count; ++k) known[k] = std::abs(known[k] - one.rate);
+            std::sort(known, known + count);
+            one.error = error_of_median * known[count / 2] / one.rate / std::sqrt(count);
+            return one;
+        }
         // Where this process has not begun with it, its beginning in another one has to do.
         const std::string began = "began " + one.name;
         if (const double rate = rates_.of(began); rate > 0 && rates_.tally(began) == 0) one.seen = 1, one.rate = rate;
@@ -229,13 +245,14 @@ SplitChoice choose_members(const devices::Rates& rates, std::span<const SplitMem
         if (known.seen(1u << k) < 1 && alone_at_most * known.own(all, k) >= known.rate(all)) return {1u << k, true};
 
     std::map<std::uint32_t, double> costs;
-    std::uint32_t best = 0, best_single = 0;
+    std::uint32_t best = 0, best_single = 0, best_several = 0;
     const auto better = [&](std::uint32_t set, std::uint32_t than) { return than == 0 || costs[set] < costs[than]; };
     for (const std::uint32_t set : known.candidates(0)) {
         if (known.seen(set) < 1) continue;
         costs[set] = known.cost(set);
         if (better(set, best)) best = set;
-        if (single(set) && better(set, best_single)) best_single = set;
+        std::uint32_t& of_its_kind = single(set) ? best_single : best_several;
+        if (better(set, of_its_kind)) of_its_kind = set;
     }
     if (best == 0) return {all, true};
     const auto promising = [&](std::uint32_t set) {
@@ -248,12 +265,16 @@ SplitChoice choose_members(const devices::Rates& rates, std::span<const SplitMem
     for (const std::uint32_t set : known.candidates(best)) {
         if (costs.find(set) == costs.end()) costs[set] = known.cost(set);
         if (set == taken || (known.seen(set) < 1 && !promising(set))) continue;
-        if (known.due(set, std::isfinite(costs[set]) ? std::max(costs[set] / costs[best] - 1, 0.0) : 1) && better(set, other)) other = set;
+        const bool rival = (set == best_single && !single(taken)) || (set == best_several && single(taken));
+        if (known.due(set, std::isfinite(costs[set]) ? std::max(costs[set] / costs[best] - 1, 0.0) : 1, rival) && better(set, other)) other = set;
     }
     if (taken && other) return {other, true};
-    const auto gains = [&](std::uint32_t set, std::uint32_t over) { return costs[set] < (1 - worth_a_change) * costs[over]; };
-    if (taken && taken <= all && known.seen(taken) > 0 && !gains(best, taken) && (single(taken) || !best_single || costs[taken] <= costs[best_single])) return {taken, false};
+    const auto gains = [&](std::uint32_t set, std::uint32_t over) {
+        const double doubt = single(set) || !single(over) ? 0 : surely * std::hypot(known.error(set), known.error(over));
+        return costs[set] < (1 - std::max(worth_a_change, doubt)) * costs[over];
+    };
     if (!single(best) && best_single && !gains(best, best_single)) best = best_single;
+    if (taken && taken <= all && known.seen(taken) > 0 && !gains(best, taken) && (single(taken) || !best_single || costs[taken] <= costs[best_single])) return {taken, false};
     return {best, false};
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A set of devices of which one is best alone: after a few solves nobody looks any more how far the matrix remembers, but for every sixteenth solve, and for the one after a matrix of another kind.
+// A set of devices of which one is best alone: after a few solves nobody looks any more how far the matrix remembers, but for every sixteenth solve, where the matrix is another one in its middle, and after one that
+// took another branch.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -23,10 +24,10 @@ struct OneOfSeveral : testing::Test {
     }
 
     /// Whether it was looked at. Joules decide, and those of the other device are a thousand times as many.
-    bool looked(Queue& queue, double diag) {
+    bool looked(Queue& queue, double most_diag, double middle = 0) {
         const std::vector<tridiagonal::DeviceWatts> watts{{"cpu", 1}, {other, 1000}};
         tridiagonal::Problem problem;
-        problem.matrix = {-1.0, View<const double>::rows(diagonal(diag)), -1.0};
+        problem.matrix = {-1.0, View<const double>::rows(diagonal(most_diag, middle)), -1.0};
         problem.rhs = View<const double>::rows(rhs), problem.x = View<double>::rows(x);
         Report report;
         tridiagonal::Options options;
@@ -35,14 +36,18 @@ struct OneOfSeveral : testing::Test {
         EXPECT_TRUE(outcome.ok());
         double off = 0, most = 0;
         for (std::size_t i = 0; i < x.size(); ++i) {
-            off = std::max(off, std::abs(rhs[i] - diag * x[i] + (i > 0 ? x[i - 1] : 0) + (i + 1 < x.size() ? x[i + 1] : 0)));
+            off = std::max(off, std::abs(rhs[i] - diag[i] * x[i] + (i > 0 ? x[i - 1] : 0) + (i + 1 < x.size() ? x[i + 1] : 0)));
             most = std::max(most, std::abs(x[i]));
         }
-        EXPECT_LE(off, 1e-15 * 16 * (2 + diag) * most);
+        EXPECT_LE(off, 1e-15 * 16 * (2 + most_diag) * most);
         return std::any_of(report.phases.begin(), report.phases.end(), [](const auto& phase) { return phase.first == "look for decay"; });
     }
 
-    std::span<const double> diagonal(double value) { return diag.assign(static_cast<std::size_t>(rows), value), std::span<const double>(diag); }
+    std::span<const double> diagonal(double most_rows, double middle) {
+        diag.assign(static_cast<std::size_t>(rows), most_rows);
+        if (middle > 0) std::fill(diag.begin() + rows / 2 - 1000, diag.begin() + rows / 2 + 1000, middle);
+        return diag;
+    }
 
     std::string other;
     std::vector<double> diag, rhs = std::vector<double>(static_cast<std::size_t>(rows), 1.0), x = std::vector<double>(static_cast<std::size_t>(rows));
@@ -60,14 +65,26 @@ TEST_F(OneOfSeveral, IsLookedAtSeldom) {
     EXPECT_EQ(times, 1);
 }
 
-TEST_F(OneOfSeveral, IsLookedAtWhereTheMatrixIsOfAnotherKind) {
+TEST_F(OneOfSeveral, IsLookedAtWhereTheMatrixIsAnotherOne) {
     Context context({.threads = 2, .profile_path = "none", .log = {}});
     Queue queue(context, "cpu," + other);
     int first = 0;
     while (looked(queue, 3) && first < 8) ++first;
     ASSERT_LT(first, 8);
-    looked(queue, 2);
+    EXPECT_FALSE(looked(queue, 3.01)) << "a little another one";
+    EXPECT_TRUE(looked(queue, 2.1));
     EXPECT_TRUE(looked(queue, 2));
+}
+
+// Its middle is as before, but it does not forget elsewhere.
+TEST_F(OneOfSeveral, IsLookedAtAfterAnotherBranch) {
+    Context context({.threads = 2, .profile_path = "none", .log = {}});
+    Queue queue(context, "cpu," + other);
+    int first = 0;
+    while (looked(queue, 3) && first < 8) ++first;
+    ASSERT_LT(first, 8);
+    EXPECT_FALSE(looked(queue, 2, 3));
+    EXPECT_TRUE(looked(queue, 2, 3));
 }
 
 }  // namespace

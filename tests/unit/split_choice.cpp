@@ -219,6 +219,39 @@ TEST(SplitChoice, NoiseCostsLittle) {
     EXPECT_LE(sum / 950, 1.03 * played.seconds(0b01));
 }
 
+// Every solve takes 8 % more or less than it should: a pair that is 3 % slower than the cpu is seldom taken, one that is a tenth faster mostly.
+TEST(SplitChoice, SeveralWhereThatIsSure) {
+    const std::vector<SplitMember> members{{"cpu"}, {"cuda:0", true}};
+    for (const double pair_s : {1.03, 0.9}) {
+        std::mt19937 random(21);
+        std::normal_distribution<double> noise(0, 0.08);
+        int pairs = 0, solves = 0;
+        for (int trial = 0; trial < 100; ++trial) {
+            devices::Rates rates;
+            for (int k = 0; k < 120; ++k) {
+                const SplitChoice choice = choose_members(rates, members, billion);
+                if (k >= 20) pairs += choice.members == 0b11u, ++solves;
+                const double typical[] = {0, 1, 2.5, pair_s}, seconds = typical[choice.members] * std::exp(noise(random));
+                remember(rates, members, choice, billion, {.seconds = seconds}, std::vector<SplitWork>{{choice.members == 0b11u ? 0.65e9 : 1e9, 0}, {0.35e9, 0.003}});
+            }
+        }
+        if (pair_s > 1) EXPECT_LE(pairs, 0.12 * solves);
+        else EXPECT_GE(pairs, 0.85 * solves);
+    }
+}
+
+// The cpu's first solve took half as long again as it does: that is found out within some solves.
+TEST(SplitChoice, ASingleDeviceThatWasDisturbedFirst) {
+    devices::Machine machine{134e9, 0, {cores("cpu", 6.7e9), card("cuda:0", 53e9)}};
+    machine.devices[1].host_bytes = 40;
+    Played played(machine, billion);
+    ASSERT_GT(played.seconds(0b11), 1.1 * played.seconds(0b01));
+    played.solve(), played.solve(1.6);
+    int pairs = 0;
+    for (int k = 0; k < 20; ++k) pairs += played.solve().members == 0b11u;
+    EXPECT_LE(pairs, 6);
+}
+
 // Times as an H200 machine has them for a system that does not forget: the cpu, the card, both.
 TEST(SplitChoice, TakesTheCardWhereItIsFastest) {
     std::mt19937 random(9);

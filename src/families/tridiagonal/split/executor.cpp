@@ -37,6 +37,8 @@ Reach look(const System& system, const Ops& host, double tolerance, int threads)
     return found;
 }
 
+double glance(const System& system, const Ops& host) { return Windows(system, host).decay(); }
+
 Result solve(const System& system, const Setting& setting) {
     const auto start = Clock::now();
     Result result;

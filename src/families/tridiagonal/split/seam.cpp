@@ -141,30 +141,54 @@ Windows::Joined join_typed(const System& system, const Ops& host, const Windows:
     return out;
 }
 
+// What units in rows b-1 and b become within `reach` rows on either side.
+struct Response {
+    std::vector<double> left, right;
+    double most_left = 0, most_right = 0;
+    std::int64_t at = 0;  ///< row b among them
+    bool solved = false;
+
+    Response(const System& system, const Ops& host, std::int64_t b, std::int64_t reach) {
+        const std::int64_t first = std::max<std::int64_t>(b - reach, 0), rows = std::min(b + reach, system.rows) - first;
+        at = b - first;
+        Window window(system, host, first, rows);
+        left.resize(static_cast<std::size_t>(rows)), right.resize(static_cast<std::size_t>(rows));
+        left[static_cast<std::size_t>(at - 1)] = right[static_cast<std::size_t>(at)] = 1;
+        solved = window.solve(left) && window.solve(right);
+        most_left = largest(left), most_right = largest(right);
+    }
+    std::int64_t rows() const { return static_cast<std::int64_t>(left.size()); }
+    double left_at(std::int64_t i) const { return std::abs(left[static_cast<std::size_t>(i)]) / most_left; }
+    double right_at(std::int64_t i) const { return std::abs(right[static_cast<std::size_t>(i)]) / most_right; }
+    /// The largest of rows so far from b, or farther.
+    double beyond(std::int64_t away) const {
+        double most = 0;
+        for (std::int64_t i = 0; i < rows(); ++i)
+            if (std::abs(i - at) >= away) most = std::max({most, left_at(i), right_at(i)});
+        return most;
+    }
+};
+
 }  // namespace
 
 // Rows from b after which it has died out; -1: not within `limit`.
 std::int64_t Windows::width_at(std::int64_t b, double close, std::int64_t limit) const {
-    for (std::int64_t reach = std::min<std::int64_t>(128, limit); reach <= limit; reach = reach < limit ? std::min(4 * reach, limit) : limit + 1) {
-        const std::int64_t first = std::max<std::int64_t>(b - reach, 0), rows = std::min(b + reach, system_.rows) - first, at = b - first;
-        Window window(system_, host_, first, rows);
-        std::vector<double> left(static_cast<std::size_t>(rows)), right(static_cast<std::size_t>(rows));
-        left[static_cast<std::size_t>(at - 1)] = right[static_cast<std::size_t>(at)] = 1;
-        if (!window.solve(left) || !window.solve(right)) continue;
-        const double most_left = largest(left), most_right = largest(right);
+    for (std::int64_t reach = std::min(soon, limit); reach <= limit; reach = reach < limit ? std::min(4 * reach, limit) : limit + 1) {
+        const Response units(system_, host_, b, reach);
+        if (!units.solved) continue;
         std::int64_t needed = 0;
-        double halfway = 0;
-        for (std::int64_t i = 0; i < rows; ++i) {
-            const auto k = static_cast<std::size_t>(i);
-            const std::int64_t away = std::abs(i - at);
-            if (std::abs(left[k]) > close * most_left || std::abs(right[k]) > close * most_right) needed = std::max(needed, away + 1);
-            if (away >= reach / 2) halfway = std::max({halfway, std::abs(left[k]) / most_left, std::abs(right[k]) / most_right});
-        }
+        for (std::int64_t i = 0; i < units.rows(); ++i)
+            if (units.left_at(i) > close || units.right_at(i) > close) needed = std::max(needed, std::abs(i - units.at) + 1);
         if (needed + needed / 2 <= reach) return needed;
         // At this pace the longest window is too short.
-        if (std::log(halfway) * static_cast<double>(limit) > std::log(close) * static_cast<double>(reach / 2)) return -1;
+        if (std::log(units.beyond(reach / 2)) * static_cast<double>(limit) > std::log(close) * static_cast<double>(reach / 2)) return -1;
     }
     return -1;
+}
+
+double Windows::decay() const {
+    const Response units(system_, host_, system_.rows / 2, std::min(soon, system_.rows / 4));
+    return units.solved ? std::log(std::max(units.beyond(soon / 2), 1e-300)) : NAN;
 }
 
 std::int64_t Windows::width(double close, std::int64_t limit, int places, int threads) const {
