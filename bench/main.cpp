@@ -34,11 +34,12 @@ std::int64_t rows_in_cache(DType dtype) {
 namespace {
 
 constexpr const char* usage =
-    "usage: trifold_bench [--quick] [--threads N] [--scale X] [--rows N] [--watts D=W,…] [--devices A,B,…] [--out FOLDER] [suite…]\n"
+    "usage: trifold_bench [--quick] [--threads N] [--scale X] [--rows N] [--seconds S] [--watts D=W,…] [--devices A,B,…] [--out FOLDER] [suite…]\n"
     "  --quick       smaller problems, for a look\n"
     "  --threads N   only this many threads (default: 1 and all)\n"
     "  --scale X     X times the time for every race\n"
     "  --rows N      hetero, dominance: rows of the largest system\n"
+    "  --seconds S   hetero, hetero_kinds, hetero_choice: fewer rounds, so that the suite is done by then\n"
     "  --watts D=W   hetero: watts of devices without an energy counter, cpu=140,cuda:0=700\n"
     "  --devices A,B hetero: every set of these devices, on one system of --rows rows; dominance: only these\n"
     "  --out FOLDER  default bench/results/<machine>\n";
@@ -88,6 +89,7 @@ int main_of(int argc, char** argv) {
         else if (argument == "--threads") settings.threads = static_cast<int>(number("--threads", next)), ++k;
         else if (argument == "--scale") settings.budget_scale *= number("--scale", next), ++k;
         else if (argument == "--rows") settings.rows = number("--rows", next), ++k;
+        else if (argument == "--seconds") settings.seconds = number("--seconds", next), ++k;
         else if (argument == "--watts") settings.watts = next ? next : "", ++k;
         else if (argument == "--devices") settings.devices = next ? next : "", ++k;
         else if (argument == "--out") {

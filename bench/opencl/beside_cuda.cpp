@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// usage: opencl_gpu_bench [--json FILE] [--rounds N] [--rows LOG2] [--devices A,B] [--length N] [batches] [single] [streaming]
+// usage: opencl_gpu_bench [--json FILE] [--rounds N] [--rows LOG2] [--devices A,B] [--length N] [f32] [f64] [batches] [single] [streaming]
 //
 // An OpenCL device with memory of its own beside CUDA's on the same machine, in one process: the same numbers in arrays of each, solved in turn. Time: ten solves one after
 // the other, from the first call until the device has done all, over ten; and of one solve alone, between two marks (OpenCL's wait, CUDA's do not). Medians. The roof of either is its own stream of the same size that reads four arrays and writes one.
@@ -197,7 +197,7 @@ std::vector<std::string> split(const std::string& text) {
 int main(int argc, char** argv) {
     std::string json, names = "cuda:0,opencl:0.0";
     int rounds = 15, log2_rows = 26, length = 0;  // 0: all lengths of batches
-    bool batches = false, single = false, streaming = false;
+    bool f32 = false, f64 = false, batches = false, single = false, streaming = false;
     for (int k = 1; k < argc; ++k) {
         const std::string word = argv[k];
         if (word == "--json" && k + 1 < argc) json = argv[++k];
@@ -205,11 +205,14 @@ int main(int argc, char** argv) {
         else if (word == "--rounds" && k + 1 < argc) rounds = std::max(1, std::atoi(argv[++k]));
         else if (word == "--rows" && k + 1 < argc) log2_rows = std::clamp(std::atoi(argv[++k]), 12, 30);
         else if (word == "--length" && k + 1 < argc) length = std::atoi(argv[++k]);
+        else if (word == "f32") f32 = true;
+        else if (word == "f64") f64 = true;
         else if (word == "batches") batches = true;
         else if (word == "single") single = true;
         else if (word == "streaming") streaming = true;
         else return std::fprintf(stderr, "unknown word '%s'\n", argv[k]), 2;
     }
+    if (!f32 && !f64) f32 = f64 = true;
     if (!batches && !single && !streaming) batches = single = streaming = true;
     Context context({.threads = 0, .profile_path = "none", .log = {}});
     std::vector<std::unique_ptr<Timed>> devices;
@@ -229,19 +232,19 @@ int main(int argc, char** argv) {
             for (const std::int64_t n : {64, 256, 512}) {
                 if (length && n != length) continue;
                 const Form form{interleaved ? "batch, interleaved" : "batch, contiguous", n, all / n, interleaved, 3};
-                run<double>(devices, form, rounds, rows);
-                run<float>(devices, form, rounds, rows);
+                if (f64) run<double>(devices, form, rounds, rows);
+                if (f32) run<float>(devices, form, rounds, rows);
             }
     if (single)
         for (const int log2 : {log2_rows - 2, log2_rows}) {
             const Form form{"one system, dominant", std::int64_t{1} << log2, 1, false, 3};
-            run<double>(devices, form, rounds, rows);
-            run<float>(devices, form, rounds, rows);
+            if (f64) run<double>(devices, form, rounds, rows);
+            if (f32) run<float>(devices, form, rounds, rows);
         }
     record["remarks"] = {"Measured on " + utc_now("%Y-%m-%d") + ", built from commit " + (*TRIFOLD_COMMIT ? TRIFOLD_COMMIT : "unknown") + "."};
     if (streaming) {
-        bench::run_streaming<double>(context, split(names), std::int64_t{1} << (log2_rows + 1), rounds, rows);
-        bench::run_streaming<float>(context, split(names), std::int64_t{1} << (log2_rows + 2), rounds, rows);
+        if (f64) bench::run_streaming<double>(context, split(names), std::int64_t{1} << (log2_rows + 1), rounds, rows);
+        if (f32) bench::run_streaming<float>(context, split(names), std::int64_t{1} << (log2_rows + 2), rounds, rows);
         record["remarks"].push_back("Streamed from the host: registered memory; the roof is the link's, copies of the same arrays to the device, and 4 words per row go that way.");
     }
     record["rows"] = std::move(rows);

@@ -14,7 +14,8 @@
 
 #include "backends/energy_counter.hpp"
 #include "bench/baselines/baseline.hpp"
-#include "bench/harness/paired.hpp"
+#include "bench/suites/hetero_budget.hpp"
+#include "bench/suites/hetero_choice.hpp"
 #include "bench/suites/hetero_series.hpp"
 #include "bench/suites/hetero_sets.hpp"
 #include "bench/suites/hetero_sides.hpp"
@@ -36,52 +37,73 @@ public:
         : settings_(settings), record_(record), context_(options_with(settings.threads)), fewer_(options_with(std::max(1, context_.threads() - 1))), watts_(report::watts_from(settings.watts)) {}
 
     void run() {
-        const bool one_size = settings_.rows > 0 || settings_.quick;
-        if (!settings_.devices.empty()) record_.suite = "hetero_sets", record_.title = "One system of the host's memory on every set of these devices";
+        const bool one_size = settings_.rows > 0 || settings_.quick, sets = !settings_.devices.empty();
+        if (sets) record_.suite = "hetero_sets", record_.title = "One system of the host's memory on every set of these devices";
         const std::int64_t most = prepare(1280e6), least = one_size ? most : std::min<std::int64_t>(most, 256000000);
         std::vector<std::int64_t> sizes{least};
         while (!one_size && sizes.back() + least <= most) sizes.push_back(sizes.back() + least);
-        for (const std::int64_t rows : sizes) size<float>({.energy = true, .ceiling = rows == least || rows == sizes.back()}, rows);
-        if (!settings_.devices.empty()) return;
+        // Of a size: what links and cores do side by side takes as long as three of the smallest ones, joules and rounds with few rows as one.
+        const auto weight = [&](std::int64_t rows, bool ceiling) { return static_cast<double>(rows) / static_cast<double>(least) + 1 + 3 * ceiling; };
+        const auto ceiling = [&](std::int64_t rows) { return rows == least || rows == sizes.back(); };
+        double weights = sets ? 0 : 3 + weight(most / 2, true);
+        for (const std::int64_t rows : sizes) weights += weight(rows, ceiling(rows));
+        budget_ = Budget(left_, weights);
+        for (const std::int64_t rows : sizes) {
+            budget_.stage(weight(rows, ceiling(rows)));
+            size<float>({.energy = true, .ceiling = ceiling(rows)}, rows);
+        }
+        if (sets) return;
+        budget_.stage(3);
         resident<float>(least);
-        peers<float>(std::min<std::int64_t>(least, 64000000));
+        peers<float>(std::min<std::int64_t>(least, 32000000));
+        budget_.done("data there, peers");
+        budget_.stage(weight(most / 2, true));
         arrays_->fill<double>(Matrix::dominant, most / 2);
         size<double>({.energy = true, .ceiling = true}, most / 2);
     }
 
     void run_kinds() {
         const std::int64_t least = prepare(256e6), half = least / 2;
-        size<float>({}, least);
-        size<float>({.in_place = true}, least);
-        arrays_->fill<double>(Matrix::dominant, half);
-        size<double>({}, half);
-        size<double>({.in_place = true}, half);
-        arrays_->fill<double>(Matrix::random, half);
-        size<double>({.matrix = Matrix::random}, half);
-        arrays_->fill<double>(Matrix::poisson, half);
-        size<double>({.matrix = Matrix::poisson}, half);
-        arrays_->fill<float>(Matrix::poisson, least);
-        size<float>({.matrix = Matrix::poisson}, least);
+        budget_ = Budget(left_, 8);
+        const auto kind = [&]<class T>(const Given& given, std::int64_t rows, bool fill) {
+            budget_.stage(1);
+            if (fill) arrays_->fill<T>(given.matrix, rows);
+            size<T>(given, rows);
+        };
+        kind.operator()<float>({}, least, false);
+        kind.operator()<float>({.in_place = true}, least, false);
+        kind.operator()<double>({}, half, true);
+        kind.operator()<double>({.in_place = true}, half, false);
+        kind.operator()<double>({.matrix = Matrix::random}, half, true);
+        kind.operator()<double>({.matrix = Matrix::poisson}, half, true);
+        kind.operator()<float>({.matrix = Matrix::poisson}, least, true);
         registered_.clear();
-        arrays_->fill<float>(Matrix::dominant, half);
-        size<float>({.pageable = true}, half);
+        kind.operator()<float>({.pageable = true}, half, true);
     }
 
     void run_choice() {
-        const std::int64_t least = prepare(128e6), half = least / 2;
-        choice<float>({}, least);
-        choice<float>({}, least / 8);
-        choice<float>({.in_place = true}, least);
-        arrays_->fill<float>(Matrix::poisson, least);
-        choice<float>({.matrix = Matrix::poisson}, least);
+        const std::int64_t least = prepare(64e6), half = least / 2;
+        budget_ = Budget(left_ > 0 ? left_ : 60 * settings_.budget_scale, 9);
+        const auto kind = [&]<class T>(const Given& given, std::int64_t rows, bool fill) {
+            budget_.stage(1);
+            if (fill) arrays_->fill<T>(given.matrix, rows);
+            const tridiagonal::Problem problem = arrays_->problem<T>(rows, given.in_place);
+            Choice one(given, dtype_of<T>, rows, context_.threads(), budget_);
+            for (std::size_t k = 0; k < sets_.names.size(); ++k) one.add(series(sets_.names[k]), k < sets_.singles);
+            one.race([&](Series& series) { return solve<T>(series, given, problem); }, record_);
+            budget_.done(given.name().c_str());
+            write_record(record_, settings_.out);
+        };
+        kind.operator()<float>({}, least, false);
+        kind.operator()<float>({}, least / 4, false);
+        kind.operator()<float>({.in_place = true}, least, false);
+        kind.operator()<float>({.matrix = Matrix::poisson}, least, true);
         for (const Matrix matrix : {Matrix::dominant, Matrix::random, Matrix::poisson}) {
-            arrays_->fill<double>(matrix, half);
-            choice<double>({.matrix = matrix}, half);
-            if (matrix == Matrix::dominant) choice<double>({.in_place = true}, half);
+            kind.operator()<double>({.matrix = matrix}, half, true);
+            if (matrix == Matrix::dominant) kind.operator()<double>({.in_place = true}, half, false);
         }
         registered_.clear();
-        arrays_->fill<float>(Matrix::dominant, half);
-        choice<float>({.pageable = true}, half);
+        kind.operator()<float>({.pageable = true}, half, true);
     }
 
 private:
@@ -108,69 +130,12 @@ private:
             served.push_back(runtime);
             for (int a = 0; a < 5; ++a) registered_.emplace_back(queue, arrays_->at<void>(a), bytes);
         }
-        std::fprintf(stderr, "  pinned: %.1f s, %.1f GB/s\n", seconds_since(start), 5 * static_cast<double>(bytes) / seconds_since(start) * 1e-9);
+        std::fprintf(stderr, "  filled in %.1f s; pinned: %.1f s, %.1f GB/s\n", std::chrono::duration<double>(start - begin_).count(), seconds_since(start), 5 * static_cast<double>(bytes) / seconds_since(start) * 1e-9);
+        if (settings_.seconds > 0) left_ = std::max(1.0, settings_.seconds - seconds_since(begin_));
         return most;
     }
 
-    /// The first solve of a set makes buffers; by the next ones the planner learns who is worth taking part, as its plans say.
-    static bool learns(const Series& one) {
-        if (one.learning.size() < 2) return true;
-        return one.learning.size() < 40 && std::any_of(one.report.plan.candidates.begin(), one.report.plan.candidates.end(), [&](const Candidate& next) { return next.taken && next.why.starts_with("taken to be timed"); });
-    }
-
     Series series(const std::string& name) { return {.name = name, .queue = std::make_unique<Queue>(context_, name), .learning = {}, .times = {}, .of_all = {}, .all = nullptr, .who = {}, .report = {}, .outcome = {}, .error = NAN, .look_s = 0, .log = {}}; }
-
-    /// What the planner chooses of a set beside its best single device, in turns; that one twice, since what differs between its two times is the machine's.
-    template <class T>
-    void choice(const Given& given, std::int64_t rows) {
-        const tridiagonal::Problem problem = arrays_->problem<T>(rows, given.in_place);
-        std::vector<Series> all;
-        std::vector<std::vector<double>> again(sets_.singles);
-        for (const std::string& name : sets_.names) {
-            all.push_back(series(name));
-            while (learns(all.back()) || (names_in(name).size() == 1 && all.back().learning.size() < 4)) all.back().learning.push_back(solve<T>(all.back(), given, problem));
-        }
-        const auto least = [](const Series& one) { return *std::min_element(one.learning.begin(), one.learning.end()); };
-        const double best = least(*std::min_element(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(sets_.singles), [&](const Series& a, const Series& b) { return least(a) < least(b); }));
-        std::vector<std::pair<Series*, std::vector<double>*>> turns;
-        for (std::size_t k = 0; k < all.size(); ++k) {
-            if (k < sets_.singles && least(all[k]) > 4 * best) continue;  // not the best one, however the rounds go
-            turns.emplace_back(&all[k], &all[k].times);
-            if (k < sets_.singles) turns.emplace_back(&all[k], &again[k]);
-        }
-        double round_s = 0;
-        for (const auto& turn : turns) round_s += turn.first->learning.back();
-        const int rounds = std::clamp(static_cast<int>(3 * settings_.budget_scale / round_s), 9, 41);
-        std::mt19937 random(1);
-        for (int round = 0; round < rounds; ++round) {
-            std::shuffle(turns.begin(), turns.end(), random);
-            for (const auto& [one, times] : turns) {
-                times->push_back(solve<T>(*one, given, problem));
-                ++one->who[chosen(one->report)];
-            }
-        }
-        for (std::size_t k = sets_.singles; k < all.size(); ++k) {
-            const std::vector<std::string> parts = names_in(all[k].name);
-            std::size_t first = sets_.singles;
-            for (std::size_t s = 0; s < sets_.singles; ++s)
-                if (std::count(parts.begin(), parts.end(), all[s].name) && !all[s].times.empty() && (first == sets_.singles || median(all[s].times) < median(all[first].times))) first = s;
-            if (first == sets_.singles) continue;
-            const Series& single = all[first];
-            const Paired ratio = paired(single.times, all[k].times), itself = paired(single.times, again[first]);
-            const auto total = [](const std::vector<double>& times) { return std::accumulate(times.begin(), times.end(), 0.0); };
-            Row row;
-            row.set("kind", "choice").set("matrix", given.name()).set("devices", all[k].name).set("dtype", name_of(dtype_of<T>)).set("rows", static_cast<double>(rows));
-            row.set("threads", static_cast<double>(context_.threads())).set("rounds", static_cast<double>(rounds)).set("seconds", median(all[k].times)).set("ok", all[k].outcome.ok());
-            row.set("chosen", std::max_element(all[k].who.begin(), all[k].who.end(), [](const auto& a, const auto& b) { return a.second < b.second; })->first);
-            row.set("best", single.name).set("best_seconds", median(single.times)).set("of_the_best", ratio.median).set("of_the_best_low", ratio.low).set("of_the_best_high", ratio.high);
-            row.set("of_itself", itself.median).set("of_itself_low", itself.low).set("of_itself_high", itself.high).set("total_of_the_best", total(single.times) / total(all[k].times));
-            row.set("verdict", verdict(ratio, itself)).set("solves", all[k].log);
-            std::fprintf(stderr, "  %-22s %s %-20s %.3g rows: %s, %.3f (%.3f to %.3f) of %s, itself %.3f to %.3f: %s\n", all[k].name.c_str(), name_of(dtype_of<T>), given.name().c_str(), static_cast<double>(rows), chosen(all[k].report).c_str(),
-                         ratio.median, ratio.low, ratio.high, single.name.c_str(), itself.low, itself.high, verdict(ratio, itself));
-            record_.rows.push_back(std::move(row));
-        }
-        write_record(record_, settings_.out);
-    }
 
     /// Sets in turns, so that what disturbs one disturbs all; beside them the cores and the link.
     template <class T>
@@ -180,7 +145,7 @@ private:
         for (const std::string& name : sets_.names) {
             try {
                 Series one = series(name);
-                while (learns(one)) one.learning.push_back(solve<T>(one, given, problem));
+                while (learns(one) && (one.learning.size() < 3 || budget_.left() > 0.75 * budget_.given())) one.learning.push_back(solve<T>(one, given, problem));
                 if (const std::vector<std::string> parts = names_in(name); parts.size() > 1) one.all = std::make_unique<AllTogether>(parts, context_.threads());
                 all.push_back(std::move(one));
             } catch (const Error& failure) {
@@ -191,8 +156,10 @@ private:
         double round_s = settings_.budget_scale * static_cast<double>(sides.size());
         for (const Series& one : all) round_s += (one.all ? 2 : 1) * one.learning.back();
         const int rounds = std::clamp(static_cast<int>(2.5 * settings_.budget_scale / round_s), round_s < 1.5 ? 5 : 3, 15);
+        const double joules_s = given.energy ? std::min(0.8 * settings_.budget_scale, 0.3 * budget_.left() / static_cast<double>(std::max<std::size_t>(all.size(), 1))) : 0;
         std::mt19937 random(1);
         for (int round = -1; round < rounds; ++round) {
+            const double before_s = budget_.left();
             // In another order every time: what follows a long solve of a GPU finds the cores asleep.
             std::vector<Series*> order;
             for (Series& one : all) order.push_back(&one);
@@ -208,11 +175,13 @@ private:
                     if (const double seconds = together<T>(*one.all, given, rows); std::isfinite(seconds) && round >= 0) one.of_all.push_back(seconds);
             if (round >= 0)
                 for (Side& side : sides) side.measure<T>(*arrays_, rows, 0.12 * settings_.budget_scale);
+            if (round >= 2 && budget_.left() - static_cast<double>(all.size()) * joules_s < before_s - budget_.left()) break;
         }
         std::map<std::string, double> ceiling, link;
         for (const Side& side : sides) side.put<T>(rows, context_.threads(), record_, ceiling, link);
         std::map<std::string, const Series*> alone;
-        for (const Series& one : all) put<T>(one, given, rows, problem, alone, ceiling, link);
+        for (const Series& one : all) put<T>(one, given, rows, problem, joules_s, alone, ceiling, link);
+        budget_.done((std::string(name_of(dtype_of<T>)) + " " + given.name()).c_str());
         // What is done is kept, should the rest take longer than there is time.
         write_record(record_, settings_.out);
     }
@@ -256,7 +225,7 @@ private:
     }
 
     template <class T>
-    void put(const Series& one, const Given& given, std::int64_t rows, const tridiagonal::Problem& problem, std::map<std::string, const Series*>& alone, const std::map<std::string, double>& ceiling,
+    void put(const Series& one, const Given& given, std::int64_t rows, const tridiagonal::Problem& problem, double joules_s, std::map<std::string, const Series*>& alone, const std::map<std::string, double>& ceiling,
              const std::map<std::string, double>& link) {
         const double n = static_cast<double>(rows), seconds = median(one.times), rate = n / seconds;
         const std::vector<std::string> parts = names_in(one.name);
@@ -291,7 +260,7 @@ private:
             row.set("share_" + share.name, static_cast<double>(share.rows) / n).set("rows_per_s_" + share.name, share.rows_per_s);
             if (!share.state.empty()) row.set("state_" + share.name, share.state);
         }
-        if (given.energy) joules(one.name, problem, one.report, n, row);
+        if (given.energy) joules(one.name, problem, one.report, n, joules_s, row);
         std::fprintf(stderr, "  %-20s %s %s %.3g rows: %.0f Mrows/s, while learning %.0f\n", one.name.c_str(), name_of(dtype_of<T>), given.name().c_str(), n, rate * 1e-6, n / median(one.learning) * 1e-6);
         record_.rows.push_back(std::move(row));
     }
@@ -304,16 +273,8 @@ private:
         return all.solve(arrays, rows);
     }
 
-    /// Who took part: "cpu,cuda:0".
-    static std::string chosen(const Report& report) {
-        std::string names;
-        for (const DeviceShare& share : report.devices)
-            if (share.rows > 0) names += (names.empty() ? "" : ",") + share.name;
-        return names.empty() ? report.outcome.device : names;
-    }
-
-    /// Over a second at least, since counters move in steps; estimated from watts where there is none.
-    void joules(const std::string& name, const tridiagonal::Problem& problem, const Report& report, double rows, Row& row) {
+    /// Over most of a second where there is time, since counters move in steps; estimated from watts where there is none.
+    void joules(const std::string& name, const tridiagonal::Problem& problem, const Report& report, double rows, double least_s, Row& row) {
         Queue queue(context_, name);
         const Device& device = device_at(queue.device_index());
         std::vector<EnergyCounter> counters;
@@ -322,7 +283,7 @@ private:
         std::vector<double> before;
         for (EnergyCounter& counter : counters) before.push_back(counter.joules());
         int solves = 0;
-        for (const auto start = Clock::now(); seconds_since(start) < 0.8 * settings_.budget_scale; ++solves) tridiagonal::solve(queue, problem);
+        for (const auto start = Clock::now(); solves == 0 || seconds_since(start) < least_s; ++solves) tridiagonal::solve(queue, problem);
         report::Energy energy;
         for (std::size_t k = 0; k < counters.size(); ++k) {
             const double joules = (counters[k].joules() - before[k]) / solves;
@@ -416,6 +377,9 @@ private:
 
     const Settings& settings_;
     Record& record_;
+    const Clock::time_point begin_ = Clock::now();
+    double left_ = 0;  // of the time that it may take, when the arrays are there; 0 = no limit
+    Budget budget_{0, 1};
     Context context_, fewer_;
     report::Watts watts_;
     Sets sets_;

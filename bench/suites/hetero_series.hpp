@@ -44,6 +44,20 @@ struct Series {
     std::string log;  ///< of every solve: µs, and who took part
 };
 
+/// Who took part: "cpu,cuda:0".
+inline std::string chosen(const Report& report) {
+    std::string names;
+    for (const DeviceShare& share : report.devices)
+        if (share.rows > 0) names += (names.empty() ? "" : ",") + share.name;
+    return names.empty() ? report.outcome.device : names;
+}
+
+/// The first solve of a set makes buffers; by the next ones the planner learns who is worth taking part, as its plans say.
+inline bool learns(const Series& one) {
+    if (one.learning.size() < 2) return true;
+    return one.learning.size() < 40 && std::any_of(one.report.plan.candidates.begin(), one.report.plan.candidates.end(), [](const Candidate& next) { return next.taken && next.why.starts_with("taken to be timed"); });
+}
+
 /// How many times as fast as `than`: what disturbs a round disturbs both.
 inline double round_by_round(const Series& than, const Series& one) {
     std::vector<double> ratios;

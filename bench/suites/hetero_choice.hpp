@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What the planner chooses of a set of devices beside the best of them alone, in turns; that one twice a round, since what differs between its two times is the machine's. Rounds go on
+// until it is settled whether the set is slower, or the time is over.
+#pragma once
+
+#include <algorithm>
+#include <cstdio>
+#include <functional>
+#include <numeric>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "bench/harness/paired.hpp"
+#include "bench/harness/record.hpp"
+#include "bench/suites/hetero_budget.hpp"
+#include "bench/suites/hetero_series.hpp"
+#include "bench/suites/hetero_sets.hpp"
+#include "trifold/dtype.hpp"
+
+namespace trifold::bench {
+
+class Choice {
+public:
+    Choice(const Given& given, DType dtype, std::int64_t rows, int threads, const Budget& budget) : given_(given), dtype_(dtype), rows_(rows), threads_(threads), budget_(budget) {}
+
+    void add(Series one, bool single) {
+        all_.push_back(std::move(one));
+        singles_ += single;
+    }
+
+    /// solve: seconds of one solve.
+    void race(const std::function<double(Series&)>& solve, Record& record) {
+        again_.resize(singles_);
+        for (std::size_t k = 0; k < all_.size(); ++k)
+            while (learns(all_[k]) || all_[k].learning.size() < (k < singles_ ? 4 : learning_solves)) all_[k].learning.push_back(solve(all_[k]));
+        for (std::size_t k = 0; k < all_.size(); ++k) {
+            if (k < singles_ && !may_be_best(k)) continue;
+            turns_.emplace_back(&all_[k], &all_[k].times);
+            if (k < singles_) turns_.emplace_back(&all_[k], &again_[k]);
+        }
+        std::mt19937 random(1);
+        for (int round = 1, look = 16; round <= most_rounds; ++round) {
+            std::shuffle(turns_.begin(), turns_.end(), random);
+            for (const auto& [one, times] : turns_) {
+                times->push_back(solve(*one));
+                ++one->who[chosen(one->report)];
+            }
+            if (round >= least_rounds && budget_.left() < 0) break;
+            if (round < look) continue;
+            look *= 2;
+            bool open = false;
+            for (std::size_t k = singles_; k < all_.size(); ++k)
+                if (const std::size_t single = best_of(k); single < singles_) open = open || std::string_view(verdict(ratio(all_[single].times, all_[k].times), margin)) == "open";
+            if (!open) break;
+        }
+        for (std::size_t k = singles_; k < all_.size(); ++k)
+            if (const std::size_t single = best_of(k); single < singles_) put(all_[k], all_[single], again_[single], record);
+    }
+
+private:
+    // As the planner's own: several devices are taken where they gain so much.
+    static constexpr double margin = 0.02;
+    // A verdict is asked for after 16 rounds, 32, … 512: six times.
+    static constexpr double beyond = 0.025 / 6;
+    static constexpr int least_rounds = 9, most_rounds = 512;
+    static constexpr std::size_t learning_solves = 12;
+    // A single device that is so many times slower than the best one while it learns does not become it.
+    static constexpr double never_the_best = 1.5;
+
+    static Paired ratio(const std::vector<double>& before, const std::vector<double>& after) { return paired(before, after, beyond); }
+
+    static double least(const Series& one) { return *std::min_element(one.learning.begin(), one.learning.end()); }
+
+    bool member(std::size_t single, std::size_t set) const {
+        const std::vector<std::string> parts = names_in(all_[set].name);
+        return std::count(parts.begin(), parts.end(), all_[single].name) > 0;
+    }
+
+    /// Of some set.
+    bool may_be_best(std::size_t single) const {
+        for (std::size_t set = singles_; set < all_.size(); ++set) {
+            if (!member(single, set)) continue;
+            double best = least(all_[single]);
+            for (std::size_t k = 0; k < singles_; ++k)
+                if (member(k, set)) best = std::min(best, least(all_[k]));
+            if (least(all_[single]) <= never_the_best * best) return true;
+        }
+        return false;
+    }
+
+    /// Of a set: its fastest member alone, by median.
+    std::size_t best_of(std::size_t set) const {
+        std::size_t first = singles_;
+        for (std::size_t s = 0; s < singles_; ++s)
+            if (member(s, set) && !all_[s].times.empty() && (first == singles_ || median(all_[s].times) < median(all_[first].times))) first = s;
+        return first;
+    }
+
+    void put(const Series& set, const Series& single, const std::vector<double>& again, Record& record) const {
+        const Paired over = ratio(single.times, set.times), itself = ratio(single.times, again);
+        const auto total = [](const std::vector<double>& times) { return std::accumulate(times.begin(), times.end(), 0.0); };
+        const char* const said = verdict(over, margin);
+        const std::string most = std::max_element(set.who.begin(), set.who.end(), [](const auto& a, const auto& b) { return a.second < b.second; })->first;
+        Row row;
+        row.set("kind", "choice").set("matrix", given_.name()).set("devices", set.name).set("dtype", name_of(dtype_)).set("rows", static_cast<double>(rows_));
+        row.set("threads", static_cast<double>(threads_)).set("rounds", static_cast<double>(set.times.size())).set("seconds", median(set.times)).set("ok", set.outcome.ok());
+        row.set("chosen", most).set("chosen_share", static_cast<double>(set.who.at(most)) / static_cast<double>(set.times.size()));
+        row.set("best", single.name).set("best_seconds", median(single.times)).set("of_the_best", over.median).set("of_the_best_low", over.low).set("of_the_best_high", over.high);
+        row.set("of_itself", itself.median).set("of_itself_low", itself.low).set("of_itself_high", itself.high).set("total_of_the_best", total(single.times) / total(set.times));
+        row.set("learning_solves", static_cast<double>(set.learning.size())).set("learning_of_the_best", median(single.times) * static_cast<double>(set.learning.size()) / total(set.learning));
+        row.set("margin", margin).set("beyond", beyond).set("verdict", said).set("solves", set.log);
+        std::fprintf(stderr, "  %-22s %s %-20s %.3g rows: %s (%.0f %%), %.3f (%.3f to %.3f) of %s, itself %.3f to %.3f, %zu rounds: %s\n", set.name.c_str(), name_of(dtype_), given_.name().c_str(),
+                     static_cast<double>(rows_), most.c_str(), 100 * row.number("chosen_share"), over.median, over.low, over.high, single.name.c_str(), itself.low, itself.high, set.times.size(), said);
+        record.rows.push_back(std::move(row));
+    }
+
+    const Given& given_;
+    const DType dtype_;
+    const std::int64_t rows_;
+    const int threads_;
+    const Budget& budget_;
+    std::vector<Series> all_;
+    std::size_t singles_ = 0;
+    std::vector<std::vector<double>> again_;
+    std::vector<std::pair<Series*, std::vector<double>*>> turns_;
+};
+
+}  // namespace trifold::bench
