@@ -6,8 +6,11 @@
 #include <functional>
 #include <set>
 
+#include "backends/registry.hpp"
 #include "base/nearest.hpp"
 #include "output.hpp"
+#include "planner/decision.hpp"
+#include "problems/tridiagonal/normalise.hpp"
 #include "trifold/error.hpp"
 
 namespace trifold::cli {
@@ -44,6 +47,16 @@ void CommonOptions::apply_objective(tridiagonal::Options& settings) {
     device_watts.clear();
     for (const auto& [name, value] : watts) device_watts.push_back({name, value});
     settings.objective = objective_from(objective), settings.watts = device_watts;
+}
+
+void CommonOptions::note_watts(const Queue& queue) const {
+    if (quiet) return;
+    const Device& device = device_at(queue.device_index());
+    for (const auto& [name, value] : watts) {
+        bool asked = name == device.name;
+        for (const Device* part : device.parts) asked = asked || name == part->name;
+        if (!asked) say("--watts: '" + name + "' is none of the devices that are asked to solve (" + device.name + ")");
+    }
 }
 
 void CommonOptions::add_talk(CLI::App& app) {
@@ -96,6 +109,11 @@ Prospect look_ahead(const std::string& input, const CommonOptions& common, Queue
     for (const WorkspaceNeed& need : tridiagonal::workspace(queue, prospect.shape.problem(prospect.x), options))
         if (need.memory.kind != MemoryKind::device) prospect.workspace += static_cast<double>(need.bytes);
     return prospect;
+}
+
+int planned_threads(const Queue& queue, const tridiagonal::Problem& problem, tridiagonal::Algorithm algorithm) {
+    const tridiagonal::System system = tridiagonal::normalise(problem, queue.memory());
+    return system.rows == 0 || system.systems() == 0 ? 1 : tridiagonal::decide(queue, system, algorithm).threads;
 }
 
 }  // namespace trifold::cli

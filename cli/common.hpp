@@ -47,6 +47,8 @@ struct CommonOptions {
 
     /// The view of `watts` in what is returned is of this object. Throws Error(usage).
     void apply_objective(tridiagonal::Options& settings);
+    /// Says which of --watts name a device that is not asked.
+    void note_watts(const Queue& queue) const;
     void add_talk(CLI::App& app);  ///< --quiet, --json
 
     /// Throws Error(usage) with the nearest name.
@@ -75,5 +77,8 @@ struct Prospect {
 };
 Prospect look_ahead(const std::string& input, const CommonOptions& common, Queue& queue,
                     const tridiagonal::Options& options);
+
+/// The host's threads that a plan runs it on: no more than help.
+int planned_threads(const Queue& queue, const tridiagonal::Problem& problem, tridiagonal::Algorithm algorithm);
 
 }  // namespace trifold::cli

@@ -49,11 +49,13 @@ int run(Options& o) {
         line.stage("measure bandwidth and pace, once for this machine");
         tridiagonal::ensure_profile(context);
     }
+    o.note_watts(queue);
     record.plan = tridiagonal::plan(queue, data.problem(prospect.x), settings);
     record.problem_bytes = static_cast<std::int64_t>(prospect.bytes);
     record.workspace_bytes = static_cast<std::int64_t>(prospect.workspace);
     record.available_bytes = available_memory();
-    record.threads = !on_host && record.plan.device == queue.device() ? 0 : context.threads();
+    const bool several = record.plan.device.find(',') != std::string::npos;
+    record.threads = !on_host && record.plan.device == queue.device() ? 0 : several ? context.threads() : planned_threads(queue, data.problem(prospect.x), settings.algorithm);
     print(o.json ? report::json(record) : report::text(record, o.explain));
     return good;
 }

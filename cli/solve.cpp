@@ -51,6 +51,7 @@ public:
         Context context(o_.context());
         Queue queue(context, o_.device);
         threads_ = context.threads();
+        o_.note_watts(queue);
         if (queue.memory().kind == MemoryKind::device) own_memory_ = queue.device();
         prepare(queue);
         read();
@@ -141,6 +142,7 @@ private:
             record_.energy = EnergyMeter(queue).measure([&] { return tridiagonal::solve(queue, problem, settings_).ok(); });
             watch_.stop();
         }
+        planned_threads_ = planned_threads(queue, problem, settings_.algorithm);
         line_.clear();
         const auto failed =
             std::find_if(reports.begin(), reports.end(), [](const Report& report) { return !report.outcome.ok(); });
@@ -227,7 +229,8 @@ private:
         record_.device.name = record_.report.outcome.device;
         for (const DeviceInfo& device : context.devices())
             if (device.name == record_.device.name) record_.device = device;
-        record_.threads = record_.report.outcome.device == own_memory_ ? 0 : threads_;
+        const bool several = record_.report.devices.size() > 1;
+        record_.threads = record_.report.outcome.device == own_memory_ ? 0 : several ? threads_ : planned_threads_;
         record_.repeats = o_.repeat;
         record_.phases = watch_.steps();
         record_.total_s = watch_.total();
@@ -250,7 +253,7 @@ private:
     io::TridiagonalData data_;
     io::Array x_;
     report::Record record_;
-    int threads_ = 1;
+    int threads_ = 1, planned_threads_ = 1;
     std::string_view own_memory_ = "none";  // device that computes without the host's threads
 };
 

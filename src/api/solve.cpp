@@ -118,6 +118,7 @@ public:
     }
 
     void fill(Report& report, const Outcome& outcome, double total_s) {
+        report.roof = {};
         report.rows = system_.rows;
         report.systems = system_.systems();
         report.layout = layout_name(system_);
@@ -338,6 +339,13 @@ Outcome solve(Queue& queue, const Problem& problem, const Options& options) {
         Outcome nothing;
         nothing.device = queue.device();
         if (options.status) std::fill(options.status, options.status + system.systems(), static_cast<std::int8_t>(Reason::none));
+        if (options.report) {
+            *options.report = {};
+            options.report->rows = system.rows, options.report->systems = system.systems();
+            options.report->layout = layout_name(system), options.report->dtype = system.dtype;
+            options.report->plan = explain(queue, system, options.algorithm);
+            options.report->outcome = nothing;
+        }
         return nothing;
     }
     const bool bare = options.algorithm == Algorithm::automatic && !options.report && !options.check_finite;

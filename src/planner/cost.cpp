@@ -7,6 +7,7 @@
 #include <iterator>
 #include <string_view>
 
+#include "backends/registry.hpp"
 #include "problems/tridiagonal/normalise.hpp"
 
 namespace trifold::tridiagonal {
@@ -48,7 +49,9 @@ Traffic extra_traffic(Algorithm algorithm, bool batch) noexcept {
     }
 }
 
-bool uses_threads(Algorithm algorithm, bool batch) noexcept {
+bool uses_threads(const Ops& ops, Algorithm algorithm, bool batch) noexcept {
+    static const void* const scalar = find_cell(device_at(find_device("reference")), "tridiagonal").ops;
+    if (&ops == scalar) return false;
     return batch || algorithm == Algorithm::certified || algorithm == Algorithm::two_pass || algorithm == Algorithm::automatic;
 }
 
@@ -212,7 +215,7 @@ Prediction predict(const Features& f, const Ops& ops, Algorithm algorithm, const
     }
     const Curves curves = curves_for(f, ops, algorithm, profile);
     Prediction best{seconds_on(f, algorithm, curves, profile, 1), 1};
-    if (!uses_threads(algorithm, f.batch)) return best;
+    if (!uses_threads(ops, algorithm, f.batch)) return best;
     const int most = static_cast<int>(std::min<double>(max_threads, most_threads(f)));
     for (int threads = 2; threads <= most; threads = threads < most ? std::min(2 * threads, most) : most + 1) {
         const double seconds = seconds_on(f, algorithm, curves, profile, threads);

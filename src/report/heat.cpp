@@ -30,7 +30,7 @@ double words_per_step(const HeatRecord& record) {
 std::string text(const HeatRecord& record) {
     std::string out = fmt::format("trifold heat: {}, {} steps, {}\n", mesh_text(record), count_text(record.iterations), name_of(record.dtype));
     const auto row = [&](const char* label, const std::string& what) { out += fmt::format("  {:<13}{}\n", label, what); };
-    row("scheme", fmt::format("{}, on {}{}", record.scheme, record.device, record.threads > 0 ? fmt::format(", {} threads", record.threads) : ""));
+    row("scheme", fmt::format("{}, on {}{}", record.scheme, record.device, record.threads > 0 ? fmt::format(", {} {}", record.threads, record.threads == 1 ? "thread" : "threads") : ""));
     row("step", fmt::format("{:.4g}, mesh number {:.4g}{}", record.step, record.number, record.number > accurate_mesh_number ? ": the shortest waves hardly decay" : ""));
     row("outcome", record.ok ? record.reason : record.reason + ": " + record.place);
     if (record.ok) {

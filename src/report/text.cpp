@@ -114,7 +114,7 @@ std::string text(const Record& record, bool colour) {
     page.row("problem", record.description + shape_text(record.shape, record.axis));
     if (record.input != record.description) page.more(record.input);
     const std::string planned = report.plan.branch.empty() ? "" : report.plan.branch.front();
-    page.row("algorithm", page.strong(outcome.branch[0] ? outcome.branch : planned) + " on " + record.device.name +
+    page.row("algorithm", page.strong(outcome.branch[0] ? outcome.branch : planned.empty() ? "none" : planned) + " on " + record.device.name +
                               threads_text(record.threads) +
                               (outcome.tried_other ? ", after another was tried" : ""));
     if (!report.plan.why.empty()) page.more("why: " + report.plan.why);
@@ -197,8 +197,8 @@ std::string text(const DeviceList& list, bool matrix) {
 }
 
 std::string text(const BenchTable& table) {
-    std::string out = fmt::format("{} threads on {}\n\n{:<22} {:>12} {:>4}  {:<10} {:>10} {:>14} {:>8} {:>12} {:>10}\n",
-                                  table.threads, table.machine.cpu, "problem", "rows", "type", "algorithm", "solve",
+    std::string out = fmt::format("{} {} on {}\n\n{:<22} {:>12} {:>4}  {:<10} {:>10} {:>14} {:>8} {:>12} {:>10}\n",
+                                  table.threads, table.threads == 1 ? "thread" : "threads", table.machine.cpu, "problem", "rows", "type", "algorithm", "solve",
                                   "rate", "of roof", "roof", "certified");
     for (const BenchRow& row : table.rows)
         out += fmt::format("{:<22} {:>12} {:>4}  {:<10} {:>10} {:>14} {:>8} {:>12} {:>10}\n", row.problem,
@@ -215,7 +215,7 @@ std::string text(const PlanRecord& record, bool explain) {
                       shape_text(record.shape, record.axis) + "\n";
     std::string chain;
     for (const std::string& branch : plan.branch) chain += (chain.empty() ? "" : ", else ") + branch;
-    out += fmt::format("  {:<13}{} on {}{}\n", "algorithm", chain, plan.device, threads_text(record.threads));
+    out += fmt::format("  {:<13}{} on {}{}\n", "algorithm", chain.empty() ? "none" : chain, plan.device, threads_text(record.threads));
     if (!plan.why.empty()) out += fmt::format("  {:<13}why: {}\n", "", plan.why);
     const bool known = !std::isnan(plan.predicted_s), several = plan.device.find(',') != std::string::npos;
     out += known ? fmt::format("  {:<13}{} predicted ({})\n", "time", seconds_text(plan.predicted_s), plan.profile) : fmt::format("  {:<13}not known before a first solve\n", "time");

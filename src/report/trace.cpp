@@ -154,7 +154,9 @@ std::string chrome_trace(const trifold::Report& report) {
 }
 
 std::string timeline_svg(const trifold::Report& report) {
-    if (report.trace.empty()) return "";
+    if (report.trace.empty())
+        return "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"420\" height=\"40\" font-family=\"sans-serif\" font-size=\"12\">"
+               "<text x=\"10\" y=\"25\">nothing was split or streamed: there are no events</text></svg>\n";
     constexpr double left = 150, width = 900, row_height = 16, gap = 8, top = 58;
     constexpr std::pair<std::string_view, const char*> colours[] = {{"kernel", "#b2182b"}, {"to device", "#2166ac"}, {"from device", "#1b7837"}, {"stage", "#d9820f"}, {"store", "#a6761d"}, {"join", "#8c6bb1"}};
     const Rows rows = rows_of(report);

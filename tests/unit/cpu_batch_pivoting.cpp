@@ -5,6 +5,9 @@
 
 #include <functional>
 
+#include "support/measure.hpp"
+#include "support/random.hpp"
+
 namespace trifold::cpu::test {
 namespace {
 
@@ -118,6 +121,41 @@ TYPED_TEST(CpuBatchPivoting, SegmentedSystems) {
         EXPECT_EQ(outcome.system, 5);
         EXPECT_EQ(outcome.row, n - 1);  // the exchanges carry the row of zeros to the end, as in ?gtsv
     }
+}
+
+// Pivots of 1 to 1e-3 after a row of ones: what loses digits is called unstable, and what is called exact is good.
+TYPED_TEST(CpuBatchPivoting, ThomasByNameIsExactOrRefused) {
+    using T = TypeParam;
+    on_every_target([] {
+        constexpr std::int64_t rows = 3, many = 600;
+        std::vector<T> lower(rows * many), diag(rows * many), upper(rows * many), rhs(rows * many), x(rows * many);
+        tests::Random random(3);
+        for (std::int64_t i = 0; i < rows * many; ++i) {
+            for (std::vector<T>* band : {&lower, &diag, &upper}) (*band)[i] = static_cast<T>(random.uniform(-1, 1) * std::pow(10, random.uniform(-3, 3)));
+            rhs[i] = static_cast<T>(random.normal(0, 1));
+        }
+        const auto view = [](std::vector<T>& v) { return View<T>::interleaved(v.data(), rows, many); };
+        tridiagonal::Problem problem;
+        problem.matrix = {AnyView(view(lower)), AnyView(view(diag)), AnyView(view(upper))};
+        problem.rhs = view(rhs), problem.x = view(x);
+        std::vector<std::int8_t> status(many);
+        tridiagonal::Options options;
+        options.algorithm = Algorithm::thomas, options.status = status.data();
+        Context context({.threads = 1, .profile_path = "none", .log = {}});
+        Queue queue(context, "cpu");
+        const Outcome outcome = tridiagonal::solve(queue, problem, options);
+        EXPECT_STREQ(outcome.device, "cpu");
+        EXPECT_GT(outcome.failures, 0);
+        EXPECT_LT(outcome.failures, many / 2);
+        for (std::int64_t k = 0; k < many; ++k) {
+            if (status[k] < 0) continue;
+            tests::Bands<double> s(rows);
+            std::vector<double> got(rows);
+            for (std::int64_t i = 0; i < rows; ++i)
+                s.lower[i] = lower[i * many + k], s.diag[i] = diag[i * many + k], s.upper[i] = upper[i * many + k], s.rhs[i] = rhs[i * many + k], got[i] = x[i * many + k];
+            EXPECT_LE(tests::backward_error(s, got), 20 * unit_roundoff(dtype_of<T>)) << "system " << k;
+        }
+    });
 }
 
 TYPED_TEST(CpuBatchPivoting, ByName) {

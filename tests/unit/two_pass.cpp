@@ -215,6 +215,22 @@ TEST(TwoPass, InPlaceRebuildsTheRightHandSide) {
     });
 }
 
+// Neither forgets nor grows: out of place such a system is refined. In place it is not given up.
+TEST(TwoPass, InPlaceWhatIsRefinedElsewhere) {
+    on_every_target([] {
+        for (const std::int64_t rows : {300, 1000, 4000})
+            for (std::uint64_t seed = 0; seed < 6; ++seed) {
+                Random random(seed);
+                Bands<float> s(rows);
+                for (std::int64_t i = 0; i < rows; ++i)
+                    s.lower[i] = -1, s.diag[i] = 1, s.upper[i] = random.chance(0.01) ? 0.5F : 1e-3F, s.rhs[i] = static_cast<float>(random.normal(0, 1));
+                const Solved<float> solved = two_pass(any_chunks(), s, tridiagonal::two_pass_chunk_rows(rows, DType::f32), 1, true);
+                ASSERT_TRUE(solved.outcome.ok()) << trifold::name_of(solved.outcome.reason) << ", " << rows << " rows, seed " << seed;
+                EXPECT_LE(backward_error(cast<double>(s), as_double(solved.x)), 40 * unit_roundoff(DType::f32)) << solved.outcome.branch;
+            }
+    });
+}
+
 TEST(TwoPass, InPlaceDoesNotVouchForALostRightHandSide) {
     // The ends are so wrong that x of accepted chunks is 1e12 times too large: A x is then no memory of rhs.
     Ops ops = any_chunks();

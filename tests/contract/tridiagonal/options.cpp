@@ -92,9 +92,19 @@ TEST_P(Option, NothingToSolve) {
             recipe.rows = rows;
             if (rows > 0 && Trial<double>(recipe).systems() > 0) continue;
             Trial<double> trial(recipe);
-            const Outcome outcome = tridiagonal::solve(queue, trial.problem());
+            Report report;
+            report.rows = 77, report.total_s = 77, report.roof.fraction = 77;  // of a solve before
+            tridiagonal::Options options;
+            options.report = &report;
+            const Outcome outcome = tridiagonal::solve(queue, trial.problem(), options);
             EXPECT_EQ(outcome.reason, Reason::none);
             EXPECT_TRUE(outcome.ok());
+            EXPECT_EQ(report.rows, recipe.rows);
+            EXPECT_EQ(report.systems, trial.systems());
+            EXPECT_EQ(report.total_s, 0);
+            EXPECT_EQ(report.roof.fraction, 0);
+            EXPECT_EQ(report.outcome.reason, Reason::none);
+            EXPECT_EQ(report.plan.why, "nothing to solve");
             EXPECT_TRUE(trial.surroundings_untouched());
         }
 }

@@ -15,10 +15,8 @@ using tridiagonal::Operand;
 using tridiagonal::System;
 
 // Bound on |a c'| over |a| + |b| below which the unpivoted pass is kept: its backward error is then at most about 4 (1 + 2·4) u
-// of the row, the order of what pivoting itself allows.
+// of the row, the order of what pivoting itself allows. `thomas` by name has the same: beyond it the word would not be `exact`.
 constexpr double safe_growth = 4;
-// The same for `thomas` by name, whose caller wants it unless it fails: three digits.
-constexpr double tolerated_growth = 1e3;
 
 // c' and d' of a block: above the first they leave the caches that one core can count on, and a narrow block is better; the
 // second bounds the workspace. Spilling them costs less than eliminating twice as long as they fit the last cache, and was
@@ -110,7 +108,7 @@ BatchJob<T> job_of(const System& system, const BatchShape& shape, Algorithm algo
     job.method = algorithm == Algorithm::lu ? BatchMethod::pivoted
                  : algorithm == Algorithm::thomas ? BatchMethod::unpivoted
                                                   : BatchMethod::checked;
-    job.growth = static_cast<T>(algorithm == Algorithm::thomas ? tolerated_growth : safe_growth);
+    job.growth = static_cast<T>(safe_growth);
     // Transposed: one line of systems where batch_columns-inl.h takes all operands; else two, which hide each other's divisions.
     if (job.rhs.row_stride == 1 && job.rhs.lane_stride != 1) {
         bool alike = job.method != BatchMethod::pivoted;

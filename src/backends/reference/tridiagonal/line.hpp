@@ -11,8 +11,9 @@
 
 namespace trifold::tridiagonal::reference {
 
-/// An unpivoted algorithm is `unstable` where a block's residual exceeds this many units of roundoff.
-inline constexpr double accepted_residual = 1e3;
+/// Units of roundoff. What an unpivoted algorithm leaves below the first is `exact`, as of one with pivots; below the second it is refined once, and
+/// `refined` where the first is reached then; else `unstable`. A truncated one is `certified` below the second.
+inline constexpr double exact_residual = 16, accepted_residual = 1e3;
 
 struct LineResult {
     Verdict verdict;

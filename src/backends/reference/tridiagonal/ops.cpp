@@ -49,7 +49,8 @@ void solve(const System& batch, Algorithm algorithm, const Launch& launch, Outco
         if (line.verdict.good()) {
             outcome.residual = larger(outcome.residual, line.residual);
             outcome.certificate = larger(outcome.certificate, line.verdict.certificate);
-            if (line.verdict.reason != Reason::none) good = line.verdict.reason;
+            good = std::max(good, line.verdict.reason);  // the weakest word
+            outcome.rescued += line.verdict.reason == Reason::refined;
             continue;
         }
         ++outcome.failures;
