@@ -133,8 +133,9 @@ TEST(Profile, TimesBetweenWhatWasMeasured) {
 TEST(Profile, MeasuredPointsCoverCachesAndMemory) {
     Topology small = read_topology();
     small.l2 = 1 << 18, small.l3 = 1 << 20, small.l3_instances = 1;  // a small last level keeps the test short
-    const auto points = measure_bandwidth(small, 2, 1.0);
-    ASSERT_GE(points.size(), 3U) << "a busy machine measures fewer";
+    std::vector<Bandwidth> points;
+    for (double budget_s = 1; budget_s <= 64 && points.size() < 3; budget_s *= 4) points = measure_bandwidth(small, 2, budget_s);  // a busy machine measures fewer
+    ASSERT_GE(points.size(), 3U);
     for (const Bandwidth& p : points) {
         EXPECT_GT(p.bytes_per_s, 1e6);
         EXPECT_TRUE(p.threads == 1 || p.threads == 2);
