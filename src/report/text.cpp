@@ -104,6 +104,15 @@ void add_devices(Page& page, const Record& record) {
     }
 }
 
+// Those that had rows of a system which several shared; else the device that the outcome names.
+std::string who_solved(const Record& record) {
+    std::string names;
+    int count = 0;
+    for (const DeviceShare& share : record.report.devices)
+        if (share.rows > 0) names += (count++ ? "," : "") + share.name;
+    return count > 1 ? names : record.device.name;
+}
+
 }  // namespace
 
 std::string text(const Record& record, bool colour) {
@@ -114,7 +123,7 @@ std::string text(const Record& record, bool colour) {
     page.row("problem", record.description + shape_text(record.shape, record.axis));
     if (record.input != record.description) page.more(record.input);
     const std::string planned = report.plan.branch.empty() ? "" : report.plan.branch.front();
-    page.row("algorithm", page.strong(outcome.branch[0] ? outcome.branch : planned.empty() ? "none" : planned) + " on " + record.device.name +
+    page.row("algorithm", page.strong(outcome.branch[0] ? outcome.branch : planned.empty() ? "none" : planned) + " on " + who_solved(record) +
                               threads_text(record.threads) +
                               (outcome.tried_other ? ", after another was tried" : ""));
     if (!report.plan.why.empty()) page.more("why: " + report.plan.why);

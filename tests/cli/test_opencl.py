@@ -73,6 +73,10 @@ class OpenCL(CommandTest):
                 rows[event['pid']] = rows.get(event['pid'], 0) + event['args']['rows']
         self.assertEqual([rows.get(k, 0) for k in range(2)], [device['rows'] for device in report['devices']])
         self.assertTrue(self.read('t.svg').startswith(b'<svg'))
+        # The first solve of a machine is everybody's, and its report says so.
+        self.forget()
+        text, _ = self.run_it(*split)
+        self.assertIn(' on cpu,opencl:0.0, 2 threads', text)
         # Joules without a counter or watts are not known, and said to be.
         unknown = self.run_json(*split, '--watts', 'cpu=100')['energy']
         self.assertEqual((unknown['kind'], unknown['joules']), ('unknown', None))
