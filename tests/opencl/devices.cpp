@@ -2,10 +2,12 @@
 // Names of OpenCL devices and of their parts, kinds of devices, and what is said of those that are not there.
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 
+#include "backends/opencl/kernel_times.hpp"
 #include "backends/opencl/runtime/kinds.hpp"
 #include "backends/registry.hpp"
 #include "trifold/trifold.hpp"
@@ -102,6 +104,37 @@ TEST(ProgramCache, SurvivesDamage) {
     if (refusal(whole + "/0/2").code() != ErrorCode::internal) GTEST_SKIP() << "this device cannot be divided by two";
     ASSERT_TRUE(solve_ten(context, whole + "/0/2", again).ok());
     EXPECT_EQ(again, x);
+}
+
+// Of the published mappings, marshalling apart; where none is wanted, none are taken.
+TEST(PublishedMappings, AreTimedKernelByKernel) {
+    const std::string name = first_device();
+    if (name.empty()) GTEST_SKIP() << "no OpenCL device";
+    const Device& device = device_at(find_device(name));
+    Context context({.threads = 2, .profile_path = "none", .log = {}});
+    Queue queue(context, name);
+    if (queue.memory().kind != MemoryKind::host) GTEST_SKIP() << "arrays of the host are given";
+    const std::vector<float> rhs(40000, 1.0f), lower(40000, -1.0f), diag(40000, 4.0f);
+    std::vector<float> x(40000);
+    tridiagonal::Problem problem;
+    problem.matrix = {View<const float>::rows(lower), View<const float>::rows(diag), View<const float>::rows(lower)};
+    problem.rhs = View<const float>::rows(rhs), problem.x = View<float>::rows(std::span<float>(x));
+    tridiagonal::Options options;
+    options.algorithm = tridiagonal::Algorithm::truncated_spike;
+    for (const char* mapping : {"gpu", "fpga"}) {
+        setenv("TRIFOLD_OPENCL_MAPPING", mapping, 1);
+        opencl::kernel_times(device, true);
+        const auto start = std::chrono::steady_clock::now();
+        ASSERT_TRUE(tridiagonal::solve(queue, problem, options).ok());
+        const double all = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+        const opencl::KernelTimes times = opencl::kernel_times(device, false);
+        EXPECT_GT(times.solving, 0) << mapping;
+        EXPECT_EQ(times.marshalling > 0, std::string_view(mapping) == "gpu") << mapping;
+        EXPECT_LT(times.solving + times.marshalling, all) << mapping;
+        ASSERT_TRUE(tridiagonal::solve(queue, problem, options).ok());
+        EXPECT_EQ(opencl::kernel_times(device, false).solving, 0) << mapping;
+    }
+    unsetenv("TRIFOLD_OPENCL_MAPPING");
 }
 
 }  // namespace

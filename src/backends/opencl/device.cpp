@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "backends/opencl/kernel_times.hpp"
 #include "backends/opencl/table.hpp"
 #include "devices/loadable.hpp"
 #include "families/device.hpp"
@@ -86,6 +87,13 @@ Devices& devices_here() {
 }  // namespace
 
 std::span<const Device> opencl_devices() { return devices_here().all(); }
+
+opencl::KernelTimes opencl::kernel_times(const Device& device, bool wanted) {
+    double seconds[2] = {};
+    Failure failure;
+    if (!library().why.empty() || !library().table->spike_times(device.number, wanted, seconds, failure)) return {};
+    return {seconds[0], seconds[1]};
+}
 
 int opencl_number(std::string_view device, std::string& why) { return devices_here().number(device, why); }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The only symbol that libtrifold_opencl.so shows.
+#include "backends/opencl/runtime/device.hpp"
 #include "backends/opencl/runtime/discovery.hpp"
 #include "backends/opencl/runtime/runtime.hpp"
 #include "backends/opencl/table.hpp"
@@ -17,6 +18,14 @@ extern "C" __attribute__((visibility("default"))) const trifold::opencl::Table* 
         t.unusable = [](int device) { return found(device).unusable.empty() ? nullptr : found(device).unusable.c_str(); };
         t.runtime = [](int device) { return found(device).in_host_memory ? nullptr : &runtime(); };
         t.tridiagonal = tridiagonal_ops;
+        t.spike_times = [](int device, bool wanted, double seconds[2], trifold::Failure& failure) {
+            return guarded("taking times", failure, [&] {
+                OpenDevice& open = open_device(device);
+                const std::lock_guard lock(open.mutex);
+                seconds[0] = open.spike_times.marshalling, seconds[1] = open.spike_times.solving;
+                open.spike_times.wanted = wanted;
+            });
+        };
         return t;
     }();
     return &table;

@@ -29,6 +29,12 @@ struct DeviceQueue {
     bool fresh = false;  ///< the state is, when all that is enqueued has run
 };
 
+/// Of the last solve by kernels of spike.cl, in seconds on the device.
+struct SpikeTimes {
+    bool wanted = false;
+    double marshalling = 0, solving = 0;
+};
+
 class OpenDevice {
 public:
     explicit OpenDevice(const FoundDevice& found);
@@ -46,6 +52,8 @@ public:
     /// What was enqueued in `main` on trust, to be looked at before anybody else may see it; empty: nothing. False where that failed.
     std::function<bool(Failure&)> look_back;
     bool settle(Failure& failure);
+
+    SpikeTimes spike_times;  ///< under `mutex`
 
     /// Held by whoever enqueues in `main`, or gives back memory that it may use.
     std::recursive_mutex order;

@@ -51,20 +51,20 @@ public:
         return static_cast<double>(*std::min_element(least.begin(), least.end()));
     }
 
-    void thomas(SpikeTimes* times) {
-        times_ = times;
+    void thomas() {
+        timed_ = call_.device.spike_times.wanted;
         with_system("spike_fpga", "tdma", 1, 1, work_.buffer, static_cast<cl_long>(first_));
     }
 
-    void fpga(word m, SpikeTimes* times) {
-        times_ = times;
+    void fpga(word m) {
+        timed_ = call_.device.spike_times.wanted;
         defines_ = "-DM=" + std::to_string(m);
         with_system("spike_fpga", "spktrunc", 1, 1);
         defines_.clear();
     }
 
-    void partitions(word p, word m, word top, word ul, bool gpu, SpikeTimes* times) {
-        times_ = times;
+    void partitions(word p, word m, word top, word ul, bool gpu) {
+        timed_ = call_.device.spike_times.wanted;
         // Whole vectors: partitions beyond the last one are identities.
         const word lanes = call_.device.lanes(call_.system.dtype);
         p = up(p, lanes);
@@ -87,7 +87,7 @@ public:
 
     /// max|Y - A x| / (max|A| max|x| + max|Y|); NaN where anything is not finite.
     double residual() {
-        times_ = nullptr;
+        timed_ = false;
         with_system("spike", "check", check_items, 1, work_.buffer, static_cast<cl_long>(first_));
         std::vector<T> found(4 * check_items);
         read(found);
@@ -121,8 +121,9 @@ private:
     }
 
     void run(cl::Kernel& kernel, std::size_t items, std::size_t group) {
-        if (!times_) return call_.run(kernel, items, group);
-        (marshalling_ ? times_->marshalling : times_->solving) += call_.device.run_timed(kernel, items, group);
+        if (!timed_) return call_.run(kernel, items, group);
+        SpikeTimes& times = call_.device.spike_times;
+        (marshalling_ ? times.marshalling : times.solving) += call_.device.run_timed(kernel, items, group);
     }
 
     void read(std::vector<T>& to) { call_.on.queue.enqueueReadBuffer(work_.buffer, CL_TRUE, work_.offset, to.size() * sizeof(T), to.data()); }
@@ -132,36 +133,38 @@ private:
     SpikeSystem at_{};
     word first_ = 0;
     std::string defines_;
-    SpikeTimes* times_ = nullptr;
+    bool timed_ = false;
     bool marshalling_ = false;
 };
 
 // False: no partition is long enough.
 template <class T>
-bool run_spike(Spike<T>& spike, const System& system, int units, int lanes, Mapping mapping, double tolerance, SpikeTimes* times) {
+bool run_spike(Spike<T>& spike, const System& system, int units, int lanes, Mapping mapping, double tolerance) {
     const word n = system.rows, t = decay_rows(spike.dominance(), tolerance);
     if (mapping == Mapping::cpu) {
         // One partition is cut nowhere: then it is plain elimination.
         const word p = t > n ? 1 : cpu_partitions(n, units, t, lanes), m = (n + p - 1) / p;
         if (p < lanes && n > short_rows) return false;
-        spike.partitions(p, m, p == 1 ? 0 : t, p == 1 ? 1 : std::min(2 * t, m), false, times);
+        spike.partitions(p, m, p == 1 ? 0 : t, p == 1 ? 1 : std::min(2 * t, m), false);
         return true;
     }
     const word m = std::max(paper_m, up(2 * t, 32));
     if (m > longest_m) return false;
-    if (mapping == Mapping::fpga) spike.fpga(m, times);
-    else spike.partitions((n + m - 1) / m, m, m / 2, m, true, times);
+    if (mapping == Mapping::fpga) spike.fpga(m);
+    else spike.partitions((n + m - 1) / m, m, m / 2, m, true);
     return true;
 }
 
 template <class T>
-void solve_typed(Call& call, Algorithm algorithm, Mapping mapping, Outcome& outcome, SpikeTimes* times) {
+void solve_typed(Call& call, Algorithm algorithm, Mapping mapping, Outcome& outcome) {
     Spike<T> spike(call);
+    SpikeTimes& times = call.device.spike_times;
+    times.marshalling = times.solving = 0;
     outcome = Outcome{};
     outcome.branch = name_of(algorithm);
     bool run = true;
-    if (algorithm == Algorithm::thomas) spike.thomas(times);
-    else run = run_spike(spike, call.system, call.device.info.units, call.device.lanes(call.system.dtype), mapping, call.launch.tolerance, times);
+    if (algorithm == Algorithm::thomas) spike.thomas();
+    else run = run_spike(spike, call.system, call.device.info.units, call.device.lanes(call.system.dtype), mapping, call.launch.tolerance);
     if (run) outcome.residual = spike.residual();
     call.wait();
     outcome.reason = run && outcome.residual <= accepted * unit_roundoff(call.system.dtype) ? Reason::exact
@@ -199,9 +202,9 @@ std::size_t spike_scratch(const System& system) {
     return ScratchParts(system).work + partition_words(1, longest) * size_of(system.dtype) + static_cast<std::size_t>(5 * (longest / paper_m + 2)) * size_of(system.dtype);
 }
 
-void solve_spike(Call& call, Algorithm algorithm, Mapping mapping, Outcome& outcome, SpikeTimes* times) {
-    if (call.system.dtype == DType::f32) solve_typed<float>(call, algorithm, mapping, outcome, times);
-    else solve_typed<double>(call, algorithm, mapping, outcome, times);
+void solve_spike(Call& call, Algorithm algorithm, Mapping mapping, Outcome& outcome) {
+    if (call.system.dtype == DType::f32) solve_typed<float>(call, algorithm, mapping, outcome);
+    else solve_typed<double>(call, algorithm, mapping, outcome);
 }
 
 }  // namespace trifold::opencl

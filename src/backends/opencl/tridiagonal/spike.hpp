@@ -16,12 +16,7 @@ const char* spike_refuses(const tridiagonal::System& system);
 
 std::size_t spike_scratch(const tridiagonal::System& system);
 
-/// Seconds on the device.
-struct SpikeTimes {
-    double marshalling = 0, solving = 0;
-};
-
-/// Waits. algorithm: truncated_spike or thomas. What the residual does not show to be good is `not_certified` (thomas: `unstable`).
-void solve_spike(Call& call, tridiagonal::Algorithm algorithm, Mapping mapping, Outcome& outcome, SpikeTimes* times = nullptr);
+/// Waits; kernel by kernel where the device's `spike_times` are wanted. algorithm: truncated_spike or thomas. What the residual does not show to be good is `not_certified` (thomas: `unstable`).
+void solve_spike(Call& call, tridiagonal::Algorithm algorithm, Mapping mapping, Outcome& outcome);
 
 }  // namespace trifold::opencl
