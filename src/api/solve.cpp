@@ -136,18 +136,27 @@ public:
 
 private:
     bool splits() {
-        if (!asked_) parts_ = split_parts(state_, device_, system_, options_), asked_ = true;
+        if (!asked_) {
+            const auto start = Clock::now();
+            parts_ = split_parts(state_, device_, system_, options_, pageable_), asked_ = true;
+            if (!parts_.empty()) solve_s_ += phase("choose devices", start);
+        }
         return !parts_.empty();
     }
 
     // Who solves it: as the last ones of its shape, where these were one device's, else after a look.
     void gather() {
-        const SplitProblem problem = split_problem(parts_, system_, options_);
+        const auto choosing = Clock::now();
+        const SplitProblem problem = split_problem(system_, options_, pageable_);
         last_look_.emplace(state_, parts_, problem, system_);
         if (const split::Reach* const last = last_look_->reach()) {
             team_.emplace(state_, device_, parts_, problem, *last, options_);
-            if (team_->one_for_good()) return;
+            if (team_->one_for_good()) {
+                solve_s_ += phase("choose devices", choosing);
+                return;
+            }
         }
+        solve_s_ += phase("choose devices", choosing);
         const auto looking = Clock::now();
         reach_ = look_before(system_, options_, state_.threads), looked_ = true;
         solve_s_ += phase("look for decay", looking);
@@ -156,7 +165,9 @@ private:
 
     // What it took is known of a matrix of this kind, if it was one.
     void learn(double seconds, const Outcome& outcome, std::span<const DeviceShare> shares = {}, std::span<const TraceEvent> trace = {}) {
+        const auto start = Clock::now();
         if (last_look_->ended(team_->one_for_good(), looked_ ? &reach_ : nullptr, outcome.branch)) team_->learn(seconds, shares, trace);
+        if (parts_.size() > 1) phase("learn", start);
     }
 
     Outcome on_one(const split::Part& part) {
@@ -325,7 +336,7 @@ private:
     bool looked_ = false;
     Plan split_plan_;
     split::Reach reach_;
-    bool asked_ = false;
+    bool asked_ = false, pageable_ = false;
     std::vector<DeviceShare> shares_;
     std::vector<TraceEvent> trace_;
 };
@@ -388,7 +399,7 @@ Plan plan(Queue& queue, const Problem& problem, const Options& options) {
     const System system = planned(queue, problem, options.algorithm);
     Plan made = explain(queue, system, options.algorithm);
     const Device& device = device_at(queue.device_index());
-    if (device.parts.size() > 1) plan_split(queue.context().state(), split_parts(queue.context().state(), device, system, options), system, options, made);
+    if (device.parts.size() > 1) plan_split(queue.context().state(), device, system, options, made);
     return made;
 }
 

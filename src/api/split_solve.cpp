@@ -32,12 +32,16 @@ double bytes_of(const System& system) {
 // The first element of lower may be nobody's.
 const char* inside(const Operand& operand, const System& system) { return static_cast<const char*>(operand.data) + (system.rows > 1 ? size_of(system.dtype) : 0); }
 
-void require_host(const devices::Runtime& runtime, int number, const char* device, const System& system) {
+// Drivers are asked where the arrays lie. Returns whether some is pageable for this one; throws where one is a device's.
+bool pageable_for(const devices::Runtime& runtime, int number, const char* device, const System& system) {
+    bool pageable = false;
     for (const auto& [name, operand] : {std::pair{"lower", &system.lower}, {"diag", &system.diag}, {"upper", &system.upper}, {"rhs", &system.rhs}, {"x", &system.x}}) {
-        if (operand->kind != Operand::Kind::view) continue;
-        if (runtime.where(number, inside(*operand, system)).kind == MemoryKind::device)
-            throw Error(ErrorCode::usage, name, std::string("memory of '") + device + "' in a solve on several devices", "give arrays of the host");
+        if (operand->kind != Operand::Kind::view || !operand->data || (operand == &system.x && system.in_place)) continue;
+        const MemoryKind kind = runtime.where(number, inside(*operand, system)).kind;
+        if (kind == MemoryKind::device) throw Error(ErrorCode::usage, name, std::string("memory of '") + device + "' in a solve on several devices", "give arrays of the host");
+        pageable = pageable || kind == MemoryKind::host;
     }
+    return pageable && runtime.allocate_pinned;
 }
 
 // Of one device while these run.
@@ -87,7 +91,7 @@ std::vector<SplitMember> members_of(const std::vector<split::Part>& parts, const
 
 }  // namespace
 
-std::vector<split::Part> split_parts(const Context::State& state, const Device& device, const System& system, const Options& options) {
+std::vector<split::Part> split_parts(const Context::State& state, const Device& device, const System& system, const Options& options, bool& pageable) {
     std::vector<split::Part> parts;
     if (state.left_behind(device.name))
         throw Error(ErrorCode::device_unavailable, std::string("device '") + device.name + "'", "a call to it has not returned", "a new Context tries again");
@@ -96,22 +100,21 @@ std::vector<split::Part> split_parts(const Context::State& state, const Device& 
         const Ops& ops = tridiagonal_ops(one);
         if (!ops.refuses(split::slice(system, 0, system.rows), Algorithm::automatic)) parts.push_back({one.name, &ops, one.runtime, one.number});
     };
+    pageable = false;
     for (const Device* part : device.parts)
-        if (part->runtime && !state.left_behind(part->name)) require_host(*part->runtime, part->number, part->name, system);
+        if (part->runtime && !state.left_behind(part->name) && pageable_for(*part->runtime, part->number, part->name, system)) pageable = true;
     if (options.algorithm != Algorithm::automatic || system.rows < least_rows || split::refuses(system)) return parts;
     for (const Device* part : device.parts) add(*part);
-    if (device.runtime && device.runtime->open_stream && bytes_of(system) >= worth_streaming) add(device);
+    if (device.runtime && device.runtime->open_stream && bytes_of(system) >= worth_streaming) {
+        add(device);
+        pageable = pageable_for(*device.runtime, device.number, device.name, system);
+    }
     return parts;
 }
 
-SplitProblem split_problem(const std::vector<split::Part>& parts, const System& system, const Options& options) {
+SplitProblem split_problem(const System& system, const Options& options, bool pageable) {
     SplitProblem problem;
-    problem.rows = static_cast<double>(system.rows), problem.dtype = system.dtype, problem.in_place = system.in_place, problem.objective = options.objective;
-    for (const split::Part& part : parts) {
-        if (!part.runtime || !part.runtime->allocate_pinned) continue;
-        for (const Operand* operand : {&system.lower, &system.diag, &system.upper, &system.rhs, &system.x})
-            if (operand->kind == Operand::Kind::view && operand->data && part.runtime->where(part.number, inside(*operand, system)).kind == MemoryKind::host) problem.pageable = true;
-    }
+    problem.rows = static_cast<double>(system.rows), problem.dtype = system.dtype, problem.in_place = system.in_place, problem.objective = options.objective, problem.pageable = pageable;
     return problem;
 }
 
@@ -276,10 +279,12 @@ Plan SplitTeam::plan() const {
     return plan;
 }
 
-void plan_split(Context::State& state, const std::vector<split::Part>& parts, const System& system, const Options& options, Plan& plan) {
+void plan_split(Context::State& state, const Device& device, const System& system, const Options& options, Plan& plan) {
+    bool pageable = false;
+    const std::vector<split::Part> parts = split_parts(state, device, system, options, pageable);
     if (parts.size() < 2) return;
     const std::vector<SplitMember> members = members_of(parts, options);
-    SplitProblem problem = split_problem(parts, system, options);
+    SplitProblem problem = split_problem(system, options, pageable);
     plan = plan_of(members);
     plan.branch = {"joined", "coupled"};
     for (const bool coupled : {false, true}) {

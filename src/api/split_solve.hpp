@@ -16,14 +16,14 @@
 namespace trifold::tridiagonal {
 
 /// The devices among which this system can be split; empty where it cannot. Throws Error(usage) where an array does not lie in the host's memory, though
-/// several devices were named, Error(device_unavailable) where the only one has not returned from a call.
-std::vector<split::Part> split_parts(const Context::State& state, const Device& device, const System& system, const Options& options);
+/// several devices were named, Error(device_unavailable) where the only one has not returned from a call. pageable: some array is, for one of them that has memory of its own.
+std::vector<split::Part> split_parts(const Context::State& state, const Device& device, const System& system, const Options& options, bool& pageable);
 
 /// How far the matrix remembers: what is learnt of those that do not forget, which take two passes, is kept apart.
 split::Reach look_before(const System& system, const Options& options, int threads);
 
 /// What is learnt of this system is learnt of; whether it is coupled is found by a look at its values.
-SplitProblem split_problem(const std::vector<split::Part>& parts, const System& system, const Options& options);
+SplitProblem split_problem(const System& system, const Options& options, bool pageable);
 
 /// A look costs what some per cent of a solve do. Where the last systems of this shape were one device's, and this one's matrix forgets as soon at one place, it is taken to remember as far, and nobody
 /// looks: the device alone solves any matrix. Who then takes another branch than before is looked at again by the next solve, and so is every sixteenth.
@@ -93,6 +93,6 @@ private:
 
 /// What the devices would do with a system of this shape, where they can share it: a candidate for every set of them, for a matrix that forgets and for one that does
 /// not. Reads no values.
-void plan_split(Context::State& state, const std::vector<split::Part>& parts, const System& system, const Options& options, Plan& plan);
+void plan_split(Context::State& state, const Device& device, const System& system, const Options& options, Plan& plan);
 
 }  // namespace trifold::tridiagonal

@@ -40,6 +40,9 @@ constexpr double solves_between = 32, most_overhead = 0.01, first_pause = 4, mos
 constexpr int judged_by = 3;
 constexpr double worth_a_look = 1.5, look_overhead = 0.03, looks_after = 3;
 
+// What took less time than what is taken, or so many times as long, is not tried once more at once.
+constexpr double worth_a_second = 1.5;
+
 // The best device alone and the best several, between which it is decided: sooner.
 constexpr double rival_overhead = 0.1;
 
@@ -61,6 +64,7 @@ public:
     std::string taken_key() const { return "taken" + of_all_ + " " + name_of(problem_.objective); }
     std::string pause_key() const { return "pause" + of_all_ + " " + name_of(problem_.objective); }
     std::string left_key() const { return "left" + of_all_ + " " + name_of(problem_.objective); }
+    std::string warming_key() const { return "warming" + of_all_ + " " + name_of(problem_.objective); }
     std::string solves_key() const { return "solves" + of_all_; }
     std::string last_key(std::uint32_t set) const { return "last " + names_of(members_, set) + of_all_; }
     std::string sets_key() const { return "sets" + of_all_; }
@@ -120,6 +124,7 @@ public:
 
     /// Whether `set`, which costs so much more than the best, may be timed. rival: the choice is between it and what is taken.
     bool due(std::uint32_t set, double more, bool rival) const {
+        if (rests(set)) more *= 2;  // it solves twice, see below
         double wait = std::max(solves_between, more / most_overhead);
         if (seen(set) < 1) wait = std::max(looks_after, more / look_overhead);
         // Its first time may have compiled programs that are kept: what that cost says nothing of the next one's.
@@ -127,6 +132,14 @@ public:
         else if (set == static_cast<std::uint32_t>(rates_.of(left_key()))) wait = std::min(wait, std::max(rates_.of(pause_key()), first_pause));
         else if (seen(set) < judged_by) wait = rival ? std::max<double>(seen(set), more / rival_overhead) : std::max(first_pause * seen(set), more / look_overhead);
         return rates_.of(solves_key()) - rates_.of(last_key(set)) >= wait;
+    }
+
+    /// Its cores have nothing to do while what is taken solves.
+    bool rests(std::uint32_t set) const { return has_cores(set) && !has_cores(static_cast<std::uint32_t>(rates_.of(taken_key()))); }
+    bool has_cores(std::uint32_t set) const {
+        for (std::size_t k = 0; k < members_.size(); ++k)
+            if (holds(set, k) && !members_[k].linked) return true;
+        return false;
     }
 
     double cost(std::uint32_t set) const {
@@ -268,6 +281,8 @@ SplitChoice choose_members(const devices::Rates& rates, std::span<const SplitMem
         const bool rival = (set == best_single && !single(taken)) || (set == best_several && single(taken));
         if (known.due(set, std::isfinite(costs[set]) ? std::max(costs[set] / costs[best] - 1, 0.0) : 1, rival) && better(set, other)) other = set;
     }
+    // Cores that have rested while a device behind a link solved are slower at first: where they are timed beside it, they solve twice, and the second time counts.
+    if (const auto warming = static_cast<std::uint32_t>(rates.tally(known.warming_key())); taken && warming && warming <= all) return {warming, true};
     if (taken && other) return {other, true};
     const auto gains = [&](std::uint32_t set, std::uint32_t over) {
         const double doubt = single(set) || !single(over) ? 0 : surely * std::hypot(known.error(set), known.error(over));
@@ -285,6 +300,10 @@ void remember(devices::Rates& rates, std::span<const SplitMember> members, const
     const std::uint32_t set = chosen.members;
     const double seconds = time.steady_s > 0 ? time.steady_s : time.seconds;
     if (!(seconds > 0)) return;
+    const auto taken = static_cast<std::uint32_t>(rates.of(known.taken_key()));
+    const bool rested = chosen.learning && taken && known.rests(set) && rates.tally(known.warming_key()) == 0 && !time.first && problem.rows < seconds * known.rate(taken) && seconds * known.rate(taken) < worth_a_second * problem.rows;
+    rates.set_tally(known.warming_key(), rested ? static_cast<int>(set) : 0);
+    if (rested) return;
     if (time.first) rates.set_tally(known.beginning_key(set), 1);
     if (time.first && !(time.steady_s > 0)) {
         // Its buffers were made and its programs compiled by this one: no more is known than that it is not slower.
