@@ -130,13 +130,13 @@ LastLook::LastLook(Context::State& state, const std::vector<split::Part>& all, c
     if (rates.tally("looked " + key_) == 0 || rates.tally("not looked " + key_) >= most - 1) return;
     reach_.width = rates.tally("looked " + key_) - 1;
     const int before = rates.tally("glance " + key_);
-    known_ = before != 0 && std::abs(glance() - before) <= alike * std::abs(before);
+    known_ = std::abs(glance() - before) <= std::max(1.0, alike * std::abs(before));
 }
 
-// In thousandths; 0: there is nothing to know it by.
+// In thousandths.
 int LastLook::glance() const {
-    const double found = split::glance(system_, host_ops());
-    return std::isfinite(found) ? static_cast<int>(std::lround(1000 * found)) : 0;
+    const double found = split::glance(system_);
+    return std::isfinite(found) ? static_cast<int>(std::lround(1000 * found)) : -2000;
 }
 
 bool LastLook::ended(bool alone, const split::Reach* looked, std::string_view branch) {

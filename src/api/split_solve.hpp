@@ -25,7 +25,7 @@ split::Reach look_before(const System& system, const Options& options, int threa
 /// What is learnt of this system is learnt of; whether it is coupled is found by a look at its values.
 SplitProblem split_problem(const System& system, const Options& options, bool pageable);
 
-/// A look costs what some per cent of a solve do. Where the last systems of this shape were one device's, and this one's matrix forgets as soon at one place, it is taken to remember as far, and nobody
+/// A look costs what some per cent of a solve do. Where the last systems of this shape were one device's, and this one's matrix is as dominant at some rows, it is taken to remember as far, and nobody
 /// looks: the device alone solves any matrix. Who then takes another branch than before is looked at again by the next solve, and so is every sixteenth.
 class LastLook {
 public:

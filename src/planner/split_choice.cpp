@@ -124,7 +124,6 @@ public:
 
     /// Whether `set`, which costs so much more than the best, may be timed. rival: the choice is between it and what is taken.
     bool due(std::uint32_t set, double more, bool rival) const {
-        if (rests(set)) more *= 2;  // it solves twice, see below
         double wait = std::max(solves_between, more / most_overhead);
         if (seen(set) < 1) wait = std::max(looks_after, more / look_overhead);
         // Its first time may have compiled programs that are kept: what that cost says nothing of the next one's.
@@ -132,14 +131,6 @@ public:
         else if (set == static_cast<std::uint32_t>(rates_.of(left_key()))) wait = std::min(wait, std::max(rates_.of(pause_key()), first_pause));
         else if (seen(set) < judged_by) wait = rival ? std::max<double>(seen(set), more / rival_overhead) : std::max(first_pause * seen(set), more / look_overhead);
         return rates_.of(solves_key()) - rates_.of(last_key(set)) >= wait;
-    }
-
-    /// Its cores have nothing to do while what is taken solves.
-    bool rests(std::uint32_t set) const { return has_cores(set) && !has_cores(static_cast<std::uint32_t>(rates_.of(taken_key()))); }
-    bool has_cores(std::uint32_t set) const {
-        for (std::size_t k = 0; k < members_.size(); ++k)
-            if (holds(set, k) && !members_[k].linked) return true;
-        return false;
     }
 
     double cost(std::uint32_t set) const {
@@ -281,7 +272,7 @@ SplitChoice choose_members(const devices::Rates& rates, std::span<const SplitMem
         const bool rival = (set == best_single && !single(taken)) || (set == best_several && single(taken));
         if (known.due(set, std::isfinite(costs[set]) ? std::max(costs[set] / costs[best] - 1, 0.0) : 1, rival) && better(set, other)) other = set;
     }
-    // Cores that have rested while a device behind a link solved are slower at first: where they are timed beside it, they solve twice, and the second time counts.
+    // What was timed after something else had solved is slower than it is in a row: cores have rested, a team of threads is made anew. So it solves twice, and the second time counts.
     if (const auto warming = static_cast<std::uint32_t>(rates.tally(known.warming_key())); taken && warming && warming <= all) return {warming, true};
     if (taken && other) return {other, true};
     const auto gains = [&](std::uint32_t set, std::uint32_t over) {
@@ -301,7 +292,7 @@ void remember(devices::Rates& rates, std::span<const SplitMember> members, const
     const double seconds = time.steady_s > 0 ? time.steady_s : time.seconds;
     if (!(seconds > 0)) return;
     const auto taken = static_cast<std::uint32_t>(rates.of(known.taken_key()));
-    const bool rested = chosen.learning && taken && known.rests(set) && rates.tally(known.warming_key()) == 0 && !time.first && problem.rows < seconds * known.rate(taken) && seconds * known.rate(taken) < worth_a_second * problem.rows;
+    const bool rested = chosen.learning && taken && set != taken && rates.tally(known.warming_key()) == 0 && !time.first && problem.rows < seconds * known.rate(taken) && seconds * known.rate(taken) < worth_a_second * problem.rows;
     rates.set_tally(known.warming_key(), rested ? static_cast<int>(set) : 0);
     if (rested) return;
     if (time.first) rates.set_tally(known.beginning_key(set), 1);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A set of devices of which one is best alone: after a few solves nobody looks any more how far the matrix remembers, but for every sixteenth solve, where the matrix is another one in its middle, and after one that
+// A set of devices of which one is best alone: after a few solves nobody looks any more how far the matrix remembers, but for every sixteenth solve, where the matrix is another one at some rows, and after one that
 // took another branch.
 #include <gtest/gtest.h>
 
@@ -24,10 +24,10 @@ struct OneOfSeveral : testing::Test {
     }
 
     /// Whether it was looked at. Joules decide, and those of the other device are a thousand times as many.
-    bool looked(Queue& queue, double most_diag, double middle = 0) {
+    bool looked(Queue& queue, double most_diag, double seen = 0) {
         const std::vector<tridiagonal::DeviceWatts> watts{{"cpu", 1}, {other, 1000}};
         tridiagonal::Problem problem;
-        problem.matrix = {-1.0, View<const double>::rows(diagonal(most_diag, middle)), -1.0};
+        problem.matrix = {-1.0, View<const double>::rows(diagonal(most_diag, seen)), -1.0};
         problem.rhs = View<const double>::rows(rhs), problem.x = View<double>::rows(x);
         Report report;
         tridiagonal::Options options;
@@ -43,9 +43,10 @@ struct OneOfSeveral : testing::Test {
         return std::any_of(report.phases.begin(), report.phases.end(), [](const auto& phase) { return phase.first == "look for decay"; });
     }
 
-    std::span<const double> diagonal(double most_rows, double middle) {
+    std::span<const double> diagonal(double most_rows, double seen) {
         diag.assign(static_cast<std::size_t>(rows), most_rows);
-        if (middle > 0) std::fill(diag.begin() + rows / 2 - 1000, diag.begin() + rows / 2 + 1000, middle);
+        if (seen > 0)
+            for (std::int64_t k = 1; k <= 16; ++k) std::fill(diag.begin() + rows / 17 * k - 20, diag.begin() + rows / 17 * k + 20, seen);
         return diag;
     }
 
@@ -76,7 +77,7 @@ TEST_F(OneOfSeveral, IsLookedAtWhereTheMatrixIsAnotherOne) {
     EXPECT_TRUE(looked(queue, 2));
 }
 
-// Its middle is as before, but it does not forget elsewhere.
+// Where a glance is taken it is as before, but it does not forget elsewhere.
 TEST_F(OneOfSeveral, IsLookedAtAfterAnotherBranch) {
     Context context({.threads = 2, .profile_path = "none", .log = {}});
     Queue queue(context, "cpu," + other);

@@ -235,7 +235,7 @@ TEST(SplitChoice, SeveralWhereThatIsSure) {
                 remember(rates, members, choice, billion, {.seconds = seconds}, std::vector<SplitWork>{{choice.members == 0b11u ? 0.65e9 : 1e9, 0}, {0.35e9, 0.003}});
             }
         }
-        if (pair_s > 1) EXPECT_LE(pairs, 0.12 * solves);
+        if (pair_s > 1) EXPECT_LE(pairs, 0.13 * solves);
         else EXPECT_GE(pairs, 0.85 * solves);
     }
 }
@@ -249,7 +249,7 @@ TEST(SplitChoice, ASingleDeviceThatWasDisturbedFirst) {
     played.solve(), played.solve(1.6);
     int pairs = 0;
     for (int k = 0; k < 20; ++k) pairs += played.solve().members == 0b11u;
-    EXPECT_LE(pairs, 6);
+    EXPECT_LE(pairs, 7);
 }
 
 // Times as an H200 machine has them for a system that does not forget: the cpu, the card, both.
@@ -270,7 +270,7 @@ TEST(SplitChoice, TakesTheCardWhereItIsFastest) {
             remember(rates, members, choice, problem, {.seconds = seconds}, work);
         }
     }
-    EXPECT_LE(cpu, 200 * 44 * 12 / 100) << "looks are among them, which a cpu that has rested takes twice";
+    EXPECT_LE(cpu, 200 * 44 * 13 / 100) << "looks are among them, which are solved twice";
 }
 
 // Cores that have rested while the card solved take a third longer: the first solve of the cpu after it says that the card is faster, and the cpu is by a seventh.

@@ -186,11 +186,6 @@ std::int64_t Windows::width_at(std::int64_t b, double close, std::int64_t limit)
     return -1;
 }
 
-double Windows::decay() const {
-    const Response units(system_, host_, system_.rows / 2, std::min(soon, system_.rows / 4));
-    return units.solved ? std::log(std::max(units.beyond(soon / 2), 1e-300)) : NAN;
-}
-
 std::int64_t Windows::width(double close, std::int64_t limit, int places, int threads) const {
     limit = std::min(limit, system_.rows / 4);
     const auto at = [&](int place, std::int64_t within) { return width_at(system_.rows / (places + 1) * (place + 1), close, within); };

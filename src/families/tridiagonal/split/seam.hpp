@@ -25,9 +25,6 @@ public:
     /// and half as much again; 0 where it is more than `limit` at one of them.
     std::int64_t width(double close, std::int64_t limit, int places, int threads) const;
 
-    /// Natural logarithm of what is left of a unit in the middle row, 64 to 128 rows away, of its largest; NaN where the window cannot be solved.
-    double decay() const;
-
     /// In place: the right-hand side around row b, before anybody overwrites it.
     struct Seam {
         std::int64_t at = 0;
