@@ -13,6 +13,7 @@
 #include <span>
 
 #include "backends/energy_counter.hpp"
+#include "backends/opencl/kernel_times.hpp"
 #include "bench/baselines/baseline.hpp"
 #include "bench/suites/hetero_budget.hpp"
 #include "bench/suites/hetero_choice.hpp"
@@ -135,7 +136,7 @@ private:
         return most;
     }
 
-    Series series(const std::string& name) { return {.name = name, .queue = std::make_unique<Queue>(context_, name), .learning = {}, .times = {}, .of_all = {}, .all = nullptr, .who = {}, .report = {}, .outcome = {}, .error = NAN, .look_s = 0, .log = {}}; }
+    Series series(const std::string& name) { return {.name = name, .queue = std::make_unique<Queue>(context_, name), .learning = {}, .times = {}, .of_all = {}, .all = nullptr, .who = {}, .report = {}, .outcome = {}, .error = NAN, .look_s = 0, .choosing = {}, .learnt = {}, .log = {}}; }
 
     /// Sets in turns, so that what disturbs one disturbs all; beside them the cores and the link.
     template <class T>
@@ -196,6 +197,8 @@ private:
         const double seconds = seconds_since(start);
         for (const auto& [name, passed] : one.report.phases)
             if (name == "look for decay") one.look_s = passed;
+            else if (name == "choose devices") one.choosing.push_back(passed);
+            else if (name == "learn") one.learnt.push_back(passed);
         if (names_in(one.name).size() > 1) one.log += (one.log.empty() ? "" : "; ") + std::to_string(std::lround(1e6 * seconds)) + " " + chosen(one.report);
         return seconds;
     }
@@ -294,47 +297,61 @@ private:
         row.set("joules", energy.joules).set("joules_kind", energy.kind).set("joules_note", energy.note).set("rows_per_joule", rows / energy.joules);
     }
 
-    /// Data where the device computes: no transfers.
+    /// Data where the device computes: no transfers. OpenCL's devices with memory of their own too, though their boards are CUDA's: they have the published mappings.
     template <class T>
     void resident(std::int64_t rows) {
-        for (std::size_t k = 1; k < sets_.singles; ++k) {
-            const std::string& name = sets_.names[k];
-            Queue queue(context_, name);
+        std::vector<std::string> names(sets_.names.begin() + 1, sets_.names.begin() + static_cast<std::ptrdiff_t>(sets_.singles));
+        for (const Device* device : registered_devices())
+            if (std::string_view(device->name).starts_with("opencl:") && device->runtime && !why_unavailable(*device) && !std::count(names.begin(), names.end(), device->name)) names.emplace_back(device->name);
+        for (const std::string& name : names) {
             const bool opencl = name.starts_with("opencl:");
+            Queue queue(context_, name);
             if (queue.memory().kind != MemoryKind::device && !opencl) continue;
-            for (const auto algorithm : {tridiagonal::Algorithm::automatic, tridiagonal::Algorithm::truncated_spike}) {
-                if (algorithm != tridiagonal::Algorithm::automatic && !opencl) continue;
-                try {
-                    DeviceArray<T> on[5];
-                    tridiagonal::Problem problem = arrays_->problem<T>(rows, false);
-                    if (queue.memory().kind == MemoryKind::device) {
-                        for (int a = 0; a < 5; ++a) {
-                            on[a] = DeviceArray<T>(queue, rows);
-                            if (a < 4) on[a].upload(std::span<const T>(arrays_->at<T>(a), static_cast<std::size_t>(rows)));
-                        }
-                        const auto view = [&](int a) { return View<const T>::rows(std::span<const T>(on[a].data(), static_cast<std::size_t>(rows)), on[a].memory()); };
-                        problem.matrix = {view(0), view(1), view(2)}, problem.rhs = view(3);
-                        problem.x = View<T>::rows(std::span<T>(on[4].data(), static_cast<std::size_t>(rows)), on[4].memory());
+            try {
+                DeviceArray<T> on[5];
+                tridiagonal::Problem problem = arrays_->problem<T>(rows, false);
+                if (queue.memory().kind == MemoryKind::device) {
+                    for (int a = 0; a < 5; ++a) {
+                        on[a] = DeviceArray<T>(queue, rows);
+                        if (a < 4) on[a].upload(std::span<const T>(arrays_->at<T>(a), static_cast<std::size_t>(rows)));
                     }
-                    tridiagonal::Options options;
-                    options.algorithm = algorithm;
-                    std::vector<double> times;
-                    Outcome outcome;
-                    for (int round = 0; round < 4; ++round) {
-                        const auto start = Clock::now();
-                        outcome = tridiagonal::solve(queue, problem, options);
-                        if (round > 0) times.push_back(seconds_since(start));
-                    }
-                    Row row;
-                    row.set("kind", "resident").set("devices", name).set("algorithm", tridiagonal::name_of(algorithm)).set("dtype", name_of(dtype_of<T>)).set("rows", static_cast<double>(rows));
-                    row.set("seconds", median(times)).set("rows_per_s", static_cast<double>(rows) / median(times)).set("branch", outcome.branch).set("reason", name_of(outcome.reason));
-                    row.set("ok", outcome.ok());
-                    record_.rows.push_back(std::move(row));
-                } catch (const Error& error) {
-                    note(name + ", data there: " + error.what());
+                    const auto view = [&](int a) { return View<const T>::rows(std::span<const T>(on[a].data(), static_cast<std::size_t>(rows)), on[a].memory()); };
+                    problem.matrix = {view(0), view(1), view(2)}, problem.rhs = view(3);
+                    problem.x = View<T>::rows(std::span<T>(on[4].data(), static_cast<std::size_t>(rows)), on[4].memory());
                 }
+                for (const auto algorithm : {tridiagonal::Algorithm::automatic, tridiagonal::Algorithm::truncated_spike})
+                    if (opencl || algorithm == tridiagonal::Algorithm::automatic) resident_by(queue, name, algorithm, problem);
+            } catch (const Error& error) {
+                note(name + ", data there: " + error.what());
             }
         }
+    }
+
+    void resident_by(Queue& queue, const std::string& name, tridiagonal::Algorithm algorithm, const tridiagonal::Problem& problem) {
+        tridiagonal::Options options;
+        options.algorithm = algorithm;
+        std::vector<double> times, marshalling, kernels;
+        Outcome outcome;
+        const Device& device = device_at(queue.device_index());
+        const bool published = algorithm == tridiagonal::Algorithm::truncated_spike;
+        for (int round = 0; round < (published ? 7 : 4); ++round) {
+            const bool apart = round >= 4;  // kernel by kernel
+            if (apart) opencl::kernel_times(device, true);
+            const auto start = Clock::now();
+            outcome = tridiagonal::solve(queue, problem, options);
+            if (round > 0 && !apart) times.push_back(seconds_since(start));
+            if (!apart) continue;
+            const opencl::KernelTimes its = opencl::kernel_times(device, false);
+            marshalling.push_back(its.marshalling), kernels.push_back(its.solving);
+        }
+        Row row;
+        const double rows = static_cast<double>(problem.rhs.rows());
+        row.set("kind", "resident").set("devices", name).set("algorithm", tridiagonal::name_of(algorithm)).set("dtype", name_of(problem.rhs.dtype)).set("rows", rows);
+        row.set("seconds", median(times)).set("rows_per_s", rows / median(times)).set("branch", outcome.branch).set("reason", name_of(outcome.reason)).set("ok", outcome.ok());
+        if (published) row.set("kernels_s", median(kernels)).set("marshalling_s", median(marshalling)).set("kernels_rows_per_s", rows / median(kernels)).set("marshalled_rows_per_s", rows / (median(kernels) + median(marshalling)));
+        std::fprintf(stderr, "  %s, data there, %s: %.1f ms%s\n", name.c_str(), tridiagonal::name_of(algorithm), 1e3 * median(times),
+                     published ? (", kernels " + std::to_string(1e3 * median(kernels)) + " ms, marshalling " + std::to_string(1e3 * median(marshalling)) + " ms").c_str() : "");
+        record_.rows.push_back(std::move(row));
     }
 
     /// Sequential elimination and LAPACK's, which oclspkt's figure 7 has too; one thread.

@@ -110,9 +110,10 @@ private:
         row.set("best", single.name).set("best_seconds", median(single.times)).set("of_the_best", over.median).set("of_the_best_low", over.low).set("of_the_best_high", over.high);
         row.set("of_itself", itself.median).set("of_itself_low", itself.low).set("of_itself_high", itself.high).set("total_of_the_best", total(single.times) / total(set.times));
         row.set("learning_solves", static_cast<double>(set.learning.size())).set("learning_of_the_best", median(single.times) * static_cast<double>(set.learning.size()) / total(set.learning));
+        row.set("choosing_s", median(set.choosing)).set("learning_s", median(set.learnt));
         row.set("margin", margin).set("beyond", beyond).set("verdict", said).set("solves", set.log);
-        std::fprintf(stderr, "  %-22s %s %-20s %.3g rows: %s (%.0f %%), %.3f (%.3f to %.3f) of %s, itself %.3f to %.3f, %zu rounds: %s\n", set.name.c_str(), name_of(dtype_), given_.name().c_str(),
-                     static_cast<double>(rows_), most.c_str(), 100 * row.number("chosen_share"), over.median, over.low, over.high, single.name.c_str(), itself.low, itself.high, set.times.size(), said);
+        std::fprintf(stderr, "  %-22s %s %-20s %.3g rows: %s (%.0f %%), %.3f (%.3f to %.3f) of %s, itself %.3f to %.3f, %zu rounds, choosing %.0f and learning %.0f us: %s\n", set.name.c_str(), name_of(dtype_), given_.name().c_str(),
+                     static_cast<double>(rows_), most.c_str(), 100 * row.number("chosen_share"), over.median, over.low, over.high, single.name.c_str(), itself.low, itself.high, set.times.size(), 1e6 * median(set.choosing), 1e6 * median(set.learnt), said);
         record.rows.push_back(std::move(row));
     }
 

@@ -41,6 +41,7 @@ struct Series {
     Report report;
     Outcome outcome;
     double error = 0, look_s = 0;
+    std::vector<double> choosing, learnt;  ///< who takes part, and what is learnt of it: seconds of every solve, as its report has them
     std::string log;  ///< of every solve: µs, and who took part
 };
 
