@@ -70,7 +70,7 @@ void run(const Suite& suite, const Settings& settings) {
     suite.run(settings, record);
     record.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     write_record(record, settings.out);
-    std::fprintf(stderr, "  %.0f s, %s/%s.json\n", record.seconds, settings.out.c_str(), suite.name);
+    std::fprintf(stderr, "  %.0f s, %s/%s.json\n", record.seconds, settings.out.c_str(), record.suite.c_str());
 }
 
 int main_of(int argc, char** argv) {

@@ -100,6 +100,7 @@ void add_devices(Page& page, const Record& record) {
             if (energy.device == share.name && energy.joules > 0)
                 line += fmt::format(", {:.3g} J {}, {}/J", energy.joules, energy.kind, quantity_text(static_cast<double>(share.rows) / energy.joules, "rows"));
         if (!share.state.empty()) line += (share.rows > 0 ? "; " : "") + share.state;
+        else if (share.rows == 0) line += "no rows: the others had done all before it began";
         page.row(&share == &report.devices.front() ? "devices" : "", line);
     }
 }

@@ -73,10 +73,15 @@ class OpenCL(CommandTest):
                 rows[event['pid']] = rows.get(event['pid'], 0) + event['args']['rows']
         self.assertEqual([rows.get(k, 0) for k in range(2)], [device['rows'] for device in report['devices']])
         self.assertTrue(self.read('t.svg').startswith(b'<svg'))
-        # The first solve of a machine is everybody's, and its report says so.
+        # Who had rows is named in the first line.
         self.forget()
         text, _ = self.run_it(*split)
-        self.assertIn(' on cpu,opencl:0.0, 2 threads', text)
+        lines = {line.split(':')[0].split()[-1] if 'opencl' not in line else 'opencl:0.0': line for line in text.splitlines() if ' cpu: ' in line or ' opencl:0.0: ' in line}
+        self.assertEqual(len(lines), 2, text)
+        those = ','.join(name for name in ('cpu', 'opencl:0.0') if '% of the rows' in lines[name])
+        self.assertIn(f' on {those}, 2 threads', text)
+        for line in lines.values():
+            self.assertTrue('% of the rows' in line or 'no rows: ' in line, text)
         # Joules without a counter or watts are not known, and said to be.
         unknown = self.run_json(*split, '--watts', 'cpu=100')['energy']
         self.assertEqual((unknown['kind'], unknown['joules']), ('unknown', None))
