@@ -33,8 +33,11 @@ report::BenchRow measure(const std::string& problem, std::int64_t rows, const Op
                          const tridiagonal::Options& settings) {
     const std::string input =
         problem + (problem.find('?') == std::string::npos ? "?" : "&") + "rows=" + std::to_string(rows);
-    const Prospect prospect = look_ahead(input, o, queue, settings);
-    require_memory(input, prospect.bytes + prospect.workspace, "leave it out with --rows");
+    const auto needed = [&] {
+        const Prospect prospect = look_ahead(input, o, queue, settings);
+        return prospect.bytes + prospect.certain;
+    };
+    require_memory(input, needed(), "leave it out with --rows");
     const io::TridiagonalData data = io::load_tridiagonal(input, o.load(true));
     const io::Array x(data.rhs.shape(), "x");
     std::vector<double> solves;

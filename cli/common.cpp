@@ -3,6 +3,7 @@
 
 #include <omp.h>
 
+#include <algorithm>
 #include <functional>
 #include <set>
 
@@ -103,17 +104,23 @@ void set_examples(CLI::App& app, const std::string& examples) {
 Prospect look_ahead(const std::string& input, const CommonOptions& common, Queue& queue,
                     const tridiagonal::Options& options) {
     use_threads_of(queue.context());
-    Prospect prospect{io::load_tridiagonal(input, common.load(false)), {}, 0, 0};
+    Prospect prospect{io::load_tridiagonal(input, common.load(false)), {}, 0, 0, 0};
     prospect.x = io::Array::without_values(prospect.shape.rhs.shape());
     prospect.bytes = static_cast<double>(prospect.shape.bytes()) + static_cast<double>(prospect.x.shape().bytes());
-    for (const WorkspaceNeed& need : tridiagonal::workspace(queue, prospect.shape.problem(prospect.x), options))
+    const tridiagonal::Problem problem = prospect.shape.problem(prospect.x);
+    for (const WorkspaceNeed& need : tridiagonal::workspace(queue, problem, options))
         if (need.memory.kind != MemoryKind::device) prospect.workspace += static_cast<double>(need.bytes);
+    prospect.certain = static_cast<double>(tridiagonal::certain_workspace(queue, tridiagonal::normalise(problem, queue.memory()), options.algorithm));
     return prospect;
 }
 
 int planned_threads(const Queue& queue, const tridiagonal::Problem& problem, tridiagonal::Algorithm algorithm) {
     const tridiagonal::System system = tridiagonal::normalise(problem, queue.memory());
-    return system.rows == 0 || system.systems() == 0 ? 1 : tridiagonal::decide(queue, system, algorithm).threads;
+    if (system.rows == 0 || system.systems() == 0) return 1;
+    const tridiagonal::Decision decision = tridiagonal::decide(queue, system, algorithm);
+    const auto hosts = host_devices();
+    const bool on_host = std::any_of(hosts.begin(), hosts.end(), [&](const Device* device) { return std::string_view(device->name) == decision.ops->device; });
+    return on_host ? decision.threads : 0;
 }
 
 }  // namespace trifold::cli

@@ -73,12 +73,13 @@ struct Prospect {
     io::TridiagonalData shape;
     io::Array x;
     double bytes = 0;  ///< problem and x
-    double workspace = 0;
+    double workspace = 0;  ///< of the host, fall-backs included
+    double certain = 0;    ///< the part of it that no solve does without
 };
 Prospect look_ahead(const std::string& input, const CommonOptions& common, Queue& queue,
                     const tridiagonal::Options& options);
 
-/// The host's threads that a plan runs it on: no more than help.
+/// The host's threads that a plan runs it on: no more than help; 0 where another device computes.
 int planned_threads(const Queue& queue, const tridiagonal::Problem& problem, tridiagonal::Algorithm algorithm);
 
 }  // namespace trifold::cli

@@ -67,7 +67,7 @@ int run(const Options& o) {
     Stopwatch watch;
     ProgressLine line(o.quiet);
     const io::TridiagonalData shape = io::load_tridiagonal(o.input, o.load(false));
-    io::require_writable(o.output, shape.bytes() + 4096);
+    io::require_writable(o.output, shape.bytes() + 4096, watch_temporary);
     line.stage("generate " + o.input);
     const io::TridiagonalData data = io::load_tridiagonal(o.input, o.load(true, line.bar()));
     line.stage("write " + o.output);

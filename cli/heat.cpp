@@ -86,8 +86,8 @@ private:
         problem_.scheme = scheme_from(o_.scheme);
         const double bytes = static_cast<double>(shape_.points()) * sizeof(T);
         const io::Shape array = array_shape(shape_, dtype_of<T>);
-        if (!o_.output.empty()) io::require_writable(o_.output, array.bytes() + 128);
-        if (!o_.plot.empty()) io::require_writable(o_.plot, 1 << 20);
+        if (!o_.output.empty()) io::require_writable(o_.output, array.bytes() + 128, watch_temporary);
+        if (!o_.plot.empty()) io::require_writable(o_.plot, 1 << 20, watch_temporary);
         require_memory("heat", 2 * bytes, "use a smaller mesh or batch, or --precision f32");
         for (int axis = 0; axis < 3; ++axis) problem_.spacing[static_cast<std::size_t>(axis)] = 1.0 / static_cast<double>(shape_.along(axis));
         read_coefficients();
@@ -101,7 +101,7 @@ private:
         const double given = o_.step.value_or(o_.number);
         if (!(given > 0) || !std::isfinite(given))
             throw Error(ErrorCode::usage, name, number_text(given) + " is no " + (o_.step ? "step of time" : "mesh number"), "give a positive number");
-        if (!(number_of_one > 0)) return;  // a conductivity is to blame, and named later
+        if (!(number_of_one > 0) || !std::isfinite(problem_.conductivity)) return;  // a conductivity is to blame, and named later
         problem_.step = o_.step ? given : given / number_of_one;
         const auto held = [](double value) { return value >= std::numeric_limits<T>::min() && value <= std::numeric_limits<T>::max(); };
         const double made = o_.step ? given * number_of_one : problem_.step;

@@ -18,7 +18,7 @@ volatile sig_atomic_t has_temporary = 0;
 void end(int signal) {
     if (has_temporary) unlink(temporary);
     if (signal == SIGINT) {
-        static const char text[] = "\ntrifold: interrupted; nothing was written\n";
+        static const char text[] = "\ntrifold: interrupted; files are whole or were not written\n";
         (void)!write(STDERR_FILENO, text, sizeof text - 1);
     }
     _exit(128 + signal);

@@ -76,11 +76,15 @@ private:
     // Everything that can be refused is, before the long work.
     void prepare(Queue& queue) {
         watch_.start("prepare");
-        const Prospect prospect = look_ahead(o_.input, o_, queue, settings_);
-        if (!o_.output.empty()) io::require_writable(o_.output, prospect.x.shape().bytes() + 128);
-        for (const std::string& path : {o_.trace, o_.timeline})
-            if (!path.empty()) io::require_writable(path, 0);
-        require_memory(o_.input, prospect.bytes + prospect.workspace,
+        double needed = 0;
+        {
+            const Prospect prospect = look_ahead(o_.input, o_, queue, settings_);
+            if (!o_.output.empty()) io::require_writable(o_.output, prospect.x.shape().bytes() + 128, watch_temporary);
+            for (const std::string& path : {o_.trace, o_.timeline})
+                if (!path.empty()) io::require_writable(path, 0, watch_temporary);
+            needed = prospect.bytes + prospect.certain;
+        }  // its addresses count as memory where addresses are limited
+        require_memory(o_.input, needed,
                        o_.dtype() == DType::f32 ? "use a smaller problem" : "use a smaller problem or --precision f32");
     }
 
@@ -203,7 +207,7 @@ private:
         if (record_.report.trace.empty()) say("nothing was split or streamed: the trace has no events");
         const auto write = [](const std::string& path, const std::string& text) {
             if (path.empty()) return;
-            io::AtomicFile file(path);
+            io::AtomicFile file(path, watch_temporary);
             file.write(text.data(), text.size());
             file.commit();
         };

@@ -26,7 +26,7 @@ void check(const Problem<T>& problem) {
     if (problem.scheme == Scheme::peaceman_rachford && shape.z > 1)
         throw Error(ErrorCode::usage, "scheme", "Peaceman and Rachford's is for two dimensions", "use Douglas and Gunn's");
     if (!problem.conductivities && !(problem.conductivity > 0 && std::isfinite(problem.conductivity)))
-        throw Error(ErrorCode::bad_input, "conductivity", text_of(problem.conductivity) + " is not positive", "heat flows from hot to cold");
+        throw Error(ErrorCode::bad_input, "conductivity", text_of(problem.conductivity) + " is not positive and finite", "heat flows from hot to cold");
     const std::int64_t cells = shape.x * shape.y * shape.z;
     const auto place = [&](std::int64_t i) {
         return "x = " + std::to_string(i % shape.x) + ", y = " + std::to_string(i / shape.x % shape.y) + ", z = " + std::to_string(i / (shape.x * shape.y));

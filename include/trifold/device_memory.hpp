@@ -46,7 +46,7 @@ class DeviceArray {
 public:
     DeviceArray() = default;
     DeviceArray(const Queue& queue, std::int64_t size)
-        : queue_(&queue), data_(static_cast<T*>(allocate(queue, static_cast<std::size_t>(size) * sizeof(T)))), size_(size) {}
+        : queue_(&queue), data_(static_cast<T*>(allocate(queue, bytes_of(size)))), size_(size) {}
     DeviceArray(const Queue& queue, std::span<const T> values) : DeviceArray(queue, static_cast<std::int64_t>(values.size())) { upload(values); }
     DeviceArray(DeviceArray&& other) noexcept { swap(other); }
     DeviceArray& operator=(DeviceArray&& other) noexcept { return swap(other), *this; }
@@ -60,15 +60,20 @@ public:
 
     void upload(std::span<const T> values) {
         check(values.size());
-        copy(*queue_, data_, values.data(), values.size_bytes());
+        if (size_) copy(*queue_, data_, values.data(), values.size_bytes());
     }
     void download(std::span<T> values) const {
         check(values.size());
-        copy(*queue_, values.data(), data_, values.size_bytes());
+        if (size_) copy(*queue_, values.data(), data_, values.size_bytes());
     }
 
 private:
     void swap(DeviceArray& other) noexcept { std::swap(queue_, other.queue_), std::swap(data_, other.data_), std::swap(size_, other.size_); }
+    static std::size_t bytes_of(std::int64_t size) {
+        if (size < 0 || size > INT64_MAX / static_cast<std::int64_t>(sizeof(T)))
+            throw Error(ErrorCode::usage, "DeviceArray", std::to_string(size) + " values", "give a number from 0 to what memory holds");
+        return static_cast<std::size_t>(size) * sizeof(T);
+    }
     void check(std::size_t count) const {
         if (static_cast<std::int64_t>(count) != size_)
             throw Error(ErrorCode::usage, "DeviceArray", std::to_string(count) + " values where it has " + std::to_string(size_));

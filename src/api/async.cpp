@@ -3,8 +3,8 @@
 #include <array>
 #include <string>
 
+#include "api/check_options.hpp"
 #include "api/device_solve.hpp"
-#include "base/number_text.hpp"
 #include "planner/decision.hpp"
 #include "problems/tridiagonal/normalise.hpp"
 #include "trifold/device_memory.hpp"
@@ -35,6 +35,7 @@ PendingOutcome::PendingOutcome(PendingOutcome&&) noexcept = default;
 PendingOutcome& PendingOutcome::operator=(PendingOutcome&&) noexcept = default;
 
 Outcome PendingOutcome::read() const {
+    if (!state_) throw Error(ErrorCode::usage, "PendingOutcome", "its contents were moved to another");
     const State& state = *state_;
     if (state.on_host) return state.outcome;
     std::array<std::byte, 512> kept;
@@ -61,6 +62,7 @@ Algorithm branch_for(const Queue& queue, const System& system, const Options& op
 }  // namespace
 
 void solve_async(Queue& queue, const Problem& problem, const Options& options, PendingOutcome& pending) {
+    if (!pending.state_) cannot("a PendingOutcome whose contents were moved to another", "make one with this queue");
     PendingOutcome::State& state = *pending.state_;
     if (state.queue.device_index() != queue.device_index())
         cannot(std::string("an outcome of '") + state.queue.device() + "' for work on '" + queue.device() + "'", "make the PendingOutcome with this queue");
@@ -72,7 +74,7 @@ void solve_async(Queue& queue, const Problem& problem, const Options& options, P
     }
     if (options.report) cannot("a report", "ask solve for it: a report needs times, and to wait for them");
     if (options.check_finite) cannot("check_finite", "use solve: whether to go on is decided on the host");
-    if (!(options.tolerance >= 0 && options.tolerance < 1)) cannot("tolerance " + number_text(options.tolerance), "use 0 or a value below 1");
+    check_options(options);
     const System system = normalise(problem, queue.memory());
     if (system.rows == 0 || system.systems() == 0) {
         state.on_host = true;

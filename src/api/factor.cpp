@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Factor: analyse and factor once, refactor with new values, solve many right-hand sides.
+#include <new>
 #include <string>
 
 #include "backends/registry.hpp"
@@ -40,26 +41,35 @@ struct Factor::State {
     bool periodic = false;
     AlignedBuffer factors{};
     Outcome outcome{};
+    bool holds = false;  ///< factors that belong to `outcome`
 
     void factor(const Matrix& matrix) {
         const System system = normalise(matrix, rows, batch, dtype);
+        systems = system.systems();
         const std::size_t need = ops.factor_bytes(system);
+        holds = false;
         outcome = Outcome{};
         outcome.device = ops.device;
         if (need > factors.bytes()) {
-            require_memory("Factor", static_cast<double>(need), "use fewer rows or systems per factorisation");
-            factors = AlignedBuffer(need);
+            factors = AlignedBuffer();  // first, so that old and new are never held together
+            constexpr const char* hint = "use fewer rows or systems per factorisation";
+            require_memory("Factor", static_cast<double>(need), hint);
+            try {
+                factors = AlignedBuffer(need);
+            } catch (const std::bad_alloc&) {
+                throw Error(ErrorCode::bad_input, "Factor", "cannot allocate " + bytes_text(static_cast<double>(need)), hint);
+            }
         }
         periodic = matrix.periodic;
         auto scratch = context.state().scratch.take(ops.factor_scratch(system, context.threads()));
         const Launch launch{context.threads(), scratch.data(), scratch.bytes(), unit_roundoff(dtype), nullptr};
         ops.factor(system, launch, factors.data(), outcome);
+        holds = true;
     }
 };
 
 Factor::Factor(Queue& queue, const Matrix& matrix, std::int64_t rows, std::span<const std::int64_t> batch, DType dtype)
     : state_(new State{queue.context(), factoring_ops(queue), dtype, rows, {batch.begin(), batch.end()}}) {
-    for (const std::int64_t extent : batch) state_->systems *= extent;
     state_->factor(matrix);
 }
 
@@ -67,15 +77,30 @@ Factor::~Factor() = default;
 Factor::Factor(Factor&&) noexcept = default;
 Factor& Factor::operator=(Factor&&) noexcept = default;
 
-const Outcome& Factor::outcome() const noexcept { return state_->outcome; }
+namespace {
+
+template <class State>
+State& contents(const char* where, const std::unique_ptr<State>& state) {
+    if (!state) throw Error(ErrorCode::usage, where, "a Factor whose contents were moved to another", "use that one");
+    return *state;
+}
+
+}  // namespace
+
+const Outcome& Factor::outcome() const noexcept {
+    static const Outcome nothing;
+    return state_ ? state_->outcome : nothing;
+}
 
 Outcome Factor::refactor(const Matrix& matrix) {
-    state_->factor(matrix);
+    contents("Factor::refactor", state_).factor(matrix);
     return state_->outcome;
 }
 
 Outcome Factor::solve(const AnyView& rhs, const AnyView& x) const {
-    const State& state = *state_;
+    const State& state = contents("Factor::solve", state_);
+    if (!state.holds)
+        throw Error(ErrorCode::usage, "Factor::solve", "there are no factors: the last refactor() ended in an error", "refactor first");
     if (!state.outcome.ok())
         throw Error(ErrorCode::usage, "Factor::solve", std::string("the matrix could not be factored: ") + trifold::name_of(state.outcome.reason),
                     "look at outcome() after factoring");

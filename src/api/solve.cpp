@@ -4,6 +4,7 @@
 #include <chrono>
 #include <optional>
 
+#include "api/check_options.hpp"
 #include "api/device_solve.hpp"
 #include "api/finite.hpp"
 #include "api/split_solve.hpp"
@@ -16,11 +17,6 @@
 #include "trifold/tridiagonal.hpp"
 
 namespace trifold::tridiagonal {
-namespace {
-
-using Clock = std::chrono::steady_clock;
-
-double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
 void check_options(const Options& options) {
     if (!(options.tolerance >= 0 && options.tolerance < 1))
@@ -30,7 +26,15 @@ void check_options(const Options& options) {
         throw Error(ErrorCode::usage, "patience", number_text(options.patience_s) + " is not a number of seconds", "use 0 (30 seconds) or more");
     if (static_cast<int>(options.algorithm) >= algorithm_count)
         throw Error(ErrorCode::usage, "algorithm", "value " + std::to_string(static_cast<int>(options.algorithm)) + " of the enumeration");
+    if (static_cast<int>(options.objective) > static_cast<int>(Objective::edp))
+        throw Error(ErrorCode::usage, "objective", "value " + std::to_string(static_cast<int>(options.objective)) + " of the enumeration");
 }
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
 bool is_plain_single(const System& system) {
     return system.levels == 0 && !system.offsets && !system.periodic && !system.accumulate && !has_generators(system);
@@ -369,6 +373,7 @@ Outcome solve(Queue& queue, const Problem& problem, const Options& options) {
             return outcome;
         }
     }
+    check_workspace(problem, options.workspace);
     const auto start = Clock::now();
     Call call(queue, problem, system, options);
     const Outcome outcome = call.run();

@@ -44,7 +44,7 @@ bool write(const std::string& path, const std::string& content) {
 // Empty: there is no place for it.
 std::string ProgramCache::path(const std::string& key, std::string_view suffix) const {
     std::string root;
-    if (const char* const cache = std::getenv("XDG_CACHE_HOME"); cache && *cache) root = cache;
+    if (const char* const cache = std::getenv("XDG_CACHE_HOME"); cache && *cache == '/') root = cache;  // others are none (XDG base directories)
     else if (const char* const home = std::getenv("HOME"); home && *home) root = std::string(home) + "/.cache";
     return root.empty() ? root : root.append("/trifold/").append(folder_).append("/").append(key).append(suffix);
 }

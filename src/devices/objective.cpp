@@ -10,7 +10,7 @@ namespace trifold {
 
 static constexpr std::string_view names[] = {"time", "energy", "edp"};
 
-const char* name_of(Objective objective) noexcept { return names[static_cast<int>(objective)].data(); }
+const char* name_of(Objective objective) noexcept { return static_cast<std::size_t>(objective) < std::size(names) ? names[static_cast<std::size_t>(objective)].data() : "?"; }
 
 Objective objective_from(std::string_view name) {
     for (std::size_t k = 0; k < std::size(names); ++k)

@@ -100,14 +100,6 @@ void ScratchArena::give_back(void* data) noexcept {
     assert(!"a block that this arena did not lend");
 }
 
-void ScratchArena::trim() noexcept {
-    const std::lock_guard lock(mutex_);
-    std::erase_if(slots_, [&](const Slot& slot) {
-        if (!slot.lent) held_ -= slot.block.bytes();
-        return !slot.lent;
-    });
-}
-
 std::size_t ScratchArena::held_bytes() const noexcept {
     const std::lock_guard lock(mutex_);
     return held_;

@@ -52,9 +52,6 @@ public:
     /// `wanted` bytes where the workspace has them, or where, without one, they are half of the free memory at most; else `least`, likewise.
     Scratch take(std::size_t wanted, std::size_t least, const Workspace& workspace);
 
-    /// Frees what is not on loan.
-    void trim() noexcept;
-
     /// Bytes held, on loan or not, now and at most so far.
     std::size_t held_bytes() const noexcept;
     std::size_t peak_bytes() const noexcept;

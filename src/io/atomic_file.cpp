@@ -82,17 +82,18 @@ AtomicFile::AtomicFile(const std::string& path, TemporaryWatch watch) : path_(pa
     do {
         temporary_ = folder_of(target_) + "/." + name.substr(0, NAME_MAX - 40) + "." + std::to_string(getpid()) + "." +
                      std::to_string(serial++) + ".tmp";
+        if (watch_) watch_(temporary_.c_str());  // before it is there: a signal may reach another thread
         file_ = open(temporary_.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     } while (file_ < 0 && errno == EEXIST);
     if (file_ < 0) {
         const int error = errno;
         temporary_.clear();
+        if (watch_) watch_(nullptr);
         fail("open", error);
     }
     owned_ = true;
     // What the file mode mask took away is given back only where the old file had it.
     if (exists) (void)fchmod(file_, old.st_mode & 07777);
-    if (watch_) watch_(temporary_.c_str());
 }
 
 AtomicFile::~AtomicFile() {
@@ -182,14 +183,14 @@ bool same_file(const std::string& a, const std::string& b) {
     return S_ISREG(first.st_mode) && first.st_dev == second.st_dev && first.st_ino == second.st_ino;
 }
 
-void require_writable(const std::string& path, std::int64_t bytes) {
+void require_writable(const std::string& path, std::int64_t bytes, const TemporaryWatch& watch) {
     if (path == "-") return;
     const std::string target = final_target(path);
     struct stat old {};
     const bool exists = stat(target.c_str(), &old) == 0;
     // Opened and closed, a pipe has ended for its reader.
     if (exists && S_ISFIFO(old.st_mode) && access(target.c_str(), W_OK) == 0) return;
-    { const AtomicFile probe(path); }
+    { const AtomicFile probe(path, watch); }
     if (exists && !S_ISREG(old.st_mode)) return;
     struct statvfs space {};
     if (statvfs(folder_of(target).c_str(), &space) != 0) return;

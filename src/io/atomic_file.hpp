@@ -47,6 +47,6 @@ bool same_file(const std::string& a, const std::string& b);
 
 /// Throws Error(bad_input) where `path` could not be written now: folder, permission, or less than `bytes` free.
 /// Leaves nothing behind.
-void require_writable(const std::string& path, std::int64_t bytes);
+void require_writable(const std::string& path, std::int64_t bytes, const TemporaryWatch& watch = {});
 
 }  // namespace trifold::io

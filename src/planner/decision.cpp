@@ -145,4 +145,11 @@ std::size_t workspace_bound(const Queue& queue, const System& system, Algorithm 
     return bytes;
 }
 
+std::size_t certain_workspace(const Queue& queue, const System& system, Algorithm requested) {
+    if (system.rows == 0 || system.systems() == 0) return 0;
+    const Decision decision = decide(queue, system, requested);
+    if (decision.ops->enqueue) return 0;
+    return branch_least_workspace(*decision.ops, decision.one_by_one ? typical_line(system) : system, decision.branch[0], decision.threads);
+}
+
 }  // namespace trifold::tridiagonal

@@ -36,6 +36,10 @@ Decision decide(const Queue& queue, const System& system, Algorithm requested);
 /// Scratch that is enough whatever decide() says of this problem, now or after a profile was measured.
 std::size_t workspace_bound(const Queue& queue, const System& system, Algorithm requested);
 
+/// Scratch of the host that a solve takes for certain: what the first branch cannot do without. A branch that another one hands over to asks for
+/// its own when it is about to run.
+std::size_t certain_workspace(const Queue& queue, const System& system, Algorithm requested);
+
 /// The same decision with every candidate, predicted time and reason: for `plan --explain`.
 Plan explain(const Queue& queue, const System& system, Algorithm requested);
 

@@ -3,6 +3,7 @@
 """Bad input gets a clear error that names file, array or element and what to do."""
 import math
 import os
+import resource
 import subprocess
 import warnings
 import zipfile
@@ -152,6 +153,19 @@ class BadInput(CommandTest):
     def test_does_not_fit(self):
         self.refuse(3, ['gen:poisson?rows=1e12', 'needs', 'TiB', 'available'], 'solve', 'gen:poisson?rows=1e12')
         self.refuse(3, ['needs', 'of disk', 'free'], 'generate', 'gen:poisson?rows=1e12', '-o', 'p.npz')
+
+    def test_what_only_a_fall_back_needs_is_not_asked_for(self):
+        """LU takes as much again as four of the five arrays, and few systems end there. Where addresses are limited, so is memory."""
+        def limited(limit):
+            return lambda: resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+        self.environment['OMP_NUM_THREADS'] = '1'
+        problem = ['solve', 'gen:random?rows=8000000', '--no-roof', '--no-check']
+        arrays = 5 * 64000000
+        version = subprocess.run([TRIFOLD, '--version'], preexec_fn=limited(arrays), capture_output=True)
+        if version.returncode != 0:
+            self.skipTest('a sanitizer takes more addresses')
+        self.run_it(*problem, preexec_fn=limited(arrays + (150 << 20)))
+        self.refuse(3, ['use a smaller problem'], *problem, preexec_fn=limited(arrays))
 
     def test_output_that_cannot_be_written(self):
         self.good()

@@ -98,6 +98,7 @@ class Heat(CommandTest):
                 ('neither a number nor',): ['--mesh', '8x8', '--conductivity', 'iron']}.items():
             self.refuse(2, parts, 'heat', *arguments)
         self.refuse(3, ['is not positive'], 'heat', '--mesh', '8x8', '--conductivity=-1')
+        self.refuse(3, ['conductivity: inf is not positive and finite'], 'heat', '--mesh', '8x8', '--conductivity=inf')
         self.write('k.npy', npy([1.0] * 30 + [0.0] + [1.0] * 33, (8, 8)))
         self.refuse(3, ['x = 6, y = 3', 'is not positive'], 'heat', '--mesh', '8x8', '--conductivity', 'k.npy')
         self.refuse(3, ['k.npy', 'f64[8, 8]', 'f64[8, 9]'], 'heat', '--mesh', '9x8', '--conductivity', 'k.npy')
@@ -194,8 +195,9 @@ class Heat(CommandTest):
             time.sleep(0.05)
         time.sleep(0.3)
         process.send_signal(signal.SIGINT)
-        process.communicate(timeout=30)
+        _, err = process.communicate(timeout=30)
         self.assertEqual(process.returncode, 130)
+        self.assertNotIn(b'nothing was written', err)
         written = self.files()
         self.assertTrue(written)
         self.assertNotIn('u.npy', written)

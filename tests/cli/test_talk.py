@@ -7,7 +7,7 @@ import re
 import shlex
 import subprocess
 
-from arrays import npz, read_npy, read_npz
+from arrays import npy, npz, read_npy, read_npz
 from harness import TRIFOLD, CommandTest, main
 
 SMALL = 'gen:diffusion?rows=5000&number=10&contrast=1e4&seed=1'
@@ -79,6 +79,30 @@ class Reports(CommandTest):
         self.assertRegex(out, r'cpu +tridiagonal +native')
         grid = self.run_json('devices')['matrix']
         self.assertLessEqual({'cpu', 'reference'}, {cell['device'] for cell in grid})
+
+    def test_threads_are_those_that_are_used(self):
+        """Short systems and the reference take one thread of two; report and plan say so alike."""
+        for more in (['gen:poisson?rows=1000'], ['gen:dominant?rows=100&systems=50', '--device', 'reference']):
+            report = self.run_json('solve', *more, '--no-roof', '--threads', '2')
+            self.assertEqual(report['devices'][0]['threads'], 1, more)
+            out, _ = self.run_it('plan', *more, '--explain', '--threads', '2')
+            self.assertNotIn('2 threads', out)
+
+    def test_watts_of_a_device_that_is_not_asked(self):
+        _, err = self.run_it('solve', 'gen:poisson?rows=100', '--watts', 'cpu=10,gpu=20')
+        self.assertIn("--watts: 'gpu' is none of the devices", err)
+        self.assertNotIn("'cpu' is none", err)
+
+    def test_a_timeline_without_events_is_a_picture(self):
+        self.run_it('solve', 'gen:poisson?rows=100', '--timeline', 't.svg')
+        self.assertTrue(self.read('t.svg').startswith(b'<svg '))
+
+    def test_nothing_to_solve(self):
+        npz(self.path('e.npz'), **{name: npy([], (0, 5)) for name in ('lower', 'diag', 'upper', 'rhs')})
+        report = self.run_json('solve', 'e.npz')
+        self.assertEqual((report['problem']['rows'], report['problem']['systems']), (5, 0))
+        self.assertEqual((report['outcome']['reason'], report['outcome']['device']), ('none', 'cpu'))
+        self.assertEqual(report['plan']['why'], 'nothing to solve')
 
     def test_reference_by_name(self):
         report = self.run_json('solve', SMALL, '--device', 'reference', '--algorithm', 'lu')

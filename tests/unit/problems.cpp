@@ -196,12 +196,53 @@ TEST(Normalise, MisuseNamesTheArray) {
     says([](Single& s) { s.problem.matrix.periodic = true,
          s.problem.matrix.lower = View<const double>::rows(std::span<const double>(s.lower).first(4)); }, "lower", "periodic");
     says([](Single& s) { s.problem.rhs.axis.extent = s.problem.x.axis.extent = std::int64_t{1} << 62; s.problem.rhs.batch_dims = s.problem.x.batch_dims = 1;
-         s.problem.rhs.batch[0] = s.problem.x.batch[0] = {4, 1}; }, "rhs", "2^63");
+         s.problem.rhs.batch[0] = s.problem.x.batch[0] = {4, 1}; }, "rhs", "2^53");
     static const std::int64_t backwards[] = {0, 3, 2, 5}, outside[] = {0, 9};
     says([](Single& s) { s.problem.offsets = backwards; }, "offsets[2]", "predecessor");
     says([](Single& s) { s.problem.offsets = outside; }, "offsets[1]", "outside");
     std::vector<float> narrow(5);
     says([&](Single& s) { s.problem.matrix.diag = View<const float>::rows(narrow); }, "diag", "f32");
+}
+
+TEST(Normalise, WhatNoAddressReachesIsRefused) {
+    Single s;
+    s.problem.matrix = {-1.0, 4.0, -1.0};
+    for (const std::int64_t far : {INT64_MAX, INT64_MIN, INT64_MAX / 2, -(INT64_MAX / 4), std::int64_t{1} << 52}) {
+        Single t = s;
+        t.problem.rhs.axis.stride = far;
+        EXPECT_NE(misuse(t.problem).find("rhs: elements " + std::to_string(far) + " apart"), std::string::npos) << misuse(t.problem);
+        t = s;
+        t.problem.rhs.axis.extent = t.problem.x.axis.extent = 1, t.problem.rhs.axis.stride = far;
+        EXPECT_EQ(misuse(t.problem), "") << "one element has no distance";
+    }
+    for (const std::int64_t many : {INT64_MAX, INT64_MAX / 16, (std::int64_t{1} << 53) + 1}) {
+        Single t = s;
+        t.problem.rhs.axis.extent = t.problem.x.axis.extent = many;
+        EXPECT_NE(misuse(t.problem).find("rhs: more than 2^53 elements"), std::string::npos) << misuse(t.problem);
+        EXPECT_THROW(normalise(Matrix{}, many, {}, DType::f64), Error);
+        const std::int64_t batch[] = {many};
+        EXPECT_THROW(normalise(Matrix{}, 3, batch, DType::f64), Error);
+    }
+}
+
+TEST(Normalise, AWorkspaceLiesOverNoArray) {
+    Single s;
+    const auto refused = [&](void* data, std::size_t bytes) -> std::string {
+        try {
+            check_workspace(s.problem, {data, bytes});
+        } catch (const Error& error) {
+            return error.what();
+        }
+        return "";
+    };
+    EXPECT_EQ(refused(nullptr, 100), "");
+    Doubles own(100);
+    EXPECT_EQ(refused(own.data(), 800), "");
+    EXPECT_NE(refused(s.x.data(), 8).find("Options::workspace: lies over x"), std::string::npos);
+    EXPECT_NE(refused(s.x.data() + 4, 8).find("over x"), std::string::npos);
+    EXPECT_EQ(refused(s.x.data() + 5, 8), "");
+    EXPECT_NE(refused(s.rhs.data() + 1, 8).find("over rhs"), std::string::npos);
+    EXPECT_NE(refused(s.upper.data() + 2, 24).find("over upper"), std::string::npos);
 }
 
 TEST(Normalise, PiecesOfARaggedBatch) {

@@ -11,7 +11,7 @@ static constexpr std::string_view names[] = {"automatic", "thomas", "lu",    "tw
                                              "pcr",       "spike",  "truncated_spike", "certified", "two_pass"};
 static_assert(std::size(names) == algorithm_count);
 
-const char* name_of(Algorithm algorithm) noexcept { return names[static_cast<int>(algorithm)].data(); }
+const char* name_of(Algorithm algorithm) noexcept { return static_cast<int>(algorithm) < algorithm_count ? names[static_cast<int>(algorithm)].data() : "?"; }
 
 Algorithm algorithm_from(std::string_view name) {
     for (int i = 0; i < algorithm_count; ++i)

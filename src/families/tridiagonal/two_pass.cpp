@@ -123,7 +123,7 @@ private:
         Launch launch = launch_;
         AlignedBuffer own;
         if (bytes > launch.scratch_bytes) {
-            require_memory("two_pass, which hands this system over to lu", static_cast<double>(bytes), "give a larger workspace");
+            require_memory("two_pass, which hands this system over to lu", static_cast<double>(bytes), "free some memory, or solve fewer rows; nothing is lost");
             own = AlignedBuffer(bytes);
             launch.scratch = own.data(), launch.scratch_bytes = bytes;
         }

@@ -17,17 +17,23 @@ constexpr const char* axis_name[3] = {"x", "y", "z"};
     throw Error(ErrorCode::usage, where, message, hint);
 }
 
+// Beyond every address, and with room for what is computed from it.
+constexpr std::int64_t most_elements = std::int64_t{1} << 53;
+
 void check_shape(const MeshShape& shape) {
     std::int64_t points = 1;
     for (const std::int64_t extent : {shape.x, shape.y, shape.z, shape.meshes}) {
         if (extent < 0) misuse("shape", "a negative extent, " + std::to_string(extent));
-        if (__builtin_mul_overflow(points, extent, &points)) misuse("shape", "more than 2^63 points");
+        if (__builtin_mul_overflow(points, extent, &points) || points > most_elements) misuse("shape", "more than 2^53 points");
     }
 }
 
 void check_sides(const std::string& where, const std::array<Sides, 3>& sides) {
     for (int axis = 0; axis < 3; ++axis) {
         const auto& [low, high] = sides[static_cast<std::size_t>(axis)];
+        for (const Side& side : {low, high})
+            if (static_cast<int>(side.edge) > static_cast<int>(Edge::periodic))
+                misuse(where, std::string("a side of ") + axis_name[axis] + " is edge " + std::to_string(static_cast<int>(side.edge)) + " of the enumeration");
         if ((low.edge == Edge::periodic) != (high.edge == Edge::periodic))
             misuse(where, std::string("one side of ") + axis_name[axis] + " is periodic and the other is not", "make both periodic, or none");
         if (!std::isfinite(low.value) || !std::isfinite(high.value)) misuse(where, std::string("the value on a side of ") + axis_name[axis] + " is not finite");
@@ -47,6 +53,15 @@ void check_field(const std::string& where, const AnyField& field, const MeshProb
     if (!field.data && problem.shape.points() > 0) misuse(where, "no memory (null pointer)");
     if (reinterpret_cast<std::uintptr_t>(field.data) % size_of(field.dtype))
         misuse(where, std::string("an address that is not a multiple of the size of ") + name_of(field.dtype));
+    const std::int64_t extent[4] = {problem.shape.x, problem.shape.y, problem.shape.z, problem.shape.meshes};
+    std::int64_t reach = 0;
+    for (int d = 0; problem.shape.points() > 0 && d < 4; ++d) {
+        const std::int64_t stride = field.stride[static_cast<std::size_t>(d)];
+        std::int64_t far = 0;
+        if (extent[d] == 1) continue;
+        if (stride == INT64_MIN || __builtin_mul_overflow(stride < 0 ? -stride : stride, extent[d] - 1, &far) || __builtin_add_overflow(reach, far, &reach) || reach > most_elements)
+            misuse(where, "points " + std::to_string(stride) + " elements apart, beyond every address", "strides count elements");
+    }
     if (field.dtype != problem.fields[0].dtype)
         misuse(where, std::string(name_of(field.dtype)) + " where field 0 is " + name_of(problem.fields[0].dtype), "all fields have one type");
     if (field.memory.kind == MemoryKind::device && field.memory != device)

@@ -26,6 +26,9 @@ struct Dims {
     std::int64_t extent[max_batch_dims] = {};
 };
 
+// Beyond every address space, and with room for what is computed from it.
+constexpr std::int64_t most_elements = std::int64_t{1} << 53;
+
 void check_view(const char* name, const AnyView& view) {
     if (view.batch_dims < 0 || view.batch_dims > max_batch_dims)
         misuse(name, std::to_string(view.batch_dims) + " batch dimensions", "at most 4 are supported");
@@ -36,7 +39,19 @@ void check_view(const char* name, const AnyView& view) {
         overflow = overflow || __builtin_mul_overflow(count, view.batch[d].extent, &count);
     }
     if (negative) misuse(name, "a negative extent in " + shape_text(view));
-    if (overflow) misuse(name, "more than 2^63 elements in " + shape_text(view));
+    if (overflow || count > most_elements) misuse(name, "more than 2^53 elements in " + shape_text(view));
+    std::int64_t reach = 0;
+    const auto reaches = [&](const Dim& dim) {
+        if (dim.extent <= 1) return;
+        std::int64_t far = 0, sum = 0;
+        const bool fits = dim.stride != INT64_MIN && !__builtin_mul_overflow(std::llabs(dim.stride), dim.extent - 1, &far) && !__builtin_add_overflow(reach, far, &sum);
+        if (!fits || sum > most_elements) misuse(name, "elements " + std::to_string(dim.stride) + " apart in " + shape_text(view) + ", beyond every address", "strides count elements");
+        reach = sum;
+    };
+    if (count > 0) {
+        reaches(view.axis);
+        for (int d = 0; d < view.batch_dims; ++d) reaches(view.batch[d]);
+    }
     if (!view.data && count > 0) misuse(name, "no memory (null pointer) for " + shape_text(view));
     if (reinterpret_cast<std::uintptr_t>(view.data) % size_of(view.dtype))
         misuse(name, std::string("an address that is not a multiple of the size of ") + name_of(view.dtype));
@@ -249,6 +264,24 @@ System normalise(const Problem& problem, Memory device) {
     return system;
 }
 
+void check_workspace(const Problem& problem, const Workspace& workspace) {
+    if (!workspace.data || workspace.bytes < sizeof(float)) return;
+    AnyView scratch;
+    scratch.data = workspace.data;
+    // Of another type than the array, so that all between its first and last element counts.
+    const auto check = [&](const char* name, const AnyView& view) {
+        scratch.dtype = view.dtype == DType::f32 ? DType::f64 : DType::f32;
+        scratch.axis = {static_cast<std::int64_t>(std::max<std::size_t>(workspace.bytes / size_of(scratch.dtype), 1)), 1};
+        if (overlap(scratch, view)) misuse("Options::workspace", std::string("lies over ") + name, "give it memory of its own");
+    };
+    check("x", problem.x);
+    check("rhs", problem.rhs);
+    const std::pair<const char*, const Coefficient*> matrix[] = {
+        {"lower", &problem.matrix.lower}, {"diag", &problem.matrix.diag}, {"upper", &problem.matrix.upper}};
+    for (const auto& [name, coefficient] : matrix)
+        if (const AnyView* view = std::get_if<AnyView>(coefficient)) check(name, *view);
+}
+
 System normalise(const Matrix& matrix, std::int64_t rows, std::span<const std::int64_t> batch, DType dtype) {
     if (rows < 0) misuse("rows", std::to_string(rows) + " rows");
     if (batch.size() > max_batch_dims) misuse("batch", std::to_string(batch.size()) + " dimensions", "at most 4 are supported");
@@ -267,8 +300,9 @@ System normalise(const Matrix& matrix, std::int64_t rows, std::span<const std::i
         if (batch[d] < 0) misuse("batch", "a negative extent");
         dims.extent[d] = batch[d];
         system.rhs.level_stride[d] = system.x.level_stride[d] = stride;
-        if (__builtin_mul_overflow(stride, batch[d], &stride)) misuse("batch", "more than 2^63 elements");
+        if (__builtin_mul_overflow(stride, batch[d], &stride) || stride > most_elements) misuse("batch", "more than 2^53 elements");
     }
+    if (rows > most_elements) misuse("rows", std::to_string(rows) + " rows", "at most 2^53 can be counted");
     fill_matrix(system, matrix, dims);
     merge_levels(system, dims);
     return system;

@@ -259,6 +259,22 @@ TEST_P(DeviceMemory, TooMuchIsSaidBeforeItIsTaken) {
     EXPECT_TRUE(text.find("1048576.0 GiB") != std::string::npos || text.find("1024.0 TiB") != std::string::npos || text.find("PiB") != std::string::npos) << text;
 }
 
+TEST_P(DeviceMemory, AnArrayHasAsManyValuesAsItSays) {
+    for (const std::int64_t size : {std::int64_t{-1}, INT64_MIN, (std::int64_t{1} << 61) + 1, INT64_MAX})
+        EXPECT_THROW(DeviceArray<double>(queue, size), Error) << size;
+    DeviceArray<double> nothing;
+    std::vector<double> none;
+    nothing.upload(none), nothing.download(none);
+    EXPECT_THROW(nothing.upload(std::vector<double>(1)), Error);
+}
+
+TEST_P(DeviceMemory, AnOutcomeThatWasMovedAwayIsRefused) {
+    tridiagonal::PendingOutcome first(queue);
+    const tridiagonal::PendingOutcome second = std::move(first);
+    EXPECT_EQ(second.read().reason, Reason::none);
+    EXPECT_THROW((void)first.read(), Error);
+}
+
 TEST_P(DeviceMemory, AStreamIsForDevicesThatHaveThem) {
     if (own_memory()) GTEST_SKIP() << GetParam() << " has streams";
     int nothing = 0;

@@ -311,6 +311,22 @@ TEST_P(Factored, ShapesThatDoNotFitAreRefused) {
     EXPECT_THROW((void)factor.solve(View<float>::strided(single.data(), {9, 1}, batch), View<float>::strided(single_x.data(), {9, 1}, batch)), Error);
 }
 
+TEST_P(Factored, WhatWasMovedAwayIsRefused) {
+    Trial<double> trial(recipe_of(9, {4}));
+    Factor factor = factor_of(trial);
+    const Factor taken = std::move(factor);
+    EXPECT_TRUE(taken.outcome().ok());
+    EXPECT_EQ(factor.outcome().reason, Reason::none);
+    EXPECT_THROW((void)factor.solve(trial.problem().rhs, trial.problem().x), Error);
+    EXPECT_THROW((void)factor.refactor(trial.problem().matrix), Error);
+    (void)taken.solve(trial.problem().rhs, trial.problem().x);
+}
+
+TEST_P(Factored, MoreThanMemoryHoldsIsRefused) {
+    for (const std::int64_t rows : {std::int64_t{1} << 40, std::int64_t{1} << 53, (std::int64_t{1} << 53) + 1, INT64_MAX / 60 + 1, INT64_MAX})
+        EXPECT_THROW(Factor(queue, tridiagonal::Matrix{-1.0, 4.0, -1.0}, rows), Error) << rows;
+}
+
 TRIFOLD_ON_EVERY_DEVICE(Factored);
 
 }  // namespace

@@ -330,6 +330,16 @@ TEST_F(Refused, Fields) {
     expect("one side of y is periodic");
     fields = good, fields[0].sides[2].high.value = NAN;
     expect("side of z is not finite");
+    for (const std::int64_t far : {INT64_MAX / 2, INT64_MIN, -(std::int64_t{1} << 53)}) {
+        fields = good, fields[0].stride[1] = far;
+        expect("field 0: points " + std::to_string(far) + " elements apart, beyond every address");
+    }
+    fields = good, fields[0].sides[1].low.edge = static_cast<Edge>(9);
+    expect("edge 9 of the enumeration");
+    fields = good;
+    sweeps[0].solution[0].high.edge = static_cast<Edge>(3);
+    expect("edge 3 of the enumeration");
+    sweeps[0].solution[0].high.edge = Edge::even;
     fields.clear();
     expect("0 fields");
     fields = good, shape.y = -1;

@@ -163,13 +163,6 @@ HWY_INLINE void store_tile(D d, V* HWY_RESTRICT v, hn::TFromD<D>* HWY_RESTRICT p
 /// by force, as the compiler drops calls of functions that do nothing but prefetch.
 HWY_INLINE void prefetch_second_level(const void* p) { __builtin_prefetch(p, 0, 2); }
 
-/// Asks for the cache line at p of each of the N systems of a tile that will be read soon; p may lie past the arrays' end.
-template <class D>
-HWY_INLINE void prefetch_tile(D, const hn::TFromD<D>* p, std::int64_t lane_stride) {
-#pragma GCC unroll 16
-    for (std::size_t s = 0; s < lanes_of<D>; ++s) hwy::Prefetch(p + static_cast<std::int64_t>(s) * lane_stride);
-}
-
 }  // namespace trifold::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 

@@ -47,7 +47,6 @@ struct BatchJob {
     int overlapped_lines = 0;                   ///< width where a block is eliminated while the one before is substituted; 0: never
     std::int64_t ahead_rows = 0;                ///< then: between asking for a row and its use
     std::int64_t segment_rows = 0;              ///< rows whose c', d' are kept at a time
-    std::int64_t number = 0, lane_number_stride = 0, outer_number_stride[3] = {};
     void (*event)(void* sink, std::int64_t outer, std::int64_t lane, BatchEvent event) = nullptr;
 
     static constexpr std::int64_t line = 64 / sizeof(T);  ///< elements of a cache line

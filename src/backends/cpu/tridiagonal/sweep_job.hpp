@@ -28,7 +28,6 @@ struct SweepArrays {
     std::int64_t rows;
     bool in_place;
 
-    bool all_views() const { return step[0] & step[1] & step[2] & step[3]; }
     /// Row i of array k; outside the system that of an identity; entries that couple to outside it are 0.
     T at(int k, std::int64_t i) const {
         if (i < 0 || i >= rows) return T(k == 1);
