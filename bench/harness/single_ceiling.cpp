@@ -9,7 +9,9 @@
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
 
+#include "backends/cpu/tridiagonal/finish_two_row-inl.h"
 #include "backends/cpu/tridiagonal/pivoted_group-inl.h"
+#include "backends/cpu/tridiagonal/reduce_two_row-inl.h"
 #include "backends/cpu/tridiagonal/sweep_group-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -29,6 +31,32 @@ void pivoted(cpu::PivotedJob<T>& job, Work work, std::int64_t group, T* scratch)
     else kernels::pivoted_group<T, Work::move_and_wait>(job, group, scratch);
 }
 
+/// One thread's share of the first or of the second of two passes, in the order of reduce.cpp and finish.cpp.
+template <class T>
+void two_pass(const cpu::FinishCall<T>& call, bool second, int part, int parts, const cpu::ChunkWork<T>& scratch, tridiagonal::InterfaceRow* rows,
+              std::int64_t* zero_pivot) {
+    using D = hwy::HWY_NAMESPACE::ScalableTag<T>;
+    constexpr std::int64_t lanes = static_cast<std::int64_t>(kernels::lanes_of<D>), pair = 2 * lanes;
+    const std::int64_t groups = (call.partition.chunks() - 1) / pair, low = groups * part / parts, high = groups * (part + 1) / parts;
+    for (std::int64_t k = low; k < high; ++k) {
+        const std::int64_t first = (second ? low + high - 1 - k : k) * pair, next = second ? std::max<std::int64_t>(first - pair, 0) : first + pair;
+        const cpu::ChunkGroup<T> g[2] = {cpu::group_of(call.arrays, call.partition, first, lanes, scratch.defects),
+                                         cpu::group_of(call.arrays, call.partition, first + lanes, lanes, scratch.defects)};
+        const kernels::Ahead<T> ahead(call.arrays, next);
+        if (second) kernels::finish_two_row<D, Work::move>(D(), call, g, ahead, scratch);
+        else kernels::reduce_two_row<2, Work::move>(D(), g, ahead, rows, zero_pivot);
+    }
+    if (second && call.stream) hwy::FlushStream();
+}
+
+void two_pass_f32(const cpu::FinishCall<float>& call, bool second, int part, int parts, const cpu::ChunkWork<float>& scratch, tridiagonal::InterfaceRow* rows,
+                  std::int64_t* zero_pivot) {
+    two_pass(call, second, part, parts, scratch, rows, zero_pivot);
+}
+void two_pass_f64(const cpu::FinishCall<double>& call, bool second, int part, int parts, const cpu::ChunkWork<double>& scratch, tridiagonal::InterfaceRow* rows,
+                  std::int64_t* zero_pivot) {
+    two_pass(call, second, part, parts, scratch, rows, zero_pivot);
+}
 void certified_f32(cpu::SweepJob<float>& job, Work work, std::int64_t group, float* scratch) { certified(job, work, group, scratch); }
 void certified_f64(cpu::SweepJob<double>& job, Work work, std::int64_t group, double* scratch) { certified(job, work, group, scratch); }
 void pivoted_f32(cpu::PivotedJob<float>& job, Work work, std::int64_t group, float* scratch) { pivoted(job, work, group, scratch); }
@@ -42,6 +70,7 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 #include "backends/cpu/tridiagonal/cell.hpp"
 #include "backends/cpu/tridiagonal/pivoted_call.hpp"
+#include "families/tridiagonal/two_pass.hpp"
 #include "trifold/dtype.hpp"
 
 namespace trifold::bench {
@@ -51,6 +80,8 @@ HWY_EXPORT(certified_f32);
 HWY_EXPORT(certified_f64);
 HWY_EXPORT(pivoted_f32);
 HWY_EXPORT(pivoted_f64);
+HWY_EXPORT(two_pass_f32);
+HWY_EXPORT(two_pass_f64);
 HWY_EXPORT(lanes_f32);
 HWY_EXPORT(lanes_f64);
 
@@ -74,17 +105,23 @@ tridiagonal::Launch launch_of(const tridiagonal::System& system, int threads, co
 
 SingleCeiling::SingleCeiling(Pass pass, const tridiagonal::System& system, int threads) : pass_(pass), system_(system), numbers_(system) {
     const tridiagonal::Ops& ops = cpu::cpu_ops();
-    // A matrix of numbers that forgets at once; what is computed does not depend on the numbers.
+    // A matrix of numbers that forgets at once, or never; what is computed does not depend on the numbers.
     tridiagonal::Operand* const operands[] = {&numbers_.lower, &numbers_.diag, &numbers_.upper, &numbers_.rhs};
-    const double numbers[] = {-1, 4, -1, 1};
-    for (int k = 0; k < 4; ++k) *operands[k] = {}, operands[k]->value = numbers[k];
+    const double forgets[] = {-1, 4, -1, 1}, waves[] = {1, 0.5, 1, 1};
+    for (int k = 0; k < 4; ++k) *operands[k] = {}, operands[k]->value = (pass == Pass::two_pass ? waves : forgets)[k];
     numbers_.in_place = false;
     const auto scratch_for = [&](const tridiagonal::System& s) {
+        if (pass == Pass::two_pass) return AlignedBuffer(tridiagonal::two_pass_workspace(ops, s, threads));
         return AlignedBuffer(pass == Pass::certified ? tridiagonal::certified_workspace(ops, s, threads) : ops.sweep_pivoted_scratch(s, threads));
     };
     scratch_ = scratch_for(system_), numbers_scratch_ = scratch_for(numbers_);
     launch_ = launch_of(system_, threads, scratch_), numbers_launch_ = launch_of(numbers_, threads, numbers_scratch_);
 
+    if (pass == Pass::two_pass) {
+        partition_ = {system_.rows, tridiagonal::two_pass_chunk_rows(system_.rows, system_.dtype)};
+        rows_.resize(2 * partition_.chunks()), zero_pivot_.resize(partition_.chunks()), boundary_.resize(2 * partition_.chunks()), residuals_.resize(partition_.chunks());
+        return;
+    }
     if (pass == Pass::certified) cut_ = tridiagonal::cut_certified(ops, system_, launch_);
     else block_ = system.dtype == DType::f32 ? cpu::PivotedCall<float>::block_for(system_) : cpu::PivotedCall<double>::block_for(system_);
     double best = std::numeric_limits<double>::infinity();
@@ -96,6 +133,10 @@ SingleCeiling::SingleCeiling(Pass pass, const tridiagonal::System& system, int t
 double SingleCeiling::computing() {
     Outcome outcome;
     const auto start = std::chrono::steady_clock::now();
+    if (pass_ == Pass::two_pass) {
+        const Outcome two = tridiagonal::solve_two_pass(cpu::cpu_ops(), numbers_, numbers_launch_);
+        return two.reason == Reason::exact ? seconds_since(start) : std::numeric_limits<double>::quiet_NaN();
+    }
     const bool solved = pass_ == Pass::certified ? tridiagonal::solve_certified(cpu::cpu_ops(), numbers_, numbers_launch_, outcome)
                                                  : cpu::cpu_ops().sweep_pivoted(numbers_, numbers_launch_);
     return solved ? seconds_since(start) : std::numeric_limits<double>::quiet_NaN();
@@ -103,6 +144,11 @@ double SingleCeiling::computing() {
 
 double SingleCeiling::move(cpu::Work work) {
     const bool f32 = system_.dtype == DType::f32;
+    if (pass_ == Pass::two_pass) {
+        const auto start = std::chrono::steady_clock::now();
+        f32 ? move_two_pass<float>() : move_two_pass<double>();
+        return seconds_since(start);
+    }
     if (pass_ == Pass::certified ? cut_.stretches.groups == 0 : block_ == 0) return std::numeric_limits<double>::quiet_NaN();
     const auto start = std::chrono::steady_clock::now();
     if (pass_ == Pass::certified) f32 ? move_certified<float>(work) : move_certified<double>(work);
@@ -117,6 +163,21 @@ void SingleCeiling::move_certified(cpu::Work work) {
     job.moved_halo = cut_.decay;
     job.ask_for(launch_.threads);
     job.each_group(launch_.threads, [&](std::int64_t group, T* scratch) { dispatch(job, work, group, scratch); });
+}
+
+template <class T>
+void SingleCeiling::move_two_pass() {
+    constexpr std::int64_t cached = cpu::PivotedCall<T>::cached_bytes;
+    const bool stream = !system_.in_place && 5 * system_.rows * static_cast<std::int64_t>(sizeof(T)) > cached;
+    const cpu::FinishCall<T> call{cpu::chunk_arrays<T>(system_, partition_, scratch_.data()), partition_, boundary_.data(), 1, residuals_.data(), stream, true};
+    for (const bool second : {false, true}) {
+#pragma omp parallel for num_threads(launch_.threads) schedule(static, 1)
+        for (int thread = 0; thread < launch_.threads; ++thread) {
+            const auto work = cpu::ChunkWork<T>::of(scratch_.data(), partition_.chunk_rows, thread);
+            if constexpr (sizeof(T) == 4) HWY_DYNAMIC_DISPATCH(two_pass_f32)(call, second, thread, launch_.threads, work, rows_.data(), zero_pivot_.data());
+            else HWY_DYNAMIC_DISPATCH(two_pass_f64)(call, second, thread, launch_.threads, work, rows_.data(), zero_pivot_.data());
+        }
+    }
 }
 
 template <class T>

@@ -1,20 +1,22 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What bounds the solve of one system in one pass: its moving without its arithmetic, and its arithmetic without its moving.
+// What bounds the solve of one system: its moving without its arithmetic, and its arithmetic without its moving.
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "backends/cpu/tridiagonal/sweep_job.hpp"
 #include "base/aligned_buffer.hpp"
 #include "families/tridiagonal/certified.hpp"
+#include "families/tridiagonal/ops.hpp"
 #include "problems/tridiagonal/system.hpp"
 
 namespace trifold::bench {
 
-/// For the passes that eliminate in stretches side by side: `certified`, or the pivoted one of systems that forget.
+/// For the passes that eliminate in stretches side by side, `certified` and the pivoted one of systems that forget; and for the two passes over systems that forget nothing.
 class SingleCeiling {
 public:
-    enum class Pass : std::uint8_t { certified, pivoted };
+    enum class Pass : std::uint8_t { certified, pivoted, two_pass };
 
     /// A system that the pass solves.
     SingleCeiling(Pass pass, const tridiagonal::System& system, int threads);
@@ -33,6 +35,8 @@ private:
     void move_certified(cpu::Work work);
     template <class T>
     void move_pivoted(cpu::Work work, std::int64_t lanes);
+    template <class T>
+    void move_two_pass();
 
     Pass pass_;
     tridiagonal::System system_, numbers_;
@@ -41,6 +45,13 @@ private:
     tridiagonal::CertifiedCut cut_;
     std::int64_t block_ = 0;
     cpu::Work work_ = cpu::Work::move;
+
+    // Two passes.
+    tridiagonal::Partition partition_;
+    std::vector<tridiagonal::InterfaceRow> rows_;
+    std::vector<std::int64_t> zero_pivot_;
+    std::vector<double> boundary_;
+    std::vector<tridiagonal::ChunkResidual> residuals_;
 };
 
 }  // namespace trifold::bench

@@ -12,7 +12,7 @@ void run_case(Case& problem, const std::string& name, bool in_place, bool forget
     for (const int threads : settings.thread_counts()) {
         Group group(problem, threads, in_place);
         group.add_solver("two_pass", Algorithm::two_pass);
-        if (forgets) group.add_single_ceiling(SingleCeiling::Pass::pivoted);
+        group.add_single_ceiling(forgets ? SingleCeiling::Pass::pivoted : SingleCeiling::Pass::two_pass);
         if (threads == 1) {
             group.add_solver("lu", Algorithm::lu);
             group.add_peer(lapack_gtsv(), record);

@@ -10,6 +10,7 @@
 #include "base/aligned_buffer.hpp"
 #include "base/available_memory.hpp"
 #include "families/tridiagonal/coupling.hpp"
+#include "families/tridiagonal/lu_gathers.hpp"
 
 namespace trifold::tridiagonal {
 namespace {
@@ -69,8 +70,8 @@ public:
         const std::int64_t chunks = partition_.chunks();
         if (ops_.sweep_pivoted && ops_.sweep_pivoted(system_, launch_)) return done(Reason::exact, Outcome::unknown);
         // In place, what LAPACK's measure may still accept is stored too.
-        double residual = pass(parts_.boundary, system_.in_place ? wide_ : infinite);
-        if (residual <= accept_ || (residual <= wide_ && good_for_the_whole())) return done(Reason::exact, residual);
+        double residual = pass(parts_.boundary, system_.in_place ? std::max(wide_, as_lu()) : infinite);
+        if (residual <= accept_ || (residual <= wide_ && good_for_the_whole()) || residual <= as_lu()) return done(Reason::exact, residual);
         const auto all_stored = [&] { return std::all_of(parts_.residuals, parts_.residuals + chunks, [](const ChunkResidual& r) { return r.stored; }); };
         if (!system_.in_place && finished_ && ops_.corrects && all_stored()) {
             partition_.stored = parts_.boundary;
@@ -91,6 +92,13 @@ private:
         ops_.finish(system_, partition_, device_, boundary, accept, parts_.residuals);
         finished_ = true;
         return worst(parts_.residuals, chunks);
+    }
+
+    /// What is accepted of a long system that forgets nothing, as its one pass has found: LU leaves more of it. Devices without that pass may have memory of their own.
+    double as_lu() {
+        constexpr std::int64_t long_enough = std::int64_t{1} << 19;
+        if (std::isnan(as_lu_)) as_lu_ = !ops_.sweep_pivoted || system_.rows < long_enough ? 0 : lu_gathers(system_) * unit_roundoff(system_.dtype);
+        return as_lu_;
     }
 
     /// LAPACK's measure: residuals against the largest scale of any chunk. For the one chunk of 10^5 that is a little worse, and
@@ -162,7 +170,7 @@ private:
     Launch device_;
     Partition partition_;
     Parts parts_;
-    double accept_, wide_;
+    double accept_, wide_, as_lu_ = std::numeric_limits<double>::quiet_NaN();
     bool finished_ = false;
 };
 

@@ -16,23 +16,21 @@
 
 #include <cmath>
 
+#include "backends/cpu/tridiagonal/pivoted.hpp"
+
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "backends/cpu/tridiagonal/finish.cpp"
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
 
 #include "backends/cpu/tridiagonal/finish_check-inl.h"
+#include "backends/cpu/tridiagonal/finish_two_row-inl.h"
 #include "backends/cpu/tridiagonal/reduce_tiles-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace trifold::cpu::HWY_NAMESPACE {
 
 using tridiagonal::Partition;
-
-template <class V>
-struct Ends {
-    V before, first, last, after;  ///< x[s-1], x[s], x[e], x[e+1]
-};
 
 template <class V>
 struct Carried {
@@ -142,14 +140,7 @@ void finish_group_as(D d, const FinishCall<hn::TFromD<D>>& call, const ChunkGrou
     T* const solutions[2] = {work.solutions + lanes, work.solutions + lanes + lanes * stride};
 
     Ends<V> ends[chains];
-    for (int k = 0; k < chains; ++k) {
-        alignas(64) T values[4][lanes];
-        for (int s = 0; s < lanes; ++s) {
-            const ChunkEnds<T> at = known_ends(call, g[k].first + HWY_MIN(s, g[k].count - 1));
-            values[0][s] = at.before, values[1][s] = at.first, values[2][s] = at.last, values[3][s] = at.after;
-        }
-        ends[k] = {hn::Load(d, values[0]), hn::Load(d, values[1]), hn::Load(d, values[2]), hn::Load(d, values[3])};
-    }
+    for (int k = 0; k < chains; ++k) ends[k] = ends_of(d, call, g[k]);
 
     FinishChain<D, sums> a, b;
     for_rows<chains>(
@@ -186,6 +177,9 @@ void finish_group(D d, const FinishCall<hn::TFromD<D>>& call, const ChunkGroup<h
                   const ChunkWork<hn::TFromD<D>>& work) {
     bool sums = may_cancel(d, g[0]);
     if constexpr (chains == 2) sums = sums || may_cancel(d, g[1]);
+    if constexpr (chains == 2) {
+        if (!sums && call.two_rows && finish_two_row(d, call, g, ahead, work)) return;
+    }
     if (sums) finish_group_as<chains, true>(d, call, g, ahead, work);
     else finish_group_as<chains, false>(d, call, g, ahead, work);
 }
@@ -249,7 +243,7 @@ void run(const System& system, const Partition& partition, const Launch& launch,
         else HWY_DYNAMIC_DISPATCH(finish_part_f64)(arguments...);
     };
     const bool stream = !system.in_place && 5 * system.rows * static_cast<std::int64_t>(sizeof(T)) > cached_bytes;
-    const FinishCall<T> call{chunk_arrays<T>(system, partition, launch.scratch), partition, boundary, accept, residuals, stream};
+    const FinishCall<T> call{chunk_arrays<T>(system, partition, launch.scratch), partition, boundary, accept, residuals, stream, !partition.stored && forgets_nothing(system)};
 #pragma omp parallel for num_threads(launch.threads) schedule(static, 1)
     for (int thread = 0; thread < launch.threads; ++thread)
         part(call, thread, launch.threads, ChunkWork<T>::of(launch.scratch, partition.chunk_rows, thread));

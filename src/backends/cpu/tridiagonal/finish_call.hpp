@@ -16,7 +16,8 @@ struct FinishCall {
     const double* boundary;
     double accept;
     tridiagonal::ChunkResidual* residuals;
-    bool stream;  ///< x goes past the caches
+    bool stream;    ///< x goes past the caches
+    bool two_rows;  ///< nothing is forgotten
 };
 
 /// The ends as they will be stored: in a correction the rounded sum of what is stored and what is added, the same for both

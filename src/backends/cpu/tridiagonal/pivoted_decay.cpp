@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "backends/cpu/tridiagonal/pivoted.hpp"
+#include "backends/cpu/tridiagonal/pivoted_call.hpp"
 
 namespace trifold::cpu {
 namespace {
@@ -58,6 +59,11 @@ std::int64_t slowest(const System& system, double close, std::int64_t limit) {
 
 std::int64_t pivoted_decay(const System& system, double close, std::int64_t limit) {
     return system.dtype == DType::f32 ? slowest<float>(system, close, limit) : slowest<double>(system, close, limit);
+}
+
+bool forgets_nothing(const System& system) {
+    if (system.rows < PivotedCall<float>::fewest_rows) return false;
+    return (system.dtype == DType::f32 ? PivotedCall<float>::block_for(system) : PivotedCall<double>::block_for(system)) == 0;
 }
 
 }  // namespace trifold::cpu

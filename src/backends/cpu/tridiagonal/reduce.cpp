@@ -20,12 +20,15 @@
 
 #include <cmath>
 
+#include "backends/cpu/tridiagonal/pivoted.hpp"
+
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "backends/cpu/tridiagonal/reduce.cpp"
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
 
 #include "backends/cpu/tridiagonal/reduce_tiles-inl.h"
+#include "backends/cpu/tridiagonal/reduce_two_row-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace trifold::cpu::HWY_NAMESPACE {
@@ -186,10 +189,11 @@ void reduce_group_as(D d, const ChunkArrays<hn::TFromD<D>>& arrays, const Partit
 }
 
 template <int chains, class D>
-void reduce_group(D d, const ChunkArrays<hn::TFromD<D>>& arrays, const Partition& partition, const ChunkGroup<hn::TFromD<D>>* g,
+void reduce_group(D d, bool two_rows, const ChunkArrays<hn::TFromD<D>>& arrays, const Partition& partition, const ChunkGroup<hn::TFromD<D>>* g,
                   Ahead<hn::TFromD<D>> ahead, hn::TFromD<D>* defects, InterfaceRow* rows, std::int64_t* zero_pivot) {
     bool sums = may_cancel(d, g[0]);
     if constexpr (chains == 2) sums = sums || may_cancel(d, g[1]);
+    if (two_rows && !sums && reduce_two_row<chains>(d, g, ahead, rows, zero_pivot)) return;
     if (sums) reduce_group_as<chains, true>(d, arrays, partition, g, ahead, defects, rows, zero_pivot);
     else reduce_group_as<chains, false>(d, arrays, partition, g, ahead, defects, rows, zero_pivot);
 }
@@ -209,7 +213,7 @@ private:
 };
 
 template <class T>
-void reduce_part(const ChunkArrays<T>& arrays, const Partition& partition, int part, int parts, T* defects, InterfaceRow* rows,
+void reduce_part(bool two_rows, const ChunkArrays<T>& arrays, const Partition& partition, int part, int parts, T* defects, InterfaceRow* rows,
                  std::int64_t* zero_pivot) {
     const hn::ScalableTag<T> d;
     const FlushToZero flush_to_zero;
@@ -224,25 +228,25 @@ void reduce_part(const ChunkArrays<T>& arrays, const Partition& partition, int p
             group_of(arrays, partition, first, HWY_MIN(count, lanes), defects),
             group_of(arrays, partition, HWY_MIN(first + lanes, regular), HWY_MAX(count - lanes, 0), defects + lanes * partition.chunk_rows)};
         if (count == 2 * lanes) {
-            reduce_group<2>(d, arrays, partition, g, ahead, defects, rows, zero_pivot);
+            reduce_group<2>(d, two_rows, arrays, partition, g, ahead, defects, rows, zero_pivot);
         } else {
-            reduce_group<1>(d, arrays, partition, g, ahead, defects, rows, zero_pivot);
-            if (g[1].count > 0) reduce_group<1>(d, arrays, partition, g + 1, ahead, defects, rows, zero_pivot);
+            reduce_group<1>(d, two_rows, arrays, partition, g, ahead, defects, rows, zero_pivot);
+            if (g[1].count > 0) reduce_group<1>(d, two_rows, arrays, partition, g + 1, ahead, defects, rows, zero_pivot);
         }
     }
     if (part == parts - 1) {
         const ChunkGroup<T> last = group_of(arrays, partition, regular, 1, defects);
-        reduce_group<1>(d, arrays, partition, &last, Ahead<T>(arrays, regular), defects, rows, zero_pivot);
+        reduce_group<1>(d, two_rows, arrays, partition, &last, Ahead<T>(arrays, regular), defects, rows, zero_pivot);
     }
 }
 
-void reduce_part_f32(const ChunkArrays<float>& arrays, const Partition& partition, int part, int parts, float* defects,
+void reduce_part_f32(bool two_rows, const ChunkArrays<float>& arrays, const Partition& partition, int part, int parts, float* defects,
                      InterfaceRow* rows, std::int64_t* zero_pivot) {
-    reduce_part(arrays, partition, part, parts, defects, rows, zero_pivot);
+    reduce_part(two_rows, arrays, partition, part, parts, defects, rows, zero_pivot);
 }
-void reduce_part_f64(const ChunkArrays<double>& arrays, const Partition& partition, int part, int parts, double* defects,
+void reduce_part_f64(bool two_rows, const ChunkArrays<double>& arrays, const Partition& partition, int part, int parts, double* defects,
                      InterfaceRow* rows, std::int64_t* zero_pivot) {
-    reduce_part(arrays, partition, part, parts, defects, rows, zero_pivot);
+    reduce_part(two_rows, arrays, partition, part, parts, defects, rows, zero_pivot);
 }
 
 }  // namespace trifold::cpu::HWY_NAMESPACE
@@ -264,10 +268,11 @@ void run(const System& system, const Partition& partition, const Launch& launch,
         else HWY_DYNAMIC_DISPATCH(reduce_part_f64)(arguments...);
     };
     const ChunkArrays<T> arrays = chunk_arrays<T>(system, partition, launch.scratch);
+    const bool two_rows = !partition.stored && forgets_nothing(system);
 #pragma omp parallel for num_threads(launch.threads) schedule(static, 1)
     for (int thread = 0; thread < launch.threads; ++thread) {
         T* const defects = ChunkWork<T>::of(launch.scratch, partition.chunk_rows, thread).defects;
-        part(arrays, partition, thread, launch.threads, defects, rows, zero_pivot);
+        part(two_rows, arrays, partition, thread, launch.threads, defects, rows, zero_pivot);
     }
 }
 

@@ -52,13 +52,52 @@ HWY_NOINLINE void load_slowly(D d, const ChunkGroup<hn::TFromD<D>>& g, int array
     }
 }
 
+/// The first `rows` rows of load_tile: all of them, or half of them where a vector has four blocks.
+template <std::size_t rows, class D, class V = hn::Vec<D>>
+HWY_INLINE void load_rows(D d, const hn::TFromD<D>* HWY_RESTRICT p, std::int64_t lane_stride, V* HWY_RESTRICT v) {
+    constexpr std::size_t lanes = lanes_of<D>, per_block = 16 / sizeof(hn::TFromD<D>);
+    if constexpr (rows == lanes) {
+        load_tile(d, p, lane_stride, v);
+    } else {
+        static_assert(2 * rows == lanes && lanes == 4 * per_block && rows == 2 * per_block, "half of four blocks");
+        const hn::Half<D> dh;
+#pragma GCC unroll 16
+        for (std::size_t k = 0; k < rows; ++k) {
+            const hn::TFromD<D>* low = p + static_cast<std::int64_t>(k / per_block * 2 * per_block + k % per_block) * lane_stride;
+            v[k] = hn::Combine(d, hn::LoadU(dh, low + static_cast<std::int64_t>(per_block) * lane_stride), hn::LoadU(dh, low));
+        }
+#if HWY_ARCH_X86 && HWY_TARGET <= HWY_AVX3
+        detail::transpose_in_blocks(d, v), detail::transpose_in_blocks(d, v + per_block);
+#pragma GCC unroll 4
+        for (std::size_t j = 0; j < per_block; ++j) detail::split_blocks(d, v[j], v[j + per_block]);
+#endif
+    }
+}
+
+/// Asks again for the lines of a tile that is read soon, where this pays: requests for a whole group ahead are dropped while too much is under way. Into the first
+/// level one tile ahead, or, of more streams than that has room for, into the second two tiles ahead (docs/decisions/0016-two-rows-where-nothing-is-forgotten.md).
+template <class D>
+HWY_INLINE void ask_again(D, const ChunkGroup<hn::TFromD<D>>& g, int array, std::int64_t first_row) {
+    constexpr int lanes = Tile<D>::lanes;
+    const hn::TFromD<D>* at = g.data[array] + first_row + (lanes <= 8 ? 1 : 2) * lanes;
+#pragma GCC unroll 16
+    for (int k = 0; k < lanes; ++k, at += g.stride[array]) {
+        if constexpr (lanes <= 8) hwy::Prefetch(at);
+        else prefetch_second_level(at);
+    }
+}
+
 template <class D>
 HWY_INLINE void load_array(D d, const ChunkGroup<hn::TFromD<D>>& g, int array, std::int64_t first_row, hn::TFromD<D>* tile) {
     constexpr int lanes = Tile<D>::lanes;
-    hn::Vec<D> v[lanes];
-    load_tile(d, g.data[array] + first_row, g.stride[array], v);
+    // As many rows at a time as need no more registers than the elimination beside leaves.
+    constexpr int rows = HWY_MIN(lanes, 8);
+    for (int first = 0; first < lanes; first += rows) {
+        hn::Vec<D> v[rows];
+        load_rows<rows>(d, g.data[array] + first_row + first, g.stride[array], v);
 #pragma GCC unroll 16
-    for (int i = 0; i < lanes; ++i) hn::Store(v[i], d, tile + i * lanes);
+        for (int i = 0; i < rows; ++i) hn::Store(v[i], d, tile + (first + i) * lanes);
+    }
 }
 
 /// V rows of V chunks, none of which is outside the system.
@@ -106,6 +145,7 @@ HWY_INLINE void for_rows(D d, const ChunkGroup<hn::TFromD<D>>* g, int start, Rea
     Tile<D> tiles[2][chains];
     const std::int64_t m = g[0].rows;
     const auto height_at = [m](std::int64_t row) HWY_ATTR { return static_cast<int>(HWY_MIN(m - row, std::int64_t{lanes})); };
+    const bool again = devices::asks_second_level();
     int now = 0;
     for (int k = 0; k < chains; ++k) load_group(d, g[k], 0, height_at(0), tiles[0][k]);
     for (std::int64_t row = 0; row < m; row += lanes, now ^= 1) {
@@ -118,8 +158,10 @@ HWY_INLINE void for_rows(D d, const ChunkGroup<hn::TFromD<D>>* g, int start, Rea
         if (whole) {
             int i = 0;
             for (int array = 0; array < arrays;) {
-                for (int n = 0; n < arrays_per_row; ++n, ++array)
+                for (int n = 0; n < arrays_per_row; ++n, ++array) {
+                    if (again) ask_again(d, g[array / 4], array % 4, row + lanes);
                     load_array(d, g[array / 4], array % 4, row + lanes, next[array / 4].row(array % 4, 0));
+                }
                 for (int n = 0; n < rows_per_array; ++n, ++i) row_step(current, i, row);
             }
         } else {

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// One row of elimination with partial pivoting among two rows, the pending one and the next, for chunks of a matrix that forgets nothing: what `reduce` and
+// `finish` do there. Included once per Highway target.
+//
+// Equation   a_i x[i-1] + b_i x[i] + c_i x[i+1] = r_i,  rows s … e of a chunk, lane = chunk
+// Pending    p_- x[s-1] + p_0 x[i] + p_1 x[i+1] = p_r; row i+1, (a, b, c | r) on x[i], x[i+1], x[i+2], joins and x[i] leaves, as in gtsv
+// First      x[s] + f_- x[s-1] + f_0 x[i] + f_1 x[i+1] = f_r goes along and is never a pivot: together both rows say what `reduce` has to. `largest` is the
+//            largest |f_0|; where it is beyond some limit, a leading block of the chunk is nearly singular, and three rows do better
+// Work       16 operations and one division per row in `reduce`, 14 and one in `finish`, where three rows take 35 and two, 22 and one
+// Source     docs/algorithms/two_pass.md, "Two rows where nothing is forgotten"
+#include "hwy/highway.h"
+
+#include "backends/cpu/tridiagonal/reduce_tiles-inl.h"
+#include "backends/cpu/tridiagonal/sweep_job.hpp"
+
+#if defined(TRIFOLD_BACKENDS_CPU_TRIDIAGONAL_TWO_ROW_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef TRIFOLD_BACKENDS_CPU_TRIDIAGONAL_TWO_ROW_INL_H_
+#undef TRIFOLD_BACKENDS_CPU_TRIDIAGONAL_TWO_ROW_INL_H_
+#else
+#define TRIFOLD_BACKENDS_CPU_TRIDIAGONAL_TWO_ROW_INL_H_
+#endif
+
+HWY_BEFORE_NAMESPACE();
+namespace trifold::cpu::HWY_NAMESPACE {
+
+/// -m·v where the mask is set, `no` elsewhere.
+template <class D, class V = hn::Vec<D>>
+HWY_INLINE V masked_neg_mul(D d, hn::Mask<D> mask, V m, V v, V no) {
+    return hn::IfThenElse(mask, hn::NegMulAdd(m, v, hn::Zero(d)), no);
+}
+
+/// The rows that meet at x[i], in the order of their entries there.
+template <class D>
+struct Meeting {
+    using V = hn::Vec<D>;
+    Sorted<D> sorted;  ///< q_wins: the joining row is the pivot row
+    V inverse, multiplier, pivot_x1, pivot_r, other_x1, other_r;
+
+    HWY_INLINE Meeting(D d, V x0, V x1, V r, V a, V b, V right) : sorted(sort_by_magnitude(d, x0, a)) {
+        const auto joins = sorted.q_wins;
+        inverse = hn::Div(hn::Set(d, hn::TFromD<D>(1)), sorted.larger), multiplier = hn::Mul(sorted.smaller, inverse);
+        pivot_x1 = hn::IfThenElse(joins, b, x1), other_x1 = hn::IfThenElse(joins, x1, b);
+        pivot_r = hn::IfThenElse(joins, right, r), other_r = hn::IfThenElse(joins, r, right);
+    }
+};
+
+template <class D, Work work = Work::solve>
+struct TwoRowReduce {
+    using V = hn::Vec<D>;
+    V before, x0, x1, r;
+    V f_before, f_x0, f_x1, f_r;
+    V largest;
+
+    HWY_INLINE void start(D d, Tile<D>& tile) {
+        before = hn::Load(d, tile.row(lower, 0)), x0 = hn::Load(d, tile.row(diag, 0)), x1 = hn::Load(d, tile.row(upper, 0)), r = hn::Load(d, tile.row(rhs, 0));
+        f_before = f_x1 = f_r = largest = hn::Zero(d), f_x0 = hn::Set(d, hn::TFromD<D>(-1));
+    }
+
+    HWY_INLINE void step(D d, Tile<D>& tile, int i) {
+        const V a = hn::Load(d, tile.row(lower, i)), b = hn::Load(d, tile.row(diag, i)), c = hn::Load(d, tile.row(upper, i));
+        const V right = hn::Load(d, tile.row(rhs, i));
+        if constexpr (work != Work::solve) {
+            x0 = hn::Xor(x0, a), x1 = hn::Xor(x1, b), r = hn::Xor(r, c), before = hn::Xor(before, right);
+            return;
+        }
+        const Meeting<D> m(d, x0, x1, r, a, b, right);
+        const auto joins = m.sorted.q_wins, stays = hn::Not(joins);
+        const V of_first = hn::Mul(f_x0, m.inverse);
+        f_before = hn::IfThenElse(stays, hn::NegMulAdd(of_first, before, f_before), f_before);
+        f_x0 = hn::NegMulAdd(of_first, m.pivot_x1, f_x1), f_x1 = masked_neg_mul(d, joins, of_first, c, hn::Zero(d));
+        f_r = hn::NegMulAdd(of_first, m.pivot_r, f_r);
+        largest = of_larger_magnitude(d, largest, f_x0);
+        before = masked_neg_mul(d, stays, m.multiplier, before, before);
+        x0 = hn::NegMulAdd(m.multiplier, m.pivot_x1, m.other_x1), x1 = masked_neg_mul(d, joins, m.multiplier, c, c);
+        r = hn::NegMulAdd(m.multiplier, m.pivot_r, m.other_r);
+    }
+};
+
+template <class D, Work work = Work::solve>
+struct TwoRowFinish {
+    using T = hn::TFromD<D>;
+    using V = hn::Vec<D>;
+    static constexpr int lanes = Tile<D>::lanes;
+    V x0, x1, r;
+    V largest;  ///< of the matrix
+    V near, far, size;
+
+    /// With x[s-1] known.
+    HWY_INLINE void start(D d, Tile<D>& tile, V x_before) {
+        x0 = hn::Load(d, tile.row(diag, 0)), x1 = hn::Load(d, tile.row(upper, 0));
+        r = hn::NegMulAdd(hn::Load(d, tile.row(lower, 0)), x_before, hn::Load(d, tile.row(rhs, 0)));
+        largest = of_larger_magnitude(d, x0, x1);
+    }
+
+    /// u1, u2, d of the pivot row x[i] = d - u1 x[i+1] - u2 x[i+2] go to `pivot_row`.
+    HWY_INLINE void step(D d, Tile<D>& tile, int i, T* HWY_RESTRICT pivot_row) {
+        const V a = hn::Load(d, tile.row(lower, i)), b = hn::Load(d, tile.row(diag, i)), c = hn::Load(d, tile.row(upper, i));
+        const V right = hn::Load(d, tile.row(rhs, i));
+        if constexpr (work != Work::solve) {
+            hn::Store(hn::Xor(a, b), d, pivot_row), hn::Store(hn::Xor(b, c), d, pivot_row + lanes), hn::Store(hn::Xor(c, right), d, pivot_row + 2 * lanes);
+            return;
+        }
+        const Meeting<D> m(d, x0, x1, r, a, b, right);
+        const auto joins = m.sorted.q_wins;
+        largest = of_larger_magnitude(d, of_larger_magnitude(d, largest, a), of_larger_magnitude(d, b, c));
+        hn::Store(hn::Mul(m.pivot_x1, m.inverse), d, pivot_row);
+        hn::Store(hn::IfThenElseZero(joins, hn::Mul(c, m.inverse)), d, pivot_row + lanes);
+        hn::Store(hn::Mul(m.pivot_r, m.inverse), d, pivot_row + 2 * lanes);
+        x0 = hn::NegMulAdd(m.multiplier, m.pivot_x1, m.other_x1), x1 = masked_neg_mul(d, joins, m.multiplier, c, c);
+        r = hn::NegMulAdd(m.multiplier, m.pivot_r, m.other_r);
+    }
+
+    /// What is left of the chunk's equations with x[e], x[e+1] known.
+    HWY_INLINE V left(V last, V after) const { return hn::NegMulAdd(x0, last, hn::NegMulAdd(x1, after, r)); }
+
+    HWY_INLINE V substitute(D d, const T* HWY_RESTRICT pivot_row) {
+        const V u1 = hn::Load(d, pivot_row), u2 = hn::Load(d, pivot_row + lanes), right = hn::Load(d, pivot_row + 2 * lanes);
+        if constexpr (work != Work::solve) return hn::Xor(hn::Xor(u1, u2), right);
+        const V rest = hn::NegMulAdd(u2, far, right);
+        far = near;
+        near = hn::NegMulAdd(u1, near, rest);
+        size = of_larger_magnitude(d, size, near);
+        return near;
+    }
+};
+
+}  // namespace trifold::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif
