@@ -163,7 +163,8 @@ private:
         solve_s_ += phase("choose devices", choosing);
         const auto looking = Clock::now();
         reach_ = look_before(system_, options_, state_.threads), looked_ = true;
-        solve_s_ += phase("look for decay", looking);
+        looking_s_ = phase("look for decay", looking);
+        solve_s_ += looking_s_;
         team_.emplace(state_, device_, parts_, problem, reach_, options_);
     }
 
@@ -209,7 +210,8 @@ private:
         split::Result result = team_->solve(system_, reach_, options_);
         const double seconds = seconds_since(start);
         solve_s_ += seconds;
-        if (result.solved) learn(seconds, result.outcome, result.devices, result.trace);
+        // Who solves alone for good is not looked at: several have to be worth the look.
+        if (result.solved) learn(seconds + (parts_.size() > 1 && team_->chosen().size() > 1 ? looking_s_ : 0), result.outcome, result.devices, result.trace);
         if (options_.report) {
             for (const auto& phase : result.phases) phases_.push_back(phase);
             // Where it is given up, what counts is who does it then.
@@ -338,6 +340,7 @@ private:
     std::optional<LastLook> last_look_;
     std::optional<SplitTeam> team_;
     bool looked_ = false;
+    double looking_s_ = 0;
     Plan split_plan_;
     split::Reach reach_;
     bool asked_ = false, pageable_ = false;

@@ -54,7 +54,7 @@ const char* refuses(const System& system);
 /// From a few places, on the host's device: well below a millisecond where it forgets within some hundred rows.
 Reach look(const System& system, const Ops& host, double tolerance, int threads);
 
-/// |diag| over |lower| + |upper|, less 1, the mean of 16 rows: by which a matrix is known again, or one like it. Some microseconds.
+/// |diag| over |lower| + |upper|, less 1, the mean of three rows: by which a matrix is known again, or one like it.
 double glance(const System& system);
 
 Result solve(const System& system, const Setting& setting);
