@@ -171,9 +171,9 @@ struct Response {
 
 }  // namespace
 
-// Rows from b after which it has died out; -1: not within `limit`.
-std::int64_t Windows::width_at(std::int64_t b, double close, std::int64_t limit) const {
-    for (std::int64_t reach = std::min(soon, limit); reach <= limit; reach = reach < limit ? std::min(4 * reach, limit) : limit + 1) {
+// Rows from b after which it has died out; -1: not within `limit`. first_reach: that is tried first.
+std::int64_t Windows::width_at(std::int64_t b, double close, std::int64_t limit, std::int64_t first_reach) const {
+    for (std::int64_t reach = std::min(first_reach, limit); reach <= limit; reach = reach < limit ? std::min(4 * reach, limit) : limit + 1) {
         const Response units(system_, host_, b, reach);
         if (!units.solved) continue;
         std::int64_t needed = 0;
@@ -188,13 +188,14 @@ std::int64_t Windows::width_at(std::int64_t b, double close, std::int64_t limit)
 
 std::int64_t Windows::width(double close, std::int64_t limit, int places, int threads) const {
     limit = std::min(limit, system_.rows / 4);
-    const auto at = [&](int place, std::int64_t within) { return width_at(system_.rows / (places + 1) * (place + 1), close, within); };
+    const auto at = [&](int place, std::int64_t within, std::int64_t first_reach) { return width_at(system_.rows / (places + 1) * (place + 1), close, within, first_reach); };
     const auto wider = [&](std::int64_t most) { return std::min(most + most / 2 + 8, limit); };
     std::int64_t most = 0;
     bool forgets = true;
     // Where that is soon no thread is woken for it.
     for (int place = 0; place < places && forgets; ++place) {
-        const std::int64_t found = at(place, std::min(limit, soon));
+        // Windows of twice what the places before needed: one and a half times that has to fit.
+        const std::int64_t found = at(place, std::min(limit, soon), place == 0 ? soon : std::max<std::int64_t>(2 * most, 16));
         most = std::max(most, found), forgets = found >= 0;
     }
     if (forgets || limit <= soon) return forgets ? wider(most) : 0;
@@ -202,7 +203,7 @@ std::int64_t Windows::width(double close, std::int64_t limit, int places, int th
     // All threads, though there are fewer places: a team that changes its size is made anew.
 #pragma omp parallel for num_threads(threads) schedule(static, 1) reduction(max : most) reduction(&& : forgets)
     for (int place = 0; place < places; ++place) {
-        const std::int64_t found = forgets ? at(place, limit) : -1;
+        const std::int64_t found = forgets ? at(place, limit, soon) : -1;
         most = std::max(most, found), forgets = forgets && found >= 0;
     }
     return forgets ? wider(most) : 0;

@@ -47,7 +47,7 @@ public:
     static void put_back(const System& system, const Seam& seam, std::int64_t width);
 
 private:
-    std::int64_t width_at(std::int64_t b, double close, std::int64_t limit) const;
+    std::int64_t width_at(std::int64_t b, double close, std::int64_t limit, std::int64_t first_reach) const;
 
     const System& system_;
     const Ops& host_;
