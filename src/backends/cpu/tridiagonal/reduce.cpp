@@ -155,23 +155,8 @@ template <int chains, bool sums, class D>
 void reduce_group_as(D d, const ChunkArrays<hn::TFromD<D>>& arrays, const Partition& partition, const ChunkGroup<hn::TFromD<D>>* g,
                   Ahead<hn::TFromD<D>> ahead, hn::TFromD<D>* defects, InterfaceRow* rows, std::int64_t* zero_pivot) {
     constexpr int lanes = Tile<D>::lanes;
-    static_assert(chains == 1 || chains == 2);
     ReduceChain<D, sums> a, b;
-    for_rows<chains>(
-        d, g, 2,
-        [&](Tile<D>* tiles, std::int64_t row, int) HWY_ATTR {
-            if (row > 0) return;
-            a.start(d, tiles[0]);
-            if constexpr (chains == 2) b.start(d, tiles[1]);
-        },
-        [&](Tile<D>* tiles, int i, std::int64_t) HWY_ATTR {
-            a.step(d, tiles[0], i);
-            ahead.next();
-            if constexpr (chains == 2) {
-                b.step(d, tiles[1], i);
-                ahead.next();
-            }
-        });
+    eliminate<chains>(d, g, 2, ahead, a, b);
     const auto done = [&](const ReduceChain<D, sums>& chain, const ChunkGroup<hn::TFromD<D>>& group) HWY_ATTR {
         chain.store(d, group, rows);
         alignas(64) hn::TFromD<D> smallest[lanes];

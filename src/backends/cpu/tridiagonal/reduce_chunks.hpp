@@ -108,7 +108,8 @@ void defect(const ChunkArrays<T>& arrays, const tridiagonal::Partition& partitio
         const auto rest = [&](std::int64_t i, T above, T below) { return row[3][i] - above - row[1][i] * x[i] - below; };
         const T first = chunk > 0 ? row[0][0] * ends.before : T(0), last = chunk + 1 < chunks ? row[2][m - 1] * ends.after : T(0);
         out[0] = rest(0, first, row[2][0] * x[1]);
-        for (std::int64_t i = 1; i + 1 < m; ++i) out[i] = rest(i, row[0][i] * x[i - 1], row[2][i] * x[i + 1]);
+#pragma omp simd
+        for (std::int64_t i = 1; i < m - 1; ++i) out[i] = rest(i, row[0][i] * x[i - 1], row[2][i] * x[i + 1]);
         out[m - 1] = rest(m - 1, row[0][m - 1] * x[m - 2], last);
         out += m;
     }

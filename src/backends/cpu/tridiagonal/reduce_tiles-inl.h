@@ -231,6 +231,30 @@ struct Ahead {
     }
 };
 
+/// One or two chains from their first rows to their last, which nothing but their state is left of.
+template <int chains, class D, class Chain>
+HWY_INLINE void eliminate(D d, const ChunkGroup<hn::TFromD<D>>* g, int start, Ahead<hn::TFromD<D>> ahead, Chain& first, Chain& second) {
+    static_assert(chains == 1 || chains == 2);
+    Chain a, b;
+    for_rows<chains>(
+        d, g, start,
+        [&](Tile<D>* tiles, std::int64_t row, int) HWY_ATTR {
+            if (row > 0) return;
+            a.start(d, tiles[0]);
+            if constexpr (chains == 2) b.start(d, tiles[1]);
+        },
+        [&](Tile<D>* tiles, int i, std::int64_t) HWY_ATTR {
+            a.step(d, tiles[0], i);
+            ahead.next();
+            if constexpr (chains == 2) {
+                b.step(d, tiles[1], i);
+                ahead.next();
+            }
+        });
+    first = a;
+    if constexpr (chains == 2) second = b;
+}
+
 }  // namespace trifold::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 

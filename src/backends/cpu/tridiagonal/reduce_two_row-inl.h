@@ -44,21 +44,7 @@ HWY_NOINLINE bool store_two_row(D d, const TwoRowReduce<D, work>& chain, const C
 template <int chains, Work work = Work::solve, class D>
 HWY_NOINLINE bool reduce_two_row(D d, const ChunkGroup<hn::TFromD<D>>* g, Ahead<hn::TFromD<D>> ahead, tridiagonal::InterfaceRow* rows, std::int64_t* zero_pivot) {
     TwoRowReduce<D, work> a, b;
-    for_rows<chains>(
-        d, g, 1,
-        [&](Tile<D>* tiles, std::int64_t row, int) HWY_ATTR {
-            if (row > 0) return;
-            a.start(d, tiles[0]);
-            if constexpr (chains == 2) b.start(d, tiles[1]);
-        },
-        [&](Tile<D>* tiles, int i, std::int64_t) HWY_ATTR {
-            a.step(d, tiles[0], i);
-            ahead.next();
-            if constexpr (chains == 2) {
-                b.step(d, tiles[1], i);
-                ahead.next();
-            }
-        });
+    eliminate<chains>(d, g, 1, ahead, a, b);
     if (!store_two_row(d, a, g[0], rows, zero_pivot)) return false;
     if constexpr (chains == 2) return store_two_row(d, b, g[1], rows, zero_pivot);
     return true;
