@@ -89,7 +89,8 @@ template <class T>
 bool store(const System& system, const T* u, Outcome& outcome) {
     for (std::int64_t i = 0; i < system.rows; ++i)
         if (!std::isfinite(u[4 * i + 1])) {
-            outcome.reason = Reason::not_finite, outcome.row = i;
+            const std::int64_t row = first_not_finite<T>(system);
+            outcome.reason = Reason::not_finite, outcome.row = row >= 0 ? row : i;
             return false;
         }
     T* const x = static_cast<T*>(system.x.data);

@@ -117,8 +117,13 @@ void solve_typed(const System& system, Outcome& outcome) {
     outcome.branch = "lu";
     outcome.tried_other = true;
     lu<T>(system.rows, a, b, c, d, x, stride, outcome);
-    if (outcome.ok()) outcome.rescued = 1;
-    else outcome.failures = 1, outcome.system = system.number;
+    if (outcome.ok()) {
+        outcome.rescued = 1;
+        return;
+    }
+    outcome.failures = 1, outcome.system = system.number;
+    if (outcome.reason != Reason::not_finite) return;
+    if (const std::int64_t row = first_not_finite<T>(system); row >= 0) outcome.row = row;  // x is not finite in every row then
 }
 
 }  // namespace
