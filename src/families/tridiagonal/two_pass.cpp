@@ -156,7 +156,7 @@ private:
         ops_.restore(system_, partition_, device_, nullptr, parts_.residuals);
         double scale = 0;
         for (std::int64_t k = 0; k < chunks; ++k) scale = std::max(scale, parts_.residuals[k].scale);
-        if (!(lost <= (wide_ + rounding) * scale)) {
+        if (!(lost <= (std::max(wide_, as_lu()) + rounding) * scale)) {
             outcome.reason = Reason::unstable;
             outcome.system = system_.number, outcome.failures = 1;
             if (launch_.status) launch_.status[system_.number] = static_cast<std::int8_t>(outcome.reason);

@@ -34,7 +34,7 @@ const char* two_pass_refuses(const Ops& ops, const System& system);
 /// refinement (x separate from rhs); else what Ops::solve with Algorithm::lu says, with tried_other set: a chunk was not
 /// accepted, a column has no pivot, numbers are not finite, or there are fewer rows than two chunks.
 /// In place, LU then works on rhs' = A x in the chunks that were stored already: the backward error of the result is that of
-/// LU plus 36 u at most; where the new x is so much smaller than the old one that this cannot be shown, the outcome is `unstable` and
+/// LU plus what a chunk is stored with (32 u, or what is said of long systems above) and 4 u; where the new x is so much smaller than the old one that this cannot be shown, the outcome is `unstable` and
 /// the remedy a separate x. Throws Error(bad_input) where LU's scratch does not fit the memory.
 Outcome solve_two_pass(const Ops& ops, const System& system, const Launch& launch);
 
