@@ -110,7 +110,8 @@ HWY_NOINLINE bool finish_two_row(D d, const FinishCall<hn::TFromD<D>>& call, con
     for (int k = 0; k < 2; ++k) {
         const auto& c = chain[k];
         const V left = hn::Abs(c.left(ends[k].last, ends[k].after)), moved = hn::Mul(hn::Abs(hn::Sub(c.near, ends[k].first)), hn::Abs(c.largest));
-        hn::Store(hn::Max(left, moved), d, off[k]);
+        const V both = hn::Add(left, moved);  // the larger of a NaN and a number may be the number
+        hn::Store(hn::IfThenElse(hn::IsNaN(both), both, hn::Max(left, moved)), d, off[k]);
         hn::Store(hn::Mul(hn::Abs(c.largest), hn::Abs(c.size)), d, scale[k]);
     }
     constexpr double most = 256 * static_cast<double>(hwy::Epsilon<T>()) / 2;

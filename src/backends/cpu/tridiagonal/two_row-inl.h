@@ -38,7 +38,8 @@ struct Meeting {
 
     HWY_INLINE Meeting(D d, V x0, V x1, V r, V a, V b, V right) : sorted(sort_by_magnitude(d, x0, a)) {
         const auto joins = sorted.q_wins;
-        inverse = hn::Div(hn::Set(d, hn::TFromD<D>(1)), sorted.larger), multiplier = hn::Mul(sorted.smaller, inverse);
+        inverse = hn::Div(hn::Set(d, hn::TFromD<D>(1)), sorted.larger);
+        multiplier = hn::Mul(hn::IfThenElse(joins, x0, a), inverse);  // sorted.smaller has no NaN, and nothing else would show one
         pivot_x1 = hn::IfThenElse(joins, b, x1), other_x1 = hn::IfThenElse(joins, x1, b);
         pivot_r = hn::IfThenElse(joins, right, r), other_r = hn::IfThenElse(joins, r, right);
     }
