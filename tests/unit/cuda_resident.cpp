@@ -67,11 +67,11 @@ std::vector<Sweep> sweeps_of(Scheme scheme, bool solid, const std::array<Sides, 
     return {{solid ? crossed : flat, {z, x, z, y}, add, 0, plain}, {other, {}, {}, 1, {}}, {other, {y}, {}, 1, sides}};
 }
 
-constexpr Plan plan_of(Scheme scheme, std::array<int, 3> mesh, int cluster, int threads, int slab_rows, std::array<AxisCut, 3> cut, std::array<int, 3> low, std::array<int, 3> high, int bytes, int turn_rows = 0, unsigned held = 0, int kept = 0) {
+constexpr Plan plan_of(Scheme scheme, std::array<int, 3> mesh, int cluster, int threads, int slab_rows, std::array<AxisCut, 3> cut, std::array<int, 3> low, std::array<int, 3> high, int bytes, int turn_rows = 0, unsigned held = 0, int kept = 0, int abreast = 1) {
     Plan plan;
     plan.vector = 16 / bytes;
     const bool solid = mesh[2] > 1, far = scheme == three_sweeps && solid;
-    plan.cluster = cluster, plan.threads = threads, plan.slab_rows = slab_rows, plan.turn_rows = turn_rows, plan.fields = 3;
+    plan.cluster = cluster, plan.threads = threads, plan.slab_rows = slab_rows, plan.abreast = abreast, plan.turn_rows = turn_rows, plan.fields = 3;
     for (int axis = 0; axis < 3; ++axis) plan.mesh[axis] = mesh[axis], plan.cut[axis] = cut[axis];
     for (int f = 0; f < 3; ++f) {
         plan.field[f].kept = scheme >= three_sweeps || f != 1;
@@ -272,6 +272,18 @@ PLAN(box_turns_of_three, three_sweeps, {8, 8, 11}, 2, 32, 6, Cuts{{{2, 4}, {2, 4
 PLAN(box_turns_rings, three_sweeps, {8, 8, 11}, 4, 32, 3, Cuts{{{2, 4}, {2, 4}, {1, 3}}}, rings, rings, 8, 2)
 PLAN(box_alone, three_sweeps, {6, 5, 4}, 1, 32, 4, Cuts{{{2, 3}, {1, 5}, {1, 4}}}, even_sides, mixed, 8)
 
+// The same segments on few blocks and on many.
+PLAN(few_box, increments, {9, 8, 11}, 2, 64, 6, Cuts{{{1, 9}, {2, 4}, {1, 6}}}, mixed, odd_sides, 8)
+PLAN(many_box, increments, {9, 8, 11}, 4, 64, 6, Cuts{{{1, 9}, {1, 4}, {1, 6}}}, mixed, odd_sides, 8, 0, 0, 0, 2)
+PLAN(few_three, three_sweeps, {9, 8, 11}, 3, 64, 4, Cuts{{{2, 5}, {4, 2}, {2, 2}}}, odd_sides, mixed, 8)
+PLAN(many_three, three_sweeps, {9, 8, 11}, 6, 32, 4, Cuts{{{2, 5}, {2, 2}, {2, 2}}}, odd_sides, mixed, 8, 0, 0, 0, 2)
+PLAN(few_rings, three_sweeps, {9, 8, 12}, 2, 64, 6, Cuts{{{2, 5}, {4, 2}, {2, 3}}}, rings, rings, 8)
+PLAN(many_rings, three_sweeps, {9, 8, 12}, 8, 32, 6, Cuts{{{2, 5}, {1, 2}, {2, 3}}}, rings, rings, 8, 0, 0, 0, 4)
+PLAN(turns_of_few, increments, {8, 8, 11}, 2, 32, 6, Cuts{{{2, 4}, {2, 4}, {1, 6}}}, mixed, odd_sides, 4, 2)
+PLAN(turns_of_many, increments, {8, 8, 11}, 4, 32, 6, Cuts{{{2, 4}, {1, 4}, {1, 6}}}, mixed, odd_sides, 4, 0, 0, 0, 2)
+PLAN(few_flat, halves, {12, 23, 1}, 4, 32, 6, Cuts{{{2, 6}, {2, 3}, {1, 1}}}, even_sides, odd_sides, 8)
+PLAN(many_flat, halves, {12, 23, 1}, 8, 32, 6, Cuts{{{1, 6}, {2, 3}, {1, 1}}}, even_sides, odd_sides, 8, 0, 0, 0, 2)
+
 PLAN(varying_one, varying, {13, 9, 1}, 1, 64, 9, Cuts{{{1, 13}, {1, 9}, {1, 1}}}, even_sides, mixed, 8)
 PLAN(varying_segments, varying, {13, 9, 1}, 1, 64, 9, Cuts{{{2, 7}, {3, 3}, {1, 1}}}, even_sides, mixed, 8)
 PLAN(varying_held, varying, {13, 9, 1}, 1, 32, 9, Cuts{{{2, 7}, {3, 3}, {1, 1}}}, odd_sides, mixed, 8, 0, 3)
@@ -346,6 +358,28 @@ TEST(Resident, Turns) {
     agrees<Problem<double, box_turns_rings>>(three_sweeps, 1e-14);
 }
 
+template <class Few, class Many>
+void same_bits(Scheme scheme, double allowed) {
+    agrees<Few>(scheme, allowed), agrees<Many>(scheme, allowed);
+    Random random(11);
+    const Fields<typename Few::real> start(Few::plan, random);
+    running = sweeps_of(scheme, Few::plan.mesh[2] > 1, start.sides, start.plain);
+    auto few = start, many = start;
+    MeshState state;
+    run_on_host<Few>(few, false, state), run_on_host<Many>(many, false, state);
+    EXPECT_EQ(state.refused_at, MeshState::none);
+    EXPECT_EQ(few.u, many.u);
+    EXPECT_EQ(few.v, many.v);
+}
+
+TEST(Resident, BitsAreTheSameOnFewBlocksAndOnMany) {
+    same_bits<Problem<double, few_box>, Problem<double, many_box>>(increments, 1e-14);
+    same_bits<Problem<double, few_three>, Problem<double, many_three>>(three_sweeps, 1e-14);
+    same_bits<Problem<double, few_rings>, Problem<double, many_rings>>(three_sweeps, 1e-14);
+    same_bits<Problem<float, turns_of_few>, Problem<float, turns_of_many>>(increments, 5e-6);
+    same_bits<Problem<double, few_flat>, Problem<double, many_flat>>(halves, 1e-14);
+}
+
 TEST(Resident, ValuesThatAreNotFiniteGiveTheTargetsBack) {
     using P = Problem<double, slabs>;
     Random random(8);
@@ -398,7 +432,7 @@ TEST(Resident, UnsafeMatricesAreRefused) {
 TEST(Resident, EveryCutIsWhole) {
     const OnChip chip{227 * 1024, 228 * 1024, true};
     Random random(9);
-    int fit = 0;
+    int fit = 0, spreads = 0;
     for (int trial = 0; trial < 3000; ++trial) {
         Plan plan;
         plan.vector = random.chance(0.5) ? 4 : 2;
@@ -418,11 +452,17 @@ TEST(Resident, EveryCutIsWhole) {
         int blocks = 0;
         if (!choose_cut(plan, chip, blocks)) continue;
         ++fit;
+        if (trial % 2) {
+            const Plan before = plan;
+            spread(plan, chip, 1 + static_cast<std::int64_t>(random.below(4)), blocks);
+            spreads += plan.cluster > before.cluster;
+            for (int axis = 0; axis < 3; ++axis) ASSERT_TRUE(plan.segments(axis) == before.segments(axis) && plan.cut[axis].rows == before.cut[axis].rows);
+        }
         ASSERT_GE(blocks, 1);
         ASSERT_LE(static_cast<std::size_t>(plan.elements()) * 16 / static_cast<std::size_t>(plan.vector), chip.shared_per_block);
         ASSERT_GE(plan.last_rows(), 1);
         ASSERT_LE(plan.last_rows(), plan.slab_rows);
-        if (plan.cluster == 1) {
+        if (plan.slabs() == 1) {
             ASSERT_TRUE(plan.even_slabs());
         }
         for (int f = 0; f < plan.fields; ++f) ASSERT_GE(plan.last_rows(), plan.field[f].ghosts[plan.slab()]);
@@ -439,6 +479,7 @@ TEST(Resident, EveryCutIsWhole) {
         }
     }
     EXPECT_GT(fit, 1000);
+    EXPECT_GT(spreads, 10);
 }
 
 }  // namespace

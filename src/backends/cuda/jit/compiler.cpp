@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "backends/cuda/jit/compiler.hpp"
 
+#include <algorithm>
 #include <dlfcn.h>
 
 #include <cstdlib>
@@ -98,6 +99,7 @@ bool compile(const std::string& text, const std::string& name, int architecture,
     texts.push_back("#pragma once\nnamespace std { using int8_t = signed char; using uint8_t = unsigned char; using int64_t = long; using uint64_t = unsigned long; using uintptr_t = unsigned long; }\n");
     std::vector<std::string> list = options_for(architecture);
     if (text.starts_with(rough_division)) list.emplace_back("--prec-div=false");
+    if (text.starts_with(no_contraction)) std::replace(list.begin(), list.end(), std::string("--fmad=true"), std::string("--fmad=false"));
     for (const std::string& option : list) options.push_back(option.c_str());
 
     const auto bad = [&](Result result, const char* doing) {

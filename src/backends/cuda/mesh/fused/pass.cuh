@@ -16,6 +16,7 @@
 
 #include "backends/cuda/mesh/fused/near.cuh"
 #include "backends/cuda/mesh/fused/segments.cuh"
+#include "backends/cuda/mesh/fused/staging.hpp"
 
 #ifdef __CUDACC__
 
@@ -52,7 +53,8 @@ struct Lines {
     using T = typename C::real;
     static constexpr int R = C::R, S = C::S, W = C::W, n = C::n, threads = W * S;
     static constexpr int lines = C::axis == 0 ? C::ny * C::nz : C::axis == 1 ? C::nx * C::nz : C::nx * C::ny, sets = (lines + W - 1) / W;
-    static constexpr int pitch = n | 1, stage = C::axis == 0 ? W * pitch : 0;
+    static constexpr Staging laid = staging(n, R, S, W, static_cast<int>(sizeof(T)));
+    static constexpr int pitch = laid.pitch, stage = C::axis == 0 ? W * pitch : 0;
     using Joined = Join<T, S, W, C::ring>;
     static constexpr int in_memory = stage + Joined::values + W;
     static constexpr bool across = C::axis == 0;                                   ///< the order of memory is not that of segments
@@ -106,11 +108,12 @@ struct Lines {
 
     /// Where lines lie in shared memory: of place i in the order of memory, and of segments.
     __device__ __forceinline__ T& in_order(int i) const {
-        if constexpr (threads % n == 0) return staged[thread / n * pitch + thread % n + i * (threads / n * pitch)];
+        if constexpr (threads % n == 0) return staged[thread / n * pitch + laid_at(thread % n) + i * (threads / n * pitch)];
         const int q = i * threads + thread;
-        return staged[q / n * pitch + q % n];
+        return staged[q / n * pitch + laid_at(q % n)];
     }
-    __device__ __forceinline__ T& in_segment(int i) const { return staged[column * pitch + first + i]; }
+    __device__ __forceinline__ T& in_segment(int i) const { return staged[column * pitch + first + segment * laid.padding + i]; }
+    static __device__ __forceinline__ int laid_at(int row) { return row + (laid.padding ? row / R * laid.padding : 0); }
 
     /// Values in the order of memory to that of segments, once nobody looks at `staged` any more.
     __device__ __forceinline__ void turn(T (&v)[R]) const {

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "backends/cuda/mesh/bands.hpp"
+#include "backends/cuda/mesh/fused/staging.hpp"
 #include "problems/mesh/line_ends.hpp"
 
 namespace trifold::cuda::fused {
@@ -30,9 +31,10 @@ namespace {
 int conflicts(const Cut& cut, int n, int words) {
     int worst = 1;
     const int at_once = 32 / words;
+    const Staging laid = staging(n, cut.rows, cut.segments, cut.columns, 4 * words);
     for (int begin = 0; begin < cut.threads; begin += at_once) {
         int met[32] = {};
-        for (int t = begin; t < begin + at_once && t < cut.threads; ++t) worst = std::max(worst, ++met[(t % cut.columns * (n | 1) + (t / cut.columns + 1) * n / cut.segments - cut.rows + n) * words % 32]);
+        for (int t = begin; t < begin + at_once && t < cut.threads; ++t) worst = std::max(worst, ++met[(t % cut.columns * laid.pitch + t / cut.columns * laid.padding + (t / cut.columns + 1) * n / cut.segments - cut.rows + n) * words % 32]);
     }
     return worst;
 }
@@ -56,7 +58,7 @@ Cut cut_lines(const Chip& chip, std::size_t value_bytes, const LinesOfMesh& line
             // Each quarter of a multiprocessor has registers of its own.
             const int registers = (5 * R * words + 48 + 7) / 8 * 8;
             if (registers > (words == 1 ? 128 : 168)) continue;
-            cut.shared = (static_cast<std::size_t>(across ? W * (n | 1) : 0) + static_cast<std::size_t>((lines.ring ? 7 : 6) * S * W + W)) * value_bytes;
+            cut.shared = (static_cast<std::size_t>(across ? W * staging(n, R, S, W, 4 * words).pitch : 0) + static_cast<std::size_t>((lines.ring ? 7 : 6) * S * W + W)) * value_bytes;
             if (cut.shared > chip.shared_per_block) continue;
             cut.blocks = std::min({4 * (512 / registers) / (cut.threads / 32), 2048 / cut.threads, static_cast<int>(chip.shared_per_multiprocessor / (cut.shared + of_the_system)), 16});
             if (cut.blocks < 1) continue;
@@ -85,7 +87,7 @@ Cut cut_kept(const Chip& chip, std::size_t value_bytes, const LinesOfMesh& lines
         Cut cut;
         cut.columns = W, cut.segments = S, cut.rows = R, cut.threads = W * S;
         if (cut.threads > 1024 || cut.threads % 32) continue;
-        const std::size_t values = static_cast<std::size_t>(across ? W * (n | 1) : 0) + static_cast<std::size_t>((lines.ring ? 7 : 6) * S * W + W + 4);
+        const std::size_t values = static_cast<std::size_t>(across ? W * staging(n, R, S, W, 4 * words).pitch : 0) + static_cast<std::size_t>((lines.ring ? 7 : 6) * S * W + W + 4);
         const std::size_t shared = (values + static_cast<std::size_t>(2 * R * cut.threads + 2 * W)) * value_bytes;
         cut.shared = shared + static_cast<std::size_t>(R * cut.threads) * value_bytes;
         if (cut.shared > chip.shared_per_block) continue;

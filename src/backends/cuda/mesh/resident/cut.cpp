@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <initializer_list>
 
 namespace trifold::cuda::resident {
@@ -74,25 +75,24 @@ double step_time(const Plan& plan, int blocks) {
         sum += threads * (rows * (8.0 * together + 0.5 * (joined ? 5 : 3)) + join) * (idle ? 1.26 : 1);
     }
     const int warps = blocks * plan.threads / 32;
-    const double meetings = 4.0e4 * (plan.cluster > 1 ? 1 + plan.cluster / 8.0 : 0.5);
+    const double meetings = 4.0e4 * (plan.cluster > 1 ? (1 + plan.cluster / 8.0) * (plan.abreast > 1 ? 1.3 : 1) : 0.5);
     return blocks * sum * (1 + 7.2 / (warps * warps)) * std::pow(ceiling(warps, 4) * 4.0 / warps, 1.2) + meetings;
 }
 
-/// Meshes per time, up to a factor: the geometric mean of few, more and very many of them, since how many there are must not change a mesh's bits.
-double speed(const Plan& plan, int blocks) {
+/// Meshes per time, up to a factor.
+double speed_of(const Plan& plan, int blocks, double meshes) {
     constexpr double multiprocessors = 132;
     const int c = plan.cluster;
     const double in_clusters = c <= 2 ? 1 : c <= 8 ? 0.91 : 0.85;  // as an H200's are wired
     const double at_once = std::floor(multiprocessors * in_clusters / c);
-    double product = 1;
-    for (const double meshes : {24.0, 72.0, 1e6}) {
-        double best = 0;
-        for (int side_by_side = 1; side_by_side <= blocks; ++side_by_side)
-            best = std::max(best, meshes / (std::ceil(meshes / (at_once * side_by_side)) * step_time(plan, side_by_side)));
-        product *= best;
-    }
-    return std::cbrt(product);
+    double best = 0;
+    for (int side_by_side = 1; side_by_side <= blocks; ++side_by_side)
+        best = std::max(best, meshes / (std::ceil(meshes / (at_once * side_by_side)) * step_time(plan, side_by_side)));
+    return best;
 }
+
+/// The geometric mean of few meshes, more and very many, since how many there are must not change a mesh's bits.
+double speed(const Plan& plan, int blocks) { return std::cbrt(speed_of(plan, blocks, 24) * speed_of(plan, blocks, 72) * speed_of(plan, blocks, 1e6)); }
 
 bool cut_axis(Plan& plan, int axis, int segments) {
     const int n = plan.local(axis), rows = ceiling(n, segments);
@@ -204,7 +204,47 @@ bool cut_for_any(Plan& plan, const OnChip& chip, int& blocks) {
     return false;
 }
 
+/// `slabs` times `abreast` blocks with the segments of `whole`; false: they cannot be dealt so, or do not fit.
+bool deal(const Plan& whole, const OnChip& chip, int slabs, int abreast, int threads, Plan& plan, int& blocks) {
+    const int slab = whole.slab(), wide = slab - 1, along[3] = {wide == 0 ? abreast : 1, wide == 1 ? abreast : slab == 1 ? slabs : 1, slab == 2 ? slabs : 1};
+    plan = whole;
+    plan.cluster = slabs * abreast, plan.abreast = abreast, plan.threads = threads, plan.turn_rows = 0;
+    for (int axis = 0; axis <= slab; ++axis) {
+        const int all = whole.segments(axis), own = all / along[axis];
+        if (all % along[axis] != 0 || own > threads) return false;
+        plan.cut[axis] = {own, whole.cut[axis].rows};
+        if (axis == slab) plan.slab_rows = slabs == 1 ? plan.mesh[slab] : own * whole.cut[axis].rows;
+        if (axis == wide && abreast > 1 && plan.mesh[axis] != all * whole.cut[axis].rows) return false;
+    }
+    int ghosts[3] = {1, 1, 1};
+    for (int f = 0; f < plan.fields; ++f)
+        for (int axis = 0; axis < 3; ++axis) ghosts[axis] = std::max(ghosts[axis], plan.field[f].ghosts[axis]);
+    if (plan.last_rows() < ghosts[slab] || plan.local(wide) < ghosts[wide]) return false;
+    for (int axis = 0; axis <= slab; ++axis)
+        if (plan.together(axis) * plan.cut[axis].rows > 128) return false;
+    blocks = beside(plan, chip);
+    return blocks > 0;
+}
+
 }  // namespace
+
+bool may_spread(const Plan& plan) { return plan.mesh[2] > 1 && plan.cluster > 1 && !any_varies(plan); }
+
+void spread(Plan& plan, const OnChip& chip, std::int64_t meshes, int& blocks) {
+    constexpr int multiprocessors = 132;
+    if (!may_spread(plan) || 2 * plan.cluster * meshes > multiprocessors) return;
+    constexpr double worth = 1.1;  // what the estimate may be wrong by
+    const Plan whole = plan;
+    double most = worth * speed_of(plan, blocks, static_cast<double>(meshes));
+    for (int slabs = 1; slabs <= 16; ++slabs)
+        for (int abreast = 1; slabs * abreast <= 16; ++abreast)
+            for (int threads = 32; threads <= most_threads; threads += 32) {
+                Plan other;
+                int fit = 0;
+                if (slabs * abreast <= whole.cluster || !deal(whole, chip, slabs, abreast, threads, other, fit)) continue;
+                if (const double own = speed_of(other, fit, static_cast<double>(meshes)); own > most) most = own, plan = other, blocks = fit;
+            }
+}
 
 bool choose_cut(Plan& plan, const OnChip& chip, int& blocks) {
     const Plan whole = plan;

@@ -12,7 +12,7 @@ template <class P, int f, int axis>
 struct Beyond {
     using real = typename P::real;
     static constexpr FieldPlan field = P::plan.field[f];
-    static constexpr int apart = P::plan.stride(f, axis), last = P::plan.cluster - 1;
+    static constexpr int apart = P::plan.stride(f, axis), last = P::plan.blocks_along(axis) - 1;
 
     real* memory;
     Elsewhere<real> neighbour;
@@ -21,14 +21,15 @@ struct Beyond {
     real twice;
 
     __device__ __forceinline__ Beyond(const Place<P>& place, const FieldView<real>& view, int side, int own_points)
-        : memory(place.memory), neighbour(place.memory, rank_beyond(place, side)), n(own_points) {
-        outside = !P::plan.crosses(axis) || place.rank == (side == 0 ? 0 : last);
-        rows = rank_beyond(place, side) == last ? P::plan.last_rows() : P::plan.local(axis);
+        : memory(place.memory), neighbour(place.memory, place.beside(axis, beyond(place, side))), n(own_points) {
+        outside = place.along(axis) == (side == 0 ? 0 : last);
+        rows = axis == P::plan.slab() && beyond(place, side) == last ? P::plan.last_rows() : P::plan.local(axis);
         twice = view.twice[axis][side];
     }
 
-    static __device__ __forceinline__ int rank_beyond(const Place<P>& place, int side) {
-        return side == 0 ? (place.rank > 0 ? place.rank : P::plan.cluster) - 1 : place.rank < last ? place.rank + 1 : 0;
+    static __device__ __forceinline__ int beyond(const Place<P>& place, int side) {
+        const int own = place.along(axis);
+        return side == 0 ? (own > 0 ? own : last + 1) - 1 : own < last ? own + 1 : 0;
     }
 
     /// The j-th one of the line that starts at `line`.
@@ -39,7 +40,7 @@ struct Beyond {
             const real mirrored = memory[line + (side == 0 ? j : n - 1 - j) * apart];
             return edge == odd ? twice - mirrored : mirrored;
         }
-        if constexpr (P::plan.crosses(axis)) return neighbour.load(line + (side == 0 ? rows - 1 - j : j) * apart);
+        if constexpr (last > 0) return neighbour.load(line + (side == 0 ? rows - 1 - j : j) * apart);
         else return memory[line + (side == 0 ? n - 1 - j : j) * apart];
     }
 };
@@ -61,10 +62,10 @@ __device__ __forceinline__ void fill_axis(const Place<P>& place, const FieldView
         };
         // Rows that the last slab lacks are left alone.
         const auto there = [&](int q) {
-            if (axis == P::plan.slab() || P::plan.even_slabs() || place.rank < P::plan.cluster - 1) return q < lines;
+            if (axis == P::plan.slab() || P::plan.even_slabs() || place.along(P::plan.slab()) < P::plan.slabs() - 1) return q < lines;
             return q < lines && (one == P::plan.slab() ? q % one_lines - one_more : q / one_lines - other_more) < P::plan.last_rows();
         };
-        const int n = !P::plan.crosses(axis) || place.rank < P::plan.cluster - 1 ? P::plan.local(axis) : P::plan.last_rows();
+        const int n = axis != P::plan.slab() || place.along(axis) < P::plan.slabs() - 1 ? P::plan.local(axis) : P::plan.last_rows();
         const Beyond<P, f, axis> low(place, view, 0, n), high(place, view, 1, n);
         // Several at once, since other blocks are far away.
 #pragma unroll 1
@@ -95,7 +96,7 @@ __device__ __forceinline__ void fill_axis(const Place<P>& place, const FieldView
 /// Ghosts of one axis are there before those of the next are made from them.
 template <class P, int axis>
 __device__ __forceinline__ void meet_before() {
-    if (P::plan.crosses(axis)) cluster_barrier();
+    if (P::plan.blocks_along(axis) > 1) cluster_barrier();
     else block_barrier();
 }
 
@@ -118,11 +119,13 @@ __device__ __forceinline__ void fill_ghosts(const Place<P>& place, const FieldVi
         block_barrier();
     } else {
         // What needs no other block is done while they come.
+        constexpr int slab = P::plan.slab();
         cluster_arrive();
-        fill_axis<P, f, 0>(place, view);
-        if (P::plan.slab() != 1) fill_axis<P, f, 1>(place, view);
+        if (slab > 1) fill_axis<P, f, 0>(place, view);
+        if (P::plan.abreast == 1) fill_axis<P, f, slab - 1>(place, view);
         cluster_wait();
-        fill_axis<P, f, P::plan.slab()>(place, view);
+        if (P::plan.abreast > 1) fill_axis<P, f, slab - 1>(place, view);
+        fill_axis<P, f, slab>(place, view);
         block_barrier();
     }
 }

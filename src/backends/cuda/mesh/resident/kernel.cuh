@@ -39,8 +39,9 @@ __device__ __forceinline__ void each_kept(const Place<P>& place, Visit visit) {
     for (int q = thread_number(); q < nx * ny * nz; q += P::plan.threads) {
         int x[3] = {q % nx, q / nx % ny, q / (nx * ny)};
         const int at = P::plan.origin(f) + x[0] * P::plan.stride(f, 0) + x[1] * P::plan.stride(f, 1) + x[2] * P::plan.stride(f, 2);
-        if (cut && !P::plan.even_slabs() && place.rank == P::plan.cluster - 1 && x[P::plan.slab()] >= P::plan.last_rows()) continue;
-        if (cut) x[P::plan.slab()] += place.rank * P::plan.slab_rows;
+        if (cut && !P::plan.even_slabs() && place.along(P::plan.slab()) == P::plan.slabs() - 1 && x[P::plan.slab()] >= P::plan.last_rows()) continue;
+        if (cut) x[P::plan.slab()] += place.first(P::plan.slab());
+        if (P::plan.abreast > 1 && !field.one[P::plan.slab() - 1]) x[P::plan.slab() - 1] += place.first(P::plan.slab() - 1);
         visit(x, (static_cast<std::int64_t>(x[2]) * P::plan.mesh[1] + x[1]) * P::plan.mesh[0] + x[0], at);
     }
 }
@@ -94,7 +95,7 @@ __device__ __forceinline__ void load_factors(const Place<P>& place, const typena
         load_factors<P, l + 1>(place, table);
     } else if constexpr (l < P::plan.lines) {
         constexpr int axis = P::plan.line[l].axis, own = P::plan.own_factors(l) * P::plan.segment_size(axis), join = P::plan.join_size(axis);
-        const auto* const from = table + P::plan.table(l) + (P::plan.crosses(axis) && !P::plan.alike(l) ? place.rank * own : 0);
+        const auto* const from = table + P::plan.table(l) + (P::plan.blocks_along(axis) > 1 && !P::plan.alike(l) ? place.along(axis) * own : 0);
         const auto* const from_join = table + P::plan.table(l) + P::plan.all_factors(l) * P::plan.segment_size(axis);
         auto* const to = place.memory + P::plan.factors(l);
         for (int q = thread_number(); q < own + join; q += P::plan.threads) to[q] = q < own ? from[q] : from_join[q - own];
@@ -139,7 +140,8 @@ __device__ __forceinline__ void solve_lines(const Place<P>& place, const Numbers
 #pragma unroll
     for (int m = 0; m < K; ++m) {
         for (int b = 0; b < 3; ++b) x[m][b] = own.x[m][b];
-        if (P::plan.cluster > 1) x[m][P::plan.slab()] += place.rank * P::plan.slab_rows;
+        for (int b = 0; b < 3; ++b)
+            if (P::plan.blocks_along(b) > 1) x[m][b] += place.first(b);
     }
     const auto where = [&](int m, int i, int b) { return x[m][b] + (b == axis ? i : 0); };
 
@@ -236,7 +238,8 @@ __device__ __forceinline__ void keep_invariants(const Place<P>& place, const Num
                 for (int i = 0; i < Own::rows; ++i) {
                     typename P::real out[kept] = {};
                     std::int64_t x[3] = {own.x[m][0], own.x[m][1], own.x[m][2]};
-                    if (P::plan.cluster > 1) x[P::plan.slab()] += place.rank * P::plan.slab_rows;
+                    for (int b = 0; b < 3; ++b)
+                        if (P::plan.blocks_along(b) > 1) x[b] += place.first(b);
                     x[axis] += i;
                     if (own.has(m, i)) P::template keep<s>(near_point<P, axis>(place, own.x[m], i, typename P::real(0)), numbers.parameters, out, x[0], x[1], x[2], place.mesh, place.step);
 #pragma unroll

@@ -2,7 +2,7 @@
 // How a mesh that stays on chip is cut, and where its parts lie in shared memory: constants of a program, chosen on the host (cut.hpp).
 //
 // A cluster of `cluster` blocks has one mesh. Each has a slab: `slab_rows` rows of the slowest axis (y of a plane, z of a box), the last
-// block what remains. Lines of an axis are cut into segments of `rows` points; a thread has the same segment of `together` lines.
+// block what remains; or, where `abreast` is more than 1, an equal part of a slab, cut across the axis before (decision 0058). Lines of an axis are cut into segments of `rows` points; a thread has the same segment of `together` lines.
 #pragma once
 
 #include <cstdint>
@@ -50,6 +50,7 @@ struct Plan {
     int vector = 4;  ///< elements in 16 bytes
     int mesh[3] = {1, 1, 1};
     int cluster = 1, threads = 32, slab_rows = 1;
+    int abreast = 1;    ///< blocks that share a slab
     int turn_rows = 0;  ///< 0: between line solves along different axes all values are in shared memory; else in registers but for so many rows of the slab, which change threads in turn
     AxisCut cut[3];
     int fields = 0, lines = 0, sweeps = 0;
@@ -58,10 +59,14 @@ struct Plan {
     SweepPlan sweep[most_sweeps];
 
     constexpr int slab() const { return mesh[2] > 1 ? 2 : 1; }
-    constexpr int local(int axis) const { return axis == slab() ? slab_rows : mesh[axis]; }
-    constexpr int last_rows() const { return mesh[slab()] - (cluster - 1) * slab_rows; }
+    constexpr int slabs() const { return cluster / abreast; }
+    constexpr int local(int axis) const { return axis == slab() ? slab_rows : axis + 1 == slab() ? mesh[axis] / abreast : mesh[axis]; }
+    constexpr int last_rows() const { return mesh[slab()] - (slabs() - 1) * slab_rows; }
     constexpr bool even_slabs() const { return last_rows() == slab_rows; }
-    constexpr bool crosses(int axis) const { return axis == slab() && cluster > 1; }
+    constexpr int blocks_along(int axis) const { return axis == slab() ? slabs() : axis + 1 == slab() ? abreast : 1; }
+    constexpr int block_along(int axis, int rank) const { return axis == slab() ? rank % slabs() : axis + 1 == slab() ? rank / slabs() : 0; }
+    constexpr bool crosses(int axis) const { return axis == slab() && slabs() > 1; }         ///< its lines are joined by the blocks, each for some of them
+    constexpr bool shared(int axis) const { return axis != slab() && blocks_along(axis) > 1; }  ///< by every block that has a part of them
 
     // Fields: x fastest, ghosts around. Rows of odd length are apart by a bank in shared memory, whichever way they are read.
     constexpr int extent(int f, int axis) const { return field[f].one[axis] ? 1 : local(axis) + 2 * field[f].ghosts[axis]; }
@@ -112,7 +117,7 @@ struct Plan {
     constexpr bool varies(int l) const { return line[l].varies; }
     constexpr int axis_of(int l) const { return l < 0 ? 0 : line[l].axis; }
     constexpr int lines_along(int axis) const { return local(0) * local(1) * local(2) / local(axis); }
-    constexpr int segments(int axis) const { return cut[axis].segments * (crosses(axis) ? cluster : 1); }
+    constexpr int segments(int axis) const { return cut[axis].segments * blocks_along(axis); }
     constexpr int last_segment(int axis) const { return mesh[axis] - (segments(axis) - 1) * cut[axis].rows; }
     constexpr int side_by_side(int axis) const { return threads / cut[axis].segments; }  ///< threads with one segment
     constexpr int together(int axis) const { return ceiling(lines_along(axis), side_by_side(axis)); }
@@ -121,29 +126,37 @@ struct Plan {
     constexpr bool joined(int l) const { return segments(line[l].axis) > 1 || line[l].ring; }
     constexpr bool crosses_slabs(int s) const {
         for (int l = sweep[s].first_line; l < sweep[s].first_line + sweep[s].lines; ++l)
-            if (crosses(line[l].axis)) return true;
+            if (crosses(line[l].axis) || shared(line[l].axis)) return true;
         return false;
     }
-    constexpr int owned(int axis) const { return ceiling(lines_along(axis), cluster); }
+    constexpr int owned(int axis) const { return ceiling(lines_along(axis), slabs()); }
     constexpr int joiners(int axis) const { return largest(1, threads / owned(axis) < segments(axis) ? threads / owned(axis) : segments(axis)); }  ///< threads that join a line
     // Where shared memory is scarce and one thread joins a line, the result takes the place of what it was made from, and is fetched.
     constexpr bool fetches(int axis) const { return turn_rows > 0 && crosses(axis) && joiners(axis) == 1; }
-    constexpr bool crossed_before(int l) const {
+    /// A line solve of the same sweep before it is joined by the same blocks.
+    constexpr bool joined_before(int l) const {
         for (int s = 0; s < sweeps; ++s)
             for (int k = sweep[s].first_line; k < l && l < sweep[s].first_line + sweep[s].lines; ++k)
-                if (crosses(line[k].axis)) return true;
+                if (line[k].axis == line[l].axis) return true;
         return false;
     }
     constexpr int most(bool across, bool back) const {
         int size = 0;
         for (int l = 0; l < lines; ++l) {
             const int axis = line[l].axis;
-            if (line[l].varies || !joined(l) || crosses(axis) != across || (back && fetches(axis))) continue;
+            if (line[l].varies || !joined(l) || shared(axis) || crosses(axis) != across || (back && fetches(axis))) continue;
             size = largest(size, 2 * (across && !back ? segments(axis) * owned(axis) : cut[axis].segments * lines_along(axis)));
         }
         return size;
     }
     constexpr int ends() const { return turn_rows > 0 ? between() : round_up(between() + between_size(), vector); }  // in turns: before and after them
+    constexpr int ends_shared() const { return round_up(ends_across() + most(true, false), vector); }
+    constexpr int shared_size() const {
+        int size = 0;
+        for (int l = 0; l < lines; ++l)
+            if (shared(line[l].axis)) size = largest(size, 2 * segments(line[l].axis) * lines_along(line[l].axis));
+        return size;
+    }
     constexpr int ends_across() const { return turn_rows > 0 ? round_up(between() + largest(between_size(), most(false, false)), vector) : ends() + most(false, false); }
 
     // Factors of the block's segments of a line solve: [segment][inverse, lower, reach, upper, fill][rows]; then the join's coupling
@@ -168,7 +181,7 @@ struct Plan {
     constexpr int joined_at(int l) const { return joins(l) + round_up((join_matrix(l) + 2) * join_rows(l), vector); }
     constexpr int joined_across(int l) const { return joined(l) && crosses(line[l].axis) ? joined_size(l) + vector : 0; }
     constexpr int factors(int l) const {
-        int at = round_up(ends_across() + most(true, false), vector);
+        int at = round_up(ends_shared() + shared_size(), vector);
         for (int k = 0; k < l; ++k) at += line[k].varies ? held_apart(k) + round_up((join_matrix(k) + 2) * join_rows(k), vector) + joined_across(k) : own_factors(k) * segment_size(line[k].axis) + join_size(line[k].axis);
         return at;
     }

@@ -19,7 +19,7 @@ template <class P, int l>
 class LineSolver {
     using real = typename P::real;
     static constexpr int axis = P::plan.line[l].axis, R = P::plan.cut[axis].rows, V = P::plan.vector, padded = P::plan.padded_rows(axis);
-    static constexpr bool joined = P::plan.joined(l), across = P::plan.crosses(axis), ring = P::plan.line[l].ring, ends = P::plan.line[l].ends;
+    static constexpr bool joined = P::plan.joined(l), across = P::plan.crosses(axis), shared = P::plan.shared(axis), ring = P::plan.line[l].ring, ends = P::plan.line[l].ends;
     using Own = Segment<P, axis>;
     static constexpr int K = Own::count, S = P::plan.segments(axis), lines = P::plan.lines_along(axis);
 
@@ -98,12 +98,22 @@ private:
     __device__ __forceinline__ const real* inverse_row(int s) const { return coupling() + (1 + s) * padded_segments; }
 
     __device__ __forceinline__ void join_in_block(const real (&last)[K]) {
-        real* const y = place_.memory + P::plan.ends();
-        real* const z = y + S * lines;
+        constexpr int y_at = shared ? P::plan.ends_shared() : P::plan.ends(), z_at = y_at + S * lines;
+        const real *const y = place_.memory + y_at, *const z = place_.memory + z_at;
+        if (shared && P::plan.joined_before(l)) cluster_barrier();  // others may still look there
 #pragma unroll
-        for (int k = 0; k < K; ++k)
-            if (own_.there[k]) y[own_.number * lines + own_.line[k]] = last[k], z[own_.number * lines + own_.line[k]] = first_[k];
-        block_barrier();
+        for (int b = 0; b < P::plan.blocks_along(axis); ++b) {
+            const Elsewhere<real> to(place_.memory, shared ? place_.beside(axis, b) : place_.rank);
+#pragma unroll
+            for (int k = 0; k < K; ++k) {
+                if (!own_.there[k]) continue;
+                const int at = own_.number * lines + own_.line[k];
+                if constexpr (shared) to.store(y_at + at, last[k]), to.store(z_at + at, first_[k]);
+                else place_.memory[y_at + at] = last[k], place_.memory[z_at + at] = first_[k];
+            }
+        }
+        if (shared) cluster_barrier();
+        else block_barrier();
         const bool has_before = ring || own_.number > 0;
         const real *const row = inverse_row(own_.number), *const row_before = inverse_row(own_.number > 0 ? own_.number - 1 : S - 1);
 #pragma unroll
@@ -137,19 +147,19 @@ private:
         constexpr int after_at = P::plan.between(), before_at = after_at + own_segments * lines;  // x[last] of own segments; of the ones before
         real* const y = place_.memory + y_at;
         const real* const z = place_.memory + z_at;
-        if (P::plan.fetches(axis) && P::plan.crossed_before(l)) cluster_barrier();  // others may still fetch from there
+        if (P::plan.fetches(axis) && P::plan.joined_before(l)) cluster_barrier();  // others may still fetch from there
 #pragma unroll
         for (int k = 0; k < K; ++k) {
             if (!own_.there[k]) continue;
             const int at = own_.number * owned + own_.line[k] % owned;
-            const Elsewhere<real> owner(place_.memory, own_.line[k] / owned);
+            const Elsewhere<real> owner(place_.memory, place_.beside(axis, own_.line[k] / owned));
             owner.store(y_at + at, last[k]), owner.store(z_at + at, first_[k]);
         }
         cluster_barrier();
         constexpr int groups = P::plan.joiners(axis), each = ceiling(S, groups);
 #pragma unroll 1
         for (int q = thread_number(); q < owned * groups; q += P::plan.threads) {
-            const int at = q % owned, line = place_.rank * owned + at, first = q / owned * each;
+            const int at = q % owned, line = place_.along(axis) * owned + at, first = q / owned * each;
             if (line >= lines) continue;
             real x[each];
 #pragma unroll
@@ -182,16 +192,16 @@ private:
                     y[s * owned + at] = x[e];
                     continue;
                 }
-                Elsewhere<real>(place_.memory, s / own_segments).store(after_at + s % own_segments * lines + line, x[e]);
+                Elsewhere<real>(place_.memory, place_.beside(axis, s / own_segments)).store(after_at + s % own_segments * lines + line, x[e]);
                 const int next = s + 1 < S ? s + 1 : 0;
-                if (ring || s + 1 < S) Elsewhere<real>(place_.memory, next / own_segments).store(before_at + next % own_segments * lines + line, x[e]);
+                if (ring || s + 1 < S) Elsewhere<real>(place_.memory, place_.beside(axis, next / own_segments)).store(before_at + next % own_segments * lines + line, x[e]);
             }
         }
         cluster_barrier();
 #pragma unroll
         for (int k = 0; k < K; ++k) {
             if constexpr (P::plan.fetches(axis)) {
-                const Elsewhere<real> owner(place_.memory, own_.line[k] / owned);
+                const Elsewhere<real> owner(place_.memory, place_.beside(axis, own_.line[k] / owned));
                 const int at = y_at + own_.line[k] % owned, previous = own_.number > 0 ? own_.number - 1 : S - 1;
                 last_[k] = owner.load(at + own_.number * owned);
                 before_[k] = ring || own_.number > 0 ? owner.load(at + previous * owned) : real(0);

@@ -12,6 +12,11 @@ struct Place {
     typename P::real* memory;  ///< shared, of the block
     int rank;                  ///< of the block in its cluster
     std::int64_t mesh, step;
+
+    /// Of the block among those along an axis; the first row of its part of the mesh; and the rank of the k-th block along the axis beside it.
+    __device__ __forceinline__ int along(int axis) const { return P::plan.block_along(axis, rank); }
+    __device__ __forceinline__ int first(int axis) const { return along(axis) * P::plan.local(axis); }
+    __device__ __forceinline__ int beside(int axis, int k) const { return rank + (k - along(axis)) * (axis == P::plan.slab() ? 1 : P::plan.slabs()); }
     mutable typename P::real check = 0;  ///< no longer 0 once a line solve of this thread has left something that is not finite
 };
 
@@ -32,7 +37,7 @@ struct Segment {
         own = own_segments == 1 ? 0 : thread / across;
         const bool idle = own >= own_segments;
         if (idle) own = own_segments - 1;
-        number = (P::plan.crosses(axis) ? rank * own_segments : 0) + own;
+        number = P::plan.block_along(axis, rank) * own_segments + own;
         // Where all threads have lines as far apart, their places differ by constants.
         constexpr int one = axis == 0 ? 1 : 0, other = axis == 2 ? 1 : 2, wide = P::plan.local(one);
         constexpr bool exact = count * across == lines, apart = exact && across % wide == 0;
@@ -45,7 +50,7 @@ struct Segment {
             x[k][axis] = own * rows;
             x[k][one] = lines == wide ? line[k] : apart ? first % wide : line[k] % wide;
             x[k][other] = lines == wide ? 0 : apart ? first / wide + k * (across / wide) : line[k] / wide;
-            if (axis != P::plan.slab() && !P::plan.even_slabs() && rank == P::plan.cluster - 1 && x[k][P::plan.slab()] >= P::plan.last_rows()) x[k][P::plan.slab()] = P::plan.last_rows() - 1, there[k] = false;
+            if (axis != P::plan.slab() && !P::plan.even_slabs() && P::plan.block_along(P::plan.slab(), rank) == P::plan.slabs() - 1 && x[k][P::plan.slab()] >= P::plan.last_rows()) x[k][P::plan.slab()] = P::plan.last_rows() - 1, there[k] = false;
         }
     }
 

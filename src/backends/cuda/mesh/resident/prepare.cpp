@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstddef>
 
+#include "backends/cuda/jit/compiler.hpp"
 #include "backends/cuda/mesh/bands.hpp"
 #include "backends/cuda/mesh/functions.hpp"
 #include "backends/cuda/mesh/resident/factors.hpp"
@@ -117,7 +118,7 @@ std::string yes(bool b) { return b ? "true" : "false"; }
 std::string text_of(const Plan& plan) {
     std::string text("{");
     text += std::to_string(plan.vector) + ", " + list(plan.mesh) + ", " + std::to_string(plan.cluster) + ", " + std::to_string(plan.threads) + ", " +
-                       std::to_string(plan.slab_rows) + ", " + std::to_string(plan.turn_rows) + ", {";
+                       std::to_string(plan.slab_rows) + ", " + std::to_string(plan.abreast) + ", " + std::to_string(plan.turn_rows) + ", {";
     for (const AxisCut& cut : plan.cut) text += list({cut.segments, cut.rows}) + ", ";
     text += "}, " + std::to_string(plan.fields) + ", " + std::to_string(plan.lines) + ", " + std::to_string(plan.sweeps) + ",\n    {";
     for (int f = 0; f < plan.fields; ++f) {
@@ -204,6 +205,7 @@ const char* prepare(const Checked& checked, const OnChip& chip, Plan& plan, int&
     const bool better = parted_fits && (!whole_fits || parted.cluster <= std::min(2 * whole.cluster, plan.vector == 4 ? 4 : 8));
     plan = better ? parted : whole;
     if (better) blocks = blocks_parted;
+    spread(plan, chip, shape.meshes, blocks);
     return nullptr;
 }
 
@@ -234,7 +236,7 @@ template const char* factor<double>(const Checked&, const Plan&, std::vector<dou
 std::string program(const Checked& checked, const Plan& plan, int blocks) {
     FunctionTexts functions;
     const std::string rhs = functions_of(checked, plan, false, functions), update = functions_of(checked, plan, true, functions), invariants = invariants_of(checked, plan, functions), coefficients = coefficients_of(checked, plan, functions);
-    return functions.text() + "#include \"backends/cuda/mesh/resident/kernel.cuh\"\nusing namespace trifold::cuda::resident;\nstruct Problem {\n    using real = " +
+    return (may_spread(plan) ? jit::no_contraction : "") + functions.text() + "#include \"backends/cuda/mesh/resident/kernel.cuh\"\nusing namespace trifold::cuda::resident;\nstruct Problem {\n    using real = " +
            (checked.dtype == DType::f32 ? "float" : "double") + ";\n    static constexpr Plan plan = " + text_of(plan) + ";\n" + rhs + update + invariants + coefficients +
            "};\nextern \"C\" __global__ void __launch_bounds__(" + std::to_string(plan.threads) + ", " + std::to_string(blocks) +
            ") steps(const __grid_constant__ Arguments<Problem::real> a) {\n    extern __shared__ int4 shared[];\n"

@@ -86,7 +86,8 @@ public:
                 real row[3] = {0, 1, 0};
                 if (own.has(k, i)) {
                     std::int64_t x[3] = {own.x[k][0], own.x[k][1], own.x[k][2]};
-                    if (P::plan.cluster > 1) x[P::plan.slab()] += place.rank * P::plan.slab_rows;
+                    for (int b = 0; b < 3; ++b)
+                        if (P::plan.blocks_along(b) > 1) x[b] += place.first(b);
                     x[axis] += i;
                     P::template coefficients<l>(near_point<P, axis>(place, own.x[k], i, real(0)), numbers.parameters, row, x[0], x[1], x[2], place.mesh, place.step);
                     if (!ring && x[axis] == 0) fold(0, row[0], row[1], numbers, kept.low[k]);
