@@ -4,7 +4,7 @@
 // through memory would take, a copy and an update in place, 5 words for any number of axes: memory that changes between reading and writing is slower. Both must agree from the same start before
 // anything is timed, or the case is reported as failed, without times.
 //
-//   cuda_heat_bench [--json FILE] [--quick] [--mesh NXxNYxNZxMESHES]… [--only PART[,PART…]]… [--budget SECONDS] [--rounds N] [--no-rival] [--no-energy | --all-energy] [--energy-only]
+//   cuda_heat_bench [--json FILE] [--quick] [--mesh NXxNYxNZxMESHES[/k]]… [--only PART[,PART…]]… [--budget SECONDS] [--rounds N] [--no-rival] [--no-energy | --all-energy] [--energy-only]
 //                   [--energy-from FILE] [--list] [--compile]
 //
 // --budget S            the more important cases first, and none begun after S seconds: the record says how many were left out
@@ -250,13 +250,17 @@ void print(const Json& row) {
     std::printf("\n"), std::fflush(stdout);
 }
 
-// "80x64x64x24": points along x, y and z, and how many meshes; in both precisions.
+// "80x64x64x24": points along x, y and z, and how many meshes; in both precisions. "/k" behind it: conductivity varies.
 void add_meshes(const std::string& text, std::vector<HeatCase>& cases) {
     long long x = 0, y = 0, z = 0, meshes = 0;
     char beyond = 0;
-    if (std::sscanf(text.c_str(), "%lldx%lldx%lldx%lld%c", &x, &y, &z, &meshes, &beyond) != 4 || x < 3 || y < 3 || (z != 1 && z < 3) || meshes < 1)
-        throw Error(ErrorCode::usage, "--mesh " + text, "is no NXxNYxNZxMESHES");
-    for (const DType dtype : {DType::f32, DType::f64}) cases.push_back({z > 1 ? "3d-other" : "2d-other", {x, y, z, meshes}, dtype, 100});
+    const bool varies = text.ends_with("/k");
+    if (std::sscanf(text.substr(0, text.size() - (varies ? 2 : 0)).c_str(), "%lldx%lldx%lldx%lld%c", &x, &y, &z, &meshes, &beyond) != 4 || x < 3 || y < 3 || (z != 1 && z < 3) || meshes < 1)
+        throw Error(ErrorCode::usage, "--mesh " + text, "is no NXxNYxNZxMESHES[/k]");
+    for (const DType dtype : {DType::f32, DType::f64}) {
+        cases.push_back({z > 1 ? "3d-other" : "2d-other", {x, y, z, meshes}, dtype, 100});
+        cases.back().varies = varies;
+    }
 }
 
 Json read_rows(const char* path) {
@@ -287,7 +291,7 @@ int run(int argc, char** argv) {
         else if (arg == "--budget" && i + 1 < argc) settings.budget_s = std::atof(argv[++i]);
         else if (arg == "--list") list = true;
         else if (arg == "--compile") compile = true;
-        else return std::fprintf(stderr, "usage: cuda_heat_bench [--json FILE] [--quick] [--mesh NXxNYxNZxMESHES]… [--only PART[,PART…]]… [--budget SECONDS] [--rounds N] [--no-rival] [--no-energy | --all-energy] [--energy-only] [--energy-from FILE] [--list] [--compile]\n"), 2;
+        else return std::fprintf(stderr, "usage: cuda_heat_bench [--json FILE] [--quick] [--mesh NXxNYxNZxMESHES[/k]]… [--only PART[,PART…]]… [--budget SECONDS] [--rounds N] [--no-rival] [--no-energy | --all-energy] [--energy-only] [--energy-from FILE] [--list] [--compile]\n"), 2;
     }
     std::vector<HeatCase> chosen;
     for (const HeatCase& one : others.empty() ? heat_cases() : others) {
