@@ -48,6 +48,19 @@ inline void report_line(MeshState* state, unsigned long long sweep, unsigned lon
                          (k + at(1, 0, -1, 0)) * (at(0, 0, -1, 0) - u) + (k + at(1, 0, 1, 0)) * (at(0, 0, 1, 0) - u) +                            \
                          (k + at(1, 0, 0, -1)) * (at(0, 0, 0, -1) - u) + (k + at(1, 0, 0, 1)) * (at(0, 0, 0, 1) - u)) + p(1) * at(2, 0, 0, 0);    \
     }
+// The same, cut at the faces of cells.
+#define FACES                                                                                                                              \
+    {                                                                                                                                      \
+        real k = at(1, 0, 0, 0);                                                                                                           \
+        out(0) = k + at(1, -1, 0, 0), out(1) = k + at(1, 1, 0, 0), out(2) = k + at(1, 0, -1, 0), out(3) = k + at(1, 0, 1, 0),              \
+        out(4) = k + at(1, 0, 0, -1), out(5) = k + at(1, 0, 0, 1);                                                                         \
+    }
+#define FLOW_OF_FACES                                                                                                                      \
+    {                                                                                                                                      \
+        real u = at(0, 0, 0, 0);                                                                                                           \
+        out(0) = p(0) * (held(0) * (at(0, -1, 0, 0) - u) + held(1) * (at(0, 1, 0, 0) - u) + held(2) * (at(0, 0, -1, 0) - u) +               \
+                         held(3) * (at(0, 0, 1, 0) - u) + held(4) * (at(0, 0, 0, -1) - u) + held(5) * (at(0, 0, 0, 1) - u)) + p(1) * at(2, 0, 0, 0); \
+    }
 #define AROUND(NEXT, BEFORE)                            \
     {                                                   \
         out(0) = -p(0) * (at(1, 0, 0, 0) + BEFORE) / 2; \
@@ -121,9 +134,22 @@ struct Pass {
 #define at(f, dx, dy, dz) near.template at<f, dx, dy, dz>()
 #define out(k) result[k]
 #define p(k) parameters[k]
+#define held(k) near.template kept<k>()
 
     template <class Near>
-    static void rhs(const Near& near, const Parameters& parameters, real* result, std::int64_t, std::int64_t, std::int64_t, std::int64_t, std::int64_t) FLOW
+    static void rhs(const Near& near, const Parameters& parameters, real* result, std::int64_t, std::int64_t, std::int64_t, std::int64_t, std::int64_t) {
+        if constexpr (kept > 0 && requires { near.template kept<0>(); }) FLOW_OF_FACES
+        else FLOW
+    }
+    template <class Near>
+    static void keep(const Near& near, const Parameters&, real* result, std::int64_t, std::int64_t, std::int64_t, std::int64_t, std::int64_t) FACES
+    // Faces are shared by the cells on both sides of them; but for one kind of sides, where nothing is kept.
+    static constexpr int kept = Kind == 1 ? 0 : 6, points = X * Y * Z;
+    static constexpr long place(int value, int what) {
+        constexpr long all[][3] = {{0, -1, 0}, {0, 0, 3 * points}, {points, -1, 0}, {points, 1, 3 * points + Y * Z}, {2 * points, -1, 0}, {2 * points, 2, 3 * points + Y * Z + X * Z}};
+        return all[value][what];
+    }
+    static constexpr long all_kept = 3 * points + Y * Z + X * Z + X * Y, kept_words = Alike ? 0 : all_kept;
     template <class Near>
     static void coefficients(const Near& near, const Parameters& parameters, real* result, std::int64_t, std::int64_t, std::int64_t, std::int64_t, std::int64_t) {
         if constexpr (Axis == 0) ALONG_X
@@ -139,6 +165,7 @@ struct Pass {
 #undef at
 #undef out
 #undef p
+#undef held
 
 /// All lines have one matrix of constants.
 template <class P>
@@ -217,9 +244,12 @@ unsigned run_kept(const cuda::MeshArguments<typename C::real>& a, const std::arr
     const Sides& own = ends[static_cast<std::size_t>(C::axis)];
     pass.twice[0] = static_cast<T>(2 * own.low.value), pass.twice[1] = static_cast<T>(2 * own.high.value);
     for (std::size_t c = 0; c < 3; ++c) pass.constant[c] = static_cast<T>(constants[c]);
+    std::vector<T> faces(static_cast<std::size_t>(C::all_kept * (C::alike ? 1 : a.extent[3])), T(NAN));
+    for (std::int64_t mesh = 0; first && C::kept > 0 && mesh < (C::alike ? 1 : a.extent[3]); ++mesh)
+        for (int at = 0; at < C::points; ++at) cuda::fused::keep_values_of<C>(a, parameters, faces.data(), mesh, at);
     if (first)
         for (unsigned task = 0; task < Rhs::pieces * a.extent[3]; ++task)
-            for (int t = 0; t < Rhs::threads; ++t) Rhs{a, parameters}.run(task, t);
+            for (int t = 0; t < Rhs::threads; ++t) Rhs{a, parameters, faces.data()}.run(task, t);
     std::vector<T> memory(static_cast<std::size_t>(L::words * L::sets * (C::alike ? 1 : a.extent[3])), T(NAN));
     unsigned asymmetric = 0;
     for (const bool keeps : {true, false}) {

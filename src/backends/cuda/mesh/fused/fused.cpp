@@ -137,6 +137,8 @@ private:
             for (Launch& one : sweep)
                 if (one.pass && one.pass->kept) kept.push_back(&one);
         if (kept.empty()) return true;
+        for (std::size_t s = 0; s < plan_.sweeps.size(); ++s)
+            if (plan_.sweeps[s].kept && !keep_values(s, at, failure)) return false;
         if (!good(cudaMemsetAsync(flags, 0, flag_bytes, run_.stream), "clearing marks", failure)) return false;
         for (std::size_t k = 0; k < kept.size(); ++k) {
             const Pass& pass = *kept[k]->pass;
@@ -158,6 +160,18 @@ private:
             if (!share_out(*kept[k], kept[k]->arguments.tasks, true, failure)) return false;
         }
         return true;
+    }
+
+    /// What a right-hand side keeps, at `at`, which moves on.
+    bool keep_values(std::size_t s, char*& at, Failure& failure) {
+        const fused::KeptValues& values = plan_.sweeps[s].kept;
+        Launch one = launches_[s].front();
+        one.kept.memory = launches_[s].front().kept.memory = reinterpret_cast<T*>(at);
+        at += align(static_cast<std::size_t>(values.words * values.meshes) * sizeof(T));
+        if (!find(one, fused::name_of_keep_rhs(s), failure)) return false;
+        one.shape = {.blocks = static_cast<unsigned>(8 * run_.chip.multiprocessors), .threads = 256, .stream = run_.stream};
+        void* list[] = {&arguments_, parameters_.data(), &one.arguments, &one.kept};
+        return jit::launch(one.kernel, one.shape, list, failure);
     }
 
     bool prepare(std::size_t s, std::size_t k, Failure& failure) {

@@ -98,7 +98,7 @@ Cut cut_kept(const Chip& chip, std::size_t value_bytes, const LinesOfMesh& lines
         const double busy = std::min(1.0, tasks / static_cast<double>(chip.multiprocessors)), filled = static_cast<double>(lines.lines) / static_cast<double>((lines.lines + W - 1) / W * W);
         const double balance = tasks > at_once ? tasks / (std::ceil(tasks / at_once) * at_once) : 1;
         const std::size_t piece = W * value_bytes;
-        const double wide = across || piece >= 128 ? 1 : piece >= 64 ? 0.85 : 0.6;
+        const double wide = across || piece >= 128 ? 1 : piece >= 64 ? 0.85 : piece >= 32 ? 0.6 : 0.35;  // memory is read 32 bytes at a time
         const double overlapped = cut.blocks >= 3 ? 1 : cut.blocks == 2 ? 0.95 : 0.8;
         const double score = busy * balance * filled * wide * overlapped;
         if (score > best_score) best = cut, best_score = score;
@@ -125,6 +125,16 @@ int reads_of(const Access& access) {
     for (const mesh::FieldAccess& field : access.field)
         for (int row = 0; row < rows_across * rows_across; ++row) count += field.rows >> row & 1 ? 2 * field.along_x[static_cast<std::size_t>(row)] + 1 : 0;
     return count;
+}
+
+bool is_target(const Checked& checked, int f);
+
+/// Where the rest is kept.
+int reads_of_targets(const Checked& checked, const Access& access) {
+    Access own = access;
+    for (int f = 0; f < std::min<int>(access.fields, static_cast<int>(checked.problem->fields.size())); ++f)
+        if (!is_target(checked, f)) own.field[static_cast<std::size_t>(f)].rows = 0;
+    return reads_of(own);
 }
 
 bool is_target(const Checked& checked, int f) {
@@ -190,13 +200,40 @@ bool packed(const AnyField& field, const MeshShape& shape) {
 
 std::size_t kept_bytes(const Plan& plan, std::size_t value_bytes) {
     std::size_t bytes = 0;
-    for (const SweepPlan& sweep : plan.sweeps)
+    for (const SweepPlan& sweep : plan.sweeps) {
         for (const Pass& pass : sweep.passes)
             if (pass.kept) bytes += align(static_cast<std::size_t>(pass.kept_sets * pass.kept_words) * value_bytes);
+        bytes += align(static_cast<std::size_t>(sweep.kept.words * sweep.kept.meshes) * value_bytes);
+    }
     return bytes;
 }
 
 namespace {
+
+/// Arrays of a mesh for what a right-hand side keeps; none where they would be more words than what they are made of is worth.
+KeptValues kept_values(const Checked& checked, const CheckedSweep& one) {
+    constexpr int most_arrays = 4;
+    const MeshShape& shape = checked.problem->shape;
+    const auto fields = static_cast<int>(checked.problem->fields.size());
+    KeptValues kept;
+    kept.split = resident::split_invariants(one.sweep->rhs.source, [&](int field) { return field >= fields || is_target(checked, field); }, resident::Keep::costly);
+    if (kept.split.kept == 0) return kept;
+    const std::vector<resident::Place> places = resident::places_of(kept.split);
+    int arrays = 0;
+    for (const resident::Place& place : places) arrays = std::max(arrays, place.array + 1);
+    if (arrays > most_arrays) return kept;
+    const std::int64_t points = shape.x * shape.y * shape.z;
+    kept.words = arrays * points;
+    for (const resident::Place& place : places) {
+        kept.values.push_back({place.array * points, kept.words, place.axis});
+        if (place.axis >= 0) kept.words += points / shape.along(place.axis);
+    }
+    bool alike = !mesh::mentions(one.sweep->rhs, "mesh");
+    for (int f = 0; f < std::min(one.rhs.fields, fields); ++f)
+        if (reads(one.rhs, f) && !is_target(checked, f) && checked.problem->fields[static_cast<std::size_t>(f)].stride[3] != 0) alike = false;
+    kept.meshes = alike ? 1 : shape.meshes;
+    return kept;
+}
 
 /// `keeps`: matrices that are functions of the point are kept through the run.
 Plan plan_of(const Checked& checked, const Chip& chip, bool keeps) {
@@ -226,8 +263,9 @@ Plan plan_of(const Checked& checked, const Chip& chip, bool keeps) {
             own.passes.push_back(pass);
         }
         own.apart = own.passes.front().kept && one.sweep->rhs;
+        if (own.apart) own.kept = kept_values(checked, one);
         // Warps that wait at the same time do more than points that share neighbours do.
-        const int words_read = reads_of(one.rhs) * static_cast<int>(size_of(checked.dtype) / 4);
+        const int words_read = (own.kept ? reads_of_targets(checked, one.rhs) + static_cast<int>(own.kept.values.size()) : reads_of(one.rhs)) * static_cast<int>(size_of(checked.dtype) / 4);
         own.rhs_points = words_read > 16 ? 1 : 4, own.rhs_blocks = own.rhs_points > 1 ? 3 : 5;
         own.rhs_groups = own.rhs_points > 1 && shape.points() >= std::int64_t{1} << 23 ? 2 : 1;
         const void* const target = problem.fields[static_cast<std::size_t>(one.sweep->target)].data;

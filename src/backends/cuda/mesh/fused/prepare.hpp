@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "backends/cuda/mesh/chip.hpp"
+#include "backends/cuda/mesh/resident/invariants.hpp"
 #include "problems/mesh/checked.hpp"
 
 namespace trifold::cuda::fused {
@@ -41,8 +42,23 @@ struct Pass {
     bool made = false;                             ///< matrices by a function of the point, to be looked at on the device
 };
 
+/// What a right-hand side keeps through the run of fields that never change.
+struct KeptValues {
+    struct Value {
+        std::int64_t at, beyond;  ///< its array; where its axis' last points are
+        int axis;                 ///< -1, or that of which the next point's value in the array is this one
+    };
+    resident::Split split;
+    std::vector<Value> values;
+    std::int64_t words = 0;       ///< of a mesh
+    std::int64_t meshes = 1;      ///< 1 where all have the same
+
+    explicit operator bool() const noexcept { return !values.empty(); }
+};
+
 struct SweepPlan {
     std::vector<Pass> passes;
+    KeptValues kept;
     bool apart = false;      ///< the right-hand side is a pass of its own (right_hand_side.cuh)
     int rhs_points = 1, rhs_groups = 1, rhs_blocks = 4;  ///< of it: points of a thread at the same time, and how often, blocks on a multiprocessor
     bool exchanges = false;  ///< the target's next values are written to where values are
@@ -57,7 +73,7 @@ struct Plan {
 /// How far a function looks along the axes.
 std::array<int, 3> reach_of(const mesh::Access& access);
 
-/// Of the matrices that are kept.
+/// Of the matrices and values that are kept.
 std::size_t kept_bytes(const Plan& plan, std::size_t value_bytes);
 
 Plan plan_of(const mesh::Checked& checked, const Chip& chip);
@@ -68,6 +84,7 @@ std::string name_of_pass(std::size_t sweep, std::size_t line);
 std::string name_of_check(std::size_t sweep, std::size_t line);
 std::string name_of_keep(std::size_t sweep, std::size_t line);
 std::string name_of_rhs(std::size_t sweep);
+std::string name_of_keep_rhs(std::size_t sweep);
 std::size_t parameter_count(const mesh::Checked& checked);
 
 }  // namespace trifold::cuda::fused

@@ -17,6 +17,7 @@ std::string name_of_pass(std::size_t sweep, std::size_t line) { return "pass_" +
 std::string name_of_check(std::size_t sweep, std::size_t line) { return "check_" + std::to_string(sweep) + "_" + std::to_string(line); }
 std::string name_of_keep(std::size_t sweep, std::size_t line) { return "keep_" + std::to_string(sweep) + "_" + std::to_string(line); }
 std::string name_of_rhs(std::size_t sweep) { return "rhs_" + std::to_string(sweep); }
+std::string name_of_keep_rhs(std::size_t sweep) { return "keep_rhs_" + std::to_string(sweep); }
 
 namespace {
 
@@ -85,10 +86,11 @@ public:
     }
 
 private:
-    std::string function(const char* name, const PointFunction& called) {
-        if (!called) return {};
+    std::string function(const char* name, const PointFunction& called) { return called ? function(name, called.name, called.source) : std::string{}; }
+
+    std::string function(const char* name, std::string_view title, std::string_view source) {
         return std::string("    template <class Near>\n    static __device__ __forceinline__ void ") + name +
-               "(const Near& near, const Parameters& p, real* out, std::int64_t x, std::int64_t y, std::int64_t z, std::int64_t mesh, std::int64_t step) { " + functions_.name_of(called) +
+               "(const Near& near, const Parameters& p, real* out, std::int64_t x, std::int64_t y, std::int64_t z, std::int64_t mesh, std::int64_t step) { " + functions_.name_of(title, source) +
                "<real>(near, p, out, x, y, z, mesh, step); }\n";
     }
 
@@ -100,8 +102,16 @@ private:
         const CheckedSweep& one = checked_.sweeps[s];
         const std::string name = name_of_rhs(s), type = "C_" + name;
         const SweepPlan& own = plan_.sweeps[s];
-        return "struct " + type + " : Common {\n    static constexpr int P = " + text_of(own.rhs_points) + ", groups = " + text_of(own.rhs_groups) + ", " + reaches(reach_of(one.rhs)) + ";\n" + reads("rhs_reads", one.rhs, checked_.solution_field()) + function("rhs", one.sweep->rhs) +
-               "};\nextern \"C\" __global__ void __launch_bounds__(256, " + text_of(own.rhs_blocks) + ") " + name + arguments() + ") { fused::right_hand_sides<" + type + ">(a, p); }\n";
+        const PointFunction& rhs = one.sweep->rhs;
+        std::string places;
+        for (const KeptValues::Value& value : own.kept.values) places.append(places.empty() ? "{" : ", {").append(text_of(value.at)).append(", ").append(text_of(value.axis)).append(", ").append(text_of(value.beyond)) += "}";
+        std::string text = "struct " + type + " : Common {\n    static constexpr int P = " + text_of(own.rhs_points) + ", groups = " + text_of(own.rhs_groups) + ", kept = " + text_of(static_cast<std::int64_t>(own.kept.values.size())) + ", " + reaches(reach_of(one.rhs)) +
+                           ";\n    static constexpr long kept_words = " + text_of(own.kept.meshes > 1 ? own.kept.words : 0) + ";\n    static __device__ constexpr long place(int value, int what) {\n        constexpr long all[][3] = {" + (places.empty() ? "{0, 0, 0}" : places) +
+                           "};\n        return all[value][what];\n    }\n" + reads("rhs_reads", one.rhs, checked_.solution_field()) + (own.kept ? function("rhs", rhs.name, own.kept.split.rest) + function("keep", rhs.name, own.kept.split.once) : function("rhs", rhs)) + "};\n";
+        const std::string more = ", const __grid_constant__ fused::PassArguments<real> pass, const __grid_constant__ fused::KeptArguments<real> kept) { fused::";
+        text += "extern \"C\" __global__ void __launch_bounds__(256, " + text_of(own.rhs_blocks) + ") " + name + arguments() + more + "right_hand_sides<" + type + ">(a, p, kept.memory); }\n";
+        if (own.kept) text += "extern \"C\" __global__ void " + name_of_keep_rhs(s) + arguments() + more + "keep_values<" + type + ">(a, p, kept.memory, " + text_of(own.kept.meshes) + "); }\n";
+        return text;
     }
 
     std::string pass(std::size_t s, std::size_t k) {

@@ -71,11 +71,11 @@ double step_time(const Plan& plan, int blocks) {
         if (plan.mesh[axis] == 1) continue;
         const int threads = plan.threads, rows = plan.cut[axis].rows, together = plan.together(axis), segments = plan.segments(axis), across = plan.side_by_side(axis);
         const bool joined = segments > 1, idle = across * plan.cut[axis].segments != threads || across * together != plan.lines_along(axis);
-        const double join = !joined ? 0 : plan.crosses(axis) ? 92.0 * together : together * (2.0 + 5.0 * segments) + segments;
+        const double join = !joined ? 0 : plan.crosses(axis) ? 92.0 * together : together * (2.0 + 5.0 * segments + 16.0 * (plan.blocks_along(axis) - 1)) + segments;
         sum += threads * (rows * (8.0 * together + 0.5 * (joined ? 5 : 3)) + join) * (idle ? 1.26 : 1);
     }
     const int warps = blocks * plan.threads / 32;
-    const double meetings = 4.0e4 * (plan.cluster > 1 ? (1 + plan.cluster / 8.0) * (plan.abreast > 1 ? 1.3 : 1) : 0.5);
+    const double meetings = 4.0e4 * (plan.cluster > 1 ? (1 + plan.cluster / 8.0) * (1 + 0.3 * (plan.abreast - 1)) : 0.5);
     return blocks * sum * (1 + 7.2 / (warps * warps)) * std::pow(ceiling(warps, 4) * 4.0 / warps, 1.2) + meetings;
 }
 

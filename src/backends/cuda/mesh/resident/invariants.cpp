@@ -17,6 +17,7 @@ struct Value {
     std::string text;
     Time time = Time::any;
     bool costly = false;  ///< divisions or functions of what fields hold are in it
+    std::string whole{};  ///< the text without names
 };
 
 struct NotCut : std::runtime_error {
@@ -25,17 +26,18 @@ struct NotCut : std::runtime_error {
 
 class Cutter {
 public:
-    Cutter(std::string_view text, const std::function<bool(int)>& changes) : text_(text), changes_(changes) { next(); }
+    Cutter(std::string_view text, const std::function<bool(int)>& changes, Keep keep) : text_(text), changes_(changes), keep_(keep) { next(); }
 
     Split cut() {
         take("{");
         while (word_ != "}") statement();
         next();
         if (!word_.empty() || !done_) throw NotCut("no body");
-        Split split{"{" + once_, "{" + rest_ + "}", 0};
+        Split split{"{" + once_, "{" + rest_ + "}", 0, {}};
         bool saves = false;
         for (std::size_t k = 0; k < kept_.size(); ++k) {
             split.once += " out(" + std::to_string(k) + ") = " + kept_[k].text + ";";
+            split.values.push_back(kept_[k].whole);
             saves = saves || kept_[k].costly;
         }
         split.once += "}";
@@ -78,7 +80,7 @@ private:
                 const std::string own = name();
                 take("=");
                 const Value value = sum();
-                if (!names_.try_emplace(own, Value{own, value.time, value.costly}).second) throw NotCut("a second value of one name");
+                if (!names_.try_emplace(own, Value{own, value.time, value.costly, value.whole}).second) throw NotCut("a second value of one name");
                 const std::string text = " real " + own + " = " + value.text + ";";
                 if (value.time != Time::always) once_ += text;
                 if (value.time != Time::once) rest_ += text;
@@ -112,10 +114,10 @@ private:
     Value factor() {
         if (takes("-")) {
             const Value value = factor();
-            return {"(-" + value.text + ")", value.time, value.costly};
+            return {"(-" + value.text + ")", value.time, value.costly, "(-" + value.whole + ")"};
         }
         if (takes("(")) {
-            const Value value = sum();
+            const Value value = word_ == ")" ? throw NotCut("nothing") : choice(sum());
             take(")");
             return value;
         }
@@ -123,9 +125,9 @@ private:
         const std::string called = name();
         if (word_ == "(") return call(called);
         if (const auto known = names_.find(called); known != names_.end()) return known->second;
-        if (called == "step") return {called, Time::always, false};
+        if (called == "step") return {called, Time::always, false, called};
         for (const char* const place : {"x", "y", "z", "mesh"})
-            if (called == place) return {called, Time::any, false};
+            if (called == place) return {called, Time::any, false, called};
         throw NotCut("a name of somewhere else");
     }
 
@@ -135,7 +137,26 @@ private:
         for (const char c : digits)
             if (!std::isdigit(static_cast<unsigned char>(c)) && !(fraction_too && c == '.')) throw NotCut("a number of another type");
         next();
-        return {digits, Time::any, false};
+        return {digits, Time::any, false, digits};
+    }
+
+    // Of a < b ? c : d, where the first sum has been read.
+    Value choice(const Value& first) {
+        if (word_ != "<" && word_ != ">") return first;
+        const std::string sign(word_);
+        next();
+        const Value second = sum();
+        take("?");
+        const Value yes = sum();
+        take(":");
+        const Value no = sum();
+        const Time time = std::max({first.time, second.time, yes.time, no.time});
+        const auto text = [&](const Value& one) { return time == Time::always ? always(one).text : one.text; };
+        const auto joined = [&](const std::string& a, const std::string& b, const std::string& c, const std::string& d) {
+            return std::string("(").append(a).append(1, ' ').append(sign).append(1, ' ').append(b).append(" ? ").append(c).append(" : ").append(d).append(1, ')');
+        };
+        const std::string own = joined(text(first), text(second), text(yes), text(no));
+        return {own, time, first.costly || second.costly || yes.costly || no.costly, joined(first.whole, second.whole, yes.whole, no.whole)};
     }
 
     Value call(const std::string& called) {
@@ -149,12 +170,13 @@ private:
                 text += word_;
             }
             take(")");
-            return {text + ")", called == "p" ? Time::any : changes_(field) ? Time::always : Time::once, false};
+            text += ")";
+            return {text, called == "p" ? Time::any : changes_(field) ? Time::always : Time::once, false, text};
         }
         if (called == "real" && !word_.empty() && std::isdigit(static_cast<unsigned char>(word_[0])) && word_.find('.') != std::string_view::npos) {
             const Value value = number(true);
             take(")");
-            return {"real(" + value.text + ")", Time::any, false};
+            return {"real(" + value.text + ")", Time::any, false, "real(" + value.text + ")"};
         }
         static constexpr const char* known[] = {"real", "sqrt", "fabs", "exp", "log", "pow", "sin", "cos", "tanh", "fmin", "fmax"};
         if (std::none_of(std::begin(known), std::end(known), [&](const char* one) { return called == one; })) throw NotCut("a function of somewhere else");
@@ -162,33 +184,38 @@ private:
         do arguments.push_back(sum());
         while (takes(","));
         take(")");
-        Value value{called + "(", Time::any, true};
+        Value value{called + "(", Time::any, true, called + "("};
         for (const Value& one : arguments) value.time = std::max(value.time, one.time);
-        for (std::size_t k = 0; k < arguments.size(); ++k) value.text += (k ? ", " : "") + (value.time == Time::always ? always(arguments[k]) : arguments[k]).text;
-        value.text += ")";
+        for (std::size_t k = 0; k < arguments.size(); ++k) {
+            value.text += (k ? ", " : "") + (value.time == Time::always ? always(arguments[k]) : arguments[k]).text;
+            value.whole += (k ? ", " : "") + arguments[k].whole;
+        }
+        value.text += ")", value.whole += ")";
         return value;
     }
 
     Value both(const Value& a, const std::string& sign, const Value& b) {
         const Time time = std::max(a.time, b.time);
-        if (sign == "/" && a.time == Time::always && b.time == Time::once) return both(a, "*", {"(1 / " + b.text + ")", Time::once, true});
+        if (sign == "/" && a.time == Time::always && b.time == Time::once) return both(a, "*", {"(1 / " + b.text + ")", Time::once, true, "(1 / " + b.whole + ")"});
         const auto text = [&](const Value& one) { return time == Time::always ? always(one).text : one.text; };
         const std::string left = text(a);
-        return {"(" + left + " " + sign + " " + text(b) + ")", time, a.costly || b.costly || (sign == "/" && b.time == Time::once)};
+        return {"(" + left + " " + sign + " " + text(b) + ")", time, a.costly || b.costly || (sign == "/" && b.time == Time::once), "(" + a.whole + " " + sign + " " + b.whole + ")"};
     }
 
     // What is computed once is kept where it meets what is not.
     Value always(const Value& value) {
         if (value.time != Time::once) return value;
+        if (keep_ == Keep::costly && !value.costly) return {value.whole, Time::always, false, value.whole};
         std::size_t k = 0;
         while (k < kept_.size() && kept_[k].text != value.text) ++k;
         if (k == kept_.size()) kept_.push_back(value);
-        return {"trifold_kept(" + std::to_string(k) + ")", Time::always, true};
+        return {"trifold_kept(" + std::to_string(k) + ")", Time::always, true, value.whole};
     }
 
     std::string_view text_, word_;
     std::size_t at_ = 0;
     const std::function<bool(int)>& changes_;
+    Keep keep_;
     std::map<std::string, Value> names_;
     std::vector<Value> kept_;
     std::string once_, rest_;
@@ -197,12 +224,50 @@ private:
 
 }  // namespace
 
-Split split_invariants(std::string_view source, const std::function<bool(int)>& changes) {
+Split split_invariants(std::string_view source, const std::function<bool(int)>& changes, Keep keep) {
     try {
-        return Cutter(source, changes).cut();
+        return Cutter(source, changes, keep).cut();
     } catch (const NotCut&) {
         return {};
     }
+}
+
+namespace {
+
+/// A value without names as the next point along an axis has it; nothing where a value depends on the place.
+std::string of_next_point(const std::string& value, int axis) {
+    std::string text;
+    for (std::size_t i = 0; i < value.size();) {
+        const bool word = std::isalnum(static_cast<unsigned char>(value[i])) || value[i] == '_';
+        std::size_t end = i + 1;
+        while (word && end < value.size() && (std::isalnum(static_cast<unsigned char>(value[end])) || value[end] == '_')) ++end;
+        const std::string one = value.substr(i, end - i);
+        if (one == "x" || one == "y" || one == "z") return {};
+        text += one, i = end;
+        if (one != "at") continue;
+        for (int argument = 0; argument < 4; ++argument) {
+            const std::size_t until = value.find(argument < 3 ? ',' : ')', i + 1);
+            const int number = std::stoi(value.substr(i + 1, until - i - 1));
+            text += value[i] + std::to_string(number + (argument == axis + 1 ? 1 : 0)), i = until;
+        }
+    }
+    return text;
+}
+
+}  // namespace
+
+std::vector<Place> places_of(const Split& split) {
+    std::vector<Place> places;
+    int arrays = 0;
+    for (std::size_t k = 0; k < split.values.size(); ++k) {
+        Place own{-1, -1};
+        for (std::size_t other = 0; own.array < 0 && other < split.values.size(); ++other)
+            for (int axis = 0; own.array < 0 && axis < 3; ++axis)
+                if (other < k && places[other].axis < 0 && of_next_point(split.values[other], axis) == split.values[k]) own = {places[other].array, axis};
+        if (own.array < 0) own.array = arrays++;
+        places.push_back(own);
+    }
+    return places;
 }
 
 }  // namespace trifold::cuda::resident
