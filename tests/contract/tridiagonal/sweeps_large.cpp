@@ -20,6 +20,10 @@ TRIFOLD_POINT_FUNCTION(diffuse_flat, {
     real u = at(0, 0, 0, 0);
     out(0) = p(0) * ((at(0, -1, 0, 0) - u) + (at(0, 1, 0, 0) - u)) + p(1) * ((at(0, 0, -1, 0) - u) + (at(0, 0, 1, 0) - u)) + p(2) * at(1, 0, 0, 0);
 })
+// Products that neighbours have too: where a compiler fuses one of two with their sum, it may ask how often each is used.
+TRIFOLD_POINT_FUNCTION(weighted, {
+    out(0) = p(0) * at(0, -1, 0, 0) + p(0) * at(0, 1, 0, 0) + p(1) * at(0, 0, -1, 0) + p(1) * at(0, 0, 1, 0) + p(2) * at(0, 0, 0, -1) + p(2) * at(0, 0, 0, 1) - p(0) * at(0, 0, 0, 0);
+})
 TRIFOLD_POINT_FUNCTION(look_far, { out(0) = at(0, 0, 0, 0) + p(0) * (at(0, 2, -2, 0) - at(1, -2, 1, 0) + real(step)); })
 TRIFOLD_POINT_FUNCTION(look_far_up, { out(0) = at(0, 0, 0, 0) + p(0) * (at(0, 2, -2, 1) - at(1, -2, 1, -2) + real(step)); })
 TRIFOLD_POINT_FUNCTION(add, { out(0) = at(0, 0, 0, 0) + at(2, 0, 0, 0); })
@@ -163,6 +167,31 @@ TEST_P(SweepsLarge, ASmallMeshHasTheBitsThatItHasInABatch) {
         ASSERT_TRUE(one.run(queue, 3).ok());
         ASSERT_TRUE(std::equal(one.u.begin(), one.u.end(), batch.u.begin() + m * each)) << m;
     }
+}
+
+// On chip a few meshes are dealt to more blocks than many.
+template <class T>
+void one_of_many(Queue& queue, const Case& shape) {
+    const std::int64_t each = shape.shape.x * shape.shape.y * shape.shape.z;
+    Fields<T> batch(shape);
+    batch.sweeps.front().rhs = weighted;
+    const std::vector<T> before = batch.u;
+    ASSERT_TRUE(batch.run(queue, 3).ok());
+    for (const std::int64_t m : {std::int64_t{0}, shape.shape.meshes - 1}) {
+        Case alone = shape;
+        alone.shape.meshes = 1;
+        Fields<T> one(alone);
+        one.sweeps.front().rhs = weighted;
+        one.u.assign(before.begin() + m * each, before.begin() + (m + 1) * each);
+        ASSERT_TRUE(one.run(queue, 3).ok());
+        ASSERT_TRUE(std::equal(one.u.begin(), one.u.end(), batch.u.begin() + m * each)) << shape.shape.x << ", " << m;
+    }
+}
+
+TEST_P(SweepsLarge, AMeshOnMoreBlocksHasTheBitsThatItHasInABatch) {
+    one_of_many<float>(queue, {{64, 64, 64, 20}, odd, even, odd, 0});
+    one_of_many<float>(queue, {{48, 48, 48, 40}, ring, odd, ring, 0});
+    one_of_many<double>(queue, {{48, 48, 48, 20}, odd, ring, even, 0});
 }
 
 // Lines along y are solved in parts of other passes where there are enough of them.
