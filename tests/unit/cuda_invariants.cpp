@@ -69,6 +69,19 @@ TEST(Invariants, NeighboursShare) {
     EXPECT_EQ(places_of(placed).back().axis, -1) << "what depends on the place is another value at the next point";
 }
 
+TEST(Invariants, ProductsOfNeighbours) {
+    using cuda::resident::shares_products;
+    EXPECT_FALSE(shares_products(heat::increment_3d.source));
+    EXPECT_FALSE(shares_products(heat::heated_increment_3d.source));
+    EXPECT_FALSE(shares_products(heat::add_increment.source));
+    EXPECT_FALSE(shares_products(""));
+    EXPECT_TRUE(shares_products("{ out(0) = p(0) * at(0,-1,0,0) + p(1) * at(0,0,0,0) + p(0) * at(0,1,0,0); }"));
+    EXPECT_TRUE(shares_products("{ real w = at(0,0,1,0) * at(1,0,1,0); out(0) = w - at(0,0,0,0) * at(1,0,0,0); }"));
+    EXPECT_TRUE(shares_products("{ out(0) = 2 * p(0) + p(1) * at(0,0,0,0); }")) << "all points'";
+    EXPECT_TRUE(shares_products("{ out(0) = x * at(0,0,0,0); }")) << "the place is in it";
+    EXPECT_TRUE(shares_products("{ if (x) out(0) = at(0,0,0,0); }")) << "not understood";
+}
+
 TEST(Invariants, AResultThatNeverChanges) { EXPECT_EQ(split("{ out(0) = 1 / at(1,0,0,0); }").rest, "{ out(0) = trifold_kept(0);}"); }
 
 // More than assignments of arithmetic, or arithmetic of another type.

@@ -2,6 +2,7 @@
 #include "backends/cuda/mesh/resident/invariants.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cctype>
 #include <map>
 #include <stdexcept>
@@ -27,6 +28,8 @@ struct NotCut : std::runtime_error {
 class Cutter {
 public:
     Cutter(std::string_view text, const std::function<bool(int)>& changes, Keep keep) : text_(text), changes_(changes), keep_(keep) { next(); }
+
+    const std::vector<std::string>& products() const { return products_; }
 
     Split cut() {
         take("{");
@@ -108,6 +111,7 @@ private:
             const std::string sign(word_);
             next();
             value = both(value, sign, factor());
+            if (sign == "*") products_.push_back(value.whole);
         }
         return value;
     }
@@ -218,6 +222,7 @@ private:
     Keep keep_;
     std::map<std::string, Value> names_;
     std::vector<Value> kept_;
+    std::vector<std::string> products_;
     std::string once_, rest_;
     bool done_ = false;
 };
@@ -234,9 +239,10 @@ Split split_invariants(std::string_view source, const std::function<bool(int)>& 
 
 namespace {
 
-/// A value without names as the next point along an axis has it; nothing where a value depends on the place.
-std::string of_next_point(const std::string& value, int axis) {
+/// A value without names as the point `away` from here has it; nothing where a value depends on the place. `first`: of the first field that is read.
+std::string of_point(const std::string& value, std::array<int, 3> away, std::array<int, 3>* first = nullptr) {
     std::string text;
+    bool reads = false;
     for (std::size_t i = 0; i < value.size();) {
         const bool word = std::isalnum(static_cast<unsigned char>(value[i])) || value[i] == '_';
         std::size_t end = i + 1;
@@ -248,13 +254,41 @@ std::string of_next_point(const std::string& value, int axis) {
         for (int argument = 0; argument < 4; ++argument) {
             const std::size_t until = value.find(argument < 3 ? ',' : ')', i + 1);
             const int number = std::stoi(value.substr(i + 1, until - i - 1));
-            text += value[i] + std::to_string(number + (argument == axis + 1 ? 1 : 0)), i = until;
+            if (argument > 0 && first && !reads) (*first)[static_cast<std::size_t>(argument - 1)] = number;
+            text += value[i] + std::to_string(number + (argument > 0 ? away[static_cast<std::size_t>(argument - 1)] : 0)), i = until;
         }
+        reads = true;
     }
-    return text;
+    return first && !reads ? std::string() : text;
 }
 
+std::string of_next_point(const std::string& value, int axis) { return of_point(value, {axis == 0, axis == 1, axis == 2}); }
+
 }  // namespace
+
+bool shares_products(std::string_view source) {
+    if (source.empty()) return false;
+    std::vector<std::string> products;
+    const std::function<bool(int)> all = [](int) { return true; };
+    try {
+        Cutter cutter(source, all, Keep::all);
+        cutter.cut();
+        products = cutter.products();
+    } catch (const NotCut&) {
+        return true;
+    }
+    // As seen from where they read first: what is alike then is a neighbour's, unless it is the same.
+    std::vector<std::pair<std::string, std::array<int, 3>>> seen;
+    for (const std::string& product : products) {
+        std::array<int, 3> first{};
+        if (of_point(product, {}, &first).empty()) return true;
+        const std::string own = of_point(product, {-first[0], -first[1], -first[2]});
+        for (const auto& [other, where] : seen)
+            if (other == own && where != first) return true;
+        seen.emplace_back(own, first);
+    }
+    return false;
+}
 
 std::vector<Place> places_of(const Split& split) {
     std::vector<Place> places;

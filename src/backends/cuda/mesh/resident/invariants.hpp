@@ -26,6 +26,10 @@ struct Place {
 };
 std::vector<Place> places_of(const Split& split);
 
+/// Whether a product in it may be one of another point's too: not, if it is assignments of arithmetic, and no two products differ by the place alone that they look at. Else a compiler that fuses
+/// one of two products with their sum may choose by what a thread has beside.
+bool shares_products(std::string_view source);
+
 /// source: a body in the subset of trifold/point_function.hpp with one result. changes(f): field f is not the same in every step.
 Split split_invariants(std::string_view source, const std::function<bool(int)>& changes, Keep keep = Keep::all);
 
