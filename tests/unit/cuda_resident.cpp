@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The kernels that keep meshes on chip, run on the host thread by thread, against the reference; and how meshes are cut for them.
+// The kernels that keep meshes on chip, run on the host thread by thread, against the reference.
 #include "support/blocks_on_host.hpp"
 
 #include <gtest/gtest.h>
