@@ -42,8 +42,8 @@ TRIFOLD_POINT_FUNCTION(varying_increment_2d, {
     real k = at(1, 0, 0, 0);
     real west = at(1, -1, 0, 0), east = at(1, 1, 0, 0);
     real south = at(1, 0, -1, 0), north = at(1, 0, 1, 0);
-    out(0) = 2 * p(0) * ((west < k ? west : k) * ((west < k ? k : west) / (west + k)) * (at(0, -1, 0, 0) - u) + (k < east ? k : east) * ((k < east ? east : k) / (k + east)) * (at(0, 1, 0, 0) - u)) +
-             2 * p(1) * ((south < k ? south : k) * ((south < k ? k : south) / (south + k)) * (at(0, 0, -1, 0) - u) + (k < north ? k : north) * ((k < north ? north : k) / (k + north)) * (at(0, 0, 1, 0) - u)) +
+    out(0) = 2 * p(0) * (west * (k / (west + k)) * (at(0, -1, 0, 0) - u) + k * (east / (k + east)) * (at(0, 1, 0, 0) - u)) +
+             2 * p(1) * (south * (k / (south + k)) * (at(0, 0, -1, 0) - u) + k * (north / (k + north)) * (at(0, 0, 1, 0) - u)) +
              p(3) * at(2, 0, 0, 0);
 })
 
@@ -53,9 +53,9 @@ TRIFOLD_POINT_FUNCTION(varying_increment_3d, {
     real west = at(1, -1, 0, 0), east = at(1, 1, 0, 0);
     real south = at(1, 0, -1, 0), north = at(1, 0, 1, 0);
     real below = at(1, 0, 0, -1), above = at(1, 0, 0, 1);
-    out(0) = 2 * p(0) * ((west < k ? west : k) * ((west < k ? k : west) / (west + k)) * (at(0, -1, 0, 0) - u) + (k < east ? k : east) * ((k < east ? east : k) / (k + east)) * (at(0, 1, 0, 0) - u)) +
-             2 * p(1) * ((south < k ? south : k) * ((south < k ? k : south) / (south + k)) * (at(0, 0, -1, 0) - u) + (k < north ? k : north) * ((k < north ? north : k) / (k + north)) * (at(0, 0, 1, 0) - u)) +
-             2 * p(2) * ((below < k ? below : k) * ((below < k ? k : below) / (below + k)) * (at(0, 0, 0, -1) - u) + (k < above ? k : above) * ((k < above ? above : k) / (k + above)) * (at(0, 0, 0, 1) - u)) +
+    out(0) = 2 * p(0) * (west * (k / (west + k)) * (at(0, -1, 0, 0) - u) + k * (east / (k + east)) * (at(0, 1, 0, 0) - u)) +
+             2 * p(1) * (south * (k / (south + k)) * (at(0, 0, -1, 0) - u) + k * (north / (k + north)) * (at(0, 0, 1, 0) - u)) +
+             2 * p(2) * (below * (k / (below + k)) * (at(0, 0, 0, -1) - u) + k * (above / (k + above)) * (at(0, 0, 0, 1) - u)) +
              p(3) * at(2, 0, 0, 0);
 })
 
@@ -116,7 +116,7 @@ TRIFOLD_POINT_FUNCTION(varying_half_step_y, {
     real u = at(0, 0, 0, 0);
     real k = at(1, 0, 0, 0);
     real south = at(1, 0, -1, 0), north = at(1, 0, 1, 0);
-    out(0) = u + p(1) * ((south < k ? south : k) * ((south < k ? k : south) / (south + k)) * (at(0, 0, -1, 0) - u) + (k < north ? k : north) * ((k < north ? north : k) / (k + north)) * (at(0, 0, 1, 0) - u)) +
+    out(0) = u + p(1) * (south * (k / (south + k)) * (at(0, 0, -1, 0) - u) + k * (north / (k + north)) * (at(0, 0, 1, 0) - u)) +
              p(3) * at(2, 0, 0, 0) / 2;
 })
 
@@ -124,7 +124,7 @@ TRIFOLD_POINT_FUNCTION(varying_half_step_x, {
     real u = at(0, 0, 0, 0);
     real k = at(1, 0, 0, 0);
     real west = at(1, -1, 0, 0), east = at(1, 1, 0, 0);
-    out(0) = u + p(0) * ((west < k ? west : k) * ((west < k ? k : west) / (west + k)) * (at(0, -1, 0, 0) - u) + (k < east ? k : east) * ((k < east ? east : k) / (k + east)) * (at(0, 1, 0, 0) - u)) +
+    out(0) = u + p(0) * (west * (k / (west + k)) * (at(0, -1, 0, 0) - u) + k * (east / (k + east)) * (at(0, 1, 0, 0) - u)) +
              p(3) * at(2, 0, 0, 0) / 2;
 })
 

@@ -121,7 +121,7 @@ private:
             return {"(-" + value.text + ")", value.time, value.costly, "(-" + value.whole + ")"};
         }
         if (takes("(")) {
-            const Value value = word_ == ")" ? throw NotCut("nothing") : choice(sum());
+            const Value value = sum();
             take(")");
             return value;
         }
@@ -142,25 +142,6 @@ private:
             if (!std::isdigit(static_cast<unsigned char>(c)) && !(fraction_too && c == '.')) throw NotCut("a number of another type");
         next();
         return {digits, Time::any, false, digits};
-    }
-
-    // Of a < b ? c : d, where the first sum has been read.
-    Value choice(const Value& first) {
-        if (word_ != "<" && word_ != ">") return first;
-        const std::string sign(word_);
-        next();
-        const Value second = sum();
-        take("?");
-        const Value yes = sum();
-        take(":");
-        const Value no = sum();
-        const Time time = std::max({first.time, second.time, yes.time, no.time});
-        const auto text = [&](const Value& one) { return time == Time::always ? always(one).text : one.text; };
-        const auto joined = [&](const std::string& a, const std::string& b, const std::string& c, const std::string& d) {
-            return std::string("(").append(a).append(1, ' ').append(sign).append(1, ' ').append(b).append(" ? ").append(c).append(" : ").append(d).append(1, ')');
-        };
-        const std::string own = joined(text(first), text(second), text(yes), text(no));
-        return {own, time, first.costly || second.costly || yes.costly || no.costly, joined(first.whole, second.whole, yes.whole, no.whole)};
     }
 
     Value call(const std::string& called) {
