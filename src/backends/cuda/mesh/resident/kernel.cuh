@@ -15,8 +15,8 @@
 //   Roofs of an H200's multiprocessor, per clock: 128 bytes of shared memory, 128 instructions (64 in doubles): 0.30 clocks per point in floats, 0.60 in
 //   doubles, by shared memory: 840 and 420 Gpoint-steps/s on 132 of them at 1.9 GHz.
 // Where matrices vary from line to line (varying.cuh) factors are 3 words per point and axis, in registers as far as these go, and what of the right-hand side is the same in every
-//   step is computed once (invariants.hpp): heat with conductivity, 2-D, 7 words more per point that are read where 4 divisions were. 15 words and 54 instructions with the joins: 0.47 clocks per point in
-//   floats, 0.94 in doubles, by shared memory: 530 and 270 Gpoint-steps/s. On chip per point: the field and what lies between (2), factors 6, kept 7; 64² in floats is 250 KB, 98 of it in registers.
+//   step is computed once (invariants.hpp): heat with conductivity, 2-D, 5 words more per point that are read where 4 divisions were. 13 words with the joins: 0.41 clocks per point in
+//   floats, 0.83 in doubles, by shared memory: 610 and 300 Gpoint-steps/s. On chip per point: the field and what lies between (2), factors 6, kept 5; 64² in floats is 220 KB, 98 of it in registers.
 // Measured: 128², floats, one line per thread: shared memory busy 89 % of the time (ncu); warps wait for it more than for anything else, then for
 //   barriers. In a cluster, for the others (docs/algorithms/gpu_resident.md).
 // Numerics: matrices are checked when they are factored (factors.hpp). Rounding depends on the mesh's shape alone, not on the batch.
