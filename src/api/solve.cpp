@@ -287,8 +287,9 @@ private:
         }
         outcome.tried_other = outcome.tried_other || handed_over;
         if (!outcome.ok() && outcome.failures == 0) outcome.failures = 1;
-        if (!outcome.ok() && outcome.system < 0) outcome.system = system.number;
-        if (options_.status && system.levels == 0 && !system.offsets) options_.status[system.number] = static_cast<std::int8_t>(outcome.reason);
+        const bool alone = system.levels == 0 && !system.offsets;
+        if (!outcome.ok() && (alone || outcome.system < 0)) outcome.system = system.number;
+        if (options_.status && alone) options_.status[system.number] = static_cast<std::int8_t>(outcome.reason);
         return outcome;
     }
 

@@ -138,6 +138,25 @@ TEST_P(Failure, WhatIsNotFiniteIsNamed) {
                 }
 }
 
+// Systems of a batch that are solved one after another keep their numbers.
+TEST_P(Failure, WhatIsNotCertifiedIsNamed) {
+    if (GetParam() != "cpu") GTEST_SKIP();
+    constexpr std::int64_t rows = 20000;
+    std::vector<double> diag(3 * rows, 4.0), rhs(3 * rows, 1.0), x(3 * rows);
+    std::fill(diag.begin() + rows, diag.end(), 2.0);  // Poisson's forgets nothing
+    tridiagonal::Problem problem;
+    problem.matrix = {-1.0, View<const double>::contiguous(diag.data(), 3, rows), -1.0};
+    problem.rhs = View<const double>::contiguous(rhs.data(), 3, rows), problem.x = View<double>::contiguous(x.data(), 3, rows);
+    std::vector<std::int8_t> status(3);
+    tridiagonal::Options options;
+    options.algorithm = tridiagonal::Algorithm::certified, options.status = status.data();
+    const Outcome outcome = tridiagonal::solve(queue, problem, options);
+    EXPECT_EQ(outcome.reason, Reason::not_certified);
+    EXPECT_EQ(outcome.system, 1);
+    EXPECT_EQ(outcome.failures, 2);
+    EXPECT_EQ(status, (std::vector<std::int8_t>{static_cast<std::int8_t>(Reason::certified), static_cast<std::int8_t>(Reason::not_certified), static_cast<std::int8_t>(Reason::not_certified)}));
+}
+
 TEST_P(Failure, PivotsAreTakenWhereTheyAreNeeded) {
     // Zeros on the diagonal: no unpivoted elimination starts, yet the matrix is regular for an even number of rows.
     for (const std::int64_t rows : {2, 4, 64, 1000, 5000, 100000})
