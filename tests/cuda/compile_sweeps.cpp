@@ -58,7 +58,7 @@ struct CompileSweeps : testing::Test {
         for (int kind = 0;; ++kind) {
             const char *name = nullptr, *refuses = nullptr;
             Failure failure;
-            ASSERT_TRUE(table()->mesh_compile(checked, 90, kind, &name, &refuses, failure)) << name << ": " << failure.message << "; " << failure.hint;
+            ASSERT_TRUE(table()->mesh_compile(checked, 90, false, kind, &name, &refuses, failure)) << name << ": " << failure.message << "; " << failure.hint;
             if (!name) break;
             compiled += refuses == nullptr;
         }
@@ -104,7 +104,7 @@ TEST_F(CompileSweeps, AnErrorNamesItsFunction) {
     for (int kind = 0;; ++kind) {
         const char *name = nullptr, *refuses = nullptr;
         Failure failure;
-        const bool good = table()->mesh_compile(checked, 90, kind, &name, &refuses, failure);
+        const bool good = table()->mesh_compile(checked, 90, false, kind, &name, &refuses, failure);
         if (!name) break;
         if (refuses) continue;
         EXPECT_FALSE(good);

@@ -46,12 +46,12 @@ TEST(RowsCut, LeavesTheLastLaneWhatLooksBeyondTheSide) {
 }
 
 // Timed both ways on an H200.
-TEST(PartsOfY, AreTakenWhereTheyWereFaster) {
+TEST(Parts, AreTakenWhereTheyWereFaster) {
     const Chip chip;
     const auto faster = [&](std::size_t bytes, int nx, int ny, int nz, std::int64_t meshes) {
         const Reach reach{1, 1, 1, 1};
-        const int H = cut_segment_y(chip, bytes, nx, ny, nz);
-        const RowsCut one = cut_rows(chip, bytes, nx, ny, nz, 1, reach, H), rows = cut_rows(chip, bytes, nx, ny, nz, meshes, reach, H, &one);
+        const int H = cut_segment(chip, bytes, nx, ny, nz);
+        const RowsCut one = cut_rows(chip, bytes, nx, ny, nz, 1, reach, H, nullptr, true), rows = cut_rows(chip, bytes, nx, ny, nz, meshes, reach, H, &one, true, true);
         const ColumnsCut shape = cut_columns(chip, bytes, nz, 1, {.nx = nx});
         const ColumnsCut columns = cut_columns(chip, bytes, nz, 1, {.nx = nx, .tasks_per_piece = ny / H * meshes, .segment_rows = shape.segment_rows, .segments = shape.segments});
         return parts_are_faster(chip, bytes, nx, ny, nz, meshes, rows, columns, H);
@@ -92,18 +92,20 @@ TEST(WholeCut, HasTheSegmentsOfPasses) {
 }
 
 // lanes.cuh, a lane after the other: segments, the scans of the join, and back.
-std::vector<double> solve(const LaneTable<double>& table, int n, int R, int lanes, const std::vector<double>& right) {
-    const double *const ahead = table.values.data(), *const back = ahead + 2 * R * lanes, *const reach = back + 2 * R * lanes, *const joins = reach + R * lanes;
-    const int segments = (n + R - 1) / R;
+std::vector<double> solve(const LaneTable<double>& table, int n, int R, int lanes, bool alike, const std::vector<double>& right) {
+    const int segments = (n + R - 1) / R, tables = alike ? 3 : lanes;
+    const double *const ahead = table.values.data(), *const back = ahead + 2 * R * tables, *const reach = back + 2 * R * tables, *const joins = ahead + (5 * R * tables + 1) / 2 * 2;
+    const auto table_of = [&](int s) { return !alike ? s : s == 0 || s >= segments ? 0 : s == segments - 1 ? 2 : 1; };
     const auto begin = [&](int s) { return s == segments - 1 ? n - R : s * R; };
     std::vector<std::vector<double>> y(static_cast<std::size_t>(lanes), std::vector<double>(static_cast<std::size_t>(R)));
     std::vector<double> first(static_cast<std::size_t>(lanes)), x = first;
     for (int s = 0; s < lanes; ++s) {
         auto& own = y[static_cast<std::size_t>(s)];
+        const int t = table_of(s);
         for (int i = 0; i < R; ++i) {
             const double d = s < segments ? right[static_cast<std::size_t>(begin(s) + i)] : 1;  // idle lanes have something
-            own[static_cast<std::size_t>(i)] = d * ahead[2 * (i * lanes + s)] - (i ? ahead[2 * (i * lanes + s) + 1] * own[static_cast<std::size_t>(i - 1)] : 0);
-            if (i < R - 1) first[static_cast<std::size_t>(s)] += reach[i * lanes + s] * own[static_cast<std::size_t>(i)];
+            own[static_cast<std::size_t>(i)] = d * ahead[2 * (i * tables + t)] - (i ? ahead[2 * (i * tables + t) + 1] * own[static_cast<std::size_t>(i - 1)] : 0);
+            if (i < R - 1) first[static_cast<std::size_t>(s)] += reach[i * tables + t] * own[static_cast<std::size_t>(i)];
         }
     }
     const auto at = [&](const std::vector<double>& v, int s) { return s >= 0 && s < lanes ? v[static_cast<std::size_t>(s)] : 0; };
@@ -126,7 +128,8 @@ std::vector<double> solve(const LaneTable<double>& table, int n, int R, int lane
     for (int s = 0; s < segments; ++s) {
         auto& own = y[static_cast<std::size_t>(s)];
         own.back() = at(x, s);
-        for (int i = R - 2; i >= 0; --i) own[static_cast<std::size_t>(i)] -= back[2 * (i * lanes + s) + 1] * at(x, s - 1) + back[2 * (i * lanes + s)] * own[static_cast<std::size_t>(i + 1)];
+        const int t = table_of(s);
+        for (int i = R - 2; i >= 0; --i) own[static_cast<std::size_t>(i)] -= back[2 * (i * tables + t) + 1] * at(x, s - 1) + back[2 * (i * tables + t)] * own[static_cast<std::size_t>(i + 1)];
         for (int i = R - 1; i >= 0 && begin(s) + i >= s * R; --i) solution[static_cast<std::size_t>(begin(s) + i)] = own[static_cast<std::size_t>(i)];
     }
     return solution;
@@ -137,9 +140,12 @@ struct Line {
     LineMatrix<double> m;
     std::vector<double> exact, right;
 
-    Line(tests::Random& random, int n) {
+    /// `alike`: rows but the first and the last one are the same.
+    Line(tests::Random& random, int n, bool alike = false) {
+        const double low = random.uniform(-1, 1), high = random.uniform(-1, 1), pivot = random.uniform(2.1, 4);
         for (int i = 0; i < n; ++i) {
-            m.lower.push_back(i ? random.uniform(-1, 1) : 0), m.upper.push_back(i + 1 < n ? random.uniform(-1, 1) : 0), m.diag.push_back(random.uniform(2.1, 4));
+            const bool same = alike && i && i + 1 < n;
+            m.lower.push_back(same ? low : i ? random.uniform(-1, 1) : 0), m.upper.push_back(same ? high : i + 1 < n ? random.uniform(-1, 1) : 0), m.diag.push_back(same ? pivot : random.uniform(2.1, 4));
             exact.push_back(random.uniform(-1, 1));
         }
         for (int i = 0; i < n; ++i) {
@@ -154,21 +160,29 @@ TEST(LaneTable, SolvesLinesOfAnyLength) {
     for (const int n : {2, 3, 7, 31, 64, 96, 97, 200, 640})
         for (const int lanes : {1, 2, 4, 8, 16, 32})
             for (int R = std::max((n + lanes - 1) / lanes, 2); R <= std::min(n, (n + lanes - 1) / lanes + 3); ++R) {
-                const auto [m, exact, right] = Line(random, n);
-                const LaneTable<double> table(m, R, lanes);
-                ASSERT_TRUE(table.safe);
-                const std::vector<double> found = solve(table, n, R, lanes, right);
-                for (std::size_t i = 0; i < exact.size(); ++i) ASSERT_NEAR(found[i], exact[i], 1e-14) << n << " rows, " << lanes << " lanes of " << R << ", row " << i;
+                for (const bool alike : {false, true}) {
+                    if (alike && (n + R - 1) / R < 3) continue;
+                    const auto [m, exact, right] = Line(random, n, alike);
+                    ASSERT_TRUE(!alike || same_rows(m));
+                    const LaneTable<double> table(m, R, lanes, alike);
+                    ASSERT_TRUE(table.safe);
+                    const std::vector<double> found = solve(table, n, R, lanes, alike, right);
+                    for (std::size_t i = 0; i < exact.size(); ++i) ASSERT_NEAR(found[i], exact[i], 1e-14) << n << " rows, " << lanes << " lanes of " << R << ", row " << i;
+                    // The same numbers, kept once.
+                    if (alike) {
+                        ASSERT_EQ(found, solve(LaneTable<double>(m, R, lanes), n, R, lanes, false, right));
+                    }
+                }
             }
 }
 
 // Lines along y in parts: forwards as rows go along them (rows.cuh), ends of segments (joins.cuh), backwards as columns do (columns.cuh).
-TEST(PartsOfY, SolveLines) {
+TEST(Parts, SolveLines) {
     tests::Random random(4);
     const Chip chip;
     int cut = 0;
     for (const int n : {8, 24, 32, 48, 64, 80, 96, 128, 256, 384, 512}) {
-        const int H = cut_segment_y(chip, 8, n, n, n), S = H ? n / H : 0;
+        const int H = cut_segment(chip, 8, n, n, n), S = H ? n / H : 0;
         if (H == 0) continue;
         ++cut;
         ASSERT_EQ(S * H, n);
@@ -177,7 +191,7 @@ TEST(PartsOfY, SolveLines) {
         rows.rows.lanes = 1, rows.rows.segment_rows = n, columns.columns.columns = 1, columns.columns.segment_rows = n, columns.columns.segments = 1;
         std::vector<double> ahead, ends, behind;
         rows.kind = PassKind::rows, joins.kind = PassKind::joins, columns.kind = PassKind::columns;
-        for (Pass* const pass : {&rows, &joins, &columns}) pass->segment_y = H;
+        for (Pass* const pass : {&rows, &joins, &columns}) pass->segment = H;
         ASSERT_TRUE(append_factors(m, m, rows, ahead) && append_factors(m, m, joins, ends) && append_factors(m, m, columns, behind));
         const double *const forwards = ahead.data() + 5 * n + 4, *const backwards = behind.data() + 4 * n + 4;
         ASSERT_EQ(ends.size(), static_cast<std::size_t>(4 * S));
@@ -203,13 +217,13 @@ TEST(PartsOfY, SolveLines) {
 }
 
 // What decides roundings must not change with the batch.
-TEST(PartsOfY, AreCutByTheShapeOfAMesh) {
+TEST(Parts, AreCutByTheShapeOfAMesh) {
     const Chip chip;
     const Reach reach{1, 1, 1, 1};
     int cut = 0;
     for (const std::size_t bytes : {4, 8})
         for (const int n : {24, 33, 64, 80, 96, 100, 128, 192, 256, 384, 512}) {
-            const int H = cut_segment_y(chip, bytes, n, n, n);
+            const int H = cut_segment(chip, bytes, n, n, n);
             if (H == 0) continue;
             const RowsCut rows = cut_rows(chip, bytes, n, n, n, 1, reach, H);
             const ColumnsCut columns = cut_columns(chip, bytes, n, 1, {.nx = n});

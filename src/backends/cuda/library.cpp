@@ -18,6 +18,7 @@ extern "C" __attribute__((visibility("default"))) const trifold::cuda::Table* tr
         t.tridiagonal = trifold::cuda::tridiagonal_ops;
         t.compiler_missing = trifold::cuda::jit::compiler_missing;
         t.mesh_compile = trifold::cuda::mesh_compile;
+        t.mesh_moves = trifold::cuda::mesh_moves;
         return t;
     }();
     return &table;

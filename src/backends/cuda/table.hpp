@@ -15,7 +15,7 @@ struct Table {
     static constexpr const char* library_name = "libtrifold_cuda.so";
     static constexpr const char* table_symbol = "trifold_cuda_table";
 
-    int version = 2;
+    int version = 3;
     std::size_t ops_bytes = sizeof(tridiagonal::Ops), system_bytes = sizeof(tridiagonal::System), runtime_bytes = sizeof(devices::Runtime), checked_bytes = sizeof(mesh::Checked);
 
     /// GPUs that the driver shows; 0 where `absent` says why.
@@ -31,7 +31,8 @@ struct Table {
 
     /// mesh/run.hpp.
     const char* (*compiler_missing)() = nullptr;
-    bool (*mesh_compile)(const mesh::Checked& checked, int architecture, int kind, const char** name, const char** refuses, Failure& failure) = nullptr;
+    bool (*mesh_compile)(const mesh::Checked& checked, int architecture, bool moves_alone, int kind, const char** name, const char** refuses, Failure& failure) = nullptr;
+    bool (*mesh_moves)(int device, const mesh::Checked& checked, std::int64_t steps, const tridiagonal::Launch& launch, Failure& failure) = nullptr;
 
     bool same_build(const Table& own) const {
         return version == own.version && ops_bytes == own.ops_bytes && system_bytes == own.system_bytes && runtime_bytes == own.runtime_bytes && checked_bytes == own.checked_bytes;

@@ -105,7 +105,9 @@ const std::vector<Case> meshes = {{{128, 128, 100, 1}, odd, odd, odd, 0}, {{100,
                               {{64, 64, 64, 2}, even, odd, odd, 0},   {{96, 64, 80, 1}, odd, odd, even, 0}};
 
 // Enough of them for lines along y to be solved in parts of the other passes: one segment, several, rows that are no vectors, a slab with a rest.
-const std::vector<Case> many_meshes = {{{64, 64, 48, 100}, odd, odd, odd, 0}, {{95, 48, 33, 132}, even, odd, odd, 0}, {{100, 24, 40, 264}, odd, odd, even, 0}, {{96, 96, 20, 100}, odd, odd, odd, 3}, {{127, 64, 50, 66}, even, even, even, 3}};
+const std::vector<Case> many_meshes = {{{64, 64, 48, 100}, odd, odd, odd, 0}, {{95, 48, 33, 132}, even, odd, odd, 0}, {{100, 24, 40, 264}, odd, odd, even, 0}, {{96, 96, 20, 100}, odd, odd, odd, 3}, {{127, 64, 50, 66}, even, even, even, 3},
+                                       // On an H200, in doubles, nobody is there to bring planes alone.
+                                       {{256, 32, 96, 8}, odd, odd, odd, 0}};
 
 TEST_P(SweepsLarge, AgreeWithTheCpuF64) { compare<double>(meshes, 1e-13); }
 TEST_P(SweepsLarge, AgreeWithTheCpuF32) { compare<float>(meshes, 3e-5); }

@@ -11,6 +11,8 @@ struct Chip {
     int architecture = 90, multiprocessors = 132;
     std::size_t shared_per_block = 227 * 1024, shared_per_multiprocessor = 228 * 1024, l2 = std::size_t{50} << 20, memory = std::size_t{140} << 30;
 
+    bool moves_alone = false;  ///< a benchmark asks for what moving takes (mesh/run.hpp)
+
     bool has_clusters() const noexcept { return architecture >= 90; }
 };
 

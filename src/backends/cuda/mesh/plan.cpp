@@ -113,9 +113,22 @@ bool mesh_run(int device, const Checked& checked, std::int64_t first_step, std::
     return DeviceRun(device, checked, first_step, steps, launch).run(outcome, failure);
 }
 
-bool mesh_compile(const Checked& checked, int architecture, int kind, const char** name, const char** refuses, Failure& failure) {
+bool mesh_moves(int device, const Checked& checked, std::int64_t steps, const tridiagonal::Launch& launch, Failure& failure) {
+    const OnDevice on(device);
     Chip chip;
-    chip.architecture = architecture;
+    if (!chip_of(device, chip, failure)) return false;
+    chip.moves_alone = true;
+    const auto stream = static_cast<cudaStream_t>(launch.stream);
+    auto* const state = static_cast<MeshState*>(launch.scratch);
+    const MeshState nothing;
+    if (const char* const why = streaming_kind.refuses(checked, chip)) return failure.say(ErrorCode::bad_input, why);
+    return good(cudaMemcpyAsync(state, &nothing, sizeof nothing, cudaMemcpyHostToDevice, stream), "copying the state of a run", failure) &&
+           streaming_kind.run({checked, chip, 0, steps, 0, stream, static_cast<char*>(launch.scratch) + state_bytes, state}, failure) && good(cudaStreamSynchronize(stream), "waiting for sweeps", failure);
+}
+
+bool mesh_compile(const Checked& checked, int architecture, bool moves_alone, int kind, const char** name, const char** refuses, Failure& failure) {
+    Chip chip;
+    chip.architecture = architecture, chip.moves_alone = moves_alone;
     const std::span<const MeshKind* const> kinds = mesh_kinds();
     *name = *refuses = nullptr;
     if (kind < 0 || static_cast<std::size_t>(kind) >= kinds.size()) return true;

@@ -29,7 +29,7 @@ private:
 std::string problem_key(const mesh::Checked& checked, const Chip& chip) {
     const MeshProblem& problem = *checked.problem;
     Key key;
-    key.add(static_cast<int>(checked.dtype), chip.architecture, chip.multiprocessors, chip.shared_per_block, chip.shared_per_multiprocessor, chip.l2, chip.memory);
+    key.add(static_cast<int>(checked.dtype), chip.architecture, chip.multiprocessors, chip.shared_per_block, chip.shared_per_multiprocessor, chip.l2, chip.memory, chip.moves_alone);
     key.add(problem.shape.x, problem.shape.y, problem.shape.z, problem.shape.meshes, problem.fields.size(), problem.sweeps.size(), problem.parameters.size());
     for (const AnyField& field : problem.fields) {
         key.add(reinterpret_cast<std::uintptr_t>(field.data));

@@ -3,7 +3,7 @@
 //
 //   values = (lower, diag, upper)^-1 values    or    target = update(fields, (lower, diag, upper)^-1 values)
 //
-// Where C::behind, lines along y have been eliminated forwards (rows.cuh) and their segments' ends are known (joins.cuh): columns along z go backwards through the rows of a segment,
+// Where C::behind, lines along the other axis have been eliminated forwards (rows.cuh) and their segments' ends are known (joins.cuh): columns go backwards through the rows of a segment,
 //   value = y - fill[row] x[below the segment] - upper[row] x[row above], the row above being that of the turn before, in registers.
 //
 // Arrays: values packed, columns one element apart, `apart` from row to row; fields any strides. Overwritten: values, or the target.
@@ -44,14 +44,15 @@ struct ColumnsLayout {
 template <class C>
 struct SetOfColumns {
     static constexpr std::int64_t apart = C::axis == 1 ? C::nx : std::int64_t{C::nx} * C::ny;
-    // Where y-lines are solved backwards, a block has columns of a row after those of the row above it, so that their solutions are there.
-    static constexpr int inner = C::behind ? C::nx : static_cast<int>(apart), H = C::behind ? C::behind : 1, segments_y = C::behind ? C::ny / H : 1;
+    // Where lines across are solved backwards, a block has columns of a row after those of the row above it, so that their solutions are there.
+    static constexpr int inner = C::behind ? C::nx : static_cast<int>(apart), H = C::behind ? C::behind : 1, across = C::axis == 1 ? C::nz : C::ny, segments_across = C::behind ? across / H : 1;
+    static constexpr std::int64_t across_apart = C::axis == 1 ? std::int64_t{C::nx} * C::ny : C::nx, points = std::int64_t{C::nx} * C::ny * C::nz;
     static constexpr unsigned pieces = static_cast<unsigned>((inner + C::W - 1) / C::W), outers = C::axis == 1 ? C::nz : 1;
 
     unsigned outer;
-    int begin, row = 0, segment_y = 0;
+    int begin, row = 0, segment_across = 0;
 
-    static __device__ __forceinline__ unsigned tasks(std::int64_t meshes) { return pieces * (C::behind ? segments_y : outers) * static_cast<unsigned>(meshes); }
+    static __device__ __forceinline__ unsigned tasks(std::int64_t meshes) { return pieces * (C::behind ? segments_across : outers) * static_cast<unsigned>(meshes); }
     static __device__ __forceinline__ unsigned task_of(unsigned turn) { return blockIdx.x + turn / H * gridDim.x; }
 
     __device__ __forceinline__ SetOfColumns(unsigned turn, unsigned tasks, bool backwards) {
@@ -59,20 +60,20 @@ struct SetOfColumns {
         if (backwards) task = tasks - 1 - task;
         begin = static_cast<int>(task % pieces) * C::W;
         task /= pieces;
-        if constexpr (C::behind != 0) row = H - 1 - static_cast<int>(turn % H), segment_y = static_cast<int>(task % segments_y), task /= segments_y;
+        if constexpr (C::behind != 0) row = H - 1 - static_cast<int>(turn % H), segment_across = static_cast<int>(task % segments_across), task /= segments_across;
         outer = task;
     }
 
-    __device__ __forceinline__ int y() const { return segment_y * H + row; }
+    __device__ __forceinline__ int at() const { return segment_across * H + row; }
     /// In values, of the set's first column in row 0.
-    __device__ __forceinline__ std::int64_t offset() const { return std::int64_t{outer} * (apart * C::rows) + std::int64_t{y()} * (C::behind ? C::nx : 0) + begin; }
-    /// Among the ends of segments along y (joins.cuh).
-    static __device__ __forceinline__ std::int64_t end_offset(std::int64_t mesh, int segment, int begin) { return (mesh * segments_y + segment) * (std::int64_t{C::nz} * C::nx) + begin; }
+    __device__ __forceinline__ std::int64_t offset() const { return std::int64_t{outer} * (C::behind ? points : apart * C::rows) + std::int64_t{at()} * (C::behind ? across_apart : 0) + begin; }
+    /// Among the ends of segments (joins.cuh).
+    static __device__ __forceinline__ std::int64_t end_offset(std::int64_t mesh, int segment, int begin) { return (mesh * segments_across + segment) * (std::int64_t{C::rows} * C::nx) + begin; }
 };
 
 /// C: real, fields, R (rows of a thread), S (segments), W (columns of a block), rows, axis (1, 2), line (number in its sweep), nx, ny, nz, stride(field, axis), vectors,
-/// has_update, target, used (bit f: the update reads field f), prefetch, whole (part of a kernel with more threads), behind (rows of a segment of lines along y that are to be solved
-/// backwards first; 0), by_reach (as rows.cuh eliminates ahead), Parameters, update(near, p, out, x, y, z, mesh, step).
+/// has_update, target, used (bit f: the update reads field f), prefetch, whole (part of a kernel with more threads), behind (rows of a segment of lines across that are to be solved
+/// backwards first; 0), by_reach (as rows.cuh eliminates ahead), moves_alone, Parameters, update(near, p, out, x, y, z, mesh, step).
 template <class C>
 __device__ __forceinline__ void columns_barrier() {
     if constexpr (C::whole) asm volatile("barrier.cta.sync 1, %0;" ::"n"(ColumnsLayout<C>::threads) : "memory");
@@ -105,7 +106,7 @@ __device__ __forceinline__ void keep_columns(typename C::real* kept, const typen
 /// All columns of the grid. `memory`: what is on its way, and the ends of segments.
 template <class C>
 __device__ __forceinline__ void columns_tasks(const MeshArguments<typename C::real>& a, const typename C::Parameters& p, typename C::real* memory, const typename C::real* factors, typename C::real low,
-                                              typename C::real high, const typename C::real* table_y = nullptr) {
+                                              typename C::real high, const typename C::real* table_across = nullptr) {
     using T = typename C::real;
     using L = ColumnsLayout<C>;
     constexpr int R = C::R, S = C::S, W = C::W, V = vector_values<T>, n = C::rows;
@@ -138,8 +139,8 @@ __device__ __forceinline__ void columns_tasks(const MeshArguments<typename C::re
             const Set set(turn, tasks, a.backwards);
             T* const place = staged + stage * (L::threads * R);
             if (set.begin + across < Set::inner) {
-                // Of a segment of y, the last row's solution is known.
-                if (C::behind && set.row == Set::H - 1) copy(ends + Set::end_offset(set.outer, set.segment_y, set.begin), C::nx, place);
+                // The solution of a segment's last row is known.
+                if (C::behind && set.row == Set::H - 1) copy(ends + Set::end_offset(set.outer, set.segment_across, set.begin), C::nx, place);
                 else copy(a.values + set.offset(), apart, place);
             }
         }
@@ -158,11 +159,11 @@ __device__ __forceinline__ void columns_tasks(const MeshArguments<typename C::re
         const Set set(turn, tasks, a.backwards);
         const int at_column = set.begin + column;
         const bool there = at_column < Set::inner;
-        const std::int64_t mesh = C::axis == 1 ? set.outer / C::nz : set.outer;
-        const int x = C::axis == 1 || C::behind ? at_column : at_column % C::nx, y0 = C::axis == 1 ? 0 : C::behind ? set.y() : at_column / C::nx,
-                  z0 = C::axis == 1 ? static_cast<int>(set.outer % C::nz) : 0, row0 = segment * R;
-        T upper_y = 0, fill_y = 0;
-        if constexpr (C::behind != 0) upper_y = table_y[2 * y0], fill_y = table_y[2 * y0 + 1];
+        const std::int64_t mesh = C::axis == 1 && !C::behind ? set.outer / C::nz : set.outer;
+        const int x = C::axis == 1 || C::behind ? at_column : at_column % C::nx, y0 = C::axis == 1 ? 0 : C::behind ? set.at() : at_column / C::nx,
+                  z0 = C::axis == 2 ? 0 : C::behind ? set.at() : static_cast<int>(set.outer % C::nz), row0 = segment * R;
+        T upper_across = 0, fill_across = 0;
+        if constexpr (C::behind != 0) upper_across = table_across[2 * set.at()], fill_across = table_across[2 * set.at() + 1];
         // Where a field has row 0 of this column.
         const auto place = [&](int f) {
             return a.field[f].data + x * C::stride(f, 0) + y0 * C::stride(f, 1) + z0 * C::stride(f, 2) + mesh * C::stride(f, 3) + row0 * C::stride(f, C::axis);
@@ -201,13 +202,13 @@ __device__ __forceinline__ void columns_tasks(const MeshArguments<typename C::re
             T* const before = memory + L::before + (thread & ~31) * R;
             if (set.row == Set::H - 1) {
                 // Solutions of the row below the segment: wanted at the next turn.
-                if (set.segment_y > 0 && set.begin + across < Set::inner) copy(ends + Set::end_offset(mesh, set.segment_y - 1, set.begin), C::nx, before);
+                if (set.segment_across > 0 && set.begin + across < Set::inner) copy(ends + Set::end_offset(mesh, set.segment_across - 1, set.begin), C::nx, before);
                 asm volatile("cp.async.commit_group;" ::: "memory");
-            } else {
+            } else if constexpr (!C::moves_alone) {
 #pragma unroll
                 for (int i = 0; i < R; ++i) {
-                    const T below = set.segment_y > 0 ? before[i * 32 + lane] : T(0);
-                    d[i] = multiply_add(-upper_y, above[i], multiply_add(-fill_y, below, d[i]));
+                    const T below = set.segment_across > 0 ? before[i * 32 + lane] : T(0);
+                    d[i] = multiply_add(-upper_across, above[i], multiply_add(-fill_across, below, d[i]));
                 }
             }
 #pragma unroll
@@ -222,23 +223,25 @@ __device__ __forceinline__ void columns_tasks(const MeshArguments<typename C::re
                 if (row0 + i == n - 1) d[i] -= high;
         }
 
-        const T z = forwards<T, R, C::by_reach>(own, d, S > 1);
-        T x_last, before = 0;
-        if (S > 1) {
-            last[segment * W] = d[R - 1], first[segment * W] = z;
-            columns_barrier<C>();
-            if (segment == 0) join<T, S>(joins, last, first, W);
-            columns_barrier<C>();
-            x_last = last[segment * W];
-            if (segment) before = last[(segment - 1) * W];
-        } else {
-            x_last = d[R - 1] * joins[2];
+        T x_last = 0, before = 0;
+        if constexpr (!C::moves_alone) {
+            const T z = forwards<T, R, C::by_reach>(own, d, S > 1);
+            if (S > 1) {
+                last[segment * W] = d[R - 1], first[segment * W] = z;
+                columns_barrier<C>();
+                if (segment == 0) join<T, S>(joins, last, first, W);
+                columns_barrier<C>();
+                x_last = last[segment * W];
+                if (segment) before = last[(segment - 1) * W];
+            } else {
+                x_last = d[R - 1] * joins[2];
+            }
+            backwards<T, R>(own, d, before, x_last);
         }
-        backwards<T, R>(own, d, before, x_last);
 
         bool store = there;
         const bool bad = there && !finite(d[0], x_last);
-        if (any_of_columns<C>(bad) || failed_before) {
+        if (!C::moves_alone && (any_of_columns<C>(bad) || failed_before)) {
             // Rare: lines that failed are reported once each, by their first segment's thread.
             if (segment == 0) first[0] = 0;
             columns_barrier<C>();

@@ -7,7 +7,7 @@
 namespace trifold::cuda::streaming {
 namespace {
 
-constexpr int most_threads = 1024, most_rows = 32, most_segments_y = 32;
+constexpr int most_threads = 1024, most_rows = 32, most_segments_ahead = 32;
 constexpr std::size_t of_the_system = 1024;  // shared memory that every block costs besides its own
 
 int up(int n, int to) { return (n + to - 1) / to * to; }
@@ -20,6 +20,12 @@ int blocks_on(const Chip& chip, int threads, int registers, std::size_t shared) 
     const auto by_shared = static_cast<int>(chip.shared_per_multiprocessor / (shared + of_the_system));
     return std::min({by_registers, by_threads, by_shared, 32});
 }
+
+// Registers of a thread where so many warps share a multiprocessor: each of its four parts has a quarter of them, and so many warps.
+int registers_beside(int warps) { return std::min(255, 16384 / (32 * ((warps + 3) / 4)) / 8 * 8); }
+
+// What a lane wants whose K rows of R points are eliminated along two axes, by what nvcc 13 spilled where it had fewer. A few that it lacks cost doubles a third of their speed.
+int registers_ahead(std::size_t value_bytes, int points) { return static_cast<int>(value_bytes == 4 ? 48 + 3.35 * points : 74 + 5.8 * points); }
 
 // Lanes of a warp, some of them in other rows: how often a bank is met at once.
 int conflicts(int lanes, int segments, int segment_rows, int row_pitch, int words) {
@@ -54,72 +60,83 @@ double choose_chunk(RowsCut& cut, int n, int multiple, std::int64_t slabs, std::
 
 std::size_t rows_shared(const RowsCut& cut, int V, const Reach& reach) {
     const int place = reach.fields * (up(2 * reach.x, V) + (cut.slab() + 2 * reach.y) * cut.pitch);
-    return static_cast<std::size_t>(cut.depth * place + (5 * cut.segment_rows + 4) * cut.lanes) * 16 / static_cast<std::size_t>(V) + static_cast<std::size_t>(2 * (cut.depth + cut.warps)) * 8;
+    return static_cast<std::size_t>(cut.depth * place + cut.factors(V)) * 16 / static_cast<std::size_t>(V) + static_cast<std::size_t>(2 * (cut.depth + cut.warps)) * 8;
 }
 
 }  // namespace
 
-RowsCut cut_rows(const Chip& chip, std::size_t value_bytes, int nx, int ny, int nz, std::int64_t meshes, const Reach& reach_of, int ahead, const RowsCut* shape) {
-    // Two rows a lane were best, or close to it, wherever it was tried on an H200. (One moves more words of shared memory, more leave too few warps; so do two in doubles where
-    // lines along y take registers too.)
+RowsCut cut_rows(const Chip& chip, std::size_t value_bytes, int nx, int ny, int nz, std::int64_t meshes, const Reach& reach_of, int ahead, const RowsCut* shape, bool alike, bool bulk) {
+    // Two rows a lane were best, or close to it, wherever it was tried on an H200. (One moves more words of shared memory, more leave too few warps; so do two in doubles where it
+    // eliminates ahead, unless a row is a whole warp's.)
     constexpr int most_segment = 33;
-    const int rows_of_lane = ahead && value_bytes == 8 ? 1 : 2;
+    const int least_rows_of_lane = ahead && value_bytes == 8 ? 1 : 2, most_rows_of_lane = 2;
     const int n_along = ahead ? ny : nz, n_across = ahead ? nz : ny;
     const Reach reach{reach_of.fields, reach_of.x, ahead ? reach_of.z : reach_of.y, ahead ? reach_of.y : reach_of.z};
     const int V = static_cast<int>(16 / value_bytes), words = static_cast<int>(value_bytes / 4), narrowest = up(nx, V) + up(2 * reach.x, V);
+    // As many meshes as fill the chip.
+    const auto many = ahead ? static_cast<std::int64_t>(std::exp2(std::max(0.0, std::floor(std::log2(0x1p26 / (static_cast<double>(nx) * ny * nz)))))) : meshes;
     RowsCut best;
     double least = 0;
-    // The best block for rows cut so; `batch`: as many meshes as there are, else as if there were no end to them.
+    // The best block for rows cut so; `batch`: as many meshes as there are, else many, or, where nothing is eliminated ahead, as if there were no end to them.
     const auto try_blocks = [&](RowsCut cut, bool batch) {
-        const int lanes = cut.lanes, R = cut.segment_rows, K = cut.rows, S = (nx + R - 1) / R, registers = up((ahead ? 3 : 1) * K * R * words + other_registers + 12 * words, 8);
+        if (ahead && value_bytes == 8 && cut.rows > 1 && cut.lanes < 32) return;
+        const int lanes = cut.lanes, R = cut.segment_rows, K = cut.rows, S = (nx + R - 1) / R, registers = ahead ? registers_ahead(value_bytes, K * R) : up(K * R * words + other_registers + 12 * words, 8);
+        cut.alike = alike && S > 2;
         int met = 1 << 20;
         for (int pitch = narrowest; pitch <= narrowest + 32; pitch += V)
             if (const int found = conflicts(lanes, S, R, K * pitch, words); found < met) met = found, cut.pitch = pitch;
         // A block of few warps has many rows beside its slab, and one warp in four or more that brings planes.
         for (cut.warps = 1; cut.warps <= 31 && registers <= 255; ++cut.warps)
             for (cut.depth = 2 * reach.z + 2; cut.depth <= 2 * reach.z + 3; ++cut.depth) {
-                cut.threads = (cut.warps + 1) * 32;
+                cut.threads = (cut.warps + (cut.bringer ? 1 : 0)) * 32;
                 cut.shared = rows_shared(cut, V, reach);
                 if (cut.shared > chip.shared_per_block) break;
-                cut.blocks = blocks_on(chip, cut.threads, registers, cut.shared);
-                if (cut.blocks < 1) break;
-                const int H = cut.slab(), slabs = (n_across + H - 1) / H, coming = cut.blocks * (cut.depth - 2 * reach.z - 1);
-                const std::int64_t at_once = std::int64_t{chip.multiprocessors} * cut.blocks;
-                const double planes = choose_chunk(cut, n_along, ahead ? ahead : 1, slabs * meshes, at_once, reach.z);
-                // Points that lanes pass, for every one that there is.
-                const double turns = batch ? planes * static_cast<double>(at_once) / (static_cast<double>(slabs) * n_along * static_cast<double>(meshes)) : 1;
-                const double passed = turns * slabs * H / n_across * lanes * R / nx;
-                const double words_moved = 4.0 + 2.0 / K + 2 * reach.z + 5.0 / K * std::max(lanes, 16) / 32 + 60.0 / R + (met - 1) * (3.0 + 2 * reach.z);
-                // Planes on their way, and warps to work on others meanwhile; rows that are brought twice.
-                const double waiting = (cut.warps < 3 ? 1.15 : 1) * (1 + 1.0 / coming + (ahead ? 5.0 : 6.0) / (cut.warps * cut.blocks)), beside = 1 + 2.5 * reach.y / H;
-                const double cost = passed * (words_moved + 8) * waiting * beside;
-                if (least == 0 || cost < least) least = cost, best = cut;
+                for (cut.blocks = ahead ? std::min(blocks_on(chip, cut.threads, 32, cut.shared), 4) : blocks_on(chip, cut.threads, registers, cut.shared); cut.blocks >= 1; cut.blocks = ahead ? cut.blocks - 1 : 0) {
+                    if (ahead && registers_beside(cut.blocks * cut.threads / 32) < registers) continue;
+                    const int H = cut.slab(), slabs = (n_across + H - 1) / H, coming = cut.blocks * (cut.depth - 2 * reach.z - 1);
+                    const std::int64_t at_once = std::int64_t{chip.multiprocessors} * cut.blocks;
+                    const double planes = choose_chunk(cut, n_along, ahead ? ahead : 1, slabs * (batch ? meshes : many), at_once, reach.z);
+                    // Points that lanes pass, for every one that there is.
+                    const double turns = batch || ahead ? planes * static_cast<double>(at_once) / (static_cast<double>(slabs) * n_along * static_cast<double>(batch ? meshes : many)) : 1;
+                    const double passed = turns * slabs * H / n_across * lanes * R / nx;
+                    const double words_moved = 4.0 + 2.0 / K + 2 * reach.z + 5.0 / K * std::max(lanes, 16) / 32 + 60.0 / R + (met - 1) * (3.0 + 2 * reach.z);
+                    // Planes on their way, and warps to work on others meanwhile; rows that are brought twice.
+                    const double waiting = (cut.warps < 3 ? 1.15 : 1) * (1 + 1.0 / coming + (ahead ? 5.0 : 6.0) / (cut.warps * cut.blocks)), beside = 1 + 2.5 * reach.y / H;
+                    // Who leaves a place last and brings the next plane is late for its own; in floats, where rows are whole warps', no branch parts lanes.
+                    const double leaving = cut.bringer ? 1 : 1.35, whole = ahead && value_bytes == 4 && lanes == 32 ? 0.85 : 1;
+                    const double cost = passed * (words_moved + 8) * waiting * beside * leaving * whole;
+                    if (least == 0 || cost < least) least = cost, best = cut;
+                }
             }
     };
     if (shape) best = *shape;
     for (const int lanes : {32, 16, 8, 4, 2, 1})
         for (int R = std::max((nx + lanes - 1) / lanes, 2); !shape && R <= std::min(most_segment, nx) && 2 * ((nx + R - 1) / R) > lanes; ++R) {
+            if (ahead && lanes < 32 && (R < 7 || R > 17)) continue;  // shorter and longer ones were slow
             if (nx - (nx - 1) / R * R < reach.x) continue;  // only the last lane of a row looks beyond its end
             RowsCut cut;
-            cut.lanes = lanes, cut.segment_rows = R, cut.rows = rows_of_lane;
-            try_blocks(cut, false);
+            cut.lanes = lanes, cut.segment_rows = R;
+            for (cut.rows = least_rows_of_lane; cut.rows <= most_rows_of_lane; ++cut.rows)
+                for (const bool bringer : {true, false})
+                    if (cut.bringer = bringer; bringer || (ahead && value_bytes == 8 && nx % V == 0)) try_blocks(cut, false);
         }
     // Roundings depend on lanes and segments, which must not depend on the batch.
     least = 0;
     if (!best.fits()) return best;
     RowsCut cut = best;
-    cut.rows = rows_of_lane;
-    try_blocks(cut, true);
+    for (cut.rows = least_rows_of_lane; cut.rows <= most_rows_of_lane; ++cut.rows)
+        for (const bool bringer : {true, false})
+            if (cut.bringer = bringer; bringer || (ahead && value_bytes == 8 && bulk)) try_blocks(cut, true);
     return best;
 }
 
-int cut_segment_y(const Chip& chip, std::size_t value_bytes, int nx, int ny, int nz) {
+int cut_segment(const Chip& chip, std::size_t value_bytes, int nx, int ny, int nz) {
     const double points = static_cast<double>(nx) * ny * nz, many = std::exp2(std::max(0.0, std::floor(std::log2(0x1p26 / points))));
     const int pieces = up(nx * static_cast<int>(value_bytes), 128) / 128;
     int best = 0;
     double best_score = 0;
     for (int H = 8; H <= most_rows && H <= ny; H += 4) {
-        if (ny % H || ny / H > most_segments_y) continue;
+        if (ny % H || ny / H > most_segments_ahead) continue;
         // As many points as fill the chip, and, where a mesh has many, one alone: columns of segments are dealt to multiprocessors as they are.
         double used = 1;
         for (const double meshes : {many, points >= 0x1p24 ? 1.0 : many}) {

@@ -15,9 +15,13 @@ struct RowsCut {
     int rows = 0, warps = 0;              ///< of a lane (K), and of a block besides the one that brings planes
     int pitch = 0, depth = 0, chunk = 1;
     int threads = 0, blocks = 0;
+    bool bringer = true;                  ///< a warp besides brings planes; else whoever leaves a place last
+    bool alike = false;                   ///< the segments between the first and the last one have the same factors, kept once
     std::size_t shared = 0;
 
     bool fits() const noexcept { return lanes > 0; }
+    /// Elements of the factors (lanes.cuh).
+    int factors(int vector_values) const noexcept { return (5 * segment_rows * (alike ? 3 : lanes) + vector_values - 1) / vector_values * vector_values + 4 * lanes; }
     int slab() const noexcept { return warps * (32 / lanes) * rows; }
 };
 
@@ -26,12 +30,12 @@ struct Reach {
     int fields = 0, x = 0, y = 0, z = 0;
 };
 
-/// Blocks go along z, with slabs of y; or, where `ahead`, along y, with slabs of z, and lines along y are eliminated on the way in segments of so many rows. `shape`: whose lanes
-/// and segments are to be kept.
-RowsCut cut_rows(const Chip& chip, std::size_t value_bytes, int nx, int ny, int nz, std::int64_t meshes, const Reach& reach, int ahead = 0, const RowsCut* shape = nullptr);
+/// Blocks go along z, with slabs of y; or, where `ahead`, along `ny` with slabs of `nz`, and lines along `ny` are eliminated on the way in segments of so many rows: these may be the mesh's z and y as well
+/// (then the reach's, too). `shape`: whose lanes and segments are to be kept. `alike`: rows of the matrix along x but the first and the last one are the same. `bulk`: rows are copied whole.
+RowsCut cut_rows(const Chip& chip, std::size_t value_bytes, int nx, int ny, int nz, std::int64_t meshes, const Reach& reach, int ahead = 0, const RowsCut* shape = nullptr, bool alike = false, bool bulk = false);
 
-/// Rows of a segment of lines along y that are solved in parts of other passes, by the shape of a mesh alone; 0: ny has no divisor that would do.
-int cut_segment_y(const Chip& chip, std::size_t value_bytes, int nx, int ny, int nz);
+/// Rows of a segment of lines along `ny` that are solved in parts of other passes, by the shape of a mesh alone; 0: ny has no divisor that would do.
+int cut_segment(const Chip& chip, std::size_t value_bytes, int nx, int ny, int nz);
 
 /// columns.cuh.
 struct ColumnsCut {
@@ -45,7 +49,7 @@ struct ColumnsCut {
 };
 
 struct ColumnsAsked {
-    int nx = 0;                           ///< lines along y are solved backwards first, so that blocks go along them with columns of rows of nx points
+    int nx = 0;                           ///< lines across are solved backwards first, so that blocks go along them with columns of rows of nx points
     std::int64_t tasks_per_piece = 0;     ///< how many blocks' ways there are per piece of such a row; 0: no end of them
     int segment_rows = 0, segments = 0;   ///< to be kept; 0: whatever is best
     bool by_reach = false;
@@ -55,7 +59,7 @@ struct ColumnsAsked {
 ColumnsCut cut_columns(const Chip& chip, std::size_t value_bytes, int rows, int fetched, const ColumnsAsked& asked = {});
 
 /// cut_parts.cpp: whether a step with lines along y in parts of `rows` and `columns` is reckoned to take less time than one in three passes.
-bool parts_are_faster(const Chip& chip, std::size_t value_bytes, int nx, int ny, int nz, std::int64_t meshes, const RowsCut& rows, const ColumnsCut& columns, int segment_y);
+bool parts_are_faster(const Chip& chip, std::size_t value_bytes, int nx, int ny, int nz, std::int64_t meshes, const RowsCut& rows, const ColumnsCut& columns, int segment);
 
 /// whole.cuh: one block per multiprocessor has all passes.
 struct WholeCut {

@@ -50,7 +50,7 @@ WholeCut cut_whole(const Chip& chip, std::size_t value_bytes, int nx, int ny, in
                 rows.rows = K, rows.warps = warps, rows.depth = depth, rows.threads = (warps + 1) * 32, rows.blocks = 1;
                 const int H = rows.slab();
                 const std::size_t place = static_cast<std::size_t>(reach.fields) * (up(static_cast<std::size_t>(2 * reach.x), V) + static_cast<std::size_t>((H + 2 * reach.y) * rows.pitch));
-                const std::size_t own = up(static_cast<std::size_t>((5 * rows.segment_rows + 4) * rows.lanes) + static_cast<std::size_t>(2 * (depth + warps)) * 8 / value_bytes, V);
+                const std::size_t own = up(static_cast<std::size_t>(rows.factors(static_cast<int>(V))) + static_cast<std::size_t>(2 * (depth + warps)) * 8 / value_bytes, V);
                 const std::size_t shared = (kept + own + std::max(work, static_cast<std::size_t>(depth) * place)) * value_bytes;
                 if (shared > chip.shared_per_block) break;
                 const std::int64_t slabs = (ny + H - 1) / H;

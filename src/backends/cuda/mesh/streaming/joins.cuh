@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Lines along y in segments of C::ahead rows, eliminated forwards by rows.cuh: the ends of segments become the solution of each segment's last row.
+// Lines along y or z in segments of C::ahead rows, eliminated forwards by rows.cuh: the ends of segments become the solution of each segment's last row.
 //
 //   gamma[s] = inverse (y[last of s] - coupling z[s + 1]) - lower gamma[s - 1],  x[last of s] = gamma[s] - upper x[last of s + 1]
 //
-// Arrays: values (read), and behind them the ends, [mesh][segment][z][x]: z of every segment but the first, overwritten by x.
-// Who does what: a thread has a line.
+// Arrays: behind the values the ends, [mesh][segment][row across][x]: z of every segment but the first, overwritten by x; and behind these y of every last row, which the values lack: side by side, where rows of the mesh
+//   lie far apart.
+// Who does what: a thread has a line, or a few side by side where they have few segments, so that all threads ask for all they want at once.
 // Words per point: (2 read + 1 written) / C::ahead.
 // Numerics: chip.cuh; safe or refused by the host (line_table.hpp). A line that is not finite is so in a last row, and reported here.
 #pragma once
@@ -14,43 +15,63 @@
 
 namespace trifold::cuda::streaming {
 
-/// C: real, nx, ny, nz, ahead, line (number in its sweep). `table`: by segment coupling, lower, inverse, upper.
+/// As many values side by side.
+template <class T, int count>
+struct alignas(count * sizeof(T)) Together {
+    T value[count];
+};
+
+/// C: real, nx, ny, nz, axis (of the lines: 1, 2), ahead, each (lines of a thread), line (number in its sweep). `table`: by segment coupling, lower, inverse, upper.
 template <class C>
 __device__ __forceinline__ void joins_pass(const MeshArguments<typename C::real>& a, const typename C::real* table) {
     using T = typename C::real;
-    constexpr int H = C::ahead, S = C::ny / H;
-    constexpr std::int64_t plane = std::int64_t{C::nx} * C::nz, points = plane * C::ny;
+    constexpr int H = C::ahead, S = (C::axis == 1 ? C::ny : C::nz) / H, each = C::each;
+    using Lines = Together<T, each>;
+    constexpr std::int64_t plane = std::int64_t{C::nx} * (C::axis == 1 ? C::nz : C::ny), points = std::int64_t{C::nx} * C::ny * C::nz;
+    __shared__ T factors[4 * S];
     let_next_begin();
+    for (int i = static_cast<int>(threadIdx.x); i < 4 * S; i += static_cast<int>(blockDim.x)) factors[i] = table[i];
+    __syncthreads();
     await_previous();
-    if (!runs(a.state, a.sweep)) return;
-    const std::int64_t lines = plane * a.extent[3], at = std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x;
+    const std::int64_t lines = plane * a.extent[3], at = (std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x) * each;
     if (at >= lines) return;
     const std::int64_t mesh = at / plane;
-    const int in_plane = static_cast<int>(at % plane), z = in_plane / C::nx, x = in_plane % C::nx;
-    const T* const last = a.values + mesh * points + std::int64_t{z} * (C::nx * C::ny) + (H - 1) * C::nx + x;
+    const int in_plane = static_cast<int>(at % plane);
     T* const ends = a.values + a.extent[3] * points + mesh * (S * plane) + in_plane;
-    T y[S], first[S];
-#pragma unroll
-    for (int s = 0; s < S; ++s) y[s] = last[s * std::int64_t{H * C::nx}], first[s] = s + 1 < S ? ends[(s + 1) * plane] : T(0);
-    T gamma = 0, next = 0;
+    const T* const last = ends + a.extent[3] * (S * plane);
+    Lines y[S], first[S];
 #pragma unroll
     for (int s = 0; s < S; ++s) {
-        const T* const j = table + 4 * s;
-        y[s] = gamma = multiply_add(-j[1], gamma, multiply_add(-j[0], first[s], y[s]) * j[2]);
+        y[s] = *reinterpret_cast<const Lines*>(last + s * plane);
+        if (s + 1 < S) first[s] = *reinterpret_cast<const Lines*>(ends + (s + 1) * plane);
+        else first[s] = {};
     }
-    bool bad = false;
+    if (!runs(a.state, a.sweep)) return;
+    bool bad[each] = {};
 #pragma unroll
-    for (int s = S - 1; s >= 0; --s) {
-        next = multiply_add(-table[4 * s + 3], next, y[s]);
-        ends[s * plane] = next;
-        bad = bad || !finite(next, T(0));
+    for (int k = 0; k < each; ++k) {
+        T gamma = 0, next = 0;
+#pragma unroll
+        for (int s = 0; s < S; ++s) {
+            const T* const j = factors + 4 * s;
+            y[s].value[k] = gamma = multiply_add(-j[1], gamma, multiply_add(-j[0], first[s].value[k], y[s].value[k]) * j[2]);
+        }
+#pragma unroll
+        for (int s = S - 1; s >= 0; --s) {
+            y[s].value[k] = next = multiply_add(-factors[4 * s + 3], next, y[s].value[k]);
+            bad[k] = bad[k] || !finite(next, T(0));
+        }
     }
+#pragma unroll
+    for (int s = 0; s < S; ++s) *reinterpret_cast<Lines*>(ends + s * plane) = y[s];
     auto& failed = *reinterpret_cast<volatile unsigned char*>(&a.failed[mesh]);
     constexpr auto own = static_cast<unsigned char>(C::line + 1);
-    if (bad && (failed == 0 || failed == own)) {  // and not in lines along x
-        failed = own;
-        report_line(a.state, a.sweep, MeshState::key(C::line, mesh * points + std::int64_t{z} * (C::nx * C::ny) + x, false, C::not_finite));
-    }
+    for (int k = 0; k < each; ++k)
+        if (bad[k] && (failed == 0 || failed == own)) {  // and not in lines along x
+            failed = own;
+            const int one = in_plane + k;
+            report_line(a.state, a.sweep, MeshState::key(C::line, mesh * points + (C::axis == 1 ? one / C::nx * (std::int64_t{C::nx} * C::ny) + one % C::nx : one), false, C::not_finite));
+        }
 }
 
 }  // namespace trifold::cuda::streaming

@@ -22,11 +22,12 @@ struct Pair<double> {
     using type = double2;
 };
 
-/// The table of line_table.hpp for lanes, in shared memory: {inverse, lower} by row and segment, {upper, fill}, reach, and the join.
-template <class T, int R, int lanes>
+/// The table of line_table.hpp for lanes, in shared memory: {inverse, lower} by row and segment, {upper, fill}, reach, and the join. `alike`: of all segments
+/// between the first one and the last the same, kept once, so that lanes ask for the same words.
+template <class T, int R, int lanes, bool alike>
 struct LaneFactors {
     using Pair = typename streaming::Pair<T>::type;
-    static constexpr int join_values = 4, in_memory = (5 * R + join_values) * lanes;
+    static constexpr int tables = alike ? 3 : lanes, rows = aligned<T>(5 * R * tables), in_memory = rows + 4 * lanes;
     const Pair *ahead, *back;
     const T *reach, *joins;
 
@@ -35,16 +36,18 @@ struct LaneFactors {
         using Vector = typename Vector16<T>::type;
         static_assert(in_memory % vector_values<T> == 0);
         for (int i = thread; i < in_memory / vector_values<T>; i += threads) reinterpret_cast<Vector*>(memory)[i] = reinterpret_cast<const Vector*>(table)[i];
-        ahead = reinterpret_cast<const Pair*>(memory), back = ahead + R * lanes;
-        reach = memory + 4 * R * lanes, joins = memory + 5 * R * lanes;
+        ahead = reinterpret_cast<const Pair*>(memory), back = ahead + R * tables;
+        reach = memory + 4 * R * tables, joins = memory + rows;
     }
 
+    static __device__ __forceinline__ int table_of(int segment, int segments) { return !alike ? segment : segment == 0 || segment >= segments ? 0 : segment == segments - 1 ? 2 : 1; }
+
     template <int K>
-    __device__ __forceinline__ void forwards(T (&y)[K][R], T (&z)[K], int segment) const {
+    __device__ __forceinline__ void forwards(T (&y)[K][R], T (&z)[K], int table) const {
 #pragma unroll
         for (int i = 0; i < R; ++i) {
-            const Pair f = ahead[i * lanes + segment];
-            const T reached = i < R - 1 ? reach[i * lanes + segment] : T(0);
+            const Pair f = ahead[i * tables + table];
+            const T reached = i < R - 1 ? reach[i * tables + table] : T(0);
 #pragma unroll
             for (int k = 0; k < K; ++k) {
                 y[k][i] = i ? multiply_add(-f.y, y[k][i ? i - 1 : 0], y[k][i] * f.x) : y[k][0] * f.x;
@@ -55,12 +58,12 @@ struct LaneFactors {
     }
 
     template <int K>
-    __device__ __forceinline__ void backwards(T (&y)[K][R], const T (&before)[K], const T (&last)[K], int segment) const {
+    __device__ __forceinline__ void backwards(T (&y)[K][R], const T (&before)[K], const T (&last)[K], int table) const {
 #pragma unroll
         for (int k = 0; k < K; ++k) y[k][R - 1] = last[k];
 #pragma unroll
         for (int i = R - 2; i >= 0; --i) {
-            const Pair f = back[i * lanes + segment];
+            const Pair f = back[i * tables + table];
 #pragma unroll
             for (int k = 0; k < K; ++k) y[k][i] = multiply_add(-f.x, y[k][i + 1], multiply_add(-f.y, before[k], y[k][i]));
         }

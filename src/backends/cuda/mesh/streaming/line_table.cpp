@@ -67,6 +67,13 @@ LineMatrix<T> matrix_of(const Checked& checked, int sweep, int line) {
     return m;
 }
 
+template <class T>
+bool same_rows(const LineMatrix<T>& m) {
+    bool same = m.diag.size() > 2;
+    for (std::size_t i = 2; i + 1 < m.diag.size(); ++i) same = same && m.lower[i] == m.lower[1] && m.diag[i] == m.diag[1] && m.upper[i] == m.upper[1];
+    return same;
+}
+
 namespace {
 
 /// Segments of R rows, eliminated: row(s, i) is row i of segment s; -1: there is none before the segment's first one; n and beyond: rows of the identity.
@@ -146,17 +153,21 @@ LineTable<T>::LineTable(const LineMatrix<T>& matrix, int R, int S) {
 }
 
 template <class T>
-LaneTable<T>::LaneTable(const LineMatrix<T>& matrix, int R, int lanes) {
+LaneTable<T>::LaneTable(const LineMatrix<T>& matrix, int R, int lanes, bool alike) {
     const int n = static_cast<int>(matrix.diag.size()), segments = (n + R - 1) / R;
     const Eliminated table(matrix, R, lanes, [&](int s, int i) { return s != segments - 1 ? s * R + i : n - R + i < s * R ? -1 : n - R + i; });
     safe = table.safe;
     const auto factor = [&](int s, int which, int i) { return table.factors[static_cast<std::size_t>((4 * s + which) * R + i)]; };
+    std::vector<int> kept;
+    if (alike) kept = {0, 1, segments - 1};
+    else for (int s = 0; s < lanes; ++s) kept.push_back(s);
     values.reserve(static_cast<std::size_t>((5 * R + 4) * lanes));
     for (const int which : {0, 2})
         for (int i = 0; i < R; ++i)
-            for (int s = 0; s < lanes; ++s) values.push_back(factor(s, which, i)), values.push_back(factor(s, which + 1, i));
+            for (const int s : kept) values.push_back(factor(s, which, i)), values.push_back(factor(s, which + 1, i));
     for (int i = 0; i < R; ++i)
-        for (int s = 0; s < lanes; ++s) values.push_back(table.reach[static_cast<std::size_t>(s * R + i)]);
+        for (const int s : kept) values.push_back(table.reach[static_cast<std::size_t>(s * R + i)]);
+    while (values.size() * sizeof(T) % 16) values.push_back(0);
     values.insert(values.end(), table.joins.begin(), table.joins.end());
     // Row sums of |M^-1| for the unit bidiagonal M of both recurrences; |M||M^-1| has at most twice as much.
     constexpr T accepted = 50;
@@ -168,6 +179,8 @@ LaneTable<T>::LaneTable(const LineMatrix<T>& matrix, int R, int lanes) {
     }
 }
 
+template bool same_rows(const LineMatrix<float>&);
+template bool same_rows(const LineMatrix<double>&);
 template LineMatrix<float> matrix_of<float>(const Checked&, int, int);
 template LineMatrix<double> matrix_of<double>(const Checked&, int, int);
 template struct LineTable<float>;

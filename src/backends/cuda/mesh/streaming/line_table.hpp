@@ -20,6 +20,10 @@ struct LineMatrix {
 /// line to line. Else why not.
 const char* unknown_matrix(const mesh::Checked& checked, int sweep, int line);
 
+/// Whether all rows between the first and the last one are the same.
+template <class T>
+bool same_rows(const LineMatrix<T>& matrix);
+
 template <class T>
 LineMatrix<T> matrix_of(const mesh::Checked& checked, int sweep, int line);
 
@@ -34,13 +38,13 @@ struct LineTable {
 };
 
 /// The same for segments in the lanes of a warp (lanes.cuh): R × segments × {1/pivot, lower}, {upper, fill}, reach of the first row, then the joins. Its joins
-/// are scans: safe only where products of the join's coefficients add up to little.
+/// are scans: safe only where products of the join's coefficients add up to little. `alike`: of the segments between the first and the last one, one stands for all.
 template <class T>
 struct LaneTable {
     std::vector<T> values;
     bool safe = false;
 
-    LaneTable(const LineMatrix<T>& matrix, int segment_rows, int lanes);
+    LaneTable(const LineMatrix<T>& matrix, int segment_rows, int lanes, bool alike = false);
 };
 
 }  // namespace trifold::cuda::streaming

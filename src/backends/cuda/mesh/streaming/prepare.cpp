@@ -12,12 +12,12 @@ using mesh::Checked;
 using mesh::CheckedSweep;
 
 template <class T>
-bool append_factors(const LineMatrix<T>& matrix, const LineMatrix<T>& y, const Pass& pass, std::vector<T>& values) {
+bool append_factors(const LineMatrix<T>& matrix, const LineMatrix<T>& parted, const Pass& pass, std::vector<T>& values) {
     const auto append = [&](const std::vector<T>& more) { values.insert(values.end(), more.begin(), more.end()); };
-    const int H = pass.segment_y, S = H ? static_cast<int>(y.diag.size()) / H : 0;
+    const int H = pass.segment, S = H ? static_cast<int>(parted.diag.size()) / H : 0;
     bool safe = true;
     if (pass.kind == PassKind::rows) {
-        const LaneTable<T> table(matrix, pass.rows.segment_rows, pass.rows.lanes);
+        const LaneTable<T> table(matrix, pass.rows.segment_rows, pass.rows.lanes, pass.rows.alike);
         append(table.values), safe = table.safe;
     } else if (pass.kind == PassKind::columns) {
         const LineTable<T> table(matrix, pass.columns.segment_rows, pass.columns.segments);
@@ -33,14 +33,14 @@ bool append_factors(const LineMatrix<T>& matrix, const LineMatrix<T>& y, const P
         append(table.joins), safe = table.safe;
     }
     if (H == 0) return safe;
-    const LineTable<T> ahead(y, H, S);
+    const LineTable<T> ahead(parted, H, S);
     if (pass.kind == PassKind::joins) return append(ahead.joins), ahead.safe;
     const auto factor = [&](int row, int which) { return ahead.factors[static_cast<std::size_t>((4 * (row / H) + which) * H + row % H)]; };
     for (int row = 0; row < S * H; ++row) {
         if (pass.kind == PassKind::rows) values.insert(values.end(), {factor(row, 0), factor(row, 1), ahead.reach[static_cast<std::size_t>(row)]});
         else values.insert(values.end(), {factor(row, 2), factor(row, 3)});
     }
-    if (pass.kind == PassKind::rows) values.insert(values.end(), {y.low, y.high});
+    if (pass.kind == PassKind::rows) values.insert(values.end(), {parted.low, parted.high});
     return safe && ahead.safe;
 }
 
@@ -51,9 +51,16 @@ bool rows_in_vectors(const AnyField& field, const MeshShape& shape, std::size_t 
     return fits;
 }
 
+bool staged_in_vectors(const Checked& checked, unsigned staged) {
+    bool fits = true;
+    for (std::size_t f = 0; f < checked.problem->fields.size(); ++f)
+        if (staged >> f & 1) fits = fits && rows_in_vectors(checked.problem->fields[f], checked.problem->shape, size_of(checked.dtype));
+    return fits;
+}
+
 std::size_t factor_values(const Pass& pass, const MeshShape& shape) {
-    const int own = pass.kind == PassKind::rows ? (5 * pass.rows.segment_rows + 4) * pass.rows.lanes : pass.columns.segments * (5 * pass.columns.segment_rows + 4);
-    return static_cast<std::size_t>(own) + (pass.segment_y ? static_cast<std::size_t>(4 * shape.y + 2) : 0);
+    const int own = pass.kind == PassKind::rows ? (5 * pass.rows.segment_rows + 4) * pass.rows.lanes + 3 : pass.columns.segments * (5 * pass.columns.segment_rows + 4);
+    return static_cast<std::size_t>(own) + (pass.segment ? static_cast<std::size_t>(4 * shape.along(pass.parts_axis) + 2) : 0);
 }
 
 template bool append_factors<float>(const LineMatrix<float>&, const LineMatrix<float>&, const Pass&, std::vector<float>&);
@@ -82,7 +89,7 @@ bool looks_beyond_single(const Access& access, const MeshShape& shape) {
 template <class T>
 bool safe(const Checked& checked, int s, const Pass& pass) {
     std::vector<T> values;
-    return append_factors(matrix_of<T>(checked, s, pass.line), pass.segment_y ? matrix_of<T>(checked, s, 1) : LineMatrix<T>{}, pass, values);
+    return append_factors(matrix_of<T>(checked, s, pass.line), pass.segment ? matrix_of<T>(checked, s, pass.parts_axis) : LineMatrix<T>{}, pass, values);
 }
 
 // Fields that the right-hand side reads, and how far away.
@@ -101,25 +108,38 @@ void reach_of(const CheckedSweep& one, Pass& pass) {
     pass.reach.fields = std::popcount(pass.staged);
 }
 
-/// Lines along y in parts of the other passes: by the shape of a mesh alone, for its bits.
-struct PartsOfY {
+/// Lines along z or y in parts of the other passes: by the shape of a mesh alone, for its bits.
+struct Parts {
     int segment = 0;  ///< rows; 0: no
+    int axis = 1;               ///< of these lines
+    int along = 0, across = 0;  ///< points along it, and along the axis that is neither it nor x
+    Reach reach;                ///< y: along it, z: across
     RowsCut rows;
     ColumnsCut columns;
 };
 
-PartsOfY parts_of_y(const Checked& checked, const Chip& chip, const CheckedSweep& one, const Reach& reach) {
+Parts parts_of(const Checked& checked, const Chip& chip, const CheckedSweep& one, const Reach& reach, bool alike) {
     const MeshShape& shape = checked.problem->shape;
     const std::vector<LineSolve>& lines = one.sweep->lines;
     if (lines.size() != 3 || lines[1].axis != 1 || lines[2].axis != 2) return {};
     const std::size_t bytes = size_of(checked.dtype);
-    const auto nx = static_cast<int>(shape.x), ny = static_cast<int>(shape.y), nz = static_cast<int>(shape.z);
-    PartsOfY parts;
-    parts.segment = cut_segment_y(chip, bytes, nx, ny, nz);
-    if (parts.segment == 0) return {};
-    parts.rows = cut_rows(chip, bytes, nx, ny, nz, 1, reach, parts.segment);
-    parts.columns = cut_columns(chip, bytes, nz, fetched_by(one, checked.solution_field()), {.nx = nx});
-    return parts.rows.fits() && parts.columns.fits() ? parts : PartsOfY{};
+    const auto nx = static_cast<int>(shape.x);
+    // Rows of a plane of z are side by side in memory, those of y are not. Each line's matrix is the same for all, so that solving along z before y differs by roundings alone, unless sides have values.
+    const auto subtracts = [&](std::size_t axis) { return one.sweep->solution[axis].low.value != 0 || one.sweep->solution[axis].high.value != 0; };
+    for (const int axis : {2, 1}) {
+        if (axis == 2 && (subtracts(1) || subtracts(2))) continue;
+        Parts parts;
+        parts.axis = axis;
+        parts.along = static_cast<int>(shape.along(axis)), parts.across = static_cast<int>(shape.along(3 - axis));
+        parts.reach = reach;
+        if (axis == 2) std::swap(parts.reach.y, parts.reach.z);
+        parts.segment = cut_segment(chip, bytes, nx, parts.along, parts.across);
+        if (parts.segment == 0) continue;
+        parts.rows = cut_rows(chip, bytes, nx, parts.along, parts.across, 1, parts.reach, parts.segment, nullptr, alike);
+        parts.columns = cut_columns(chip, bytes, parts.across, fetched_by(one, checked.solution_field()), {.nx = nx});
+        if (parts.rows.fits() && parts.columns.fits()) return parts;
+    }
+    return {};
 }
 
 // Small meshes, a few, have all their steps in one launch: launches would take longer than passes. Twice as many points are done as soon by passes.
@@ -130,11 +150,11 @@ void plan_whole(const Checked& checked, const Chip& chip, SweepPlan& own, Plan& 
     const std::vector<LineSolve>& lines = checked.sweeps[0].sweep->lines;
     if (checked.sweeps.size() > 1 || own.passes.size() != 3 || shape.points() > most_points_of_whole) return;
     const std::size_t bytes = size_of(checked.dtype);
-    for (std::size_t f = 0; f < checked.problem->fields.size(); ++f)
-        if ((own.passes[0].staged >> f & 1) && !rows_in_vectors(checked.problem->fields[f], shape, bytes)) return;
+    if (!staged_in_vectors(checked, own.passes[0].staged)) return;
     std::vector<LinesOfMeshes> cuts;
     for (std::size_t k = 1; k < lines.size(); ++k) {
-        const std::int64_t inner = lines[k].axis == 1 ? shape.x : shape.x * shape.y, rows = shape.along(lines[k].axis);
+        const int axis = lines[static_cast<std::size_t>(own.passes[k].line)].axis;
+        const std::int64_t inner = axis == 1 ? shape.x : shape.x * shape.y, rows = shape.along(axis);
         cuts.push_back({static_cast<int>(rows), inner, shape.points() / rows, own.passes[k].columns, own.passes[k].by_reach});
     }
     const WholeCut cut = cut_whole(chip, bytes, static_cast<int>(shape.x), static_cast<int>(shape.y), static_cast<int>(shape.z), shape.meshes, own.passes[0].reach, own.passes[0].rows, cuts);
@@ -145,17 +165,18 @@ void plan_whole(const Checked& checked, const Chip& chip, SweepPlan& own, Plan& 
 }
 
 /// A pass for each line solve. With parts: what decides roundings is as it is there.
-const char* plan_in_passes(const Checked& checked, const Chip& chip, const CheckedSweep& one, Pass first, const PartsOfY& parts, SweepPlan& own) {
+const char* plan_in_passes(const Checked& checked, const Chip& chip, const CheckedSweep& one, Pass first, const Parts& parts, bool alike, SweepPlan& own) {
     const MeshShape& shape = checked.problem->shape;
     const std::vector<LineSolve>& lines = one.sweep->lines;
     const std::size_t bytes = size_of(checked.dtype);
-    first.rows = cut_rows(chip, bytes, static_cast<int>(shape.x), static_cast<int>(shape.y), static_cast<int>(shape.z), shape.meshes, first.reach, 0, parts.segment ? &parts.rows : nullptr);
+    first.rows = cut_rows(chip, bytes, static_cast<int>(shape.x), static_cast<int>(shape.y), static_cast<int>(shape.z), shape.meshes, first.reach, 0, parts.segment ? &parts.rows : nullptr, alike);
     if (!first.rows.fits()) return "lines along x do not fit on the chip";
     own.passes.push_back(first);
     for (std::size_t k = 1; k < lines.size(); ++k) {
         Pass pass;
-        pass.kind = PassKind::columns, pass.line = static_cast<int>(k), pass.by_reach = parts.segment && k == 1;
-        const auto rows = static_cast<int>(shape.along(lines[k].axis));
+        pass.kind = PassKind::columns, pass.by_reach = parts.segment && k == 1;
+        pass.line = parts.segment ? k == 1 ? parts.axis : 3 - parts.axis : static_cast<int>(k);
+        const auto rows = static_cast<int>(shape.along(lines[static_cast<std::size_t>(pass.line)].axis));
         ColumnsAsked asked;
         if (pass.by_reach) asked.segment_rows = parts.segment, asked.segments = rows / parts.segment, asked.by_reach = true;
         else if (parts.segment) asked.segment_rows = parts.columns.segment_rows, asked.segments = parts.columns.segments;
@@ -166,22 +187,25 @@ const char* plan_in_passes(const Checked& checked, const Chip& chip, const Check
     return nullptr;
 }
 
-/// Rows with what of lines along y goes forwards, their ends, and columns along z with what goes backwards. false: in three passes a step takes less time.
-bool plan_in_parts(const Checked& checked, const Chip& chip, const CheckedSweep& one, Pass first, const PartsOfY& parts, SweepPlan& own) {
+/// Rows with what of lines in parts goes forwards, their ends, and columns with what goes backwards. false: in three passes a step takes less time.
+bool plan_in_parts(const Checked& checked, const Chip& chip, const CheckedSweep& one, Pass first, const Parts& parts, SweepPlan& own) {
     const MeshShape& shape = checked.problem->shape;
     const std::size_t bytes = size_of(checked.dtype);
-    const std::int64_t tasks_per_piece = shape.y / parts.segment * shape.meshes;
+    const std::int64_t tasks_per_piece = parts.along / parts.segment * shape.meshes;
     if (shape.points() <= most_points_of_whole) return false;
-    first.rows = cut_rows(chip, bytes, static_cast<int>(shape.x), static_cast<int>(shape.y), static_cast<int>(shape.z), shape.meshes, first.reach, parts.segment, &parts.rows);
-    first.segment_y = parts.segment;
+    first.rows = cut_rows(chip, bytes, static_cast<int>(shape.x), parts.along, parts.across, shape.meshes, parts.reach, parts.segment, &parts.rows, parts.rows.alike, staged_in_vectors(checked, first.staged));
+    first.segment = parts.segment, first.parts_axis = parts.axis;
     Pass joins, last;
-    joins.kind = PassKind::joins, joins.line = 1, joins.segment_y = parts.segment;
-    last.segment_y = parts.segment;
-    last.kind = PassKind::columns, last.line = 2;
-    last.columns = cut_columns(chip, bytes, static_cast<int>(shape.z), fetched_by(one, checked.solution_field()),
+    joins.kind = PassKind::joins, joins.line = joins.parts_axis = parts.axis, joins.segment = parts.segment;
+    // Of 64 registers, in vectors.
+    for (int each = static_cast<int>(16 / bytes); joins.each == 1 && each > 1; each /= 2)
+        if (shape.x % each == 0 && each * (parts.along / parts.segment) * static_cast<int>(bytes) <= 128) joins.each = each;
+    last.segment = parts.segment, last.parts_axis = parts.axis;
+    last.kind = PassKind::columns, last.line = 3 - parts.axis;
+    last.columns = cut_columns(chip, bytes, parts.across, fetched_by(one, checked.solution_field()),
                                {.nx = static_cast<int>(shape.x), .tasks_per_piece = tasks_per_piece, .segment_rows = parts.columns.segment_rows, .segments = parts.columns.segments});
     if (!first.rows.fits() || !last.columns.fits()) return false;
-    if (!parts_are_faster(chip, bytes, static_cast<int>(shape.x), static_cast<int>(shape.y), static_cast<int>(shape.z), shape.meshes, first.rows, last.columns, parts.segment)) return false;
+    if (!parts_are_faster(chip, bytes, static_cast<int>(shape.x), parts.along, parts.across, shape.meshes, first.rows, last.columns, parts.segment)) return false;
     own.passes = {first, joins, last};
     return true;
 }
@@ -192,12 +216,13 @@ std::int64_t ends_of_segments(const Checked& checked, const Plan& plan) {
     std::int64_t most = 0;
     for (const SweepPlan& sweep : plan.sweeps)
         for (const Pass& pass : sweep.passes)
-            if (pass.segment_y) most = std::max(most, checked.problem->shape.points() / pass.segment_y);
+            if (pass.segment) most = std::max(most, 2 * (checked.problem->shape.points() / pass.segment));
     return most;
 }
 
 Plan plan_of(const Checked& checked, const Chip& chip) {
     Plan plan;
+    plan.moves_alone = chip.moves_alone;
     const auto refuse = [&](const char* why) {
         plan.refuses = why;
         return plan;
@@ -224,10 +249,11 @@ Plan plan_of(const Checked& checked, const Chip& chip) {
         if (looks_beyond_single(one.rhs, shape)) return refuse("neighbours are read along an axis of one point");
         Pass first;
         reach_of(one, first);
-        const PartsOfY parts = parts_of_y(checked, chip, one, first.reach);
+        const bool alike = checked.dtype == DType::f32 ? same_rows(matrix_of<float>(checked, static_cast<int>(s), 0)) : same_rows(matrix_of<double>(checked, static_cast<int>(s), 0));
+        const Parts parts = parts_of(checked, chip, one, first.reach, alike);
         SweepPlan own;
         if (parts.segment == 0 || !plan_in_parts(checked, chip, one, first, parts, own)) {
-            if (const char* const why = plan_in_passes(checked, chip, one, first, parts, own)) return refuse(why);
+            if (const char* const why = plan_in_passes(checked, chip, one, first, parts, alike, own)) return refuse(why);
             plan_whole(checked, chip, own, plan);
         }
         for (const Pass& pass : own.passes)

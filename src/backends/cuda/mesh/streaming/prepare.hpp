@@ -10,8 +10,8 @@
 
 namespace trifold::cuda::streaming {
 
-/// Rows first, then columns. Lines along y may be solved in parts: forwards by rows that go along y, then the ends of their segments (joins.cuh), and backwards by the columns
-/// along z.
+/// Rows first, then columns. Lines along y or z may be solved in parts: forwards by rows that go along them, then the ends of their segments (joins.cuh), and backwards by the columns
+/// along the other axis.
 enum class PassKind { rows, columns, joins };
 
 /// One pass of a sweep, with one of its line solves.
@@ -20,8 +20,10 @@ struct Pass {
     int line = 0;             ///< of the sweep
     RowsCut rows;             ///< of its kind
     ColumnsCut columns;
-    int segment_y = 0;        ///< rows of a segment of lines along y that this pass has a part of; 0: none
-    bool by_reach = false;    ///< columns along y that have the roundings of those parts
+    int parts_axis = 1;       ///< of lines that passes have a part of, and their number in the sweep
+    int segment = 0;          ///< rows of a segment of these; 0: none
+    int each = 1;             ///< lines of a thread of joins
+    bool by_reach = false;    ///< columns that have the roundings of those parts
     Reach reach;
     unsigned staged = 0;
 
@@ -37,23 +39,27 @@ struct Plan {
     std::vector<SweepPlan> sweeps;
     int whole_threads = 0;         ///< of the one kernel that has all passes and steps (whole.cuh); 0: each pass has its own
     std::size_t whole_shared = 0;
+    bool moves_alone = false;      ///< mesh/run.hpp
     const char* refuses = nullptr;
 };
 
 Plan plan_of(const mesh::Checked& checked, const Chip& chip);
 
-/// Elements behind the values of a run for ends of segments along y.
+/// Elements behind the values of a run for ends of segments.
 std::int64_t ends_of_segments(const mesh::Checked& checked, const Plan& plan);
 
-/// The factors of a pass as its kernel reads them, appended; false: they are not safe. `y`: the matrix of lines along y, where the pass has a part of them.
+/// The factors of a pass as its kernel reads them, appended; false: they are not safe. `parted`: the matrix of lines that the pass has a part of.
 template <class T>
-bool append_factors(const LineMatrix<T>& matrix, const LineMatrix<T>& y, const Pass& pass, std::vector<T>& values);
+bool append_factors(const LineMatrix<T>& matrix, const LineMatrix<T>& parted, const Pass& pass, std::vector<T>& values);
 
 /// How many they are at most.
 std::size_t factor_values(const Pass& pass, const MeshShape& shape);
 
 /// Rows of the field can be copied whole, 16 bytes at a time.
 bool rows_in_vectors(const AnyField& field, const MeshShape& shape, std::size_t value_bytes);
+
+/// The same of all fields that a right-hand side reads.
+bool staged_in_vectors(const mesh::Checked& checked, unsigned staged);
 
 std::string name_of_pass(std::size_t sweep, std::size_t pass);
 

@@ -1,121 +1,27 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The right-hand side and the lines along x:   values = (lower, diag, upper)^-1 rhs(fields)
-// and, where C::ahead, lines along y eliminated forwards in segments of so many rows (LinesAhead; joins.cuh and columns.cuh do the rest).
+// and, where C::ahead, lines along y or z eliminated forwards in segments of so many rows (LinesAhead; joins.cuh and columns.cuh do the rest).
 //
 // Arrays: fields any strides; values packed. Overwritten: values, and ends of segments behind them.
-// Who does what: a block goes through planes, along z or, where it eliminates ahead, along y, with a slab of H rows. One warp brings what the right-hand side reads, plane by plane with the
-//   rows beside the slab, into a ring of places in shared memory. Every other warp has K neighbouring rows in each lane, and `lanes` lanes along a
+// Who does what: a block goes through planes, along z or along y, with a slab of H rows. What the right-hand side reads is brought plane by plane with the rows beside the slab, into a ring of places in shared
+//   memory: by a warp of its own, or, where C::bringer is false, by whichever warp leaves a place last. Every (other) warp has K neighbouring rows in each lane, and `lanes` lanes along a
 //   row, each R points of it: it makes their right-hand sides, eliminates its segments, joins them with its neighbours by shuffles and writes
 //   the solution to the place that is free by then, from where the warp carries its rows out. Warps meet at barriers in memory that
 //   they arrive at long before they wait for them: after their last look at a plane, and once they have carried rows out.
 // Words per point: 1 read (and (H + 2 reach) / H of the second-level cache), 1 written, 1 / C::ahead of ends.
 // Shared memory, words per point: 1 arrives, (K + 2) / K for neighbours along x and y and 2 along z, 5 / K of factors (less where rows share a warp), 2 for
 //   carrying out, 11 / R of shuffles: of the 15.6 that an H200's multiprocessors move while memory moves 2, 10.5 in three dimensions with K = 2 (ncu, 256^3).
-//   Instructions: 38.6 per point there, of 62 that are issued in that time in floats; 3 more where lines along y are eliminated, and the registers of two values per point.
+//   Instructions: 38.6 per point there, of 62 that are issued in that time in floats; 3 more where it eliminates ahead, and the registers of two values per point: the kernel is as fast as they suffice (cut.cpp).
 // Banks: lanes are R points apart, R odd, or as far apart as the host found to be free of conflicts (cut.cpp).
 // Numerics: chip.cuh, the join by lanes.cuh; safe or refused by the host (line_table.hpp).
 #pragma once
 
 #include "backends/cuda/mesh/points.cuh"
-#include "backends/cuda/mesh/streaming/chip.cuh"
 #include "backends/cuda/mesh/streaming/lanes.cuh"
+#include "backends/cuda/mesh/streaming/slab.cuh"
 #include "backends/cuda/tridiagonal/block/copy_engine.cuh"
 
 namespace trifold::cuda::streaming {
-
-template <class C>
-__device__ __forceinline__ int mirror_index(int f, int axis, int i, int n) {
-    if (i < 0) return C::edge(f, axis, 0) == edge_periodic ? i + n : -1 - i;
-    if (i >= n) return C::edge(f, axis, 1) == edge_periodic ? i - n : 2 * n - 1 - i;
-    return i;
-}
-
-/// The axis along which blocks go, and that across it, of which they have a slab.
-template <class C>
-struct RowsAxes {
-    static constexpr int across = 3 - C::along;
-    static constexpr int n_along = C::along == 2 ? C::nz : C::ny, n_across = C::along == 2 ? C::ny : C::nz;
-    static constexpr int reach_along = C::along == 2 ? C::reach_z : C::reach_y, reach_across = C::along == 2 ? C::reach_y : C::reach_z;
-    static constexpr int along_apart = C::along == 2 ? C::nx * C::ny : C::nx, across_apart = C::along == 2 ? C::nx : C::nx * C::ny;  // of values
-
-    static __device__ __forceinline__ int y(int at_along, int at_across) { return C::along == 2 ? at_across : at_along; }
-    static __device__ __forceinline__ int z(int at_along, int at_across) { return C::along == 2 ? at_along : at_across; }
-};
-
-/// Shared memory of a block, in elements: rows of a place have room for values beyond their ends.
-template <class C>
-struct RowsLayout {
-    using T = typename C::real;
-    static constexpr int V = vector_values<T>, beside = (2 * C::reach_x + V - 1) / V * V;
-    static constexpr int warp_rows = 32 / C::lanes * C::K, H = C::warps * warp_rows, rows = H + 2 * RowsAxes<C>::reach_across;
-    static constexpr int field = beside + rows * C::pitch, place = field * C::staged_count;
-    static constexpr int ring = C::depth * place, factors = LaneFactors<T, C::R, C::lanes>::in_memory, kept = factors + 2 * (C::depth + C::warps) * 8 / static_cast<int>(sizeof(T));
-
-    /// Of a staged field in a place: its row 0 of the slab.
-    static constexpr int origin(int f) {
-        int before = 0;
-        for (int g = 0; g < f; ++g) before += static_cast<int>(C::staged >> g & 1);
-        return before * field + beside + RowsAxes<C>::reach_across * C::pitch;
-    }
-};
-
-/// Rows and points around those of a lane: `at_across` and `at_along` are where its first row is. Inside: no neighbour lies beyond a side of y or z.
-template <class C, bool Inside>
-struct NearStaged {
-    using T = typename C::real;
-    const MeshArguments<T>& a;
-    const T* const (&plane)[5];  ///< of planes -2 … 2 away: where the lane's first point would be in row 0 of a place
-    int k, i, at_across, at_along;
-    bool first, last;             ///< whether the lane's points are the first or the last of their row
-
-    template <int f, int dx, int dy, int dz>
-    __device__ __forceinline__ T at() const {
-        using Axes = RowsAxes<C>;
-        const T* const row = plane[(C::along == 2 ? dz : dy) + 2] + RowsLayout<C>::origin(f) + (k + (C::along == 2 ? dy : dz)) * C::pitch;
-        const int j = i + dx;
-        T value;
-        if (dx < 0 && j < 0) value = beyond<f, 0>(row, j, -1 - j, first, C::nx);
-        else if (dx > 0 && j >= C::R) value = beyond<f, 1>(row, j, 2 * C::R - 1 - j, last, -C::nx);
-        else value = row[j];
-        if constexpr (!Inside) {
-            value = mirrored<f, 1, dy>(Axes::y(at_along, at_across + k), C::ny, value);
-            value = mirrored<f, 2, dz>(Axes::z(at_along, at_across + k), C::nz, value);
-        }
-        return value;
-    }
-
-private:
-    /// Of the next lane, or beyond a side of x.
-    template <int f, int side>
-    __device__ __forceinline__ T beyond(const T* row, int j, int mirror, bool outside, int around) const {
-        if constexpr (C::edge(f, 0, side) == edge_periodic) return row[outside ? j + around : j];
-        const T next = row[j], image = row[mirror];
-        return !outside ? next : C::edge(f, 0, side) == edge_odd ? a.field[f].twice[0][side] - image : image;
-    }
-
-    /// A value beyond an odd side.
-    template <int f, int axis, int d>
-    __device__ __forceinline__ T mirrored(int at, int n, T value) const {
-        if (d < 0 && C::edge(f, axis, 0) == edge_odd) return at + d < 0 ? a.field[f].twice[axis][0] - value : value;
-        if (d > 0 && C::edge(f, axis, 1) == edge_odd) return at + d >= n ? a.field[f].twice[axis][1] - value : value;
-        return value;
-    }
-};
-
-template <class C, bool Inside>
-__device__ __forceinline__ void right_hand_sides(const MeshArguments<typename C::real>& a, const typename C::Parameters& p, const typename C::real* const (&plane)[5], int x, int at_across, int at_along, std::int64_t mesh,
-                                                 bool first, bool last, typename C::real (&d)[C::K][C::R]) {
-#pragma unroll
-    for (int i = 0; i < C::R; ++i)
-#pragma unroll
-        for (int k = 0; k < C::K; ++k) {
-            const NearStaged<C, Inside> near{a, plane, k, i, at_across, at_along, first, last};
-            typename C::real result[1];
-            if constexpr (C::has_rhs) C::rhs(near, p, result, std::int64_t{x + i}, std::int64_t{RowsAxes<C>::y(at_along, at_across + k)}, std::int64_t{RowsAxes<C>::z(at_along, at_across + k)}, mesh, a.step);
-            else result[0] = near.template at<C::target, 0, 0, 0>();
-            d[k][i] = result[0];
-        }
-}
 
 /// A place of the ring, and whose turn it is.
 template <int depth>
@@ -219,16 +125,18 @@ __device__ __forceinline__ void bring(const MeshArguments<typename C::real>& a, 
 }
 
 /// C: real, fields, nx, ny, nz, edge(field, axis, side), stride(field, axis), K, R, lanes, warps, pitch (of rows in shared memory), depth (places of the ring), chunk (planes of a
-/// task), staged (bit f: field f), staged_count, bulk (rows are copied whole, 16 bytes at a time), vectors (rows of values are), has_rhs, target, reach_x, reach_y,
-/// reach_z, Parameters, rhs(near, …), ends_x, line_x, along (the axis that blocks go along: 1, 2), ahead (rows of a segment of lines along y; 0), ends_y.
+/// task), staged (bit f: field f), any_staged (one of them), staged_count, bringer (a warp besides brings planes; or who leaves a place last does), bulk (rows are copied whole, 16 bytes at a time), vectors (rows of values are), has_rhs, target, reach_x, reach_y,
+/// reach_z, Parameters, rhs(near, …), ends_x, line_x, along (the axis that blocks go along: 1, 2), alike (lanes.cuh), ahead (rows of a segment of lines along y; 0), ends_y, moves_alone (nothing is
+/// computed: what a benchmark calls the ceiling).
 /// What a thread keeps from pass to pass: factors in `kept`, the barriers behind them and where their phases are.
 template <class C>
 struct Rows {
     using T = typename C::real;
     using L = RowsLayout<C>;
-    static constexpr int threads = (C::warps + 1) * 32;
+    static constexpr int threads = (C::warps + (C::bringer ? 1 : 0)) * 32;
+    static_assert(C::bringer || C::bulk, "planes are brought by bulk copies, or by a warp of their own");
     const unsigned barriers;
-    const LaneFactors<T, C::R, C::lanes> factors;
+    const LaneFactors<T, C::R, C::lanes, C::alike> factors;
     Turn<C::depth> turn;
     bool again = false;
     unsigned step = 0;
@@ -245,14 +153,18 @@ private:
     static __device__ __forceinline__ unsigned prepared(unsigned barriers, int thread) {
         const auto at = [&](int k) { return Arrival{barriers + 8 * static_cast<unsigned>(k)}; };
         if (thread == 0) {
-            for (int place = 0; place < C::depth; ++place) at(place).prepare(C::bulk ? 1 : 32), at(C::depth + place).prepare(C::warps);
+            for (int place = 0; place < C::depth; ++place) {
+                at(place).prepare(C::bulk ? 1 : 32);
+                if constexpr (C::bringer) at(C::depth + place).prepare(C::warps);
+                else asm volatile("st.shared.u32 [%0], 0;" ::"r"(at(C::depth + place).barrier) : "memory");
+            }
             for (int one = 0; one < 2 * C::warps; ++one) at(2 * C::depth + one).prepare(1);
         }
         return barriers;
     }
 };
 
-/// Lines along y, eliminated forwards in segments of C::ahead rows while blocks go along them: every lane has the points of its own rows one after another.
+/// Lines along the way of blocks, eliminated forwards in segments of C::ahead rows: every lane has the points of its own rows one after another.
 /// What a segment's first row keeps is a sum, as in lanes.cuh. Nothing where C::ahead = 0.
 template <class C>
 struct LinesAhead {
@@ -277,7 +189,12 @@ struct LinesAhead {
     }
 
     __device__ __forceinline__ void forwards(T (&d)[C::K][C::R], int at) {
-        if constexpr (C::ahead != 0) {
+        if constexpr (C::ahead != 0 && C::moves_alone) {
+#pragma unroll
+            for (int k = 0; k < C::K; ++k)
+#pragma unroll
+                for (int i = 0; i < C::R; ++i) z[k][i] = d[k][i];
+        } else if constexpr (C::ahead != 0) {
             const T first = C::ends_y && at == 0 ? low : T(0), last = C::ends_y && at == RowsAxes<C>::n_along - 1 ? high : T(0);
 #pragma unroll
             for (int k = 0; k < C::K; ++k)
@@ -291,20 +208,21 @@ struct LinesAhead {
         }
     }
 
-    /// Whether z is done, and somebody wants it.
-    __device__ __forceinline__ bool ends(int at) const { return C::ahead != 0 && segments > 1 && at >= H && at % H == H - 1; }
+    /// Whether this is the last row of a segment, and whether somebody wants z.
+    __device__ __forceinline__ bool ends(int at) const { return C::ahead != 0 && at % H == H - 1; }
+    __device__ __forceinline__ bool joins_before(int at) const { return segments > 1 && at >= H; }
 };
 
 /// All tasks of the grid. `memory`: the ring of places.
 template <class C>
 __device__ __forceinline__ void rows_tasks(Rows<C>& own_rows, const MeshArguments<typename C::real>& a, const typename C::Parameters& p, typename C::real* memory, typename C::real low, typename C::real high,
-                                           const typename C::real* table_y = nullptr) {
+                                           const typename C::real* table_along = nullptr) {
     using T = typename C::real;
     using L = RowsLayout<C>;
     using Axes = RowsAxes<C>;
     constexpr int K = C::K, R = C::R, nx = C::nx, n = Axes::n_across, n_along = Axes::n_along, reach = Axes::reach_along, beside = Axes::reach_across, segments = (nx + R - 1) / R,
                   missing = segments * R - nx;
-    static_assert(C::ahead == 0 || (C::along == 1 && C::chunk % C::ahead == 0 && n_along % C::ahead == 0), "lines along y are eliminated in whole segments");
+    static_assert(C::ahead == 0 || (C::chunk % C::ahead == 0 && n_along % C::ahead == 0), "lines along y are eliminated in whole segments");
     const int thread = static_cast<int>(threadIdx.x), warp = thread / 32, lane = thread % 32;
     const auto full = [&](int place) { return own_rows.full(place); };
     const auto empty = [&](int place) { return own_rows.empty(place); };
@@ -313,7 +231,35 @@ __device__ __forceinline__ void rows_tasks(Rows<C>& own_rows, const MeshArgument
 
     using Task = RowsTask<C>;
     const std::int64_t tasks = std::int64_t{Task::slabs} * Task::chunks * a.extent[3], points = std::int64_t{nx} * C::ny * C::nz;
-    if (warp > C::warps) return;
+    // Without a warp for it, who leaves a place last brings what comes there next: planes of the block's tasks, one after another.
+    std::int64_t coming_task = blockIdx.x;
+    int coming = 0;  // planes of that task
+    const auto bring_next = [&](int place, bool here) {
+        if (coming_task >= tasks) return;
+        const Task task(a.backwards ? tasks - 1 - coming_task : coming_task);
+        if (here) bring<C>(a, task, task.from - reach + coming, memory + place * L::place, full(place), lane);
+        if (++coming == task.to - task.from + 2 * reach) coming = 0, coming_task += gridDim.x;
+    };
+    const auto leave = [&](int place) {
+        if constexpr (C::bringer) {
+            if (lane == 0) empty(place).arrive();
+        } else {
+            unsigned others = 0;
+            if (lane == 0) {
+                asm volatile("atom.acq_rel.cta.shared.add.u32 %0, [%1], 1;" : "=r"(others) : "r"(empty(place).barrier) : "memory");
+                if (others == C::warps - 1) asm volatile("st.shared.u32 [%0], 0;" ::"r"(empty(place).barrier) : "memory");
+            }
+            const bool last = __shfl_sync(~0u, others, 0) == C::warps - 1;
+            if (last) before_bulk_copies();
+            __syncwarp();
+            bring_next(place, last);
+        }
+    };
+    if (warp >= C::warps + (C::bringer ? 1 : 0)) return;
+    if constexpr (!C::bringer) {
+#pragma unroll 1
+        for (int place = 0; place < C::depth; ++place) bring_next(place, warp == 0);
+    }
     if (warp == C::warps) {
         bool& again = own_rows.again;
         for (std::int64_t number = blockIdx.x; number < tasks; number += gridDim.x) {
@@ -335,6 +281,7 @@ __device__ __forceinline__ void rows_tasks(Rows<C>& own_rows, const MeshArgument
     // first one does, and store nothing.
     const int x = !there ? 0 : segment == segments - 1 ? nx - R : segment * R;
     const auto& factors = own_rows.factors;
+    const int own_table = factors.table_of(segment, segments);
     const LaneJoin<T, C::lanes> join(factors.joins, segment);
     unsigned& step = own_rows.step;
 #pragma unroll 1
@@ -355,7 +302,7 @@ __device__ __forceinline__ void rows_tasks(Rows<C>& own_rows, const MeshArgument
             const int to = C::ahead || from + part < task.to ? from + part : task.to;
 #pragma unroll 1
             for (int at = from; at < to; ++at, ++step) {
-                lines.begin(table_y, at);
+                lines.begin(table_along, at);
                 const Turn<C::depth> newest = turn.after(2 * reach);
                 full(newest.place).wait(newest.parity);
                 // Whose rows these are beside.
@@ -381,11 +328,16 @@ __device__ __forceinline__ void rows_tasks(Rows<C>& own_rows, const MeshArgument
                         if (C::ends_x && segment == segments - 1) d[k][R - 1] -= high;
                     }
                     T z_first[K];
-                    factors.forwards(d, z_first, segment);
                     bool bad = false;
+                    if constexpr (C::moves_alone) {
 #pragma unroll
-                    for (int k = 0; k < K; ++k) join.solve(d[k][R - 1], z_first[k], x_last[k], before[k]);
-                    factors.backwards(d, before, x_last, segment);
+                        for (int k = 0; k < K; ++k) x_last[k] = d[k][R - 1];
+                    } else {
+                        factors.forwards(d, z_first, own_table);
+#pragma unroll
+                        for (int k = 0; k < K; ++k) join.solve(d[k][R - 1], z_first[k], x_last[k], before[k]);
+                        factors.backwards(d, before, x_last, own_table);
+                    }
 #pragma unroll
                     for (int k = 0; k < K; ++k) bad = bad || !finite(d[k][missing], x_last[k]);
                     if (__any_sync(~0u, there && bad)) {
@@ -404,24 +356,30 @@ __device__ __forceinline__ void rows_tasks(Rows<C>& own_rows, const MeshArgument
                     T* const rows = memory + turn.place * L::place + L::beside + (beside + warp_row) * C::pitch;
                     const int first = task.first_row + warp_row, there_are = n - first < L::warp_rows ? n - first : L::warp_rows;
                     const WayOut<C> way{rows, (row - warp_row) * C::pitch + x, there_are, lane, there, segment == segments - 1};
-                    way.template carry<Axes::across_apart>(d, a.values + task.mesh * points + at * std::int64_t{Axes::along_apart} + first * std::int64_t{Axes::across_apart});
-                    if (lines.ends(at)) {
-                        __syncwarp();
-                        way.template carry<nx>(lines.z, a.values + a.extent[3] * points + ((task.mesh * LinesAhead<C>::segments + at / C::ahead) * n + first) * nx);
+                    if (!lines.ends(at)) {
+                        way.template carry<Axes::across_apart>(d, a.values + task.mesh * points + at * std::int64_t{Axes::along_apart} + first * std::int64_t{Axes::across_apart});
+                    } else if constexpr (C::ahead != 0) {
+                        // Side by side, as joins.cuh reads them.
+                        T* const begins = a.values + a.extent[3] * points + ((task.mesh * LinesAhead<C>::segments + at / C::ahead) * n + first) * nx;
+                        way.template carry<nx>(d, begins + a.extent[3] * (points / C::ahead));
+                        if (lines.joins_before(at)) {
+                            __syncwarp();
+                            way.template carry<nx>(lines.z, begins);
+                        }
                     }
                     before_bulk_copies();
                 } else {
                     neighbours_looked();
                 }
                 __syncwarp();
-                if (lane == 0) empty(turn.place).arrive();
+                leave(turn.place);
                 turn.next();
             }
         }
         // Planes that the next task does not want.
 #pragma unroll 1
         for (int left = 0; left < 2 * reach; ++left) {
-            if (lane == 0) empty(turn.place).arrive();
+            leave(turn.place);
             turn.next();
         }
     }
@@ -437,7 +395,7 @@ __device__ __forceinline__ void rows_pass(const MeshArguments<typename C::real>&
     Rows<C> rows(memory + RowsLayout<C>::ring, table, static_cast<int>(threadIdx.x));
     await_previous();
     __syncthreads();
-    if (runs(a.state, a.sweep)) rows_tasks(rows, a, p, memory, low, high, table + LaneFactors<T, C::R, C::lanes>::in_memory);
+    if (runs(a.state, a.sweep)) rows_tasks(rows, a, p, memory, low, high, table + LaneFactors<T, C::R, C::lanes, C::alike>::in_memory);
 }
 
 }  // namespace trifold::cuda::streaming

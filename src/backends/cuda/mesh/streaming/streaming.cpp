@@ -111,7 +111,7 @@ private:
                 const streaming::LineMatrix<T> matrix = streaming::matrix_of<T>(checked_, static_cast<int>(s), pass.line);
                 one.table = at(layout_.tables) + numbers.size();
                 one.low = matrix.low, one.high = matrix.high;
-                streaming::append_factors(matrix, pass.segment_y ? streaming::matrix_of<T>(checked_, static_cast<int>(s), 1) : streaming::LineMatrix<T>{}, pass, numbers);
+                streaming::append_factors(matrix, pass.segment ? streaming::matrix_of<T>(checked_, static_cast<int>(s), pass.parts_axis) : streaming::LineMatrix<T>{}, pass, numbers);
                 one.turns = pass.kind != streaming::PassKind::joins;
                 if (plan_.whole_threads == 0 && !shape_of(pass, s, one, failure)) return false;
                 launches_[s].push_back(one);
@@ -125,7 +125,7 @@ private:
         const MeshShape& shape = checked_.problem->shape;
         if (!one.kernel) return failure.say(ErrorCode::device_unavailable, "a kernel is missing in a compiled program", "this is an error in Trifold");
         if (pass.kind == streaming::PassKind::joins) {
-            const std::int64_t threads = pass.threads(), lines = shape.points() / shape.y;
+            const std::int64_t threads = pass.threads(), lines = shape.points() / shape.along(pass.parts_axis) / pass.each;
             one.shape = {.blocks = static_cast<unsigned>((lines + threads - 1) / threads), .threads = static_cast<unsigned>(threads), .early = true, .stream = run_.stream};
             return true;
         }
@@ -136,10 +136,11 @@ private:
         if (at_once < 1) return failure.say(ErrorCode::device_unavailable, "a compiled kernel does not fit on this GPU", "this is an error in Trifold");
         std::int64_t tasks = 0;
         if (pass.kind == streaming::PassKind::rows) {
-            const std::int64_t along = pass.segment_y ? shape.y : shape.z, across = pass.segment_y ? shape.z : shape.y;
+            const int axis = pass.segment ? pass.parts_axis : 2;
+            const std::int64_t along = shape.along(axis), across = shape.along(3 - axis);
             tasks = (across + pass.rows.slab() - 1) / pass.rows.slab() * ((along + pass.rows.chunk - 1) / pass.rows.chunk) * shape.meshes;
-        } else if (pass.segment_y) {
-            tasks = (shape.x + pass.columns.columns - 1) / pass.columns.columns * (shape.y / pass.segment_y) * shape.meshes;
+        } else if (pass.segment) {
+            tasks = (shape.x + pass.columns.columns - 1) / pass.columns.columns * (shape.along(pass.parts_axis) / pass.segment) * shape.meshes;
         } else {
             const int axis = checked_.sweeps[s].sweep->lines[static_cast<std::size_t>(pass.line)].axis;
             const std::int64_t inner = axis == 1 ? shape.x : shape.x * shape.y;
@@ -147,7 +148,7 @@ private:
         }
         // Turns as equal as they can be.
         // (Tasks that are long and few: rather one more on a multiprocessor than none on another.)
-        const std::int64_t turns = (tasks + at_once - 1) / at_once, needed = pass.segment_y && pass.kind == streaming::PassKind::columns ? std::min<std::int64_t>(tasks, at_once) : (tasks + turns - 1) / turns;
+        const std::int64_t turns = (tasks + at_once - 1) / at_once, needed = pass.segment && pass.kind == streaming::PassKind::columns ? std::min<std::int64_t>(tasks, at_once) : (tasks + turns - 1) / turns;
         one.shape = {.blocks = static_cast<unsigned>(needed), .threads = static_cast<unsigned>(pass.threads()), .shared = pass.shared(), .early = true, .stream = run_.stream};
         return true;
     }
