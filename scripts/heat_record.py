@@ -52,6 +52,11 @@ def ceiling(row):
     return ('on chip' if row.get('kind') == 'resident' else '–') if value is None else f'{100 * value:.0f} %'
 
 
+def moves(row):
+    value = row.get('fraction_of_moves')
+    return '–' if value is None else f'{100 * row["fraction_5_words"] / value:.0f} %'
+
+
 def amount(value, digits=3):
     return '–' if value is None else f'{value:.{digits}g}'
 
@@ -84,13 +89,14 @@ def tables(record, published, table, picture):
         known = any(row.get('u280_s') for row in of_group)
         yield f'{title}, {steps} steps:'
         yield ''
-        header = ['mesh', 'batch', 'type', 'ms', 'Gpoints/s', 'roof GB/s', 'at 5 words'] + (['at 7 words'] if solid else []) + ['of passes', 'of ceiling', 'cuSPARSE']
+        moved = any(row.get('fraction_of_moves') for row in of_group)
+        header = ['mesh', 'batch', 'type', 'ms', 'Gpoints/s', 'roof GB/s', 'at 5 words'] + (['moving alone'] if moved else []) + (['at 7 words'] if solid else []) + ['of passes', 'of ceiling', 'cuSPARSE']
         if known:
             header += ['U280 ms', 'V100 ms', 'over the U280', 'over the V100']
         lines = []
         for row in of_group:
             line = name(row) + [milliseconds(row['seconds']), rate(row['points_per_s']), whole(row['roof_gb_per_s']), share(row, 5)]
-            line += ([share(row, 7)] if solid else []) + [passes(row), ceiling(row)] + [f'{row["times_rival"]:.3g} ×' if row.get('times_rival') else '–']
+            line += ([moves(row)] if moved else []) + ([share(row, 7)] if solid else []) + [passes(row), ceiling(row)] + [f'{row["times_rival"]:.3g} ×' if row.get('times_rival') else '–']
             if known:
                 line += [milliseconds(row.get('u280_s')), milliseconds(row.get('v100_s')), times(row, 'u280_s'), times(row, 'v100_s')]
             lines.append(line)
@@ -100,7 +106,9 @@ def tables(record, published, table, picture):
            ' from step to step. Of passes: the same over what streams of its own mix would take, that read one array and write one for each axis but the last, and'
            ' for that read two and write one of them'
            + (f' ({record["copy_gb_per_s"]:.0f} and {record["update_gb_per_s"]:.0f} GB/s)' if record.get('copy_gb_per_s') else '') + '. Of ceiling: the time of those streams on the arrays of the case itself, launched as often, which nothing that takes a step in passes can beat;'
-           ' on chip no step passes through memory. cuSPARSE: how many times as long the same scheme takes with a kernel for the right-hand side, gtsv2StridedBatch along x,'
+           ' on chip no step passes through memory.'
+           + (' Moving alone: at 5 words as well, what the same kernels reach with their copies, loads, stores and launches and nothing computed.' if any(row.get('fraction_of_moves') for row in good) else '') +
+           ' cuSPARSE: how many times as long the same scheme takes with a kernel for the right-hand side, gtsv2StridedBatch along x,'
            ' gtsvInterleavedBatch along y and z, and a kernel for the update, in turns with ours; both agree to rounding before they are timed.'
            f' Published: {published["paper"]}; seconds read off the charts of {published["repository"]} (± 0.6 %).')
     yield ''

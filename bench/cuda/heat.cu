@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // ADI heat on the GPU through the public interface, fields in its memory: whole runs, wall seconds of the time loop as papers count them. Beside
 // it the same scheme with cuSPARSE and the roof, in one process, in turns: medians. Passes: what streams of the same reads and writes as a step in passes
-// through memory would take, a copy and an update in place, 5 words for any number of axes: memory that changes between reading and writing is slower. Both must agree from the same start before
+// through memory would take, a copy and an update in place, 5 words for any number of axes: memory that changes between reading and writing is slower. Moves: in three dimensions, the kernels' own moving
+// with nothing computed. Both must agree from the same start before
 // anything is timed, or the case is reported as failed, without times.
 //
 //   cuda_heat_bench [--json FILE] [--quick] [--mesh NXxNYxNZxMESHES[/k]]… [--only PART[,PART…]]… [--budget SECONDS] [--rounds N] [--no-rival] [--no-energy | --all-energy] [--energy-only]
@@ -146,7 +147,12 @@ public:
         if (raced) compare_times(*peer, median(theirs), seconds, per_sample, row);
         if (settings_.energy && case_.energy && (case_.larger || settings_.all_energy || case_.quick)) measure_energy(solver, row);
         else if (case_.energy) take_energy(row);
-        if (row["kind"] == "streaming" && case_.options().empty()) {  // last, since it overwrites the arrays
+        // Last, since they overwrite the arrays.
+        if (has_moves(case_, row["kind"].get<std::string>())) {
+            const double moves = seconds_of_moves(device_at(queue_.device_index()).number, solver.sweeps(), case_.iterations, rounds);
+            row["moves_seconds"] = moves, row["fraction_of_moves"] = moves / seconds;
+        }
+        if (row["kind"] == "streaming" && case_.options().empty()) {
             const double ceiling = seconds_of_streams(ours_, theirs_, points_, case_.iterations);
             row["ceiling_seconds"] = ceiling, row["fraction_of_ceiling"] = ceiling / seconds;
         }
@@ -246,6 +252,7 @@ void print(const Json& row) {
     std::printf("%8.3f ms  %7.2f Gpoints/s  %5.1f %% of %4.0f GB/s at 5 words, %5.1f %% of its passes  %5.1f x cuSPARSE  %5.1f %% of its %.2f words, %s", 1e3 * number("seconds"), 1e-9 * number("points_per_s"),
                 100 * number("fraction_5_words"), number("roof_gb_per_s"), 100 * number("fraction_of_passes"), number("times_rival"), 100 * number("fraction_of_words"), number("words"), row["kind"].get<std::string>().c_str());
     if (row.contains("ceiling_seconds")) std::printf("  %5.1f %% of its ceiling", 100 * number("fraction_of_ceiling"));
+    if (row.contains("moves_seconds")) std::printf(", %5.1f %% of its moving alone, which is at %.1f %%", 100 * number("fraction_of_moves"), 100 * number("fraction_5_words") / number("fraction_of_moves"));
     if (row.contains("joules")) std::printf("  %7.3f J, %3.0f W", number("joules"), number("watts"));
     std::printf("\n"), std::fflush(stdout);
 }

@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What a step in two passes through memory cannot beat: their reads and writes of the case's own arrays, with nothing computed. The first one copies an
-// array, the second reads two and writes one of them: 5 words per point, whether a mesh has two axes or three.
+// array, the second reads two and writes one of them: 5 words per point, whether a mesh has two axes or three. And, in three dimensions, what no run in the order of the kernels can beat: these
+// kernels with their copies, loads, stores, launches and waiting for each other's places, and nothing computed.
 #pragma once
 
 #include <algorithm>
+#include <chrono>
 #include <cstdint>
 #include <vector>
 
 #include "bench/cuda/gpu.cuh"
+#include "bench/cuda/heat_kernels.hpp"
 
 namespace trifold::bench {
 
@@ -31,6 +34,28 @@ double seconds_of_streams(T* u, T* values, std::int64_t points, int steps) {
     std::vector<float> ms;
     for (int round = 0; round < 5; ++round) ms.push_back(several(count));
     return median(ms) / 1e3 / count * steps;
+}
+
+/// Seconds of `steps` steps. Overwrites what the problem's fields hold.
+inline double seconds_of_moves(int device, const MeshProblem& problem, int steps, int rounds) {
+    using Clock = std::chrono::steady_clock;
+    const cuda::Table& table = cuda_table();
+    const mesh::Checked checked = mesh::check(problem);
+    Failure failure;
+    tridiagonal::Launch launch;
+    std::size_t bytes = 0;
+    if (!table.tridiagonal(device)->mesh_scratch(device, checked, &bytes, failure)) failure.raise("moves alone");
+    check(cudaMalloc(&launch.scratch, bytes), "scratch of moves alone");
+    std::vector<float> seconds;
+    bool good = table.mesh_moves(device, checked, 2, launch, failure);
+    for (int round = 0; good && round < rounds; ++round) {
+        const auto start = Clock::now();
+        good = table.mesh_moves(device, checked, steps, launch, failure);
+        seconds.push_back(std::chrono::duration<float>(Clock::now() - start).count());
+    }
+    cudaFree(launch.scratch);
+    if (!good) failure.raise("moves alone");
+    return median(seconds);
 }
 
 }  // namespace trifold::bench
