@@ -163,8 +163,7 @@ __global__ void __launch_bounds__(64) rows_in_and_out(const __grid_constant__ cu
     constexpr int R = 4;
     const int first = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x) * R;
     T a[R], b[R], c[R], d[R];
-    one::load_rows<T, R>(job.input[1], true, first, 0, job.rows, T(1), b), one::load_rows<T, R>(job.input[0], true, first, 1, job.rows, T(0), a);
-    one::load_rows<T, R>(job.input[2], true, first, 0, job.rows - 1, T(0), c), one::load_rows<T, R>(job.input[3], true, first, 0, job.rows, T(0), d);
+    one::load_rows(job, first, a, b, c, d);
     one::arrive_relaxed();
     if (blockIdx.x == 0 && threadIdx.x == 0) *job.outcome = cuda::fresh_outcome(job.rows, 1, job.branch);
 #pragma unroll

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Batches of indefinite systems by LU, of lengths around those where devices share a system among more workers, or hold it elsewhere.
+#include <cmath>
+#include <cstring>
+
 #include "contract/tridiagonal/devices.hpp"
 #include "contract/tridiagonal/trial.hpp"
 #include "support/measure.hpp"
@@ -40,6 +43,48 @@ TEST_P(Pivoted, BatchesOfEveryLength) {
                 attempt<float>(recipe, by_lu());
                 if (HasFailure()) return;
             }
+}
+
+// One system, or a few, by what is chosen for them; they are found to need pivots.
+TEST_P(Pivoted, OneSystemOfEveryLength) {
+    for (const std::int64_t rows : {20, 63, 64, 65, 100, 300, 511, 512, 777, 1024, 2000, 4096, 4100, 4608, 4609, 9000, 25000})
+        for (const bool in_place : {false, true}) {
+            Recipe recipe = recipe_of(rows, 1, Layout::contiguous, in_place);
+            recipe.batch.clear();
+            attempt<double>(recipe, {});
+            attempt<float>(recipe, {});
+        }
+    for (const std::int64_t rows : {20, 64, 100, 300})
+        for (const std::int64_t systems : {2, 5}) {
+            attempt<double>(recipe_of(rows, systems, Layout::contiguous, false), {});
+            attempt<float>(recipe_of(rows, systems, Layout::contiguous, true), {});
+        }
+}
+
+// Dominant but for one row, in front, in the middle or at the end: little, hardly, of extreme size, not finite, or coupled to nothing.
+TEST_P(Pivoted, OneSystemWithOneOddRow) {
+    for (const std::int64_t rows : {512, 2000, 4096, 4600})
+        for (const std::int64_t row : {std::int64_t{0}, rows / 2, rows - 1})
+            for (const double diag : {0.0, 1e-3, 0.7, 1e-200, 1e200, double{NAN}})
+                for (const double rhs : {1.0, 1e300, double{NAN}}) {
+                    SCOPED_TRACE(testing::Message() << rows << " rows, row " << row << ", diag " << diag << ", rhs " << rhs);
+                    Recipe recipe = recipe_of(rows, 1, Layout::contiguous, true);
+                    recipe.batch.clear(), recipe.dominant = true;
+                    Trial<double> trial(recipe);
+                    trial.coefficient(1, row, 0) = diag, trial.rhs(row, 0) = rhs;
+                    const std::vector<double> before = trial.stored(0);
+                    const Outcome outcome = tridiagonal::solve(queue, trial.problem());
+                    if (std::isfinite(diag) && std::isfinite(rhs)) {
+                        ASSERT_TRUE(outcome.ok()) << trifold::name_of(outcome.reason);
+                        Bands<double> system = trial.system(0);
+                        system.rhs[row] = rhs;
+                        ASSERT_LE(backward_error(system, trial.solution(0)), 20 * unit_roundoff(DType::f64));
+                    } else {
+                        ASSERT_EQ(outcome.reason, Reason::not_finite);
+                        // Others may have overwritten the one system's right-hand side by then.
+                        if (GetParam().starts_with("cuda")) ASSERT_EQ(std::memcmp(before.data(), trial.stored(0).data(), before.size() * sizeof(double)), 0);
+                    }
+                }
 }
 
 // One system in twelve needs pivots.

@@ -6,6 +6,7 @@
 #include "backends/cuda/tridiagonal/batch_plan.hpp"
 #include "backends/cuda/tridiagonal/block/one_launch.cuh"
 #include "backends/cuda/tridiagonal/block/one_system.hpp"
+#include "backends/cuda/tridiagonal/device/overlap.cuh"
 #include "backends/cuda/tridiagonal/pivoted.hpp"
 #include "backends/cuda/tridiagonal/shared/plan.hpp"
 #include "trifold/tridiagonal.hpp"
@@ -69,8 +70,11 @@ bool fits(const System& system) {
 
 // The copy engine and distributed shared memory are there from compute capability 9.0 on.
 bool has_clusters() {
-    int device = 0, major = 0;
-    return cudaGetDevice(&device) == cudaSuccess && cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device) == cudaSuccess && major >= 9;
+    static OfDevice known;
+    return known([](int device) {
+        int major = 0;
+        return cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device) == cudaSuccess && major >= 9;
+    }) != 0;
 }
 
 }  // namespace

@@ -2,7 +2,7 @@
 // What a kernel needs that is the only launch of a solve: no other has reset the outcome, no other solves what is marked.
 #pragma once
 
-#include "backends/cuda/tridiagonal/pivoted_line.cuh"
+#include "backends/cuda/tridiagonal/pivoted_block.cuh"
 
 namespace trifold::cuda {
 
@@ -22,9 +22,23 @@ struct OneLaunch {
             }
     }
 
-    /// By the warp that has set the marks.
-    __device__ __forceinline__ void rescue(int lane) const {
-        for (std::int64_t slot = lane; slot < rest.slots; slot += 32) solve_lines(rest, slot);
+    /// By the block that has set the marks, whose shared memory is needed for nothing else any more.
+    __device__ __forceinline__ void rescue(BlockPivoting<T>& shared) const {
+        __syncthreads();
+        if (rest.rows < least_rows_of_lanes) {
+            for (std::int64_t slot = threadIdx.x; slot < rest.slots; slot += blockDim.x) solve_lines(rest, slot);
+            return;
+        }
+        for (std::int64_t k = 0; k < rest.levels.systems; ++k) {
+            if (!rest.marks[k]) continue;
+            std::int64_t index[4];
+            rest.levels.indices(k, index);
+            const PivotedVerdict<T> verdict = solve_line_by_block(line_of(rest.lower, index), line_of(rest.diag, index), line_of(rest.upper, index), line_of(rest.rhs, index),
+                                                                  line_of(rest.x, index), rest.rows, rest.scratch, shared);
+            if (threadIdx.x != 0) continue;
+            if (verdict.reason == Reason::exact) report_rescued(rest.outcome);
+            else report_failure(rest.outcome, rest.status, rest.levels.number_of(index), verdict.row, verdict.reason);
+        }
     }
 };
 

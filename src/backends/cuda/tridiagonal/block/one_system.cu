@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "backends/cuda/tridiagonal/block/one_system.hpp"
 
-#include <array>
-#include <atomic>
 #include <cstdint>
 #include <limits>
 
 #include "backends/cuda/tridiagonal/block/one_system.cuh"
+#include "backends/cuda/tridiagonal/device/overlap.cuh"
 #include "trifold/tridiagonal.hpp"
 
 namespace trifold::cuda {
@@ -17,7 +16,7 @@ using tridiagonal::System;
 
 // Fewer rows are few warps' work, and those of a batch.
 constexpr int least_rows = 512;
-// One thread solves it where it needs pivots.
+// One block solves it where it needs pivots.
 constexpr int most_rows = 4608;
 // Accepted residual of a row in units of roundoff, and what is neglected, as of windows (device/windows.cu).
 constexpr double accepted_roundoffs = 16, neglected = 1.0 / 16;
@@ -37,20 +36,16 @@ int ask_cluster_blocks(int device) {
     int major = 0;
     cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device);
     if (major < 9) return 0;
-    const bool most = takes_most(one_system_kernel<double, 4, 1>) && takes_most(one_system_kernel<double, 8, 1>) && takes_most(one_system_kernel<float, 4, 1>) &&
-                      takes_most(one_system_kernel<float, 8, 1>);
+    const bool most = takes_most(one_system_kernel<double, 4, 1, true>) && takes_most(one_system_kernel<double, 8, 1, false>) && takes_most(one_system_kernel<float, 4, 1, true>) &&
+                      takes_most(one_system_kernel<float, 8, 1, false>);
     if (!most) cudaGetLastError();
     return most ? most_blocks : 8;
 }
 
 // Blocks that a cluster can have; 0 where there are no clusters. Asked several times per solve, each a good part of what the host takes for it.
 int cluster_blocks() {
-    static std::array<std::atomic<int>, 64> known;  // one more than that
-    int device = 0;
-    if (cudaGetDevice(&device) != cudaSuccess || device < 0 || device >= static_cast<int>(known.size())) return 0;
-    std::atomic<int>& blocks = known[static_cast<std::size_t>(device)];
-    if (blocks.load(std::memory_order_acquire) == 0) blocks.store(1 + ask_cluster_blocks(device), std::memory_order_release);
-    return blocks.load(std::memory_order_acquire) - 1;
+    static OfDevice known;
+    return known(ask_cluster_blocks);
 }
 
 template <class T>
@@ -76,9 +71,9 @@ void solve(const System& system, const BatchLaunch& launch) {
     const int most = cluster_blocks(), few = most * 2 * one_system::lanes * 4;  // rows, four per lane, two warps per block
     const bool short_one = job.rows <= few;
     const int warps = most == one_system::most_blocks || short_one ? 2 : 4, each = warps * one_system::lanes * (short_one ? 4 : 8);
-    auto* const kernel = short_one ? one_system::one_system_kernel<T, 4, 1> : one_system::one_system_kernel<T, 8, 1>;
+    auto* const kernel = short_one ? one_system::one_system_kernel<T, 4, 1, true> : one_system::one_system_kernel<T, 8, 1, false>;
     cudaLaunchAttribute cluster;
-    const cudaLaunchConfig_t config = one_system::configuration((job.rows + each - 1) / each, warps, launch.stream, cluster);
+    const cudaLaunchConfig_t config = one_system::configuration((job.rows + each - 1) / each, short_one ? one_system::warps_apart : warps, launch.stream, cluster);
     cudaLaunchKernelEx(&config, kernel, job);
 }
 

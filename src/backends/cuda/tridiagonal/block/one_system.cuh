@@ -2,23 +2,26 @@
 // One system in one cluster of blocks:   a[i] x[i-1] + b[i] x[i] + c[i] x[i+1] = d[i],   i = 0 … rows-1
 //
 // Shapes: a, b, c, d, x are vectors whose rows lie side by side; x may be d. a[0] and c[rows-1] are not read. Overwritten: x.
-// Who does what: a lane has R rows, in registers from the first to the last; a warp makes one Interface of its 32 R
-//   (device/windows_lane.cuh) and sends it to all blocks (st.async); every warp solves the system of all warps' last unknowns for itself,
-//   by the same operations, then its own rows. No other launch: the first thread resets the outcome, and where a residual is too large, it solves
-//   by pivots.
-// Words per row: 4 read, 1 written. Roof: latency. A launch that does nothing takes 5 us between events on an H200, and reading and
+// Who does what: a lane has R rows, in registers from the first to the last. Up to 4096 rows warps with halos come first: of 128 rows a warp keeps the 64 in the
+//   middle, and it tells the others only whether its x is good. Where one is not, warps without halos: each makes one Interface of its 32 R rows
+//   (device/windows_lane.cuh) and sends it to all blocks (st.async); every warp solves the system of all warps' last unknowns for itself, by the same
+//   operations, then its own rows. No other launch: the first thread resets the outcome, and where a residual is too large, its block solves by
+//   pivots (pivoted_block.cuh).
+// Words per row: 4 read, those of halos twice, 1 written. Roof: latency. A launch that does nothing takes 5 us between events on an H200, and reading and
 //   writing the rows hardly more if many blocks do it; one block takes 1.1 us to bring 4096 rows of doubles in at 64 bytes per cycle. What is
-//   left is the chain: R + 1 eliminations in a lane, 5 in the warp, a message, 1 + 5 among warps (1 where they do not matter to
-//   each other), and substitution back.
-// Numerics: as windows: of every row |rhs - A x| ≤ accept (|a|+|b|+|c|) X, X the largest |x| of its warp and of the last rows of the others.
-//   x is stored before that is known; in place, rhs is stored again where it does not hold.
+//   left is the chain: R + 1 eliminations in a lane, then some 8 substitutions of lanes into each other (halos), or 5 eliminations in the warp, a message, 1 + 5 among
+//   warps (1 where they do not matter to each other), and substitution back. Rows are asked for before all else, for fences wait for what is under way.
+// Numerics: with halos all rows are dominant, |a| + |c| ≤ 15/16 |b|, so that every order of elimination is backward stable without exchanges
+//   (docs/decisions/0053-dominant-rows-first.md) and |x| ≤ 16 max|d/b|; what is neglected is at most 1/16 roundoff of the largest |x|. Nothing is checked then, and x is
+//   stored when all are known to be good. The same without halos where warps hardly matter to each other. Else as windows: of every row |rhs - A x| ≤ accept (|a|+|b|+|c|) X, X
+//   the largest |x| of its warp and of the last rows of the others; x is stored before that is known, and in place rhs is stored again where it does not hold.
 #pragma once
 
 #include <cstring>
 
 #include "backends/cuda/tridiagonal/block/copy_engine.cuh"
 #include "backends/cuda/tridiagonal/device/windows_couple.cuh"
-#include "backends/cuda/tridiagonal/pivoted_line.cuh"
+#include "backends/cuda/tridiagonal/pivoted_block.cuh"
 
 namespace trifold::cuda::one_system {
 
@@ -44,24 +47,56 @@ struct Job {
 template <class T, int Each>
 struct Memory {
     windows::Interface<T> parts[lanes * Each];
-    unsigned long long arrived;
-    int bad;
+    unsigned dominant[lanes * Each], good[lanes * Each];  ///< of the warps: whether all rows are, whether all residuals are
+    unsigned apart[2 * lanes];                            ///< of those with halos: whether x is good
+    unsigned long long arrived, judged, asked;
+    BlockPivoting<T> pivoting;
 };
 
 /// R rows of one lane, those in [low, high); else `missing`.
 template <class T, int R>
-__device__ __forceinline__ void load_rows(const T* from, bool whole, int first, int low, int high, T missing, T (&to)[R]) {
+__device__ __forceinline__ void load_some(const T* from, int first, int low, int high, T missing, T (&to)[R]) {
+#pragma unroll
+    for (int i = 0; i < R; ++i) to[i] = first + i >= low && first + i < high ? from[first + i] : missing;
+}
+
+template <class T, int R>
+__device__ __forceinline__ void load_all(const T* from, T (&to)[R]) {
     constexpr int vector = 16 / static_cast<int>(sizeof(T));
-    if (R % vector == 0 && whole && first >= low && first + R <= high) {
 #pragma unroll
-        for (int i = 0; i < R; i += vector) {
-            const int4 four = *reinterpret_cast<const int4*>(from + first + i);
-            memcpy(&to[i], &four, 16);
-        }
-    } else {
-#pragma unroll
-        for (int i = 0; i < R; ++i) to[i] = first + i >= low && first + i < high ? from[first + i] : missing;
+    for (int i = 0; i < R; i += vector) {
+        const int4 four = *reinterpret_cast<const int4*>(from + i);
+        memcpy(&to[i], &four, 16);
     }
+}
+
+/// A lane's rows of all four arrays.
+template <class T, int R>
+__device__ __forceinline__ void load_rows(const Job<T>& job, int first, T (&a)[R], T (&b)[R], T (&c)[R], T (&d)[R]) {
+    const int rows = job.rows;
+    if (R % (16 / sizeof(T)) == 0 && (job.whole & 15) == 15 && first >= 0 && first + R <= rows) {
+        load_all(job.input[1] + first, b);
+        if (first > 0) load_all(job.input[0] + first, a);
+        else load_some(job.input[0], first, 1, rows, T(0), a);
+        if (first + R < rows) load_all(job.input[2] + first, c);
+        else load_some(job.input[2], first, 0, rows - 1, T(0), c);
+        load_all(job.input[3] + first, d);
+    } else {
+        load_some(job.input[1], first, 0, rows, T(1), b);
+        load_some(job.input[0], first, 1, rows, T(0), a);
+        load_some(job.input[2], first, 0, rows - 1, T(0), c);
+        load_some(job.input[3], first, 0, rows, T(0), d);
+    }
+}
+
+/// |a| + |c| ≤ 15/16 |b| in all rows, and all of moderate size: then so is x.
+template <class T, int R>
+__device__ __forceinline__ bool are_dominant(const T (&a)[R], const T (&b)[R], const T (&c)[R], const T (&d)[R]) {
+    constexpr T most = sizeof(T) == 8 ? T(0x1p400) : T(0x1p50), least = 1 / most;
+    bool all = true;
+#pragma unroll
+    for (int i = 0; i < R; ++i) all = all && fabs(a[i]) + fabs(c[i]) <= T(0.9375) * fabs(b[i]) && fabs(b[i]) <= most && fabs(b[i]) >= least && fabs(d[i]) <= most;
+    return all;
 }
 
 template <class T, int R>
@@ -81,14 +116,15 @@ __device__ __forceinline__ void store_rows(T* to, bool whole, int first, int row
     }
 }
 
-/// Nothing that this thread has stored need be seen by others: it does not wait for what it has asked for.
+/// Nothing that this thread has stored need be seen by others, but barriers behind their own fence: it does not wait for what it has asked for.
 __device__ __forceinline__ void arrive_relaxed() { asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory"); }
 __device__ __forceinline__ void arrive_in_cluster() { asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory"); }
 __device__ __forceinline__ void wait_for_cluster() { asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory"); }
 
-/// The last unknowns of all warps, Each per lane, and their first ones; left: the unknown before the lane's.
+/// The last unknowns of all warps, Each per lane, and their first ones; left: the unknown before the lane's. dominant: of the lane's warps; returns whether all
+/// are so and hardly matter to each other.
 template <class T, int Each>
-__device__ __forceinline__ void solve_warps(const windows::Interface<T> (&mine)[Each], T negligible, int lane, T (&last)[Each], T (&first)[Each], T& left) {
+__device__ __forceinline__ bool solve_warps(const windows::Interface<T> (&mine)[Each], bool dominant, T negligible, int lane, T (&last)[Each], T (&first)[Each], T& left) {
     const Relation<T> next = from_below(mine[0].first, 1, lanes);
     Largest<T> coupling;
 #pragma unroll
@@ -97,12 +133,17 @@ __device__ __forceinline__ void solve_warps(const windows::Interface<T> (&mine)[
         if (i + 1 < Each || lane < lanes - 1) own = windows::close_with(own, i + 1 < Each ? mine[i + 1 < Each ? i + 1 : 0].first : next);
         last[i] = own.d, coupling.add(own.a), coupling.add(own.c);
     }
-    if (!__all_sync(~0u, coupling.value() <= negligible)) return windows::solve_few<T, Each>(mine, lane, last, first, left);
+    const bool apart = coupling.value() <= negligible, certain = __all_sync(~0u, apart && dominant);
+    if (!certain && !__all_sync(~0u, apart)) {
+        windows::solve_few<T, Each>(mine, lane, last, first, left);
+        return false;
+    }
     const T above = __shfl_up_sync(~0u, last[Each - 1], 1);
     left = lane ? above : T(0);
 #pragma unroll
     for (int i = 0; i < Each; ++i)
         first[i] = fused(-mine[i].first.c, last[i], fused(-mine[i].first.a, i ? last[i ? i - 1 : 0] : left, mine[i].first.d));
+    return certain;
 }
 
 template <class T, int Each>
@@ -116,80 +157,158 @@ __device__ __forceinline__ T of_warp(const T (&values)[Each], int warp) {
     return value;
 }
 
-/// The grid is one cluster.
-template <class T, int R, int Each>
+/// Warps with halos: of 32 lanes those in the middle are kept. How many of them a block has, for as many rows as its two warps without.
+inline constexpr int halo = 8, kept = lanes - 2 * halo, warps_apart = 4;
+
+/// x of the lane's rows, `first` and those after it, which is good for kept lanes where what lies beyond the halos and what rounds of substitution leave is at most 1/16 roundoff of the
+/// largest |x|, and all rows are dominant. tell(good) as soon as that is known. By all lanes of a warp.
+template <class T, int R, class Prepare, class Tell>
+__device__ __forceinline__ void solve_apart(const Job<T>& job, int first, int lane, T (&x)[R], Prepare prepare, Tell tell) {
+    constexpr int enough = (sizeof(T) == 8 ? 57 : 28) * windows::log_unit, most_rounds = 12, first_rounds = 4;
+    T a[R], b[R], c[R], d[R];
+    load_rows(job, first, a, b, c, d);
+    prepare();
+    const bool dominant = are_dominant(a, b, c, d);
+    Chunk<T, R> rows;
+#pragma unroll
+    for (int i = 0; i < R; ++i) rows.eliminate_to_check(i, a[i], b[i], c[i], d[i]);
+    rows.reduce();
+    Relation<T> own = rows.last();
+    const Relation<T> next = from_below(rows.first(), 1, lanes);
+    if (lane < lanes - 1) own = windows::close_with(own, next);
+    // An unknown moves by at most |a| / (1 - |c|) of what the one before it does.
+    const float fa = static_cast<float>(fabs(own.a)), fc = static_cast<float>(fabs(own.c));
+    const bool shrinks = fa + fc <= 1;
+    const int from_left = __reduce_add_sync(~0u, lane < halo && shrinks ? windows::log_of_ratio(fa, 1 - fc) : 0);
+    const int from_right = __reduce_add_sync(~0u, lane >= lanes - halo && shrinks ? windows::log_of_ratio(fc, 1 - fa) : 0);
+    if (lane == 0) own.a = 0;
+    if (lane == lanes - 1) own.c = 0;
+    const float coupling = __uint_as_float(__reduce_max_sync(~0u, __float_as_uint((lane ? fa : 0.0f) + (lane < lanes - 1 ? fc : 0.0f))));
+    T x_last = own.d;
+    const auto round = [&] {
+        const T above = __shfl_up_sync(~0u, x_last, 1), below = __shfl_down_sync(~0u, x_last, 1);
+        x_last = fused(-own.c, below, fused(-own.a, above, own.d));
+    };
+#pragma unroll
+    for (int r = 0; r < first_rounds; ++r) round();  // while the rest is found out
+    const int decay = -windows::log_of_ratio(coupling, 1.0f);
+    const bool good = __all_sync(~0u, dominant) && max(from_left, from_right) <= -enough && most_rounds * decay >= enough;
+    tell(good);
+    if (good)
+#pragma unroll 1
+        for (int left_over = enough - first_rounds * decay; left_over > 0; left_over -= decay) round();
+    T left = __shfl_up_sync(~0u, x_last, 1);
+    if (lane == 0) left = 0;
+#pragma unroll
+    for (int i = 0; i < R; ++i) x[i] = rows.x(i, left, x_last);
+}
+
+/// The grid is one cluster. Halos: warps with halos come first, which tell each other nothing but whether x is good.
+template <class T, int R, int Each, bool Halos>
 __global__ void __launch_bounds__(lanes* most_warps, 1) one_system_kernel(const __grid_constant__ Job<T> job) {
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
     __shared__ __align__(16) Memory<T, Each> shared;
-    const int lane = static_cast<int>(threadIdx.x) % lanes, warp = static_cast<int>(threadIdx.x) / lanes, warps = static_cast<int>(blockDim.x) / lanes,
-              blocks = static_cast<int>(gridDim.x), number = static_cast<int>(blockIdx.x) * warps + warp, rows = job.rows, first = (number * lanes + lane) * R;
-    const Arrival arrival{shared_address(&shared.arrived)};
-    if (threadIdx.x == 0) {
-        arrival.prepare(1), arrival.expect(static_cast<unsigned>(blocks * warps * static_cast<int>(sizeof(windows::Interface<T>))));
-        shared.bad = 0;
-    }
-    if (warp == 0) arrive_in_cluster();
-    else arrive_relaxed();
-    T a[R], b[R], c[R], d[R];
-    load_rows<T, R>(job.input[1], job.whole & 2, first, 0, rows, T(1), b);
-    load_rows<T, R>(job.input[0], job.whole & 1, first, 1, rows, T(0), a);
-    load_rows<T, R>(job.input[2], job.whole & 4, first, 0, rows - 1, T(0), c);
-    load_rows<T, R>(job.input[3], job.whole & 8, first, 0, rows, T(0), d);
-    windows::Lane<T, R> state;
-    windows::Whole<T> part;
-    part.negligible = job.negligible;
-    bool sums = false;
-    state.reduce(a, b, c, d, lane, part, sums, true);
-    wait_for_cluster();
-    if (lane < blocks) {
-        const unsigned to = in_block(shared_address(&shared.parts[number]), lane), news = in_block(arrival.barrier, lane);
-        constexpr unsigned pair = 2 * sizeof(T);
-        send(to, part.first.a, part.first.c, news), send(to + pair, part.first.d, part.last.a, news), send(to + 2 * pair, part.last.c, part.last.d, news);
-    }
-    if (blockIdx.x == 0 && threadIdx.x == 0) {
+    const int lane = static_cast<int>(threadIdx.x) % lanes, warp = static_cast<int>(threadIdx.x) / lanes, block = static_cast<int>(blockIdx.x),
+              warps = Halos ? warps_apart / 2 : static_cast<int>(blockDim.x) / lanes, blocks = static_cast<int>(gridDim.x), all = blocks * warps, number = block * warps + warp, rows = job.rows,
+              first = (number * lanes + lane) * R;
+    const Arrival arrival{shared_address(&shared.arrived)}, judgement{shared_address(&shared.judged)}, answers{shared_address(&shared.asked)};
+    const auto prepare = [&] {
+        if (threadIdx.x == 0) {
+            const auto words = static_cast<unsigned>(all * static_cast<int>(sizeof(unsigned)));
+            arrival.prepare(1), judgement.prepare(1), answers.prepare(1);
+            arrival.expect(words + static_cast<unsigned>(all * static_cast<int>(sizeof(windows::Interface<T>)))), judgement.expect(words);
+            if (Halos) answers.expect(2 * words);
+        }
+        __syncwarp();
+        arrive_relaxed();
+    };
+    const auto begin_outcome = [&] {
+        if (block != 0 || threadIdx.x != 0) return;
         *job.outcome = fresh_outcome(rows, 1, job.branch);
         if (job.status) job.status[job.number] = static_cast<std::int8_t>(Reason::exact);
+    };
+    const auto told = [&](unsigned* at, int who, bool what, const Arrival& news) {
+        if (lane < blocks) send(in_block(shared_address(at + who), lane), static_cast<unsigned>(what), in_block(news.barrier, lane));
+    };
+    if constexpr (Halos) {
+        const int place = block * warps_apart + warp, first_apart = (place * kept - halo + lane) * R;
+        T x[R];
+        solve_apart<T, R>(job, first_apart, lane, x, prepare, [&](bool good) {
+            wait_for_cluster();
+            told(shared.apart, place, good, answers);
+            begin_outcome();
+        });
+        answers.wait_cluster(0);
+        __syncwarp();
+        if (__all_sync(~0u, (lane >= 2 * all || shared.apart[lane]) && (lane + lanes >= 2 * all || shared.apart[lane + lanes]))) {
+            if (lane >= halo && lane < lanes - halo) store_rows<T, R>(job.x, job.whole & 16, first_apart, rows, x);
+            return;
+        }
     }
-    arrival.wait_cluster(0);
-    __syncwarp();
-    windows::Interface<T> mine[Each];
-    T last[Each], head[Each], beside;
+    T a[R], b[R], c[R], d[R];
+    if (!Halos || warp < warps) {
+        // Before all else: what comes next would wait for it.
+        load_rows(job, first, a, b, c, d);
+        if (!Halos) prepare();
+        windows::Lane<T, R> state;
+        windows::Whole<T> part;
+        part.negligible = job.negligible;
+        bool sums = false;
+        const bool dominant = __all_sync(~0u, are_dominant(a, b, c, d));
+        state.reduce(a, b, c, d, lane, part, sums, true);
+        if (!Halos) wait_for_cluster();
+        if (lane < blocks) {
+            const unsigned to = in_block(shared_address(&shared.parts[number]), lane), news = in_block(arrival.barrier, lane);
+            constexpr unsigned pair = 2 * sizeof(T);
+            send(to, part.first.a, part.first.c, news), send(to + pair, part.first.d, part.last.a, news), send(to + 2 * pair, part.last.c, part.last.d, news);
+        }
+        told(shared.dominant, number, dominant, arrival);
+        if (!Halos) begin_outcome();
+        arrival.wait_cluster(0);
+        __syncwarp();
+        windows::Interface<T> mine[Each];
+        T last[Each], head[Each], beside;
+        bool all_dominant = true;
 #pragma unroll
-    for (int i = 0; i < Each; ++i) {
-        mine[i] = windows::Interface<T>{};
-        if (lane * Each + i < blocks * warps) mine[i] = shared.parts[lane * Each + i];
-    }
-    solve_warps<T, Each>(mine, job.negligible, lane, last, head, beside);
-    const T before = number ? of_warp<T, Each>(last, max(number - 1, 0)) : T(0), end = of_warp<T, Each>(last, number);
-    const T own_head = of_warp<T, Each>(head, number), beyond = of_warp<T, Each>(head, min(number + 1, lanes * Each - 1));
+        for (int i = 0; i < Each; ++i) {
+            mine[i] = windows::Interface<T>{};
+            if (lane * Each + i < all) mine[i] = shared.parts[lane * Each + i], all_dominant = all_dominant && shared.dominant[lane * Each + i];
+        }
+        const bool certain = solve_warps<T, Each>(mine, all_dominant, job.negligible, lane, last, head, beside);
+        const T before = number ? of_warp<T, Each>(last, max(number - 1, 0)) : T(0), end = of_warp<T, Each>(last, number);
+        const T own_head = of_warp<T, Each>(head, number), beyond = of_warp<T, Each>(head, min(number + 1, lanes * Each - 1));
 
-    T x[R], left, stored[R];
-    state.solve(a, c, d, before, end, lane, x, left, part.apart);
-    if (lane == 0) x[0] = own_head;  // the very number that the warp before takes it for
-    store_rows<T, R>(job.x, job.whole & 16, first, rows, x);
-    Largest<T> largest;
+        T x[R], left, stored[R];
+        state.solve(a, c, d, before, end, lane, x, left, part.apart);
+        if (lane == 0) x[0] = own_head;  // the very number that the warp before takes it for
+        store_rows<T, R>(job.x, job.whole & 16, first, rows, x);
+        if (certain && !Halos) return;  // nobody sends to this block any more
+        Largest<T> largest;
 #pragma unroll
-    for (int i = 0; i < Each; ++i) largest.add(last[i]);
+        for (int i = 0; i < Each; ++i) largest.add(last[i]);
 #pragma unroll
-    for (int i = 0; i < R; ++i) largest.add(x[i]), stored[i] = d[i];
-    const T X = windows::number_of<T>(__reduce_max_sync(~0u, windows::held_bits(largest))) * windows::beyond_cut<T>;
-    T after = __shfl_down_sync(~0u, x[0], 1);
-    if (lane == lanes - 1) after = number + 1 < blocks * warps ? beyond : T(0);
-    const bool good = __all_sync(~0u, state.check(a, b, c, stored, x, left, X, job.accept, [&] { return after; }));
-    if (!good && lane < blocks) store_in_block(in_block(shared_address(&shared.bad), lane), 1);
+        for (int i = 0; i < R; ++i) largest.add(x[i]), stored[i] = d[i];
+        const T X = windows::number_of<T>(__reduce_max_sync(~0u, windows::held_bits(largest))) * windows::beyond_cut<T>;
+        T after = __shfl_down_sync(~0u, x[0], 1);
+        if (lane == lanes - 1) after = number + 1 < all ? beyond : T(0);
+        told(shared.good, number, __all_sync(~0u, state.check(a, b, c, stored, x, left, X, job.accept, [&] { return after; })), judgement);
+    }
+    judgement.wait_cluster(0);
     __syncwarp();
-    if (good) arrive_relaxed();
-    else arrive_in_cluster();
-    wait_for_cluster();
-    if (!shared.bad) return;
-    if (job.in_place) store_rows<T, R>(job.x, job.whole & 16, first, rows, d);
+    bool all_good = true;
+#pragma unroll
+    for (int i = 0; i < Each; ++i) all_good = all_good && (lane * Each + i >= all || shared.good[lane * Each + i]);
+    if (__all_sync(~0u, all_good)) return;
+    if (job.in_place && (!Halos || warp < warps)) store_rows<T, R>(job.x, job.whole & 16, first, rows, d);
     __threadfence();
     __syncwarp();
     arrive_in_cluster();
     wait_for_cluster();
-    if (blockIdx.x == 0 && threadIdx.x == 0) {
+    if (block == 0) {
         const auto line = [](T* data) { return Line<T>{data, T(0), 1}; };
-        const PivotedVerdict<T> verdict = solve_line(line(job.input[0]), line(job.input[1]), line(job.input[2]), line(job.input[3]), line(job.x), rows, job.scratch, 1);
+        const PivotedVerdict<T> verdict =
+            solve_line_by_block(line(job.input[0]), line(job.input[1]), line(job.input[2]), line(job.input[3]), line(job.x), rows, job.scratch, shared.pivoting);
+        if (threadIdx.x != 0) return;
         if (verdict.reason == Reason::exact) report_rescued(job.outcome);
         else report_failure(job.outcome, job.status, job.number, verdict.row, verdict.reason);
     }

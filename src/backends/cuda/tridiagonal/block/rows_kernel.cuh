@@ -266,8 +266,7 @@ __global__ void __launch_bounds__(Threads, 1) solve_rows_in_one_launch(const __g
     if (blockIdx.x == 0) once.reset();
     __syncthreads();
     solve_tiles<T, R, Couple>(job);
-    __syncwarp();
-    if (blockIdx.x == 0 && threadIdx.x < 32) once.rescue(static_cast<int>(threadIdx.x));
+    if (blockIdx.x == 0) once.rescue(*in_shared<BlockPivoting<T>>(0));
 #endif
 }
 

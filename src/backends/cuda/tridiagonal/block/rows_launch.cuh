@@ -55,7 +55,7 @@ void launch_rows_once(const TileJob<T>& job, const OneLaunch<T>& once, int share
     cudaLaunchConfig_t config = {};
     config.gridDim = dim3(static_cast<unsigned>(job.blocks));
     config.blockDim = dim3(32 * static_cast<unsigned>(job.warps));
-    config.dynamicSmemBytes = static_cast<std::size_t>(shared);
+    config.dynamicSmemBytes = std::max(static_cast<std::size_t>(shared), sizeof(BlockPivoting<T>));
     config.stream = stream;
     cudaLaunchAttribute cluster;
     cluster.id = cudaLaunchAttributeClusterDimension;

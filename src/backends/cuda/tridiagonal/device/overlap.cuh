@@ -6,6 +6,7 @@
 #include <cuda_runtime_api.h>
 
 #include <array>
+#include <atomic>
 #include <cstddef>
 #include <mutex>
 
@@ -26,14 +27,29 @@ private:
     std::array<std::once_flag, 64> flags_;
 };
 
+/// A number of the current device, asked for once.
+class OfDevice {
+public:
+    template <class Ask>
+    int operator()(Ask ask) {
+        int device = 0;
+        if (cudaGetDevice(&device) != cudaSuccess || device < 0 || device >= static_cast<int>(known_.size())) return ask(device);
+        std::atomic<int>& known = known_[static_cast<std::size_t>(device)];
+        if (known.load(std::memory_order_acquire) == 0) known.store(1 + ask(device), std::memory_order_release);
+        return known.load(std::memory_order_acquire) - 1;
+    }
+
+private:
+    std::array<std::atomic<int>, 64> known_{};  ///< one more than that
+};
+
 inline int multiprocessors_of_current() {
-    static std::array<int, 64> known;
-    static PerDevice asked;
-    int device = 0, count = 1;
-    cudaGetDevice(&device);
-    if (device < 0 || device >= static_cast<int>(known.size())) return cudaDeviceGetAttribute(&count, cudaDevAttrMultiProcessorCount, device), count;
-    asked.once([&] { cudaDeviceGetAttribute(&known[static_cast<std::size_t>(device)], cudaDevAttrMultiProcessorCount, device); });
-    return known[static_cast<std::size_t>(device)];
+    static OfDevice known;
+    return known([](int device) {
+        int count = 1;
+        cudaDeviceGetAttribute(&count, cudaDevAttrMultiProcessorCount, device);
+        return count;
+    });
 }
 
 /// The next kernel may be launched: where most of the work is done, since its blocks take room.

@@ -33,14 +33,15 @@ std::size_t up(std::size_t bytes) {
 }
 
 bool fits_on_chip() {
-    int device = 0, major = 0, shared = 0, cooperative = 0, multiprocessors = 0;
-    return cudaGetDevice(&device) == cudaSuccess &&
-           cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device) == cudaSuccess &&
-           cudaDeviceGetAttribute(&shared, cudaDevAttrMaxSharedMemoryPerBlockOptin, device) == cudaSuccess &&
-           cudaDeviceGetAttribute(&cooperative, cudaDevAttrCooperativeLaunch, device) == cudaSuccess &&
-           cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device) == cudaSuccess &&
-           major >= 9 && shared >= 227 * 1024 && cooperative &&
-           multiprocessors > centre + 1;  // a window waits for no more than the next one of its own block
+    static OfDevice known;
+    return known([](int device) {
+        int major = 0, shared = 0, cooperative = 0;
+        return cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device) == cudaSuccess &&
+               cudaDeviceGetAttribute(&shared, cudaDevAttrMaxSharedMemoryPerBlockOptin, device) == cudaSuccess &&
+               cudaDeviceGetAttribute(&cooperative, cudaDevAttrCooperativeLaunch, device) == cudaSuccess &&
+               major >= 9 && shared >= 227 * 1024 && cooperative &&
+               multiprocessors_of_current() > centre + 1;  // a window waits for no more than the next one of its own block
+    }) != 0;
 }
 
 bool is_plain(const System& system) {
