@@ -221,6 +221,9 @@ bool column_job(const TileJob<T>& from, const ColumnCut& cut, ColumnJob<T>& job)
     job.accept = from.accept, job.marks = from.marks, job.handed_over = from.handed_over, job.tickets = from.tickets, job.column_weight = from.column_weight;
     std::copy(from.operand, from.operand + 5, job.operand);
     sort_outer_levels(job, from);
+    const TileOperand<T>& x = job.operand[4];
+    job.x_by_twos = x.column_stride == 1 && x.row_stride % 2 == 0 && reinterpret_cast<std::uintptr_t>(x.data) % (2 * sizeof(T)) == 0;
+    for (int l = 0; l < 3; ++l) job.x_by_twos = job.x_by_twos && (job.outer_extent[l] == 1 || x.outer_stride[l] % 2 == 0);
     job.tiles_per_run = static_cast<unsigned>((job.columns + cut.columns - 1) / cut.columns);
     job.tiles = job.tiles_per_run * job.outer_extent[0] * job.outer_extent[1] * job.outer_extent[2];
     for (int k = 0; k < 4; ++k)

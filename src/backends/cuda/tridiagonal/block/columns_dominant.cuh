@@ -19,27 +19,55 @@
 
 namespace trifold::cuda {
 
-/// True where all rows stay dominant, and their right-hand sides are of moderate size.
-template <bool Whole, class T, int R, class S>
-__device__ __forceinline__ bool eliminate_dominant(const RawChunk<T, R, S>& raw, Chunk<T, R>& rows) {
-    Largest<T> weight, size;
+/// Row i of V columns side by side, which are one vector.
+template <bool Whole, int V, class T, int R, class S>
+__device__ __forceinline__ void rows_at(const RawChunk<T, R, S>& raw, int i, typename RawChunk<T, R, S>::Row (&to)[V]) {
+    if constexpr (V == 1) {
+        to[0] = raw.template row<Whole>(i);
+    } else {
+        static_assert(V == 2 && S::offsets == 1);
+        using Two = typename ColumnVector<T>::type;
+        const T* const p = raw.at[0] + i * S::pitch;
+        const bool in = Whole || i < raw.count, before = !(i == 0 && raw.top), after = !(raw.bottom && (Whole ? i == R - 1 : i == raw.count - 1));
+        const Two none{T(0), T(0)};
+        const auto at = [&](int k, bool wanted) { return wanted ? *reinterpret_cast<const Two*>(p + k * S::operand) : none; };
+        const Two lower = at(0, in && before), diag = at(1, in), upper = at(2, in && after), rhs = at(3, in);
+        to[0] = {lower.x, diag.x, upper.x, rhs.x}, to[1] = {lower.y, diag.y, upper.y, rhs.y};
+    }
+}
+
+/// Bit v: all rows of column v stay dominant, and their right-hand sides are of moderate size.
+template <bool Whole, int V, class T, int R, class S>
+__device__ __forceinline__ unsigned eliminate_dominant(const RawChunk<T, R, S>& raw, Chunk<T, R> (&rows)[V]) {
+    Largest<T> weight[V], size[V];
     by_fours<R, Whole>(
         raw.count,
         [&](int i) {
-            const auto r = raw.template row<Whole>(i);
-            rows.eliminate_to_check(i, r.lower, Whole || i < raw.count ? r.diag : T(1), r.upper, r.rhs);
-            weight.add(fabs(rows.a[i]) + fabs(rows.c[i]));
-            size.add(rows.d[i]);
+            typename RawChunk<T, R, S>::Row r[V];
+            rows_at<Whole>(raw, i, r);
+#pragma unroll
+            for (int v = 0; v < V; ++v) {
+                rows[v].eliminate_to_check(i, r[v].lower, Whole || i < raw.count ? r[v].diag : T(1), r[v].upper, r[v].rhs);
+                weight[v].add(fabs(rows[v].a[i]) + fabs(rows[v].c[i]));
+                size[v].add(rows[v].d[i]);
+            }
         },
-        [&](int i) { rows.a[i] = rows.c[i] = rows.d[i] = 0; });
-    return weight.value() <= row_weight<T> && size.value() <= join_limit<T>;
+        [&](int i) {
+#pragma unroll
+            for (int v = 0; v < V; ++v) rows[v].a[i] = rows[v].c[i] = rows[v].d[i] = 0;
+        });
+    unsigned fine = 0;
+#pragma unroll
+    for (int v = 0; v < V; ++v) fine |= static_cast<unsigned>(weight[v].value() <= row_weight<T> && size[v].value() <= join_limit<T>) << v;
+    return fine;
 }
 
-template <class T, int R, int L, int Share, bool Shifted>
-__global__ void __launch_bounds__(column_threads<T>, 1) solve_dominant_columns(const __grid_constant__ ColumnJob<T> job) {
+/// V: columns of a lane, side by side. Where that is 2, a warp takes a slice of 64 columns alone.
+template <class T, int R, int L, int Share, bool Shifted, int V>
+__global__ void __launch_bounds__(column_threads<T> / V, 1) solve_dominant_columns(const __grid_constant__ ColumnJob<T> job) {
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
     namespace cg = cooperative_groups;
-    constexpr int per_warp = 32 / L, wide = L * Share;
+    constexpr int per_warp = 32 / L, wide = L * Share, sharing = Share / V;
     using S = SliceLayout<T, R, L, Share, Shifted>;
     extern __shared__ __align__(128) unsigned char column_memory[];
     const int thread = static_cast<int>(threadIdx.x), lane = thread & 31, warp = thread >> 5;
@@ -70,7 +98,7 @@ __global__ void __launch_bounds__(column_threads<T>, 1) solve_dominant_columns(c
     cg::this_cluster().sync();
 
     // This warp's place in a tile, and that of the slices which it asks for: `slots` slices later, so always the same.
-    const int part = warp % Share, across = cut.across / Share;
+    const int part = warp % sharing, across = cut.across / Share;
     const auto column_of = [&](int role) { return role % across * wide; };
     const auto row_of = [&](int role) { return (rank * chunks + role / across * per_warp) * R; };
     const auto fill = [&](unsigned tile, int column, int row, int slot) {
@@ -78,14 +106,14 @@ __global__ void __launch_bounds__(column_threads<T>, 1) solve_dominant_columns(c
         const ColumnPlace place = column_place(job, tile);
         load_slice<T, R, L, Share, Shifted>(job, place, place.column + column, row, ring + slot * S::all, arrival(slot));
     };
-    const int role = warp / Share, unit = role / across;
+    const int role = warp / sharing, unit = role / across;
     for (int s = role; s < slots; s += slices) fill(cluster + static_cast<unsigned>(s / slices) * clusters, column_of(role), row_of(role), s);
     const int later = role + slots % slices, later_role = later < slices ? later : later - slices;
     const unsigned later_turns = static_cast<unsigned>(slots / slices + (later < slices ? 0 : 1));  // 1 or 2
     const int later_column = column_of(later_role), later_row = row_of(later_role);
     const bool urgent = later_turns == 1;  // what this warp asks for is of the very next tile
 
-    const int chunk = unit * per_warp + lane / L, mine = column_of(role) + part * L + lane % L;
+    const int chunk = unit * per_warp + lane / L, mine = column_of(role) + (part * L + lane % L) * V;
     const int first_row = (rank * chunks + chunk) * R;
     const int rows_left = job.rows - first_row;
     const int count = max(min(R, rows_left), 0);  // not compared with R below: see columns_kernel.cuh
@@ -109,24 +137,28 @@ __global__ void __launch_bounds__(column_threads<T>, 1) solve_dominant_columns(c
         arrival(slot).wait(phase);
         RawChunk<T, R, S> raw{{}, count, top, bottom};
         {
-            const T* const at = ring + slot * S::all + lane / L * R / S::offsets * S::pitch + part * L + lane % L;
+            const T* const at = ring + slot * S::all + lane / L * R / S::offsets * S::pitch + (part * L + lane % L) * V;
             const unsigned offset = Shifted ? static_cast<unsigned>(offset_in_vector(column_corner(job.operand[3], place, place.column, 0))) : 0u;
 #pragma unroll
             for (unsigned p = 0; p < S::offsets; ++p) raw.at[p] = at + p * S::region + (offset + p * static_cast<unsigned>(job.operand[3].row_stride)) % S::offsets;
         }
-        Chunk<T, R> rows;
-        const bool fine = whole ? eliminate_dominant<true>(raw, rows) : eliminate_dominant<false>(raw, rows);
-        if (Share == 1) __syncwarp();
-        else asm volatile("bar.sync %0, %1;" ::"r"(1 + role), "n"(32 * Share) : "memory");
+        Chunk<T, R> rows[V];
+        const unsigned fine = whole ? eliminate_dominant<true>(raw, rows) : eliminate_dominant<false>(raw, rows);
+        if (sharing == 1) __syncwarp();
+        else asm volatile("bar.sync %0, %1;" ::"r"(1 + role), "n"(32 * sharing) : "memory");
         // What the very next tile waits for is asked for first: requests are served in turn, and asking takes a warp some hundred cycles.
         const auto refill = [&] { fill(drawn[(turn + later_turns) & 3], later_column, later_row, slot); };
         if (urgent) refill();
-        rows.reduce();
+#pragma unroll
+        for (int v = 0; v < V; ++v) rows[v].reduce();
 
-        Relation<T> first = rows.first(), last = rows.last();
-        if (!fine) first.d = last.d = not_a_number;
         __syncthreads();  // links of the turn before have been read: costs little, as all wait for each other below
-        link.set(chunk, first, last);
+#pragma unroll
+        for (int v = 0; v < V; ++v) {
+            Relation<T> first = rows[v].first(), last = rows[v].last();
+            if (!(fine >> v & 1)) first.d = last.d = not_a_number;
+            JoinRows<T, wide>{link.at + v * 6, wide}.set(chunk, first, last);
+        }
         __syncthreads();
         if (thread < columns * groups) {
             const int apart = 32 / groups, j = warp * apart + lane % apart, group = lane / apart;
@@ -168,30 +200,47 @@ __global__ void __launch_bounds__(column_threads<T>, 1) solve_dominant_columns(c
         }
         __syncthreads();
         if (!urgent) refill();
-        Three<T> x{answers[mine * 4], answers[mine * 4 + 1], answers[mine * 4 + 2]};
-        const bool failed = !(x.own == x.own);
-        if (groups > 1) x = within(JoinRows<T, wide>{fours + mine * 6, wide}, chunk / 4, groups, x);
-        x = within(JoinRows<T, wide>{links + (chunk / 4 * 4 * wide + mine) * 6, wide}, chunk % 4, 4, x);
+        Three<T> x[V];
+        bool failed[V];
+#pragma unroll
+        for (int v = 0; v < V; ++v) {
+            const int own = mine + v;
+            x[v] = {answers[own * 4], answers[own * 4 + 1], answers[own * 4 + 2]};
+            failed[v] = !(x[v].own == x[v].own);
+            if (groups > 1) x[v] = within(JoinRows<T, wide>{fours + own * 6, wide}, chunk / 4, groups, x[v]);
+            x[v] = within(JoinRows<T, wide>{links + (chunk / 4 * 4 * wide + own) * 6, wide}, chunk % 4, 4, x[v]);
+        }
 
         const std::int64_t column = place.column + mine;
-        const bool exists = column < job.columns;
-        if (exists && !failed) {
-            const TileOperand<T>& to_x = job.operand[4];
+        const TileOperand<T>& to_x = job.operand[4];
+        if (V == 2 && job.x_by_twos && whole && column + 1 < job.columns && !failed[0] && !failed[V - 1]) {
+            using Two = typename ColumnVector<T>::type;
             T* to = column_corner(to_x, place, column, first_row);
-            if (whole) {
 #pragma unroll
-                for (int i = 0; i < R; ++i) __stcs(to, rows.x(i, x.before, x.own)), to += to_x.row_stride;
-            } else {
+            for (int i = 0; i < R; ++i) __stcs(reinterpret_cast<Two*>(to), Two{rows[0].x(i, x[0].before, x[0].own), rows[V - 1].x(i, x[V - 1].before, x[V - 1].own)}), to += to_x.row_stride;
+        } else {
 #pragma unroll
-                for (int i = 0; i < R; ++i)
-                    if (i < count) __stcs(to, rows.x(i, x.before, x.own)), to += to_x.row_stride;
+            for (int v = 0; v < V; ++v) {
+                if (column + v >= job.columns || failed[v]) continue;
+                T* to = column_corner(to_x, place, column + v, first_row);
+                if (whole) {
+#pragma unroll
+                    for (int i = 0; i < R; ++i) __stcs(to, rows[v].x(i, x[v].before, x[v].own)), to += to_x.row_stride;
+                } else {
+#pragma unroll
+                    for (int i = 0; i < R; ++i)
+                        if (i < count) __stcs(to, rows[v].x(i, x[v].before, x[v].own)), to += to_x.row_stride;
+                }
             }
         }
-        if (rank == 0 && chunk == 0 && exists) {
-            job.marks[column * job.column_weight + place.outer[0] * job.outer_weight[0] + place.outer[1] * job.outer_weight[1] +
-                      place.outer[2] * job.outer_weight[2]] = failed;
-            if (failed) atomicAdd(job.handed_over, 1ull);
-        }
+        if (rank == 0 && chunk == 0)
+#pragma unroll
+            for (int v = 0; v < V; ++v) {
+                if (column + v >= job.columns) continue;
+                job.marks[(column + v) * job.column_weight + place.outer[0] * job.outer_weight[0] + place.outer[1] * job.outer_weight[1] +
+                          place.outer[2] * job.outer_weight[2]] = failed[v];
+                if (failed[v]) atomicAdd(job.handed_over, 1ull);
+            }
         slot += slices;
         if (slot >= slots) slot -= slots, phase ^= 1;
     }

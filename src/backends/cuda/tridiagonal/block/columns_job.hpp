@@ -54,6 +54,7 @@ struct ColumnJob {
     unsigned tiles_per_run = 0, tiles = 0;
     unsigned outer_extent[3] = {1, 1, 1};
     TileOperand<T> operand[5];      ///< lower, diag, upper, rhs, x
+    bool x_by_twos = false;         ///< two columns of x side by side are a vector wherever the first is an even one
     T accept = 0;                   ///< as in TileJob, and the rest too
     unsigned char* marks = nullptr;
     std::int64_t column_weight = 0, outer_weight[3] = {};

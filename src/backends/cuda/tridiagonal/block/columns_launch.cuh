@@ -8,8 +8,8 @@
 
 namespace trifold::cuda {
 
-/// As many clusters as the GPU holds at a time.
-template <auto kernel, class T>
+/// As many clusters as the GPU holds at a time. V: columns of a lane.
+template <auto kernel, int V = 1, class T>
 void enqueue_column_kernel(ColumnJob<T>& job, cudaStream_t stream) {
     static PerDevice prepared;
     prepared.once([&] {
@@ -20,7 +20,7 @@ void enqueue_column_kernel(ColumnJob<T>& job, cudaStream_t stream) {
     ColumnCut& cut = job.cut;
     const auto blocks = static_cast<unsigned>(cut.blocks);
     cudaLaunchConfig_t config = {};
-    config.blockDim = dim3(static_cast<unsigned>(32 * cut.warps));
+    config.blockDim = dim3(static_cast<unsigned>(32 * cut.warps / V));
     config.gridDim = dim3(blocks);
     config.dynamicSmemBytes = static_cast<std::size_t>(cut.shared_bytes);
     config.stream = stream;
@@ -44,7 +44,8 @@ void enqueue_column_kernel(ColumnJob<T>& job, cudaStream_t stream) {
 template <class T, int R, int L, int Share>
 void enqueue_columns(ColumnJob<T>& job, cudaStream_t stream) {
     const auto enqueue = [&]<bool Shifted>() {
-        if (job.cut.dominant) enqueue_column_kernel<solve_dominant_columns<T, R, L, Share, Shifted>>(job, stream);
+        constexpr int V = sizeof(T) == 4 && !Shifted ? Share : 1;
+        if (job.cut.dominant) enqueue_column_kernel<solve_dominant_columns<T, R, L, Share, Shifted, V>, V>(job, stream);
         else enqueue_column_kernel<solve_columns_side_by_side<T, R, L, Share, Shifted>>(job, stream);
     };
     if (job.cut.shifted) enqueue.template operator()<true>();
