@@ -16,14 +16,14 @@
 #include <string>
 #include <vector>
 
-#include "backends/cuda/runtime/reset.hpp"
 #include "backends/cuda/tridiagonal/batch.hpp"
 #include "backends/cuda/tridiagonal/batch_plan.hpp"
-#include "backends/cuda/tridiagonal/pivoted.hpp"
+#include "backends/cuda/tridiagonal/cell.hpp"
 #include "bench/cuda/batch_case.cuh"
 #include "bench/cuda/column_ceiling.cuh"
 #include "bench/cuda/gpu_record.hpp"
 #include "bench/cuda/row_ceiling.cuh"
+#include "families/tridiagonal/ops.hpp"
 #include "trifold/tridiagonal.hpp"
 
 namespace {
@@ -79,15 +79,15 @@ public:
         system.lower = operand_of(a_.lower, shape), system.diag = operand_of(a_.diag, shape), system.upper = operand_of(a_.upper, shape);
         if (cuda::batch_refuses(system)) return void(std::printf("%-14s %lld: not on chip\n", shape.name.c_str(), static_cast<long long>(shape.rows)));
         const auto plan = cuda::plan_batch<T>(system);
-        cuda::BatchLaunch launch;
-        launch.scratch_bytes = cuda::batch_scratch(system);
+        const tridiagonal::Ops& ops = *cuda::tridiagonal_ops(0);
+        const auto algorithm = shape.pivoted ? tridiagonal::Algorithm::lu : tridiagonal::Algorithm::automatic;
+        tridiagonal::Launch launch;
+        launch.scratch_bytes = ops.workspace(system, algorithm, 1);
         const DeviceMemory<unsigned char> scratch(static_cast<std::int64_t>(launch.scratch_bytes));
         launch.scratch = scratch;
-        launch.outcome = outcome_;
         const auto solve = [&] {
-            cuda::reset_outcome(outcome_, system.rows, system.systems(), 0, nullptr);
-            if (shape.pivoted) cuda::solve_pivoted(system, launch);
-            else cuda::solve_batch(system, launch);
+            Failure failure;
+            if (!ops.enqueue(0, system, algorithm, launch, outcome_, failure)) failure.raise("cuda:0");
         };
         const bool strided = shape.peer == BatchShape::Peer::strided;
         T *const w[3] = {strided ? a_.lower : arrays_[5], strided ? a_.diag : arrays_[6], strided ? a_.upper : arrays_[7]};

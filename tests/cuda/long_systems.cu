@@ -303,6 +303,48 @@ TEST_F(LongSystems, SideBySideWithoutGaps) {
             }
 }
 
+// Shorter ones, many of them: windows with halos come before the kernels that keep a system on chip, which have all where one does not decay.
+TEST_F(LongSystems, ManyThatAlsoFitTheChip) {
+    std::mt19937_64 random(31);
+    for (const auto& [n, in_place] : {std::pair{6402, false}, std::pair{20001, false}, std::pair{8192, true}}) {
+        const auto rows = static_cast<std::size_t>(n);
+        std::vector<System<double>> systems;
+        for (int k = 0; k <= (1 << 22) / n; ++k) {
+            systems.push_back(random_system<double>(rows, 3, random));
+            if (k % 3 == 1)
+                for (double& f : systems.back().rhs) f *= 1e-12;
+        }
+        Several all(std::move(systems), n);
+        for (const int kind : {0, 1, 2}) {
+            SCOPED_TRACE(testing::Message() << n << " " << in_place << " " << kind);
+            auto& other = all.one[150];
+            if (kind >= 1) other = laplace<double>(rows, 0, random);
+            if (kind == 2) other.diag[300] = 0;  // wants a pivot
+            const std::ptrdiff_t at = 150 * n;
+            std::copy(other.lower.begin() + 1, other.lower.end(), all.lower.begin() + at + 1), std::copy(other.diag.begin(), other.diag.end(), all.diag.begin() + at);
+            std::copy(other.upper.begin(), other.upper.end() - 1, all.upper.begin() + at), std::copy(other.rhs.begin(), other.rhs.end(), all.rhs.begin() + at);
+            all.status.assign(all.one.size(), 55);
+            tridiagonal::Options options;
+            options.status = all.status.data();
+            const Outcome outcome = tridiagonal::solve(*queue, all.problem(in_place), options);
+            EXPECT_EQ(outcome.reason, Reason::exact);
+            EXPECT_STREQ(outcome.branch, "thomas");
+            EXPECT_LE(outcome.rescued, kind == 2 ? 1 : 0);
+            const std::vector<double> first = all.x;
+            Outcome own;
+            own.reason = Reason::exact;
+            for (std::size_t k = 0; k < all.one.size(); ++k) {
+                SCOPED_TRACE(k);
+                ASSERT_EQ(all.status[k], static_cast<std::int8_t>(Reason::exact));
+                if (k % 29 == 5 || k == 150) expect_good(all.one[k], all.solution(k), own);
+                if (HasFatalFailure()) return;
+            }
+            ASSERT_TRUE(tridiagonal::solve(*queue, all.problem(in_place), options).ok());
+            EXPECT_TRUE(all.x == first);
+        }
+    }
+}
+
 // Blocks take a window of another system with every turn, and learn at different times that one pass does not do for it:
 // windows that are only reduced follow each other and others in any order.
 TEST_F(LongSystems, ManyThatDoNotForget) {

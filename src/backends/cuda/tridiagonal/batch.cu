@@ -6,6 +6,7 @@
 #include "backends/cuda/tridiagonal/batch_plan.hpp"
 #include "backends/cuda/tridiagonal/block/one_launch.cuh"
 #include "backends/cuda/tridiagonal/block/one_system.hpp"
+#include "backends/cuda/tridiagonal/device/certified.hpp"
 #include "backends/cuda/tridiagonal/device/overlap.cuh"
 #include "backends/cuda/tridiagonal/pivoted.hpp"
 #include "backends/cuda/tridiagonal/shared/plan.hpp"
@@ -23,8 +24,16 @@ std::size_t up(std::size_t bytes) { return (bytes + alignment - 1) / alignment *
 // Scratch: a mark per system, what the pivoted path needs. Counters are the outcome's, which is reset already.
 std::size_t marks_bytes(const System& system) { return up(static_cast<std::size_t>(system.systems())); }
 
+// More rows than a block holds in double precision, and so many that windows which give up (15 us) are little beside the rest. A cluster's blocks wait for each
+// other: 8192 rows side by side reach 81 % of the roof so, 90 in windows with halos.
+bool enough_for_halos(const System& system) {
+    constexpr std::int64_t least = 6401, least_of_all = std::int64_t{1} << 22;
+    return system.dtype == DType::f64 && system.rows >= least && system.rows * system.systems() >= least_of_all;
+}
+
+// wanted: null, or a word in the device's memory that is zero where nothing is to be done.
 template <class T>
-void solve(const System& system, const BatchLaunch& launch) {
+void solve(const System& system, const BatchLaunch& launch, const unsigned long long* wanted = nullptr) {
     auto* const marks = static_cast<unsigned char*>(launch.scratch);
     unsigned long long* const handed_over = &launch.outcome->marked;
     bool overlapped = true;
@@ -35,7 +44,7 @@ void solve(const System& system, const BatchLaunch& launch) {
     } else {
         BatchPlan<T> plan = plan_batch<T>(system);
         plan.job.handed_over = handed_over, plan.job.marks = marks;
-        plan.job.tickets = &launch.outcome->tickets;
+        plan.job.tickets = &launch.outcome->tickets, plan.job.wanted = wanted;
         // handed_over: a word that only long systems use otherwise.
         if (plan.in_registers) solve_cut_columns(plan.job, plan.columns, &launch.outcome->handed_over, launch.stream);
         else plan.kernel->launch(plan.job, shared_bytes(plan.job, *plan.kernel), launch.stream);
@@ -85,11 +94,20 @@ const char* batch_refuses(const System& system) {
     return has_clusters() ? nullptr : "the on-chip kernels need compute capability 9.0";
 }
 
-std::size_t batch_scratch(const System& system) { return marks_bytes(system) + pivoted_scratch(system); }
+// Arrays that are copied to the device lose their gaps: what is asked for here has to do for windows with halos as well.
+std::size_t batch_scratch(const System& system) { return marks_bytes(system) + pivoted_scratch(system) + (enough_for_halos(system) ? halos_scratch(system) : 0); }
 
 void solve_batch(const System& system, const BatchLaunch& launch) {
     if (system.dtype == DType::f32) solve<float>(system, launch);
     else solve<double>(system, launch);
+}
+
+// In place, what windows have to give back is rhs to rounding, of so many rows as had been stored: bits would not repeat.
+bool halos_before_batch(const System& system) { return !system.in_place && enough_for_halos(system) && several_in_halos(system); }
+
+void solve_halos_and_batch(const System& system, const BatchLaunch& launch) {
+    const BatchLaunch rest = solve_in_halos(system, launch, tridiagonal::Algorithm::thomas);
+    if (rest.scratch_bytes > 0) solve<double>(system, rest, &launch.outcome->handed_over);
 }
 
 bool solve_in_one_launch(const System& system, const BatchLaunch& launch) {

@@ -33,7 +33,12 @@ std::size_t batch_scratch(const tridiagonal::System& system);
 /// the runtime's last error, where the caller looks. In place, a failed system's right-hand side is left as it was.
 void solve_batch(const tridiagonal::System& system, const BatchLaunch& launch);
 
-/// The same in a single launch, reset of outcome and status included, where all systems are on one block or cluster: there, launches are
+/// Systems that solve_batch takes and that are tried in windows with halos first (device/certified.hpp): all together, by
+/// solve_halos_and_batch, whose first kernel resets the outcome.
+bool halos_before_batch(const tridiagonal::System& system);
+void solve_halos_and_batch(const tridiagonal::System& system, const BatchLaunch& launch);
+
+/// As solve_batch in a single launch, reset of outcome and status included, where all systems are on one block or cluster: there, launches are
 /// most of the time. False: nothing was enqueued.
 bool solve_in_one_launch(const tridiagonal::System& system, const BatchLaunch& launch);
 

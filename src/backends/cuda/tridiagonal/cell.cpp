@@ -45,7 +45,10 @@ struct Path {
 };
 
 Path path_for(const System& system, Algorithm algorithm) {
-    if (algorithm == Algorithm::automatic && !batch_refuses(system)) return {Algorithm::thomas, batch_scratch, solve_batch, solve_in_one_launch};
+    if (algorithm == Algorithm::automatic && !batch_refuses(system)) {
+        if (halos_before_batch(system)) return {Algorithm::thomas, batch_scratch, solve_halos_and_batch, nullptr, true};
+        return {Algorithm::thomas, batch_scratch, solve_batch, solve_in_one_launch};
+    }
     if (algorithm == Algorithm::certified)
         return {Algorithm::certified, certified_scratch, [](const System& one, const BatchLaunch& launch) { solve_certified(one, launch, false); }, nullptr, true};
     if (algorithm == Algorithm::automatic && (!certified_refuses(system) || several_in_halos(system)))
@@ -89,7 +92,7 @@ bool run(int device, const System& system, Algorithm branch, const Launch& launc
 
 bool enqueue(int device, const System& system, Algorithm algorithm, const Launch& launch, void* outcome, Failure& failure) {
     const Path path = path_for(system, algorithm);
-    if (path.branch == Algorithm::certified && launch.scratch_bytes < path.scratch(system))
+    if ((path.resets || path.branch == Algorithm::certified) && launch.scratch_bytes < path.scratch(system))
         return failure.say(ErrorCode::bad_input, "the workspace is smaller than what tridiagonal::workspace asks for", "");
     return run(device, system, path.branch, launch, outcome, failure, [&](const BatchLaunch& to) { path.enqueue(system, to); }, path.in_one_launch, path.resets);
 }

@@ -19,6 +19,7 @@
 #include "backends/cuda/tridiagonal/block/rows_check.cuh"
 #include "backends/cuda/tridiagonal/block/rows_copy.cuh"
 #include "backends/cuda/tridiagonal/block/rows_layout.hpp"
+#include "backends/cuda/tridiagonal/device/overlap.cuh"
 #include "backends/cuda/tridiagonal/warp/lanes.cuh"
 
 namespace trifold::cuda {
@@ -255,6 +256,10 @@ __device__ __forceinline__ void solve_tiles(const TileJob<T>& job) {
 template <class T, int R, bool Couple, int Threads, int Blocks>
 __global__ void __launch_bounds__(Threads, Blocks) solve_rows(const __grid_constant__ TileJob<T> job) {
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900  // batch_refuses keeps others away
+    if (job.wanted) {
+        after_the_kernel_before();
+        if (*job.wanted == 0) return;
+    }
     solve_tiles<T, R, Couple>(job);
 #endif
 }

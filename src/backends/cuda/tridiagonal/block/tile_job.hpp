@@ -53,6 +53,7 @@ struct TileJob {
     int line = 128;                             ///< width 1: tiles keep their offset from so many bytes, a power of two ≥ 16
     unsigned* tickets = nullptr;                ///< width 1: draws so far
     unsigned draw = 1;                          ///< tiles per draw, one after the other; a power of two
+    const unsigned long long* wanted = nullptr; ///< width 1: where it is not null, a word that is zero where another kernel has solved all
 
     /// Whether a tile is whole, and memory before and after it belongs to the batch.
 #ifdef __CUDACC__

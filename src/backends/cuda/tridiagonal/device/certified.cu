@@ -67,11 +67,14 @@ Input<T> input_of(const Operand& from) {
     return to;
 }
 
+/// The scratch behind its own, for what comes next; none where that is too small.
 template <class T>
-void solve(const System& system, const BatchLaunch& launch, bool fall_back) {
+BatchLaunch solve(const System& system, const BatchLaunch& launch, tridiagonal::Algorithm branch) {
     constexpr int R = Shape<T>::rows, W = Shape<T>::warps;
     const Parts<T> parts(system);
-    if (launch.scratch_bytes < parts.rest) return;
+    BatchLaunch rest = launch;
+    rest.scratch_bytes = 0;
+    if (launch.scratch_bytes < parts.rest) return rest;
     auto* const scratch = static_cast<unsigned char*>(launch.scratch);
     const int multiprocessors = multiprocessors_of_current();
 
@@ -91,7 +94,7 @@ void solve(const System& system, const BatchLaunch& launch, bool fall_back) {
     job.accept = static_cast<T>(std::max(accepted_roundoffs * u, tolerance)), job.roundoff = static_cast<T>(u);
     job.seams = reinterpret_cast<Seam<T>*>(scratch), job.blocks = reinterpret_cast<Maxima<T>*>(scratch + parts.blocks);
     job.outcome = launch.outcome;
-    job.fresh = fresh_outcome(system.rows, system.systems(), static_cast<int>(tridiagonal::Algorithm::certified));
+    job.fresh = fresh_outcome(system.rows, system.systems(), static_cast<int>(branch));
     if (system.in_place) {
         job.stored = scratch + parts.stored;
         job.inner = reinterpret_cast<T*>(scratch + parts.inner), job.saved = reinterpret_cast<T*>(scratch + parts.saved);
@@ -122,9 +125,8 @@ void solve(const System& system, const BatchLaunch& launch, bool fall_back) {
     config.attrs = &cooperative, config.numAttrs = 1;
     cudaLaunchKernelEx(&config, sweep, job);
     if (system.in_place) launch_after(restore_kernel<T, R, W>, few, 256, static_cast<std::size_t>(job.kept * R + 2) * sizeof(T), launch.stream, job);
-    BatchLaunch rest = launch;
     rest.scratch = scratch + parts.rest, rest.scratch_bytes = launch.scratch_bytes - parts.rest;
-    solve_windows(system, rest, {.after_halos = true, .fall_back = fall_back});
+    return rest;
 }
 
 }  // namespace
@@ -146,14 +148,16 @@ bool several_in_halos(const System& system) {
            follows(system.lower) && follows(system.diag) && follows(system.upper) && follows(system.rhs) && follows(system.x) && !windows_refuse(system);
 }
 
-std::size_t certified_scratch(const System& system) {
-    const std::size_t own = system.dtype == DType::f32 ? Parts<float>(system).rest : Parts<double>(system).rest;
-    return own + windows_scratch(system);
+std::size_t halos_scratch(const System& system) { return system.dtype == DType::f32 ? Parts<float>(system).rest : Parts<double>(system).rest; }
+
+BatchLaunch solve_in_halos(const System& system, const BatchLaunch& launch, tridiagonal::Algorithm branch) {
+    return system.dtype == DType::f32 ? solve<float>(system, launch, branch) : solve<double>(system, launch, branch);
 }
 
+std::size_t certified_scratch(const System& system) { return halos_scratch(system) + windows_scratch(system); }
+
 void solve_certified(const System& system, const BatchLaunch& launch, bool fall_back) {
-    if (system.dtype == DType::f32) solve<float>(system, launch, fall_back);
-    else solve<double>(system, launch, fall_back);
+    solve_windows(system, solve_in_halos(system, launch, tridiagonal::Algorithm::certified), {.after_halos = true, .fall_back = fall_back});
 }
 
 }  // namespace trifold::cuda

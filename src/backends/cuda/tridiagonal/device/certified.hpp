@@ -3,6 +3,7 @@
 #pragma once
 
 #include "backends/cuda/tridiagonal/batch.hpp"
+#include "trifold/tridiagonal.hpp"
 
 namespace trifold::cuda {
 
@@ -12,6 +13,11 @@ const char* certified_refuses(const tridiagonal::System& system);
 /// Several systems that lie one after the other without gaps, from 16-byte boundaries: solve_certified takes them as one. They end as `exact`, or
 /// solve_windows takes all of them.
 bool several_in_halos(const tridiagonal::System& system);
+
+/// Enqueues windows with halos alone, which reset the outcome. Where they give up, its word `handed_over` is not zero any more, and rhs is what it was, in place
+/// to rounding. Returns `launch` with the scratch that is left.
+BatchLaunch solve_in_halos(const tridiagonal::System& system, const BatchLaunch& launch, tridiagonal::Algorithm branch);
+std::size_t halos_scratch(const tridiagonal::System& system);
 
 std::size_t certified_scratch(const tridiagonal::System& system);
 

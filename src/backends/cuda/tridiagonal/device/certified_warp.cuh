@@ -160,14 +160,14 @@ struct WarpWindow {
     /// Where a system begins within the lane's rows: those of either are held to the largest |x| of its own.
     __device__ __forceinline__ bool keep_apart(const Job<T>& job, int begins, const T* a, const T* b, const T* c, const T* d, const T* x, Side<T>& above, Side<T>& below) const {
         T one_most = a[0] != T(0) ? fabs(left) : T(0), two_most = c[R - 1] != T(0) ? fabs(after) : T(0);
-#pragma unroll 1
+#pragma unroll
         for (int i = 0; i < R; ++i) {
             if (i < begins) one_most = larger(one_most, fabs(x[i]));
             else two_most = larger(two_most, fabs(x[i]));
         }
         above.allowed = job.accept * one_most, below.allowed = job.accept * two_most;
         bool bad = false;
-#pragma unroll 1
+#pragma unroll
         for (int i = 0; i < R; ++i) {
             const T l = a[i], m = b[i], u = c[i], size = fabs(l) + fabs(m) + fabs(u);
             const T residual = fused(-u, i + 1 < R ? x[i + 1] : after, fused(-l, i ? x[i - 1] : left, fused(-m, x[i], d[i])));
