@@ -124,7 +124,8 @@ class Tables(unittest.TestCase):
 
     def test_what_is_chosen_beside_the_best_device(self):
         row = {'kind': 'choice', 'matrix': 'dominant', 'devices': 'cpu,cuda:0', 'dtype': 'f32', 'rows': 128e6, 'threads': 16.0, 'rounds': 21.0, 'seconds': 0.02, 'ok': True, 'chosen': 'cpu', 'best': 'cpu', 'best_seconds': 0.02,
-               'of_the_best': 0.99, 'of_the_best_low': 0.981, 'of_the_best_high': 1.012, 'of_itself': 1.001, 'of_itself_low': 0.974, 'of_itself_high': 1.02, 'total_of_the_best': 0.98, 'verdict': 'not slower', 'solves': ''}
+               'of_the_best': 0.99, 'of_the_best_low': 0.981, 'of_the_best_high': 1.012, 'of_itself': 1.001, 'of_itself_low': 0.974, 'of_itself_high': 1.02, 'total_of_the_best': 0.98, 'verdict': 'not slower', 'solves': '',
+               'chosen_share': 0.9, 'choosing_s': 7e-5, 'learning_solves': 12.0, 'learning_of_the_best': 0.8, 'margin': 0.02}
         record = {'schema': 'trifold.bench/1', 'suite': 'hetero_choice', 'title': 'Chosen', 'rows': [row], 'reduced': False, 'load_before': 0.0,
                   'machine': {'gpu': 'NVIDIA H200', 'multiprocessors': 132, 'runtime_cuda': 13000, 'date': '2026-01-01', 'commit': 'abc'}}
         with tempfile.TemporaryDirectory() as folder:
@@ -133,7 +134,7 @@ class Tables(unittest.TestCase):
                 json.dump(record, file)
             subprocess.run([sys.executable, TABLES, '--results', os.path.join(folder, 'results'), '--output', os.path.join(folder, 'b.md')], check=True)
             with open(os.path.join(folder, 'b.md'), encoding='utf-8') as file:
-                self.assertIn('| cpu,cuda:0 | dominant | f32 | 128 | 21 | cpu | cpu | 0.990 (0.981 to 1.012) | 1.001 (0.974 to 1.020) | not slower |', file.read())
+                self.assertIn('| cpu,cuda:0 | dominant | f32 | 128 | 21 | cpu (90 %) | cpu | 20.00 | 0.990 (0.981 to 1.012) | 1.001 (0.974 to 1.020) | 0.980 | 70 | 0.80 (12) | not slower |', file.read())
 
     # What the record says of oclspkt's figure 9: its method rises as d^-16 where the matrix lets it, ours never leaves rounding.
     def test_error_against_dominance(self):
