@@ -3,7 +3,7 @@
 // one array and writes one of the same size. Beside it the kernels for general batches, which read the one matrix for every system
 // anew, and cuSPARSE with the matrix copied for every system. Solves are enqueued as the library does, rescue included; results are checked on the GPU.
 //
-//   cuda_shared_bench [--json FILE] [--rows 2^k] [--rounds N]
+//   cuda_shared_bench [--json FILE] [--rows 2^k] [--rounds N] [--only CASE:ROWS,...] [--precision f32|f64]
 #include <cuda_runtime.h>
 
 #include <algorithm>
@@ -174,11 +174,11 @@ private:
 std::vector<BatchShape> shapes(std::int64_t count) {
     using Peer = BatchShape::Peer;
     std::vector<BatchShape> list;
-    for (int n : {32, 64, 100, 128, 256, 300, 512, 1000, 1024, 2048}) list.push_back({"contiguous", n, 1, count / n, n, 1, 0, Peer::strided});
+    for (int n : {32, 64, 100, 128, 256, 300, 400, 512, 1000, 1024, 2048}) list.push_back({"contiguous", n, 1, count / n, n, 1, 0, Peer::strided});
     list.push_back({"padded", 250, 1, count / 256, 256});
     list.push_back({"padded", 255, 1, count / 257, 257});
     for (int n : {32, 64, 128, 256, 512, 1024}) list.push_back({"interleaved", n, count / n, count / n, 1, 1, 0, Peer::interleaved});
-    for (int n : {100, 1000}) list.push_back({"odd pitch", n, count / n | 1, (count / n | 1) - 2, 1});
+    for (int n : {100, 500, 1000}) list.push_back({"odd pitch", n, count / n | 1, (count / n | 1) - 2, 1});
     for (const bool scalars : {false, true}) {
         list.push_back({"256^3 x", 256, 1, count >> 8, 256, 1, 0, Peer::none, scalars});
         list.push_back({"256^3 y", 256, 256, 256, 1, count >> 16, 1 << 16, Peer::none, scalars});
@@ -197,7 +197,7 @@ std::vector<BatchShape> shapes(std::int64_t count) {
 }  // namespace
 
 int main(int argc, char** argv) {
-    std::string json;
+    std::string json, only, precision;
     std::int64_t count = 1 << 27;
     int rounds = 7;
     for (int i = 1; i < argc; ++i) {
@@ -205,20 +205,27 @@ int main(int argc, char** argv) {
         if (arg == "--json" && i + 1 < argc) json = argv[++i];
         else if (arg == "--rows" && i + 1 < argc) count = std::atoll(argv[++i]);
         else if (arg == "--rounds" && i + 1 < argc) rounds = std::max(std::atoi(argv[++i]), 1);
-        else return std::fprintf(stderr, "usage: cuda_shared_bench [--json FILE] [--rows COUNT] [--rounds N]\n"), 2;
+        else if (arg == "--only" && i + 1 < argc) only = argv[++i];
+        else if (arg == "--precision" && i + 1 < argc) precision = argv[++i];
+        else return std::fprintf(stderr, "usage: cuda_shared_bench [--json FILE] [--rows COUNT] [--rounds N] [--only CASE:ROWS,...] [--precision f32|f64]\n"), 2;
     }
     nlohmann::ordered_json record = gpu_record("cuda_shared", "Batches with one matrix on the GPU, percent of a 1 read, 1 write stream");
     const Sparse sparse;
     record["rows_of_arrays"] = count;
     nlohmann::ordered_json rows = nlohmann::ordered_json::array();
     const auto list = shapes(count);
-    {
+    const auto wanted = [&](const BatchShape& shape) {
+        return only.empty() || ("," + only + ",").find("," + shape.name + ":" + std::to_string(shape.rows) + ",") != std::string::npos;
+    };
+    if (precision != "f32") {
         Bench<double> bench(sparse, count, rounds, rows);
-        for (const BatchShape& shape : list) bench.run(shape);
+        for (const BatchShape& shape : list)
+            if (wanted(shape)) bench.run(shape);
     }
-    {
+    if (precision != "f64") {
         Bench<float> bench(sparse, count, rounds, rows);
-        for (const BatchShape& shape : list) bench.run(shape);
+        for (const BatchShape& shape : list)
+            if (wanted(shape)) bench.run(shape);
     }
     record["rows"] = rows;
     return write_record(record, json) ? 0 : 1;

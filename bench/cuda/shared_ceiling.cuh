@@ -73,7 +73,7 @@ __global__ void __launch_bounds__(512) move_shared_columns(const __grid_constant
         const auto next = sets.source(tile + gridDim.x);
         sets.take(tile, turn & 1, y);
         sets.load(next);
-        const ColumnSet set = set_of<Copies>(job, tile);
+        const ColumnSet set = set_of(job, tile);
         if (column >= set.columns) continue;
         T* at = place(job, job.x, set.system + static_cast<unsigned>(column)) + static_cast<std::int64_t>(segment * R) * job.x.row_stride;
 #pragma unroll
@@ -98,6 +98,7 @@ void enqueue_shared_columns(cuda::SharedJob<T>& job) {
     const int threads = job.across * job.segments, bytes = cuda::columns_bytes<T, R>(job);
     if (job.copies == vectors) cuda::launch_persistent<move_shared_columns<T, R, vectors>>(job, job.tiles, false, threads, bytes, nullptr);
     if (job.copies == rows) cuda::launch_persistent<move_shared_columns<T, R, rows>>(job, job.tiles, false, threads, bytes, nullptr);
+    if (job.copies == lines) cuda::launch_persistent<move_shared_columns<T, R, lines>>(job, job.tiles, false, threads, bytes, nullptr);
 }
 
 }  // namespace detail
@@ -112,6 +113,7 @@ bool move_shared(cuda::SharedJob<T> job, const cuda::SharedKernel<T>& kernel, un
     if constexpr (sizeof(T) == 8) {
         if (is(true, 16, false)) return detail::enqueue_shared_columns<T, 16>(job), true;
         if (is(true, 32, false)) return detail::enqueue_shared_columns<T, 32>(job), true;
+        if (is(false, 10, false)) return detail::enqueue_shared_rows<T, 10, 3, false, 128>(job), true;
         if (is(false, 17, false)) return detail::enqueue_shared_rows<T, 17, 3, false, 128>(job), true;
         if (is(false, 17, true)) return detail::enqueue_shared_rows<T, 17, 3, true, 256>(job), true;
     } else {

@@ -67,7 +67,7 @@ protected:
 };
 
 TEST_P(SharedMatrix, SizesAndLayouts) {
-    for (const std::int64_t rows : {2, 3, 5, 16, 17, 31, 32, 33, 63, 64, 65, 127, 128, 129, 255, 256, 257, 272, 273, 511, 512, 513, 544, 545})
+    for (const std::int64_t rows : {2, 3, 5, 16, 17, 31, 32, 33, 63, 64, 65, 127, 128, 129, 255, 256, 257, 272, 273, 300, 320, 321, 352, 353, 511, 512, 513, 544, 545})
         for (const Layout layout : {Layout::contiguous, Layout::interleaved, Layout::padded})
             for (const std::vector<std::int64_t>& batch : {std::vector<std::int64_t>{2}, {150}, {3, 37}}) {
                 Recipe recipe = recipe_of(rows, batch, layout);
@@ -172,6 +172,43 @@ TEST_P(SharedMatrix, ARightHandSideThatIsNotFiniteFailsAlone) {
                     for (std::int64_t k = 0; k < 70; ++k) EXPECT_EQ(status[static_cast<std::size_t>(k)] < 0, k == 37) << k;
                     errors_are_small(trial, 37);
                 }
+}
+
+TEST_P(SharedMatrix, ManyColumnsWhoseRowsBeginAnywhere) {
+    for (const std::int64_t rows : {7, 100, 255, 400, 1000})
+        for (const std::vector<std::int64_t>& batch : {std::vector<std::int64_t>{517}, {3, 255}})
+            for (const bool in_place : {false, true}) {
+                Recipe recipe = recipe_of(rows, batch, Layout::interleaved);
+                recipe.in_place = in_place;
+                attempt<double>(recipe);
+                attempt<float>(recipe);
+                if (HasFailure()) return;
+            }
+}
+
+TEST_P(SharedMatrix, ColumnsThatAreNotFiniteFailAloneWhereverSetsEnd) {
+    for (const std::int64_t rows : {100, 255, 1000})
+        for (const bool in_place : {false, true}) {
+            Recipe recipe = recipe_of(rows, {517}, Layout::interleaved);
+            recipe.in_place = in_place;
+            Trial<double> trial(recipe);
+            const auto bad = [](std::int64_t k) { return (k + 3) % 61 < 7 || (k + 3) % 125 < 7; };
+            std::int64_t failures = 0;
+            for (std::int64_t k = 0; k < 517; ++k)
+                if (bad(k)) trial.rhs(rows / 2, k) = NAN, ++failures;
+            std::vector<std::int8_t> status(517, 77);
+            tridiagonal::Options options;
+            options.status = status.data();
+            const Outcome outcome = tridiagonal::solve(queue, trial.problem(), options);
+            EXPECT_EQ(outcome.reason, Reason::not_finite);
+            EXPECT_EQ(outcome.failures, failures);
+            for (std::int64_t k = 0; k < 517; ++k) {
+                ASSERT_EQ(status[static_cast<std::size_t>(k)] < 0, bad(k)) << k;
+                if (!bad(k)) {
+                    ASSERT_LE(backward_error(trial.system(k), trial.solution(k)), 20 * unit_roundoff(dtype_of<double>)) << "system " << k;
+                }
+            }
+        }
 }
 
 TEST_P(SharedMatrix, GivesTheSameBitsAgain) {

@@ -5,13 +5,17 @@
 //
 // Arrays: solve_chunk's `rows` gives lower(i), diag(i), upper(i), rhs(i); it overwrites all four at i = 1 … m-2 (pivot rows) and
 //   leaves x in rhs(i). The couplings to x[-1] and x[m] are read; they are 0 at the ends of the system.
-// Numerics: the unknowns x[1] … x[m-2] are eliminated from all m rows with partial pivoting among three, two that are carried and
-//   the one that joins, so that a singular interior does no harm. The sum of a row's coefficients is eliminated along with them and
+// Numerics: rows are first scaled by powers of two, their largest coefficient to [2, 4): entries of different rows are compared, and one row
+//   multiplied by 2^30 would always win. The unknowns x[1] … x[m-2] are eliminated from all m rows with partial pivoting among three, two that are
+//   carried and the one that joins, so that a singular interior does no harm. The sum of a row's coefficients is eliminated along with them and
 //   put in the place of the largest one where every row nearly cancels: else the effect of a chunk of Poisson's equation, of
 //   the size 1/m, would drown in the rounding of coefficients of the size 1. A column without a pivot clears `regular`: singular.
 // Source: C. Klein and R. Strzodka, Tridiagonal GPU solver with scaled partial pivoting at maximum bandwidth, ICPP 2021;
 //   W. K. Grassmann, M. I. Taksar, D. P. Heyman, Regenerative analysis and steady state distributions, 1985 (the sums).
 #pragma once
+
+#include <bit>
+#include <cstdint>
 
 #ifdef __CUDACC__
 #include "backends/cuda/tridiagonal/thread/chunk.cuh"
@@ -68,6 +72,22 @@ __device__ void lose(Short<T>& c, const Short<T>& pivot, T inverse) {
     c.rhs -= m * pivot.rhs;
 }
 
+/// The power of two that brings the largest of three numbers to [2, 4); not finite where all of them are 0 or subnormal.
+__device__ inline float scale_of(float l, float d, float u) {
+    return std::bit_cast<float>(~std::bit_cast<std::uint32_t>(max(max(abs(l), abs(u)), abs(d))) & 0x7f800000u);
+}
+__device__ inline double scale_of(double l, double d, double u) {  // upper halves, ordered as the numbers are
+    const auto upper = [](double x) { return static_cast<std::uint32_t>(std::bit_cast<std::uint64_t>(x) >> 32) & 0x7fffffffu; };
+    return std::bit_cast<double>(static_cast<std::uint64_t>(~max(max(upper(l), upper(u)), upper(d)) & 0x7ff00000u) << 32);
+}
+
+/// The row at a scale that does not depend on the one it was given at: exact, but for right-hand sides that leave the type's range.
+template <class T>
+__device__ void scale_row(T& l, T& d, T& u, T& f) {
+    const T scale = scale_of(l, d, u);
+    l *= scale, d *= scale, u *= scale, f *= scale;
+}
+
 /// Makes `joining` the row with the largest entry in column x[j]. No branches: exchanges word by word under them were half of all instructions.
 template <class R>
 __device__ void choose(R& c0, R& c1, R& joining) {
@@ -81,7 +101,7 @@ __device__ void choose(R& c0, R& c1, R& joining) {
 
 }  // namespace chunk
 
-/// A chunk on its way, row after row from its first; two rows at least.
+/// A chunk on its way, row after row from its first, as scale_row leaves them; two rows at least.
 template <class T>
 struct Reducer {
     chunk::Row<T> c0, c1;
@@ -136,10 +156,16 @@ struct Reducer {
 /// before, first, last, after: x[-1], x[0], x[m-1], x[m].
 template <class T, class Rows>
 __device__ void solve_chunk(const Rows& rows, int m, T before, T first, T last, T after) {
-    chunk::Short<T> c0{rows.upper(0), 0, 0, rows.rhs(0) - rows.lower(0) * before - rows.diag(0) * first};
-    chunk::Short<T> c1{rows.diag(1), rows.upper(1), 0, rows.rhs(1) - rows.lower(1) * first};
+    const auto scaled = [&](int i) {
+        chunk::Short<T> row{rows.lower(i), rows.diag(i), rows.upper(i), rows.rhs(i)};
+        chunk::scale_row(row.p, row.q, row.r, row.rhs);
+        return row;
+    };
+    const chunk::Short<T> top = scaled(0), second = scaled(1);
+    chunk::Short<T> c0{top.r, 0, 0, top.rhs - top.p * before - top.q * first};
+    chunk::Short<T> c1{second.q, second.r, 0, second.rhs - second.p * first};
     for (int j = 1; j + 1 < m; ++j) {
-        chunk::Short<T> joining{rows.lower(j + 1), rows.diag(j + 1), rows.upper(j + 1), rows.rhs(j + 1)};
+        chunk::Short<T> joining = scaled(j + 1);
         chunk::choose(c0, c1, joining);
         const T inverse = reciprocal(joining.p);
         chunk::lose(c0, joining, inverse), chunk::lose(c1, joining, inverse);

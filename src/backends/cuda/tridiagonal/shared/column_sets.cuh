@@ -5,6 +5,7 @@
 //   vectors   16 bytes at a time (cp.async): a warp copies what its lanes will take
 //   rows      pieces of rows by the copy engine (cp.async.bulk), widened to 16-byte boundaries where the array goes on, for columns
 //             with stride 1 whose rows start anywhere; a set then has columns of one line of the last level only
+//   lines     the same, each piece as it lies in a line of 128 bytes: else the engine asks for two halves of every line
 #pragma once
 
 #include "backends/cuda/tridiagonal/shared/place.cuh"
@@ -14,19 +15,23 @@ namespace trifold::cuda {
 struct ColumnSet {
     unsigned system;  ///< number of the first one
     int columns;      ///< that exist; 0 beyond the last set
+    int before;       ///< 1 where there is a set before it in its line, else 0
+    int own;          ///< columns before those that are the next set's as well
 };
 
-template <ColumnCopies Copies, class T>
+template <class T>
 __device__ __forceinline__ ColumnSet set_of(const SharedJob<T>& job, unsigned tile) {
-    if (tile >= job.tiles) return {0, 0};
-    const unsigned line = Copies == ColumnCopies::rows ? tile / job.tiles_per_line : 0;
-    const unsigned first = (tile - line * job.tiles_per_line) * job.set_columns;
-    return {line * job.line_extent + first, static_cast<int>(min(job.set_columns, job.line_extent - first))};
+    if (tile >= job.tiles) return {0, 0, 0, 0};
+    const unsigned line = job.lines ? tile / job.tiles_per_line : 0, in_line = tile - line * job.tiles_per_line;
+    const unsigned first = in_line * job.set_columns, most = job.whole_sectors ? static_cast<unsigned>(job.across) : job.set_columns;
+    const int columns = static_cast<int>(min(most, job.line_extent - first));
+    const bool last = in_line + 1 == job.tiles_per_line;
+    return {line * job.line_extent + first, columns, first != 0 ? 1 : 0, last ? columns : static_cast<int>(job.set_columns)};
 }
 
 template <class T, int R, ColumnCopies Copies>
 struct ColumnSets {
-    static constexpr int V = 16 / static_cast<int>(sizeof(T));
+    static constexpr int V = 16 / static_cast<int>(sizeof(T)), slack = column_slack<T>(Copies);
     const SharedJob<T>& job;
     T* const memory;
     T* const staged;  ///< of the warp: R × 32
@@ -38,12 +43,12 @@ struct ColumnSets {
         // What no copy reaches is read too.
         const int elements = job.segments * R * pitch();
         for (int i = static_cast<int>(threadIdx.x); i < elements; i += static_cast<int>(blockDim.x)) memory[i] = 0;
-        if (Copies == ColumnCopies::rows && threadIdx.x == 0) Arrival{barrier}.prepare(static_cast<int>(blockDim.x));
+        if (slack && threadIdx.x == 0) Arrival{barrier}.prepare(static_cast<int>(blockDim.x));
         asm volatile("fence.mbarrier_init.release.cluster;\n\tfence.proxy.async.shared::cta;" ::: "memory");
         __syncthreads();
     }
 
-    __device__ __forceinline__ int pitch() const { return job.across + (Copies == ColumnCopies::rows ? V : 0); }
+    __device__ __forceinline__ int pitch() const { return job.across + slack; }
 
     /// Where a thread's copies of a set begin. (Found before registers are full.)
     struct Source {
@@ -53,8 +58,8 @@ struct ColumnSets {
     };
 
     __device__ __forceinline__ Source source(unsigned tile) const {
-        const ColumnSet set = set_of<Copies>(job, tile);
-        if constexpr (Copies == ColumnCopies::rows) return {place(job, job.rhs, set.system), job.rows, set.columns};
+        const ColumnSet set = set_of(job, tile);
+        if constexpr (slack > 0) return {place(job, job.rhs, set.system), job.rows, set.columns};
         // A lane copies for this one of its warp's threads, and for those after it.
         constexpr int each = Copies == ColumnCopies::vectors ? V : 1;
         const int copied = static_cast<int>(threadIdx.x & ~31u) + (lane * each & 31), column = copied & (job.across - 1);
@@ -63,9 +68,22 @@ struct ColumnSets {
         return {at, column < set.columns ? job.rows - first : 0, 0};
     }
 
+    /// Where sets overlap: asks for the sectors at the ends of a line, which nobody else fills.
+    __device__ __forceinline__ void touch(unsigned tile) const {
+        const ColumnSet set = set_of(job, tile);
+        if (!set.columns) return;
+        const T* const to = place(job, job.x, set.system);
+#pragma unroll 1
+        for (int row = static_cast<int>(threadIdx.x); row < job.rows; row += static_cast<int>(blockDim.x)) {
+            const T* const at = to + row * job.x.row_stride;
+            if (!set.before) ask_for_part_of_sector(at);
+            if (set.own == set.columns) ask_for_part_of_sector(at + set.columns);
+        }
+    }
+
     /// Enqueues the copies of a set.
     __device__ __forceinline__ void load(const Source& from) const {
-        if constexpr (Copies == ColumnCopies::rows) {
+        if constexpr (slack > 0) {
             load_rows(from);
         } else {
             constexpr int each = Copies == ColumnCopies::vectors ? V : 1;
@@ -86,7 +104,7 @@ struct ColumnSets {
 
     /// Waits for the set and moves the thread's rows to registers; afterwards the next one may be loaded.
     __device__ __forceinline__ void take(unsigned tile, unsigned parity, T (&y)[R]) const {
-        if constexpr (Copies != ColumnCopies::rows) {
+        if constexpr (slack == 0) {
             await_copies();
             __syncwarp();
 #pragma unroll
@@ -95,14 +113,14 @@ struct ColumnSets {
             return;
         }
         Arrival{barrier}.wait(parity);
-        const ColumnSet set = set_of<Copies>(job, tile);
+        const ColumnSet set = set_of(job, tile);
         const int segment = static_cast<int>(threadIdx.x) / job.across, column = static_cast<int>(threadIdx.x) & (job.across - 1);
         const T* from = memory + segment * R * pitch() + column;
         const unsigned by = static_cast<unsigned>(job.rhs.row_stride);
         unsigned shift = first_offset(set) + static_cast<unsigned>(segment * R) * by;
 #pragma unroll
         for (int i = 0; i < R; ++i) {
-            y[i] = from[shift & (V - 1)];
+            y[i] = from[shift & (slack - 1)];
             from += pitch(), shift += by;
         }
         __syncthreads();
@@ -110,12 +128,14 @@ struct ColumnSets {
 
     /// Before a block ends while its first set is on its way.
     __device__ __forceinline__ void abandon() const {
-        if (Copies == ColumnCopies::rows) Arrival{barrier}.wait(0);
+        if (slack) Arrival{barrier}.wait(0);
         await_copies();
     }
 
 private:
-    __device__ __forceinline__ unsigned first_offset(const ColumnSet& set) const { return static_cast<unsigned>(offset_in_vector(place(job, job.rhs, set.system))); }
+    __device__ __forceinline__ unsigned first_offset(const ColumnSet& set) const {
+        return static_cast<unsigned>(reinterpret_cast<std::uintptr_t>(place(job, job.rhs, set.system)) / sizeof(T));
+    }
 
     __device__ __forceinline__ void load_rows(const Source& source) const {
         if (source.columns)
@@ -123,7 +143,7 @@ private:
             for (int row = static_cast<int>(threadIdx.x); row < job.rows; row += static_cast<int>(blockDim.x)) {
                 const T* const from = source.at + row * job.rhs.row_stride;
                 const int shift = offset_in_vector(from), whole = (shift + source.columns + V - 1) & ~(V - 1);
-                T* const to = memory + row * pitch();
+                T* const to = memory + row * pitch() + (static_cast<int>(reinterpret_cast<std::uintptr_t>(from) / sizeof(T)) & (slack - 1)) - shift;
                 if (from - shift >= job.lowest && from - shift + whole <= job.highest) {
                     const unsigned now = static_cast<unsigned>(whole) * static_cast<unsigned>(sizeof(T));
                     asm volatile("mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [%0], %1;" ::"r"(barrier), "r"(now) : "memory");

@@ -7,7 +7,8 @@
 //   arrive, and then takes one set of columns after another. Threads read the factors of their rows from shared memory, the same
 //   ones in all lanes; the last rows of the segments are joined by one thread per column. While a set is solved the next one is
 //   on its way into shared memory (column_sets.cuh).
-// Words per row: 1 read, 1 written. Pieces of a row should have 256 bytes or more: with 128 the memory is a tenth slower (measured on
+// Words per row: 1 read, 1 written. Rows that begin anywhere cost the second-level cache requests for parts of lines: pieces are wider, and where x lies apart
+//   from rhs sets overlap by less than a sector, so that each stores whole sectors of 32 bytes and none waits for its other part. Pieces of a row should have 256 bytes or more: with 128 the memory is a tenth slower (measured on
 //   an H200). Where a block cannot hold that many columns, neighbouring blocks are kept in step as a cluster.
 // Numerics: segment.cuh. Where the matrix is not safe every system is marked and nothing is stored. A right-hand side or an
 //   intermediate value that is not finite leaves x[first] or x[last] of some segment not finite: that column is marked and not stored.
@@ -26,8 +27,8 @@ struct ColumnsLayout {
     static constexpr int segment = 4 * R + vector;  ///< apart from each other by other banks
     int factors, ends, join, last, first, flags, total;  ///< the set comes first
 
-    __host__ __device__ ColumnsLayout(int segments, int across, bool rows) {
-        factors = segments * R * (across + (rows ? vector : 0));
+    __host__ __device__ ColumnsLayout(int segments, int across, int slack) {
+        factors = segments * R * (across + slack);
         ends = factors + segments * segment;
         join = ends + segments * 8;
         last = join + segments * 4;
@@ -93,7 +94,7 @@ __global__ void __launch_bounds__(Threads, Blocks) solve_shared_columns(const __
     T* const memory = reinterpret_cast<T*>(shared);
     const int thread = static_cast<int>(threadIdx.x), threads = static_cast<int>(blockDim.x);
     const int across = job.across, segments = job.segments, column = thread & (across - 1), segment = thread / across;
-    const ColumnsLayout<T, R> layout(segments, across, Copies == ColumnCopies::rows);
+    const ColumnsLayout<T, R> layout(segments, across, column_slack<T>(Copies));
     ColumnSets<T, R, Copies> sets(job, memory, shared_address(&arrival));
     sets.load(sets.source(blockIdx.x));
 
@@ -135,6 +136,7 @@ __global__ void __launch_bounds__(Threads, Blocks) solve_shared_columns(const __
         const auto next = sets.source(tile + gridDim.x);
         sets.take(tile, turn & 1, y);
         sets.load(next);
+        if (Copies != ColumnCopies::vectors && job.whole_sectors) sets.touch(tile + gridDim.x);
 
 #pragma unroll
         for (int i = 0; i < R; i += V) {
@@ -171,7 +173,7 @@ __global__ void __launch_bounds__(Threads, Blocks) solve_shared_columns(const __
                 if (i + v < R - 1) y[i + v] = fused(-entry(upper, v), y[i + v + 1], fused(-entry(fill, v), before, y[i + v]));
         }
 
-        const ColumnSet set = set_of<Copies>(job, tile);
+        const ColumnSet set = set_of(job, tile);
         const bool there = column < set.columns;
         // What is not finite has reached the segment's first row, or its last.
         bool bad = there && !(y[0] * T(0) + x * T(0) == T(0));
@@ -183,16 +185,29 @@ __global__ void __launch_bounds__(Threads, Blocks) solve_shared_columns(const __
             if (segment == 0) flags[column] = 0;
             __syncthreads();
         }
-        if (there && segment == 0) {
+        if (there && segment == 0 && column < set.own) {
             job.marks[set.system + static_cast<unsigned>(column)] = bad;
             if (bad) atomicAdd(job.handed_over, 1ull);
         }
         if (there && !bad) {
             T* at = place(job, job.x, set.system + static_cast<unsigned>(column)) + static_cast<std::int64_t>(segment * R) * job.x.row_stride;
+            if (Copies != ColumnCopies::vectors && job.whole_sectors) {
+                // From the first sector that begins in the set to the first one that begins where the next set does.
+                constexpr unsigned sector = 32 / sizeof(T);
+                unsigned left = static_cast<unsigned>(reinterpret_cast<std::uintptr_t>(at - column) / sizeof(T)), right = left + static_cast<unsigned>(set.own);
+                const int from = set.before ? column : static_cast<int>(sector), to = set.own == set.columns ? -1 : column - set.own;
 #pragma unroll
-            for (int i = 0; i < R; ++i) {
-                if (i < own_rows) __stcs(at, y[i]);
-                advance(at, job.x.row_stride);
+                for (int i = 0; i < R; ++i) {
+                    if (i < own_rows && from >= static_cast<int>(0u - left & sector - 1) && to < static_cast<int>(0u - right & sector - 1)) __stcs(at, y[i]);
+                    advance(at, job.x.row_stride);
+                    left += static_cast<unsigned>(job.x.row_stride), right += static_cast<unsigned>(job.x.row_stride);
+                }
+            } else {
+#pragma unroll
+                for (int i = 0; i < R; ++i) {
+                    if (i < own_rows) __stcs(at, y[i]);
+                    advance(at, job.x.row_stride);
+                }
             }
         }
     }

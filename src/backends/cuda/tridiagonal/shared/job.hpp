@@ -26,7 +26,13 @@ struct SharedOperand {
 };
 
 /// How columns come into shared memory (column_sets.cuh).
-enum class ColumnCopies : std::uint8_t { elements, vectors, rows };
+enum class ColumnCopies : std::uint8_t { elements, vectors, rows, lines };
+
+/// Elements that a row may begin behind its place in shared memory, as it does behind a boundary of so many in device memory.
+template <class T>
+constexpr int column_slack(ColumnCopies copies) {
+    return copies == ColumnCopies::rows ? 16 / static_cast<int>(sizeof(T)) : copies == ColumnCopies::lines ? 128 / static_cast<int>(sizeof(T)) : 0;
+}
 
 /// Systems are numbered with the last level fastest; there are fewer than 2^31.
 template <class T>
@@ -45,7 +51,9 @@ struct SharedJob {
     const T *lowest = nullptr, *highest = nullptr; ///< of rhs, its end excluded; what is between may be read
 
     int across = 0, segments = 0;    ///< columns: threads side by side, a power of two, and segments of a column
-    unsigned set_columns = 0;        ///< columns: systems of a set ≤ across
+    unsigned set_columns = 0;        ///< columns: systems of a set ≤ across; with `whole_sectors` from one set to the next
+    bool lines = false;              ///< columns: a set's are of one line
+    bool whole_sectors = false;      ///< columns: sets overlap, and each stores whole sectors of 32 bytes
     unsigned turns = 0;              ///< columns: sets of a block, the same for all, some of them beyond the last one
     int cluster = 1;                 ///< columns: blocks in step
     ColumnCopies copies = ColumnCopies::elements;
@@ -54,6 +62,7 @@ struct SharedJob {
     int parts = 1;                   ///< rows: warps of a system
     bool merged = false;             ///< rows: the systems of a run follow each other without gaps, in rhs and in x
     bool spans = false;              ///< rows: a run is read as a whole, with the few elements between its systems
+    bool touch = false;              ///< rows: sectors of x that are written in part are asked for beforehand
     bool gaps = false;               ///< rows: something may lie between the systems of a run, or be read behind it
     std::int64_t rhs_apart = 0, x_apart = 0; ///< rows: strides of the last level
     int flags = 0;                   ///< rows: bytes, one per system of a run

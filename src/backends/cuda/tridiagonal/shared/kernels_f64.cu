@@ -9,6 +9,7 @@ SharedKernels<double> shared_kernels<double>() {
         columns_kernel<double, 16, 512, 1, 256>(),
         columns_kernel<double, 32, 512, 1, 1024>(),
         rows_kernel<double, 17, 3, false, 128, 2>(),
+        rows_kernel<double, 10, 3, false, 128, 3>(),
         rows_kernel<double, 17, 3, true, 256, 1>(),
     };
     return {kernels, sizeof kernels / sizeof kernels[0]};

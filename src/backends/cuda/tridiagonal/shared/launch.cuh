@@ -57,7 +57,27 @@ void launch_persistent(SharedJob<T>& job, unsigned tiles, bool drawn, int thread
 
 template <class T, int R>
 int columns_bytes(const SharedJob<T>& job) {
-    return ColumnsLayout<T, R>(job.segments, job.across, job.copies == ColumnCopies::rows).total * static_cast<int>(sizeof(T));
+    return ColumnsLayout<T, R>(job.segments, job.across, column_slack<T>(job.copies)).total * static_cast<int>(sizeof(T));
+}
+
+// Whether x lies elsewhere. Where it does not, what is written in part has just been read.
+template <class T>
+bool apart_from_x(const SharedJob<T>& job) {
+    SharedJob<T> from = job, to = job;
+    to.rhs = job.x;
+    set_array_range(from), set_array_range(to);
+    return to.highest <= from.lowest || from.highest <= to.lowest;
+}
+
+// Whether pieces of rows of x share sectors of 32 bytes with others, and lie apart from rhs.
+template <class T>
+bool parts_of_sectors(const SharedJob<T>& job) {
+    constexpr std::int64_t sector = 32 / sizeof(T);
+    const int last = job.levels - 1;
+    if (job.x.level_stride[last] != 1) return false;
+    bool whole = job.x.row_stride % sector == 0 && reinterpret_cast<std::uintptr_t>(job.x.data) % 32 == 0 && job.extent[last] % sector == 0;
+    for (int l = 0; l < last; ++l) whole = whole && job.x.level_stride[l] % sector == 0;
+    return !whole && apart_from_x(job);
 }
 
 template <class T, int R, int Threads, int MostRows>
@@ -66,16 +86,28 @@ bool cut_columns(SharedJob<T>& job, const SharedKernel<T>&) {
     job.segments = (job.rows + R - 1) / R;
     // Pieces of rows of 512 bytes, or as many as threads suffice for, but 128; what is narrower than 256 goes in step.
     constexpr int widest = 512 / static_cast<int>(sizeof(T));
-    job.across = widest;
-    while (job.across * job.segments > Threads && job.across > widest / 4) job.across /= 2;
+    // Where rows begin anywhere: up to 1024, for what a piece has at its ends costs most there.
+    const bool apart = parts_of_sectors(job), odd = apart || (job.copies == ColumnCopies::elements && job.rhs.level_stride[job.levels - 1] == 1 && extent >= 32);
+    job.across = odd ? 2 * widest : widest;
+    while (job.across > widest / 4 && (job.across * job.segments > Threads || (odd && job.across / 2 >= static_cast<int>(extent)))) job.across /= 2;
     if (job.rows > MostRows || job.across * job.segments > Threads || job.across * job.segments % 32 != 0) return false;
     job.cluster = job.across < widest / 2 ? 2 : 1;
     set_array_range(job);
-    job.line_extent = job.systems;
-    if (job.copies == ColumnCopies::elements && job.rhs.level_stride[job.levels - 1] == 1 && extent >= 32) job.copies = ColumnCopies::rows, job.line_extent = extent;
-    const auto across = static_cast<unsigned>(job.across);
-    job.tiles_per_line = (job.line_extent + across - 1) / across;
-    job.set_columns = job.copies == ColumnCopies::rows ? (extent + job.tiles_per_line - 1) / job.tiles_per_line : across;
+    // Sets that overlap, unless that makes a line's many more.
+    const auto across = static_cast<unsigned>(job.across), over = 32 / static_cast<unsigned>(sizeof(T)) - 1;
+    const unsigned sets = extent <= across ? 1 : (extent - over - 1) / (across - over) + 1;
+    job.whole_sectors = apart && sets * across * 10 <= extent * 13;
+    job.lines = job.whole_sectors;
+    if ((job.copies == ColumnCopies::elements || job.whole_sectors) && job.rhs.level_stride[job.levels - 1] == 1 && extent >= 32) {
+        job.lines = true;
+        job.copies = ColumnCopies::lines;
+        if (columns_bytes<T, R>(job) > shared_block_bytes) job.copies = ColumnCopies::rows;
+    } else if (job.whole_sectors && job.copies == ColumnCopies::vectors) {
+        job.whole_sectors = job.lines = false;
+    }
+    job.line_extent = job.lines ? extent : job.systems;
+    job.tiles_per_line = job.whole_sectors ? sets : (job.line_extent + across - 1) / across;
+    job.set_columns = job.whole_sectors ? across - over : column_slack<T>(job.copies) ? (extent + job.tiles_per_line - 1) / job.tiles_per_line : across;
     job.tiles = job.tiles_per_line * (job.systems / job.line_extent);
     return columns_bytes<T, R>(job) <= shared_block_bytes;
 }
@@ -89,6 +121,7 @@ void launch_columns(SharedJob<T>& job, cudaStream_t stream) {
         case ColumnCopies::elements: return launch.template operator()<ColumnCopies::elements>();
         case ColumnCopies::vectors: return launch.template operator()<ColumnCopies::vectors>();
         case ColumnCopies::rows: return launch.template operator()<ColumnCopies::rows>();
+        case ColumnCopies::lines: return launch.template operator()<ColumnCopies::lines>();
     }
 }
 
@@ -112,6 +145,7 @@ bool cut_rows(SharedJob<T>& job, const SharedKernel<T>&) {
     for (int l = 0; l < last; ++l) job.gaps = job.gaps || job.rhs.level_stride[l] % E != 0;
     set_array_range(job);
     job.merged = job.groups > 1 && apart == job.pitch && job.x.level_stride[last] == job.pitch && job.pitch == job.rows;
+    job.touch = !job.merged && apart_from_x(job);
     job.flags = Couple ? 0 : (job.groups + 3) / 4 * 4;
     job.line_extent = job.extent[last];
     job.tiles_per_line = (job.extent[last] + static_cast<unsigned>(job.groups) - 1) / static_cast<unsigned>(job.groups);
@@ -123,10 +157,10 @@ template <class T, int R, int Stages, bool Couple, int Threads, int Blocks>
 void launch_rows(SharedJob<T>& job, cudaStream_t stream) {
     const int warps = Couple ? job.parts : Threads / 32;
     const int bytes = RowsLayout<T, R, Stages>(warps, job.parts, job.flags).total;
-    // A counter bears some 300 draws in a microsecond, so small tiles are drawn several at a time, and the smallest not at all; few tiles are for as many
-    // warps as there are. In single precision draws cost more than they win (measured).
+    // A counter bears some 300 draws in a microsecond, so tiles are drawn four at a time and the smallest not at all; few tiles are for as many warps as there
+    // are, or, where blocks share them, one's own. (Measured.)
     const int tile_bytes = 2 * static_cast<int>(sizeof(T)) * job.groups * job.rows;
-    job.draw = sizeof(T) == 4 || tile_bytes < 6 << 10 ? 0 : job.tiles < 1 << 15 || tile_bytes >= 18 << 10 ? 1 : tile_bytes >= 9 << 10 ? 2 : 4;
+    job.draw = tile_bytes < 3584 ? 0 : job.tiles < 1 << 15 ? (Couple ? 0 : tile_bytes < 6 << 10 ? 0 : 1) : Couple && sizeof(T) == 4 ? 2 : 4;
     const unsigned each = (Couple ? 1 : static_cast<unsigned>(warps)) * std::max(job.draw, 1u);
     launch_persistent<solve_shared_rows<T, R, Stages, Couple, Threads, Blocks>>(job, (job.tiles + each - 1) / each, job.draw > 0, 32 * warps, bytes, stream);
 }

@@ -27,6 +27,13 @@ __device__ __forceinline__ void advance(T*& at, std::int64_t step) {
     asm volatile("" : "+l"(at)::"memory");
 }
 
+/// Where `at` is within a sector of 32 bytes: asks the second-level cache for it. A sector that is not there and is written in part costs memory a read
+/// and a write of its own when it leaves, in the midst of others.
+template <class T>
+__device__ __forceinline__ void ask_for_part_of_sector(const T* at) {
+    if (reinterpret_cast<std::uintptr_t>(at) % 32) asm volatile("prefetch.global.L2 [%0];" ::"l"(at));
+}
+
 template <class T>
 struct SharedVector;
 template <>

@@ -60,7 +60,7 @@ SharedPlan<T> plan_shared(const System& system) {
     if (in_vectors(job)) job.copies = ColumnCopies::vectors;
     const bool columns = std::llabs(job.x.level_stride[job.levels - 1]) < std::llabs(job.x.row_stride);
     if (!columns && (job.rhs.row_stride != 1 || job.x.row_stride != 1)) return plan;
-    // Of the kernels that fit, the one whose threads are used best; the earlier one where that is the same.
+    // Of the kernels that fit, the one whose threads are used best, or whose pieces of rows that begin anywhere are widest; a later one where that is a fifth more.
     const SharedKernels<T> kernels = shared_kernels<T>();
     const SharedJob<T> whole = job;
     double best = 0;
@@ -68,8 +68,8 @@ SharedPlan<T> plan_shared(const System& system) {
         const SharedKernel<T>& kernel = kernels.first[k];
         SharedJob<T> cut = whole;
         if (kernel.columns != columns || !kernel.cut(cut, kernel)) continue;
-        const double use = columns ? 1 : static_cast<double>(cut.groups) * cut.rows / (cut.parts * 32 * kernel.rows);
-        if (plan.kernel && use <= best + 0.02) continue;
+        const double use = columns ? column_slack<T>(cut.copies) ? cut.across : 1 : static_cast<double>(cut.groups) * cut.rows / (cut.parts * 32 * kernel.rows);
+        if (plan.kernel && use <= 1.2 * best) continue;
         best = use;
         plan.kernel = &kernel, job = cut;
     }

@@ -67,6 +67,12 @@ template <class T>
 __device__ __forceinline__ void load_run(const SharedJob<T>& job, const Run<T>& run, T* buffer, unsigned barrier, int lane) {
     constexpr int E = 16 / sizeof(T);
     const unsigned target = shared_address(buffer);
+    if (job.touch)
+#pragma unroll 1
+        for (int at = lane; at < 2 * run.systems; at += 32) {
+            T* const system = run.to + (at >> 1) * job.x_apart;
+            ask_for_part_of_sector(at & 1 ? system + run.rows : system);
+        }
     if (job.spans) {
         // One copy, widened to 16-byte boundaries as far as the array goes.
         const int over = run.shift % E, whole = (over + run.length(job.pitch) + E - 1) / E * E;
