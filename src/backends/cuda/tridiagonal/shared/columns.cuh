@@ -7,9 +7,10 @@
 //   arrive, and then takes one set of columns after another. Threads read the factors of their rows from shared memory, the same
 //   ones in all lanes; the last rows of the segments are joined by one thread per column. While a set is solved the next one is
 //   on its way into shared memory (column_sets.cuh).
-// Words per row: 1 read, 1 written. Rows that begin anywhere cost the second-level cache requests for parts of lines: pieces are wider, and where x lies apart
-//   from rhs sets overlap by less than a sector, so that each stores whole sectors of 32 bytes and none waits for its other part. Pieces of a row should have 256 bytes or more: with 128 the memory is a tenth slower (measured on
-//   an H200). Where a block cannot hold that many columns, neighbouring blocks are kept in step as a cluster.
+// Words per row: 1 read, 1 written. Pieces of rows should have 256 bytes or more: with 128 the memory is a tenth slower (measured on an
+//   H200). Where a block cannot hold that many columns, neighbouring blocks are kept in step as a cluster. Rows that begin anywhere
+//   cost the second-level cache requests for parts of lines: pieces are wider, and where x lies apart from rhs sets overlap by less
+//   than a sector of 32 bytes, so that each stores whole ones.
 // Numerics: segment.cuh. Where the matrix is not safe every system is marked and nothing is stored. A right-hand side or an
 //   intermediate value that is not finite leaves x[first] or x[last] of some segment not finite: that column is marked and not stored.
 #pragma once

@@ -60,7 +60,8 @@ SharedPlan<T> plan_shared(const System& system) {
     if (in_vectors(job)) job.copies = ColumnCopies::vectors;
     const bool columns = std::llabs(job.x.level_stride[job.levels - 1]) < std::llabs(job.x.row_stride);
     if (!columns && (job.rhs.row_stride != 1 || job.x.row_stride != 1)) return plan;
-    // Of the kernels that fit, the one whose threads are used best, or whose pieces of rows that begin anywhere are widest; a later one where that is a fifth more.
+    // Of the kernels that fit, the one whose threads are used best, or whose pieces of rows that begin anywhere are widest; a later one
+    // where that is a fifth more.
     const SharedKernels<T> kernels = shared_kernels<T>();
     const SharedJob<T> whole = job;
     double best = 0;
