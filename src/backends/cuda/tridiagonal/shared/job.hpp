@@ -53,6 +53,7 @@ struct SharedJob {
     int across = 0, segments = 0;    ///< columns: threads side by side, a power of two, and segments of a column
     unsigned set_columns = 0;        ///< columns: systems of a set ≤ across; with `whole_sectors` from one set to the next
     bool lines = false;              ///< columns: a set's are of one line
+    int slack = 0;                   ///< columns: column_slack of `copies`
     bool whole_sectors = false;      ///< columns: sets overlap, and each stores whole sectors of 32 bytes
     unsigned turns = 0;              ///< columns: sets of a block, the same for all, some of them beyond the last one
     int cluster = 1;                 ///< columns: blocks in step

@@ -105,6 +105,7 @@ bool cut_columns(SharedJob<T>& job, const SharedKernel<T>&) {
     } else if (job.whole_sectors && job.copies == ColumnCopies::vectors) {
         job.whole_sectors = job.lines = false;
     }
+    job.slack = column_slack<T>(job.copies);
     job.line_extent = job.lines ? extent : job.systems;
     job.tiles_per_line = job.whole_sectors ? sets : (job.line_extent + across - 1) / across;
     job.set_columns = job.whole_sectors ? across - over : column_slack<T>(job.copies) ? (extent + job.tiles_per_line - 1) / job.tiles_per_line : across;
