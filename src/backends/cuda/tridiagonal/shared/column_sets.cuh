@@ -29,6 +29,14 @@ __device__ __forceinline__ ColumnSet set_of(const SharedJob<T>& job, unsigned ti
     return {line * job.line_extent + first, columns, first != 0 ? 1 : 0, last ? columns : static_cast<int>(job.set_columns)};
 }
 
+/// `column_slack`, in single precision as a number of the run: the kernel of 64 rows is a quarter faster with it than with the constant. In doubles it makes registers spill, and what has odd
+/// pitches slower by as much. (Measured.)
+template <ColumnCopies Copies, class T>
+__device__ __forceinline__ int offset_end(const SharedJob<T>& job) {
+    if constexpr (sizeof(T) == 4 && column_slack<T>(Copies) > 0) return job.slack;
+    else return column_slack<T>(Copies);
+}
+
 template <class T, int R, ColumnCopies Copies>
 struct ColumnSets {
     static constexpr int V = 16 / static_cast<int>(sizeof(T)), slack = column_slack<T>(Copies);
@@ -48,9 +56,7 @@ struct ColumnSets {
         __syncthreads();
     }
 
-    // In single precision the constant takes a sixth of the bandwidth from the kernel of 64 rows (measured); in doubles its absence makes registers spill.
-    __device__ __forceinline__ int offset_end() const { return sizeof(T) == 4 && slack > 0 ? job.slack : slack; }
-    __device__ __forceinline__ int pitch() const { return job.across + offset_end(); }
+    __device__ __forceinline__ int pitch() const { return job.across + offset_end<Copies>(job); }
 
     /// Where a thread's copies of a set begin. (Found before registers are full.)
     struct Source {
@@ -118,7 +124,7 @@ struct ColumnSets {
         const ColumnSet set = set_of(job, tile);
         const int segment = static_cast<int>(threadIdx.x) / job.across, column = static_cast<int>(threadIdx.x) & (job.across - 1);
         const T* from = memory + segment * R * pitch() + column;
-        const unsigned by = static_cast<unsigned>(job.rhs.row_stride), last = static_cast<unsigned>(offset_end()) - 1;
+        const unsigned by = static_cast<unsigned>(job.rhs.row_stride), last = static_cast<unsigned>(offset_end<Copies>(job)) - 1;
         unsigned shift = first_offset(set) + static_cast<unsigned>(segment * R) * by;
 #pragma unroll
         for (int i = 0; i < R; ++i) {
@@ -145,7 +151,7 @@ private:
             for (int row = static_cast<int>(threadIdx.x); row < job.rows; row += static_cast<int>(blockDim.x)) {
                 const T* const from = source.at + row * job.rhs.row_stride;
                 const int shift = offset_in_vector(from), whole = (shift + source.columns + V - 1) & ~(V - 1);
-                T* const to = memory + row * pitch() + (static_cast<int>(reinterpret_cast<std::uintptr_t>(from) / sizeof(T)) & (offset_end() - 1)) - shift;
+                T* const to = memory + row * pitch() + (static_cast<int>(reinterpret_cast<std::uintptr_t>(from) / sizeof(T)) & (offset_end<Copies>(job) - 1)) - shift;
                 if (from - shift >= job.lowest && from - shift + whole <= job.highest) {
                     const unsigned now = static_cast<unsigned>(whole) * static_cast<unsigned>(sizeof(T));
                     asm volatile("mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [%0], %1;" ::"r"(barrier), "r"(now) : "memory");

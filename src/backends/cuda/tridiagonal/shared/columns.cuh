@@ -95,8 +95,8 @@ __global__ void __launch_bounds__(Threads, Blocks) solve_shared_columns(const __
     T* const memory = reinterpret_cast<T*>(shared);
     const int thread = static_cast<int>(threadIdx.x), threads = static_cast<int>(blockDim.x);
     const int across = job.across, segments = job.segments, column = thread & (across - 1), segment = thread / across;
+    const ColumnsLayout<T, R> layout(segments, across, offset_end<Copies>(job));
     ColumnSets<T, R, Copies> sets(job, memory, shared_address(&arrival));
-    const ColumnsLayout<T, R> layout(segments, across, sets.offset_end());
     sets.load(sets.source(blockIdx.x));
 
     // The matrix.
