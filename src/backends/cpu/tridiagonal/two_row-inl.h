@@ -6,7 +6,7 @@
 // Pending    p_- x[s-1] + p_0 x[i] + p_1 x[i+1] = p_r; row i+1, (a, b, c | r) on x[i], x[i+1], x[i+2], joins and x[i] leaves, as in gtsv
 // First      x[s] + f_- x[s-1] + f_0 x[i] + f_1 x[i+1] = f_r goes along and is never a pivot: together both rows say what `reduce` has to. `largest` is the
 //            largest |f_0|; where it is beyond some limit, a leading block of the chunk is nearly singular, and three rows do better
-// Work       16 operations and one division per row in `reduce`, 14 and one in `finish`, where three rows take 35 and two, 22 and one
+// Work       17 operations and one division per row in either pass, where three rows take 35 and two, 22 and one
 // Source     docs/algorithms/two_pass.md, "Two rows where nothing is forgotten"
 #include "hwy/highway.h"
 
