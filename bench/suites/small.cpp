@@ -52,7 +52,7 @@ void run_size(std::int64_t rows, DType dtype, const Settings& settings, Record& 
 }  // namespace
 
 void run_small(const Settings& settings, Record& record) {
-    for (const std::int64_t rows : {8, 64, 256}) {
+    for (const std::int64_t rows : {8, 16, 64, 200, 1000}) {
         run_size<double>(rows, DType::f64, settings, record);
         run_size<float>(rows, DType::f32, settings, record);
     }

@@ -36,10 +36,6 @@ using Clock = std::chrono::steady_clock;
 
 double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
-bool is_plain_single(const System& system) {
-    return system.levels == 0 && !system.offsets && !system.periodic && !system.accumulate && !has_generators(system);
-}
-
 // Whether functions become arrays before this device looks at the system.
 bool tabulates(const Ops& own, const System& system, Algorithm algorithm) {
     return has_generators(system) && !system.periodic && !system.offsets && own.refuses(system, algorithm);
@@ -368,9 +364,9 @@ Outcome solve(Queue& queue, const Problem& problem, const Options& options) {
         return nothing;
     }
     const bool bare = options.algorithm == Algorithm::automatic && !options.report && !options.check_finite;
-    if (bare && is_plain_single(system)) {
+    if (bare && system.levels == 0) {
         const Ops& ops = ops_of(queue);
-        if (ops.solve_small && system.rows <= ops.small_rows) {
+        if (solves_small(ops, system)) {
             Outcome outcome;
             ops.solve_small(system, outcome);
             if (options.status) *options.status = static_cast<std::int8_t>(outcome.reason);

@@ -171,7 +171,7 @@ void calibrate(const Ops& ops, devices::ScratchArena& scratch, int threads, std:
         const System system = sample.system(kind.shape, rows);
         if (branch_refuses(ops, system, kind.algorithm)) return;
         const bool sequential = kind.algorithm == Algorithm::lu && !kind.shape.batch();
-        const TimingKey key = kind.shape.batch() ? timing_key(ops, kind.algorithm, dtype, kind.shape.contiguous, kind.shape.length)
+        const TimingKey key = solves_small(ops, system) && kind.algorithm == Algorithm::automatic ? small_timing_key(ops, dtype) : kind.shape.batch() ? timing_key(ops, kind.algorithm, dtype, kind.shape.contiguous, kind.shape.length)
                                                  : timing_key(ops, kind.algorithm, dtype, kind.shape.in_place);
         for (const int t : counts) {
             if (t > 1 && (sequential || rows < 2048 * t)) break;
@@ -188,7 +188,10 @@ void calibrate(const Ops& ops, devices::ScratchArena& scratch, int threads, std:
     const auto most_of = [&](DType dtype) { return std::max<std::int64_t>(static_cast<std::int64_t>(largest_bytes / (5 * size_of(dtype))), 16384); };
     Sample few[] = {{DType::f64, std::min(small, most_of(DType::f64)), true}, {DType::f32, std::min(small, most_of(DType::f32)), true}};
     Sample many[] = {{DType::f64, most_of(DType::f64), false}, {DType::f32, most_of(DType::f32), false}};
-    for (int round = 0; round < rounds; ++round)
+    for (int round = 0; round < rounds; ++round) {
+        for (Sample& sample : few)
+            for (const std::int64_t rows : {50, 500})
+                if (rows <= ops.small_rows) time(sample, sample.dtype(), {{}, Algorithm::automatic}, rows);
         for (const int turn : {0, 1, 2})
             for (Sample& sample : turn == 0 ? few : many)
                 for (const Kind& kind : kinds) {
@@ -201,6 +204,7 @@ void calibrate(const Ops& ops, devices::ScratchArena& scratch, int threads, std:
                         if ((rows > small || !kind.shape.in_place) && turn == (rows <= small ? 0 : 2) && (rows <= small || 2 * rows < last))
                             time(sample, dtype, kind, rows);
                 }
+    }
     for (auto& [what, here] : measured) {
         if (!here.good || here.times.empty()) continue;
         const auto median = here.times.begin() + static_cast<std::ptrdiff_t>(here.times.size() / 2);

@@ -30,7 +30,9 @@ OptionList options_on(const Ops& ops, const System& system, const Features& feat
             out.option[out.count++] = named_option(ops, system, features, algorithm, profile, max_threads);
         return out;
     }
-    if (features.batch) {
+    if (solves_small(ops, system)) {
+        out.option[out.count++] = {&ops, Algorithm::automatic, false, nullptr, predict_small(features, ops, profile)};
+    } else if (features.batch) {
         out.option[out.count++] = named_option(ops, system, features, Algorithm::automatic, profile, max_threads);
         line = typical_line(system);
         per_line = one_line(features);

@@ -206,6 +206,19 @@ TimingKey timing_key(const Ops& ops, Algorithm algorithm, DType dtype, bool cont
     return key;
 }
 
+TimingKey small_timing_key(const Ops& ops, DType dtype) noexcept {
+    TimingKey key;
+    std::size_t at = 0;
+    for (const std::string_view part : {std::string_view(ops.device), std::string_view(".small."), std::string_view(trifold::name_of(dtype))}) append(key, at, part);
+    return key;
+}
+
+Prediction predict_small(const Features& f, const Ops& ops, const Profile& profile) noexcept {
+    constexpr double call = 7e-8, rows_per_s = 2.3e8;
+    if (const auto* curve = profile.timings_of(small_timing_key(ops, f.dtype).text)) return {call + devices::seconds_for(*curve, f.rows, 1), 1};
+    return {call + f.rows / rows_per_s, 1};
+}
+
 Prediction predict(const Features& f, const Ops& ops, Algorithm algorithm, const Profile& profile, int max_threads) noexcept {
     if (ops.enqueue) {
         // Of launching, moving the words, and for LU the scattered words of its scratch (pivoted.cu).

@@ -42,6 +42,9 @@ struct Prediction {
 /// decays and no system needs a rescue.
 Prediction predict(const Features& f, const Ops& ops, Algorithm algorithm, const devices::Profile& profile, int max_threads) noexcept;
 
+/// One system for Ops::solve_small, which neither plans nor takes scratch.
+Prediction predict_small(const Features& f, const Ops& ops, const devices::Profile& profile) noexcept;
+
 /// The time of a batch depends on how long its systems are: it is measured at these lengths, and interpolated. Long ones are no
 /// power of two, where lines of neighbouring systems would meet in one set of the cache.
 inline constexpr std::int64_t batch_lengths[] = {32, 128, 1000, 30000};
@@ -53,5 +56,8 @@ struct TimingKey {
 };
 TimingKey timing_key(const Ops& ops, Algorithm algorithm, DType dtype, bool in_place = false) noexcept;
 TimingKey timing_key(const Ops& ops, Algorithm algorithm, DType dtype, bool contiguous, std::int64_t length) noexcept;
+
+/// "device.small.dtype"
+TimingKey small_timing_key(const Ops& ops, DType dtype) noexcept;
 
 }  // namespace trifold::tridiagonal

@@ -33,10 +33,11 @@ void take(Decision& decision, const OptionList& options, int first) {
         if (!options.option[k].refused) decision.branch[decision.branches++] = options.option[k].algorithm;
 }
 
-const char* reason(const Decision& decision, bool batch) {
+const char* reason(const Decision& decision, const System& system, bool batch) {
     if (decision.ops->enqueue) return "in the GPU's memory: unpivoted where the pass shows it to be safe, pivoted else";
     if (decision.one_by_one) return "few and long systems: each is solved like a single one";
     if (batch) return "systems side by side in vectors: unpivoted where the pass shows it to be safe, pivoted else";
+    if (solves_small(*decision.ops, system)) return "small: on the calling thread, unpivoted from both ends where the pass shows it to be safe, pivoted else";
     switch (decision.branch[0]) {
         case Algorithm::certified: return "one pass where the matrix decays, bounded; where it does not, pivoted";
         case Algorithm::automatic: return "periodic or adding to x: unpivoted where the pass shows it to be safe, pivoted else";
@@ -63,7 +64,7 @@ int cheapest(const OptionList& options) {
 Decision decide_automatic(const Ops& own, const System& system, const Features& features, const devices::Profile& profile, int threads) {
     Decision decision;
     OptionList options = options_on(own, system, features, profile, threads);
-    int best = cheapest(options);
+    int best = solves_small(own, system) ? 0 : cheapest(options);
     if (best < 0) {
         decision.delegated_because = options.option[0].refused;
         const Ops& host = cpu();
@@ -75,7 +76,7 @@ Decision decide_automatic(const Ops& own, const System& system, const Features& 
         best = features.batch ? 0 : options.count - 1;
     }
     take(decision, options, best);
-    decision.why = !decision.delegated_because          ? reason(decision, features.batch)
+    decision.why = !decision.delegated_because          ? reason(decision, system, features.batch)
                    : decision.ops == &reference() ? "the reference computes what this device does not"
                                                         : "the cpu computes what this device does not";
     return decision;

@@ -2,9 +2,14 @@
 #include "families/tridiagonal/branch.hpp"
 
 #include "families/tridiagonal/certified.hpp"
+#include "families/tridiagonal/plain.hpp"
 #include "families/tridiagonal/two_pass.hpp"
 
 namespace trifold::tridiagonal {
+
+bool solves_small(const Ops& ops, const System& system) noexcept {
+    return ops.solve_small && system.rows <= ops.small_rows && system.levels == 0 && !why_not_plain(system);
+}
 
 const char* branch_refuses(const Ops& ops, const System& system, Algorithm algorithm) {
     if (ops.enqueue) return ops.refuses(system, algorithm);  // couples its own chunks, in its own memory

@@ -6,6 +6,9 @@
 
 namespace trifold::tridiagonal {
 
+/// One system that Ops::solve_small takes; automatic solves leave it to that, whatever else there is.
+bool solves_small(const Ops& ops, const System& system) noexcept;
+
 /// nullptr, or why this algorithm cannot run on that device, the family's drivers included; as Ops::refuses.
 const char* branch_refuses(const Ops& ops, const System& system, Algorithm algorithm);
 

@@ -29,7 +29,15 @@ struct Dims {
 // Beyond every address space, and with room for what is computed from it.
 constexpr std::int64_t most_elements = std::int64_t{1} << 53;
 
-void check_view(const char* name, const AnyView& view) {
+/// One line of rows that is far from every limit, as small systems are.
+bool is_short_line(const AnyView& view) {
+    constexpr std::int64_t most = std::int64_t{1} << 26;
+    const auto near = [](std::int64_t value) { return static_cast<std::uint64_t>(value + most) <= 2 * most; };
+    return view.batch_dims == 0 && view.data && view.axis.extent >= 0 && near(view.axis.extent) && near(view.axis.stride) &&
+           (reinterpret_cast<std::uintptr_t>(view.data) & (size_of(view.dtype) - 1)) == 0;
+}
+
+void check_any_view(const char* name, const AnyView& view) {
     if (view.batch_dims < 0 || view.batch_dims > max_batch_dims)
         misuse(name, std::to_string(view.batch_dims) + " batch dimensions", "at most 4 are supported");
     std::int64_t count = view.axis.extent;
@@ -57,13 +65,19 @@ void check_view(const char* name, const AnyView& view) {
         misuse(name, std::string("an address that is not a multiple of the size of ") + name_of(view.dtype));
 }
 
+void check_view(const char* name, const AnyView& view) {
+    if (!is_short_line(view)) check_any_view(name, view);
+}
+
 void check_memory(const Problem& problem, Memory device) {
-    const auto check = [device](const char* name, const AnyView& view) {
-        if (view.memory.kind != MemoryKind::device || view.memory == device) return;
+    const auto refuse = [device](const char* name, const AnyView& view) {
         const std::string lies = "memory of device " + std::to_string(view.memory.index);
         if (device.kind == MemoryKind::device)
             misuse(name, lies + " where the queue's device is number " + std::to_string(device.index), "copy it there, or take a Queue on its own device");
         misuse(name, lies + " where host memory is due", "copy it to the host, or take a Queue on its own device");
+    };
+    const auto check = [&](const char* name, const AnyView& view) {
+        if (view.memory.kind == MemoryKind::device && view.memory != device) refuse(name, view);
     };
     check("rhs", problem.rhs);
     check("x", problem.x);
@@ -74,13 +88,12 @@ void check_memory(const Problem& problem, Memory device) {
 }
 
 // `shift`: the operand's row i is the coefficient's row i + shift (transposition); `packed_front`: a packed array starts with row 1.
-Operand operand_of(const char* name, const Coefficient& coefficient, DType dtype, std::int64_t rows, const Dims& dims, bool periodic,
-                   bool packs, bool packed_front, std::int64_t shift) {
-    Operand result;
+void set_operand(Operand& result, const char* name, const Coefficient& coefficient, DType dtype, std::int64_t rows, const Dims& dims, bool periodic,
+                 bool packs, bool packed_front, std::int64_t shift) {
     if (const double* value = std::get_if<double>(&coefficient)) {
         result.kind = Operand::Kind::scalar;
         result.value = *value;
-        return result;
+        return;
     }
     if (const Generator* generator = std::get_if<Generator>(&coefficient)) {
         const bool given = dtype == DType::f32 ? generator->fill_f32 != nullptr : generator->fill_f64 != nullptr;
@@ -88,7 +101,7 @@ Operand operand_of(const char* name, const Coefficient& coefficient, DType dtype
         result.kind = Operand::Kind::generator;
         result.generator = generator;
         result.generator_shift = shift;
-        return result;
+        return;
     }
     const AnyView& view = std::get<AnyView>(coefficient);
     check_view(name, view);
@@ -113,7 +126,6 @@ Operand operand_of(const char* name, const Coefficient& coefficient, DType dtype
     }
     const std::int64_t offset = (shift - (packed && packed_front ? 1 : 0)) * view.axis.stride;
     result.data = static_cast<char*>(view.data) + offset * static_cast<std::int64_t>(size_of(dtype));
-    return result;
 }
 
 Operand at_row(Operand operand, std::int64_t row, DType dtype) {
@@ -129,12 +141,12 @@ void fill_matrix(System& system, const Matrix& matrix, const Dims& dims) {
     const std::int64_t n = system.rows;
     // Row i of the transpose has upper[i-1] below and lower[i+1] above the diagonal.
     const int turn = matrix.transposed ? 1 : 0;
-    const Operand lower = operand_of("lower", matrix.lower, dtype, n, dims, matrix.periodic, true, true, turn);
-    const Operand upper = operand_of("upper", matrix.upper, dtype, n, dims, matrix.periodic, true, false, -turn);
-    system.lower = matrix.transposed ? upper : lower;
-    system.upper = matrix.transposed ? lower : upper;
-    system.diag = operand_of("diag", matrix.diag, dtype, n, dims, matrix.periodic, false, false, 0);
+    Operand &lower = matrix.transposed ? system.upper : system.lower, &upper = matrix.transposed ? system.lower : system.upper;
+    set_operand(lower, "lower", matrix.lower, dtype, n, dims, matrix.periodic, true, true, turn);
+    set_operand(upper, "upper", matrix.upper, dtype, n, dims, matrix.periodic, true, false, -turn);
+    set_operand(system.diag, "diag", matrix.diag, dtype, n, dims, matrix.periodic, false, false, 0);
     system.periodic = matrix.periodic;
+    if (!matrix.periodic) return;
     // In both cases row 0's neighbour across the end is what the shifted lower reads at row 0, and likewise at the last row:
     // plain: lower[0], upper[n-1]; transposed: upper[n-1], lower[0].
     system.top_right = matrix.transposed ? at_row(upper, n, dtype) : lower;
@@ -142,7 +154,8 @@ void fill_matrix(System& system, const Matrix& matrix, const Dims& dims) {
 }
 
 // Orders the levels by the stride of rhs and joins neighbours that are one array for every operand.
-void merge_levels(System& system, Dims dims) {
+void merge_levels(System& system, const Dims& dims) {
+    if (dims.count == 0) return;
     Operand* operands[] = {&system.rhs, &system.x, &system.lower, &system.diag, &system.upper, &system.top_right, &system.bottom_left};
     int order[max_batch_dims], kept = 0;
     bool empty = false;
@@ -175,13 +188,11 @@ void merge_levels(System& system, Dims dims) {
     }
 }
 
-Operand array_operand(const AnyView& view) {
-    Operand result;
+void set_array(Operand& result, const AnyView& view) {
     result.kind = Operand::Kind::view;
     result.data = view.data;
     result.row_stride = view.axis.stride;
     for (int d = 0; d < view.batch_dims; ++d) result.level_stride[d] = view.batch[d].stride;
-    return result;
 }
 
 void check_offsets(const Problem& problem, System& system) {
@@ -213,13 +224,15 @@ void check_aliasing(const Problem& problem, System& system) {
         misuse("x", "two of its elements are the same memory " + shape_text(problem.x), "an output needs distinct elements: no zero strides");
     const bool same = problem.x.data == problem.rhs.data && same_strides(problem.x, problem.rhs);
     if (same && problem.accumulate) misuse("x", "is rhs in a solve that adds to x", "give x memory of its own");
+    const Stretch written = stretch_of(problem.x);
+    const auto overlaps_x = [&](const AnyView& view) { return written.meets(stretch_of(view)) && overlap(problem.x, view); };
     if (same) system.in_place = true;
-    else if (overlap(problem.x, problem.rhs))
+    else if (overlaps_x(problem.rhs))
         misuse("x", "overlaps rhs", "give the same memory with the same strides (in place), or memory of its own");
     const std::pair<const char*, const Coefficient*> matrix[] = {
         {"lower", &problem.matrix.lower}, {"diag", &problem.matrix.diag}, {"upper", &problem.matrix.upper}};
     for (const auto& [name, coefficient] : matrix)
-        if (const AnyView* view = std::get_if<AnyView>(coefficient); view && overlap(problem.x, *view))
+        if (const AnyView* view = std::get_if<AnyView>(coefficient); view && overlaps_x(*view))
             misuse("x", std::string("overlaps ") + name, "the matrix is read while x is written: give x memory of its own");
 }
 
@@ -244,8 +257,8 @@ System normalise(const Problem& problem, Memory device) {
     Dims dims;
     dims.count = rhs.batch_dims;
     for (int d = 0; d < rhs.batch_dims; ++d) dims.extent[d] = rhs.batch[d].extent;
-    system.rhs = array_operand(rhs);
-    system.x = array_operand(x);
+    set_array(system.rhs, rhs);
+    set_array(system.x, x);
     const bool ragged = problem.offsets.data() != nullptr;
     if (ragged && problem.offsets.empty()) misuse("offsets", "no entries", "systems + 1 of them are due");
     fill_matrix(system, problem.matrix, dims);

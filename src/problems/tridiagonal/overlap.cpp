@@ -49,23 +49,10 @@ bool reachable(const Terms& terms, int k, std::int64_t distance, int& steps) {
 
 bool is_empty(const AnyView& view) { return view.rows() <= 0 || view.systems() <= 0; }
 
-void extent_of(const AnyView& view, std::intptr_t& first, std::intptr_t& last) {
-    const auto size = static_cast<std::intptr_t>(size_of(view.dtype));
-    first = last = reinterpret_cast<std::intptr_t>(view.data);
-    auto grow = [&](const Dim& dim) { (dim.stride < 0 ? first : last) += (dim.extent - 1) * dim.stride * size; };
-    grow(view.axis);
-    for (int d = 0; d < view.batch_dims; ++d) grow(view.batch[d]);
-    last += size;
-}
-
 }  // namespace
 
 bool overlap(const AnyView& a, const AnyView& b) noexcept {
-    if (is_empty(a) || is_empty(b)) return false;
-    std::intptr_t a_first, a_last, b_first, b_last;
-    extent_of(a, a_first, a_last);
-    extent_of(b, b_first, b_last);
-    if (a_last <= b_first || b_last <= a_first) return false;
+    if (!stretch_of(a).meets(stretch_of(b))) return false;
     const auto size = static_cast<std::intptr_t>(size_of(a.dtype));
     const std::intptr_t bytes = reinterpret_cast<std::intptr_t>(b.data) - reinterpret_cast<std::intptr_t>(a.data);
     if (a.dtype != b.dtype || bytes % size != 0) return true;

@@ -46,13 +46,24 @@ const char* refuses(const System& system, Algorithm algorithm) {
     }
 }
 
+// Asked for by way of a plan, since a report was wanted: the same as without.
+bool is_small(const System& system, Algorithm algorithm) {
+    return algorithm == Algorithm::automatic && system.levels == 0 && system.rows <= small_rows && !tridiagonal::why_not_plain(system);
+}
+
 std::size_t workspace(const System& system, Algorithm algorithm, int threads) {
+    if (is_small(system, algorithm)) return 0;
     if (tridiagonal::why_not_plain(system)) return general_bytes(system, threads);
     if (algorithm == Algorithm::two_pass) return two_pass_scratch(system, tridiagonal::two_pass_chunk_rows(system.rows, system.dtype), threads);
     return system.levels > 0 ? batch_bytes(system, algorithm, threads) : single_bytes(system);
 }
 
 void solve(const System& system, Algorithm algorithm, const Launch& launch, Outcome& outcome) {
+    if (is_small(system, algorithm)) {
+        solve_small(system, outcome);
+        if (launch.status) launch.status[system.number] = static_cast<std::int8_t>(outcome.reason);
+        return;
+    }
     if (tridiagonal::why_not_plain(system)) solve_general(system, launch, outcome);
     else if (system.levels > 0) solve_batch(system, algorithm, launch, outcome);
     else solve_single(system, algorithm, launch, outcome);

@@ -6,10 +6,10 @@
 
 namespace trifold::cpu {
 
-inline constexpr std::int64_t small_rows = 256;
+inline constexpr std::int64_t small_rows = 1024;
 
 /// One system (levels == 0, views and scalars, neither periodic nor accumulating) of 1 to small_rows rows, on the calling
-/// thread and its stack alone. Unpivoted where the sweep shows that to be backward stable, else LU with partial pivoting.
+/// thread and its stack (48 KiB) alone. Unpivoted where the sweep shows that to be backward stable, else LU with partial pivoting.
 /// rhs is intact (in place too) whenever the outcome is not ok.
 void solve_small(const tridiagonal::System& system, Outcome& outcome) noexcept;
 
