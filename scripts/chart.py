@@ -91,3 +91,26 @@ def bars(groups, unit):
             y += step
         y += 12
     return page(left + width + 120, y + 10, out)
+
+
+def shares(groups):
+    """groups: (title, [(what, [(name, share)…])…]); every share a bar of one scale, 0 to 100 %."""
+    left, width, step, out, y = 290, 430, 15, [], 12
+    scale = lambda share: width * min(share, 1.05)
+    for title, rows in groups:
+        y += 16
+        out.append(label(10, y, title, 13, 'start', ' font-weight="bold"'))
+        y += 10
+        begin = y
+        for what, bars in rows:
+            out.append(label(left - 10, y + step * len(bars) / 2 + 4, what, 11, 'end'))
+            for k, (name, share) in enumerate(bars):
+                out.append(f'<rect x="{left}" y="{y + 1}" width="{scale(share):.1f}" height="{step - 2}" fill="{"#bbbbbb" if k else COLOURS[4]}"/>')
+                out.append(label(left + scale(share) + 6, y + 12, f'{100 * share:.0f} %' + (f'  {name}' if name else ''), 11, 'start'))
+                y += step
+            y += 7
+        for mark in (0.5, 1):
+            out.insert(0, f'<line x1="{left + scale(mark)}" y1="{begin}" x2="{left + scale(mark)}" y2="{y - 7}" stroke="#cccccc" stroke-dasharray="3"/>')
+        y += 6
+    out.append(label(left + scale(1), y + 8, 'all that memory can move', 11))
+    return page(left + width + 200, y + 20, out)

@@ -3,6 +3,8 @@
 import json
 import os
 
+import chart
+
 BEGIN, END = '<!-- figures: scripts/bench-tables -->', '<!-- end of figures -->'
 
 
@@ -89,6 +91,42 @@ def lines(results):
     yield '|---|---|---:|---:|---|'
     for row in made:
         yield '| ' + ' | '.join(row) + ' |'
+
+
+# In README's picture: machine, and what is drawn of it: (text, suite, row).
+DRAWN = [
+    ('amd-epyc-2c', 'one core of a rented AMD EPYC', [
+        ('one system, 10⁸ rows, dominant', PICKS[0]), ('the same in single precision', PICKS[2]), ('one system that needs pivots', PICKS[3]), ('131 072 systems of 256 rows', PICKS[4]),
+        ('heat in 3-D, 256³, a step', PICKS[5])]),
+    ('nvidia-h200', 'one NVIDIA H200', [
+        ('one system, 2²⁶ rows, dominant', PICKS[6]), ("one system, 2²⁶ rows, Poisson's", PICKS[7]), ('262 144 systems of 256 rows', PICKS[8]), ('131 072 systems of 512, interleaved', PICKS[9]), ('heat in 3-D, 256³, a step', PICKS[11])]),
+]
+
+
+def measures(row):
+    """(share of the roof, times the peer, the peer), whichever suite it is of."""
+    over = row.get('times_cusparse') or row.get('times_rival') or row.get('speedup')
+    peer = 'cuSPARSE ' + (row.get('peer') or '') if row.get('times_cusparse') else 'the same with cuSPARSE' if row.get('times_rival') else row.get('speedup_over') or ''
+    return row.get('fraction_5_words') or row.get('fraction'), over, peer.strip()
+
+
+def picture(results):
+    """Shares of the roof, ours and the peer's in the same run; None where there is no record."""
+    groups = []
+    for machine, title, drawn in DRAWN:
+        rows = []
+        for what, (_, suite, _, wanted) in drawn:
+            path = os.path.join(results, machine, suite + '.json')
+            if not os.path.exists(path):
+                continue
+            with open(path, encoding='utf-8') as file:
+                row = pick(json.load(file)['rows'], wanted)
+            share, over, peer = measures(row) if row else (None, None, '')
+            if share:
+                rows.append((what, [('Trifold', share)] + ([(peer, share / over)] if over else [])))
+        if rows:
+            groups.append((title, rows))
+    return chart.shares(groups) if groups else None
 
 
 def renewed(text, results):
