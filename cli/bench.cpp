@@ -98,11 +98,11 @@ Command bench_command(CLI::App& parent) {
     app->add_option("--rows", options->rows, "rows of the systems")
         ->delimiter(',')
         ->capture_default_str()
-        ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 48));
+        ->transform(whole_number(1, std::int64_t{1} << 48));
     app->add_option("--problems", options->problems, "generators, without rows")->delimiter(',')->capture_default_str();
     app->add_option("--repeat", options->repeat, "solves of each, of which the median counts")
         ->capture_default_str()
-        ->check(CLI::Range(1, 1000));
+        ->transform(whole_number(1, 1000));
     options->add_run(*app);
     app->add_option("--precision", options->precision, "f32 or f64 (default: f64)");
     options->add_talk(*app);

@@ -4,6 +4,8 @@
 #include <omp.h>
 
 #include <algorithm>
+#include <charconv>
+#include <cmath>
 #include <functional>
 #include <set>
 
@@ -19,16 +21,26 @@ namespace trifold::cli {
 CLI::Option* CommonOptions::add_input(CLI::App& app, std::string& input) {
     return app.add_option(
            "INPUT", input,
-           "FILE.npz with arrays lower, diag, upper, rhs, or gen:NAME?key=value&... (see: trifold generate --list)")
+           "FILE.npz with arrays lower, diag, upper, rhs ('-' = stdin), or gen:NAME?key=value&... (see: trifold generate --list)")
         ->required();
 }
 
 void CommonOptions::add_run(CLI::App& app) {
     app.add_option("--device", device, "where to run; see: trifold devices; several with commas, or 'all'")->capture_default_str();
-    app.add_option("--algorithm", algorithm, "ask for one by name; it is then not replaced where it fails")
+    app.add_option("--algorithm", algorithm,
+                   "automatic, or one by name, which is then not replaced where it fails: certified, two_pass, lu, thomas, twisted, cyclic_reduction, pcr, spike, truncated_spike")
         ->capture_default_str();
+    add_threads(app);
+}
+
+void CommonOptions::add_threads(CLI::App& app) {
     app.add_option("--threads", threads, "0 = OMP_NUM_THREADS, else the cores this process may use")
-        ->capture_default_str();
+        ->capture_default_str()
+        ->transform(whole_number(0, 4096));
+}
+
+void CommonOptions::add_periodic(CLI::App& app) {
+    app.add_flag("--periodic", periodic, "rows form a ring: lower[0] couples row 0 to the last row, upper[n-1] the last row to row 0");
 }
 
 void CommonOptions::add_data(CLI::App& app) {
@@ -75,7 +87,7 @@ std::optional<DType> CommonOptions::dtype() const {
 }
 
 io::LoadOptions CommonOptions::load(bool values, io::Progress progress) const {
-    return {axis, dtype(), values, std::move(progress)};
+    return {axis, dtype(), values, std::move(progress), periodic};
 }
 
 ContextOptions CommonOptions::context() const {
@@ -87,6 +99,19 @@ ContextOptions CommonOptions::context() const {
             if (said.emplace(line).second) say(std::string(line));
         };
     return options;
+}
+
+CLI::Validator whole_number(std::int64_t least, std::int64_t most) {
+    const auto settle = [least, most](std::string& text) -> std::string {
+        double value = 0;
+        const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+        const bool read = error == std::errc() && end == text.data() + text.size();
+        if (!read || value != std::floor(value) || value < static_cast<double>(least) || value > static_cast<double>(most))
+            return "'" + text + "' is no whole number from " + std::to_string(least) + " to " + std::to_string(most);
+        text = std::to_string(static_cast<std::int64_t>(value));
+        return {};
+    };
+    return CLI::Validator(settle, "");
 }
 
 std::string not_empty(const std::string& name) {

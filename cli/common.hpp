@@ -36,13 +36,15 @@ struct CommonOptions {
     std::string device = "cpu", algorithm = "automatic", precision, objective = "time", watts_text;
     int threads = 0;
     std::optional<int> axis;
-    bool quiet = false, json = false;
+    bool quiet = false, json = false, periodic = false;
     report::Watts watts;
     std::vector<tridiagonal::DeviceWatts> device_watts;
 
     CLI::Option* add_input(CLI::App& app, std::string& input);  ///< required, unless the caller says otherwise
     void add_run(CLI::App& app);   ///< --device, --algorithm, --threads
     void add_data(CLI::App& app);  ///< --precision, --axis
+    void add_threads(CLI::App& app);
+    void add_periodic(CLI::App& app);
     void add_objective(CLI::App& app);  ///< --optimise, --watts
 
     /// The view of `watts` in what is returned is of this object. Throws Error(usage).
@@ -58,6 +60,9 @@ struct CommonOptions {
 
     ContextOptions context() const;
 };
+
+/// A transform of options that count: 5000 or 5e3, from `least` to `most`.
+CLI::Validator whole_number(std::int64_t least, std::int64_t most);
 
 /// A check of options that name a file: an empty name (a shell variable that is not set) is no absent option.
 std::string not_empty(const std::string& name);

@@ -72,6 +72,7 @@ int run(const Options& o) {
     list.profile = o.measure            ? "measured now"
                    : profile.measured() ? "profile " + profile.date
                                         : "defaults, not measured: trifold devices --measure";
+    list.measured = profile.measured();
     list.devices = context.devices();
     add_grid(list);
     for (const devices::Bandwidth& b : profile.bandwidth)
@@ -92,8 +93,7 @@ Command devices_command(CLI::App& parent) {
     app->add_flag("--matrix", options->matrix, "the grid device x family: native, delegated (to whom), absent (why)");
     app->add_flag("--measure", options->measure,
                   "measure this machine's bandwidth and pace anew and keep them for planning");
-    app->add_option("--threads", options->threads, "0 = OMP_NUM_THREADS, else the cores this process may use")
-        ->capture_default_str();
+    options->add_threads(*app);
     options->add_talk(*app);
     set_examples(*app, "  trifold devices\n"
                        "  trifold devices --matrix\n"

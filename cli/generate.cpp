@@ -59,7 +59,9 @@ int run(const Options& o) {
         throw Error(ErrorCode::usage, "generate", "'" + o.input + "' is not a generator",
                     "write gen:NAME?key=value&..., see: trifold generate --list");
     if (o.output.empty()) throw Error(ErrorCode::usage, "generate", "no output named", "add -o problem.npz");
-    if (!o.output.ends_with(".npz"))
+    if (o.output == "-" && terminal_on_stdout())
+        throw Error(ErrorCode::usage, "-o -", "stdout is a terminal", "name a file or redirect stdout");
+    if (o.output != "-" && !o.output.ends_with(".npz"))
         throw Error(ErrorCode::usage, "-o " + o.output, "is not an .npz file",
                     "a problem has four arrays: name it *.npz");
     const Context context(o.context());
@@ -85,15 +87,15 @@ Command generate_command(CLI::App& parent) {
     auto options = std::make_shared<Options>();
     CLI::App* app = parent.add_subcommand("generate", "write a generated problem, or list the generators");
     app->add_option("INPUT", options->input, "gen:NAME?key=value&...");
-    app->add_option("-o,--output", options->output, "FILE.npz for the arrays lower, diag, upper, rhs")->check(not_empty);
+    app->add_option("-o,--output", options->output, "FILE.npz for the arrays lower, diag, upper, rhs; '-' = stdout")->check(not_empty);
     app->add_flag("--list", options->list, "every generator with its parameters, defaults and ranges");
     options->add_data(*app);
     app->add_flag("-q,--quiet", options->quiet, "no progress and no notes on stderr");
-    app->add_option("--threads", options->threads, "0 = OMP_NUM_THREADS, else the cores this process may use")
-        ->capture_default_str();
+    options->add_threads(*app);
     set_examples(*app,
                  "  trifold generate --list\n"
                  "  trifold generate 'gen:diffusion?rows=100000&number=10&contrast=1e4&seed=1' -o problem.npz\n"
+                 "  trifold generate gen:poisson -o - | trifold solve - -o x.npy\n"
                  "  trifold generate 'gen:dominant?shape=32x64x16&axis=0&ratio=2' --precision f32 -o batch.npz\n");
     return {app, [options] { return run(*options); }};
 }

@@ -69,6 +69,7 @@ public:
         heat::Parts<T> parts(queue, problem_, u_.as<T>(), o_.at_once);
         line_.clear();
         warn(parts);
+        record_.device = o_.device;
         picture_.first = picture_.last = middle_line(parts);
         const bool good_run = steps(parts);
         line_.clear();
@@ -338,8 +339,8 @@ Command heat_command(CLI::App& parent) {
     auto options = std::make_shared<Options>();
     CLI::App* app = parent.add_subcommand("heat", "the heat equation on meshes, by alternating directions");
     app->add_option("--mesh", options->mesh, "cells along x, y and z of a unit box, at least 3 each: 128x128, 96x96x96")->required();
-    app->add_option("--batch", options->batch, "meshes that are solved side by side")->capture_default_str()->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 40));
-    app->add_option("--iterations", options->iterations, "steps of time")->capture_default_str()->check(CLI::Range(std::int64_t{0}, std::int64_t{1} << 40));
+    app->add_option("--batch", options->batch, "meshes that are solved side by side")->capture_default_str()->transform(whole_number(1, std::int64_t{1} << 40));
+    app->add_option("--iterations", options->iterations, "steps of time")->capture_default_str()->transform(whole_number(0, std::int64_t{1} << 40));
     CLI::Option* const number = app->add_option("--number", options->number, "the step as a mesh number: step x conductivity / spacing^2")->capture_default_str();
     app->add_option("--step", options->step, "the step of time itself, in place of --number")->excludes(number);
     app->add_option("--scheme", options->scheme, "douglas-gunn, or in two dimensions peaceman-rachford")->capture_default_str();
@@ -348,11 +349,11 @@ Command heat_command(CLI::App& parent) {
     app->add_option("--conductivity", options->conductivity, "a number, or FILE.npy shaped (z, y, x)")->capture_default_str();
     app->add_option("--source", options->source, "FILE.npy shaped (z, y, x)")->check(not_empty);
     app->add_option("-o,--output", options->output, "FIELD.npy for the field at the end")->check(not_empty);
-    app->add_option("--snapshots", options->snapshots, "as many fields on the way, as FIELD-STEP.npy")->capture_default_str()->check(CLI::Range(0, 10000));
+    app->add_option("--snapshots", options->snapshots, "as many fields on the way, as FIELD-STEP.npy")->capture_default_str()->transform(whole_number(0, 10000));
     app->add_option("--plot", options->plot, "FILE.svg: the field, a profile, how it settles; FILE.png: the field")->check(not_empty);
     app->add_option("--device", options->device, "where to run; see: trifold devices")->capture_default_str();
-    app->add_option("--at-once", options->at_once, "meshes that the device holds together; 0 = as many as fit")->capture_default_str()->check(CLI::Range(std::int64_t{0}, std::int64_t{1} << 40));
-    app->add_option("--threads", options->threads, "0 = OMP_NUM_THREADS, else the cores this process may use")->capture_default_str();
+    app->add_option("--at-once", options->at_once, "meshes that the device holds together; 0 = as many as fit")->capture_default_str()->transform(whole_number(0, std::int64_t{1} << 40));
+    options->add_threads(*app);
     app->add_option("--precision", options->precision, "f32 or f64 (default)");
     app->add_flag("--energy", options->energy, "advance for two seconds more and read the device's energy counters");
     app->add_flag("--no-roof", options->no_roof, "do not measure the bandwidth after the run");

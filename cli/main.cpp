@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // trifold: the command. Every way out is an exit code of README's table.
+#include <algorithm>
 #include <cstdio>
+#include <iterator>
 #include <new>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/nearest.hpp"
@@ -19,7 +23,8 @@ const char* const exit_codes =
     "5 device unavailable, 6 verification failed, 130 interrupted.\n\n"
     "Examples:\n"
     "  trifold solve 'gen:diffusion?rows=100000&number=10&contrast=1e4&seed=1'\n"
-    "  trifold solve --help\n";
+    "  trifold solve problem.npz -o x.npy\n"
+    "  trifold help solve\n";
 
 // What was mistyped, and what was probably meant.
 int usage_error(const CLI::App& app, const CLI::App* chosen, const CLI::ParseError& error) {
@@ -41,6 +46,10 @@ int usage_error(const CLI::App& app, const CLI::App* chosen, const CLI::ParseErr
         for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; }))
             known.push_back(command->get_name());
     const std::vector<std::string_view> views(known.begin(), known.end());
+    if (chosen && std::find(views.begin(), views.end(), wrong) != views.end()) {
+        say("'" + wrong + "' belongs behind the command: trifold " + chosen->get_name() + " " + wrong + " ... (" + help + ")");
+        return static_cast<int>(ErrorCode::usage);
+    }
     const std::string meant = nearest(wrong, views);
     say(std::string(option   ? "unknown option '"
                     : chosen ? "unexpected argument '"
@@ -61,8 +70,16 @@ int run(int argc, char** argv) {
             if (command.app->parsed()) return &command;
         return nullptr;
     };
+    // "help solve" is "solve --help". The parser takes words from the back.
+    std::vector<std::string> words(argv + 1, argv + argc);
+    if (!words.empty() && words.front() == "help") {
+        words.erase(words.begin());
+        if (words.empty() || std::any_of(std::begin(commands), std::end(commands), [&](const Command& command) { return command.app->get_name() == words.front(); }))
+            words.emplace_back("--help");
+    }
+    std::reverse(words.begin(), words.end());
     try {
-        app.parse(argc, argv);
+        app.parse(std::move(words));
     } catch (const CLI::ParseError& error) {
         if (error.get_exit_code() == 0) return app.exit(error);
         return usage_error(app, chosen() ? chosen()->app : nullptr, error);

@@ -72,6 +72,7 @@ Command plan_command(CLI::App& parent) {
     options->add_run(*app);
     options->add_objective(*app);
     options->add_data(*app);
+    options->add_periodic(*app);
     options->add_talk(*app);
     set_examples(*app, "  trifold plan problem.npz --explain\n"
                        "  trifold plan 'gen:poisson?rows=100000000' --explain --json\n"

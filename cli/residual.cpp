@@ -42,7 +42,7 @@ template <class T>
 class Checker {
 public:
     Checker(const tridiagonal::Problem& problem, int threads)
-        : threads_(threads), n_(problem.rhs.rows()), dims_(problem.rhs.batch_dims) {
+        : threads_(threads), n_(problem.rhs.rows()), dims_(problem.rhs.batch_dims), periodic_(problem.matrix.periodic) {
         x_ = of(problem.x);
         rhs_ = of(problem.rhs);
         settle(lower_, problem.matrix.lower, true);
@@ -118,14 +118,14 @@ private:
                         right = b[i * rhs_.row + s * rhs_.batch[inner]];
                 W r = static_cast<W>(right) - static_cast<W>(centre) * here;
                 double size = std::fabs(static_cast<double>(centre));
-                if (i > 0) {
+                if (i > 0 || periodic_) {
                     const T below = l[i * lower_.row + s * lower_.batch[inner]];
-                    r -= static_cast<W>(below) * xs[(i - 1) * x_.row];
+                    r -= static_cast<W>(below) * xs[(i > 0 ? i - 1 : n_ - 1) * x_.row];
                     size += std::fabs(static_cast<double>(below));
                 }
-                if (i + 1 < n_) {
+                if (i + 1 < n_ || periodic_) {
                     const T above = u[i * upper_.row + s * upper_.batch[inner]];
-                    r -= static_cast<W>(above) * xs[(i + 1) * x_.row];
+                    r -= static_cast<W>(above) * xs[(i + 1 < n_ ? i + 1 : 0) * x_.row];
                     size += std::fabs(static_cast<double>(above));
                 }
                 Maxima& m = maxima[s];
@@ -206,6 +206,7 @@ private:
     int threads_;
     std::int64_t n_;
     int dims_;
+    bool periodic_;
     std::array<std::int64_t, max_batch_dims> extent_{1, 1, 1, 1};
     Source<T> lower_, diag_, upper_, rhs_, x_;
     std::int64_t shift_ = 0;  // a packed lower starts with row 1

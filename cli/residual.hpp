@@ -15,7 +15,7 @@ struct BackwardError {
 
 /// Normwise backward error of x, per system max|rhs - A x| / (‖A‖∞ max|x| + max|rhs|)  (Rigal and Gaches, J. ACM 14,
 /// 1967): how far the system has to be moved for x to solve it exactly. Residuals are accumulated in the next wider
-/// type, so that they are not rounding themselves. Coefficients are views or scalars; not periodic, not transposed.
+/// type, so that they are not rounding themselves. Coefficients are views or scalars; not transposed.
 BackwardError backward_error(const tridiagonal::Problem& problem, int threads);
 
 /// What a backward error may be before x is called wrong: a thousand roundings of the type.

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <memory>
 
+#include "backends/registry.hpp"
 #include "base/available_memory.hpp"
 #include "build_info.hpp"
 #include "common.hpp"
@@ -56,7 +57,7 @@ public:
         prepare(queue);
         read();
         solve(queue);
-        return finish(context);
+        return finish();
     }
 
 private:
@@ -167,12 +168,12 @@ private:
                              : 0;
     }
 
-    int finish(const Context& context) {
+    int finish() {
         const Outcome& outcome = record_.report.outcome;
         if (!outcome.ok()) {
             // The input may be to blame where it was generated, and not looked at.
             if (outcome.reason == Reason::not_finite) require_finite();
-            tell(context);
+            tell();
             say("not solved: " + std::string(name_of(outcome.reason)) + place(outcome) +
                 (o_.output.empty() ? "" : "; " + o_.output + " was not written"));
             return numerical;
@@ -194,7 +195,7 @@ private:
         write_traces();
         line_.clear();
         watch_.stop();
-        tell(context);
+        tell();
         if (!wrong) return good;
         say("verification failed: backward error " + report::bound_text(record_.residual) + " is above " +
             report::bound_text(limit) + (o_.output.empty() ? "" : "; " + o_.output + " was not written"));
@@ -222,17 +223,24 @@ private:
         return text;
     }
 
-    void tell(const Context& context) {
+    // Of the one that computed; the drivers of others are not asked.
+    static void describe(DeviceInfo& info) {
+        const Device& device = device_at(find_device(info.name));
+        if (device.description) info.description = device.description(device);
+        info.modelled = device.modelled;
+    }
+
+    void tell() {
         watch_.stop();
         record_.input = o_.input;
         record_.description = data_.description;
         record_.shape = data_.rhs.shape().extents;
         record_.axis = data_.axis;
+        record_.periodic = data_.periodic;
         record_.right_hand_sides =
             data_.diag.dims() <= 1 && data_.lower.dims() <= 1 && data_.upper.dims() <= 1 ? data_.systems() : 1;
         record_.device.name = record_.report.outcome.device;
-        for (const DeviceInfo& device : context.devices())
-            if (device.name == record_.device.name) record_.device = device;
+        describe(record_.device);
         const bool several = record_.report.devices.size() > 1;
         record_.threads = record_.report.outcome.device == own_memory_ ? 0 : several ? threads_ : planned_threads_;
         record_.repeats = o_.repeat;
@@ -270,13 +278,14 @@ Command solve_command(CLI::App& parent) {
     app->add_option("-o,--output", options->output, "X.npy for the solution, shaped like rhs; '-' = stdout")->check(not_empty);
     options->add_run(*app);
     options->add_data(*app);
+    options->add_periodic(*app);
     options->add_talk(*app);
     app->add_option("--tolerance", options->tolerance,
                     "accepted truncation error relative to max|x|; 0 = unit roundoff")
         ->capture_default_str();
     app->add_option("--repeat", options->repeat, "solve this many times and report the median")
         ->capture_default_str()
-        ->check(CLI::Range(1, 1000));
+        ->transform(whole_number(1, 1000));
     app->add_flag("--energy", options->energy, "solve for two seconds more and read the device's energy counters");
     options->add_objective(*app);
     app->add_option("--patience", options->patience, "seconds after which a call to one of several devices is given up, and its rows go to others; 0 = 30")->capture_default_str();

@@ -23,6 +23,7 @@ struct Options : CommonOptions {
 };
 
 int run(const Options& o) {
+    if (o.input == "-" && o.solution == "-") throw Error(ErrorCode::usage, "verify", "INPUT and SOLUTION are both stdin", "name a file for one of them");
     if (!(o.tolerance >= 0) || !std::isfinite(o.tolerance)) throw Error(ErrorCode::usage, "--tolerance", number_text(o.tolerance) + " is no backward error", "use 0 (1000 roundings of the type) or more");
     const Context context(o.context());
     use_threads_of(context);
@@ -67,14 +68,14 @@ Command verify_command(CLI::App& parent) {
     CLI::App* app =
         parent.add_subcommand("verify", "compute the backward error of a solution; exit code 6 where it is too large");
     options->add_input(*app, options->input);
-    app->add_option("SOLUTION", options->solution, "X.npy, shaped like rhs")->required();
+    app->add_option("SOLUTION", options->solution, "X.npy, shaped like rhs; '-' = stdin")->required();
     app->add_option("--tolerance", options->tolerance,
                     "largest normwise backward error that passes; 0 = 1000 roundings of the type")
         ->capture_default_str();
     options->add_data(*app);
+    options->add_periodic(*app);
     options->add_talk(*app);
-    app->add_option("--threads", options->threads, "0 = OMP_NUM_THREADS, else the cores this process may use")
-        ->capture_default_str();
+    options->add_threads(*app);
     set_examples(*app, "  trifold verify problem.npz x.npy\n"
                        "  trifold verify problem.npz x.npy --tolerance 1e-12 --json\n");
     return {app, [options] { return run(*options); }};

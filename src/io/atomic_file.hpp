@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <utility>
 
 namespace trifold::io {
 
@@ -18,6 +19,8 @@ public:
     /// Creates the temporary. A symbolic link is followed; a device, pipe or socket is written directly ("-" = stdout).
     /// Throws Error(bad_input) where that cannot be done. Without commit() the old file stays.
     explicit AtomicFile(const std::string& path, TemporaryWatch watch = {});
+    /// Over a file that is open, and stays the caller's; `path` is for messages. Nothing is renamed.
+    AtomicFile(int file, std::string path) : path_(std::move(path)), file_(file) {}
     ~AtomicFile();
     AtomicFile(const AtomicFile&) = delete;
     AtomicFile& operator=(const AtomicFile&) = delete;

@@ -8,7 +8,7 @@
 
 namespace trifold::io {
 
-Array converted(const Array& array, DType to, bool values, const std::string& where) {
+Array converted(const Array& array, DType to, bool values, const std::string& where, std::int64_t* vanished) {
     Shape shape = array.shape();
     shape.dtype = to;
     if (!values) return Array::without_values(std::move(shape));
@@ -23,12 +23,14 @@ Array converted(const Array& array, DType to, bool values, const std::string& wh
     }
     const double* from = array.as<double>();
     float* out = result.as<float>();
-    std::int64_t lost = count;
-#pragma omp parallel for reduction(min : lost) if (count > 65536)
+    std::int64_t lost = count, zeros = 0;
+#pragma omp parallel for reduction(min : lost) reduction(+ : zeros) if (count > 65536)
     for (std::int64_t i = 0; i < count; ++i) {
         out[i] = static_cast<float>(from[i]);
         if (std::isinf(out[i]) && !std::isinf(from[i]) && i < lost) lost = i;
+        zeros += out[i] == 0 && from[i] != 0;
     }
+    if (vanished) *vanished = zeros;
     if (lost < count)
         throw Error(ErrorCode::bad_input, where,
                     "element " + std::to_string(lost) + " (in memory order) = " + number_text(from[lost]) +

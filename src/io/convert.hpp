@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 #include "io/array.hpp"
@@ -8,7 +9,7 @@
 namespace trifold::io {
 
 /// A copy of `array` in another type, same shape and order; `values` false: its shape only. Throws Error(bad_input) at
-/// `where` for a finite f64 that f32 cannot hold.
-Array converted(const Array& array, DType to, bool values, const std::string& where);
+/// `where` for a finite f64 that f32 cannot hold; `vanished` counts those that are not 0 and become 0.
+Array converted(const Array& array, DType to, bool values, const std::string& where, std::int64_t* vanished = nullptr);
 
 }  // namespace trifold::io

@@ -53,7 +53,7 @@ std::string TridiagonalData::first_not_finite() const {
     for (const auto& [label, array] : arrays) {
         const int along = array->dims() > 1 ? axis : 0;
         std::int64_t unread = -1;
-        const bool full = array->dims() > 0 && array->shape().extents[along] == rows();
+        const bool full = !periodic && array->dims() > 0 && array->shape().extents[along] == rows();
         if (full && label == "lower") unread = 0;
         if (full && label == "upper") unread = rows() - 1;
         const std::int64_t place = array->dtype() == DType::f32 ? first_in<float>(*array, along, unread)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <algorithm>
+#include <filesystem>
 #include <iterator>
 #include <string_view>
 
@@ -78,7 +79,10 @@ TridiagonalData load_npz(const std::string& path, const LoadOptions& options) {
     for (const std::string& name : archive.names())
         if (std::find(std::begin(array_names), std::end(array_names), name) == std::end(array_names))
             ignored += (ignored.empty() ? "" : ", ") + name;
-    if (!ignored.empty()) data.notes.push_back("ignored in " + path + ": " + ignored);
+    if (!ignored.empty())
+        data.notes.push_back("ignored in " + path + ": " + ignored +
+                             (ignored.find("periodic") != std::string::npos && !options.periodic ? " (rings are asked for with --periodic)" : ""));
+    data.periodic = options.periodic;
 
     // Shapes first: what cannot be solved is not worth reading.
     Array* const arrays[] = {&data.lower, &data.diag, &data.upper, &data.rhs};
@@ -92,7 +96,7 @@ TridiagonalData load_npz(const std::string& path, const LoadOptions& options) {
     for (int k = 0; k < 3; ++k) {
         Shape shape = arrays[k]->shape();
         if (converts) shape.dtype = data.rhs.dtype();
-        check_coefficient(data, array_names[k], Array::without_values(shape), k != 1);
+        check_coefficient(data, array_names[k], Array::without_values(shape), k != 1 && !data.periodic);
     }
     for (int k = 0; k < 4; ++k) {
         // A single number is needed for a plan too: it becomes a scalar coefficient.
@@ -104,10 +108,12 @@ TridiagonalData load_npz(const std::string& path, const LoadOptions& options) {
             before += arrays[k]->shape().bytes();
         }
         if (!converts || arrays[k]->dtype() == *options.precision) continue;
-        data.notes.push_back(at(path, array_names[k]) + " converted from " + name_of(arrays[k]->dtype()) + " to " +
-                             name_of(*options.precision));
+        std::string note = at(path, array_names[k]) + " converted from " + name_of(arrays[k]->dtype()) + " to " + name_of(*options.precision);
+        std::int64_t vanished = 0;
         *arrays[k] = converted(*arrays[k], *options.precision, options.values || arrays[k]->dims() == 0,
-                               at(path, array_names[k]));
+                               at(path, array_names[k]), &vanished);
+        if (vanished > 0) note += ", where " + std::to_string(vanished) + (vanished == 1 ? " value is" : " values are") + " too small and became 0";
+        data.notes.push_back(std::move(note));
     }
     return data;
 }
@@ -119,11 +125,17 @@ bool has_ending(std::string_view text, std::string_view ending) {
 }  // namespace
 
 TridiagonalData load_tridiagonal(const std::string& input, const LoadOptions& options) {
-    if (std::string_view(input).starts_with("gen:")) return generate_tridiagonal(parse_generator(input), options);
+    if (std::string_view(input).starts_with("gen:")) {
+        TridiagonalData data = generate_tridiagonal(parse_generator(input), options);
+        data.periodic = options.periodic;
+        return data;
+    }
     if (input.empty()) throw Error(ErrorCode::usage, "INPUT", "is empty", "name a problem.npz or gen:NAME?key=value&...");
     if (has_ending(input, ".npy"))
         throw Error(ErrorCode::bad_input, input, "is one array, and a problem has four",
                     "save them together: numpy.savez('problem.npz', lower=…, diag=…, upper=…, rhs=…)");
+    if (find_generator(std::string_view(input).substr(0, input.find('?'))) && !std::filesystem::exists(input))
+        throw Error(ErrorCode::usage, input, "is no file, but the name of a generator", "write gen:" + input);
     return load_npz(input, options);
 }
 

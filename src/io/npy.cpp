@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "io/pipe_copy.hpp"
 #include "trifold/error.hpp"
 
 namespace trifold::io {
@@ -47,13 +48,14 @@ namespace {
 class InputFile {
 public:
     explicit InputFile(const std::string& path) : path_(path) {
+        const std::string held = readable_again(path);
         struct stat state {};
-        if (stat(path.c_str(), &state) != 0) fail(errno);
+        if (stat(held.c_str(), &state) != 0) fail(errno);
         if (S_ISDIR(state.st_mode)) fail(EISDIR);
         if (!S_ISREG(state.st_mode))
             throw Error(ErrorCode::bad_input, path, "is not a regular file, and its size must be known",
                         "copy it into a file first");
-        file_ = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+        file_ = open(held.c_str(), O_RDONLY | O_CLOEXEC);
         if (file_ < 0) fail(errno);
         bytes_ = state.st_size;
     }

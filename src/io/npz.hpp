@@ -39,7 +39,7 @@ struct NamedArray {
     const Array* array;
 };
 
-/// Stored (not deflated), as numpy.savez does. Written atomically; not to a device or pipe.
+/// Stored (not deflated), as numpy.savez does. Written atomically, or by way of a temporary file to "-", stdout; not to a device or pipe by name.
 void save_npz(const std::string& path, std::span<const NamedArray> arrays, const Progress& progress = {},
               TemporaryWatch watch = {});
 

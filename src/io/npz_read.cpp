@@ -7,8 +7,8 @@
 #include <cerrno>
 #include <cstring>
 
-#include "base/nearest.hpp"
 #include "io/npz.hpp"
+#include "io/pipe_copy.hpp"
 #include "trifold/error.hpp"
 
 namespace trifold::io {
@@ -54,15 +54,16 @@ NpzReader::NpzReader(const std::string& path) : state_(std::make_unique<State>()
         throw Error(ErrorCode::bad_input, path, std::string("cannot be read: ") + std::strerror(code),
                     code == ENOENT ? "check the name and the folder" : "");
     };
+    const std::string held = readable_again(path);
     struct stat file {};
-    if (stat(path.c_str(), &file) != 0) unreadable(errno);
+    if (stat(held.c_str(), &file) != 0) unreadable(errno);
     if (S_ISDIR(file.st_mode)) unreadable(EISDIR);
     if (!S_ISREG(file.st_mode))
         throw Error(ErrorCode::bad_input, path, "is not a regular file, and an archive is read from its end", "copy it into a file first");
-    if (access(path.c_str(), R_OK) != 0) unreadable(errno);
+    if (access(held.c_str(), R_OK) != 0) unreadable(errno);
     zip_error_t error;
     zip_error_init(&error);
-    state_->open(zip_source_file_create(path.c_str(), 0, 0, &error), error);
+    state_->open(zip_source_file_create(held.c_str(), 0, 0, &error), error);
 }
 
 NpzReader::NpzReader(std::span<const std::byte> bytes, std::string name) : state_(std::make_unique<State>()) {
@@ -86,11 +87,9 @@ Array NpzReader::read(std::string_view name, bool values, const Progress& progre
     while (index < state.names.size() && state.names[index] != name) ++index;
     if (std::count(state.names.begin(), state.names.end(), name) > 1) state.damaged(where, "is there more than once, and which one counts is not said");
     if (index == state.names.size()) {
-        const std::vector<std::string_view> known(state.names.begin(), state.names.end());
-        throw Error(ErrorCode::bad_input, where, "is missing",
-                    known.empty()
-                        ? "the archive is empty"
-                        : nearest_hint(name, std::span(known).first(std::min<std::size_t>(known.size(), 16))));
+        std::string there;
+        for (std::size_t k = 0; k < std::min<std::size_t>(state.names.size(), 16); ++k) there += (k ? ", " : "") + state.names[k];
+        throw Error(ErrorCode::bad_input, where, "is missing", there.empty() ? "the archive is empty" : "the file has: " + there);
     }
     const zip_uint64_t entry = state.entries[index];
     zip_stat_t stat;

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
+#include <unistd.h>
 #include <zip.h>
 
 #include <algorithm>
 #include <exception>
+#include <vector>
 
 #include "io/npz.hpp"
+#include "io/pipe_copy.hpp"
 #include "trifold/error.hpp"
 
 namespace trifold::io {
@@ -79,16 +82,11 @@ void on_progress(zip_t*, double share, void* state) {
     progress(static_cast<std::int64_t>(share * static_cast<double>(total)), total);
 }
 
-}  // namespace
-
-void save_npz(const std::string& path, std::span<const NamedArray> arrays, const Progress& progress,
-              TemporaryWatch watch) {
-    if (path == "-") throw Error(ErrorCode::usage, "-", "an .npz archive cannot be written to a pipe", "name a file");
-    AtomicFile file(path, std::move(watch));
+std::int64_t write_archive(AtomicFile& file, std::span<const NamedArray> arrays, const Progress& progress) {
     Sink sink{file};
     const auto fail = [&](const std::string& what) {
         if (sink.failure) std::rethrow_exception(sink.failure);
-        throw Error(ErrorCode::bad_input, path, "cannot be written: " + what, "choose another place with -o");
+        throw Error(ErrorCode::bad_input, file.path(), "cannot be written: " + what, "choose another place with -o");
     };
     zip_error_t error;
     zip_error_init(&error);
@@ -123,7 +121,29 @@ void save_npz(const std::string& path, std::span<const NamedArray> arrays, const
     if (progress) zip_register_progress_callback_with_state(archive, 0.01, on_progress, nullptr, &telling);
     if (zip_close(archive) != 0) fail(zip_strerror(archive));
     (void)discarding.release();
-    file.commit();
+    return sink.size;
+}
+
+}  // namespace
+
+void save_npz(const std::string& path, std::span<const NamedArray> arrays, const Progress& progress,
+              TemporaryWatch watch) {
+    if (path != "-") {
+        AtomicFile file(path, std::move(watch));
+        write_archive(file, arrays, progress);
+        return file.commit();
+    }
+    // Headers are written once the sums of what follows them are known: a pipe cannot go back.
+    const int held = nameless_file("stdout");
+    AtomicFile archive(held, "a temporary file"), out("-");
+    const std::int64_t size = write_archive(archive, arrays, progress);
+    std::vector<char> buffer(1 << 20);
+    for (std::int64_t done = 0; done < size;) {
+        const std::size_t got = archive.read_at(done, buffer.data(), buffer.size());
+        out.write(buffer.data(), got);
+        done += static_cast<std::int64_t>(got);
+    }
+    close(held);
 }
 
 }  // namespace trifold::io

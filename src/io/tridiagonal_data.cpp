@@ -28,6 +28,7 @@ tridiagonal::Problem TridiagonalData::problem(const Array& x) const {
     problem.matrix.lower = coefficient_of(lower, *this);
     problem.matrix.diag = coefficient_of(diag, *this);
     problem.matrix.upper = coefficient_of(upper, *this);
+    problem.matrix.periodic = periodic;
     problem.rhs = rhs.view(axis, false);
     problem.x = x.view(axis, true);
     return problem;

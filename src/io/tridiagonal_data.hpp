@@ -17,6 +17,7 @@ namespace trifold::io {
 struct TridiagonalData {
     Array lower, diag, upper, rhs;
     int axis = -1;
+    bool periodic = false;           ///< lower[0] and upper[n-1] couple the ends
     std::string name;                ///< the file, or the generator's whole text
     std::string description;         ///< what it is, in words
     std::vector<std::string> notes;  ///< what was ignored or converted
@@ -39,6 +40,7 @@ struct LoadOptions {
     std::optional<DType> precision{};  ///< empty = as the file has it, f64 for generators
     bool values = true;                ///< false: shapes only, for planning; nothing large is allocated
     Progress progress{};
+    bool periodic = false;  ///< of what is loaded
 };
 
 /// `input` is "gen:NAME?key=value&…" or an .npz file with the arrays lower, diag, upper and rhs. Throws Error(usage)

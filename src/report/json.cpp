@@ -149,6 +149,7 @@ std::string json(const Record& record) {
                         {"rhs", record.right_hand_sides},
                         {"shape", record.shape},
                         {"axis", record.axis},
+                        {"periodic", record.periodic},
                         {"input", record.input}}},
                       {"plan", object(report.plan, false)},
                       {"outcome", object(report.outcome)},

@@ -45,6 +45,7 @@ struct Record {
     std::string description;  ///< of the input, in words
     std::vector<std::int64_t> shape;
     int axis = 0;
+    bool periodic = false;
     std::int64_t right_hand_sides = 1;  ///< that share one matrix
     DeviceInfo device;                  ///< that really computed
     int threads = 1;  ///< of the host; 0 = the device computes without them
@@ -86,6 +87,7 @@ struct DeviceList {
     };
     std::vector<Bandwidth> bandwidth;
     std::string profile;  ///< "measured now", "profile DATE", or "defaults"
+    bool measured = false;  ///< bandwidth is of this machine, not assumed
     int threads = 1;
     Machine machine;
 };

@@ -121,8 +121,8 @@ std::string text(const Record& record, bool colour) {
     const Outcome& outcome = report.outcome;
     Page page(colour);
     page.title("trifold solve: " + problem_text(report.rows, report.systems) + ", " + name_of(report.dtype));
-    page.row("problem", record.description + shape_text(record.shape, record.axis));
-    if (record.input != record.description) page.more(record.input);
+    page.row("problem", record.description + shape_text(record.shape, record.axis) + (record.periodic ? ", periodic" : ""));
+    if (record.description.find(record.input) == std::string::npos) page.more(record.input);
     const std::string planned = report.plan.branch.empty() ? "" : report.plan.branch.front();
     page.row("algorithm", page.strong(outcome.branch[0] ? outcome.branch : planned.empty() ? "none" : planned) + " on " + who_solved(record) +
                               threads_text(record.threads) +
@@ -134,6 +134,10 @@ std::string text(const Record& record, bool colour) {
         page.more(count_text(outcome.rescued) + " of its parts took the pivoted path, and are good");
     if (!outcome.ok()) {
         page.row("time", phases_text(record.phases));
+        return page.take();
+    }
+    if (outcome.reason == Reason::none) {  // no rows: there is nothing to time or to check
+        if (!record.output.empty()) page.row("written", record.output);
         return page.take();
     }
     const double rate = static_cast<double>(report.rows) * static_cast<double>(report.systems) / report.solve_s;
@@ -198,6 +202,7 @@ std::string text(const DeviceList& list, bool matrix) {
             out += fmt::format("{:<12} {:<12} {:<10} {}\n", cell.device, cell.family, cell.kind, cell.note);
         return out;
     }
+    if (!list.measured) return out + "\nbandwidth: not measured yet (trifold devices --measure; until then plans rest on defaults)\n";
     out += fmt::format("\nbandwidth of a solve's mix of reads and writes ({}):\n", list.profile);
     for (const auto& b : list.bandwidth)
         out += fmt::format("  {:>10}  {:<10}  {:<20} {}\n", bytes_text(static_cast<double>(b.footprint)),

@@ -34,11 +34,13 @@ class CommandTest(unittest.TestCase):
             return file.read()
 
     def run_it(self, *arguments, code=0, timeout=60, **options):
-        """Returns (stdout, stderr); stdout as bytes with raw=True."""
+        """Returns (stdout, stderr); stdout as bytes with raw=True; input=bytes go through a pipe."""
         raw = options.pop('raw', False)
         options.setdefault('stdout', subprocess.PIPE)
+        if 'input' not in options:
+            options['stdin'] = subprocess.DEVNULL
         done = subprocess.run([TRIFOLD, *arguments], cwd=self.folder, env=self.environment, stderr=subprocess.PIPE,
-                              stdin=subprocess.DEVNULL, timeout=timeout, **options)
+                              timeout=timeout, **options)
         err = done.stderr.decode()
         self.assertEqual(done.returncode, code, f'{arguments}\n{done.stdout}\n{err}')
         out = done.stdout if raw or done.stdout is None else done.stdout.decode()

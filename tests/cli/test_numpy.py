@@ -19,7 +19,9 @@ except ImportError:
     print('skipped: no NumPy (python3-numpy)')
     sys.exit(77)
 
-from harness import CommandTest, main
+from harness import TRIFOLD, CommandTest, main
+
+EXAMPLES = os.path.join(os.path.dirname(os.path.abspath(__file__)), '../../examples/python')
 
 
 def dense_solve(lower, diag, upper, rhs):
@@ -81,6 +83,22 @@ class NumPy(CommandTest):
                     numpy.lib.format.write_array(buffer, array, version=version)
                     archive.writestr(name + '.npy', buffer.getvalue())
             self.run_it('solve', 'p.npz', '--no-roof')
+
+    def test_the_bridge_and_its_example(self):
+        sys.path.insert(0, EXAMPLES)
+        os.environ['TRIFOLD'] = TRIFOLD
+        from bridge import solve
+        p = self.problem((5, 8), numpy.float32)
+        x = solve(p['lower'], 5, p['upper'], p['rhs'], '--axis', '0')
+        self.assertEqual((x.shape, x.dtype), ((5, 8), numpy.float32))
+        for k in range(8):
+            self.assertLess(abs(x[:, k] - dense_solve(p['lower'][:, k], numpy.full(5, 5.0), p['upper'][:, k], p['rhs'][:, k])).max(), 1e-5)
+        with self.assertRaisesRegex(ArithmeticError, 'singular at row 0'):
+            solve(0, 0, 0, [1, 2, 3])
+        with self.assertRaisesRegex(ValueError, "'diag'.*does not fit"):
+            solve(0, [1.0, 2], 0, [1, 2, 3])
+        done = subprocess.run([sys.executable, os.path.join(EXAMPLES, 'options.py')], env=dict(self.environment, TRIFOLD=TRIFOLD), stdout=subprocess.PIPE, timeout=120)
+        self.assertEqual(done.returncode, 0, done.stdout.decode())
 
 
 if __name__ == '__main__':

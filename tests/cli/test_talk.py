@@ -4,7 +4,6 @@
 import os
 import pty
 import re
-import shlex
 import subprocess
 
 from arrays import npy, npz, read_npy, read_npz
@@ -103,6 +102,9 @@ class Reports(CommandTest):
         self.assertEqual((report['problem']['rows'], report['problem']['systems']), (5, 0))
         self.assertEqual((report['outcome']['reason'], report['outcome']['device']), ('none', 'cpu'))
         self.assertEqual(report['plan']['why'], 'nothing to solve')
+        out, _ = self.run_it('solve', 'e.npz', '-o', 'x.npy')
+        self.assertNotIn('  solve ', out)  # no time of nothing
+        self.assertEqual(read_npy(self.read('x.npy'))[1], (0, 5))
 
     def test_reference_by_name(self):
         report = self.run_json('solve', SMALL, '--device', 'reference', '--algorithm', 'lu')
@@ -116,7 +118,10 @@ class Reports(CommandTest):
             examples = re.findall(r'^  (trifold .*)$', text.split('Examples:')[1], re.M)
             self.assertTrue(examples, command)
             for example in examples:
-                self.run_it(*shlex.split(example)[1:])
+                line = 'set -o pipefail; trifold() { "$TRIFOLD" "$@"; }; ' + example
+                done = subprocess.run(['bash', '-c', line], cwd=self.folder, env={**self.environment, 'TRIFOLD': TRIFOLD}, stdin=subprocess.DEVNULL,
+                                      stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=60)
+                self.assertEqual(done.returncode, 0, f'{example}\n{done.stderr.decode()}')
                 seen += 1
         self.assertGreater(seen, 12)
 

@@ -59,6 +59,8 @@ private:
 
     void settle_kind(std::string_view name) {
         spec_.kind = find_generator(name);
+        if (!spec_.kind && find_generator(name.substr(0, name.find('&'))))
+            throw Error(ErrorCode::usage, "gen:" + shown(name), "no generator has this name", "the first parameter follows a '?'");
         if (!spec_.kind) {
             std::vector<std::string_view> known;
             for (const GeneratorKind* kind : generator_kinds()) known.push_back(kind->name);
