@@ -25,7 +25,7 @@ run: ## install what is missing, build the command, solve a system of 16 million
 	@$(BUILD)/bin/trifold $(RUN)
 
 test: ## build everything and run all tests
-	@scripts/setup test
+	@scripts/setup $(if $(filter asan tsan,$(PRESET)),fuzz,test)
 	@cmake --preset $(PRESET) -DTRIFOLD_BUILD_TESTS=ON -DTRIFOLD_BUILD_BENCH=ON -DTRIFOLD_BUILD_EXAMPLES=ON
 	@cmake --build $(BUILD)
 	@ctest --test-dir $(BUILD) -j2 --output-on-failure --no-label-summary $(CTEST_ARGS)
