@@ -66,6 +66,18 @@ void merge(Outcome& all, const Outcome& one) {
     if (all.branch[0] == '\0') all.branch = one.branch;
 }
 
+Outcome solve_few(const Ops& ops, const System& batch, const Options& options) {
+    Outcome all;
+    for (std::int64_t k = 0; k < batch.systems(); ++k) {
+        const System line = system_at(batch, k);
+        Outcome one;
+        ops.solve_small(line, one);
+        if (options.status) options.status[line.number] = static_cast<std::int8_t>(one.reason);
+        merge(all, one);
+    }
+    return all;
+}
+
 class Call {
 public:
     Call(Queue& queue, const Problem& problem, System& system, const Options& options)
@@ -364,7 +376,7 @@ Outcome solve(Queue& queue, const Problem& problem, const Options& options) {
         return nothing;
     }
     const bool bare = options.algorithm == Algorithm::automatic && !options.report && !options.check_finite;
-    if (bare && system.levels == 0) {
+    if (bare) {
         const Ops& ops = ops_of(queue);
         if (solves_small(ops, system)) {
             Outcome outcome;
@@ -372,6 +384,7 @@ Outcome solve(Queue& queue, const Problem& problem, const Options& options) {
             if (options.status) *options.status = static_cast<std::int8_t>(outcome.reason);
             return outcome;
         }
+        if (solves_few_small(ops, system)) return solve_few(ops, system, options);
     }
     check_workspace(problem, options.workspace);
     const auto start = Clock::now();

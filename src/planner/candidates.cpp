@@ -40,6 +40,12 @@ OptionList options_on(const Ops& ops, const System& system, const Features& feat
         // Not for the algorithms below: periodic, or adding to x.
         out.option[out.count++] = named_option(ops, system, features, Algorithm::automatic, profile, max_threads);
     }
+    if (features.batch && solves_small(ops, line)) {
+        Prediction each = predict_small(per_line, ops, profile);
+        each.seconds *= times;
+        out.option[out.count++] = {&ops, Algorithm::automatic, true, nullptr, each};
+        return out;
+    }
     for (const Algorithm algorithm : {Algorithm::certified, Algorithm::two_pass, Algorithm::lu}) {
         Option option = named_option(ops, line, per_line, algorithm, profile, max_threads);
         option.one_by_one = features.batch;

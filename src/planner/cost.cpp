@@ -23,7 +23,7 @@ struct Pace {
 Pace default_pace(Algorithm algorithm, DType dtype, bool batch) noexcept {
     const double wide = dtype == DType::f32 ? 2 : 1;  // twice the lanes
     constexpr double call = 1e-6, team = 5e-6;
-    if (batch) return {3e8 * wide, call, team};
+    if (batch) return {5e8 * wide, call, team};
     switch (algorithm) {
         case Algorithm::certified: return {5e8 * wide, call, team};
         case Algorithm::two_pass: return {2e8 * wide, call, team};

@@ -35,6 +35,7 @@ void take(Decision& decision, const OptionList& options, int first) {
 
 const char* reason(const Decision& decision, const System& system, bool batch) {
     if (decision.ops->enqueue) return "in the GPU's memory: unpivoted where the pass shows it to be safe, pivoted else";
+    if (decision.one_by_one && decision.branch[0] == Algorithm::automatic) return "few and small systems: one after the other takes less time than vectors that are not full";
     if (decision.one_by_one) return "few and long systems: each is solved like a single one";
     if (batch) return "systems side by side in vectors: unpivoted where the pass shows it to be safe, pivoted else";
     if (solves_small(*decision.ops, system)) return "small: on the calling thread, unpivoted from both ends where the pass shows it to be safe, pivoted else";
@@ -64,7 +65,7 @@ int cheapest(const OptionList& options) {
 Decision decide_automatic(const Ops& own, const System& system, const Features& features, const devices::Profile& profile, int threads) {
     Decision decision;
     OptionList options = options_on(own, system, features, profile, threads);
-    int best = solves_small(own, system) ? 0 : cheapest(options);
+    int best = solves_small(own, system) ? 0 : solves_few_small(own, system) ? 1 : cheapest(options);
     if (best < 0) {
         decision.delegated_because = options.option[0].refused;
         const Ops& host = cpu();

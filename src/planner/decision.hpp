@@ -18,7 +18,7 @@ struct Decision {
     const Ops* ops = nullptr;              ///< who computes: the queue's device; where that one refuses the cpu, else the reference
     Algorithm branch[max_branches] = {};   ///< in the order in which they are tried; never `automatic` for a single system
     int branches = 0;
-    bool one_by_one = false;               ///< a batch of few long systems: each is solved like a single one, by these branches
+    bool one_by_one = false;               ///< a batch of few systems, long or small: each is solved like a single one, by these branches
     int threads = 1;                       ///< to run them on: no more than help
     double predicted_s = 0;                ///< of the first branch
     const char* why = "";                  ///< static text

@@ -266,6 +266,53 @@ TEST(Small, WithAReportTheSame) {
         }
 }
 
+// Fewer systems than a vector has lanes.
+TEST(Small, AFewOfThem) {
+    for (const std::int64_t n : {1, 2, 9, 64, 300, 1000})
+        for (const std::int64_t systems : {2, 3, 7, 12, 15})
+            for (const bool interleaved : {false, true})
+                for (const std::int64_t singular : {std::int64_t{-1}, systems / 2}) {
+                    SCOPED_TRACE(testing::Message() << systems << " systems of " << n << " rows, interleaved " << interleaved << ", singular " << singular);
+                    std::vector<Bands<double>> all;
+                    std::vector<double> lower(static_cast<std::size_t>(n * systems)), diag(lower), upper(lower), rhs(lower), x(lower), y(lower);
+                    const auto place = [&](std::int64_t i, std::int64_t k) { return static_cast<std::size_t>(interleaved ? i * systems + k : k * n + i); };
+                    for (std::int64_t k = 0; k < systems; ++k) {
+                        all.push_back(random_system(n, k % 3 == 2 ? 0 : 2, static_cast<std::uint64_t>(n * systems + k)));
+                        Bands<double>& s = all.back();
+                        if (k == singular) s.lower[0] = s.diag[0] = s.upper[0] = 0, s.lower[n > 1 ? 1 : 0] = 0;
+                        for (std::int64_t i = 0; i < n; ++i) {
+                            const auto from = static_cast<std::size_t>(i);
+                            lower[place(i, k)] = s.lower[from], diag[place(i, k)] = s.diag[from], upper[place(i, k)] = s.upper[from], rhs[place(i, k)] = s.rhs[from];
+                        }
+                    }
+                    const auto view = [&](std::vector<double>& v) { return interleaved ? View<double>::interleaved(v.data(), n, systems) : View<double>::contiguous(v.data(), systems, n); };
+                    tridiagonal::Problem problem;
+                    problem.matrix = {view(lower), view(diag), view(upper)};
+                    problem.rhs = view(rhs), problem.x = view(x);
+                    std::vector<std::int8_t> status(static_cast<std::size_t>(systems), 77);
+                    tridiagonal::Options options;
+                    options.status = status.data();
+                    Queue queue(context());
+                    const Outcome outcome = tridiagonal::solve(queue, problem, options);
+                    ASSERT_EQ(outcome.ok(), singular < 0);
+                    ASSERT_EQ(outcome.system, singular);
+                    ASSERT_EQ(outcome.failures, singular < 0 ? 0 : 1);
+                    if (singular >= 0) { ASSERT_EQ(outcome.reason, Reason::singular); }
+                    for (std::int64_t k = 0; k < systems; ++k) {
+                        ASSERT_EQ(status[static_cast<std::size_t>(k)] < 0, k == singular) << k;
+                        if (k == singular) continue;
+                        std::vector<double> own;
+                        for (std::int64_t i = 0; i < n; ++i) own.push_back(x[place(i, k)]);
+                        ASSERT_LE(backward_error(all[static_cast<std::size_t>(k)], own), 20 * 0x1p-53) << k;
+                    }
+                    Report report;
+                    options.report = &report, problem.x = view(y);
+                    const Outcome again = tridiagonal::solve(queue, problem, options);
+                    ASSERT_EQ(again.reason, outcome.reason);
+                    if (singular < 0) { ASSERT_EQ(x, y) << report.plan.why; }
+                }
+}
+
 TEST(Small, OneRowMoreIsSolvedToo) {
     for (const std::int64_t n : {most_rows + 1, most_rows + 2, 2 * most_rows})
         for (const double dominance : {0.0, 2.0}) {

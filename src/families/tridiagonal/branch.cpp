@@ -11,6 +11,14 @@ bool solves_small(const Ops& ops, const System& system) noexcept {
     return ops.solve_small && system.rows <= ops.small_rows && system.levels == 0 && !why_not_plain(system);
 }
 
+bool solves_few_small(const Ops& ops, const System& batch) noexcept {
+    if (!ops.solve_small || batch.rows > ops.small_rows || batch.levels == 0 || why_not_plain(batch)) return false;
+    // In units of 4 ns: a row of one, what else each costs; the plan, and a row of a vector's.
+    constexpr std::int64_t own = 20, plan = 325, vector_row = 5;
+    const std::int64_t systems = batch.systems();
+    return systems <= plan && systems * (own + batch.rows) <= plan + vector_row * batch.rows;
+}
+
 const char* branch_refuses(const Ops& ops, const System& system, Algorithm algorithm) {
     if (ops.enqueue) return ops.refuses(system, algorithm);  // couples its own chunks, in its own memory
     switch (algorithm) {

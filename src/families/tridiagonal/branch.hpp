@@ -9,6 +9,9 @@ namespace trifold::tridiagonal {
 /// One system that Ops::solve_small takes; automatic solves leave it to that, whatever else there is.
 bool solves_small(const Ops& ops, const System& system) noexcept;
 
+/// A batch of so few of them that one after another they take less time than a plan and vectors that are not full.
+bool solves_few_small(const Ops& ops, const System& batch) noexcept;
+
 /// nullptr, or why this algorithm cannot run on that device, the family's drivers included; as Ops::refuses.
 const char* branch_refuses(const Ops& ops, const System& system, Algorithm algorithm);
 

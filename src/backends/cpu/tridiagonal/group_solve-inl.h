@@ -84,7 +84,9 @@ private:
     typename Tiles::Asks asks(const Work& here) {
         const LaneOperand<T>& rhs = here.group.rhs;
         while (asked_tile_ >= here.tiles) asked_tile_ -= here.tiles, asked_ += between_;
-        const T* const at = asked_ + asked_tile_++ * W * rhs.row_step;
+        // Where rows are not whole lines, the first of two was the last one of the group before.
+        const bool lines = (reinterpret_cast<std::uintptr_t>(rhs.data) % 64 | static_cast<std::uintptr_t>(rhs.row_step) * sizeof(T) % 64) == 0;
+        const T* const at = asked_ + asked_tile_++ * W * rhs.row_step + (rhs.how == How::direct && !lines ? W - 1 : 0);
         return {at, rhs.how == How::direct ? rhs.row_step : rhs.lane_step};
     }
 
@@ -99,12 +101,20 @@ private:
         if (job_.store.late) up.out = slot(work, t), up.step = slot_step(work);
         return up;
     }
+    // The tile of x that comes up some rows later, of this group or of the next one. A row that is not whole lines begins where the group before has
+    // been just now; the rest of it is in no cache yet.
+    const T* soon(const Work& work, std::int64_t t, const Work& next) const {
+        if (!work.whole || work.group.x.how != How::direct || work.stream || job_.store.late) return nullptr;
+        const LaneOperand<T>& x = t >= ahead ? work.group.x : next.group.x;
+        return x.data + W - 1 + (t >= ahead ? t - ahead : std::max<std::int64_t>(t + next.tiles - ahead, 0)) * W * x.row_step;
+    }
     static bool streams(const Work& work) { return work.stream && work.group.x.how == How::direct; }
 
     HWY_NOINLINE void both(Work& here, std::int64_t t, Work& before, std::int64_t u) {
         alignas(64) T in[W * W], out[W * W];
         typename Tiles::Down down = down_of(here, t, in);
         typename Tiles::Up up = up_of(before, u, out);
+        up.soon = soon(before, u, here);
         const typename Tiles::Asks ask = asks(here);
         if (streams(before)) Tiles::template both<ring, shared, true>(down, up, ask);
         else Tiles::template both<ring, shared, false>(down, up, ask);
@@ -114,7 +124,8 @@ private:
 
     HWY_NOINLINE void down(Work& work, std::int64_t t) {
         alignas(64) T stage[W * W];
-        Tiles::ask(work.group, work.group.rhs, t * W);
+        const typename Tiles::Asks ask = asks(work);
+        for (int r = 0; r < W; ++r) prefetch_second_level(ask.rhs + r * ask.step);
         typename Tiles::Down down = down_of(work, t, stage);
         Tiles::template go_down<ring, shared>(down, count(work, t));
         work.w = down.state, work.sum = down.sum;

@@ -163,6 +163,7 @@ public:
         Line<D> x, last;
         T* out;
         std::int64_t step;
+        const T* soon = nullptr;  ///< where rows will be that do not go past the caches: to be asked for, ending with this one, `step` apart
     };
     /// Right-hand sides to be asked for on the way, one line per row.
     struct Asks {
@@ -183,11 +184,14 @@ public:
         const T *rhs = down.rhs.row, *kept = down.kept, *kept_up = up.kept + (W - 1) * words, *ask = asks.rhs;
         const T* up_at = up.w + (W - 1) * up.w_step;
         T *at = down.w, *out = up.out + (W - 1) * up.step;
+        const T* soon = up.soon ? up.soon + (W - 1) * up.step : nullptr;
         const std::int64_t rhs_step = down.rhs.step, w_step = down.w_step, up_step = up.w_step, out_step = up.step, ask_step = asks.step;
         for (int r = 0; r < W; ++r) {
             if constexpr (!shared)
                 for (int what = 0; what < kept_words(ring); ++what) prefetch_second_level(kept + rows_ahead * words + what * W);
             prefetch_second_level(ask);
+            if constexpr (!stream)
+                if (soon) prefetch_second_level(soon), soon -= out_step;
             for (int k = 0; k < P; ++k) {
                 V value = hn::Load(d, up_at + k * N);
                 if constexpr (ring) value = hn::NegMulAdd(kept_value<ring, shared>(d, kept_up, 3, k), last.v[k], value);
