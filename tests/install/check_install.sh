@@ -25,6 +25,9 @@ cmake --build "$scratch/example" >/dev/null
 "$scratch/example/reaction_diffusion" 64 500 >"$scratch/pattern"
 grep -q '[@%#*+]' "$scratch/pattern"
 
+# What the guide shows is what users write.
+python3 "$source/tests/install/check_guide.py" "$source" "$prefix" "$compiler" "$flags"
+
 described=$(PKG_CONFIG_PATH=$library/pkgconfig pkg-config --modversion trifold)
 if [ "$version" != "$described" ]; then
     echo "headers say version $version, trifold.pc says $described" >&2
