@@ -81,7 +81,12 @@ public:
 
 private:
     struct Entry;
+    struct Measured;
     Runner runner_of(Entry& entry);
+    std::vector<devices::Store> stores() const;
+    std::vector<devices::RoofProbe> roof_probes(const Pace& pace) const;
+    Row row_of(const std::string& name, Entry& entry, const Timing& timing, const Runner& runner, const Measured& measured, const std::string& ratio_to);
+    void set_outcome(Row& row, Entry& entry, const Timing& timing, const Runner& runner);
 
     Case& case_;
     int threads_;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/round_up.hpp"
 #include "families/tridiagonal/certified_bound.hpp"
 #include "families/tridiagonal/lane_spread.hpp"
 
@@ -17,8 +18,6 @@ constexpr std::int64_t longest_halo = 8192;
 constexpr double strict = 0x1p-42, weak = 0x1p-4;
 
 std::int64_t lanes_of(const System& system) { return 64 / static_cast<std::int64_t>(size_of(system.dtype)); }
-
-std::int64_t round_up(std::int64_t value, std::int64_t unit) { return (value + unit - 1) / unit * unit; }
 
 /// Halos come in sizes of 2^k and 3 2^(k-1) tiles, so that the workspace can be known beforehand.
 std::int64_t next_halo(std::int64_t rows, std::int64_t lanes) {

@@ -85,6 +85,16 @@ private:
     tridiagonal::Problem problem_;
 };
 
+/// A trial of its own, solved with the status of each system asked for.
+template <class T>
+void expect_solved(Queue& queue, const Recipe& recipe) {
+    const Trial<T> trial(recipe);
+    std::vector<std::int8_t> status(static_cast<std::size_t>(trial.systems()), 77);
+    tridiagonal::Options options;
+    options.status = status.data();
+    trial.expect_solved(tridiagonal::solve(queue, trial.problem(), options), &status);
+}
+
 /// Any legal combination of options, from a seed.
 Recipe random_recipe(std::uint64_t seed);
 

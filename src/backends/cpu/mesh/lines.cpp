@@ -8,27 +8,19 @@
 #include "backends/cpu/mesh/rings.hpp"
 #include "backends/cpu/tridiagonal/batch.hpp"
 #include "backends/reference/tridiagonal/line.hpp"
+#include "problems/tridiagonal/array_operand.hpp"
 
 namespace trifold::cpu {
 namespace {
 
 using tridiagonal::Algorithm;
+using tridiagonal::array_operand;
 using tridiagonal::Launch;
 using tridiagonal::Operand;
 using tridiagonal::System;
 
 // Accepted residual of a ring, in units of roundoff, against max|A| max|x| of its line: the batch kernels leave 2 to 5.
 constexpr double accepted_roundoffs = 32;
-
-template <class T>
-Operand operand_of(T* data, std::int64_t row_stride, std::int64_t outer_stride, std::int64_t inner_stride) {
-    Operand operand;
-    operand.kind = Operand::Kind::view;
-    operand.data = data;
-    operand.row_stride = row_stride;
-    operand.level_stride[0] = outer_stride, operand.level_stride[1] = inner_stride;
-    return operand;
-}
 
 // Two levels where there are two to speak of, since what is next to each other in memory decides how a batch is cut.
 template <class T>
@@ -39,10 +31,10 @@ System system_of(const LineShape& shape, const LineMatrices<T>& m, T* values) {
     system.levels = 2;
     system.extent[0] = shape.outer, system.extent[1] = shape.inner;
     system.number_stride[0] = shape.inner, system.number_stride[1] = 1;
-    system.lower = operand_of(m.lower, m.row_stride, m.outer_stride, m.inner_stride);
-    system.diag = operand_of(m.diag, m.row_stride, m.outer_stride, m.inner_stride);
-    system.upper = operand_of(m.upper, m.row_stride, m.outer_stride, m.inner_stride);
-    system.rhs = system.x = operand_of(values, shape.row_stride, shape.outer_stride, shape.inner_stride);
+    system.lower = array_operand(m.lower, m.row_stride, m.outer_stride, m.inner_stride);
+    system.diag = array_operand(m.diag, m.row_stride, m.outer_stride, m.inner_stride);
+    system.upper = array_operand(m.upper, m.row_stride, m.outer_stride, m.inner_stride);
+    system.rhs = system.x = array_operand(values, shape.row_stride, shape.outer_stride, shape.inner_stride);
     system.in_place = true;
     if (shape.outer > 1 && shape.inner > 1) return system;
     const int kept = shape.outer > 1 ? 0 : 1;
@@ -190,7 +182,7 @@ private:
         System ring = system_of<T>({shape_.n}, {lower.data(), middle.data(), upper.data()}, rhs.data());
         ring.levels = 0;
         ring.periodic = true;
-        ring.top_right = ring.lower, ring.bottom_left = operand_of(&upper.back(), 1, 0, 0);
+        ring.top_right = ring.lower, ring.bottom_left = array_operand(&upper.back(), 1, 0, 0);
         std::vector<std::byte> scratch(tridiagonal::reference::line_bytes(ring, Algorithm::lu) + 64);
         void* at = scratch.data();
         std::size_t bytes = scratch.size();

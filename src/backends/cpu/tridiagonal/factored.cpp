@@ -15,7 +15,9 @@
 #include "backends/cpu/tridiagonal/seen.hpp"
 #include "backends/cpu/tridiagonal/single.hpp"
 #include "backends/cpu/useful_threads.hpp"
+#include "base/round_up.hpp"
 #include "families/tridiagonal/two_pass.hpp"
+#include "problems/tridiagonal/array_operand.hpp"
 
 namespace trifold::cpu {
 namespace {
@@ -24,8 +26,6 @@ using tridiagonal::Algorithm;
 using tridiagonal::Launch;
 using tridiagonal::Operand;
 using tridiagonal::System;
-
-constexpr std::size_t line_up(std::size_t bytes) { return (bytes + 63) / 64 * 64; }
 
 template <class T>
 FactorMemory<T> memory_of(std::int64_t rows, std::int64_t systems, bool periodic, const void* factors) {
@@ -153,13 +153,10 @@ void factor_typed(const System& system, const Launch& launch, void* factors, Out
 
 // ---- solve ----
 
+// Kept bands are read only.
 template <class T>
 Operand band(const T* data, std::int64_t row_step) {
-    Operand operand;
-    operand.kind = Operand::Kind::view;
-    operand.data = const_cast<T*>(data);  // read only
-    operand.row_stride = row_step;
-    return operand;
+    return tridiagonal::array_operand(const_cast<T*>(data), row_step);
 }
 
 template <class T>
@@ -238,7 +235,7 @@ void solve_lanes(const System& system, const FactorMemory<T>& memory, std::int64
     job.store.stream = !system.in_place && 2 * system.rows * system.systems() * static_cast<std::int64_t>(sizeof(T)) > beyond_caches;
     job.place = Solve<T>::place, job.failed = Solve<T>::failed;
     const std::int64_t groups = plan.groups();
-    const std::size_t each = line_up(static_cast<std::size_t>(job.scratch_elements()) * sizeof(T)) + line_up(single_bytes(system));
+    const std::size_t each = whole_lines(static_cast<std::size_t>(job.scratch_elements()) * sizeof(T)) + whole_lines(single_bytes(system));
     const int threads = static_cast<int>(std::min<std::int64_t>(useful_threads(system.rows * system.systems(), rows_per_thread, launch.threads), groups));
     const Seen nothing = all;
 #pragma omp parallel num_threads(threads)
@@ -254,7 +251,7 @@ void solve_lanes(const System& system, const FactorMemory<T>& memory, std::int64
         solve_groups(mine, first, last, reinterpret_cast<T*>(scratch));
         Launch alone = launch;
         alone.threads = 1, alone.scratch_bytes = single_bytes(system);
-        alone.scratch = scratch + line_up(static_cast<std::size_t>(job.scratch_elements()) * sizeof(T));
+        alone.scratch = scratch + whole_lines(static_cast<std::size_t>(job.scratch_elements()) * sizeof(T));
         for (std::int64_t k = first; k < last; ++k) {
             const std::int64_t g = shared ? 0 : k % memory.groups();
             if (memory.mark(g) != Kept::matrix) continue;
@@ -323,7 +320,7 @@ std::size_t factor_scratch(const System& system, int threads) {
         GroupSolve<T> job;
         job.rows = system.rows;
         const auto team = static_cast<std::size_t>(useful_threads(system.rows * system.systems(), rows_per_thread, threads));
-        std::size_t need = team * (line_up(static_cast<std::size_t>(job.scratch_elements()) * sizeof(T)) + line_up(single_bytes(system)));
+        std::size_t need = team * (whole_lines(static_cast<std::size_t>(job.scratch_elements()) * sizeof(T)) + whole_lines(single_bytes(system)));
         // What is kept as it is has its rows side by side.
         System batch = system;
         set_bands<T>(batch, nullptr, 1, 0), set_bands<T>(line, nullptr, 1, 0);

@@ -19,6 +19,7 @@
 #include "backends/cpu/tridiagonal/pivot_check.hpp"
 #include "backends/cpu/tridiagonal/seen.hpp"
 #include "backends/cpu/useful_threads.hpp"
+#include "base/round_up.hpp"
 
 namespace trifold::cpu {
 namespace {
@@ -26,8 +27,6 @@ namespace {
 using tridiagonal::Launch;
 using tridiagonal::Operand;
 using tridiagonal::System;
-
-constexpr std::size_t line_up(std::size_t bytes) { return (bytes + 63) / 64 * 64; }
 
 int useful_threads(const System& system, int threads) {
     constexpr std::int64_t rows_per_thread = 1 << 13;
@@ -49,7 +48,7 @@ std::size_t kernel_bytes(const System& system) {
     GroupSolve<T> job;
     job.rows = lane_rows(system);
     const std::size_t kept = static_cast<std::size_t>(kept_words(system.periodic) * group_lanes<T> * job.rows) * sizeof(T);
-    return line_up(kept) + line_up(static_cast<std::size_t>(job.scratch_elements()) * sizeof(T));
+    return whole_lines(kept) + whole_lines(static_cast<std::size_t>(job.scratch_elements()) * sizeof(T));
 }
 
 template <class T>
@@ -157,7 +156,7 @@ void solve_groups_of(const System& system, const Launch& launch, Seen& all) {
         sizes.rows = lane_rows(system);
         T* const w = reinterpret_cast<T*>(scratch);
         OneGroup<T> one;
-        one.kept = w + line_up(static_cast<std::size_t>(sizes.scratch_elements()) * sizeof(T)) / sizeof(T);
+        one.kept = w + whole_lines(static_cast<std::size_t>(sizes.scratch_elements()) * sizeof(T)) / sizeof(T);
         Seen seen = nothing;
 #pragma omp for schedule(static)
         for (std::int64_t k = 0; k < groups; ++k) {

@@ -8,30 +8,22 @@
 #include "backends/cpu/tridiagonal/pivot_check.hpp"
 #include "backends/cpu/tridiagonal/values.hpp"
 #include "base/aligned_buffer.hpp"
+#include "base/round_up.hpp"
 #include "families/tridiagonal/branch.hpp"
+#include "problems/tridiagonal/array_operand.hpp"
 #include "trifold/dtype.hpp"
 
 namespace trifold::cpu {
 namespace {
 
 using tridiagonal::Algorithm;
+using tridiagonal::array_operand;
 using tridiagonal::Launch;
 using tridiagonal::Operand;
 using tridiagonal::System;
 
 // Accepted residual of a ring, in units of roundoff, against max|A| max|x|: what solves T leaves 2 to 10.
 constexpr double accepted_roundoffs = 32;
-
-constexpr std::size_t line_up(std::size_t bytes) { return (bytes + 63) / 64 * 64; }
-
-template <class T>
-Operand array(T* data) {
-    Operand operand;
-    operand.kind = Operand::Kind::view;
-    operand.data = data;
-    operand.row_stride = 1;
-    return operand;
-}
 
 // The same matrix and right-hand side, x to another place.
 System plain(const System& line, std::int64_t rows, const Operand& rhs, const Operand& x) {
@@ -66,7 +58,7 @@ std::size_t plain_bytes(const System& line, int threads) {
             system.in_place = in_place;
             if (!tridiagonal::branch_refuses(cpu_ops(), system, algorithm)) bytes = std::max(bytes, tridiagonal::branch_workspace(cpu_ops(), system, algorithm, threads));
         }
-    return line_up(bytes);
+    return whole_lines(bytes);
 }
 
 template <class T>
@@ -104,26 +96,26 @@ bool join(const System& line, T* y, const T* z, int threads) {
 template <class T>
 Outcome solve_typed(const System& line, const Launch& launch) {
     const std::int64_t n = line.rows;
-    const std::size_t vector = line_up(static_cast<std::size_t>(n) * sizeof(T));
+    const std::size_t vector = whole_lines(static_cast<std::size_t>(n) * sizeof(T));
     T *const y = static_cast<T*>(launch.scratch), *const z = reinterpret_cast<T*>(static_cast<char*>(launch.scratch) + vector);
     Launch rest = launch;
     rest.status = nullptr;
     if (!line.periodic) {
         if (!line.accumulate) return solve_plain(line, rest);
         rest.scratch = z, rest.scratch_bytes = launch.scratch_bytes - vector;
-        const Outcome outcome = solve_plain(plain(line, n, line.rhs, array(y)), rest);
+        const Outcome outcome = solve_plain(plain(line, n, line.rhs, array_operand(y)), rest);
         if (outcome.ok()) store(line, y, launch.threads);
         return outcome;
     }
     rest.scratch = static_cast<char*>(launch.scratch) + 2 * vector, rest.scratch_bytes = launch.scratch_bytes - 2 * vector;
-    Outcome outcome = solve_plain(plain(line, n - 1, line.rhs, array(y)), rest);
+    Outcome outcome = solve_plain(plain(line, n - 1, line.rhs, array_operand(y)), rest);
     if (outcome.ok()) {
         const Values<T> above(line.upper), right(line.top_right);
         std::fill_n(z, n - 1, T(0));
         z[0] = -right[0], z[n - 2] -= above[n - 2];
         // A column of zeros has no scale to be measured against.
         const bool open = z[0] == T(0) && z[n - 2] == T(0);
-        if (open || solve_plain(plain(line, n - 1, array(z), array(z)), rest).ok()) {
+        if (open || solve_plain(plain(line, n - 1, array_operand(z), array_operand(z)), rest).ok()) {
             if (join(line, y, z, launch.threads)) {
                 store(line, y, launch.threads);
                 return outcome;
@@ -146,7 +138,7 @@ bool general_long_takes(const System& line) {
 }
 
 std::size_t general_long_bytes(const System& line, int threads) {
-    const std::size_t vector = line_up(static_cast<std::size_t>(line.rows) * size_of(line.dtype));
+    const std::size_t vector = whole_lines(static_cast<std::size_t>(line.rows) * size_of(line.dtype));
     return plain_bytes(line, threads) + (line.periodic ? 2 : line.accumulate ? 1 : 0) * vector;
 }
 

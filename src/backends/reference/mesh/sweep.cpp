@@ -7,23 +7,16 @@
 #include "backends/reference/tridiagonal/line.hpp"
 #include "backends/reference/tridiagonal/scratch.hpp"
 #include "problems/mesh/line_ends.hpp"
+#include "problems/tridiagonal/array_operand.hpp"
 
 namespace trifold::mesh::reference {
 namespace {
 
 using tridiagonal::Algorithm;
-using tridiagonal::Operand;
+using tridiagonal::array_operand;
 using tridiagonal::System;
 using tridiagonal::reference::LineResult;
 using tridiagonal::reference::Scratch;
-
-Operand row_view(void* data) {
-    Operand operand;
-    operand.kind = Operand::Kind::view;
-    operand.data = data;
-    operand.row_stride = 1;
-    return operand;
-}
 
 template <class T>
 struct LineArrays {
@@ -33,11 +26,11 @@ struct LineArrays {
         System s;
         s.dtype = dtype_of<T>;
         s.rows = static_cast<std::int64_t>(rhs.size());
-        s.lower = row_view(lower.data()), s.diag = row_view(diag.data()), s.upper = row_view(upper.data());
-        s.rhs = s.x = row_view(rhs.data());
+        s.lower = array_operand(lower.data()), s.diag = array_operand(diag.data()), s.upper = array_operand(upper.data());
+        s.rhs = s.x = array_operand(rhs.data());
         s.in_place = true;
         s.periodic = ring;
-        if (ring) s.top_right = row_view(lower.data()), s.bottom_left = row_view(&upper.back());
+        if (ring) s.top_right = array_operand(lower.data()), s.bottom_left = array_operand(&upper.back());
         return s;
     }
 };
