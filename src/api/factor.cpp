@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Factor: analyse and factor once, refactor with new values, solve many right-hand sides.
 #include <new>
+#include <optional>
 #include <string>
 
+#include "api/kept_matrix.hpp"
 #include "backends/registry.hpp"
 #include "base/aligned_buffer.hpp"
 #include "base/available_memory.hpp"
@@ -40,6 +42,7 @@ struct Factor::State {
     std::int64_t systems = 1;
     bool periodic = false;
     AlignedBuffer factors{};
+    std::optional<KeptMatrix> kept{};  ///< in place of factors, where the device has none for this shape
     Outcome outcome{};
     bool holds = false;  ///< factors that belong to `outcome`
 
@@ -50,6 +53,7 @@ struct Factor::State {
         holds = false;
         outcome = Outcome{};
         outcome.device = ops.device;
+        kept.reset();
         if (need > factors.bytes()) {
             factors = AlignedBuffer();  // first, so that old and new are never held together
             constexpr const char* hint = "use fewer rows or systems per factorisation";
@@ -60,10 +64,11 @@ struct Factor::State {
                 throw Error(ErrorCode::bad_input, "Factor", "cannot allocate " + bytes_text(static_cast<double>(need)), hint);
             }
         }
+        if (need == 0 && rows > 0 && systems > 0) kept.emplace(matrix, dtype, context.threads());
         periodic = matrix.periodic;
         auto scratch = context.state().scratch.take(ops.factor_scratch(system, context.threads()));
         const Launch launch{context.threads(), scratch.data(), scratch.bytes(), unit_roundoff(dtype), nullptr};
-        ops.factor(system, launch, factors.data(), outcome);
+        ops.factor(system, launch, kept ? nullptr : factors.data(), outcome);
         holds = true;
     }
 };
@@ -120,6 +125,11 @@ Outcome Factor::solve(const AnyView& rhs, const AnyView& x) const {
     Outcome outcome;
     outcome.device = state.ops.device;
     if (system.rows == 0 || system.systems() == 0) return outcome;
+    if (state.kept) {
+        Queue queue(state.context, state.ops.device);
+        problem.matrix = state.kept->under(rhs.batch_dims);
+        return tridiagonal::solve(queue, problem);
+    }
     auto scratch = state.context.state().scratch.take(state.ops.factor_scratch(system, state.context.threads()));
     const Launch launch{state.context.threads(), scratch.data(), scratch.bytes(), unit_roundoff(state.dtype), nullptr};
     state.ops.solve_factored(system, state.periodic, state.systems, state.factors.data(), launch, outcome);

@@ -188,6 +188,158 @@ TEST_P(Factored, FurtherDimensionsInFrontAreMoreRightHandSides) {
                 }
 }
 
+// One right-hand side or a few, which some devices sweep from both ends.
+TEST_P(Factored, AFewRightHandSidesOfShortSystems) {
+    for (const std::int64_t rows : {1, 2, 3, 4, 5, 63, 64, 65, 1000, 4095})
+        for (const std::int64_t systems : {1, 2, 4, 5, 8, 9})
+            for (const Layout layout : {Layout::contiguous, Layout::interleaved, Layout::scattered})
+                for (const bool dominant : {true, false})
+                    for (const bool bad : {false, true}) {
+                        SCOPED_TRACE(testing::Message() << rows << " rows, " << systems << " systems, " << name_of(layout) << ", dominant " << dominant << ", NaN " << bad);
+                        Recipe recipe = recipe_of(rows, {systems}, layout);
+                        recipe.in_place = true, recipe.dominant = dominant;
+                        Trial<double> trial(recipe);
+                        const Factor factor = factor_of(trial);
+                        ASSERT_TRUE(factor.outcome().ok());
+                        if (!bad) {
+                            trial.expect_solved(factor.solve(trial.problem().rhs, trial.problem().x));
+                            continue;
+                        }
+                        const std::int64_t k = systems / 2;
+                        trial.rhs(rows / 3, k) = NAN;
+                        const Outcome outcome = factor.solve(trial.problem().rhs, trial.problem().x);
+                        EXPECT_EQ(outcome.reason, Reason::not_finite);
+                        EXPECT_EQ(outcome.system, k);
+                        if (GetParam() == "cpu") { EXPECT_EQ(outcome.row, rows / 3); }
+                        EXPECT_EQ(outcome.failures, 1);
+                        for (std::int64_t j = 0; j < systems; ++j) {
+                            if (j != k) { ASSERT_LE(backward_error(trial.system(j), trial.solution(j)), 20 * unit_roundoff(DType::f64)) << j; }
+                        }
+                    }
+}
+
+// The same bits with any number of threads, beside the right-hand side and over it, rows apart or not.
+TEST_P(Factored, OneLongRightHandSideHoweverItLies) {
+    for (const double diag : {2.0, 2.5})
+        for (const std::int64_t rows : {4096, 50001, 700001}) {
+            std::vector<double> rhs(static_cast<std::size_t>(rows)), expected;
+            Random random(4);
+            for (double& value : rhs) value = random.uniform(-1, 1);
+            for (const int threads : {1, 2, 3})
+                for (const std::int64_t step : {1, 2})
+                    for (const bool in_place : {false, true}) {
+                        SCOPED_TRACE(testing::Message() << rows << " rows, diag " << diag << ", " << threads << " threads, step " << step << ", in place " << in_place);
+                        Context other({.threads = threads, .profile_path = "none", .log = {}});
+                        Queue on(other, GetParam());
+                        const Factor factor(on, {-1.0, diag, -1.0}, rows);
+                        std::vector<double> from(static_cast<std::size_t>(rows * step), 7), to(from);
+                        for (std::int64_t i = 0; i < rows; ++i) from[static_cast<std::size_t>(i * step)] = rhs[static_cast<std::size_t>(i)];
+                        const auto x = View<double>::strided((in_place ? from : to).data(), {rows, step}, {});
+                        ASSERT_TRUE(factor.solve(View<double>::strided(from.data(), {rows, step}, {}), x).ok());
+                        std::vector<double> own(rhs.size());
+                        for (std::int64_t i = 0; i < rows; ++i) own[static_cast<std::size_t>(i)] = (in_place ? from : to)[static_cast<std::size_t>(i * step)];
+                        if (step == 2) { ASSERT_EQ((in_place ? from : to)[1], 7); }
+                        if (expected.empty() || step == 2) {
+                            Bands<double> system(rows);
+                            std::ranges::fill(system.lower, -1.0), std::ranges::fill(system.diag, diag), std::ranges::fill(system.upper, -1.0), system.rhs = rhs;
+                            ASSERT_LE(backward_error(system, own), 20 * unit_roundoff(DType::f64));
+                        }
+                        if (step == 2 || (in_place && diag > 2)) continue;  // other ways of the certified pass
+                        if (expected.empty()) expected = own;
+                        ASSERT_EQ(own, expected);
+                    }
+        }
+}
+
+// Batches larger than caches, of which some devices keep the matrix itself: whatever lay between its elements is left out.
+template <class T>
+void large_batch(Queue& queue, std::int64_t rows, std::int64_t outer, std::int64_t inner, bool transposed, bool packed, double dominance, std::int64_t sides, bool in_place, bool refactored) {
+    SCOPED_TRACE(testing::Message() << rows << " rows, " << outer << " by " << inner << ", transposed " << transposed << ", packed " << packed << ", " << sides << " sides");
+    const std::int64_t systems = outer * inner, pitch = inner + 3, all = rows * systems;
+    Random random(static_cast<std::uint64_t>(rows + outer));
+    const auto size = static_cast<std::size_t>(rows * outer * pitch);
+    std::vector<T> lower(size), diag(size), upper(size), other(size, T(9)), rhs(static_cast<std::size_t>(all * sides)), x(rhs);
+    const auto place = [&](std::int64_t i, std::int64_t k) { return static_cast<std::size_t>((k / inner * rows + i) * pitch + k % inner); };
+    for (std::int64_t k = 0; k < systems; ++k)
+        for (std::int64_t i = 0; i < rows; ++i) {
+            const std::size_t p = place(i, k);
+            lower[p] = static_cast<T>(random.uniform(-1, 1)), upper[p] = static_cast<T>(random.uniform(-1, 1));
+            diag[p] = static_cast<T>(dominance > 0 ? dominance + random.uniform(0, 1) : random.uniform(-1, 1));
+        }
+    for (T& value : rhs) value = static_cast<T>(random.uniform(-1, 1));
+    const std::vector<T> right = rhs;
+    const Dim batch[] = {{outer, rows * pitch}, {inner, 1}};
+    const auto matrix = [&](std::vector<T>& from, bool first) {
+        return packed && from.data() != diag.data() ? View<T>::strided(from.data() + (first ? pitch : 0), {rows - 1, pitch}, batch) : View<T>::strided(from.data(), {rows, pitch}, batch);
+    };
+    tridiagonal::Matrix given{matrix(lower, true), matrix(diag, false), matrix(upper, false)};
+    given.transposed = transposed;
+    tridiagonal::Matrix before = given;
+    before.diag = View<T>::strided(other.data(), {rows, pitch}, batch);
+    const std::int64_t extents[] = {outer, inner};
+    Factor factor(queue, refactored ? before : given, rows, extents, dtype_of<T>);
+    if (refactored) { ASSERT_TRUE(factor.refactor(given).ok()); }
+    ASSERT_TRUE(factor.outcome().ok());
+    // Nobody looks at the arrays any more.
+    const std::vector<T> a = lower, b = diag, c = upper;
+    std::ranges::fill(lower, T(NAN)), std::ranges::fill(diag, T(NAN)), std::ranges::fill(upper, T(NAN));
+    const Dim three[] = {{sides, all}, {outer, rows * inner}, {inner, 1}};
+    const std::span<const Dim> dims = sides > 1 ? std::span<const Dim>(three) : std::span<const Dim>(three).subspan(1);
+    const auto out = View<T>::strided((in_place ? rhs : x).data(), {rows, inner}, dims);
+    ASSERT_TRUE(factor.solve(View<T>::strided(rhs.data(), {rows, inner}, dims), out).ok());
+    for (std::int64_t s = 0; s < sides; ++s)
+        for (std::int64_t k = s; k < systems; k += 37) {
+            Bands<double> system(rows);
+            std::vector<double> own(static_cast<std::size_t>(rows));
+            for (std::int64_t i = 0; i < rows; ++i) {
+                const auto at = static_cast<std::size_t>(i);
+                const std::size_t there = static_cast<std::size_t>(s * all + (k / inner * rows + i) * inner + k % inner);
+                system.diag[at] = b[place(i, k)], system.rhs[at] = right[there], own[at] = (in_place ? rhs : x)[there];
+                if (i > 0) system.lower[at] = transposed ? c[place(i - 1, k)] : a[place(i, k)];
+                if (i + 1 < rows) system.upper[at] = transposed ? a[place(i + 1, k)] : c[place(i, k)];
+            }
+            ASSERT_LE(backward_error(system, own), 20 * unit_roundoff(dtype_of<T>)) << "side " << s << ", system " << k;
+        }
+}
+
+TEST_P(Factored, BatchesLargerThanCaches) {
+    large_batch<double>(queue, 300, 1, 2501, false, false, 2.5, 1, false, false);
+    large_batch<double>(queue, 300, 2501, 1, false, false, 2.5, 1, true, true);
+    large_batch<double>(queue, 100, 90, 77, true, false, 2.5, 2, false, false);
+    large_batch<float>(queue, 100, 90, 150, false, true, 0, 3, true, false);
+    large_batch<float>(queue, 16, 4, 21000, true, true, 2.5, 1, false, true);
+}
+
+TEST_P(Factored, NumbersInPlaceOfArraysInBatchesLargerThanCaches) {
+    constexpr std::int64_t rows = 64, systems = 10000;
+    std::vector<double> rhs(rows * systems, 1.0), x(rhs), diag(rhs);
+    for (std::size_t k = 0; k < diag.size(); ++k) diag[k] = 3 + static_cast<double>(k % 7);
+    const std::int64_t batch[] = {systems};
+    const Factor factor(queue, {-1.0, View<double>::contiguous(diag.data(), systems, rows), -2.0}, rows, batch, DType::f64);
+    ASSERT_TRUE(factor.solve(View<double>::contiguous(rhs.data(), systems, rows), View<double>::contiguous(x.data(), systems, rows)).ok());
+    for (std::int64_t k = 0; k < systems; k += 99) {
+        Bands<double> system(rows);
+        std::ranges::fill(system.lower, -1.0), std::ranges::fill(system.upper, -2.0), std::ranges::fill(system.rhs, 1.0);
+        std::copy_n(diag.begin() + k * rows, rows, system.diag.begin());
+        ASSERT_LE(backward_error(system, std::vector<double>(x.begin() + k * rows, x.begin() + (k + 1) * rows)), 20 * unit_roundoff(DType::f64));
+    }
+}
+
+TEST_P(Factored, SingularOnesAmongManyAreNamed) {
+    Recipe recipe = recipe_of(200, {4000});
+    Trial<double> trial(recipe);
+    make_singular(trial, 7, 3001), make_singular(trial, 150, 44);
+    Factor factor = factor_of(trial);
+    EXPECT_EQ(factor.outcome().reason, Reason::singular);
+    EXPECT_EQ(factor.outcome().failures, 2);
+    EXPECT_EQ(factor.outcome().system, 44);
+    EXPECT_EQ(factor.outcome().row, 150);
+    EXPECT_THROW((void)factor.solve(trial.problem().rhs, trial.problem().x), Error);
+    Trial<double> next(recipe);
+    ASSERT_TRUE(factor.refactor(next.problem().matrix).ok());
+    next.expect_solved(factor.solve(next.problem().rhs, next.problem().x));
+}
+
 TEST_P(Factored, RefactoringReplacesTheMatrix) {
     for (const std::int64_t rows : {1, 20, 6000})
         for (const std::vector<std::int64_t>& batch : {std::vector<std::int64_t>{}, {4}, {30}}) {

@@ -16,6 +16,9 @@
 #include "backends/cpu/tridiagonal/single.hpp"
 #include "backends/cpu/useful_threads.hpp"
 #include "base/round_up.hpp"
+#include "devices/threads.hpp"
+#include "families/tridiagonal/certified.hpp"
+#include "families/tridiagonal/plain.hpp"
 #include "families/tridiagonal/two_pass.hpp"
 #include "problems/tridiagonal/array_operand.hpp"
 
@@ -33,6 +36,19 @@ FactorMemory<T> memory_of(std::int64_t rows, std::int64_t systems, bool periodic
 }
 
 constexpr std::int64_t rows_per_thread = 1 << 14;
+
+// A batch with matrices of its own moves as many words with factors as without them, and from memory the batch kernels move them faster.
+template <class T>
+bool solves_anew(const System& system) {
+    constexpr double beyond_caches = 24 << 20;
+    const FactorMemory<T> memory = memory_of<T>(system.rows, system.systems(), system.periodic, nullptr);
+    if (memory.shared() || memory.one_by_one() || tridiagonal::why_not_plain(system)) return false;
+    return 5.0 * sizeof(T) * static_cast<double>(system.rows) * static_cast<double>(memory.systems) > beyond_caches;
+}
+template <class T>
+std::size_t eliminated_bytes(const System& system) {
+    return whole_lines(static_cast<std::size_t>(system.rows * kept_words(false) * group_lanes<T>) * sizeof(T));
+}
 
 // ---- factor ----
 
@@ -99,6 +115,26 @@ void name_failures(const System& batch, const LaneOrder& order, std::int64_t pla
     }
 }
 
+// One long system: what its sweeps will be, and the numbers for them.
+template <class T>
+void factor_long(const LaneGroup<T>& group, const System& system, const FactorMemory<T>& memory, int threads) {
+    constexpr std::int64_t beyond_caches = std::int64_t{24} << 20;
+    constexpr int few_cores = 3;
+    void* const to = memory.stretches();
+    long_factor<T>(memory.rows, memory.group(0), to, threads);
+    if (long_mode<T>(to) == LongMode::local) {
+        if (5 * memory.rows * static_cast<std::int64_t>(sizeof(T)) <= beyond_caches) return;
+        keep_matrix(group, false, memory.rows, long_numbers<T>(to), 1, memory.rows, 1);
+        set_long_mode(to, LongMode::matrix);
+    } else if (devices::usable_cores() <= few_cores) {
+        // Not by the number of threads, which nothing that is computed depends on.
+        const LongMode before = long_mode<T>(to);
+        const bool good = factor_ends<T>(system, long_numbers<T>(to));
+        if (good) set_long_mode(to, LongMode::ends);
+        else if (before != LongMode::none) long_factor<T>(memory.rows, memory.group(0), to, threads);
+    }
+}
+
 template <class T>
 void factor_shared(const System& system, const FactorMemory<T>& memory, int threads, Seen& seen) {
     const LaneOrder order = LaneOrder::by_number(system);
@@ -108,7 +144,7 @@ void factor_shared(const System& system, const FactorMemory<T>& memory, int thre
     const bool good = factor_one(group, memory.ring, kept);
     memory.mark(0) = good ? Kept::factors : Kept::matrix;
     if (good) {
-        if (memory.in_stretches()) long_factor<T>(memory.rows, kept, memory.stretches(), threads);
+        if (memory.in_stretches()) factor_long(group, system, memory, threads);
         return;
     }
     name_failures<T>(system, order, 0, 1, seen);
@@ -128,24 +164,34 @@ void factor_typed(const System& system, const Launch& launch, void* factors, Out
     } else {
         const LaneOrder order = LaneOrder::by_number(system);
         const Seen nothing = all;
+        const bool kept = factors != nullptr;  // else only looked at
 #pragma omp parallel num_threads(useful_threads(system.rows * memory.systems, rows_per_thread, launch.threads))
         {
             Seen seen = nothing;
+            T* const own = reinterpret_cast<T*>(static_cast<char*>(launch.scratch) + static_cast<std::size_t>(omp_get_thread_num()) * eliminated_bytes<T>(system));
 #pragma omp for schedule(static)
             for (std::int64_t k = 0; k < memory.groups(); ++k) {
                 LaneGroup<T> group;
                 const std::int64_t place = k * group_lanes<T>;
                 const int count = static_cast<int>(std::min<std::int64_t>(group_lanes<T>, memory.systems - place));
                 set_matrix(group, system, order, place, count);
-                const bool good = factor_group(group, memory.ring, memory.group(k)) == 0;
-                memory.mark(k) = good ? Kept::factors : Kept::matrix;
+                const bool good = factor_group(group, memory.ring, kept ? memory.group(k) : own) == 0;
+                if (kept) memory.mark(k) = good ? Kept::factors : Kept::matrix;
                 if (good) continue;
                 name_failures<T>(system, order, place, count, seen);
-                keep_matrix(group, memory.ring, memory.rows, memory.group(k), memory.words() * group_lanes<T>, group_lanes<T>, group_lanes<T>);
+                if (kept) keep_matrix(group, memory.ring, memory.rows, memory.group(k), memory.words() * group_lanes<T>, group_lanes<T>, group_lanes<T>);
             }
 #pragma omp critical(trifold_cpu_factor)
             all.merge(seen);
         }
+    }
+    if (factors && memory.has_ends()) {
+        bool good = memory.mark(0) == Kept::factors;
+        for (std::int64_t k = 0; good && k < memory.systems; ++k) {
+            const System line = system_at(system, k);
+            good = factor_ends<T>(line, long_numbers<T>(memory.stretches()) + line.number * ends_words(line.rows));
+        }
+        set_long_mode(memory.stretches(), good ? LongMode::ends : LongMode::none);
     }
     all.fill(outcome);
     outcome.branch = all.rescued + all.failures > 0 ? "lu" : "thomas";
@@ -166,7 +212,7 @@ void set_bands(System& system, const T* kept, std::int64_t row_step, std::int64_
 
 // One system whose matrix was kept as it is.
 template <class T>
-void solve_kept_matrix(System line, bool ring, const T* kept, std::int64_t row_step, std::int64_t band_step, const Launch& launch, Seen& seen) {
+void solve_kept_matrix(System line, bool ring, const T* kept, std::int64_t row_step, std::int64_t band_step, const Launch& launch, Seen& seen, bool decays = false) {
     set_bands(line, kept, row_step, band_step);
     line.periodic = ring;
     line.top_right = line.lower, line.bottom_left = band(kept + 2 * band_step + (line.rows - 1) * row_step, row_step);
@@ -175,7 +221,11 @@ void solve_kept_matrix(System line, bool ring, const T* kept, std::int64_t row_s
     own.status = nullptr;
     // A lane's scratch is LU's alone.
     const auto has_room = [&] { return launch.scratch_bytes >= tridiagonal::two_pass_least_workspace(cpu_ops(), line, launch.threads); };
+    const auto certifies = [&] {
+        return row_step == 1 && !tridiagonal::certified_refuses(cpu_ops(), line) && launch.scratch_bytes >= tridiagonal::certified_workspace(cpu_ops(), line, launch.threads);
+    };
     if (ring) outcome = solve_pivoted<T>(line);
+    else if (decays && certifies() && tridiagonal::solve_certified(cpu_ops(), line, own, outcome)) return;
     else if (row_step == 1 && two_pass_refuses(cpu_ops(), line) == nullptr && has_room()) outcome = tridiagonal::solve_two_pass(cpu_ops(), line, own);
     else solve_single(line, Algorithm::lu, own, outcome);
     if (!outcome.ok()) seen.failed(line.number, outcome.reason, outcome.row);
@@ -271,6 +321,12 @@ void solve_lanes(const System& system, const FactorMemory<T>& memory, std::int64
 template <class T>
 void solve_long(const System& system, const FactorMemory<T>& memory, const Launch& launch, Seen& all) {
     if (memory.mark(0) == Kept::matrix) return solve_kept_matrix<T>(system, memory.ring, memory.group(0), 1, memory.rows, launch, all);
+    const LongMode mode = long_mode<T>(memory.stretches());
+    if (mode == LongMode::matrix) return solve_kept_matrix<T>(system, false, long_numbers<T>(memory.stretches()), 1, memory.rows, launch, all, true);
+    if (mode == LongMode::ends) {
+        if (!solve_ends<T>(system, long_numbers<T>(memory.stretches()), launch.threads)) all.failed(system.number, Reason::not_finite, first_not_finite<T>(system.rhs, system.rows));
+        return;
+    }
     if (!long_solve<T>(system, memory.stretches(), useful_threads(system.rows, rows_per_thread, launch.threads), launch.scratch))
         all.failed(system.number, Reason::not_finite, first_not_finite<T>(system.rhs, system.rows));
 }
@@ -282,7 +338,16 @@ void solve_typed(const System& system, bool periodic, std::int64_t factored, con
     const auto sides_fill_lanes = [&] { return system.systems() >= group_lanes<T> * launch.threads; };
     bool pivoted = false;
     for (std::int64_t k = 0; k < memory.groups() && !memory.one_by_one(); ++k) pivoted = pivoted || memory.mark(k) == Kept::matrix;
-    if (memory.one_by_one()) {
+    const auto from_ends = [&] {
+        return memory.has_ends() && memory.mark(0) == Kept::factors && system.systems() <= memory.few && long_mode<T>(memory.stretches()) == LongMode::ends;
+    };
+    if (from_ends()) {
+        for (std::int64_t k = 0; k < system.systems(); ++k) {
+            const System line = system_at(system, k);
+            const T* const kept = long_numbers<T>(memory.stretches()) + line.number % factored * ends_words(line.rows);
+            if (!solve_ends<T>(line, kept, 1, static_cast<T*>(launch.scratch))) seen.failed(line.number, Reason::not_finite, first_not_finite<T>(line.rhs, line.rows));
+        }
+    } else if (memory.one_by_one()) {
         for (std::int64_t k = 0; k < system.systems(); ++k) {
             const System line = system_at(system, k);
             const FactorMemory<T> one = memory.single(line.number % factored);
@@ -309,7 +374,10 @@ void solve_typed(const System& system, bool periodic, std::int64_t factored, con
 }  // namespace
 
 std::size_t factor_bytes(const System& system) {
-    const auto bytes = [&]<class T>(T) { return memory_of<T>(system.rows, system.systems(), system.periodic, nullptr).bytes(); };
+    const auto bytes = [&]<class T>(T) -> std::size_t {
+        if (solves_anew<T>(system)) return 0;
+        return memory_of<T>(system.rows, system.systems(), system.periodic, nullptr).bytes();
+    };
     return system.dtype == DType::f32 ? bytes(float()) : bytes(double());
 }
 
@@ -321,6 +389,7 @@ std::size_t factor_scratch(const System& system, int threads) {
         job.rows = system.rows;
         const auto team = static_cast<std::size_t>(useful_threads(system.rows * system.systems(), rows_per_thread, threads));
         std::size_t need = team * (whole_lines(static_cast<std::size_t>(job.scratch_elements()) * sizeof(T)) + whole_lines(single_bytes(system)));
+        if (solves_anew<T>(system)) need = std::max(need, team * eliminated_bytes<T>(system));
         // What is kept as it is has its rows side by side.
         System batch = system;
         set_bands<T>(batch, nullptr, 1, 0), set_bands<T>(line, nullptr, 1, 0);
@@ -328,6 +397,7 @@ std::size_t factor_scratch(const System& system, int threads) {
         if (system.levels > 0) need = std::max(need, batch_bytes(batch, Algorithm::automatic, threads));
         if (system.rows < least_long_rows) return need;
         need = std::max(need, long_scratch<T>(system.rows, threads));
+        if (!certified_refuses(cpu_ops(), line)) need = std::max(need, tridiagonal::certified_workspace(cpu_ops(), line, threads));
         if (!two_pass_refuses(cpu_ops(), line)) need = std::max(need, tridiagonal::two_pass_workspace(cpu_ops(), line, threads));
         return need;
     };

@@ -4,6 +4,7 @@
 //   one matrix     numbers per row, for any number of right-hand sides; a long one also in stretches (factored_long.hpp)
 //   a batch        lines of lanes (group_tiles-inl.h), systems in the order of their numbers
 //   a few long     each in stretches
+//   a batch in memory  nothing (factor_bytes is 0): `factor` looks at it with factors == nullptr, and who asked keeps the matrix and solves anew
 //
 // Nothing is pivoted. Where a matrix does not pass the test of group_tiles-inl.h it is kept as it is, and eliminated with pivots at every solve:
 // that reads three words per row, where kept factors with pivots would be four.

@@ -45,7 +45,7 @@ std::int64_t lines_before(const LongCut<T>& cut, std::int64_t g, std::int64_t ha
 }
 
 template <class T>
-T* lines_of(void* memory) { return reinterpret_cast<T*>(static_cast<char*>(memory) + 64); }
+T* lines_of(const void* memory) { return long_numbers<T>(memory); }
 
 // What a chunk does to units at its ends, W lanes each: w that enters → w that leaves; → x of its first row; x that enters → the same.
 template <class T>
@@ -322,7 +322,7 @@ bool long_solve(const System& system, const void* memory, int threads, void* scr
     const LongHead head = *static_cast<const LongHead*>(memory);
     const LongCut<T> cut = head.mode == LongMode::local ? local_cut<T>(system.rows) : coupled_cut<T>(system.rows);
     // The factors are only read.
-    Run<T> run{system, head, cut, lines_of<T>(const_cast<void*>(memory)), static_cast<int>(std::min<std::int64_t>(threads, cut.groups())), static_cast<T*>(scratch)};
+    Run<T> run{system, head, cut, lines_of<T>(memory), static_cast<int>(std::min<std::int64_t>(threads, cut.groups())), static_cast<T*>(scratch)};
     run.stream = !system.in_place && system.x.row_stride == 1 && reinterpret_cast<std::uintptr_t>(system.x.data) % 64 == 0 &&
                  5 * system.rows * static_cast<std::int64_t>(sizeof(T)) > beyond_caches;
     return head.mode == LongMode::local ? run.local() : run.coupled();

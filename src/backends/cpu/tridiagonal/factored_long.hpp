@@ -9,6 +9,8 @@
 //   coupled   else, where products within a chunk stay below 16 (so that no sum of two parts cancels): every chunk is swept from zeros, for the w that it
 //             ends with and the x that it begins with; these are joined from chunk to chunk by what the matrix does to a unit at either end,
 //             which is kept; then every chunk is swept from what its neighbours have. Nine words.
+//   ends      on a machine of few cores, instead of `coupled` and `none`: two chains of multiply-adds (ends_kernel.hpp) take less time than two passes of vectors. Eight words.
+//   matrix    where it is local and in memory, the matrix in place of its factors: the certified pass moves as few words, faster
 //   none      else, nothing: the caller sweeps from end to end.
 #pragma once
 
@@ -28,13 +30,18 @@ std::size_t long_factor_bytes(std::int64_t rows);
 template <class T>
 void long_factor(std::int64_t rows, const T* numbers, void* memory, int threads);
 
+/// Another mode for a matrix whose mode is known, with 3 numbers per row at long_numbers.
+inline void set_long_mode(void* memory, LongMode mode) { static_cast<LongHead*>(memory)->mode = mode; }
+template <class T>
+T* long_numbers(const void* memory) { return reinterpret_cast<T*>(static_cast<char*>(const_cast<void*>(memory)) + 64); }
+
 template <class T>
 LongMode long_mode(const void* memory) { return static_cast<const LongHead*>(memory)->mode; }
 
 template <class T>
 std::size_t long_scratch(std::int64_t rows, int threads);
 
-/// system: one (levels == 0), whose rhs and x are read and written; scratch aligned to 64. False where x is not finite; it may have been stored then.
+/// Local or coupled. system: one (levels == 0), whose rhs and x are read and written; scratch aligned to 64. False where x is not finite; it may have been stored then.
 template <class T>
 bool long_solve(const tridiagonal::System& system, const void* memory, int threads, void* scratch);
 

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "backends/cpu/tridiagonal/factored_ends.hpp"
 #include "backends/cpu/tridiagonal/factored_long.hpp"
 #include "backends/cpu/tridiagonal/lane_group.hpp"
 
@@ -26,6 +27,9 @@ struct FactorMemory {
     bool one_by_one() const { return systems > 1 && systems < 2 * W && rows >= least_long_rows && !ring; }
     bool shared() const { return systems == 1; }
     bool in_stretches() const { return shared() && !ring && rows >= least_long_rows; }
+    /// A few short ones are kept from both ends too, for a few right-hand sides: one after the other they take less time than vectors that are not full.
+    bool has_ends() const { return systems <= few && !ring && rows < least_long_rows; }
+    static constexpr std::int64_t few = W / 2;
     std::int64_t groups() const { return shared() ? 1 : (systems + W - 1) / W; }
 
     FactorMemory single(std::int64_t k) const {
@@ -36,7 +40,7 @@ struct FactorMemory {
 
     std::size_t bytes() const {
         if (one_by_one()) return static_cast<std::size_t>(systems) * single(0).bytes();
-        return marks_bytes() + static_cast<std::size_t>(groups()) * group_bytes() + (in_stretches() ? long_factor_bytes<T>(rows) : 0);
+        return marks_bytes() + static_cast<std::size_t>(groups()) * group_bytes() + (in_stretches() ? long_factor_bytes<T>(rows) : has_ends() ? 64 + static_cast<std::size_t>(systems * ends_words(rows)) * sizeof(T) : 0);
     }
 
     Kept& mark(std::int64_t group) const { return reinterpret_cast<Kept*>(data)[group]; }

@@ -32,7 +32,9 @@ struct LongCut {
 enum class LongMode : std::int32_t {
     none,    ///< neither of the following: the sweeps run through from end to end
     local,   ///< what is beyond a halo does not matter: one pass
-    coupled  ///< chunks are solved twice, with what their neighbours leave to them
+    coupled, ///< chunks are solved twice, with what their neighbours leave to them
+    ends,    ///< from both ends, on the few cores of this machine: factored_ends.hpp
+    matrix   ///< from memory, and it decays: the matrix itself, for the certified pass
 };
 
 /// What is known of a matrix from its factors; at the head of its memory.

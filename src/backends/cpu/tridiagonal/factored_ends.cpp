@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "backends/cpu/tridiagonal/factored_ends.hpp"
+
+#include <cmath>
+
+#include "backends/cpu/tridiagonal/ends_kernel.hpp"
+#include "backends/cpu/tridiagonal/lane_group.hpp"
+#include "backends/cpu/tridiagonal/lane_order.hpp"
+
+namespace trifold::cpu {
+namespace {
+
+using tridiagonal::System;
+
+constexpr int growth = 4;
+
+/// From the end where `back` couples to nothing; stops before row `end`. Leaves the last row's coupling.
+template <class T>
+bool eliminate(const LaneOperand<T>& back, const LaneOperand<T>& diag, const LaneOperand<T>& on, std::int64_t first, std::int64_t end, std::int64_t rows, T* kept,
+               T& coupling) {
+    const std::int64_t step = first < end ? 1 : -1;
+    coupling = 0;
+    for (std::int64_t i = first; i != end; i += step) {
+        const T a = i == first ? T(0) : back.at(i, 0), b = diag.at(i, 0), update = a * coupling, p = b - update, s = 1 / p;
+        kept[2 * i] = s, kept[2 * i + 1] = a * s;
+        kept[2 * rows + i] = coupling = on.at(i, 0) * s;
+        if (!(std::abs(update) < growth * (std::abs(a) + std::abs(b)) && std::isfinite(p) && std::isfinite(s) && std::isfinite(a * s))) return false;
+    }
+    return true;
+}
+
+}  // namespace
+
+template <class T>
+bool factor_ends(const System& system, T* kept) {
+    const LaneOrder order = LaneOrder::by_number(system);
+    LaneOperand<T> a, b, c;
+    order.set(a, system.lower, 0, 1), order.set(b, system.diag, 0, 1), order.set(c, system.upper, 0, 1);
+    const std::int64_t n = system.rows, m = n / 2;
+    T from_above = 0, from_below = 0;
+    if (!eliminate(a, b, c, 0, m, n, kept, from_above) || !eliminate(c, b, a, n - 1, m, n, kept, from_below)) return false;
+    const T am = m > 0 ? a.at(m, 0) : T(0), cm = m + 1 < n ? c.at(m, 0) : T(0), bm = b.at(m, 0), above = am * from_above, below = cm * from_below;
+    const T p = bm - (above + below), s = 1 / p;
+    kept[2 * m] = s, kept[2 * m + 1] = am * s, kept[2 * n + m] = cm * s;
+    const bool small = std::abs(above) + std::abs(below) < growth * (std::abs(am) + std::abs(bm) + std::abs(cm));
+    return small && std::isfinite(p) && std::isfinite(s) && std::isfinite(kept[2 * m + 1]) && std::isfinite(kept[2 * n + m]);
+}
+
+template <class T>
+bool solve_ends(const System& system, const T* kept, int threads, T* w) {
+    const std::int64_t n = system.rows, m = n / 2;
+    T* const x = static_cast<T*>(system.x.data);
+    const std::int64_t x_step = system.x.row_stride;
+    EndsSweep<T> job{.rows = n, .kept = kept, .rhs = static_cast<const T*>(system.rhs.data), .rhs_step = system.rhs.row_stride, .w = w ? w : x, .w_step = w ? 1 : x_step};
+    const T right = job.rhs[m * job.rhs_step];
+    const auto at = [&](std::int64_t i) -> T& { return job.w[i * job.w_step]; };
+    const auto sweep = [&](auto&& both) {
+        if (threads < 2 || w) return both(job, Ends::both);
+#pragma omp parallel for num_threads(2) schedule(static, 1)
+        for (int end = 0; end < 2; ++end) both(job, end == 0 ? Ends::down : Ends::up);
+    };
+    sweep([](const EndsSweep<T>& all, Ends ends) { sweep_inward(all, ends); });
+    T middle = right * kept[2 * m];
+    if (m > 0) middle -= kept[2 * m + 1] * at(m - 1);
+    if (m + 1 < n) middle -= kept[2 * n + m] * at(m + 1);
+    // What is not finite stays so on the way in, and on the way out.
+    if (!std::isfinite(middle)) return false;
+    at(m) = middle;
+    sweep([](const EndsSweep<T>& all, Ends ends) { sweep_outward(all, ends); });
+    if (!std::isfinite(at(0)) || !std::isfinite(at(n - 1))) return false;
+    for (std::int64_t i = 0; w && i < n; ++i) x[i * x_step] = w[i];
+    return true;
+}
+
+template bool factor_ends<float>(const System&, float*);
+template bool factor_ends<double>(const System&, double*);
+template bool solve_ends<float>(const System&, const float*, int, float*);
+template bool solve_ends<double>(const System&, const double*, int, double*);
+
+}  // namespace trifold::cpu
