@@ -139,6 +139,7 @@ private:
             tridiagonal::solve(queue, problem, settings_);
             watch_.stop();
             if (!report.outcome.ok()) break;
+            if (o_.repeat == 1 && compiled(queue, report)) solve_again(queue, problem, report);
         }
         if (o_.energy && reports.back().outcome.ok()) {
             watch_.start("measure energy");
@@ -166,6 +167,22 @@ private:
         found.fraction = found.bytes_per_s > 0 && record_.report.solve_s > 0
                              ? found.needed_bytes / record_.report.solve_s / found.bytes_per_s
                              : 0;
+    }
+
+    // A device that compiles its kernels at run time does so in the first solve of a kind: far slower than anything that computes.
+    static bool compiled(const Queue& queue, const Report& report) {
+        const auto hosts = host_devices();
+        const bool on_host = std::ranges::find(hosts, std::string_view(report.outcome.device), &Device::name) != hosts.end();
+        return !on_host && std::string_view(report.outcome.device) == queue.device() && report.solve_s > 0.2 && report.roof.needed_bytes / report.solve_s < 1e8;
+    }
+
+    void solve_again(Queue& queue, const tridiagonal::Problem& problem, Report& report) {
+        const double first = report.solve_s;
+        watch_.start("solve");
+        tridiagonal::solve(queue, problem, settings_);
+        watch_.stop();
+        if (report.outcome.ok() && report.solve_s < first / 2 && !o_.quiet)
+            say("the first solve took " + report::seconds_text(first) + ": kernels are compiled once and kept; the report is of a second one");
     }
 
     int finish() {

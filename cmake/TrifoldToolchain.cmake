@@ -33,6 +33,8 @@ endif()
 # Every such unit is compiled once per instruction set, and sanitizers make that long: ENDS leaves out what lies between the
 # lowest one and the best of this machine.
 set(TRIFOLD_SIMD_SETS ALL CACHE STRING "Instruction sets of SIMD units: ALL, or ENDS = the lowest and the best of this machine")
+set(TRIFOLD_SIMD_FLAGS "" CACHE STRING "Further options of SIMD units, which are large: for example sanitizers' checks to leave out")
+list(APPEND TRIFOLD_SIMD_BASELINE ${TRIFOLD_SIMD_FLAGS})
 set_property(CACHE TRIFOLD_SIMD_SETS PROPERTY STRINGS ALL ENDS)
 if(TRIFOLD_SIMD_SETS STREQUAL "ENDS" AND TRIFOLD_SIMD_BASELINE)
   set(flags "")

@@ -4,6 +4,7 @@
 import glob
 import json
 import os
+import re
 import subprocess
 
 from harness import TRIFOLD, CommandTest, main
@@ -44,6 +45,17 @@ class OpenCL(CommandTest):
             self.environment['TRIFOLD_OPENCL_AS'] = role + ',f32'
             self.refuse(5, ['f64', 'no FP64', 'f32'], *ON_OPENCL)
             self.assertTrue(self.run_json(*ON_OPENCL, '--precision', 'f32')['outcome']['ok'])
+
+    def test_kernels_are_compiled_before_what_is_reported(self):
+        if not has_opencl():
+            self.skipTest('no OpenCL device on this machine')
+        self.environment['POCL_CACHE_DIR'] = self.environment['XDG_CACHE_HOME'] = self.path('.cache')
+        _, err = self.run_it(*ON_OPENCL)
+        slow = re.search(r'the first solve took .*: kernels are compiled once and kept', err)
+        again, err = self.run_it(*ON_OPENCL, '--json')
+        self.assertNotIn('compiled', err)
+        if slow:  # else the driver compiled in less than a fifth of a second
+            self.assertLess(json.loads(again)['time']['solve_s'], 0.2)
 
     def test_environment(self):
         if not has_opencl():
