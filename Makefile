@@ -6,16 +6,17 @@ BUILD := build/$(PRESET)
 RUN ?= solve 'gen:diffusion?rows=16000000&number=10&contrast=1e4&seed=1' --repeat 5
 CTEST_ARGS ?=
 BUNDLE_ARGS ?=
+PREFIX ?= /usr/local
 
 export CMAKE_BUILD_PARALLEL_LEVEL ?= $(shell nproc)
 
 .DEFAULT_GOAL := help
-.PHONY: help run test bench fuzz device-bundle check-fresh clean
+.PHONY: help run install test bench fuzz device-bundle check-fresh clean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1|/p' $(MAKEFILE_LIST) | while IFS='|' read -r name what; do \
 	    printf '  make %-14s %s\n' "$$name" "$$what"; done
-	@printf '  variables: PRESET=release|ci|dev|asan|tsan, RUN="arguments of trifold", CTEST_ARGS="-R name" BUNDLE_ARGS=--kernels\n'
+	@printf '  variables: PRESET=release|ci|dev|asan|tsan, PREFIX=/usr/local, RUN="arguments of trifold", CTEST_ARGS="-R name" BUNDLE_ARGS=--kernels\n'
 
 run: ## install what is missing, build the command, solve a system of 16 million rows, five times
 	@scripts/setup run
@@ -23,6 +24,13 @@ run: ## install what is missing, build the command, solve a system of 16 million
 	    -DTRIFOLD_BUILD_EXAMPLES=OFF >&2
 	@cmake --build $(BUILD) --target trifold_cli trifold_loadable >&2
 	@$(BUILD)/bin/trifold $(RUN)
+
+install: ## build library and command, install them into PREFIX (/usr/local)
+	@scripts/setup run
+	@test -f $(BUILD)/build.ninja || cmake --preset $(PRESET) -DTRIFOLD_BUILD_TESTS=OFF -DTRIFOLD_BUILD_BENCH=OFF \
+	    -DTRIFOLD_BUILD_EXAMPLES=OFF >&2
+	@cmake --build $(BUILD) --target trifold trifold_cli trifold_loadable >&2
+	@cmake --install $(BUILD) --prefix $(PREFIX)
 
 test: ## build everything and run all tests
 	@scripts/setup $(if $(filter asan tsan,$(PRESET)),fuzz,test)
