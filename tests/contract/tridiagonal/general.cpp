@@ -32,6 +32,59 @@ protected:
     }
 };
 
+// Nothing is forgotten: the last row is a sum over all others, in which roundings add up.
+template <class T>
+void nearly_singular_ring(Queue& queue, std::int64_t rows, double more, std::int64_t systems) {
+    for (int seed = 1; seed <= 3; ++seed) {
+        Bands<T> ring(rows, true);
+        Random random(static_cast<std::uint64_t>(rows + seed));
+        std::ranges::fill(ring.lower, T(-1)), std::ranges::fill(ring.diag, static_cast<T>(2 + more)), std::ranges::fill(ring.upper, T(-1));
+        for (T& value : ring.rhs) value = static_cast<T>(random.uniform(-1, 1));
+        const auto times = [&](const std::vector<T>& one) {
+            std::vector<T> all;
+            for (std::int64_t k = 0; k < systems; ++k) all.insert(all.end(), one.begin(), one.end());
+            return all;
+        };
+        std::vector<T> lower = times(ring.lower), diag = times(ring.diag), upper = times(ring.upper);
+        const auto view = [&](std::vector<T>& values) { return View<T>::contiguous(values.data(), systems, rows); };
+        for (const bool in_place : {false, true})
+            for (const bool kept : {false, true}) {
+                SCOPED_TRACE(testing::Message() << rows << " rows, " << systems << " systems, 2 + " << more << ", in place " << in_place << ", kept " << kept << ", " << trifold::name_of(dtype_of<T>));
+                std::vector<T> rhs = times(ring.rhs), x(rhs.size());
+                tridiagonal::Problem problem;
+                problem.matrix = {view(lower), view(diag), view(upper), true, false};
+                problem.rhs = view(rhs), problem.x = in_place ? problem.rhs : AnyView(view(x));
+                const std::int64_t batch[] = {systems};
+                Outcome outcome;
+                if (kept) {
+                    const tridiagonal::Factor factor(queue, problem.matrix, rows, batch, dtype_of<T>);
+                    outcome = factor.outcome();
+                    if (outcome.ok()) outcome = factor.solve(problem.rhs, problem.x);
+                } else {
+                    outcome = tridiagonal::solve(queue, problem);
+                }
+                if (!outcome.ok()) {
+                    ASSERT_EQ(outcome.reason, Reason::singular);  // 2 + more may be 2
+                    continue;
+                }
+                const std::vector<T>& found = in_place ? rhs : x;
+                for (std::int64_t k = 0; k < systems; k += 3)
+                    ASSERT_LE(backward_error(cast<double>(ring), {found.begin() + k * rows, found.begin() + (k + 1) * rows}), 16 * unit_roundoff(dtype_of<T>));
+            }
+    }
+}
+
+TEST_P(General, RingsThatAreNearlySingular) {
+    for (const std::int64_t rows : {255, 256, 1000, 8000, 16000})
+        for (const std::int64_t systems : {1, 3, 8})
+            for (const double more : {0.0, 1e-9, 1e-6, 1e-4}) {
+                if (rows * systems > 50000) continue;
+                nearly_singular_ring<double>(queue, rows, more, systems);
+                nearly_singular_ring<float>(queue, rows, more, systems);
+                if (HasFatalFailure()) return;
+            }
+}
+
 TEST_P(General, Long) {
     for (const std::int64_t rows : {8192, 8193, 20000, 70001})
         for (const bool dominant : {true, false})

@@ -101,6 +101,7 @@ bool factor_one(const LaneGroup<T>& group, bool ring, T* kept) {
         if (!good) return false;
     }
     if (!ring) return true;
+    kept[1] = left, kept[2] = before, kept[3] = group.diag.at(n - 1, 0) + (m == 0 ? right + left : T(0));
     kept[0] = 1 / last;
     return std::isfinite(kept[0]) && kept[0] != 0 && (m == 0 || sum <= most);
 }

@@ -71,7 +71,9 @@ HWY_NOINLINE std::uint32_t factor_lanes(D, const LaneGroup<T>& group, T* kept) {
         if (ring && group.rows[j] > 0) {
             const T inverse = T(1) / (ends.diag[j] - state[6 * W + j]);
             good = good && state[3 * W + j] <= growth * ends.largest(j) && inverse * T(0) == T(0) && inverse != T(0);
-            kept[(group.rows[j] - 1) * kept_words(ring) * W + j] = inverse;
+            T* const last = kept + (group.rows[j] - 1) * kept_words(ring) * W + j;
+            last[0] = inverse;
+            if (group.rows[j] == group.longest) last[W] = ends.left[j], last[2 * W] = ends.before[j], last[3 * W] = ends.diag[j];  // else it is swept over
         }
         if (!good) bad |= 1u << j;
     }

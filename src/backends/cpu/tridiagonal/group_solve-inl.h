@@ -167,6 +167,42 @@ private:
         return work.last.not_finite();
     }
 
+    // A ring's last row is a sum over all rows, whose rounding adds up where little is forgotten. The others hold as they are.
+    void refine(Work& work, std::uint32_t skip) const {
+        constexpr std::int64_t least_rows = 256;
+        if (work.group.longest < least_rows) return;
+        alignas(64) T last[W];
+        work.last.store(last);
+        for (int j = 0; j < W; ++j)
+            for (int time = 0; time < 2 && (skip >> j & 1) == 0 && work.group.rows[j] >= least_rows; ++time)
+                if (!refine(work, j, last[j])) break;
+        work.last = Line<D>::load(last);
+    }
+
+    // What is missing in the last row of lane j is added by a solution for the unit in that row. False: nothing is.
+    HWY_NOINLINE bool refine(const Work& work, int j, T& last) const {
+        constexpr double accept = sizeof(T) == 4 ? 0x1p-22 : 0x1p-51;
+        const LaneGroup<T>& group = work.group;
+        const std::int64_t m = group.rows[j] - 1;
+        const auto kept = [&](std::int64_t i, int what) { return work.kept[i * kept_words(true) * (shared ? 1 : W) + (shared ? what : what * W + j)]; };
+        const auto x = [&](std::int64_t i) -> T& {
+            return job_.store.late ? slot(work, i / W)[i % W * slot_step(work) + j] : group.x.data[group.x.offset[j] + i * group.x.row_step];
+        };
+        const bool given = job_.store.late;
+        const double left = given ? group.bottom_left.at(0, j) : kept(m, 1), before = given ? group.lower.at(m, j) : kept(m, 2), diag = given ? group.diag.at(m, j) : kept(m, 3);
+        const double first = left * static_cast<double>(x(0)), next = before * static_cast<double>(x(m - 1)), own = diag * static_cast<double>(last), right = group.rhs.at(m, j);
+        const double residual = right - (first + next + own);
+        if (!(std::abs(residual) > accept * (std::abs(first) + std::abs(next) + std::abs(own) + std::abs(right)))) return false;
+        const T step = static_cast<T>(residual) * kept(m, 0);
+        last += step;
+        T unit = 0;
+        for (std::int64_t i = m - 1; i >= 0; --i) {
+            unit = -(kept(i, 2) * unit + kept(i, 3));
+            x(i) += step * unit;
+        }
+        return true;
+    }
+
     void store(const Work& work, const T* from, std::int64_t step, std::int64_t t, std::uint32_t skip) const {
         const LaneOperand<T>& x = work.group.x;
         const bool all = work.group.even && skip == 0;
@@ -186,6 +222,7 @@ private:
         work.waits = false;
         const std::uint32_t bad = work.x.not_finite() & ~work.skip;
         for (std::uint32_t rest = bad; rest; rest &= rest - 1) job_.failed(job_.sink, work.number, __builtin_ctz(rest), !job_.store.late);
+        if constexpr (ring) refine(work, work.skip | bad);
         if (job_.store.late)
             for (std::int64_t t = 0; t < work.tiles; ++t) store(work, slot(work, t), slot_step(work), t, work.skip | bad);
         if constexpr (ring) {

@@ -3,13 +3,15 @@
 //
 //   Equation    a_i x[i-1] + b_i x[i] + c_i x[i+1] (+ E_i x[n-1]) = r_i,  p_i = b_i - a_i c'_{i-1}
 //   Kept        per row 1/p, l = a/p, c' = c/p, each a line of lanes; in rings e = (E - a e_{i-1})/p and q_i = Q_i - q_{i-1} c'_{i-1} too, Q being
-//               the last row of the matrix; its own 1/p stands in the first place of row n-1 of every lane
+//               the last row of the matrix; its own 1/p stands in the first place of row n-1 of every lane, and behind it
+//               that row's entries as they were: of x[0], x[n-2], x[n-1]
 //   Sweeps      w_i = r_i/p_i - l_i w_{i-1};  x_i = w_i - c'_i x_{i+1} (- e_i x[n-1]),  x[n-1] = (r_{n-1} - Σ q_i w_i)/p_{n-1}
 //   Arrays      w: a line of lanes per row, in scratch; operands and x: lane_group.hpp
 //   Lanes       lane = system (or stretch of one); 64 bytes of them
 //   Words       per row 1 read (r), 3 kept (5 in rings), 1 written; w stays in the nearest caches
 //   Numerics    |L||U| stays below 9 times its row of A where |a c'| < 4 (|a| + |b|) and, in rings, |a e| and |q|, Σ|q e| are below 4 times the
-//               entries of their row (Higham, Accuracy and Stability, 2nd ed., section 9.6): every right-hand side is solved to a few roundoffs
+//               entries of their row (Higham, Accuracy and Stability, 2nd ed., section 9.6): every right-hand side is solved to a few roundoffs; in
+//               rings after the last row has been looked at
 #include <algorithm>
 #include <cstdint>
 #include <limits>
