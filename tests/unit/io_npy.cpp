@@ -95,7 +95,7 @@ TEST(Npy, TypesThatCannotBeRead) {
         {"'<U3'", "string"},       {"'|O'", "Python objects"}, {"[('a', '<f8')]", "structured"},
         {"'<f2'", "another size"}, {"'<M8[s]'", "a time"},     {"'|V8'", "structured"}};
     for (const auto& [type, kind] : types)
-        expect_error(ErrorCode::bad_input, {"x.npy", kind, "astype"}, [&] {
+        expect_error(ErrorCode::bad_input, {"x.npy", kind, "astype"}, [&, type = type] {
             read(npy(std::string("{'descr': ") + type + ", 'fortran_order': False, 'shape': (1,), }",
                      std::string(8, '\0')));
         });

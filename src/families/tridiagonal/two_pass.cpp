@@ -33,15 +33,19 @@ struct Parts {
     Parts(void* scratch, std::int64_t chunks) {
         char* const base = static_cast<char*>(scratch);
         std::size_t at = 0;
-        const auto take = [&](std::size_t bytes) { return base + std::exchange(at, at + lines(bytes)); };
+        // Without scratch only sizes are counted.
+        const auto take = [&](std::size_t bytes) {
+            const std::size_t here = std::exchange(at, at + lines(bytes));
+            return base ? base + here : nullptr;
+        };
         rows = reinterpret_cast<InterfaceRow*>(take(2 * chunks * sizeof(InterfaceRow)));
         zero_pivot = reinterpret_cast<std::int64_t*>(take(chunks * sizeof(std::int64_t)));
         boundary = reinterpret_cast<double*>(take(2 * chunks * sizeof(double)));
         correction = reinterpret_cast<double*>(take(2 * chunks * sizeof(double)));
         residuals = reinterpret_cast<ChunkResidual*>(take(chunks * sizeof(ChunkResidual)));
         coupling = take(coupling_scratch(chunks));
-        device = base + at;
         driver_bytes = at;
+        device = take(0);
     }
 };
 

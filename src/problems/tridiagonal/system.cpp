@@ -4,7 +4,8 @@
 namespace trifold::tridiagonal {
 
 static void advance(Operand& operand, std::int64_t elements, std::int64_t rows, DType dtype) {
-    if (operand.kind == Operand::Kind::view)
+    // Where a matrix is factored there is no right-hand side.
+    if (operand.kind == Operand::Kind::view && operand.data)
         operand.data = static_cast<char*>(operand.data) + elements * static_cast<std::int64_t>(size_of(dtype));
     else if (operand.kind == Operand::Kind::generator)
         operand.generator_shift += rows;
