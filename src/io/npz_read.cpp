@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "base/nearest.hpp"
 #include "io/npz.hpp"
 #include "io/pipe_copy.hpp"
 #include "trifold/error.hpp"
@@ -89,7 +90,9 @@ Array NpzReader::read(std::string_view name, bool values, const Progress& progre
     if (index == state.names.size()) {
         std::string there;
         for (std::size_t k = 0; k < std::min<std::size_t>(state.names.size(), 16); ++k) there += (k ? ", " : "") + state.names[k];
-        throw Error(ErrorCode::bad_input, where, "is missing", there.empty() ? "the archive is empty" : "the file has: " + there);
+        const std::vector<std::string_view> known(state.names.begin(), state.names.end());
+        const std::string meant = nearest(name, std::span(known).first(std::min<std::size_t>(known.size(), 16)));
+        throw Error(ErrorCode::bad_input, where, "is missing", there.empty() ? "the archive is empty" : (meant.empty() ? "" : "did you mean '" + meant + "'? ") + "the file has: " + there);
     }
     const zip_uint64_t entry = state.entries[index];
     zip_stat_t stat;

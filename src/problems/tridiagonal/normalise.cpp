@@ -32,7 +32,7 @@ constexpr std::int64_t most_elements = std::int64_t{1} << 53;
 /// One line of rows that is far from every limit, as small systems are.
 bool is_short_line(const AnyView& view) {
     constexpr std::int64_t most = std::int64_t{1} << 26;
-    const auto near = [](std::int64_t value) { return static_cast<std::uint64_t>(value + most) <= 2 * most; };
+    const auto near = [](std::int64_t value) { return static_cast<std::uint64_t>(value) + most <= 2 * most; };
     return view.batch_dims == 0 && view.data && view.axis.extent >= 0 && near(view.axis.extent) && near(view.axis.stride) &&
            (reinterpret_cast<std::uintptr_t>(view.data) & (size_of(view.dtype) - 1)) == 0;
 }
