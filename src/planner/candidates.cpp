@@ -46,6 +46,12 @@ OptionList options_on(const Ops& ops, const System& system, const Features& feat
         out.option[out.count++] = {&ops, Algorithm::automatic, true, nullptr, each};
         return out;
     }
+    if (solves_from_ends(ops, line) && !solves_small(ops, line)) {
+        Prediction each = predict_small(per_line, ops, profile);
+        constexpr double call = 1e-6;
+        each.seconds = (call + each.seconds) * times;
+        out.option[out.count++] = {&ops, Algorithm::automatic, features.batch, nullptr, each};
+    }
     for (const Algorithm algorithm : {Algorithm::certified, Algorithm::two_pass, Algorithm::lu}) {
         Option option = named_option(ops, line, per_line, algorithm, profile, max_threads);
         option.one_by_one = features.batch;

@@ -35,10 +35,10 @@ void take(Decision& decision, const OptionList& options, int first) {
 
 const char* reason(const Decision& decision, const System& system, bool batch) {
     if (decision.ops->enqueue) return "in the GPU's memory: unpivoted where the pass shows it to be safe, pivoted else";
-    if (decision.one_by_one && decision.branch[0] == Algorithm::automatic) return "few and small systems: one after the other takes less time than vectors that are not full";
+    if (decision.one_by_one && decision.branch[0] == Algorithm::automatic) return "few and short systems: one after the other takes less time than vectors that are not full";
     if (decision.one_by_one) return "few and long systems: each is solved like a single one";
     if (batch) return "systems side by side in vectors: unpivoted where the pass shows it to be safe, pivoted else";
-    if (solves_small(*decision.ops, system)) return "small: on the calling thread, unpivoted from both ends where the pass shows it to be safe, pivoted else";
+    if (!batch && decision.branch[0] == Algorithm::automatic && solves_from_ends(*decision.ops, system)) return "small: on the calling thread, unpivoted from both ends where the pass shows it to be safe, pivoted else";
     switch (decision.branch[0]) {
         case Algorithm::certified: return "one pass where the matrix decays, bounded; where it does not, pivoted";
         case Algorithm::automatic: return "periodic or adding to x: unpivoted where the pass shows it to be safe, pivoted else";

@@ -314,13 +314,28 @@ TEST(Small, AFewOfThem) {
 }
 
 TEST(Small, OneRowMoreIsSolvedToo) {
-    for (const std::int64_t n : {most_rows + 1, most_rows + 2, 2 * most_rows})
-        for (const double dominance : {0.0, 2.0}) {
-            const Bands<double> s = random_system(n, dominance, 12);
-            const Answer<double> answer = solve(s);
-            ASSERT_TRUE(answer.outcome.ok());
-            ASSERT_LE(error_of(s, answer), 20) << n;
-        }
+    for (const std::int64_t n : {most_rows + 1, most_rows + 2, 2 * most_rows, 4 * most_rows - 1, 4 * most_rows, 4 * most_rows + 1})
+        for (const double dominance : {0.0, 0.8, 2.0})
+            for (const bool singular : {false, true}) {
+                SCOPED_TRACE(testing::Message() << n << " rows, dominance " << dominance << ", singular " << singular);
+                Bands<double> s = random_system(n, dominance, 12);
+                const auto row = static_cast<std::size_t>(n / 3);
+                if (singular) s.lower[row] = s.diag[row] = s.upper[row] = s.upper[row - 1] = s.lower[row + 1] = 0;
+                const Answer<double> answer = solve(s);
+                ASSERT_EQ(answer.outcome.reason == Reason::singular, singular);
+                if (singular) {
+                    ASSERT_EQ(answer.outcome.row, n / 3);
+                    continue;
+                }
+                ASSERT_TRUE(answer.outcome.ok());
+                ASSERT_LE(error_of(s, answer), 20);
+                if (dominance > 1 && n < 4 * most_rows) { ASSERT_STREQ(answer.outcome.branch, "twisted"); }
+                for (const std::int64_t step : {1, 3, -1}) {
+                    const Answer<double> in_place = solve(s, step, true);
+                    ASSERT_LE(error_of(s, in_place), 20) << step;
+                    if (dominance > 1 && n < 4 * most_rows) { ASSERT_EQ(in_place.x, answer.x) << step; }
+                }
+            }
 }
 
 }  // namespace

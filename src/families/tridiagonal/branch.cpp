@@ -11,6 +11,10 @@ bool solves_small(const Ops& ops, const System& system) noexcept {
     return ops.solve_small && system.rows <= ops.small_rows && system.levels == 0 && !why_not_plain(system);
 }
 
+bool solves_from_ends(const Ops& ops, const System& system) noexcept {
+    return ops.solve_small && system.rows <= 8 * ops.small_rows && system.levels == 0 && !why_not_plain(system);
+}
+
 bool solves_few_small(const Ops& ops, const System& batch) noexcept {
     if (!ops.solve_small || batch.rows > ops.small_rows || batch.levels == 0 || why_not_plain(batch)) return false;
     // In units of 4 ns: a row of one, what else each costs; the plan, and a row of a vector's.

@@ -9,6 +9,9 @@ namespace trifold::tridiagonal {
 /// One system that Ops::solve_small takes; automatic solves leave it to that, whatever else there is.
 bool solves_small(const Ops& ops, const System& system) noexcept;
 
+/// One system of up to eight times as many rows: `automatic` of such a device sweeps it from both ends too, in scratch.
+bool solves_from_ends(const Ops& ops, const System& system) noexcept;
+
 /// A batch of so few of them that one after another they take less time than a plan and vectors that are not full.
 bool solves_few_small(const Ops& ops, const System& batch) noexcept;
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "backends/cpu/tridiagonal/cell.hpp"
 
+#include <algorithm>
+
 #include "backends/cpu/mesh/sweep.hpp"
 #include "backends/cpu/tridiagonal/batch.hpp"
 #include "backends/cpu/tridiagonal/factored.hpp"
@@ -51,8 +53,14 @@ bool is_small(const System& system, Algorithm algorithm) {
     return algorithm == Algorithm::automatic && system.levels == 0 && system.rows <= small_rows && !tridiagonal::why_not_plain(system);
 }
 
+// Often too short for the certified pass, and sooner done from both ends than in two passes.
+bool is_short(const System& system, Algorithm algorithm) {
+    return algorithm == Algorithm::automatic && system.levels == 0 && system.rows <= from_ends_rows && !tridiagonal::why_not_plain(system);
+}
+
 std::size_t workspace(const System& system, Algorithm algorithm, int threads) {
     if (is_small(system, algorithm)) return 0;
+    if (is_short(system, algorithm)) return std::max(from_ends_bytes(system), tridiagonal::two_pass_workspace(cpu_ops(), system, threads));
     if (tridiagonal::why_not_plain(system)) return general_bytes(system, threads);
     if (algorithm == Algorithm::two_pass) return two_pass_scratch(system, tridiagonal::two_pass_chunk_rows(system.rows, system.dtype), threads);
     return system.levels > 0 ? batch_bytes(system, algorithm, threads) : single_bytes(system);
@@ -62,6 +70,15 @@ void solve(const System& system, Algorithm algorithm, const Launch& launch, Outc
     if (is_small(system, algorithm)) {
         solve_small(system, outcome);
         if (launch.status) launch.status[system.number] = static_cast<std::int8_t>(outcome.reason);
+        return;
+    }
+    if (is_short(system, algorithm)) {
+        if (solve_from_ends(system, launch.scratch, outcome)) {
+            if (launch.status) launch.status[system.number] = static_cast<std::int8_t>(outcome.reason);
+            return;
+        }
+        outcome = tridiagonal::solve_two_pass(cpu_ops(), system, launch);
+        outcome.tried_other = true;
         return;
     }
     if (tridiagonal::why_not_plain(system)) solve_general(system, launch, outcome);

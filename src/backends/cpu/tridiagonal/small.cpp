@@ -3,6 +3,7 @@
 //
 // Equation   lower[i] x[i-1] + diag[i] x[i] + upper[i] x[i+1] = rhs[i],  i = 0 … n-1,  n ≤ 1024
 // Arrays     rows side by side are read where they lie; others, and scalars, are copied to the stack first (frame: six times n words)
+//            Up to 8192 rows the same in scratch, where two_pass takes what needs pivots
 // Writes     x, once all of it is known to be good; nothing otherwise
 // Work       one thread. Rows 0 … m-1 are eliminated downwards and rows n-1 … m+1 upwards, in one loop, and meet in row m = n/2. Each
 //            chain waits for a product, a difference, a division and a product per row, then for a product and a difference: 28 cycles
@@ -26,24 +27,27 @@ namespace {
 using tridiagonal::Operand;
 using tridiagonal::System;
 
-/// Rows of one operand side by side, and room for as many.
-template <class T, int capacity>
-struct Rows {
-    const T* data;
-    T copy[capacity];
-
-    Rows(const Operand& operand, std::int64_t first, std::int64_t last) {
-        if (operand.kind != Operand::Kind::view) {
-            std::fill(copy + first, copy + last, static_cast<T>(operand.value));
-            data = copy;
-            return;
-        }
-        data = static_cast<const T*>(operand.data);
-        if (operand.row_stride == 1) return;
-        for (std::int64_t i = first; i < last; ++i) copy[i] = data[i * operand.row_stride];
-        data = copy;
+/// Rows of one operand side by side, where they are or, if they are not, in `copy`.
+template <class T>
+const T* side_by_side(const Operand& operand, std::int64_t first, std::int64_t last, T* copy) {
+    if (operand.kind != Operand::Kind::view) {
+        std::fill(copy + first, copy + last, static_cast<T>(operand.value));
+        return copy;
     }
-    Rows(const Rows&) = delete;
+    const T* const data = static_cast<const T*>(operand.data);
+    if (operand.row_stride == 1) return data;
+    for (std::int64_t i = first; i < last; ++i) copy[i] = data[i * operand.row_stride];
+    return copy;
+}
+
+/// The rows of a system; room: four times as many words as rows.
+template <class T>
+struct Rows {
+    const T *a, *b, *c, *d;
+
+    Rows(const System& system, T* room)
+        : a(side_by_side(system.lower, 1, system.rows, room)), b(side_by_side(system.diag, 0, system.rows, room + system.rows)),
+          c(side_by_side(system.upper, 0, system.rows - 1, room + 2 * system.rows)), d(side_by_side(system.rhs, 0, system.rows, room + 3 * system.rows)) {}
 };
 
 template <class T>
@@ -156,9 +160,9 @@ void lu(std::int64_t n, const T* a, const T* b, const T* c, const T* d, T* u0, T
 template <class T, int capacity>
 void solve_in(const System& system, Outcome& outcome) {
     const std::int64_t n = system.rows;
-    Rows<T, capacity> a(system.lower, 1, n), b(system.diag, 0, n), c(system.upper, 0, n - 1), d(system.rhs, 0, n);
-    T y[capacity], coupling[capacity];
-    if (twisted<T>(n, a.data, b.data, c.data, d.data, y, coupling)) {
+    T y[capacity], room[4 * capacity], coupling[capacity];
+    const Rows<T> rows(system, room);
+    if (twisted<T>(n, rows.a, rows.b, rows.c, rows.d, y, coupling)) {
         store(system, y);
         outcome.reason = Reason::exact;
         outcome.branch = "twisted";
@@ -166,7 +170,7 @@ void solve_in(const System& system, Outcome& outcome) {
     }
     outcome.branch = "lu";
     outcome.tried_other = true;
-    lu<T>(n, a.data, b.data, c.data, d.data, a.copy, b.copy, c.copy, y, outcome);
+    lu<T>(n, rows.a, rows.b, rows.c, rows.d, room, room + n, room + 2 * n, y, outcome);
     if (outcome.ok()) {
         store(system, y);
         outcome.rescued = 1;
@@ -185,7 +189,27 @@ void solve_typed(const System& system, Outcome& outcome) {
     else solve_in<T, small_rows>(system, outcome);
 }
 
+template <class T>
+bool solve_ends_typed(const System& system, void* scratch) {
+    const std::int64_t n = system.rows;
+    T *const y = static_cast<T*>(scratch), *const coupling = y + n;
+    const Rows<T> rows(system, coupling + n);
+    if (!twisted<T>(n, rows.a, rows.b, rows.c, rows.d, y, coupling)) return false;
+    store(system, y);
+    return true;
+}
+
 }  // namespace
+
+std::size_t from_ends_bytes(const System& system) { return 6 * size_of(system.dtype) * static_cast<std::size_t>(system.rows); }
+
+bool solve_from_ends(const System& system, void* scratch, Outcome& outcome) {
+    if (!(system.dtype == DType::f32 ? solve_ends_typed<float>(system, scratch) : solve_ends_typed<double>(system, scratch))) return false;
+    outcome = Outcome{};
+    outcome.device = "cpu";
+    outcome.reason = Reason::exact, outcome.branch = "twisted";
+    return true;
+}
 
 void solve_small(const System& system, Outcome& outcome) noexcept {
     outcome = Outcome{};
