@@ -151,6 +151,8 @@ void Elsewhere<T>::send(int i, T value, int box) const {
 template <class T>
 T multiply_add(T x, T y, T z) { return std::fma(x, y, z); }
 template <class T>
+T unforeseen(T value) { return value; }
+template <class T>
 void load_vector(const T* from, T* to) {
     for (std::size_t k = 0; k < 16 / sizeof(T); ++k) to[k] = from[k];
 }

@@ -94,5 +94,21 @@ TEST(Invariants, OtherFunctionsStayWhole) {
     EXPECT_EQ(split("{ out(0) = real(2.5) * at(0,0,0,0) / at(1,0,0,0); }").kept, 1);
 }
 
+// A guess by the parts of both ends; runs look at every row.
+TEST(Invariants, MatricesThatLookSymmetric) {
+    using cuda::resident::looks_symmetric;
+    EXPECT_TRUE(looks_symmetric(heat::varying_x.source, 0));
+    EXPECT_TRUE(looks_symmetric(heat::varying_y.source, 1));
+    EXPECT_TRUE(looks_symmetric(heat::varying_z.source, 2));
+    EXPECT_FALSE(looks_symmetric(heat::varying_x.source, 1));
+    EXPECT_FALSE(looks_symmetric("{ out(0) = -p(0) * at(1, -1, 0, 0); out(2) = -p(0) * at(1, 1, 0, 0); out(1) = 1 - out(0) - out(2); }", 0));
+    EXPECT_TRUE(looks_symmetric("{ out(0) = -p(0) * at(1, 0, 0, 0); out(2) = -p(0) * at(1, 1, 0, 0); out(1) = 2; }", 0));
+    EXPECT_FALSE(looks_symmetric("{ real a = p(0), b = p(1); out(0) = -(a - b); out(2) = -(a + b); out(1) = 2; }", 0));
+    EXPECT_FALSE(looks_symmetric("{ out(0) = -real(x); out(2) = -real(x); out(1) = 1 + 2 * real(x); }", 0));
+    EXPECT_TRUE(looks_symmetric("{ out(0) = -real(x); out(2) = -real(x); out(1) = 1 + 2 * real(x); }", 1));
+    EXPECT_FALSE(looks_symmetric("{ if (x > 2) out(0) = -1; }", 0));
+    EXPECT_FALSE(looks_symmetric("", 0));
+}
+
 }  // namespace
 }  // namespace trifold::tests

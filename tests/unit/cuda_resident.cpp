@@ -29,6 +29,11 @@ TRIFOLD_POINT_FUNCTION(flat, {
     real u = at(0, 0, 0, 0);
     out(0) = p(0) * ((at(0, -1, 0, 0) - u) + (at(0, 1, 0, 0) - u)) + p(1) * ((at(0, 0, -1, 0) - u) + (at(0, 0, 1, 0) - u)) + at(2, 0, 0, 0) * real(step + mesh);
 })
+TRIFOLD_POINT_FUNCTION(faced, {
+    real u = at(0, 0, 0, 0);
+    out(0) = p(0) * ((at(0, -1, 0, 0) - u) + (at(0, 1, 0, 0) - u)) + p(1) * ((at(0, 0, -1, 0) - u) + (at(0, 0, 1, 0) - u)) + at(2, 0, 0, 0) * real(step + mesh) +
+             (at(1, 0, 0, 0) - at(1, 1, 0, 0)) / 3 + (at(1, 0, 0, 0) / 2 - at(1, 0, 1, 0) / 2);
+})
 TRIFOLD_POINT_FUNCTION(crossed, {
     out(0) = p(0) * (at(0, 2, -1, 0) - at(0, -2, 1, 1)) + p(1) * at(1, 0, 0, 2) - p(1) * at(1, 1, -2, -1) + real(x + 2 * y + 3 * z) / 100;
 })
@@ -47,18 +52,30 @@ TRIFOLD_POINT_FUNCTION(stretched_y, {
     out(2) = -real(0.4) + at(1, 0, 1, 0) / 8;
     out(1) = real(1.5) + at(1, 0, 0, 0) / 4 + real(x) / 100;
 })
+// The same from both sides of a face.
+TRIFOLD_POINT_FUNCTION(mirrored_x, {
+    out(0) = -real(0.3) + at(1, -1, 0, 0) * at(1, 0, 0, 0) / 8;
+    out(2) = -real(0.3) + at(1, 0, 0, 0) * at(1, 1, 0, 0) / 8;
+    out(1) = real(1.6) + at(1, 0, 0, 0) / 4 + real(mesh) / 10;
+})
+TRIFOLD_POINT_FUNCTION(mirrored_y, {
+    out(0) = -real(0.2) + at(1, 0, -1, 0) * at(1, 0, 0, 0) / 8;
+    out(2) = -real(0.2) + at(1, 0, 0, 0) * at(1, 0, 1, 0) / 8;
+    out(1) = real(1.5) + at(1, 0, 0, 0) / 4 + real(x) / 100;
+})
 TRIFOLD_POINT_FUNCTION(weak, {
     out(0) = -real(0.5);
     out(2) = -real(0.5);
     out(1) = x == 3 && y == 4 ? real(1) : real(1.5);
 })
 
-enum Scheme { increments, halves, three_sweeps, varying, varying_halves };
+enum Scheme { increments, halves, three_sweeps, varying, varying_halves, faces, mirrored, mirrored_by_three };  // mirrored_by_three: the same problem, three words a row
 
 std::vector<Sweep> sweeps_of(Scheme scheme, bool solid, const std::array<Sides, 3>& sides, const std::array<Sides, 3>& plain) {
     if (scheme >= varying) {
-        const LineSolve x{0, {}, stretched_x}, y{1, {}, stretched_y}, z{2, {-0.1, 1.3, -0.2}};
-        if (scheme == varying) return {{flat, solid ? std::vector<LineSolve>{x, y, z} : std::vector<LineSolve>{x, y}, add, 0, sides}};
+        const bool both = scheme >= mirrored;
+        const LineSolve x{0, {}, both ? mirrored_x : stretched_x}, y{1, {}, both ? mirrored_y : stretched_y}, z{2, {-0.1, 1.3, -0.2}};
+        if (scheme != varying_halves) return {{scheme == faces ? faced : flat, solid ? std::vector<LineSolve>{x, y, z} : std::vector<LineSolve>{x, y}, add, 0, sides}};
         return {{flat, {x}, {}, 0, sides}, {flat, {y}, {}, 0, sides}};
     }
     const LineSolve x{0, {-0.3, 1.7, -0.4}}, y{1, {-0.2, 1.5, -0.3}}, z{2, {-0.1, 1.3, -0.2}};
@@ -75,7 +92,7 @@ constexpr Plan plan_of(Scheme scheme, std::array<int, 3> mesh, int cluster, int 
     for (int axis = 0; axis < 3; ++axis) plan.mesh[axis] = mesh[axis], plan.cut[axis] = cut[axis];
     for (int f = 0; f < 3; ++f) {
         plan.field[f].kept = scheme >= three_sweeps || f != 1;
-        plan.field[f].once = kept > 0 && f > 0;
+        plan.field[f].once = kept > 0 && f > 0 && (f == 1 || scheme != faces);
         plan.field[f].target = f == 0 || (f == 1 && scheme == three_sweeps), plan.field[f].diagonal = far;
         for (int axis = 0; axis < 3; ++axis) {
             if (f < 2) plan.field[f].ghosts[axis] = far ? 2 : axis < 2 ? 1 : 0, plan.field[f].edge[axis][0] = low[axis], plan.field[f].edge[axis][1] = high[axis];
@@ -83,13 +100,16 @@ constexpr Plan plan_of(Scheme scheme, std::array<int, 3> mesh, int cluster, int 
         }
     }
     const auto sweep = [&](std::initializer_list<int> axes, int target) {
-        plan.sweep[plan.sweeps++] = {plan.lines, static_cast<int>(axes.size()), target, true, kept};
+        SweepPlan& own = plan.sweep[plan.sweeps++];
+        own.first_line = plan.lines, own.lines = static_cast<int>(axes.size()), own.target = target, own.kept = kept;
+        for (int v = 0; v < kept; ++v) own.value[v] = {v % 2, v - 2 < 0 ? -1 : v - 2}, own.arrays = 2;
         for (const int axis : axes) plan.line[plan.lines++] = {axis, low[axis] == periodic && mesh[axis] > 2, true, true};
         for (int l = 0; scheme >= varying && l < plan.lines; ++l)
-            if (LinePlan& line = plan.line[l]; line.axis < 2) line.constant = false, line.varies = true, line.held = held >> l & 1, line.edge[0] = low[line.axis], line.edge[1] = high[line.axis];
+            if (LinePlan& line = plan.line[l]; line.axis < 2) line.constant = false, line.varies = true, line.symmetric = scheme == mirrored, line.held = held >> l & 1, line.edge[0] = low[line.axis], line.edge[1] = high[line.axis];
     };
-    if ((scheme == increments || scheme == varying) && solid) sweep({0, 1, 2}, 0);
-    if ((scheme == increments || scheme == varying) && !solid) sweep({0, 1}, 0);
+    const bool all_at_once = scheme == increments || scheme == varying || scheme >= faces;
+    if (all_at_once && solid) sweep({0, 1, 2}, 0);
+    if (all_at_once && !solid) sweep({0, 1}, 0);
     if (scheme == halves || scheme == varying_halves) sweep({0}, 0), sweep({1}, 0);
     if (scheme == three_sweeps) sweep({2, 0, 2, 1}, 0), sweep({}, 1), sweep({1}, 1);
     return plan;
@@ -120,7 +140,8 @@ struct Problem {
     static constexpr Plan plan = make();
     template <int s>
     static real rhs(const cuda::resident::NearKept<Problem, s>& near, const real* p, std::int64_t x, std::int64_t y, std::int64_t z, std::int64_t mesh, std::int64_t step) {
-        if constexpr (plan.sweep[s].kept > 0) return flat_from_kept<s>(near, p, mesh, step);
+        if constexpr (plan.sweep[s].kept == 4) return faced_from_kept<s>(near, p, mesh, step);
+        else if constexpr (plan.sweep[s].kept > 0) return flat_from_kept<s>(near, p, mesh, step);
         else return evaluate<real>(running[s].rhs, near, p, x, y, z, mesh, step)[0];
     }
     // `flat` cut at its source, and at half of it.
@@ -130,9 +151,20 @@ struct Problem {
         return p[0] * ((near.template at<0, -1, 0, 0>() - u) + (near.template at<0, 1, 0, 0>() - u)) + p[1] * ((near.template at<0, 0, -1, 0>() - u) + (near.template at<0, 0, 1, 0>() - u)) +
                (near.template kept<0>() + near.template kept<1>()) / 2 * real(step + mesh) + near.template kept<1>() * real(step + mesh) / 2;
     }
+    // `faced` cut at what neighbours share.
+    template <int s>
+    static real faced_from_kept(const cuda::resident::NearKept<Problem, s>& near, const real* p, std::int64_t mesh, std::int64_t step) {
+        const real u = near.template at<0, 0, 0, 0>();
+        return p[0] * ((near.template at<0, -1, 0, 0>() - u) + (near.template at<0, 1, 0, 0>() - u)) + p[1] * ((near.template at<0, 0, -1, 0>() - u) + (near.template at<0, 0, 1, 0>() - u)) +
+               near.template at<2, 0, 0, 0>() * real(step + mesh) + (near.template kept<0>() - near.template kept<2>()) / 3 + (near.template kept<1>() - near.template kept<3>());
+    }
     template <int s>
     static void keep(const cuda::resident::Near<Problem>& near, const real*, real* out, std::int64_t, std::int64_t, std::int64_t, std::int64_t, std::int64_t) {
-        out[0] = near.template at<2, 0, 0, 0>(), out[1] = out[0] / 2;
+        if constexpr (plan.sweep[s].kept == 4) {
+            out[0] = near.template at<1, 0, 0, 0>(), out[1] = out[0] / 2, out[2] = near.template at<1, 1, 0, 0>(), out[3] = near.template at<1, 0, 1, 0>() / 2;
+        } else {
+            out[0] = near.template at<2, 0, 0, 0>(), out[1] = out[0] / 2;
+        }
     }
     template <int s>
     static real update(const cuda::resident::Near<Problem>& near, const real* p, std::int64_t x, std::int64_t y, std::int64_t z, std::int64_t mesh, std::int64_t step) {
@@ -295,6 +327,17 @@ PLAN(varying_floats, varying, {37, 32, 1}, 1, 96, 32, Cuts{{{2, 19}, {2, 16}, {1
 PLAN(varying_kept, varying, {13, 23, 1}, 4, 32, 6, Cuts{{{2, 7}, {2, 3}, {1, 1}}}, even_sides, odd_sides, 8, 0, 1, 2)
 PLAN(varying_kept_halves, varying_halves, {13, 9, 1}, 1, 32, 9, Cuts{{{2, 7}, {3, 3}, {1, 1}}}, odd_sides, mixed, 8, 0, 2, 2)
 PLAN(varying_kept_box, varying, {9, 7, 11}, 2, 64, 6, Cuts{{{1, 9}, {2, 4}, {1, 6}}}, mixed, odd_sides, 8, 0, 1, 2)
+PLAN(faces_alone, faces, {13, 9, 1}, 1, 32, 9, Cuts{{{2, 7}, {3, 3}, {1, 1}}}, odd_sides, mixed, 8, 0, 2, 4)
+PLAN(faces_in_slabs, faces, {13, 23, 1}, 4, 32, 6, Cuts{{{2, 7}, {2, 3}, {1, 1}}}, even_sides, odd_sides, 8, 0, 1, 4)
+PLAN(faces_in_rings, faces, {14, 24, 1}, 4, 32, 6, Cuts{{{2, 7}, {2, 3}, {1, 1}}}, rings, rings, 8, 0, 0, 4)
+PLAN(faces_in_a_box, faces, {9, 7, 11}, 2, 64, 6, Cuts{{{1, 9}, {2, 4}, {1, 6}}}, mixed, odd_sides, 8, 0, 1, 4)
+PLAN(mirrored_apart, mirrored, {13, 9, 1}, 1, 64, 9, Cuts{{{2, 7}, {3, 3}, {1, 1}}}, even_sides, mixed, 8)
+PLAN(apart_by_three, mirrored_by_three, {13, 9, 1}, 1, 64, 9, Cuts{{{2, 7}, {3, 3}, {1, 1}}}, even_sides, mixed, 8)
+PLAN(mirrored_held, mirrored, {13, 23, 1}, 4, 32, 6, Cuts{{{2, 7}, {2, 3}, {1, 1}}}, even_sides, odd_sides, 8, 0, 3)
+PLAN(held_by_three, mirrored_by_three, {13, 23, 1}, 4, 32, 6, Cuts{{{2, 7}, {2, 3}, {1, 1}}}, even_sides, odd_sides, 8, 0, 3)
+PLAN(mirrored_rings, mirrored, {14, 24, 1}, 4, 32, 6, Cuts{{{2, 7}, {2, 3}, {1, 1}}}, rings, rings, 8, 0, 1)
+PLAN(rings_by_three, mirrored_by_three, {14, 24, 1}, 4, 32, 6, Cuts{{{2, 7}, {2, 3}, {1, 1}}}, rings, rings, 8, 0, 1)
+PLAN(not_mirrored, mirrored, {13, 9, 1}, 1, 64, 9, Cuts{{{2, 7}, {3, 3}, {1, 1}}}, even_sides, mixed, 8)
 PLAN(varying_box, varying, {9, 7, 11}, 2, 64, 6, Cuts{{{1, 9}, {2, 4}, {1, 6}}}, mixed, odd_sides, 8, 0, 1)
 
 TEST(Resident, MatricesThatVary) {
@@ -313,6 +356,13 @@ TEST(Resident, ValuesThatAreTheSameInEveryStepAreKept) {
     agrees<Problem<double, varying_kept>>(varying, 1e-14);
     agrees<Problem<double, varying_kept_halves>>(varying_halves, 1e-14);
     agrees<Problem<double, varying_kept_box>>(varying, 1e-14);
+}
+
+TEST(Resident, NeighboursShareValuesThatAreKept) {
+    agrees<Problem<double, faces_alone>>(faces, 1e-14);
+    agrees<Problem<double, faces_in_slabs>>(faces, 1e-14);
+    agrees<Problem<double, faces_in_rings>>(faces, 1e-14);
+    agrees<Problem<double, faces_in_a_box>>(faces, 1e-14);
 }
 
 TEST(Resident, AMatrixThatIsNotDominatedGivesTheTargetsBack) {
@@ -378,6 +428,24 @@ TEST(Resident, BitsAreTheSameOnFewBlocksAndOnMany) {
     same_bits<Problem<double, few_rings>, Problem<double, many_rings>>(three_sweeps, 1e-14);
     same_bits<Problem<float, turns_of_few>, Problem<float, turns_of_many>>(increments, 5e-6);
     same_bits<Problem<double, few_flat>, Problem<double, many_flat>>(halves, 1e-14);
+}
+
+TEST(Resident, SymmetricMatricesHaveTheBitsOfOthers) {
+    same_bits<Problem<double, mirrored_apart>, Problem<double, apart_by_three>>(mirrored, 1e-14);
+    same_bits<Problem<double, mirrored_held>, Problem<double, held_by_three>>(mirrored, 1e-14);
+    same_bits<Problem<double, mirrored_rings>, Problem<double, rings_by_three>>(mirrored, 1e-14);
+}
+
+TEST(Resident, AMatrixThatOnlyLooksSymmetricGivesTheTargetsBack) {
+    using P = Problem<double, not_mirrored>;
+    Random random(8);
+    Fields<double> ours(P::plan, random);
+    running = sweeps_of(varying, false, ours.sides, ours.plain);
+    const std::vector<double> before = ours.u;
+    MeshState state;
+    run_on_host<P>(ours, false, state);
+    EXPECT_EQ(state.refused_at, 0u);
+    EXPECT_EQ(ours.u, before);
 }
 
 TEST(Resident, ValuesThatAreNotFiniteGiveTheTargetsBack) {

@@ -101,6 +101,16 @@ struct Vector16<double> {
     using type = double2;
 };
 
+/// The same value, of which the compiler does not know that it is: what is made of it is made where it is wanted.
+__device__ __forceinline__ float unforeseen(float value) {
+    asm volatile("" : "+f"(value));
+    return value;
+}
+__device__ __forceinline__ double unforeseen(double value) {
+    asm volatile("" : "+d"(value));
+    return value;
+}
+
 /// 16 bytes of shared memory, in as many values.
 template <class T>
 __device__ __forceinline__ void load_vector(const T* from, T* to) {

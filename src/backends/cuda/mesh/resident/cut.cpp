@@ -19,7 +19,7 @@ int beside(const Plan& plan, const OnChip& chip) {
     for (int axis = 0; axis < 3; ++axis)
         if (axis == 0 || plan.mesh[axis] > 1) values = std::max(values, plan.together(axis) * plan.cut[axis].rows);
     for (int l = 0; l < plan.lines; ++l)
-        if (plan.line[l].held) values += 3 * plan.together(plan.line[l].axis) * plan.cut[plan.line[l].axis].rows;
+        if (plan.line[l].held) values += plan.factor_words(l) * plan.together(plan.line[l].axis) * plan.cut[plan.line[l].axis].rows;
     const int own = values * 4 / plan.vector + registers_besides;
     if (own > 255 || own * plan.threads > registers) return 0;
     const auto fit = static_cast<int>(chip.shared_per_multiprocessor / (bytes + 1024));
@@ -28,13 +28,13 @@ int beside(const Plan& plan, const OnChip& chip) {
 
 bool any_varies(const Plan& plan) { return std::any_of(plan.line, plan.line + plan.lines, [](const LinePlan& line) { return line.varies; }); }
 
-/// Lines along an axis that have matrices of their own, whose factors are not in registers; and whether there are any at all.
-int varying_along(const Plan& plan, int axis, bool& any) {
-    int apart = 0;
+/// Words that are moved per point of lines along an axis that have matrices of their own, whose factors are not in registers; and whether there are any at all.
+int moved_of_factors(const Plan& plan, int axis, bool& any) {
+    int moved = 0;
     any = false;
     for (int l = 0; l < plan.lines; ++l)
-        if (plan.varies(l) && plan.line[l].axis == axis) any = true, apart += plan.line[l].held ? 0 : 1;
-    return apart;
+        if (plan.varies(l) && plan.line[l].axis == axis) any = true, moved += plan.line[l].held ? 0 : plan.line[l].symmetric ? 4 : 5;
+    return moved;
 }
 
 /// Words of shared memory that the threads of a block move for the lines of an axis, in a step. A load of 16 bytes that all lanes share
@@ -45,9 +45,9 @@ double words(const Plan& plan, int axis) {
     const bool joined = segments > 1, mixed = plan.cut[axis].segments > 1 && across % 32 != 0;
     const bool idle = across * plan.cut[axis].segments != threads || across * together != plan.lines_along(axis);
     bool varies = false;
-    const int apart = varying_along(plan, axis, varies);
+    const int moved = moved_of_factors(plan, axis, varies);
     const double join = !joined || varies ? 0 : plan.crosses(axis) ? 50.0 * together : together * (2.0 + 3 * segments) + segments;
-    const double factors = varies ? 5.0 * apart * together : 0.5 * (joined ? 5 : 3);
+    const double factors = varies ? static_cast<double>(moved) * together : 0.5 * (joined ? 5 : 3);
     const double own = threads * (rows * (4.0 * together + factors) + join) + (varies && joined ? 900.0 * segments + (plan.crosses(axis) ? 30000 : 2000) : 0);
     const double chain = rows > 32 ? 1 + (rows - 32) / 128.0 : 1;  // of dependent operations
     return own * chain * (mixed ? across < 32 ? 1.3 : 1.1 : 1) * (idle ? 1.3 : 1);

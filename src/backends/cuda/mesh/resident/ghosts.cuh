@@ -65,7 +65,7 @@ __device__ __forceinline__ void fill_axis(const Place<P>& place, const FieldView
             if (axis == P::plan.slab() || P::plan.even_slabs() || place.along(P::plan.slab()) < P::plan.slabs() - 1) return q < lines;
             return q < lines && (one == P::plan.slab() ? q % one_lines - one_more : q / one_lines - other_more) < P::plan.last_rows();
         };
-        const int n = axis != P::plan.slab() || place.along(axis) < P::plan.slabs() - 1 ? P::plan.local(axis) : P::plan.last_rows();
+        const int n = place.points(axis);
         const Beyond<P, f, axis> low(place, view, 0, n), high(place, view, 1, n);
         // Several at once, since other blocks are far away.
 #pragma unroll 1

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <cstdlib>
 #include <map>
 #include <stdexcept>
 #include <utility>
@@ -283,6 +284,77 @@ std::vector<Place> places_of(const Split& split) {
         places.push_back(own);
     }
     return places;
+}
+
+namespace {
+
+using Words = std::vector<std::string>;
+
+/// Words and signs; a look at a field is one word, as the point `back` along the axis has it.
+Words words_of(std::string_view text, int axis, int back) {
+    Words words;
+    for (std::size_t i = 0; i < text.size();) {
+        const auto in_word = [&](std::size_t k) { return k < text.size() && (std::isalnum(static_cast<unsigned char>(text[k])) || text[k] == '_' || text[k] == '.'); };
+        if (std::isspace(static_cast<unsigned char>(text[i]))) {
+            ++i;
+            continue;
+        }
+        std::size_t end = i + 1;
+        while (in_word(i) && in_word(end)) ++end;
+        std::string word(text.substr(i, end - i));
+        i = end;
+        if (word == "at") {
+            const std::size_t close = text.find(')', i);
+            if (close == std::string_view::npos) return {};
+            std::array<int, 4> numbers{};
+            std::size_t from = i + 1;
+            for (int& number : numbers) {
+                number = std::atoi(std::string(text.substr(from, close - from)).c_str());
+                from = std::min(text.find(',', from), close) + 1;
+            }
+            numbers[static_cast<std::size_t>(axis + 1)] -= back;
+            for (const int number : numbers) word.append(1, ' ').append(std::to_string(number));
+            i = close + 1;
+        }
+        words.push_back(word);
+    }
+    return words;
+}
+
+/// What out(which) is made of, names replaced by what they stand for.
+Words parts_of_result(const Words& all, const std::string& which) {
+    std::map<std::string, Words> names;
+    for (auto at = all.begin(); at != all.end();) {
+        const auto end = std::find(at, all.end(), ";");
+        while (at != end && (*at == "{" || *at == "const" || *at == "real")) ++at;
+        while (at != end) {
+            const auto assigned = std::find(at, end, "=");
+            if (assigned == end) break;
+            const std::string name = *at == "out" && assigned - at > 2 ? "out " + at[2] : *at;
+            Words value;
+            int depth = 0;
+            for (at = assigned + 1; at != end && (depth > 0 || *at != ","); ++at) {
+                depth += (*at == "(") - (*at == ")");
+                if (const auto known = names.find(*at); known != names.end()) value.insert(value.end(), known->second.begin(), known->second.end());
+                else value.push_back(*at);
+            }
+            names[name] = value;
+            if (at != end) ++at;
+        }
+        at = end == all.end() ? end : end + 1;
+    }
+    return names["out " + which];
+}
+
+}  // namespace
+
+bool looks_symmetric(std::string_view source, int axis) {
+    Words low = parts_of_result(words_of(source, axis, 0), "0"), high = parts_of_result(words_of(source, axis, 1), "2");
+    const char* const places[] = {"x", "y", "z"};
+    for (const std::string& word : low)
+        if (word == "out" || word == places[axis]) return false;
+    std::sort(low.begin(), low.end()), std::sort(high.begin(), high.end());
+    return !low.empty() && low == high;
 }
 
 }  // namespace trifold::cuda::resident

@@ -30,6 +30,9 @@ std::vector<Place> places_of(const Split& split);
 /// one of two products with their sum may choose by what a thread has beside.
 bool shares_products(std::string_view source);
 
+/// Whether a function of matrix rows might give symmetric matrices: out(0) and, one point back along the axis, out(2) are made of the same parts. A guess, which saves looking at others.
+bool looks_symmetric(std::string_view source, int axis);
+
 /// source: a body in the subset of trifold/point_function.hpp with one result. changes(f): field f is not the same in every step.
 Split split_invariants(std::string_view source, const std::function<bool(int)>& changes, Keep keep = Keep::all);
 

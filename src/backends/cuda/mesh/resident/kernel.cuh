@@ -122,6 +122,12 @@ __device__ __forceinline__ auto solver_of(const Place<P>& place, const Own& own,
     else return LineSolver<P, l>(place, own, numbers);
 }
 
+/// Where the arrays of a sweep have a point of the block.
+template <class P, int s>
+__device__ __forceinline__ int kept_place(const int (&x)[3]) {
+    return P::plan.invariants(s) + x[0] + x[1] * P::plan.kept_stride(s, 1) + x[2] * P::plan.kept_stride(s, 2);
+}
+
 /// Line solve k of sweep s, and those after it; at last the update. `before`: what the line solve before it left, where that is in registers.
 template <class P, int s, int k, class Before>
 __device__ __forceinline__ void solve_lines(const Place<P>& place, const Numbers<typename P::real>& numbers, const Kept<P, 0>& kept, const Before& before) {
@@ -149,7 +155,7 @@ __device__ __forceinline__ void solve_lines(const Place<P>& place, const Numbers
     const auto right = [&](int m, int i) -> real {
         if constexpr (k > 0 && P::plan.turn_rows > 0) return before.value[m][i];
         else if constexpr (k > 0) return place.memory[at[m] + i * P::plan.between_stride(axis)];
-        const NearKept<P, s> near{near_point<P, axis>(place, own.x[m], i, real(0)), place.memory + P::plan.invariant(s, m, 0, i) + thread_number()};
+        const NearKept<P, s> near{near_point<P, axis>(place, own.x[m], i, real(0)), place.memory + kept_place<P, s>(own.x[m]) + i * P::plan.kept_stride(s, axis)};
         return P::template rhs<s>(near, numbers.parameters, where(m, i, 0), where(m, i, 1), where(m, i, 2), place.mesh, place.step);
     };
     // The last one to read what is overwritten below has read it.
@@ -224,6 +230,18 @@ __device__ __forceinline__ void solve_lines(const Place<P>& place, const Numbers
     }
 }
 
+/// A value that neighbours share is stored by the point that has it as its own; beyond the block, by the last one that has it.
+template <class P, int s, int v>
+__device__ __forceinline__ void keep_values(const Place<P>& place, const int (&first)[3], int axis, int i, const typename P::real* out) {
+    if constexpr (v < P::plan.sweep[s].kept) {
+        constexpr ValuePlan value = P::plan.sweep[s].value[v];
+        bool stores = true;
+        if constexpr (value.axis >= 0) stores = first[value.axis] + (axis == value.axis ? i : 0) == place.points(value.axis) - 1;
+        if (stores) place.memory[kept_place<P, s>(first) + i * P::plan.kept_stride(s, axis) + P::plan.invariant(s, v)] = out[v];
+        keep_values<P, s, v + 1>(place, first, axis, i, out);
+    }
+}
+
 /// What right-hand sides are cut at, before the first step.
 template <class P, int s>
 __device__ __forceinline__ void keep_invariants(const Place<P>& place, const Numbers<typename P::real>& numbers) {
@@ -242,8 +260,7 @@ __device__ __forceinline__ void keep_invariants(const Place<P>& place, const Num
                         if (P::plan.blocks_along(b) > 1) x[b] += place.first(b);
                     x[axis] += i;
                     if (own.has(m, i)) P::template keep<s>(near_point<P, axis>(place, own.x[m], i, typename P::real(0)), numbers.parameters, out, x[0], x[1], x[2], place.mesh, place.step);
-#pragma unroll
-                    for (int value = 0; value < kept; ++value) place.memory[P::plan.invariant(s, m, value, i) + thread_number()] = out[value];
+                    if (own.has(m, i)) keep_values<P, s, 0>(place, own.x[m], axis, i, out);
                 }
         }
         keep_invariants<P, s + 1>(place, numbers);

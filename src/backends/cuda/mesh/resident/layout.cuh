@@ -10,7 +10,7 @@
 namespace trifold::cuda::resident {
 
 inline constexpr int even = 0, odd = 1, periodic = 2;  // as trifold::Edge
-inline constexpr int most_lines = 16, most_sweeps = 8, most_kept = 8, most_parameters = 64;
+inline constexpr int most_lines = 16, most_sweeps = 8, most_kept = 8, most_parameters = 64, most_values = 16;
 
 struct AxisCut {
     int segments = 1, rows = 1;  ///< of a line within a block, and points of a segment (the last one of a line may have fewer)
@@ -32,13 +32,20 @@ struct LinePlan {
     bool constant = false;            ///< all rows are the same, but for those at the sides
     bool varies = false;              ///< every line has a matrix of its own (varying.cuh)
     bool held = false;                ///< whose factors are in registers
+    bool symmetric = false;           ///< looks so: two words of factors a row, and the run is refused where it is not
     int edge[2] = {};                 ///< of the solution, where lines are no rings
+};
+
+/// A value per point that a right-hand side has been cut at: in an array of its own, or in another one's as that of the next point along an axis.
+struct ValuePlan {
+    int array = 0, axis = -1;
 };
 
 struct SweepPlan {
     int first_line = 0, lines = 0, target = 0;
     bool looks_away = true;           ///< its right-hand side reads neighbours in a target
-    int kept = 0;                     ///< values per point that its right-hand side has been cut at (invariants.hpp)
+    int kept = 0, arrays = 0;         ///< values per point that its right-hand side has been cut at (invariants.hpp), and arrays that have them
+    ValuePlan value[most_values];
 };
 
 constexpr int round_up(int n, int to) { return (n + to - 1) / to * to; }
@@ -71,11 +78,12 @@ struct Plan {
     // Fields: x fastest, ghosts around. Rows of odd length are apart by a bank in shared memory, whichever way they are read.
     constexpr int extent(int f, int axis) const { return field[f].one[axis] ? 1 : local(axis) + 2 * field[f].ghosts[axis]; }
     constexpr int pitch(int f) const { return extent(f, 0) | 1; }
-    constexpr int plane(int f) const {
-        // Lanes that go on in the next plane go on in the next bank.
-        const int banks = 8 * vector, packed = pitch(f) * extent(f, 1);
+    /// A plane: lanes that go on in the next one go on in the next bank.
+    constexpr int apart_by_a_bank(int packed) const {
+        const int banks = 8 * vector;
         return mesh[2] > 1 && mesh[0] % banks != 0 ? packed + ((mesh[0] - packed) % banks + banks) % banks : packed;
     }
+    constexpr int plane(int f) const { return apart_by_a_bank(pitch(f) * extent(f, 1)); }
     constexpr int stride(int f, int axis) const { return field[f].one[axis] ? 0 : axis == 0 ? 1 : axis == 1 ? pitch(f) : plane(f); }
     constexpr int size(int f) const { return field[f].kept ? plane(f) * extent(f, 2) : 0; }
     constexpr int first_of(int f) const {
@@ -169,9 +177,10 @@ struct Plan {
     constexpr bool alike(int l) const { return line[l].constant && cut[line[l].axis].segments > 3; }
     constexpr int own_factors(int l) const { return alike(l) ? 3 : cut[line[l].axis].segments; }  ///< segments in a block
     constexpr int all_factors(int l) const { return alike(l) ? 3 : segments(line[l].axis); }
-    // Where every line has a matrix of its own: [line of a thread][lower, inverse, upper][rows / vector][thread][vector], unless in registers; then what the
+    // Where every line has a matrix of its own: [line of a thread][inverse, upper, lower unless symmetric][rows / vector][thread][vector], unless in registers; then what the
     // join of a line's segments has, per line that this block joins (fused/segments.cuh).
-    constexpr int held_apart(int l) const { return line[l].held ? 0 : 3 * together(line[l].axis) * padded_rows(line[l].axis) * threads; }
+    constexpr int factor_words(int l) const { return line[l].symmetric ? 2 : 3; }
+    constexpr int held_apart(int l) const { return line[l].held ? 0 : factor_words(l) * together(line[l].axis) * padded_rows(line[l].axis) * threads; }
     constexpr int join_lines(int l) const { return crosses(line[l].axis) ? owned(line[l].axis) : lines_along(line[l].axis); }
     constexpr int join_matrix(int l) const { return line[l].ring ? 5 : 4; }
     constexpr int join_rows(int l) const { return joined(l) ? segments(line[l].axis) * join_lines(l) : 0; }
@@ -191,14 +200,30 @@ struct Plan {
         return at;
     }
 
-    // What right-hand sides are cut at: [line of a thread][value][row][thread].
+    // What right-hand sides are cut at: arrays of the block's points, and of the next ones along axes where neighbours share values. Rows and planes lie as those of fields do.
     constexpr int axis_of_sweep(int s) const { return axis_of(sweep[s].lines > 0 ? sweep[s].first_line : -1); }
-    constexpr int invariants(int s) const {
-        int at = factors(lines);
-        for (int k = 0; k < s; ++k) at += round_up(sweep[k].kept * together(axis_of_sweep(k)) * cut[axis_of_sweep(k)].rows * threads, vector);
+    constexpr int shared_along(int s, int array, int axis) const {
+        for (int v = 0; v < sweep[s].kept; ++v)
+            if ((array < 0 || sweep[s].value[v].array == array) && sweep[s].value[v].axis == axis) return 1;
+        return 0;
+    }
+    constexpr int kept_stride(int s, int axis) const {
+        const int pitch = (local(0) + shared_along(s, -1, 0)) | 1;
+        return axis == 0 ? 1 : axis == 1 ? pitch : apart_by_a_bank(pitch * (local(1) + shared_along(s, -1, 1)));
+    }
+    constexpr int array_size(int s, int array) const { return kept_stride(s, slab()) * (local(slab()) + shared_along(s, array, slab())); }
+    constexpr int arrays_before(int s, int array) const {
+        int at = 0;
+        for (int k = 0; k < array; ++k) at += array_size(s, k);
         return at;
     }
-    constexpr int invariant(int s, int k, int value, int i) const { return invariants(s) + ((k * sweep[s].kept + value) * cut[axis_of_sweep(s)].rows + i) * threads; }
+    constexpr int invariants(int s) const {
+        int at = factors(lines);
+        for (int k = 0; k < s; ++k) at += round_up(arrays_before(k, sweep[k].arrays), vector);
+        return at;
+    }
+    /// Of a value, from where the arrays of the sweep have the point.
+    constexpr int invariant(int s, int v) const { return arrays_before(s, sweep[s].value[v].array) + (sweep[s].value[v].axis < 0 ? 0 : kept_stride(s, sweep[s].value[v].axis)); }
     constexpr int elements() const { return invariants(sweeps); }
 };
 

@@ -16,6 +16,8 @@ struct Place {
     /// Of the block among those along an axis; the first row of its part of the mesh; and the rank of the k-th block along the axis beside it.
     __device__ __forceinline__ int along(int axis) const { return P::plan.block_along(axis, rank); }
     __device__ __forceinline__ int first(int axis) const { return along(axis) * P::plan.local(axis); }
+    /// Points of the block along an axis.
+    __device__ __forceinline__ int points(int axis) const { return axis != P::plan.slab() || along(axis) < P::plan.slabs() - 1 ? P::plan.local(axis) : P::plan.last_rows(); }
     __device__ __forceinline__ int beside(int axis, int k) const { return rank + (k - along(axis)) * (axis == P::plan.slab() ? 1 : P::plan.slabs()); }
     mutable typename P::real check = 0;  ///< no longer 0 once a line solve of this thread has left something that is not finite
 };
@@ -80,7 +82,7 @@ struct NearKept : Near<P> {
 
     template <int value>
     __device__ __forceinline__ typename P::real kept() const {
-        return first[P::plan.invariant(s, 0, value, 0) - P::plan.invariants(s)];
+        return first[P::plan.invariant(s, value)];
     }
 };
 

@@ -70,7 +70,7 @@ const char* describe_sweeps(const Checked& checked, Plan& plan) {
             for (int f = 0; varies && f < one.coefficients[k].fields; ++f)
                 if (plan.field[f].target && one.coefficients[k].field[at(f)].rows != 0) return "a matrix is read from a target";
             const Sides& sides = sweep.solution[at(line.axis)];
-            plan.line[plan.lines++] = {line.axis, sides.low.edge == Edge::periodic && checked.problem->shape.along(line.axis) > 2, valued(sides.low) || valued(sides.high), !line.coefficients, varies, false, {static_cast<int>(sides.low.edge), static_cast<int>(sides.high.edge)}};
+            plan.line[plan.lines++] = {line.axis, sides.low.edge == Edge::periodic && checked.problem->shape.along(line.axis) > 2, valued(sides.low) || valued(sides.high), !line.coefficients, varies, false, varies && looks_symmetric(line.coefficients.source, line.axis), {static_cast<int>(sides.low.edge), static_cast<int>(sides.high.edge)}};
             if (varies && sides.low.edge == Edge::periodic && !plan.line[plan.lines - 1].ring) return "rings have two rows";
         }
     }
@@ -80,19 +80,28 @@ const char* describe_sweeps(const Checked& checked, Plan& plan) {
 /// The right-hand side of a sweep, cut where it is the same in every step.
 Split split_of(const CheckedSweep& one, const Plan& plan) {
     if (!one.sweep->rhs) return {};
-    return split_invariants(one.sweep->rhs.source, [&](int field) { return field >= plan.fields || plan.field[field].target; });
+    return split_invariants(one.sweep->rhs.source, [&](int field) { return field >= plan.fields || plan.field[field].target; }, Keep::costly);
 }
 
 /// False: none is worth it.
 bool cut_right_hand_sides(const Checked& checked, Plan& plan) {
     bool any = false;
-    for (int s = 0; s < plan.sweeps; ++s) any = (plan.sweep[s].kept = split_of(checked.sweeps[at(s)], plan).kept) > 0 || any;
+    std::vector<std::string> rest(at(plan.sweeps));
+    for (int s = 0; s < plan.sweeps; ++s) {
+        const Split split = split_of(checked.sweeps[at(s)], plan);
+        if (split.kept == 0 || split.kept > most_values) continue;
+        SweepPlan& own = plan.sweep[s];
+        own.kept = split.kept, rest[at(s)] = split.rest, any = true;
+        const std::vector<Place> places = places_of(split);
+        for (std::size_t v = 0; v < places.size(); ++v) own.value[v] = {places[v].array, places[v].axis}, own.arrays = std::max(own.arrays, places[v].array + 1);
+    }
     for (int f = 0; any && f < plan.fields; ++f) {
         FieldPlan& field = plan.field[f];
         field.once = field.kept && !field.target;
         for (int s = 0; s < plan.sweeps; ++s) {
             const CheckedSweep& one = checked.sweeps[at(s)];
-            if (one.update.field[at(f)].rows != 0 || (plan.sweep[s].kept == 0 && one.rhs.field[at(f)].rows != 0)) field.once = false;
+            const bool read = plan.sweep[s].kept == 0 ? one.rhs.field[at(f)].rows != 0 : rest[at(s)].find("at(" + std::to_string(f) + ",") != std::string::npos;
+            if (read || one.update.field[at(f)].rows != 0) field.once = false;
         }
     }
     return any;
@@ -129,11 +138,13 @@ std::string text_of(const Plan& plan) {
         text += "}}, ";
     }
     text += "},\n    {";
-    for (int l = 0; l < plan.lines; ++l) text.append("{").append(std::to_string(plan.line[l].axis)) += ", " + yes(plan.line[l].ring) + ", " + yes(plan.line[l].ends) + ", " + yes(plan.line[l].constant) + ", " + yes(plan.line[l].varies) + ", " + yes(plan.line[l].held) + ", " + list({plan.line[l].edge[0], plan.line[l].edge[1]}) + "}, ";
+    for (int l = 0; l < plan.lines; ++l) text.append("{").append(std::to_string(plan.line[l].axis)) += ", " + yes(plan.line[l].ring) + ", " + yes(plan.line[l].ends) + ", " + yes(plan.line[l].constant) + ", " + yes(plan.line[l].varies) + ", " + yes(plan.line[l].held) + ", " + yes(plan.line[l].symmetric) + ", " + list({plan.line[l].edge[0], plan.line[l].edge[1]}) + "}, ";
     text += "}, {";
     for (int s = 0; s < plan.sweeps; ++s) {
         const SweepPlan& sweep = plan.sweep[s];
-        text.append("{").append(std::to_string(sweep.first_line)) += ", " + std::to_string(sweep.lines) + ", " + std::to_string(sweep.target) + ", " + yes(sweep.looks_away) + ", " + std::to_string(sweep.kept) + "}, ";
+        text.append("{").append(std::to_string(sweep.first_line)) += ", " + std::to_string(sweep.lines) + ", " + std::to_string(sweep.target) + ", " + yes(sweep.looks_away) + ", " + std::to_string(sweep.kept) + ", " + std::to_string(sweep.arrays) + ", {";
+        for (int v = 0; v < sweep.kept; ++v) text += list({sweep.value[v].array, sweep.value[v].axis}) + ", ";
+        text += "}}, ";
     }
     return text + "}}";
 }

@@ -2,10 +2,10 @@
 // A line solve on chip where every line has a matrix of its own: made by the user's function and eliminated once per run, by the threads that will use
 // it, segment by segment; kept for all steps in registers of the thread (`held`) or at places of shared memory that are its own.
 //
-//   lower, inverse, upper of every row (fused/segments.cuh): 3 words per point and axis; 4 (rings 5) words of the join per segment
+//   lower, inverse, upper of every row (fused/segments.cuh): 3 words per point and axis, 2 where matrices are symmetric within a segment; 4 (rings 5) words of the join per segment
 //
-// Words of shared memory per point, axis and step: 0 where held; 5 else, loads of 16 bytes per lane without conflicts.
-// Operations per point, axis and step: 7. The last rows of a line's segments are joined by one thread per line.
+// Words of shared memory per point, axis and step: 0 where held; 5 (4) else, loads of 16 bytes per lane without conflicts.
+// Operations per point, axis and step: 7 (11). The last rows of a line's segments are joined by one thread per line.
 // Numerics: nothing is pivoted; rows that are not strictly dominated by their diagonals are refused, as in fused/pass.cuh.
 #pragma once
 
@@ -15,12 +15,40 @@
 
 namespace trifold::cuda::resident {
 
+/// The factors of a segment of a symmetric matrix: two words a row.
+template <class T, int R>
+struct SymmetricFactors {
+    T inverse[R], coupling[R];
+
+    /// `first`: how the first row is coupled to the one before, by its pivot. `anew`: where they are wanted, instead of being kept from step to step.
+    template <bool anew>
+    __device__ __forceinline__ fused::SegmentFactors<T, R> all(T first) const {
+        fused::SegmentFactors<T, R> factors;
+#pragma unroll
+        for (int i = 0; i < R; ++i) {
+            factors.inverse[i] = anew ? unforeseen(inverse[i]) : inverse[i];
+            factors.lower[i] = i ? coupling[i ? i - 1 : 0] * factors.inverse[i] : first;
+            factors.upper[i] = coupling[i] * factors.inverse[i];
+        }
+        return factors;
+    }
+};
+
 /// What a thread keeps of a line solve from step to step.
 template <class P, int l>
 struct KeptFactors {
     using real = typename P::real;
-    static constexpr int axis = P::plan.line[l].axis, K = Segment<P, axis>::count, R = P::plan.cut[axis].rows;
-    fused::SegmentFactors<real, P::plan.line[l].held ? R : 1> factors[P::plan.line[l].held ? K : 1];
+    static constexpr int axis = P::plan.line[l].axis, K = Segment<P, axis>::count, R = P::plan.cut[axis].rows, held = P::plan.line[l].held ? R : 1;
+    template <bool symmetric, class Dummy = void>
+    struct Chosen {
+        using type = fused::SegmentFactors<real, held>;
+    };
+    template <class Dummy>
+    struct Chosen<true, Dummy> {
+        using type = SymmetricFactors<real, held>;
+    };
+    typename Chosen<P::plan.line[l].symmetric>::type factors[P::plan.line[l].held ? K : 1];
+    real first[K];                ///< of a symmetric matrix, how the first row is coupled to the segment before it, by its pivot
     real low[K], high[K];         ///< what the first and the last right-hand side lose
     std::int64_t first_step;
     real of_last[K], of_first[K];  ///< how much of a segment's ends its own row of the join has, divided by the pivot, and the one before it
@@ -58,7 +86,7 @@ template <class P, int l>
 class VaryingSolver {
     using real = typename P::real;
     static constexpr int axis = P::plan.line[l].axis, R = P::plan.cut[axis].rows, V = P::plan.vector, padded = P::plan.padded_rows(axis), threads = P::plan.threads;
-    static constexpr bool joined = P::plan.joined(l), across = P::plan.crosses(axis), ring = P::plan.line[l].ring, ends = P::plan.line[l].ends, held = P::plan.line[l].held;
+    static constexpr bool joined = P::plan.joined(l), across = P::plan.crosses(axis), ring = P::plan.line[l].ring, ends = P::plan.line[l].ends, held = P::plan.line[l].held, symmetric = P::plan.line[l].symmetric;
     using Own = Segment<P, axis>;
     static constexpr int K = Own::count, S = P::plan.segments(axis), lines = P::plan.lines_along(axis), W = P::plan.join_lines(l);
     using Factors = fused::SegmentFactors<real, R>;
@@ -80,6 +108,7 @@ public:
 #pragma unroll
         for (int k = 0; k < K; ++k) {
             Factors factors;
+            SymmetricFactors<real, R> half;
             kept.low[k] = kept.high[k] = 0;
 #pragma unroll
             for (int i = 0; i < R; ++i) {
@@ -96,6 +125,8 @@ public:
                     good = good && diagonal > beside && diagonal * real(0) == real(0);
                 }
                 factors.eliminate(i, row[0], row[1], row[2]);
+                half.coupling[i] = row[2];
+                if (symmetric && i > 0) good = good && row[0] == half.coupling[i > 0 ? i - 1 : 0];
             }
             if constexpr (joined) {
                 real alpha, rho, fill;
@@ -106,10 +137,16 @@ public:
                     put(place, line, 2, own.number, alpha), put(place, line, 3, own.number, rho);
                 }
             }
-            if constexpr (held) {
+            kept.first[k] = factors.lower[0];
+            if constexpr (held && symmetric) {
+#pragma unroll
+                for (int i = 0; i < R; ++i) half.inverse[i] = factors.inverse[i];
+                kept.factors[k] = half;
+            } else if constexpr (held) {
                 kept.factors[k] = factors;
             } else {
-                store(place, k, 0, factors.lower), store(place, k, 1, factors.inverse), store(place, k, 2, factors.upper);
+                store(place, k, 0, factors.inverse), store(place, k, 1, symmetric ? half.coupling : factors.upper);
+                if (!symmetric) store(place, k, 2, factors.lower);
             }
         }
         if constexpr (joined) {
@@ -282,7 +319,7 @@ private:
     }
 
     static __device__ __forceinline__ real* own_place(const Place<P>& place, int k, int which, int c) {
-        return place.memory + P::plan.factors(l) + (((k * 3 + which) * padded + c) * threads + thread_number() * V);
+        return place.memory + P::plan.factors(l) + (((k * P::plan.factor_words(l) + which) * padded + c) * threads + thread_number() * V);
     }
 
     static __device__ __forceinline__ void store(const Place<P>& place, int k, int which, const real (&from)[R]) {
@@ -302,11 +339,17 @@ private:
     }
 
     __device__ __forceinline__ Factors factors_of(int k) const {
-        if constexpr (held) {
+        if constexpr (held && symmetric) {
+            return kept_.factors[k].template all<true>(kept_.first[k]);
+        } else if constexpr (held) {
             return kept_.factors[k];
+        } else if constexpr (symmetric) {
+            SymmetricFactors<real, R> half;
+            load(k, 0, half.inverse), load(k, 1, half.coupling);
+            return half.template all<false>(kept_.first[k]);
         } else {
             Factors factors;
-            load(k, 0, factors.lower), load(k, 1, factors.inverse), load(k, 2, factors.upper);
+            load(k, 0, factors.inverse), load(k, 1, factors.upper), load(k, 2, factors.lower);
             return factors;
         }
     }
