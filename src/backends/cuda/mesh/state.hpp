@@ -31,7 +31,7 @@ __device__ __forceinline__ bool runs(const MeshState* state, unsigned long long 
 }
 
 __device__ __forceinline__ void report_line(MeshState* state, unsigned long long sweep, unsigned long long key) {
-    atomicMin(&state->failed_at, sweep);
+    if (atomicMin(&state->failed_at, sweep) < sweep) return;  // what follows it does not count
     atomicMin(&state->first, key);
     atomicAdd(&state->failures, 1ull);
 }

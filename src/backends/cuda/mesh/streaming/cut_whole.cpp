@@ -41,10 +41,11 @@ WholeCut cut_whole(const Chip& chip, std::size_t value_bytes, int nx, int ny, in
         threads = std::max(threads, columns.threads);
         cut.columns.push_back(columns);
     }
-    // Of lines along x: whatever lets blocks end soonest, in cycles as reckoned. Lanes and segments stay, for roundings depend on them.
+    // Of lines along x: whatever lets blocks end soonest, in cycles as reckoned. Lanes and segments stay, for roundings depend on them. Doubles want the registers of two warps in each part of a multiprocessor: with a ninth warp 64^3 spilled, and took a fifth longer.
+    const int most = value_bytes == 8 ? 7 : most_warps;
     double least = 0;
     for (const int K : {1, 2})
-        for (int warps = 1; warps <= most_warps; ++warps)
+        for (int warps = 1; warps <= most; ++warps)
             for (int depth = 2 * reach.z + 2; depth <= 2 * reach.z + 4; ++depth) {
                 RowsCut rows = shape;
                 rows.rows = K, rows.warps = warps, rows.depth = depth, rows.threads = (warps + 1) * 32, rows.blocks = 1;

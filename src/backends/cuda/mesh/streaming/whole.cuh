@@ -11,20 +11,20 @@
 
 namespace trifold::cuda::streaming {
 
-/// What any thread stored is seen by all, by copies of whole rows too.
+/// What any thread stored is seen by all; where rows come next, by their copies too, which go another way to memory, shared memory included.
+template <bool rows_next>
 __device__ __forceinline__ void await_grid(unsigned* arrived, unsigned& due) {
-    asm volatile("fence.proxy.async;" ::: "memory");
+    if (rows_next) asm volatile("fence.proxy.async;" ::: "memory");
     __syncthreads();
     due += gridDim.x;
     if (threadIdx.x == 0) {
-        __threadfence();
         asm volatile("red.release.gpu.global.add.u32 [%0], 1;" ::"l"(arrived) : "memory");
         unsigned found;
         do asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(found) : "l"(arrived) : "memory");
         while (static_cast<int>(found - due) < 0);
     }
     __syncthreads();
-    asm volatile("fence.proxy.async;" ::: "memory");
+    if (rows_next) asm volatile("fence.proxy.async;" ::: "memory");
 }
 
 template <class First, class... Next>
@@ -41,13 +41,16 @@ __device__ __forceinline__ void whole_run(const MeshArguments<typename First::re
     __syncthreads();
     unsigned due = 0;
 #pragma unroll 1
-    for (a.sweep = run.from; a.sweep < run.to && runs(a.state, a.sweep); ++a.sweep) {
+    for (a.sweep = run.from; a.sweep < run.to; ++a.sweep) {
+        // Known by the time that the first planes have come; rows alone change no field.
+        const bool on = runs(a.state, a.sweep);
         a.step = run.first_step + static_cast<std::int64_t>(a.sweep);
         rows_tasks(rows, a, p, work, run.low[0], run.high[0]);
+        if (!on) return;
         const T* kept = memory + aligned<T>(RowsLayout<First>::kept);
         int pass = 0;
-        ((await_grid(run.arrived, due), a.backwards = !a.backwards, ++pass, columns_tasks<Next>(a, p, work, kept, run.low[pass], run.high[pass]), kept += aligned<T>(ColumnsLayout<Next>::kept)), ...);
-        await_grid(run.arrived, due);
+        ((await_grid<false>(run.arrived, due), a.backwards = !a.backwards, ++pass, columns_tasks<Next>(a, p, work, kept, run.low[pass], run.high[pass]), kept += aligned<T>(ColumnsLayout<Next>::kept)), ...);
+        await_grid<true>(run.arrived, due);
         a.backwards = !a.backwards;
     }
 }
