@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <cstdlib>
 
 namespace trifold::cuda::streaming {
@@ -137,7 +138,13 @@ Parts parts_of(const Checked& checked, const Chip& chip, const CheckedSweep& one
         if (parts.segment == 0) continue;
         parts.rows = cut_rows(chip, bytes, nx, parts.along, parts.across, 1, parts.reach, parts.segment, nullptr, alike);
         parts.columns = cut_columns(chip, bytes, parts.across, fetched_by(one, checked.solution_field()), {.nx = nx});
-        if (parts.rows.fits() && parts.columns.fits()) return parts;
+        if (!parts.rows.fits() || !parts.columns.fits()) continue;
+        // Where they would not be worth it for as many meshes as fill the chip, three passes are cut as they like best.
+        const auto many = static_cast<std::int64_t>(std::exp2(std::max(0.0, std::floor(std::log2(0x1p26 / static_cast<double>(shape.x * shape.y * shape.z))))));
+        const RowsCut rows = cut_rows(chip, bytes, nx, parts.along, parts.across, many, parts.reach, parts.segment, &parts.rows, parts.rows.alike, shape.x % static_cast<std::int64_t>(16 / bytes) == 0);
+        const ColumnsCut columns = cut_columns(chip, bytes, parts.across, fetched_by(one, checked.solution_field()),
+                                               {.nx = nx, .tasks_per_piece = parts.along / parts.segment * many, .segment_rows = parts.columns.segment_rows, .segments = parts.columns.segments});
+        if (parts_are_faster(chip, bytes, nx, parts.along, parts.across, many, rows, columns, parts.segment)) return parts;
     }
     return {};
 }
