@@ -46,10 +46,10 @@ double words(const Plan& plan, int axis) {
     const bool idle = across * plan.cut[axis].segments != threads || across * together != plan.lines_along(axis);
     bool varies = false;
     const int moved = moved_of_factors(plan, axis, varies);
-    const double join = !joined || varies ? 0 : plan.crosses(axis) ? 50.0 * together : together * (2.0 + 3 * segments) + segments;
+    const double join = !joined || varies ? 0 : plan.crosses(axis) ? 50.0 * together : together * (42.0 + 3 * segments) + segments;
     const double factors = varies ? static_cast<double>(moved) * together : 0.5 * (joined ? 5 : 3);
     const double own = threads * (rows * (4.0 * together + factors) + join) + (varies && joined ? 900.0 * segments + (plan.crosses(axis) ? 30000 : 2000) : 0);
-    const double chain = rows > 32 ? 1 + (rows - 32) / 128.0 : 1;  // of dependent operations
+    const double chain = rows > 32 ? 1 + (rows - 32) / 256.0 : 1;  // of dependent operations
     return own * chain * (mixed ? across < 32 ? 1.3 : 1.1 : 1) * (idle ? 1.3 : 1);
 }
 
@@ -63,20 +63,23 @@ double cost(const Plan& plan, int blocks) {
     return sum * (1 + few / (warps * warps)) * (ceiling(warps, 4) * 4.0 / warps);
 }
 
-/// Time of a step, where `blocks` on a multiprocessor have a mesh each or a part of one, in words that they move: what chooses between clusters, and between all
-/// values in shared memory and turns. Fitted to 120 cuts of planes and boxes in turns that an H200 ran (19 % rms, the best of a mesh within 7 % mostly).
+/// Of a step of constant matrices, what the lines of an axis take, in words that a block moves. Few long segments are best: a join costs a line of a thread 42 words, and 6 more per segment.
+double axis_time(const Plan& plan, int axis) {
+    const int threads = plan.threads, rows = plan.cut[axis].rows, together = plan.together(axis), segments = plan.segments(axis), across = plan.side_by_side(axis);
+    const bool joined = segments > 1, idle = across * plan.cut[axis].segments != threads || across * together != plan.lines_along(axis);
+    const double join = !joined ? 0 : plan.crosses(axis) ? 78.0 * together : together * (42 + 5.8 * segments + 16.0 * (plan.blocks_along(axis) - 1)) + 0.7 * segments;
+    return threads * (rows * (10.2 * together + 0.7 * (joined ? 5 : 3)) + join) * (idle ? 1.15 : 1);
+}
+
+/// Time of a step, where `blocks` on a multiprocessor have a mesh each or a part of one, in words that they move: what chooses between clusters, between all values in shared memory and turns, and between the cuts of a mesh
+/// in one block. Fitted to 57 cuts of planes and boxes that an H200 ran (10 % rms; of the cuts of a mesh that were tried it takes the best, or one within 5 %).
 double step_time(const Plan& plan, int blocks) {
     double sum = 0;
-    for (int axis = 0; axis < 3; ++axis) {
-        if (plan.mesh[axis] == 1) continue;
-        const int threads = plan.threads, rows = plan.cut[axis].rows, together = plan.together(axis), segments = plan.segments(axis), across = plan.side_by_side(axis);
-        const bool joined = segments > 1, idle = across * plan.cut[axis].segments != threads || across * together != plan.lines_along(axis);
-        const double join = !joined ? 0 : plan.crosses(axis) ? 92.0 * together : together * (2.0 + 5.0 * segments + 16.0 * (plan.blocks_along(axis) - 1)) + segments;
-        sum += threads * (rows * (8.0 * together + 0.5 * (joined ? 5 : 3)) + join) * (idle ? 1.26 : 1);
-    }
+    for (int axis = 0; axis < 3; ++axis)
+        if (plan.mesh[axis] > 1) sum += axis_time(plan, axis);
     const int warps = blocks * plan.threads / 32;
-    const double meetings = 4.0e4 * (plan.cluster > 1 ? (1 + plan.cluster / 8.0) * (1 + 0.3 * (plan.abreast - 1)) : 0.5);
-    return blocks * sum * (1 + 7.2 / (warps * warps)) * std::pow(ceiling(warps, 4) * 4.0 / warps, 1.2) + meetings;
+    const double meetings = 4.2e4 * (plan.vector == 2 ? 0.8 : 1) * (plan.cluster > 1 ? (1 + plan.cluster / 3.0) * (1 + 0.3 * (plan.abreast - 1)) : 0.42);
+    return blocks * sum * (1 + 6.9 / (warps * warps)) * std::pow(ceiling(warps, 4) * 4.0 / warps, 0.3) + meetings;
 }
 
 /// Meshes per time, up to a factor.
