@@ -130,4 +130,73 @@ __device__ __forceinline__ void fill_ghosts(const Place<P>& place, const FieldVi
     }
 }
 
+/// Rows of a slab that neighbours get (Plan::sends_rows), and those that come.
+template <class P, int s>
+struct RowsSent {
+    using real = typename P::real;
+    static constexpr int f = P::plan.sweep[s].target, slab = P::plan.slab(), g = P::plan.field[f].ghosts[slab], last = P::plan.slabs() - 1, apart = P::plan.stride(f, slab), box = P::plan.letterbox(s);
+    static constexpr int wide = P::plan.local(0), lines = wide * (slab > 1 ? P::plan.local(1) : 1);
+    static constexpr bool ring[2] = {P::plan.field[f].edge[slab][0] == periodic, P::plan.field[f].edge[slab][1] == periodic};
+
+    static __device__ __forceinline__ bool has_neighbour(const Place<P>& place, int side) { return ring[side] || place.rank != (side == 0 ? 0 : last); }
+    static __device__ __forceinline__ int line(int q) { return P::plan.origin(f) + q % wide + q / wide * (slab > 1 ? P::plan.stride(f, 1) : 0); }
+
+    static __device__ __forceinline__ void expect(const Place<P>& place) {
+        constexpr int bytes = sizeof(real);
+        expect_letters(place.memory + box, (has_neighbour(place, 0) + has_neighbour(place, 1)) * lines * g * bytes);
+    }
+
+    /// By one thread, before the first barrier of the cluster.
+    static __device__ __forceinline__ void open(const Place<P>& place) {
+        open_letterbox(place.memory + box);
+        expect(place);
+    }
+
+    /// This block's points are stored and seen by its threads.
+    static __device__ __forceinline__ void send(const Place<P>& place, const FieldView<real>& view) {
+        const int n = place.points(slab);
+#pragma unroll
+        for (int side = 0; side < 2; ++side) {
+            if (has_neighbour(place, side)) {
+                const int beyond = Beyond<P, f, slab>::beyond(place, side), there = beyond == last ? P::plan.last_rows() : P::plan.local(slab);
+                const Elsewhere<real> neighbour(place.memory, beyond);
+                for (int q = thread_number(); q < lines; q += P::plan.threads)
+#pragma unroll
+                    for (int j = 0; j < g; ++j) neighbour.send(line(q) + (side == 0 ? there + j : -1 - j) * apart, place.memory[line(q) + (side == 0 ? j : n - 1 - j) * apart], box);
+            } else {
+                const Beyond<P, f, slab> own(place, view, side, n);
+                for (int q = thread_number(); q < lines; q += P::plan.threads)
+#pragma unroll
+                    for (int j = 0; j < g; ++j) place.memory[line(q) + (side == 0 ? -1 - j : n + j) * apart] = own.value(line(q), side, j);
+            }
+        }
+    }
+
+    static __device__ __forceinline__ void await(const Place<P>& place, unsigned round) {
+        wait_for_letters(place.memory + box, round);
+        if (thread_number() == 0) expect(place);
+    }
+};
+
+/// As fill_ghosts, without a barrier of the cluster.
+template <class P, int s>
+__device__ __forceinline__ void send_rows(const Place<P>& place, const FieldView<typename P::real>& view, unsigned round) {
+    using Sent = RowsSent<P, s>;
+    block_barrier();
+    Sent::send(place, view);
+    if (Sent::slab > 1) fill_axis<P, Sent::f, 0>(place, view);
+    fill_axis<P, Sent::f, Sent::slab - 1>(place, view);
+    Sent::await(place, round);
+    block_barrier();
+}
+
+template <class P, int s>
+__device__ __forceinline__ void open_letterboxes(const Place<P>& place) {
+    if constexpr (s < P::plan.sweeps) {
+        if constexpr (P::plan.sends_rows(s))
+            if (thread_number() == 0) RowsSent<P, s>::open(place);
+        open_letterboxes<P, s + 1>(place);
+    }
+}
+
 }  // namespace trifold::cuda::resident

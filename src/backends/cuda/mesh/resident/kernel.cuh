@@ -272,7 +272,8 @@ __device__ __forceinline__ void run_sweeps(const Place<P>& place, const Argument
     if constexpr (s < P::plan.sweeps) {
         constexpr int f = P::plan.sweep[s].target;
         solve_lines<P, s, 0>(place, a.numbers, kept, InSharedMemory{});
-        fill_ghosts<P, f>(place, a.field[f]);
+        if constexpr (P::plan.sends_rows(s)) send_rows<P, s>(place, a.field[f], static_cast<unsigned>(place.step - a.first_step));
+        else fill_ghosts<P, f>(place, a.field[f]);
         run_sweeps<P, s + 1>(place, a, kept);
     }
 }
@@ -285,6 +286,7 @@ __device__ __forceinline__ void run(const Arguments<typename P::real>& a, typena
     Place<P> place{shared, P::plan.cluster > 1 ? rank_in_cluster() : 0, mesh, a.first_step, 0};
     load_factors<P, 0>(place, a.table);
     load_fields<P, 0>(place, a);
+    open_letterboxes<P, 0>(place);
     fill_all_ghosts<P, 0>(place, a);
     keep_invariants<P, 0>(place, a.numbers);
     Kept<P, 0> kept;

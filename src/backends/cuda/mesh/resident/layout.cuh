@@ -224,7 +224,19 @@ struct Plan {
     }
     /// Of a value, from where the arrays of the sweep have the point.
     constexpr int invariant(int s, int v) const { return arrays_before(s, sweep[s].value[v].array) + (sweep[s].value[v].axis < 0 ? 0 : kept_stride(s, sweep[s].value[v].axis)); }
-    constexpr int elements() const { return invariants(sweeps); }
+    // Where matrices vary, a block sends its neighbours the rows beside them, once its lines across slabs are solved: then nobody looks any more at the rows of the step before. A letterbox of 8 bytes per sweep counts them.
+    constexpr bool sends_rows(int s) const {
+        const FieldPlan& target = field[sweep[s].target];
+        bool crosses_varying = false;
+        for (int l = sweep[s].first_line; l < sweep[s].first_line + sweep[s].lines; ++l) crosses_varying = crosses_varying || (line[l].varies && crosses(line[l].axis));
+        return crosses_varying && abreast == 1 && !target.diagonal && target.ghosts[slab()] > 0;
+    }
+    constexpr int letterbox(int s) const { return round_up(invariants(sweeps), vector) + s * (vector / 2); }
+    constexpr int elements() const {
+        bool sends = false;
+        for (int s = 0; s < sweeps; ++s) sends = sends || sends_rows(s);
+        return sends ? letterbox(sweeps) : invariants(sweeps);
+    }
 };
 
 }  // namespace trifold::cuda::resident

@@ -220,10 +220,9 @@ const char* prepare(const Checked& checked, const OnChip& chip, Plan& plan, int&
     int blocks_parted = 0;
     const bool whole_fits = choose_cut(whole, chip, blocks), parted_fits = cut_right_hand_sides(checked, parted) && choose_cut(parted, chip, blocks_parted);
     if (!whole_fits && !parted_fits) return "a mesh does not fit on chip";
-    // Kept values make clusters larger. An H200, floats, Gpoint-steps/s with kept values and without: 128^2 on four blocks and two 211 and 164, 160^2 on eight and four 140 and 101, 224^2 on sixteen and eight 128 and 93, 256^2 174 and 118;
-    // but 32^3 on eight, kept and not, 22 and 82.
-    const int most = plan.mesh[2] == 1 ? 16 : plan.vector == 4 ? 4 : 8;
-    const bool better = parted_fits && (!whole_fits || parted.cluster <= std::min(2 * whole.cluster, most));
+    // Kept values make clusters larger. An H200, floats, Gpoint-steps/s with kept values and without: 32^3 on eight blocks 110 and 87, on four without 48; before neighbours shared values, 160^2 on eight and four 140 and 101, 224^2 on sixteen and eight 128 and 93.
+    const int most = plan.mesh[2] == 1 ? 16 : 8;
+    const bool better = parted_fits && (!whole_fits || parted.cluster <= std::max(whole.cluster, std::min(2 * whole.cluster, most)));
     plan = better ? parted : whole;
     if (better) blocks = blocks_parted;
     spread(plan, chip, shape.meshes, blocks);
