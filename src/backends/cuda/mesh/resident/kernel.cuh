@@ -14,9 +14,9 @@
 //   thread. 2-D, two lines per thread: 9.5 words and 29 instructions, 19 of them arithmetic.
 //   Roofs of an H200's multiprocessor, per clock: 128 bytes of shared memory, 128 instructions (64 in doubles): 0.30 clocks per point in floats, 0.60 in
 //   doubles, by shared memory: 840 and 420 Gpoint-steps/s on 132 of them at 1.9 GHz.
-// Where matrices vary from line to line (varying.cuh) factors are 3 words per point and axis, in registers as far as these go, and what of the right-hand side is the same in every
-//   step is computed once (invariants.hpp): heat with conductivity, 2-D, 5 words more per point that are read where 4 divisions were. 13 words with the joins: 0.41 clocks per point in
-//   floats, 0.83 in doubles, by shared memory: 610 and 300 Gpoint-steps/s. On chip per point: the field and what lies between (2), factors 6, kept 5; 64² in floats is 220 KB, 98 of it in registers.
+// Where matrices vary from line to line (varying.cuh) factors are 3 words per point and axis, 2 where they are symmetric, in registers as far as these go, and what divisions of the right-hand side are the same in every
+//   step is computed once (invariants.hpp), one value for both sides of a face: heat with conductivity, 2-D, 2 words more per point, 3 that are read where 4 divisions were. 11.25 words with the joins: 0.35 clocks per point in
+//   floats, 0.70 in doubles, by shared memory: 710 and 355 Gpoint-steps/s. On chip per point: the field and what lies between (2), factors 4, kept 2.
 // Measured: 128², floats, one line per thread: shared memory busy 89 % of the time (ncu); warps wait for it more than for anything else, then for
 //   barriers. In a cluster, for the others (docs/algorithms/gpu_resident.md).
 // Numerics: matrices are checked when they are factored (factors.hpp). Rounding depends on the mesh's shape alone, not on the batch.
