@@ -8,16 +8,16 @@
 namespace trifold {
 
 enum class Reason : std::int8_t {
-    exact = 1,         ///< a direct method with pivoting, or one whose pivot growth was seen to be small; also a truncated one
-                       ///< whose truncation is within the tolerance while no useful bound of its rounding exists
+    exact = 1,         ///< as good as elimination with pivots: with them, or without where their growth or the residual was seen to be small; also a
+                       ///< truncated method whose truncation is within the tolerance while no useful bound of its rounding exists
     certified = 2,     ///< a truncated method whose error bound was computed and holds
-    refined = 3,       ///< the residual asked for one step of refinement, and is good now
+    refined = 3,       ///< the residual of a pivoted method, or of one asked for by name, needed one step of refinement, and is small now
     none = 0,          ///< nothing was solved (no rows or no systems)
     singular = -1,     ///< a pivot is exactly zero: see `system` and `row`
-    not_finite = -2,   ///< NaN or infinity in the input or in the result (without Options::check_finite, an infinite diagonal
-                       ///< entry of a long system may be taken for its limit, x = 0 in that row)
-    unstable = -3,     ///< an unpivoted method that was asked for by name met a pivot too small
-    not_certified = -4 ///< a truncated method that was asked for by name could not prove its bound
+    not_finite = -2,   ///< NaN or infinity in the input or in the result (without Options::check_finite, the certified pass, which takes long systems
+                       ///< that decay, takes an infinite diagonal entry for its limit, x = 0 in that row)
+    unstable = -3,     ///< an unpivoted method asked for by name met a pivot too small, or left too large a residual; else only in place: a long, nearly singular system whose rhs was lost
+    not_certified = -4 ///< a truncated method asked for by name could not prove its bound, or left too large a residual
 };
 
 constexpr bool ok(Reason reason) { return static_cast<int>(reason) >= 0; }

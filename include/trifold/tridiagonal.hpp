@@ -80,7 +80,7 @@ struct Options {
 /// Solves. Never returns a wrong x with outcome.ok(): truncated and unpivoted passes are checked and handed to pivoted
 /// ones, unless an algorithm was named, in which case its failure is the outcome. Where a system fails, its rows of x hold
 /// nothing useful; in place, rhs of a failed system holds rhs again to within rounding, unless documented otherwise.
-/// Throws Error for shapes, types, aliasing and devices that cannot serve. No allocation for a system of up to 256 rows.
+/// Throws Error for shapes, types, aliasing and devices that cannot serve. No allocation for a system of up to 1024 rows.
 TRIFOLD_API Outcome solve(Queue& queue, const Problem& problem, const Options& options = {});
 
 /// On the context's own choice of device.
@@ -120,8 +120,8 @@ TRIFOLD_API Plan plan(Queue& queue, const Problem& problem, const Options& optio
 /// right-hand side, and a third more at most, where it is there; a smaller workspace makes `two_pass` slower, and is refused only where it would not do at all.
 TRIFOLD_API std::vector<WorkspaceNeed> workspace(Queue& queue, const Problem& problem, const Options& options = {});
 
-/// A factorisation, for many solves with one matrix or one batch of them. Not pivoted where it is shown to be as good without; where it is not, the
-/// matrix may be kept instead and eliminated with pivots by every solve.
+/// A factorisation, for many solves with one matrix or one batch of them. Not pivoted where it is shown to be as good without; where it is not, or where
+/// that takes less time, the matrix is kept instead and eliminated by every solve.
 class TRIFOLD_API Factor {
 public:
     /// `rows` and `batch` give the shape; coefficient views must fit it. Check outcome().ok() before solving.

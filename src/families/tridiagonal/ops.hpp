@@ -93,7 +93,7 @@ struct Ops {
     /// Optional, all three or none: LU with partial pivoting that is kept. `factor` takes the matrix of a system (its rhs and x
     /// are not read) and writes factor_bytes of it to `factors`, aligned to 64; a singular one is named in the outcome.
     /// `solve_factored` takes rhs and x of a system (its matrix is not read): the system with number k uses the factors with
-    /// number k modulo `factored`. Scratch: factor_scratch bytes for both.
+    /// number k modulo `factored`. Scratch: factor_scratch bytes for both. factor_bytes 0: solving anew is faster; `factor` then only looks (factors null).
     std::size_t (*factor_bytes)(const System& system) = nullptr;
     std::size_t (*factor_scratch)(const System& system, int threads) = nullptr;
     void (*factor)(const System& system, const Launch& launch, void* factors, Outcome& outcome) = nullptr;

@@ -108,8 +108,9 @@ void solve_typed(const System& system, Algorithm algorithm, void* scratch, Outco
         const std::int64_t bad = thomas(rows, u);
         if (bad < 0 && store(system, u, outcome)) return;
         if (algorithm == Algorithm::thomas) {
-            outcome.reason = Reason::unstable;
-            if (bad >= 0) outcome.row = bad;
+            const std::int64_t row = first_not_finite<T>(system);
+            outcome.reason = row >= 0 ? Reason::not_finite : Reason::unstable;
+            if (row >= 0 || bad >= 0) outcome.row = row >= 0 ? row : bad;
             return;
         }
         outcome.tried_other = true;
