@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the planner chooses of a set of devices beside the best of them alone, in turns; that one twice a round, since what differs between its two times is the machine's. Rounds go on
-// until it is settled whether the set is slower, or the time is over.
+// What the planner chooses of a set of devices beside the best of them alone, in turns; that one twice a round, since what differs between its two times is the machine's. What is timed follows a solve by the same
+// devices, as in a program that solves again and again. Rounds go on until it is settled whether the set is slower, or the time is over.
 #pragma once
 
 #include <algorithm>
@@ -44,8 +44,9 @@ public:
         for (int round = 1, look = 16; round <= most_rounds; ++round) {
             std::shuffle(turns_.begin(), turns_.end(), random);
             for (const auto& [one, times] : turns_) {
+                follow(*one, solve);
                 times->push_back(solve(*one));
-                ++one->who[chosen(one->report)];
+                before_ = chosen(one->report), ++one->who[before_];
             }
             if (round >= least_rounds && budget_.left() < 0) break;
             if (round < look) continue;
@@ -54,6 +55,7 @@ public:
             for (std::size_t k = singles_; k < all_.size(); ++k)
                 if (const std::size_t single = best_of(k); single < singles_) open = open || std::string_view(verdict(ratio(all_[single].times, all_[k].times), margin)) == "open";
             if (!open) break;
+            drop_slow_singles();
         }
         for (std::size_t k = singles_; k < all_.size(); ++k)
             if (const std::size_t single = best_of(k); single < singles_) put(all_[k], all_[single], again_[single], record);
@@ -70,6 +72,26 @@ private:
     static constexpr double never_the_best = 1.5;
 
     static Paired ratio(const std::vector<double>& before, const std::vector<double>& after) { return paired(before, after, beyond); }
+
+    /// Cores that have rested while a GPU solved, or whose team is made anew, are slower by a third: before who solves alone, or did, something that leaves them as its own solve does.
+    void follow(const Series& one, const std::function<double(Series&)>& solve) {
+        const std::string own = chosen(one.report);
+        if (own == before_) return;
+        for (std::size_t k = 0; k < singles_; ++k)
+            if (all_[k].name == own || (own.find(',') != own.npos && all_[k].name == "cpu")) return void(solve(all_[k]));
+    }
+
+    /// What will not be the best of any set takes no more turns.
+    void drop_slow_singles() {
+        constexpr double surely_not_the_best = 1.1;
+        std::erase_if(turns_, [&](const auto& turn) {
+            if (turn.first >= all_.data() + singles_) return false;
+            const auto single = static_cast<std::size_t>(turn.first - all_.data());
+            for (std::size_t set = singles_; set < all_.size(); ++set)
+                if (member(single, set) && median(all_[single].times) <= surely_not_the_best * median(all_[best_of(set)].times)) return false;
+            return true;
+        });
+    }
 
     static double least(const Series& one) { return *std::min_element(one.learning.begin(), one.learning.end()); }
 
@@ -124,6 +146,7 @@ private:
     const Budget& budget_;
     std::vector<Series> all_;
     std::size_t singles_ = 0;
+    std::string before_;  // who solved last
     std::vector<std::vector<double>> again_;
     std::vector<std::pair<Series*, std::vector<double>*>> turns_;
 };

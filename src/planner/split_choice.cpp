@@ -19,8 +19,11 @@ constexpr double nan = std::numeric_limits<double>::quiet_NaN(), infinity = std:
 // One that did less of the work beside the others than this would have to become so many times faster alone; to see that it does not would cost as much.
 constexpr double least_share = 1.0 / 8;
 
-// A device that others slow down is, where we have seen it, up to twice as fast alone.
-constexpr double alone_at_most = 2.2;
+// A device that others slow down is, where we have seen it, up to twice as fast alone; one that takes a system whole need not solve it in two passes over its link.
+constexpr double alone_at_most = 2.2, whole_at_most = 3;
+
+// One that was never seen alone, and would be the fastest if it became so much faster, is tried after so many solves.
+constexpr double tried_after = 8;
 
 // Several devices are taken where they gain so much over the best single one, and what is taken changes where the other gains so much.
 constexpr double worth_a_change = 0.02;
@@ -43,8 +46,13 @@ constexpr double worth_a_look = 1.5, look_overhead = 0.03, looks_after = 3;
 // What took less time than what is taken, or so many times as long, is not tried once more at once.
 constexpr double worth_a_second = 1.5;
 
-// The best device alone and the best several, between which it is decided: sooner.
-constexpr double rival_overhead = 0.1;
+// The best device alone and the best several, between which it is decided: sooner. Where several are taken that gain less than a twentieth, the best single one is timed again after so many solves: it may have been timed
+// when the machine was slow.
+constexpr double rival_overhead = 0.1, close_rival = 0.05, close_rival_between = 20;
+
+// Several that were taken and left again, since one of them alone was as fast, have to gain twice as much the next time, and are looked at half as often; one such time is forgotten after so many solves.
+constexpr int most_lost = 3;
+constexpr double lost_for = 512;
 
 bool holds(std::uint32_t set, std::size_t k) { return set >> k & 1; }
 bool single(std::uint32_t set) { return std::popcount(set) == 1; }
@@ -64,6 +72,8 @@ public:
     std::string taken_key() const { return "taken" + of_all_ + " " + name_of(problem_.objective); }
     std::string pause_key() const { return "pause" + of_all_ + " " + name_of(problem_.objective); }
     std::string left_key() const { return "left" + of_all_ + " " + name_of(problem_.objective); }
+    std::string lost_key(std::uint32_t set) const { return "lost " + names_of(members_, set) + of_all_ + " " + name_of(problem_.objective); }
+    std::string lost_at_key(std::uint32_t set) const { return lost_key(set) + " at"; }
     std::string warming_key() const { return "warming" + of_all_ + " " + name_of(problem_.objective); }
     std::string solves_key() const { return "solves" + of_all_; }
     std::string last_key(std::uint32_t set) const { return "last " + names_of(members_, set) + of_all_; }
@@ -76,6 +86,16 @@ public:
 
     /// Of that rate, relative; 0 where too little was seen to tell.
     double error(std::uint32_t set) const { return of(set).error; }
+
+    /// All rows of its last solves over all their time, which one that took three times as long counts in; 0 as above.
+    double mean_rate(std::uint32_t set) const { return of(set).mean_rate; }
+
+    /// How often it was taken and left again lately.
+    int lost(std::uint32_t set) const {
+        if (single(set)) return 0;
+        const double times = rates_.of(lost_key(set));
+        return times > 0 ? std::max(0, static_cast<int>(times - std::floor((rates_.of(solves_key()) - rates_.of(lost_at_key(set))) / lost_for))) : 0;
+    }
 
     /// Those that were seen, each alone, everybody, and those of one member more or less than `near` has.
     std::vector<std::uint32_t> candidates(std::uint32_t near) const {
@@ -122,15 +142,21 @@ public:
         return out;
     }
 
-    /// Whether `set`, which costs so much more than the best, may be timed. rival: the choice is between it and what is taken.
-    bool due(std::uint32_t set, double more, bool rival) const {
+    /// Rows per second that a device may have alone, by what it does beside the others.
+    double at_most(std::size_t k) const { return (problem_.coupled && members_[k].linked ? whole_at_most : alone_at_most) * own(all(), k); }
+
+    /// After how many solves `set`, which costs so much more than the best, may be timed. rival: the choice is between it and what is taken.
+    double due_in(std::uint32_t set, double more, bool rival, double best_rate) const {
         double wait = std::max(solves_between, more / most_overhead);
-        if (seen(set) < 1) wait = std::max(looks_after, more / look_overhead);
-        // Its first time may have compiled programs that are kept: what that cost says nothing of the next one's.
-        else if (timed(set) == 0 && rates_.of(beginnings_key(set)) < judged_by) wait = first_pause * rates_.of(beginnings_key(set));
+        // The first time of a set may have compiled programs that are kept: what that cost says nothing of the next one's.
+        if (seen(set) < 1) {
+            wait = std::max(looks_after, more / look_overhead);
+            if (problem_.objective == Objective::time && single(set) && at_most(static_cast<std::size_t>(std::countr_zero(set))) > best_rate) wait = std::min(wait, tried_after);
+        } else if (timed(set) == 0 && rates_.of(beginnings_key(set)) < judged_by) wait = first_pause * rates_.of(beginnings_key(set));
         else if (set == static_cast<std::uint32_t>(rates_.of(left_key()))) wait = std::min(wait, std::max(rates_.of(pause_key()), first_pause));
         else if (seen(set) < judged_by) wait = rival ? std::max<double>(seen(set), more / rival_overhead) : std::max(first_pause * seen(set), more / look_overhead);
-        return rates_.of(solves_key()) - rates_.of(last_key(set)) >= wait;
+        else if (rival && single(set) && more < close_rival) wait = std::min(wait, close_rival_between);
+        return std::ldexp(wait, lost(set)) - (rates_.of(solves_key()) - rates_.of(last_key(set)));
     }
 
     double cost(std::uint32_t set) const {
@@ -169,7 +195,7 @@ private:
     struct Facts {
         std::string name;  // of the set, and of the kind of system
         int timed = 0, seen = 0;
-        double rate = 0, error = 0;
+        double rate = 0, error = 0, mean_rate = 0;
     };
 
     const Facts& of(std::uint32_t set) const {
@@ -178,16 +204,19 @@ private:
         if (!fresh) return one;
         one.name = names_of(members_, set) + kind_;
         one.timed = one.seen = static_cast<int>(rates_.of("timed " + one.name));
-        double known[samples] = {};
         const int count = std::min(one.timed, samples);
-        for (int k = 0; k < count; ++k) known[k] = rates_.of("took " + one.name + " #" + std::to_string(k));
-        std::sort(known, known + count);
+        std::vector<double> known;
+        for (int k = 0; k < count; ++k) known.push_back(rates_.of("took " + one.name + " #" + std::to_string(k)));
+        std::sort(known.begin(), known.end());
+        const std::size_t middle = known.size() / 2;
         if (count > 0) {
-            one.rate = known[count / 2];
+            one.rate = known[middle];
             if (count < judged_by) return one;
-            for (int k = 0; k < count; ++k) known[k] = std::abs(known[k] - one.rate);
-            std::sort(known, known + count);
-            one.error = error_of_median * known[count / 2] / one.rate / std::sqrt(count);
+            double time = 0;
+            for (double& rate : known) time += 1 / rate, rate = std::abs(rate - one.rate);
+            one.mean_rate = count / time;
+            std::sort(known.begin(), known.end());
+            one.error = error_of_median * known[middle] / one.rate / std::sqrt(count);
             return one;
         }
         // Where this process has not begun with it, its beginning in another one has to do.
@@ -215,9 +244,11 @@ std::span<const SplitMember> checked(std::span<const SplitMember> members, const
 
 }  // namespace
 
+int size_class(double rows) { return std::bit_width(static_cast<std::uint64_t>(std::max(rows, 1.0))) / 2; }
+
 std::string SplitProblem::kind() const {
     return std::string(" ") + (dtype == DType::f32 ? "f32" : "f64") + (coupled ? " coupled" : slowly ? " slowly" : "") + (in_place ? " in place" : "") + (pageable ? " pageable" : "") + " " +
-           std::to_string(std::bit_width(static_cast<std::uint64_t>(std::max(rows, 1.0))) / 2);
+           std::to_string(size_class(rows));
 }
 
 std::string names_of(std::span<const SplitMember> members, std::uint32_t set) {
@@ -246,7 +277,7 @@ SplitChoice choose_members(const devices::Rates& rates, std::span<const SplitMem
     }
     if (known.seen(1u << first) < 1) return {1u << first, true};
     for (std::size_t k = 0; k < members.size(); ++k)
-        if (known.seen(1u << k) < 1 && alone_at_most * known.own(all, k) >= known.rate(all)) return {1u << k, true};
+        if (known.seen(1u << k) < 1 && known.at_most(k) >= known.rate(all)) return {1u << k, true};
 
     std::map<std::uint32_t, double> costs;
     std::uint32_t best = 0, best_single = 0, best_several = 0;
@@ -266,22 +297,31 @@ SplitChoice choose_members(const devices::Rates& rates, std::span<const SplitMem
     };
     const auto taken = static_cast<std::uint32_t>(rates.of(known.taken_key()));
     std::uint32_t other = 0;
+    double quiet = most_pause;
     for (const std::uint32_t set : known.candidates(best)) {
         if (costs.find(set) == costs.end()) costs[set] = known.cost(set);
         if (set == taken || (known.seen(set) < 1 && !promising(set))) continue;
         const bool rival = (set == best_single && !single(taken)) || (set == best_several && single(taken));
-        if (known.due(set, std::isfinite(costs[set]) ? std::max(costs[set] / costs[best] - 1, 0.0) : 1, rival) && better(set, other)) other = set;
+        // In all its solves, not in the typical one only.
+        const double mean = time && known.mean_rate(set) > 0 ? problem.rows / known.mean_rate(set) : 0;
+        const double due = known.due_in(set, std::isfinite(costs[set]) ? std::max(std::max(costs[set], mean) / costs[best] - 1, 0.0) : 1, rival, known.rate(best));
+        quiet = std::min(quiet, due);
+        if (due <= 0 && better(set, other)) other = set;
     }
     // What was timed after something else had solved is slower than it is in a row: cores have rested, a team of threads is made anew. So it solves twice, and the second time counts.
     if (const auto warming = static_cast<std::uint32_t>(rates.tally(known.warming_key())); taken && warming && warming <= all) return {warming, true};
     if (taken && other) return {other, true};
+    // Of several, the typical solve and all of them together.
+    const auto slower_in_all = [&](std::uint32_t set, std::uint32_t than) { return time && known.mean_rate(set) > 0 && known.mean_rate(set) < known.mean_rate(than); };
     const auto gains = [&](std::uint32_t set, std::uint32_t over) {
-        const double doubt = single(set) || !single(over) ? 0 : surely * std::hypot(known.error(set), known.error(over));
-        return costs[set] < (1 - std::max(worth_a_change, doubt)) * costs[over];
+        if (single(set) || !single(over)) return costs[set] < (1 - worth_a_change) * costs[over];
+        const double doubt = surely * std::hypot(known.error(set), known.error(over));
+        return costs[set] < (1 - std::max(std::ldexp(worth_a_change, known.lost(set)), doubt)) * costs[over] && !slower_in_all(set, over);
     };
     if (!single(best) && best_single && !gains(best, best_single)) best = best_single;
-    if (taken && taken <= all && known.seen(taken) > 0 && !gains(best, taken) && (single(taken) || !best_single || costs[taken] <= costs[best_single])) return {taken, false};
-    return {best, false};
+    const bool stays = taken && taken <= all && known.seen(taken) > 0 && !gains(best, taken) && (single(taken) || !best_single || (costs[taken] <= costs[best_single] && !slower_in_all(taken, best_single)));
+    if (!stays) return {best, false};
+    return {taken, false, single(taken) ? std::max(static_cast<int>(std::ceil(quiet)) - 1, 0) : 0};
 }
 
 void remember(devices::Rates& rates, std::span<const SplitMember> members, const SplitChoice& chosen, const SplitProblem& problem, const SplitTime& time, std::span<const SplitWork> work) {
@@ -295,6 +335,7 @@ void remember(devices::Rates& rates, std::span<const SplitMember> members, const
     const bool rested = chosen.learning && taken && set != taken && rates.tally(known.warming_key()) == 0 && !time.first && problem.rows < seconds * known.rate(taken) && seconds * known.rate(taken) < worth_a_second * problem.rows;
     rates.set_tally(known.warming_key(), rested ? static_cast<int>(set) : 0);
     if (rested) return;
+    const auto count = static_cast<int>(time.before.size());
     if (time.first) rates.set_tally(known.beginning_key(set), 1);
     if (time.first && !(time.steady_s > 0)) {
         // Its buffers were made and its programs compiled by this one: no more is known than that it is not slower.
@@ -303,18 +344,21 @@ void remember(devices::Rates& rates, std::span<const SplitMember> members, const
     } else {
         const int before = known.timed(set), sets = static_cast<int>(rates.of(known.sets_key()));
         if (before == 0 && !single(set) && set != known.all()) rates.set(known.sets_key(sets), set), rates.set(known.sets_key(), sets + 1);
-        rates.set(known.total_key(set, before % samples), problem.rows / seconds);
-        rates.set(known.seen_key(set), before + 1);
+        for (int k = std::max(0, count - samples); k < count; ++k) rates.set(known.total_key(set, (before + k) % samples), time.before[static_cast<std::size_t>(k)]);
+        rates.set(known.total_key(set, (before + count) % samples), problem.rows / seconds);
+        rates.set(known.seen_key(set), before + count + 1);
     }
     for (std::size_t k = 0; k < std::min(members.size(), work.size()); ++k) {
         if (!holds(set, k)) continue;
         if (!single(set)) rates.saw(known.own_key(set, k), work[k].rows / seconds);
         if (work[k].kernel_s > 0) rates.saw(known.kernels_key(k), work[k].rows / work[k].kernel_s);
     }
-    const double solves = rates.of(known.solves_key()) + 1;
+    const double solves = rates.of(known.solves_key()) + count + 1;
     rates.set(known.solves_key(), solves), rates.set(known.last_key(set), solves);
-    if (const double before = rates.of(known.taken_key()); !chosen.learning && before != set) rates.set(known.taken_key(), set), rates.set(known.left_key(), before), rates.set(known.pause_key(), first_pause);
-    else if (chosen.learning && rates.of(known.left_key()) == set) rates.set(known.pause_key(), std::min(2 * rates.of(known.pause_key()), most_pause));
+    if (const auto before = taken; !chosen.learning && before != set) {
+        rates.set(known.taken_key(), set), rates.set(known.left_key(), before), rates.set(known.pause_key(), first_pause);
+        if (before && before <= known.all() && !single(before) && single(set)) rates.set(known.lost_key(before), std::min(known.lost(before) + 1, most_lost)), rates.set(known.lost_at_key(before), solves);
+    } else if (chosen.learning && rates.of(known.left_key()) == set) rates.set(known.pause_key(), std::min(2 * rates.of(known.pause_key()), most_pause));
 }
 
 }  // namespace trifold::tridiagonal

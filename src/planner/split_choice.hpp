@@ -33,6 +33,9 @@ struct SplitProblem {
     std::string kind() const;
 };
 
+/// In steps of four.
+int size_class(double rows);
+
 /// What one member did.
 struct SplitWork {
     double rows = 0, kernel_s = 0;  ///< kernel_s: 0 = not known
@@ -42,11 +45,13 @@ struct SplitTime {
     double seconds = 0;
     bool first = false;    ///< of this set in this process: buffers were made, programs compiled
     double steady_s = 0;   ///< what it would have taken without that, where it was seen; else 0
+    std::span<const double> before = {};  ///< rows per second of solves before this one, which stood
 };
 
 struct SplitChoice {
     std::uint32_t members = 0;  ///< bit k: members[k] takes part
     bool learning = false;      ///< taken in order to be timed, not for what it costs
+    int stands = 0;             ///< of one device: so many solves after this one would choose it again, if each took what it takes
 };
 
 /// What a set is thought to cost.

@@ -236,7 +236,75 @@ TEST(SplitChoice, SeveralWhereThatIsSure) {
             }
         }
         if (pair_s > 1) EXPECT_LE(pairs, 0.13 * solves);
-        else EXPECT_GE(pairs, 0.85 * solves);
+        else EXPECT_GE(pairs, 0.8 * solves);
+    }
+}
+
+// A pair whose typical solve gains 3 %, and of which one in eight takes four times as long: all of them together are slower than the cpu's.
+TEST(SplitChoice, AllSolvesCount) {
+    const std::vector<SplitMember> members{{"cpu"}, {"cuda:0", true}};
+    std::mt19937 random(3);
+    std::normal_distribution<double> noise(0, 0.05);
+    int pairs = 0, solves = 0;
+    double sum = 0;
+    for (int trial = 0; trial < 50; ++trial) {
+        devices::Rates rates;
+        for (int k = 0; k < 400; ++k) {
+            const SplitChoice choice = choose_members(rates, members, billion);
+            const double typical[] = {0, 1, 2.5, random() % 8 ? 0.97 : 4}, seconds = typical[choice.members] * std::exp(noise(random));
+            if (k >= 20) pairs += choice.members == 0b11u, ++solves, sum += seconds;
+            remember(rates, members, choice, billion, {.seconds = seconds}, std::vector<SplitWork>{{choice.members == 0b11u ? 0.65e9 : 1e9, 0}, {0.35e9, 0.003}});
+        }
+    }
+    EXPECT_LE(pairs, solves / 10);
+    EXPECT_LE(sum / solves, 1.06);
+}
+
+// Both as fast as each other, on a machine that is slow for a hundred solves and fast for the next: what was timed in the one says little of the other, and the pair was taken for the faster one again and again.
+TEST(SplitChoice, WhatWasLeftHasToGainMore) {
+    const std::vector<SplitMember> members{{"cpu"}, {"cuda:0", true}};
+    std::mt19937 random(4);
+    std::normal_distribution<double> noise(0, 0.05);
+    int pairs = 0, solves = 0;
+    for (int trial = 0; trial < 50; ++trial) {
+        devices::Rates rates;
+        for (int k = 0; k < 600; ++k) {
+            const SplitChoice choice = choose_members(rates, members, billion);
+            const double typical[] = {0, 1, 2.5, 1.01}, seconds = typical[choice.members] * (k / 100 % 2 ? 1.25 : 1) * std::exp(noise(random));
+            if (k >= 100) pairs += choice.members == 0b11u, ++solves;
+            remember(rates, members, choice, billion, {.seconds = seconds}, std::vector<SplitWork>{{choice.members == 0b11u ? 0.65e9 : 1e9, 0}, {0.35e9, 0.003}});
+        }
+    }
+    EXPECT_LE(pairs, solves / 8);
+}
+
+// A device that stands solves without a question; what its solves took is learnt at once, and what follows is as if each had been learnt by itself.
+TEST(SplitChoice, SolvesThatStandAreLearntTogether) {
+    devices::Machine machine{131e9, 0, {cores("cpu", 6.53e9), card("cuda:0", 19.4e9)}};
+    machine.devices[1].host_bytes = 60;
+    const std::vector<SplitMember> members{{"cpu"}, {"cuda:0", true}};
+    Played one(machine, billion), together(machine, billion);
+    SplitChoice choice{};
+    int standing = 0;
+    for (int k = 0; k < 300; ++k) {
+        choice = one.solve();
+        EXPECT_EQ(together.solve().members, choice.members);
+        if (choice.stands == 0) continue;
+        EXPECT_EQ(choice.members, 0b01u);
+        std::vector<double> rates;
+        for (int stands = choice.stands; stands > 0; --stands, ++standing, ++k) {
+            const SplitChoice next = one.solve();
+            EXPECT_EQ(next.members, choice.members);
+            EXPECT_FALSE(next.learning);
+            rates.push_back(1e9 / one.seconds(0b01));
+            choice = next;
+        }
+        remember(together.rates, members, {0b01, false}, billion, {.seconds = one.seconds(0b01), .before = std::span(rates).first(rates.size() - 1)}, {});
+    }
+    EXPECT_GT(standing, 200);
+    for (const std::uint32_t set : {0b01u, 0b10u, 0b11u}) {
+        EXPECT_EQ(estimate_members(one.rates, members, billion, set).seen, estimate_members(together.rates, members, billion, set).seen);
+        EXPECT_NEAR(estimate_members(one.rates, members, billion, set).seconds, estimate_members(together.rates, members, billion, set).seconds, 1e-9);
     }
 }
 
@@ -270,7 +338,22 @@ TEST(SplitChoice, TakesTheCardWhereItIsFastest) {
             remember(rates, members, choice, problem, {.seconds = seconds}, work);
         }
     }
-    EXPECT_LE(cpu, 200 * 44 * 13 / 100) << "looks are among them, which are solved twice";
+    EXPECT_LE(cpu, 200 * 44 * 14 / 100) << "looks are among them, which are solved twice";
+}
+
+// A card that did a little more than a third beside the cpu, in two passes, takes less time than the cpu for a system that it takes whole: it is tried within some solves.
+TEST(SplitChoice, ACardThatTakesItWhole) {
+    const std::vector<SplitMember> members{{"cpu"}, {"cuda:0", true}};
+    const SplitProblem problem{.rows = 32e6, .dtype = DType::f64, .coupled = true};
+    devices::Rates rates;
+    int card = 0;
+    for (int k = 0; k < 40; ++k) {
+        const SplitChoice choice = choose_members(rates, members, problem);
+        const double typical[] = {0, 0.027, 0.0247, 0.028};
+        card += choice.members == 0b10u && k >= 16;
+        remember(rates, members, choice, problem, {.seconds = typical[choice.members]}, std::vector<SplitWork>{{0.64 * 32e6, 0}, {0.36 * 32e6, 0.003}});
+    }
+    EXPECT_GE(card, 18);
 }
 
 // Cores that have rested while the card solved take a third longer: the first solve of the cpu after it says that the card is faster, and the cpu is by a seventh.
