@@ -7,6 +7,7 @@
 #include "api/check_options.hpp"
 #include "api/device_solve.hpp"
 #include "api/finite.hpp"
+#include "api/last_solves.hpp"
 #include "api/split_solve.hpp"
 #include "api/tabulate.hpp"
 #include "base/number_text.hpp"
@@ -111,11 +112,12 @@ public:
         }
         bool tried = false;
         if (splits()) {
-            gather();
-            if (options_.report && parts_.size() > 1) split_plan_ = team_->plan();
+            if (!stands()) gather();
             start = Clock::now();
-            if (const split::Part* one = team_->one_device()) return on_one(*one);
-            if (!team_->host_alone()) {
+            if (const split::Part* const one = one_device()) {
+                if (solved_by_one(*one, outcome)) return outcome;
+                tried = true;
+            } else if (team_ && !team_->host_alone()) {
                 if (split_solved(outcome)) return outcome;
                 tried = true;
             }
@@ -123,7 +125,7 @@ public:
         }
         if (decision_.one_by_one) longest_ = longest_line();
         if (!decision_.ops->enqueue) outcome = decision_.one_by_one ? solve_each() : solve_one(system_);
-        if (team_) host_has_solved(tried, seconds_since(start), outcome);
+        if (team_ || stands()) host_has_solved(tried, seconds_since(start), outcome);
         outcome.tried_other = outcome.tried_other || tried;
         outcome.tabulated = tabulated_;
         return outcome;
@@ -131,86 +133,110 @@ public:
 
     void fill(Report& report, const Outcome& outcome, double total_s) {
         report.roof = {};
-        report.rows = system_.rows;
-        report.systems = system_.systems();
-        report.layout = layout_name(system_);
-        report.dtype = system_.dtype;
-        report.plan = team_ && parts_.size() > 1 ? std::move(split_plan_) : explain(queue_, system_, options_.algorithm);
+        report.rows = system_.rows, report.systems = system_.systems();
+        report.layout = layout_name(system_), report.dtype = system_.dtype;
+        report.plan = several_ && (team_ || stands()) ? std::move(split_plan_) : explain(queue_, system_, options_.algorithm);
         report.outcome = outcome;
-        report.total_s = total_s;
-        report.solve_s = solve_s_;
+        report.total_s = total_s, report.solve_s = solve_s_;
         report.phases = std::move(phases_);
         report.roof.needed_bytes = needed_bytes(system_);
         report.workspace_bytes = workspace_bytes_;
-        report.devices = std::move(shares_);
-        report.trace = std::move(trace_);
+        report.devices = std::move(shares_), report.trace = std::move(trace_);
     }
 
 private:
     bool splits() {
         if (!asked_) {
             const auto start = Clock::now();
-            parts_ = split_parts(state_, device_, system_, options_, pageable_), asked_ = true;
-            if (!parts_.empty()) solve_s_ += phase("choose devices", start);
+            last_.emplace(state_, device_, system_, options_), asked_ = true;
+            if (stands()) several_ = true;
+            else parts_ = split_parts(state_, device_, system_, options_, pageable_), several_ = parts_.size() > 1;
+            if (stands() && options_.report) split_plan_ = last_->chosen().plan;
+            if (stands() || !parts_.empty()) solve_s_ += phase("choose devices", start);
         }
-        return !parts_.empty();
+        return stands() || !parts_.empty();
     }
+
+    bool stands() const { return last_ && last_->stands(); }
 
     // Who solves it: as the last ones of its shape, where these were one device's, else after a look.
     void gather() {
         const auto choosing = Clock::now();
         const SplitProblem problem = split_problem(system_, options_, pageable_);
-        last_look_.emplace(state_, parts_, problem, system_);
-        if (const split::Reach* const last = last_look_->reach()) {
-            team_.emplace(state_, device_, parts_, problem, *last, options_);
-            if (team_->one_for_good()) {
-                solve_s_ += phase("choose devices", choosing);
-                return;
-            }
-        }
+        last_->asked(pageable_, several_);
+        if (const split::Reach* const last = last_->reach()) team_.emplace(state_, device_, parts_, problem, *last, options_);
         solve_s_ += phase("choose devices", choosing);
-        const auto looking = Clock::now();
-        reach_ = look_before(system_, options_, state_.threads), looked_ = true;
-        looking_s_ = phase("look for decay", looking);
-        solve_s_ += looking_s_;
-        team_.emplace(state_, device_, parts_, problem, reach_, options_);
+        if (!team_ || !team_->one_for_good()) {
+            const auto looking = Clock::now();
+            reach_ = look_before(system_, options_, state_.threads), looked_ = true;
+            looking_s_ = phase("look for decay", looking);
+            solve_s_ += looking_s_;
+            team_.emplace(state_, device_, parts_, problem, reach_, options_);
+        }
+        if (options_.report && several_) split_plan_ = team_->plan();
     }
 
     // What it took is known of a matrix of this kind, if it was one.
     void learn(double seconds, const Outcome& outcome, std::span<const DeviceShare> shares = {}, std::span<const TraceEvent> trace = {}) {
         const auto start = Clock::now();
-        if (last_look_->ended(team_->one_for_good(), looked_ ? &reach_ : nullptr, outcome.branch)) team_->learn(seconds, shares, trace);
-        if (parts_.size() > 1) phase("learn", start);
+        if (stands()) last_->stood(seconds, outcome.branch);
+        else if (last_->ended(team_->one_chosen(), looked_ ? &reach_ : nullptr, outcome.branch)) team_->learn(seconds, shares, trace);
+        if (several_) phase("learn", start);
     }
 
-    Outcome on_one(const split::Part& part) {
+    void add_left_out() {
+        if (!stands()) return team_->add_left_out(shares_);
+        const std::vector<DeviceShare>& left_out = last_->chosen().left_out;
+        shares_.insert(shares_.end(), left_out.begin(), left_out.end());
+    }
+
+    const split::Part* one_device() const {
+        if (stands()) return last_->host_alone() ? nullptr : &last_->chosen().part;
+        return team_->one_device();
+    }
+
+    // One of several, alone. False: it could not, and the host's own shall; in place that would find what is left of the right-hand side.
+    bool solved_by_one(const split::Part& part, Outcome& outcome) {
         Queue alone(queue_.context(), part.name);
         Report report;
         Options options = options_;
-        if (options_.report || team_->begins()) options.report = &report;
+        if (options_.report || (team_ && team_->begins())) options.report = &report;
         options.check_finite = false;  // done
         options.workspace = {};        // is the host's
         const auto start = Clock::now();
-        Outcome outcome = solve(alone, problem_, options);
+        std::string why;
+        try {
+            outcome = solve(alone, problem_, options);
+            if (outcome.reason == Reason::unstable) why = "it finds the system unstable";
+        } catch (const Error& error) {
+            if (error.code() != ErrorCode::device_unavailable || system_.in_place) throw;
+            why = error.what();
+        }
+        if (!why.empty() && !system_.in_place) {
+            shares_.push_back({.name = part.name, .state = "retired: " + why});
+            if (state_.has_log()) state_.log("device '" + part.name + "' " + shares_.back().state);
+            return outcome = Outcome{}, false;
+        }
         learn(seconds_since(start), outcome, report.devices, report.trace);
         outcome.tabulated = outcome.tabulated || tabulated_;
-        if (!options_.report) return outcome;
+        if (!options_.report) return true;
         solve_s_ += report.solve_s, workspace_bytes_ = report.workspace_bytes;
         phases_.insert(phases_.end(), report.phases.begin(), report.phases.end());
         shares_ = std::move(report.devices), trace_ = std::move(report.trace);
         if (shares_.empty()) shares_.push_back({.name = part.name, .rows = system_.rows, .chunks = 1, .busy_s = report.solve_s,
                            .rows_per_s = static_cast<double>(system_.rows) / report.solve_s, .state = {}});
-        team_->add_left_out(shares_);
-        return outcome;
+        add_left_out();
+        return true;
     }
 
     // Chosen to, or since the others could not: then that is what they cost.
     void host_has_solved(bool tried, double seconds, const Outcome& outcome) {
         learn(seconds, outcome);
-        if (tried || device_.parts.size() < 2) return;
+        const bool for_one = tried && !shares_.empty();  // that failed alone
+        if ((tried && !for_one) || device_.parts.size() < 2 || !options_.report) return;
         const double rows = static_cast<double>(system_.rows);
-        shares_.push_back({.name = decision_.ops->device, .rows = system_.rows, .chunks = 1, .busy_s = seconds, .rows_per_s = rows / seconds, .state = {}});
-        team_->add_left_out(shares_);
+        shares_.push_back({.name = decision_.ops->device, .rows = system_.rows, .chunks = 1, .busy_s = seconds, .rows_per_s = rows / seconds, .state = for_one ? "took what was left" : ""});
+        if (!for_one) add_left_out();
     }
 
     bool split_solved(Outcome& outcome) {
@@ -219,7 +245,7 @@ private:
         const double seconds = seconds_since(start);
         solve_s_ += seconds;
         // Who solves alone for good is not looked at: several have to be worth the look.
-        if (result.solved) learn(seconds + (parts_.size() > 1 && team_->chosen().size() > 1 ? looking_s_ : 0), result.outcome, result.devices, result.trace);
+        if (result.solved) learn(seconds + (several_ && team_->chosen().size() > 1 ? looking_s_ : 0), result.outcome, result.devices, result.trace);
         if (options_.report) {
             for (const auto& phase : result.phases) phases_.push_back(phase);
             // Where it is given up, what counts is who does it then.
@@ -240,8 +266,7 @@ private:
         Outcome outcome = solve_on_device(queue_, device_, *decision_.ops, system_, problem_.matrix.transposed, decision_.branch[0], placement_,
                                           options_, options_.report != nullptr, times);
         outcome.tabulated = tabulated_;
-        solve_s_ = times.solve;
-        workspace_bytes_ = times.workspace_bytes;
+        solve_s_ = times.solve, workspace_bytes_ = times.workspace_bytes;
         if (!options_.report) return outcome;
         if (times.to_device > 0) phases_.emplace_back("to device", times.to_device);
         phases_.emplace_back(name_of(decision_.branch[0]), times.solve);
@@ -346,13 +371,13 @@ private:
     double solve_s_ = 0;
     std::vector<std::pair<std::string, double>> phases_;
     std::vector<split::Part> parts_;
-    std::optional<LastLook> last_look_;
+    std::optional<LastSolves> last_;
     std::optional<SplitTeam> team_;
     bool looked_ = false;
     double looking_s_ = 0;
     Plan split_plan_;
     split::Reach reach_;
-    bool asked_ = false, pageable_ = false;
+    bool asked_ = false, pageable_ = false, several_ = false;  // several_: devices that could solve it
     std::vector<DeviceShare> shares_;
     std::vector<TraceEvent> trace_;
 };

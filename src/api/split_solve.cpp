@@ -3,11 +3,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
 #include <limits>
 #include <string>
-#include <string_view>
 
+#include "api/making_ready.hpp"
 #include "backends/registry.hpp"
 #include "devices/context_state.hpp"
 #include "planner/split_steady.hpp"
@@ -17,6 +16,9 @@ namespace {
 
 // Below, one device has solved it before others have begun.
 constexpr std::int64_t least_rows = 1 << 16;
+
+// Who shares a solve with a device that is being made ready waits for it so long, where there is nothing else to do.
+constexpr double most_wait_s = 1;
 
 // One device takes a system of fewer bytes whole: its copies overlap with nothing, and need no joining.
 constexpr double worth_streaming = 256.0 * (1 << 20);
@@ -69,7 +71,6 @@ double pace_of(const devices::Rates& rates, const split::Part& of, const std::st
 
 double tolerance_of(const System& system, const Options& options) { return options.tolerance > 0 ? options.tolerance : unit_roundoff(system.dtype); }
 
-const Ops& host_ops() { return tridiagonal_ops(device_at(find_device("cpu"))); }
 
 bool fits(const split::Part& part, const System& system) {
     std::size_t free = 0, total = 0;
@@ -91,6 +92,13 @@ std::vector<SplitMember> members_of(const std::vector<split::Part>& parts, const
 
 }  // namespace
 
+const Ops& split_host_ops() {
+    static const Ops& ops = tridiagonal_ops(device_at(find_device("cpu")));
+    return ops;
+}
+
+bool may_split(const System& system, const Options& options) { return options.algorithm == Algorithm::automatic && system.rows >= least_rows && !split::refuses(system); }
+
 std::vector<split::Part> split_parts(const Context::State& state, const Device& device, const System& system, const Options& options, bool& pageable) {
     std::vector<split::Part> parts;
     if (state.left_behind(device.name))
@@ -103,7 +111,7 @@ std::vector<split::Part> split_parts(const Context::State& state, const Device& 
     pageable = false;
     for (const Device* part : device.parts)
         if (part->runtime && !state.left_behind(part->name) && pageable_for(*part->runtime, part->number, part->name, system)) pageable = true;
-    if (options.algorithm != Algorithm::automatic || system.rows < least_rows || split::refuses(system)) return parts;
+    if (!may_split(system, options)) return parts;
     for (const Device* part : device.parts) add(*part);
     if (device.runtime && device.runtime->open_stream && bytes_of(system) >= worth_streaming) {
         add(device);
@@ -118,62 +126,59 @@ SplitProblem split_problem(const System& system, const Options& options, bool pa
     return problem;
 }
 
-split::Reach look_before(const System& system, const Options& options, int threads) { return split::look(system, host_ops(), tolerance_of(system, options), threads); }
-
-LastLook::LastLook(Context::State& state, const std::vector<split::Part>& all, const SplitProblem& problem, const System& system) : state_(state), system_(system) {
-    constexpr int most = 16;
-    constexpr double alike = 0.1;  // of coefficients that change a little from step to step
-    if (all.size() < 2) return;
-    for (const split::Part& part : all) key_ += part.name + " ";
-    key_ += problem.kind();
-    const devices::Rates& rates = state_.rates();
-    if (rates.tally("looked " + key_) == 0 || rates.tally("not looked " + key_) >= most - 1) return;
-    reach_.width = rates.tally("looked " + key_) - 1;
-    const int before = rates.tally("glance " + key_);
-    known_ = std::abs(glance() - before) <= std::max(1.0, alike * std::abs(before));
-}
-
-// In thousandths.
-int LastLook::glance() const {
-    const double found = split::glance(system_);
-    return std::isfinite(found) ? static_cast<int>(std::lround(1000 * found)) : -2000;
-}
-
-bool LastLook::ended(bool alone, const split::Reach* looked, std::string_view branch) {
-    if (key_.empty()) return true;
-    devices::Rates& rates = state_.rates();
-    const auto which = static_cast<int>(std::hash<std::string_view>()(branch) & 0x7fffffff);
-    if (looked) {
-        rates.set_tally("looked " + key_, alone ? static_cast<int>(looked->width) + 1 : 0);
-        if (alone) rates.set_tally("glance " + key_, glance());
-        rates.set_tally("branch " + key_, which), rates.set_tally("not looked " + key_, 0);
-        return true;
-    }
-    const bool same = which == rates.tally("branch " + key_);
-    if (!same) rates.set_tally("looked " + key_, 0);
-    rates.set_tally("not looked " + key_, rates.tally("not looked " + key_) + 1);
-    return same;
-}
+split::Reach look_before(const System& system, const Options& options, int threads) { return split::look(system, split_host_ops(), tolerance_of(system, options), threads); }
 
 SplitTeam::SplitTeam(Context::State& state, const Device& device, const std::vector<split::Part>& all, const SplitProblem& problem, const split::Reach& reach, const Options& options)
     : state_(state), device_(device), all_(all), members_(members_of(all, options)), problem_(problem) {
     problem_.coupled = reach.width == 0, problem_.slowly = reach.width > 200;
     if (all.size() > 1) identify(state, device, all);
     choice_ = choose_members(state.rates(), members_, problem_);
+    leave_out_late();
     for (std::size_t k = 0; k < all.size(); ++k)
         if (choice_.members >> k & 1) chosen_.push_back(all[k]);
 }
 
-bool SplitTeam::host_alone() const { return chosen_.size() == 1 && chosen_[0].ops == &host_ops(); }
+// Where nobody is ready there is nobody who could do without them.
+void SplitTeam::wait_for_late(const System& system, const split::Reach& reach, const Options& options, split::Setting& setting) {
+    std::vector<char> late;
+    for (const split::Part& part : chosen_) late.push_back(!make_ready(state_, part, system, reach, options));
+    const double most_s = std::count(late.begin(), late.end(), 0) > 0 ? most_wait_s : setting.patience_s;
+    for (std::size_t k = 0; k < late.size(); ++k) {
+        setting.ready.emplace_back();
+        if (late[k]) setting.ready.back() = {[&state = state_, part = chosen_[k]](double seconds) { return is_ready(state, part, seconds); }, most_s};
+    }
+}
 
-const split::Part* SplitTeam::one_device() const { return all_.size() > 1 && chosen_.size() == 1 && !host_alone() ? &chosen_[0] : nullptr; }
+// Those that are being made ready, as long as there are others.
+void SplitTeam::leave_out_late() {
+    std::uint32_t late = 0;
+    for (std::size_t k = 0; k < all_.size(); ++k)
+        if (is_being_made_ready(state_, all_[k])) late |= 1u << k;
+    const auto all = static_cast<std::uint32_t>((std::uint64_t{1} << all_.size()) - 1);
+    if ((choice_.members & late) == 0 || (all & ~late) == 0) return;
+    choice_.members = (choice_.members & ~late) ? choice_.members & ~late : all & ~late;
+    late_ = late, counts_ = false;
+}
+
+bool SplitTeam::host_alone() const { return chosen_.size() == 1 && chosen_[0].ops == &split_host_ops(); }
+
+const split::Part* SplitTeam::one_device() const {
+    return all_.size() > 1 && chosen_.size() == 1 && !host_alone() && (chosen_[0].runtime || !problem_.in_place) ? &chosen_[0] : nullptr;
+}
+
+std::shared_ptr<const OneChosen> SplitTeam::one_chosen() const {
+    if (!one_for_good()) return nullptr;
+    auto one = std::make_shared<OneChosen>(OneChosen{chosen_[0], members_, problem_, choice_, {}, {}});
+    if (choice_.stands > 0) one->plan = plan(), add_left_out(one->left_out);
+    return one;
+}
 
 bool SplitTeam::begins() const { return all_.size() > 1 && !host_alone() && state_.rates().tally(met_key()) == 0; }
 
 std::string SplitTeam::met_key() const { return "met " + names_of(members_, choice_.members) + problem_.kind(); }
 
 void SplitTeam::learn(double seconds, std::span<const DeviceShare> shares, std::span<const TraceEvent> trace) {
-    if (all_.size() < 2 || left_behind_) return;
+    if (all_.size() < 2 || left_behind_ || !counts_) return;
     devices::Rates& rates = state_.rates();
     SplitTime time{.seconds = seconds, .first = begins()};
     Steady seen;
@@ -205,7 +210,7 @@ void SplitTeam::learn(double seconds, std::span<const DeviceShare> shares, std::
 void SplitTeam::add_left_out(std::vector<DeviceShare>& shares) const {
     const std::string why = choice_.learning ? "left out: what the others do without it is being timed" : std::string("left out: ") + name_of(problem_.objective) + " is less without it";
     for (std::size_t k = 0; k < all_.size(); ++k)
-        if (!(choice_.members >> k & 1)) shares.push_back({.name = all_[k].name, .state = why});
+        if (!(choice_.members >> k & 1)) shares.push_back({.name = all_[k].name, .state = late_ >> k & 1 ? std::string("left out: ") + split::not_ready : why});
     for (const Device* part : device_.parts)
         if (std::none_of(all_.begin(), all_.end(), [&](const split::Part& one) { return one.name == part->name; }) && state_.left_behind(part->name))
             shares.push_back({.name = part->name, .state = "left out: a call to it has not returned"});
@@ -214,7 +219,7 @@ void SplitTeam::add_left_out(std::vector<DeviceShare>& shares) const {
 split::Result SplitTeam::solve(const System& system, const split::Reach& reach, const Options& options) {
     split::Setting setting;
     setting.parts = chosen_;
-    setting.host = &host_ops();
+    setting.host = &split_host_ops();
     setting.threads = state_.threads;
     setting.tolerance = tolerance_of(system, options);
     setting.reach = reach;
@@ -226,7 +231,10 @@ split::Result SplitTeam::solve(const System& system, const split::Reach& reach, 
     devices::Rates& rates = state_.rates();
     const std::string names = names_of(members_, choice_.members);
     for (const split::Part& part : chosen_) setting.rows_per_s.push_back(pace_of(rates, part, names, problem_));
+    if (all_.size() > 1) wait_for_late(system, reach, options, setting);
     split::Result result = split::solve(system, setting);
+    for (DeviceShare& share : result.devices)
+        if (share.state.ends_with(split::not_ready)) share.state = std::string("left out: ") + split::not_ready, counts_ = false;
     for (const split::Part& part : chosen_)
         if (std::count(result.left_behind.begin(), result.left_behind.end(), part.name)) {
             state_.leave_behind(part.name), left_behind_ = true;

@@ -2,9 +2,9 @@
 // A solve on several devices at a time, or streamed through one: which parts there are, which of them are worth it, and what is learnt.
 #pragma once
 
+#include <memory>
 #include <span>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "families/device.hpp"
@@ -19,32 +19,26 @@ namespace trifold::tridiagonal {
 /// several devices were named, Error(device_unavailable) where the only one has not returned from a call. pageable: some array is, for one of them that has memory of its own.
 std::vector<split::Part> split_parts(const Context::State& state, const Device& device, const System& system, const Options& options, bool& pageable);
 
+/// What split_parts asks before it asks where arrays lie: nothing of a driver.
+bool may_split(const System& system, const Options& options);
+
+/// The host's own device.
+const Ops& split_host_ops();
+
 /// How far the matrix remembers: what is learnt of those that do not forget, which take two passes, is kept apart.
 split::Reach look_before(const System& system, const Options& options, int threads);
 
 /// What is learnt of this system is learnt of; whether it is coupled is found by a look at its values.
 SplitProblem split_problem(const System& system, const Options& options, bool pageable);
 
-/// A look costs what some per cent of a solve do. Where the last systems of this shape were one device's, and this one's matrix is as dominant at some rows, it is taken to remember as far, and nobody
-/// looks: the device alone solves any matrix. Who then takes another branch than before is looked at again by the next solve, and so is every sixteenth.
-class LastLook {
-public:
-    LastLook(Context::State& state, const std::vector<split::Part>& all, const SplitProblem& problem, const System& system);
-
-    /// How far it reached; nullptr where it is time to look.
-    const split::Reach* reach() const noexcept { return known_ ? &reach_ : nullptr; }
-
-    /// This one took `branch`; looked: it was looked at, and reached so far. False where it was not what it was taken for.
-    bool ended(bool alone, const split::Reach* looked, std::string_view branch);
-
-private:
-    int glance() const;
-
-    Context::State& state_;
-    const System& system_;
-    std::string key_;
-    split::Reach reach_;
-    bool known_ = false;
+/// One of several, and how it came to be chosen.
+struct OneChosen {
+    split::Part part;
+    std::vector<SplitMember> members;
+    SplitProblem problem;
+    SplitChoice choice;
+    Plan plan;
+    std::vector<DeviceShare> left_out;
 };
 
 /// Who of them solves, and what is learnt of it.
@@ -58,11 +52,15 @@ public:
     /// That is the host's own device alone: it needs no chunks.
     bool host_alone() const;
 
-    /// Several were named, and one of them shall do it: as if it had been named alone. Else nullptr.
+    /// Several were named, and one of them shall do it: as if it had been named alone. Else nullptr: so too in place for one that works in the host's memory, since what it could not solve
+    /// would be lost; it solves chunks in memory of its own then.
     const split::Part* one_device() const;
 
     /// One of several, for what it costs and not to be timed.
-    bool one_for_good() const noexcept { return all_.size() > 1 && chosen_.size() == 1 && !choice_.learning; }
+    bool one_for_good() const { return all_.size() > 1 && (host_alone() || one_device()) && !choice_.learning && counts_; }
+
+    /// That one, or null.
+    std::shared_ptr<const OneChosen> one_chosen() const;
 
     /// What is known of the sets for a system like this one, and which was taken.
     Plan plan() const;
@@ -78,6 +76,8 @@ public:
     void add_left_out(std::vector<DeviceShare>& shares) const;
 
 private:
+    void leave_out_late();
+    void wait_for_late(const System& system, const split::Reach& reach, const Options& options, split::Setting& setting);
     std::string met_key() const;
 
     Context::State& state_;
@@ -89,6 +89,8 @@ private:
     std::vector<SplitMember> members_;
     SplitProblem problem_;
     SplitChoice choice_;
+    std::uint32_t late_ = 0;  // those that are being made ready
+    bool counts_ = true;      // nobody was: what the others take then is not what the set takes
 };
 
 /// What the devices would do with a system of this shape, where they can share it: a candidate for every set of them, for a matrix that forgets and for one that does

@@ -30,6 +30,7 @@ struct Line {
     std::span<const Device> (*devices)();
     int (*number)(std::string_view device, std::string& why) = nullptr;
     const char* example = ":0";
+    bool compiles = false;
 };
 
 template <const Device& (*device)()>
@@ -40,7 +41,7 @@ std::span<const Device> alone() {
 constexpr Line lines[] = {
 #define TRIFOLD_DEVICE(name) {#name, false, alone<name##_device>},
 #define TRIFOLD_DEVICES(name) {#name, true, name##_devices},
-#define TRIFOLD_DEVICES_AND_PARTS(name) {#name, true, name##_devices, name##_number, ":0.0"},
+#define TRIFOLD_DEVICES_AND_PARTS(name) {#name, true, name##_devices, name##_number, ":0.0", true},
 #include "backends/backends.def"
 #undef TRIFOLD_DEVICE
 #undef TRIFOLD_DEVICES
@@ -95,7 +96,7 @@ public:
 
     int number(const std::vector<const Device*>& parts) {
         std::string name;
-        for (const Device* part : parts) name += (name.empty() ? "" : ",") + std::string(part->name);
+        for (const Device* part : parts) (name.empty() ? name : name += ',') += part->name;
         const std::lock_guard lock(mutex_);
         for (std::size_t k = 0; k < sets_.size(); ++k)
             if (sets_[k].name == name) return static_cast<int>(k);
@@ -168,6 +169,10 @@ std::span<const Device* const> host_devices() noexcept {
 const Device& device_at(int index) {
     const int line = index / numbers_per_line, number = index % numbers_per_line;
     return line == sets_line ? device_sets().at(number) : lines[line].devices()[static_cast<std::size_t>(number)];
+}
+
+bool compiles_when_needed(std::string_view device) noexcept {
+    return std::any_of(std::begin(lines), std::end(lines), [&](const Line& line) { return line.compiles && device.starts_with(line.name) && device.substr(line.name.size()).starts_with(':'); });
 }
 
 int find_device(std::string_view name) {

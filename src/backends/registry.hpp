@@ -23,6 +23,9 @@ int find_device(std::string_view name);
 
 const Device& device_at(int index);
 
+/// Its kernels are compiled when they are first needed, which may take many times as long as a solve.
+bool compiles_when_needed(std::string_view device) noexcept;
+
 /// The cell of a family, following delegation (at most one step); a cell that the device does not list is absent.
 const Cell& find_cell(const Device& device, std::string_view family) noexcept;
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "devices/context_state.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <cstdlib>
 #include <tuple>
@@ -23,6 +24,8 @@ Context::State::State(ContextOptions& options, std::string note)
 }
 
 Context::State::~State() {
+    if (errands.any_runs()) log("waiting for devices that are being made ready");
+    errands.wait();
     try {
         keep_rates(true);
     } catch (...) {  // learnt again
@@ -72,8 +75,11 @@ const devices::Profile& Context::State::adopt_profile(devices::Profile profile) 
 }
 
 void Context::State::leave_behind(const std::string& device) {
-    const std::lock_guard lock(devices_mutex_);
-    left_behind_.insert(device);
+    {
+        const std::lock_guard lock(devices_mutex_);
+        left_behind_.insert(device);
+    }
+    standings.clear();
 }
 
 bool Context::State::left_behind(const std::string& device) const {
@@ -98,11 +104,13 @@ void Context::State::identify(const std::string& device, const std::string& what
 }
 
 void Context::State::keep_rates(bool at_once) {
-    if (rates_file_.empty() || !rates_.changed()) return;
-    const auto now = std::chrono::steady_clock::now().time_since_epoch().count(), pause = std::chrono::steady_clock::duration(std::chrono::seconds(1)).count();
+    if (rates_file_.empty()) return;
+    using Ticks = std::chrono::steady_clock::duration;
+    const auto now = std::chrono::steady_clock::now().time_since_epoch().count(), least = Ticks(std::chrono::seconds(1)).count(), most = Ticks(std::chrono::minutes(1)).count();
     auto last = rates_kept_.load();
-    if (!at_once && last != 0 && now - last < pause) return;
-    if (!rates_kept_.compare_exchange_strong(last, now)) return;
+    if (!at_once && last != 0 && now - last < rates_pause_.load()) return;
+    if (!rates_.changed() || !rates_kept_.compare_exchange_strong(last, now)) return;
+    rates_pause_.store(std::clamp(2 * rates_pause_.load(), least, most));
     if (std::string why; !rates_.save(rates_file_, rates_machine_, why)) log("what was learnt of devices cannot be kept in " + rates_file_ + ": " + why);
 }
 

@@ -13,9 +13,11 @@
 #include <vector>
 
 #include "devices/device_arena.hpp"
+#include "devices/errands.hpp"
 #include "devices/profile.hpp"
 #include "devices/rates.hpp"
 #include "devices/scratch.hpp"
+#include "devices/standing.hpp"
 #include "devices/stream_kit.hpp"
 #include "devices/topology.hpp"
 #include "trifold/context.hpp"
@@ -32,6 +34,8 @@ struct Context::State {
     const std::string profile_path; ///< as in ContextOptions
     devices::ScratchArena scratch;
     devices::StreamKits kits;
+    devices::Standings standings;
+    devices::Errands errands;  ///< use what is above; the Context waits for them before all else
 
     /// What was learnt of devices side by side, read from the file of this machine on first use.
     devices::Rates& rates();
@@ -39,7 +43,7 @@ struct Context::State {
     /// As Rates::identify, and logged.
     void identify(const std::string& device, const std::string& what);
 
-    /// Back to the file, where it has changed: once a second at most, and when the Context ends.
+    /// Back to the file, where it has changed: after a second, two, four, … once a minute in the end, and when the Context ends.
     void keep_rates(bool at_once = false);
 
     /// Devices whose drivers have not returned from a call: this Context asks them for nothing any more.
@@ -80,7 +84,7 @@ private:
     std::once_flag topology_once_, profile_once_, rates_once_;
     devices::Rates rates_;
     std::string rates_file_, rates_machine_;  // empty: not kept
-    std::atomic<std::int64_t> rates_kept_{0};
+    std::atomic<std::int64_t> rates_kept_{0}, rates_pause_{0};  // ticks of the steady clock
     devices::Topology topology_;
     std::mutex profiles_mutex_;
     std::vector<std::unique_ptr<const devices::Profile>> profiles_;  // all ever current: references into them stay good

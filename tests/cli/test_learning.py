@@ -16,6 +16,8 @@ SOLVE = ('solve', *PROBLEM, '--no-roof')
 
 
 class Learning(CommandTest):
+    compiled = False
+
     @classmethod
     def setUpClass(cls):
         # Kernels are compiled once for all tests.
@@ -24,13 +26,18 @@ class Learning(CommandTest):
 
     def setUp(self):
         super().setUp()
-        self.environment.update(XDG_CACHE_HOME=self.cache, OPENCL_LAYERS=os.environ.get('OPENCL_LAYERS', ''), TRIFOLD_TEST_SLOW_CALLS='20')
+        self.environment.update(XDG_CACHE_HOME=self.cache, OPENCL_LAYERS=os.environ.get('OPENCL_LAYERS', ''), TRIFOLD_TEST_SLOW_CALLS='2')
         self.forget()
         listed = subprocess.run([TRIFOLD, 'devices'], capture_output=True, check=True, text=True, env=dict(os.environ, **self.environment))
         if not any(line.startswith('opencl:0.0') and 'not usable' not in line for line in listed.stdout.splitlines()):
             self.skipTest('no OpenCL device on this machine')
-        if 'take 20 ms longer' not in listed.stderr:
+        if 'take 2 ms longer' not in listed.stderr:
             self.skipTest("OpenCL's loader has not loaded the layer (OPENCL_LAYERS; ocl-icd from 2.3 on)")
+        if not self.compiled:
+            # The first process leaves them out, and waits for their programs when it ends.
+            Learning.compiled = True
+            self.solve()
+            self.forget()
 
     def files_kept(self):
         return glob.glob(os.path.join(self.cache, 'trifold', 'rates-*.json*'))

@@ -17,7 +17,7 @@ namespace {
 using layer::below, layer::own;
 std::atomic<long> calls{0}, failing{-1};
 std::atomic<bool> lasting{false};
-std::atomic<long> sleeping{-1}, sleep_ms{0};
+std::atomic<long> sleeping{-1}, sleep_ms{0}, build_ms{0};
 long slow_ms = 0;
 
 bool fails() {
@@ -27,12 +27,18 @@ bool fails() {
     return wanted >= 0 && (call == wanted || (lasting.load() && call > wanted));
 }
 
+template <auto Member>
+struct builds : std::false_type {};
+template <>
+struct builds<&cl_icd_dispatch::clBuildProgram> : std::true_type {};
+
 /// The entry `Member` of the table: of type R (*)(A…). What returns an object says how it went in its last argument.
 template <auto Member>
 struct Counted;
 template <class R, class... A, R(CL_API_CALL* cl_icd_dispatch::*Member)(A...)>
 struct Counted<Member> {
     static R CL_API_CALL call(A... arguments) {
+        if (builds<Member>::value && build_ms > 0) std::this_thread::sleep_for(std::chrono::milliseconds(build_ms.load()));
         if (!fails()) return (below->*Member)(arguments...);
         if constexpr (std::is_same_v<R, cl_int>) {
             return CL_OUT_OF_RESOURCES;
@@ -63,6 +69,9 @@ extern "C" {
 /// Calls since the last `trifold_fail_call`; from there on number `call` fails (-1: none), and all after it where `on` is set.
 long trifold_calls() { return calls.load(); }
 void trifold_fail_call(long call, int on) { failing = -1, calls = 0, lasting = on != 0, failing = call; }
+
+/// Programs take so much longer to compile, or to be made of what was kept.
+void trifold_slow_builds(long ms) { build_ms = ms; }
 
 /// Number `call` from here on sleeps before it is made.
 void trifold_sleep_call(long call, long ms) { sleeping = -1, calls = 0, sleep_ms = ms, sleeping = call; }

@@ -71,6 +71,8 @@ TEST(Hangs, OthersFinish) {
             Queue alone(context, device);
             Solved once(in_place);
             ASSERT_TRUE(once.solve(context, device));
+            Solved shared(in_place);  // the Context waits for a device that is being made ready
+            ASSERT_TRUE(shared.solve(context, both));
         }
     }
     std::vector<std::unique_ptr<Solved>> kept;

@@ -28,7 +28,7 @@ protected:
     int copiers() const { return std::clamp(setting_.threads / 2, 1, 8); }
     bool on_host(std::size_t k) const { return !setting_.parts[k].runtime; }
     bool is_host(std::size_t k) const { return setting_.parts[k].ops == setting_.host; }
-    Calls calls_of(std::size_t k) const { return {trouble_of(k), pulses_[k]}; }
+    Calls calls_of(std::size_t k) const { return {trouble_of(k), pulses_[k], k < setting_.ready.size() ? setting_.ready[k] : Readiness{}}; }
     Part host_part() const { return {setting_.host->device, setting_.host, nullptr, 0}; }
 
     // Who streams needs a core to wait and to copy with; of few cores none is given up for that.

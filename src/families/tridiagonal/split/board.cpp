@@ -24,6 +24,7 @@ Board::Board(std::int64_t rows, std::int64_t least, std::int64_t unit, std::vect
     : rows_(rows), least_(least), unit_(unit), paces_(std::move(paces)), opened_(std::move(opened)) {
     const bool known = std::all_of(paces_.begin(), paces_.end(), [](const Pace& pace) { return !pace.takes_part || (pace.rows_per_s > 0 && !pace.fixed); });
     caution_ = known ? caution_later : caution_at_first;
+    late_.assign(paces_.size(), 0);
     for (const Pace& pace : paces_) seen_.push_back({pace.rows_per_s * known_seconds, pace.rows_per_s > 0 ? known_seconds : 0});
 }
 
@@ -139,6 +140,16 @@ void Board::stop(const Outcome& why) {
     if (!stopped_) why_ = why;
     stopped_ = true;
     changed_.notify_all();
+}
+
+void Board::late(int lane, bool is) {
+    const std::lock_guard lock(mutex_);
+    late_[static_cast<std::size_t>(lane)] = is;
+}
+
+bool Board::waits_for_late() const {
+    const std::lock_guard lock(mutex_);
+    return stopped_ || (next_ == rows_ && std::all_of(chunks_.begin(), chunks_.end(), [&](const Chunk& chunk) { return chunk.done || (chunk.lane >= 0 && late_[static_cast<std::size_t>(chunk.lane)]); }));
 }
 
 bool Board::complete() const {

@@ -62,6 +62,12 @@ public:
     /// No one shall go on: a chunk cannot be solved as a system of its own.
     void stop(const Outcome& why);
 
+    /// A lane that holds what it has until its device is ready.
+    void late(int lane, bool is);
+
+    /// Nothing is left to be solved but what such lanes have.
+    bool waits_for_late() const;
+
     bool stopped() const noexcept { return stopped_; }
     bool complete() const;
     const Outcome& why() const noexcept { return why_; }
@@ -79,6 +85,7 @@ private:
     struct Seen {
         double rows = 0, seconds = 0;
     };
+    std::vector<char> late_;  // lanes
     std::vector<Seen> seen_;  // of every lane, older chunks counting less
     std::vector<Chunk*> returned_;
     std::deque<Chunk> chunks_;

@@ -29,6 +29,7 @@ struct Setting {
     std::vector<Trouble> trouble;       ///< of each part, for tests; empty = none
     bool couple = true;                 ///< where the matrix does not forget: two passes, coupled; else it is given up
     std::vector<std::string> left_behind;  ///< parts that shall not be asked for anything
+    std::vector<Readiness> ready;       ///< of each part; empty = all are
     double patience_s = 30;             ///< a call to a device, other than the host's own, that takes longer is not waited for
     std::int64_t least_rows = 0;        ///< of a chunk; 0 = what pays
     std::int64_t slot_rows = 0;         ///< most rows of a chunk on a device with memory of its own; 0 = what pays

@@ -99,6 +99,7 @@ private:
                 if (aside.bytes() < bytes) aside = AlignedBuffer(), aside = AlignedBuffer(bytes);
                 own.x.data = aside.data(), own.in_place = false;
             }
+            if (!call_.begin(failure, shared_.board, lane_)) return false;
             if (!call_(failure, [&] { return solve_chunk(*part_.ops, own, shared_.system.rows, threads, shared_.tolerance, scratch_, outcome, failure); })) return false;
             hold((slower_ - 1) * (shared_.seconds() - begin));
             note(slot, "kernel", chunk, begin, needed_bytes(own, own.rows));

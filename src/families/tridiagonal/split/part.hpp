@@ -5,6 +5,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <thread>
@@ -13,6 +14,7 @@
 #include "base/failure.hpp"
 #include "devices/runtime.hpp"
 #include "families/tridiagonal/ops.hpp"
+#include "families/tridiagonal/split/board.hpp"
 #include "families/tridiagonal/split/watch.hpp"
 
 namespace trifold::tridiagonal::split {
@@ -34,11 +36,33 @@ struct Trouble {
     double sleep_s = 0;
 };
 
+/// Whether a device is ready, asked so many seconds before it answers, and how long others wait for it who have nothing else to do; null: it is.
+struct Readiness {
+    std::function<bool(double)> now;
+    double most_wait_s = 0;
+};
+
+inline constexpr const char* not_ready = "its programs are being compiled";
+
 /// The calls of one lane: counted, watched, and made to fail by tests.
 class Calls {
 public:
-    /// pulse: null where nobody watches.
-    Calls(const Trouble& trouble, std::shared_ptr<Pulse> pulse) : trouble_(trouble), pulse_(std::move(pulse)) {}
+    /// pulse: null where nobody watches. ready: null where the device is.
+    Calls(const Trouble& trouble, std::shared_ptr<Pulse> pulse, Readiness ready = {}) : trouble_(trouble), pulse_(std::move(pulse)), ready_(std::move(ready)) {}
+
+    /// Before the first call, and with rows that nobody else takes meanwhile, so that a solve of some milliseconds is not over before a device is ready that soon will be. False: it is not, others have nothing else
+    /// to do but to wait for it, and that took a while.
+    bool begin(Failure& failure, Board& board, int lane) const {
+        if (!ready_.now) return true;
+        constexpr double slice_s = 0.01;
+        const auto start = std::chrono::steady_clock::now();
+        board.late(lane, true);
+        bool good = true;
+        while (good && !ready_.now(slice_s)) good = std::chrono::steady_clock::now() - start < std::chrono::duration<double>(ready_.most_wait_s) || !board.waits_for_late();
+        board.late(lane, false);
+        return good || failure.say(ErrorCode::device_unavailable, not_ready);
+    }
+    bool may_be_late() const noexcept { return static_cast<bool>(ready_.now); }
 
     template <class Call>
     bool operator()(Failure& failure, Call call) {
@@ -68,6 +92,7 @@ public:
 private:
     Trouble trouble_;
     std::shared_ptr<Pulse> pulse_;
+    Readiness ready_;
     std::shared_ptr<std::atomic<std::int64_t>> made_ = std::make_shared<std::atomic<std::int64_t>>(0);  // by all threads of the host's own lane
 };
 

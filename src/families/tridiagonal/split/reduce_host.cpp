@@ -33,7 +33,7 @@ public:
             out.chunk = chunk;
             bool good = false, singular = false;
             try {
-                good = call_(failure_, [&] { return reduce_one(out, singular); });
+                good = call_.begin(failure_, shared_.board, lane_) && call_(failure_, [&] { return reduce_one(out, singular); });
             } catch (const std::exception& error) {
                 failure_.say(ErrorCode::bad_input, error.what());
             }

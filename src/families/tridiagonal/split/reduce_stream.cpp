@@ -57,13 +57,15 @@ public:
           sizes_(shared.system, *part.ops, rows) {}
 
     ~StreamReducer() override {
-        link_->drain();
+        if (begun_) link_->drain();
         for (Slot& slot : slots_) link_->release(slot);
         link_.reset();
-        if (why.empty()) kits_.give_back(std::move(kit_));
+        if (why.empty() || !begun_) kits_.give_back(std::move(kit_));
     }
 
     bool reduce() override {
+        if (!link_->begin()) return leave();
+        begun_ = true;
         if (!prepare()) return leave();
         for (int next = 0;; next = (next + 1) % under_way) {
             Slot& slot = slots_[static_cast<std::size_t>(next)];
@@ -254,6 +256,7 @@ private:
         return false;
     }
 
+    bool begun_ = false;
     devices::StreamKits& kits_;
     std::unique_ptr<devices::StreamKit> kit_;
     const Part part_;

@@ -37,8 +37,16 @@ public:
     }
 
     bool run() {
+        // Who may be late has a chunk before the driver is asked for anything, which would wait for the compiler.
+        if (link_.may_be_late()) {
+            Chunk* chunk = nullptr;
+            if (link_.shared.board.take(link_.lane, true, chunk) != Board::Taken::chunk) return true;
+            slots_[0].chunk = chunk;
+            if (late_ = !link_.begin(); late_) return false;
+        }
         if (!prepare()) return false;
-        for (std::size_t next = 0;; next = (next + 1) % slots_.size()) {
+        if (slots_[0].chunk && !enqueue(slots_[0])) return false;
+        for (std::size_t next = slots_[0].chunk ? 1 % slots_.size() : 0;; next = (next + 1) % slots_.size()) {
             SolveSlot& slot = slots_[next];
             if (slot.chunk && !collect(slot)) return false;
             const bool empty = std::none_of(slots_.begin(), slots_.end(), [](const SolveSlot& s) { return s.chunk; });
@@ -54,8 +62,9 @@ public:
     }
 
     /// What it has goes to others.
+    bool late() const noexcept { return late_; }
     void abandon() {
-        link_.quiet();
+        if (!late_) link_.quiet();
         link_.shared.board.retire(link_.lane);
         for (SolveSlot& slot : slots_)
             if (slot.chunk) link_.shared.board.give_back(*slot.chunk), slot.chunk = nullptr;
@@ -131,6 +140,7 @@ private:
     const std::int64_t rows_;
     std::vector<SolveSlot> slots_;
     std::size_t scratch_bytes_ = 0;
+    bool late_ = false;
     double last_ = 0;
 };
 
@@ -157,6 +167,7 @@ void run_stream_lane(Shared& shared, int lane, const Part& part, int slots, std:
         if (!good) {
             done.retired = link.failure.message;
             stream.abandon();
+            good = stream.late();
         }
     }
     if (good) kits.give_back(std::move(kit));

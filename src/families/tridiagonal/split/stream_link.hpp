@@ -65,6 +65,9 @@ public:
     /// Takes memory, and begins the clock of the marks.
     bool prepare(std::size_t device_bytes, std::size_t host_bytes);
 
+    bool begin() { return call_.begin(failure, shared.board, lane); }
+    bool may_be_late() const noexcept { return call_.may_be_late(); }
+
     /// What is counted, and made to fail by tests.
     template <class Call>
     bool device(Call call) {

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A device whose programs take long to compile (failing_layer.cpp), in solves that are shared with others: the first ones are theirs, it takes part when it is ready, and a Context that ends waits for it.
+#include <dlfcn.h>
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <cmath>
+#include <cstdlib>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "backends/registry.hpp"
+#include "trifold/trifold.hpp"
+
+namespace trifold::tests {
+namespace {
+
+constexpr std::int64_t rows = 1 << 20;
+constexpr long build_ms = 2500;
+
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+
+template <class T>
+struct Solved {
+    std::vector<T> beside = std::vector<T>(rows, T(-1)), diag = std::vector<T>(rows, T(4)), rhs = std::vector<T>(rows, T(2)), x = std::vector<T>(rows);
+    Report report;
+    double seconds = 0;
+
+    Solved() { rhs.front() = rhs.back() = 3; }
+
+    /// -1, 4, -1; x is 1 everywhere.
+    bool solve(Context& context, const std::string& devices) {
+        const auto view = [](const std::vector<T>& of) { return View<const T>::rows(std::span<const T>(of)); };
+        Queue queue(context, devices);
+        tridiagonal::Problem problem;
+        problem.matrix = {view(beside), view(diag), view(beside)};
+        problem.rhs = view(rhs), problem.x = View<T>::rows(std::span<T>(x));
+        tridiagonal::Options options;
+        options.report = &report;
+        const auto start = Clock::now();
+        const bool good = tridiagonal::solve(queue, problem, options).ok();
+        seconds = seconds_since(start);
+        for (const T value : x)
+            if (!(std::abs(value - 1) < 1e-6)) return false;
+        return good;
+    }
+
+    DeviceShare share_of(const std::string& device) const {
+        for (const DeviceShare& share : report.devices)
+            if (share.name == device) return share;
+        return {.name = "not in the report", .state = {}};
+    }
+};
+
+struct LateDevice : testing::Test {
+    void SetUp() override {
+        for (const Device* d : registered_devices())
+            if (device.empty() && std::string_view(d->name).starts_with("opencl:") && !why_unavailable(*d)) device = d->name;
+        if (device.empty()) GTEST_SKIP() << "no OpenCL device on this machine";
+        const char* const path = std::getenv("OPENCL_LAYERS");
+        void* const handle = path ? dlopen(path, RTLD_NOW | RTLD_NOLOAD) : nullptr;
+        if (!handle) GTEST_SKIP() << "OpenCL's loader has not loaded the layer (OPENCL_LAYERS; ocl-icd from 2.3 on)";
+        slow_builds = reinterpret_cast<void (*)(long)>(dlsym(handle, "trifold_slow_builds"));
+        slow_builds(build_ms);
+    }
+    void TearDown() override {
+        if (slow_builds) slow_builds(0);
+    }
+
+    const ContextOptions options{.threads = 2, .profile_path = "none", .log = {}};
+    std::string device;
+    void (*slow_builds)(long) = nullptr;
+};
+
+TEST_F(LateDevice, TakesPartWhenItIsReady) {
+    Context context(options);
+    Solved<double> one;
+    ASSERT_TRUE(one.solve(context, "cpu," + device));
+    EXPECT_LT(one.seconds, 2) << "a second is waited for it";
+    EXPECT_EQ(one.share_of(device).rows, 0);
+    ASSERT_TRUE(one.solve(context, "cpu," + device));
+    EXPECT_LT(one.seconds, 0.5) << "nor that any more";
+    EXPECT_EQ(one.share_of(device).state, "left out: its programs are being compiled");
+    const auto start = Clock::now();
+    bool took_part = false;
+    while (!took_part && seconds_since(start) < 60) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(50));
+        ASSERT_TRUE(one.solve(context, "cpu," + device));
+        EXPECT_LT(one.seconds, 2);
+        took_part = one.share_of(device).rows > 0;
+    }
+    EXPECT_TRUE(took_part);
+    EXPECT_EQ(one.share_of(device).state, "");
+}
+
+// Of another type it needs other programs. The Context ends while they are compiled; the next one finds them.
+TEST_F(LateDevice, IsWaitedForAtTheEnd) {
+    Solved<float> one;
+    {
+        Context context(options);
+        ASSERT_TRUE(one.solve(context, "cpu," + device));
+    }
+    Context context(options);
+    ASSERT_TRUE(one.solve(context, "cpu," + device));
+    EXPECT_LT(one.seconds, 2);
+    EXPECT_EQ(one.share_of(device).state, "");
+}
+
+// Where nobody else was named there is nobody to begin without it.
+TEST_F(LateDevice, IsWaitedForWhereNobodyElseIs) {
+    const std::string parts[] = {device + "/0/2", device + "/1/2"};
+    Context context(options);
+    Solved<double> one;
+    try {
+        ASSERT_TRUE(one.solve(context, parts[0] + "," + parts[1]));
+    } catch (const Error& error) {
+        GTEST_SKIP() << error.what();
+    }
+    EXPECT_EQ(one.share_of(parts[0]).rows + one.share_of(parts[1]).rows, rows);
+    EXPECT_EQ(one.share_of("cpu").rows, 0);
+}
+
+}  // namespace
+}  // namespace trifold::tests
