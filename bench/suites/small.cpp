@@ -18,6 +18,7 @@ void run_size(std::int64_t rows, DType dtype, const Settings& settings, Record& 
     std::vector<T> x(static_cast<std::size_t>(rows)), c(x);
     Outcome outcome;
     const auto& d = problem.data();
+    const tridiagonal::Factor factor(queue, ready.matrix, rows, {}, dtype);
     auto ours = [&] { outcome = tridiagonal::solve(queue, ready); };
     const std::vector<Runner> runners{
         {"Thomas, inlined", {}, [&] {
@@ -25,7 +26,8 @@ void run_size(std::int64_t rows, DType dtype, const Settings& settings, Record& 
              asm volatile("" : : "r"(x.data()) : "memory");
          }, {}},
         {"solve", {}, ours, {}},
-        {"solve, views made anew", {}, [&] { outcome = tridiagonal::solve(queue, problem.problem(false)); }, {}}};
+        {"solve, views made anew", {}, [&] { outcome = tridiagonal::solve(queue, problem.problem(false)); }, {}},
+        {"kept factors", {}, [&] { outcome = factor.solve(ready.rhs, ready.x); }, {}}};
     const std::vector<Timing> timings = race(runners, {.rounds = 301, .least = 51, .budget_s = 0.6 * settings.budget_scale});
     ours();
     const std::int64_t before = allocations();

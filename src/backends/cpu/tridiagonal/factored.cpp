@@ -81,9 +81,10 @@ bool factor_one(const LaneGroup<T>& group, bool ring, T* kept) {
     T last = ring ? group.diag.at(n - 1, 0) : T(0);
     if (ring && m == 0) last += right + left;
     const T before = ring && m > 0 ? group.lower.at(n - 1, 0) : T(0), most = growth * (std::abs(left) + std::abs(before) + std::abs(last));
+    const FirstLane<T> lower(group.lower), diag(group.diag), upper(group.upper);
     T c = 0, e = 0, q = 0, sum = 0;
     for (std::int64_t i = 0; i < m; ++i, kept += words) {
-        const T a = i > 0 ? group.lower.at(i, 0) : T(0), b = group.diag.at(i, 0), above = i + 1 < n ? group.upper.at(i, 0) : T(0);
+        const T a = i > 0 ? lower[i] : T(0), b = diag[i], above = i + 1 < n ? upper[i] : T(0);
         const T allowed = growth * (std::abs(a) + std::abs(b)), back = a * c, p = b - back, s = 1 / p;
         bool good = std::abs(back) < allowed && std::isfinite(p) && std::isfinite(s) && std::isfinite(a * s);
         kept[0] = s, kept[1] = a * s;
@@ -343,11 +344,13 @@ void solve_typed(const System& system, bool periodic, std::int64_t factored, con
         return memory.has_ends() && memory.mark(0) == Kept::factors && system.systems() <= memory.few && long_mode<T>(memory.stretches()) == LongMode::ends;
     };
     if (from_ends()) {
-        for (std::int64_t k = 0; k < system.systems(); ++k) {
-            const System line = system_at(system, k);
+        const auto one = [&](const System& line) {
             const T* const kept = long_numbers<T>(memory.stretches()) + line.number % factored * ends_words(line.rows);
             if (!solve_ends<T>(line, kept, 1, static_cast<T*>(launch.scratch))) seen.failed(line.number, Reason::not_finite, first_not_finite<T>(line.rhs, line.rows));
-        }
+        };
+        if (system.levels == 0) one(system);
+        else
+            for (std::int64_t k = 0; k < system.systems(); ++k) one(system_at(system, k));
     } else if (memory.one_by_one()) {
         for (std::int64_t k = 0; k < system.systems(); ++k) {
             const System line = system_at(system, k);
@@ -383,16 +386,16 @@ std::size_t factor_bytes(const System& system) {
 }
 
 std::size_t factor_scratch(const System& system, int threads) {
-    System line = system;
-    line.levels = 0;
     const auto bytes = [&]<class T>(T) {
         GroupSolve<T> job;
         job.rows = system.rows;
         const auto team = static_cast<std::size_t>(useful_threads(system.rows * system.systems(), rows_per_thread, threads));
         std::size_t need = team * (whole_lines(static_cast<std::size_t>(job.scratch_elements()) * sizeof(T)) + whole_lines(single_bytes(system)));
         if (solves_anew<T>(system)) need = std::max(need, team * eliminated_bytes<T>(system));
+        if (system.levels == 0 && system.rows < least_long_rows) return need;
         // What is kept as it is has its rows side by side.
-        System batch = system;
+        System batch = system, line = system;
+        line.levels = 0;
         set_bands<T>(batch, nullptr, 1, 0), set_bands<T>(line, nullptr, 1, 0);
         batch.periodic = line.periodic = false;
         if (system.levels > 0) need = std::max(need, batch_bytes(batch, Algorithm::automatic, threads));

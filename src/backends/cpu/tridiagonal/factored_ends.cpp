@@ -14,32 +14,35 @@ using tridiagonal::System;
 
 constexpr int growth = 4;
 
-/// From the end where `back` couples to nothing; stops before row `end`. Leaves the last row's coupling.
+/// One end: `back` couples to where it comes from.
 template <class T>
-bool eliminate(const LaneOperand<T>& back, const LaneOperand<T>& diag, const LaneOperand<T>& on, std::int64_t first, std::int64_t end, std::int64_t rows, T* kept,
-               T& coupling) {
-    const std::int64_t step = first < end ? 1 : -1;
-    coupling = 0;
-    for (std::int64_t i = first; i != end; i += step) {
-        const T a = i == first ? T(0) : back.at(i, 0), b = diag.at(i, 0), update = a * coupling, p = b - update, s = 1 / p;
-        kept[2 * i] = s, kept[2 * i + 1] = a * s;
-        kept[2 * rows + i] = coupling = on.at(i, 0) * s;
-        if (!(std::abs(update) < growth * (std::abs(a) + std::abs(b)) && std::isfinite(p) && std::isfinite(s) && std::isfinite(a * s))) return false;
+struct End {
+    T coupling = 0;
+
+    bool take(T back, T diag, T on, T* pair, T& kept_on) {
+        const T update = back * coupling, p = diag - update, s = 1 / p, l = back * s;
+        pair[0] = s, pair[1] = l, kept_on = coupling = on * s;
+        return (std::abs(update) < growth * (std::abs(back) + std::abs(diag))) & (p * 0 == 0) & (s * 0 == 0) & (l * 0 == 0);
     }
-    return true;
-}
+};
 
 }  // namespace
 
 template <class T>
 bool factor_ends(const System& system, T* kept) {
     const LaneOrder order = LaneOrder::by_number(system);
-    LaneOperand<T> a, b, c;
-    order.set(a, system.lower, 0, 1), order.set(b, system.diag, 0, 1), order.set(c, system.upper, 0, 1);
+    LaneOperand<T> lower, diag, upper;
+    order.set(lower, system.lower, 0, 1), order.set(diag, system.diag, 0, 1), order.set(upper, system.upper, 0, 1);
+    const FirstLane<T> a(lower), b(diag), c(upper);
     const std::int64_t n = system.rows, m = n / 2;
-    T from_above = 0, from_below = 0;
-    if (!eliminate(a, b, c, 0, m, n, kept, from_above) || !eliminate(c, b, a, n - 1, m, n, kept, from_below)) return false;
-    const T am = m > 0 ? a.at(m, 0) : T(0), cm = m + 1 < n ? c.at(m, 0) : T(0), bm = b.at(m, 0), above = am * from_above, below = cm * from_below;
+    T* const on = kept + 2 * n;
+    End<T> down, up;
+    for (std::int64_t i = 0, j = n - 1; i < m; ++i, --j) {
+        bool good = down.take(i > 0 ? a[i] : T(0), b[i], c[i], kept + 2 * i, on[i]);
+        if (j > m) good &= up.take(j + 1 < n ? c[j] : T(0), b[j], a[j], kept + 2 * j, on[j]);
+        if (!good) return false;
+    }
+    const T am = m > 0 ? a[m] : T(0), cm = m + 1 < n ? c[m] : T(0), bm = b[m], above = am * down.coupling, below = cm * up.coupling;
     const T p = bm - (above + below), s = 1 / p;
     kept[2 * m] = s, kept[2 * m + 1] = am * s, kept[2 * n + m] = cm * s;
     const bool small = std::abs(above) + std::abs(below) < growth * (std::abs(am) + std::abs(bm) + std::abs(cm));

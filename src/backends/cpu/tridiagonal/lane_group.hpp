@@ -57,6 +57,25 @@ struct LaneOperand {
     }
 };
 
+/// Rows of the first lane of an operand; how they are found is settled once.
+template <class T>
+class FirstLane {
+public:
+    explicit FirstLane(const LaneOperand<T>& operand) : operand_(operand) {
+        using How = typename LaneOperand<T>::How;
+        if (operand.how == How::generated) return;
+        const bool constant = operand.how == How::constant;
+        data_ = constant ? &operand.value : operand.data + operand.offset[0];
+        step_ = constant ? 0 : operand.row_step;
+    }
+    T operator[](std::int64_t i) const { return data_ ? data_[i * step_] : operand_.at(i, 0); }
+
+private:
+    const LaneOperand<T>& operand_;
+    const T* data_ = nullptr;
+    std::int64_t step_ = 0;
+};
+
 /// Systems side by side. Lanes of 0 rows are none. In rings rows[j] counts all rows, the last of which is eliminated last.
 template <class T>
 struct LaneGroup {
