@@ -186,7 +186,9 @@ int find_device(std::string_view name) {
     std::vector<std::string> known;
     for (const Line& line : lines) known.push_back(std::string(line.name) + (line.numbered ? line.example : ""));
     const std::vector<std::string_view> names(known.begin(), known.end());
-    throw Error(ErrorCode::usage, "device", "unknown device '" + std::string(name) + "'", nearest_hint(name, names));
+    std::string hint = nearest_hint(name, names);
+    if (name.starts_with("gpu") || name.starts_with("GPU")) hint = "GPUs are called cuda:N, or opencl:P.D; " + hint.substr(hint.find("known:"));
+    throw Error(ErrorCode::usage, "device", "unknown device '" + std::string(name) + "'", hint);
 }
 
 const Cell& find_cell(const Device& device, std::string_view family) noexcept {

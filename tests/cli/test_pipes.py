@@ -117,6 +117,11 @@ class Stranger(CommandTest):
         self.assertIn("'rhs' converted from f64 to f32, where 2 values are too small and became 0", err)
         self.assertEqual(err.count('became'), 1)
 
+    def test_a_gpu_is_not_taken_for_a_cpu(self):
+        err = self.refuse(2, ["unknown device 'gpu'", 'cuda:N', 'known: cpu'], 'solve', 'gen:poisson', '--device', 'gpu')
+        self.assertNotIn('did you mean', err)
+        self.refuse(2, ["did you mean 'cpu'"], 'solve', 'gen:poisson', '--device', 'cpy')
+
     def test_algorithms_are_named_where_they_are_asked_for(self):
         text, _ = self.run_it('solve', '--help')
         _, err = self.run_it('solve', 'gen:poisson', '--algorithm', 'none', code=2)
