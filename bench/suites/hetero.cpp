@@ -84,9 +84,9 @@ public:
 
     void run_choice() {
         const std::int64_t least = prepare(64e6), half = least / 2;
-        budget_ = Budget(left_ > 0 ? left_ : 60 * settings_.budget_scale, 9);
+        budget_ = Budget(left_ > 0 ? left_ : 60 * settings_.budget_scale, 11);
         const auto kind = [&]<class T>(const Given& given, std::int64_t rows, bool fill) {
-            budget_.stage(1);
+            budget_.stage(given.in_place ? 2 : 1);  // the right-hand side is made anew before every solve
             if (fill) arrays_->fill<T>(given.matrix, rows);
             const tridiagonal::Problem problem = arrays_->problem<T>(rows, given.in_place);
             Choice one(given, dtype_of<T>, rows, context_.threads(), budget_);
