@@ -37,20 +37,29 @@ int moved_of_factors(const Plan& plan, int axis, bool& any) {
     return moved;
 }
 
+/// The part of a block's warps that have lanes in two segments or more.
+double mixed_warps(int segments, int across, int threads) {
+    if (segments == 1 || across % 32 == 0) return 0;
+    int mixed = 0;
+    for (int first = 0; first < threads; first += 32) mixed += first / across != std::min(first + 31, threads - 1) / across ? 1 : 0;
+    return 32.0 * mixed / threads;
+}
+
 /// Words of shared memory that the threads of a block move for the lines of an axis, in a step. A load of 16 bytes that all lanes share
 /// costs as much as two words of each lane, and a word of another block's about eight; lanes of one warp in two segments meet in banks
 /// (all of this and of `cost` fitted to what an H200 did).
 double words(const Plan& plan, int axis) {
     const int threads = plan.threads, rows = plan.cut[axis].rows, together = plan.together(axis), segments = plan.segments(axis), across = plan.side_by_side(axis);
-    const bool joined = segments > 1, mixed = plan.cut[axis].segments > 1 && across % 32 != 0;
+    const bool joined = segments > 1;
+    const double mixed = mixed_warps(plan.cut[axis].segments, across, threads);
     const bool idle = across * plan.cut[axis].segments != threads || across * together != plan.lines_along(axis);
     bool varies = false;
     const int moved = moved_of_factors(plan, axis, varies);
-    const double join = !joined || varies ? 0 : plan.crosses(axis) ? 50.0 * together : together * (42.0 + 3 * segments) + segments;
+    const double join = !joined || varies ? 0 : plan.crosses(axis) ? 50.0 * together : together * (12.0 + 3 * segments) + segments;
     const double factors = varies ? static_cast<double>(moved) * together : 0.5 * (joined ? 5 : 3);
     const double own = threads * (rows * (4.0 * together + factors) + join) + (varies && joined ? 900.0 * segments + (plan.crosses(axis) ? 30000 : 2000) : 0);
-    const double chain = rows > 32 ? 1 + (rows - 32) / 256.0 : 1;  // of dependent operations
-    return own * chain * (mixed ? across < 32 ? 1.3 : 1.1 : 1) * (idle ? 1.3 : 1);
+    const double chain = rows > 32 ? 1 + (rows - 32) / 512.0 : 1;  // of dependent operations
+    return own * chain * (1 + 0.3 * mixed) * (idle ? 1.3 : 1);
 }
 
 /// Few warps wait long, the more so for other blocks; and a warp more on one of the four schedulers than on the others.
@@ -63,20 +72,17 @@ double cost(const Plan& plan, int blocks) {
     return sum * (1 + few / (warps * warps)) * (ceiling(warps, 4) * 4.0 / warps);
 }
 
-/// Of a step of constant matrices, what the lines of an axis take, in words that a block moves. Few long segments are best: a join costs a line of a thread 42 words, and 6 more per segment.
-double axis_time(const Plan& plan, int axis) {
-    const int threads = plan.threads, rows = plan.cut[axis].rows, together = plan.together(axis), segments = plan.segments(axis), across = plan.side_by_side(axis);
-    const bool joined = segments > 1, idle = across * plan.cut[axis].segments != threads || across * together != plan.lines_along(axis);
-    const double join = !joined ? 0 : plan.crosses(axis) ? 78.0 * together : together * (42 + 5.8 * segments + 16.0 * (plan.blocks_along(axis) - 1)) + 0.7 * segments;
-    return threads * (rows * (10.2 * together + 0.7 * (joined ? 5 : 3)) + join) * (idle ? 1.15 : 1);
-}
-
-/// Time of a step, where `blocks` on a multiprocessor have a mesh each or a part of one, in words that they move: what chooses between clusters, between all values in shared memory and turns, and between the cuts of a mesh
-/// in one block. Fitted to 57 cuts of planes and boxes that an H200 ran (10 % rms; of the cuts of a mesh that were tried it takes the best, or one within 5 %).
+/// Time of a step of constant matrices, where `blocks` on a multiprocessor have a mesh each or a part of one, in words that they move: what chooses between clusters, and between all values in shared memory and turns. Few long
+/// segments are best. Fitted to 98 cuts of planes and boxes that an H200 ran (10 % rms; it takes the best of those of a mesh, or one within 5 %, but for 192^2 in floats, 16 %).
 double step_time(const Plan& plan, int blocks) {
     double sum = 0;
-    for (int axis = 0; axis < 3; ++axis)
-        if (plan.mesh[axis] > 1) sum += axis_time(plan, axis);
+    for (int axis = 0; axis < 3; ++axis) {
+        if (plan.mesh[axis] == 1) continue;
+        const int threads = plan.threads, rows = plan.cut[axis].rows, together = plan.together(axis), segments = plan.segments(axis), across = plan.side_by_side(axis);
+        const bool joined = segments > 1, idle = across * plan.cut[axis].segments != threads || across * together != plan.lines_along(axis);
+        const double join = !joined ? 0 : plan.crosses(axis) ? 78.0 * together : together * (42 + 5.8 * segments + 16.0 * (plan.blocks_along(axis) - 1)) + 0.7 * segments;
+        sum += threads * (rows * (10.2 * together + 0.7 * (joined ? 5 : 3)) + join) * (idle ? 1.15 : 1);
+    }
     const int warps = blocks * plan.threads / 32;
     const double meetings = 4.2e4 * (plan.vector == 2 ? 0.8 : 1) * (plan.cluster > 1 ? (1 + plan.cluster / 3.0) * (1 + 0.3 * (plan.abreast - 1)) : 0.42);
     return blocks * sum * (1 + 6.9 / (warps * warps)) * std::pow(ceiling(warps, 4) * 4.0 / warps, 0.3) + meetings;
