@@ -59,7 +59,8 @@ double words(const Plan& plan, int axis) {
     const double factors = varies ? static_cast<double>(moved) * together : 0.5 * (joined ? 5 : 3);
     const double own = threads * (rows * (4.0 * together + factors) + join) + (varies && joined ? 900.0 * segments + (plan.crosses(axis) ? 30000 : 2000) : 0);
     const double chain = rows > 32 ? 1 + (rows - 32) / 512.0 : 1;  // of dependent operations
-    return own * chain * (1 + 0.3 * mixed) * (idle ? 1.3 : 1);
+    const bool few_idle = plan.cluster == 1 && 10 * across * together <= 11 * plan.lines_along(axis);
+    return own * chain * (1 + 0.3 * mixed) * (idle ? few_idle ? 1.2 : 1.3 : 1);
 }
 
 /// Few warps wait long, the more so for other blocks; and a warp more on one of the four schedulers than on the others.
