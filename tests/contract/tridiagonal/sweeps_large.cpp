@@ -213,19 +213,31 @@ TEST_P(SweepsLarge, AMeshHasTheBitsThatItHasInALargeBatch) {
 }
 
 TEST_P(SweepsLarge, AMeshOfALargeBatchThatFailsIsNamed) {
-    Fields<double> ours({{64, 64, 64, 66}, odd, odd, odd, 0});
-    const std::vector<double> before = ours.u;
-    ours.u[static_cast<std::size_t>(((7 * 64 + 21) * 64 + 33) * 64 + 40)] = NAN;
-    const SweepOutcome outcome = ours.run(queue, 3);
-    EXPECT_EQ(outcome.reason, Reason::not_finite);
-    EXPECT_EQ(outcome.failures, 5);
-    EXPECT_EQ(outcome.step, 0);
-    EXPECT_EQ(outcome.axis, 0);
-    EXPECT_EQ(outcome.mesh, 7);
-    EXPECT_EQ(outcome.y, 33);
-    EXPECT_EQ(outcome.z, 20);
-    EXPECT_NE(ours.u[0], before[0]) << "other meshes have had their first step";
-    EXPECT_EQ(ours.u[7 * 64 * 64 * 64], before[7 * 64 * 64 * 64]);
+    constexpr std::size_t each = 64 * 64 * 64, meshes = 66;
+    const auto at = [](std::size_t mesh) { return mesh * each + (21 * 64 + 33) * 64 + 40; };
+    Fields<double> first({{64, 64, 64, meshes}, odd, odd, odd, 0});
+    const std::vector<double> before = first.u;
+    ASSERT_TRUE(first.run(queue, 1).ok());
+    // At the beginning of the batch, at its end, and in both.
+    for (const std::vector<std::size_t>& bad : {std::vector<std::size_t>{7}, {60}, {7, 60}}) {
+        Fields<double> ours({{64, 64, 64, meshes}, odd, odd, odd, 0});
+        for (const std::size_t mesh : bad) ours.u[at(mesh)] = NAN;
+        const SweepOutcome outcome = ours.run(queue, 3);
+        EXPECT_EQ(outcome.reason, Reason::not_finite);
+        EXPECT_EQ(outcome.failures, 5 * static_cast<std::int64_t>(bad.size()));
+        EXPECT_EQ(outcome.step, 0);
+        EXPECT_EQ(outcome.axis, 0);
+        EXPECT_EQ(outcome.mesh, static_cast<std::int64_t>(bad.front()));
+        EXPECT_EQ(outcome.y, 33);
+        EXPECT_EQ(outcome.z, 20);
+        double off = 0;
+        for (std::size_t m = 0; m < meshes; ++m) {
+            if (std::find(bad.begin(), bad.end(), m) != bad.end()) EXPECT_EQ(ours.u[m * each], before[m * each]);
+            else
+                for (std::size_t k = m * each; k < (m + 1) * each; ++k) off = std::max(off, std::abs(ours.u[k] - first.u[k]));
+        }
+        EXPECT_LE(off, 1e-13) << "other meshes have had their first step, and no more";
+    }
 }
 
 TEST_P(SweepsLarge, ASmallMeshThatFailsIsNamed) {

@@ -28,7 +28,7 @@ template <class T>
 MeshArguments<T> mesh_arguments(const mesh::Checked& checked) {
     MeshArguments<T> arguments{};
     const MeshShape& shape = checked.problem->shape;
-    arguments.extent[0] = shape.x, arguments.extent[1] = shape.y, arguments.extent[2] = shape.z, arguments.extent[3] = shape.meshes;
+    arguments.extent[0] = shape.x, arguments.extent[1] = shape.y, arguments.extent[2] = shape.z, arguments.extent[3] = arguments.meshes = shape.meshes;
     int k = 0;
     for (const AnyField& field : checked.problem->fields) arguments.field[k++] = field_view<T>(field);
     return arguments;

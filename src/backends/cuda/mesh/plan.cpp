@@ -72,18 +72,20 @@ private:
         outcome.reason = Reason::exact;
         outcome.rescued = static_cast<std::int64_t>(found_.rescued);
         if (found_.failed_at == MeshState::none) return;
-        outcome.failures = std::max<std::int64_t>(static_cast<std::int64_t>(found_.failures), 1);
+        const std::size_t odd = found_.failed_at & 1;
+        const unsigned long long first = found_.first[odd];
+        outcome.failures = std::max<std::int64_t>(static_cast<std::int64_t>(found_.failures[odd]), 1);
         const auto each = static_cast<std::int64_t>(checked_.sweeps.size()), at = static_cast<std::int64_t>(found_.failed_at);
         const MeshShape& shape = checked_.problem->shape;
-        outcome.reason = static_cast<Reason>(-static_cast<int>(found_.first & 7));
+        outcome.reason = static_cast<Reason>(-static_cast<int>(first & 7));
         outcome.step = first_step_ + at / each;
         outcome.sweep = static_cast<int>(at % each);
-        outcome.axis = checked_.problem->sweeps[static_cast<std::size_t>(outcome.sweep)].lines[static_cast<std::size_t>(found_.first >> 56)].axis;
-        auto point = static_cast<std::int64_t>(found_.first << 8 >> 12);
+        outcome.axis = checked_.problem->sweeps[static_cast<std::size_t>(outcome.sweep)].lines[static_cast<std::size_t>(first >> 56)].axis;
+        auto point = static_cast<std::int64_t>(first << 8 >> 12);
         outcome.x = point % shape.x, point /= shape.x;
         outcome.y = point % shape.y, point /= shape.y;
         outcome.z = point % shape.z, outcome.mesh = point / shape.z;
-        if (found_.first & 8) (outcome.axis == 0 ? outcome.x : outcome.axis == 1 ? outcome.y : outcome.z) = -1;
+        if (first & 8) (outcome.axis == 0 ? outcome.x : outcome.axis == 1 ? outcome.y : outcome.z) = -1;
     }
 
     const int device_;

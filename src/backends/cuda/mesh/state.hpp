@@ -12,8 +12,8 @@ struct MeshState {
 
     unsigned long long failed_at = none;   ///< the sweep in which lines have failed: none runs after it
     unsigned long long refused_at = none;  ///< the sweep before which a kind of kernels gives up, its targets being stored up to there
-    unsigned long long first = none;       ///< least key of a failure
-    unsigned long long failures = 0;       ///< lines without a solution
+    unsigned long long first[2] = {none, none};  ///< least key of a failure, in even and in odd sweeps: groups of meshes may be a sweep apart, and only those of failed_at count
+    unsigned long long failures[2] = {0, 0};     ///< lines without a solution
     unsigned long long rescued = 0;        ///< lines that needed pivots
 
     /// Line solves of a sweep count first, then points ((mesh z + z) y + y) x + x. reason: minus that of trifold::Reason. `exact`: the row is
@@ -32,8 +32,8 @@ __device__ __forceinline__ bool runs(const MeshState* state, unsigned long long 
 
 __device__ __forceinline__ void report_line(MeshState* state, unsigned long long sweep, unsigned long long key) {
     if (atomicMin(&state->failed_at, sweep) < sweep) return;  // what follows it does not count
-    atomicMin(&state->first, key);
-    atomicAdd(&state->failures, 1ull);
+    atomicMin(&state->first[sweep & 1], key);
+    atomicAdd(&state->failures[sweep & 1], 1ull);
 }
 #endif
 

@@ -31,6 +31,7 @@ struct MeshArguments {
     MeshState* state;
     unsigned long long sweep;    ///< number of the sweep
     std::int64_t step;           ///< what functions see
+    std::int64_t first_mesh, meshes;  ///< those that a launch has; extent[3] are all of the batch
     bool backwards;              ///< tasks from the last to the first: what the pass before it wrote last is still in the second-level cache
 };
 

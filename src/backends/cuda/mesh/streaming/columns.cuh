@@ -46,7 +46,7 @@ struct SetOfColumns {
     static constexpr std::int64_t apart = C::axis == 1 ? C::nx : std::int64_t{C::nx} * C::ny;
     // Where lines across are solved backwards, a block has columns of a row after those of the row above it, so that their solutions are there.
     static constexpr int inner = C::behind ? C::nx : static_cast<int>(apart), H = C::behind ? C::behind : 1, across = C::axis == 1 ? C::nz : C::ny, segments_across = C::behind ? across / H : 1;
-    static constexpr std::int64_t across_apart = C::axis == 1 ? std::int64_t{C::nx} * C::ny : C::nx, points = std::int64_t{C::nx} * C::ny * C::nz;
+    static constexpr std::int64_t row_apart = C::behind ? C::piece : apart, points = std::int64_t{C::nx} * C::ny * C::nz;
     static constexpr unsigned pieces = static_cast<unsigned>((inner + C::W - 1) / C::W), outers = C::axis == 1 ? C::nz : 1;
 
     unsigned outer;
@@ -55,25 +55,30 @@ struct SetOfColumns {
     static __device__ __forceinline__ unsigned tasks(std::int64_t meshes) { return pieces * (C::behind ? segments_across : outers) * static_cast<unsigned>(meshes); }
     static __device__ __forceinline__ unsigned task_of(unsigned turn) { return blockIdx.x + turn / H * gridDim.x; }
 
-    __device__ __forceinline__ SetOfColumns(unsigned turn, unsigned tasks, bool backwards) {
+    __device__ __forceinline__ SetOfColumns(unsigned turn, unsigned tasks, bool backwards, std::int64_t first_mesh) {
         unsigned task = task_of(turn);
         if (backwards) task = tasks - 1 - task;
         begin = static_cast<int>(task % pieces) * C::W;
         task /= pieces;
         if constexpr (C::behind != 0) row = H - 1 - static_cast<int>(turn % H), segment_across = static_cast<int>(task % segments_across), task /= segments_across;
-        outer = task;
+        outer = task + (C::behind ? 1 : outers) * static_cast<unsigned>(first_mesh);
     }
 
     __device__ __forceinline__ int at() const { return segment_across * H + row; }
     /// In values, of the set's first column in row 0.
-    __device__ __forceinline__ std::int64_t offset() const { return std::int64_t{outer} * (C::behind ? points : apart * C::rows) + std::int64_t{at()} * (C::behind ? across_apart : 0) + begin; }
+    __device__ __forceinline__ std::int64_t offset() const {
+        if constexpr (C::behind != 0) return outer * points + std::int64_t{at()} * (std::int64_t{C::rows} * C::nx) + of_piece(begin);
+        return std::int64_t{outer} * (apart * C::rows) + begin;
+    }
+    /// Of a plane, C::piece points of all its rows after another.
+    static __device__ __forceinline__ int of_piece(int begin) { return C::piece == C::W ? begin * C::rows : begin; }
     /// Among the ends of segments (joins.cuh).
-    static __device__ __forceinline__ std::int64_t end_offset(std::int64_t mesh, int segment, int begin) { return (mesh * segments_across + segment) * (std::int64_t{C::rows} * C::nx) + begin; }
+    static __device__ __forceinline__ std::int64_t end_offset(std::int64_t mesh, int segment, int begin) { return (mesh * segments_across + segment) * (std::int64_t{C::rows} * C::nx) + of_piece(begin); }
 };
 
 /// C: real, fields, R (rows of a thread), S (segments), W (columns of a block), rows, axis (1, 2), line (number in its sweep), nx, ny, nz, stride(field, axis), vectors,
 /// has_update, target, used (bit f: the update reads field f), prefetch, whole (part of a kernel with more threads), behind (rows of a segment of lines across that are to be solved
-/// backwards first; 0), by_reach (as rows.cuh eliminates ahead), moves_alone, Parameters, update(near, p, out, x, y, z, mesh, step).
+/// backwards first; 0), piece (as rows.cuh), by_reach (as rows.cuh eliminates ahead), moves_alone, Parameters, update(near, p, out, x, y, z, mesh, step).
 template <class C>
 __device__ __forceinline__ void columns_barrier() {
     if constexpr (C::whole) asm volatile("barrier.cta.sync 1, %0;" ::"n"(ColumnsLayout<C>::threads) : "memory");
@@ -111,10 +116,9 @@ __device__ __forceinline__ void columns_tasks(const MeshArguments<typename C::re
     using L = ColumnsLayout<C>;
     constexpr int R = C::R, S = C::S, W = C::W, V = vector_values<T>, n = C::rows;
     using Set = SetOfColumns<C>;
-    constexpr std::int64_t apart = Set::apart;
     const int thread = static_cast<int>(threadIdx.x), lane = thread & 31, segment = thread / W, column = thread % W;
     if (thread >= L::threads) return;
-    const unsigned tasks = Set::tasks(a.extent[3]);
+    const unsigned tasks = Set::tasks(a.meshes);
     T* const staged = memory + (thread & ~31) * R;
     const T* const joins = factors + L::joins;
     T *const last = memory + L::last + column, *const first = memory + L::first + column;
@@ -123,25 +127,25 @@ __device__ __forceinline__ void columns_tasks(const MeshArguments<typename C::re
     // Vectors: a lane copies for others of its warp, in its own or a later row.
     constexpr int each = C::vectors ? V : 1;
     const int rows_on = lane * each >> 5, other = (thread & ~31) + (lane * each & 31), across = other % W, first_row = other / W * R + rows_on;
-    const auto copy = [&](const T* from, std::int64_t row_apart, T* place) {
+    const auto copy = [&](const T* from, T* place) {
         const unsigned to = shared_address(place) + static_cast<unsigned>(lane * each * static_cast<int>(sizeof(T)));
-        from += across + first_row * row_apart;
+        from += across + first_row * Set::row_apart;
 #pragma unroll
         for (int i = 0; i < R; i += each)
             if (S * R == n || first_row + i < n) {
-                if constexpr (C::vectors) copy_vector<C::used != 0 && !C::prefetch>(to + static_cast<unsigned>(i * 32 * static_cast<int>(sizeof(T))), from + i * row_apart);
-                else copy_element(to + static_cast<unsigned>(i * 32 * static_cast<int>(sizeof(T))), from + i * row_apart);
+                if constexpr (C::vectors) copy_vector<C::used != 0 && !C::prefetch>(to + static_cast<unsigned>(i * 32 * static_cast<int>(sizeof(T))), from + i * Set::row_apart);
+                else copy_element(to + static_cast<unsigned>(i * 32 * static_cast<int>(sizeof(T))), from + i * Set::row_apart);
             }
     };
     const T* const ends = a.values + a.extent[3] * (std::int64_t{C::nx} * C::ny * C::nz);
     const auto load = [&](unsigned turn, int stage) {
         if (Set::task_of(turn) < tasks) {
-            const Set set(turn, tasks, a.backwards);
+            const Set set(turn, tasks, a.backwards, a.first_mesh);
             T* const place = staged + stage * (L::threads * R);
             if (set.begin + across < Set::inner) {
                 // The solution of a segment's last row is known.
-                if (C::behind && set.row == Set::H - 1) copy(ends + Set::end_offset(set.outer, set.segment_across, set.begin), C::nx, place);
-                else copy(a.values + set.offset(), apart, place);
+                if (C::behind && set.row == Set::H - 1) copy(ends + Set::end_offset(set.outer, set.segment_across, set.begin), place);
+                else copy(a.values + set.offset(), place);
             }
         }
         asm volatile("cp.async.commit_group;" ::: "memory");
@@ -156,7 +160,7 @@ __device__ __forceinline__ void columns_tasks(const MeshArguments<typename C::re
     T above[C::behind ? R : 1];  // solutions of the row above
 #pragma unroll 1
     for (unsigned turn = 0; Set::task_of(turn) < tasks; ++turn) {
-        const Set set(turn, tasks, a.backwards);
+        const Set set(turn, tasks, a.backwards, a.first_mesh);
         const int at_column = set.begin + column;
         const bool there = at_column < Set::inner;
         const std::int64_t mesh = C::axis == 1 && !C::behind ? set.outer / C::nz : set.outer;
@@ -202,7 +206,7 @@ __device__ __forceinline__ void columns_tasks(const MeshArguments<typename C::re
             T* const before = memory + L::before + (thread & ~31) * R;
             if (set.row == Set::H - 1) {
                 // Solutions of the row below the segment: wanted at the next turn.
-                if (set.segment_across > 0 && set.begin + across < Set::inner) copy(ends + Set::end_offset(mesh, set.segment_across - 1, set.begin), C::nx, before);
+                if (set.segment_across > 0 && set.begin + across < Set::inner) copy(ends + Set::end_offset(mesh, set.segment_across - 1, set.begin), before);
                 asm volatile("cp.async.commit_group;" ::: "memory");
             } else if constexpr (!C::moves_alone) {
 #pragma unroll
@@ -259,10 +263,10 @@ __device__ __forceinline__ void columns_tasks(const MeshArguments<typename C::re
 
         if (!store) continue;
         if constexpr (!C::has_update && !C::to_target) {
-            T* const to = a.values + set.offset() + column + row0 * apart;
+            T* const to = a.values + set.offset() + column + row0 * Set::row_apart;
 #pragma unroll
             for (int i = 0; i < R; ++i)
-                if (S * R == n || row0 + i < n) to[i * apart] = d[i];
+                if (S * R == n || row0 + i < n) to[i * Set::row_apart] = d[i];
         } else {
             T* const to = place(C::target);
             constexpr int at_once = C::prefetch ? 1 : R < 8 ? R : 8;

@@ -65,11 +65,10 @@ std::size_t rows_shared(const RowsCut& cut, int V, const Reach& reach) {
 
 }  // namespace
 
-RowsCut cut_rows(const Chip& chip, std::size_t value_bytes, int nx, int ny, int nz, std::int64_t meshes, const Reach& reach_of, int ahead, const RowsCut* shape, bool alike, bool bulk) {
-    // Two rows a lane were best, or close to it, wherever it was tried on an H200. (One moves more words of shared memory, more leave too few warps; so do two in doubles where it
-    // eliminates ahead, unless a row is a whole warp's.)
-    constexpr int most_segment = 33;
-    const int least_rows_of_lane = ahead && value_bytes == 8 ? 1 : 2, most_rows_of_lane = 2;
+RowsCut cut_rows(const Chip& chip, std::size_t value_bytes, int nx, int ny, int nz, std::int64_t meshes, const Reach& reach_of, int ahead, const RowsCut* shape, bool alike, bool bulk, bool grouped) {
+    // Two rows a lane were best, or close to it, wherever it was tried on an H200. (One moves more words of shared memory, more leave too few warps; so do two in doubles where it eliminates ahead.)
+    constexpr int most_segment = 33, least_chunk = 24;
+    const int rows_of_lane = ahead && value_bytes == 8 ? 1 : 2;
     const int n_along = ahead ? ny : nz, n_across = ahead ? nz : ny;
     const Reach reach{reach_of.fields, reach_of.x, ahead ? reach_of.z : reach_of.y, ahead ? reach_of.y : reach_of.z};
     const int V = static_cast<int>(16 / value_bytes), words = static_cast<int>(value_bytes / 4), narrowest = up(nx, V) + up(2 * reach.x, V);
@@ -79,8 +78,7 @@ RowsCut cut_rows(const Chip& chip, std::size_t value_bytes, int nx, int ny, int 
     double least = 0;
     // The best block for rows cut so; `batch`: as many meshes as there are, else many, or, where nothing is eliminated ahead, as if there were no end to them.
     const auto try_blocks = [&](RowsCut cut, bool batch) {
-        if (ahead && value_bytes == 8 && cut.rows > 1 && cut.lanes < 32) return;
-        const int lanes = cut.lanes, R = cut.segment_rows, K = cut.rows, S = (nx + R - 1) / R, registers = ahead ? registers_ahead(value_bytes, K * R) : up(K * R * words + other_registers + 12 * words, 8);
+        const int lanes = cut.lanes, R = cut.segment_rows, K = cut.rows, S = (nx + R - 1) / R, registers = ahead ? registers_ahead(value_bytes, K * R) + (batch && grouped && value_bytes == 8 ? 4 : 0) : up(K * R * words + other_registers + 12 * words, 8);
         cut.alike = alike && S > 2;
         int met = 1 << 20;
         for (int pitch = narrowest; pitch <= narrowest + 32; pitch += V)
@@ -95,7 +93,14 @@ RowsCut cut_rows(const Chip& chip, std::size_t value_bytes, int nx, int ny, int 
                     if (ahead && registers_beside(cut.blocks * cut.threads / 32) < registers) continue;
                     const int H = cut.slab(), slabs = (n_across + H - 1) / H, coming = cut.blocks * (cut.depth - 2 * reach.z - 1);
                     const std::int64_t at_once = std::int64_t{chip.multiprocessors} * cut.blocks;
-                    const double planes = choose_chunk(cut, n_along, ahead ? ahead : 1, slabs * (batch ? meshes : many), at_once, reach.z);
+                    double planes;
+                    if (batch && grouped) {
+                        // Whoever has a place takes the next task: these are to be short, and how they are dealt does not matter.
+                        cut.chunk = std::min((least_chunk + ahead - 1) / ahead * ahead, n_along);
+                        planes = static_cast<double>(slabs * meshes) / static_cast<double>(at_once) * n_along / cut.chunk * (cut.chunk + 1.5 * reach.z);
+                    } else {
+                        planes = choose_chunk(cut, n_along, ahead ? ahead : 1, slabs * (batch ? meshes : many), at_once, reach.z);
+                    }
                     // Points that lanes pass, for every one that there is.
                     const double turns = batch || ahead ? planes * static_cast<double>(at_once) / (static_cast<double>(slabs) * n_along * static_cast<double>(batch ? meshes : many)) : 1;
                     const double passed = turns * slabs * H / n_across * lanes * R / nx;
@@ -104,7 +109,7 @@ RowsCut cut_rows(const Chip& chip, std::size_t value_bytes, int nx, int ny, int 
                     const double waiting = (cut.warps < 3 ? 1.15 : 1) * (1 + 1.0 / coming + (ahead ? 5.0 : 6.0) / (cut.warps * cut.blocks)), beside = 1 + 2.5 * reach.y / H;
                     // Who leaves a place last and brings the next plane is late for its own; in floats, where rows are whole warps', no branch parts lanes.
                     const double leaving = cut.bringer ? 1 : 1.35, whole = ahead && value_bytes == 4 && lanes == 32 ? 0.85 : 1;
-                    const double cost = passed * (words_moved + 8) * waiting * beside * leaving * whole;
+                    const double cost = passed * (words_moved + 8) * waiting * beside * leaving * whole * (batch && grouped ? 1 + 0.3 / cut.blocks : 1);
                     if (least == 0 || cost < least) least = cost, best = cut;
                 }
             }
@@ -116,17 +121,16 @@ RowsCut cut_rows(const Chip& chip, std::size_t value_bytes, int nx, int ny, int 
             if (nx - (nx - 1) / R * R < reach.x) continue;  // only the last lane of a row looks beyond its end
             RowsCut cut;
             cut.lanes = lanes, cut.segment_rows = R;
-            for (cut.rows = least_rows_of_lane; cut.rows <= most_rows_of_lane; ++cut.rows)
-                for (const bool bringer : {true, false})
-                    if (cut.bringer = bringer; bringer || (ahead && value_bytes == 8 && nx % V == 0)) try_blocks(cut, false);
+            cut.rows = rows_of_lane;
+            for (const bool bringer : {true, false})
+                if (cut.bringer = bringer; bringer || (ahead && value_bytes == 8 && nx % V == 0)) try_blocks(cut, false);
         }
     // Roundings depend on lanes and segments, which must not depend on the batch.
     least = 0;
     if (!best.fits()) return best;
     RowsCut cut = best;
-    for (cut.rows = least_rows_of_lane; cut.rows <= most_rows_of_lane; ++cut.rows)
-        for (const bool bringer : {true, false})
-            if (cut.bringer = bringer; bringer || (ahead && value_bytes == 8 && bulk)) try_blocks(cut, true);
+    for (const bool bringer : {true, false})
+        if (cut.bringer = bringer; bringer || (ahead && value_bytes == 8 && bulk)) try_blocks(cut, true);
     return best;
 }
 
@@ -168,7 +172,7 @@ ColumnsCut cut_columns(const Chip& chip, std::size_t value_bytes, int rows, int 
                 const auto shared = [&](int stages) { return static_cast<std::size_t>((stages + (asked.nx ? 1 : 0)) * cut.threads * R + S * ((asked.by_reach ? 5 : 4) * R + V) + 4 * S + (2 * S + 1) * W) * value_bytes; };
                 const auto blocks = [&](int stages) {
                     if (shared(stages) > chip.shared_per_block) return 0;
-                    return blocks_on(chip, cut.threads, R * words * ((prefetch ? 1 + fetched : 1) + (asked.nx ? 1 : 0)) + other_registers + (asked.nx ? 16 : 0) + (prefetch && words == 2 ? 24 : 0), shared(stages));
+                    return blocks_on(chip, cut.threads, R * words * ((prefetch ? 1 + fetched : 1) + (asked.nx ? 1 : 0)) + other_registers + (asked.nx ? 16 : 0) + (prefetch && words == 2 && !asked.grouped ? 24 : 0), shared(stages));
                 };
                 cut.blocks = blocks(1);
                 if (cut.blocks < 1) continue;
@@ -179,14 +183,14 @@ ColumnsCut cut_columns(const Chip& chip, std::size_t value_bytes, int rows, int 
                 const bool alone = asked.tasks_per_piece && !prefetch && std::ceil(each) == 1 && blocks(3) >= 1;
                 if (alone) cut.blocks = 1, cut.stages = 3;
                 cut.shared = shared(cut.stages);
-                const double used = static_cast<double>(rows) / (S * R), wide = W * static_cast<int>(value_bytes) >= 256 ? 1 : W * static_cast<int>(value_bytes) >= 128 ? 0.92 : W * static_cast<int>(value_bytes) >= 64 ? 0.75 : 0.5;
+                const double used = static_cast<double>(rows) / (S * R), wide = W * static_cast<int>(value_bytes) >= 256 ? 1 : W * static_cast<int>(value_bytes) >= 128 ? (!asked.grouped ? 0.92 : words == 1 ? 1 : 0.88) : W * static_cast<int>(value_bytes) >= 64 ? 0.75 : 0.5;
                 double dealt = 1, blocks_there = cut.blocks;
                 if (asked.nx) {
                     dealt = static_cast<double>(asked.nx) / (pieces * W) * (asked.tasks_per_piece ? each / std::ceil(each) : 1);
                     if (asked.tasks_per_piece) blocks_there = std::min(blocks_there, std::ceil(each));
                 }
                 const double in_flight = std::min(1.0, blocks_there * cut.threads * R * static_cast<double>(value_bytes) / 65536);
-                const double score = dealt * used * wide * (0.5 + 0.5 * in_flight) * (alone ? 1.02 : prefetch || fetched == 0 ? 1 : 0.9) * (blocks_there > 1 ? 1 : 0.96) * (S > 32 ? 0.9 : 1);
+                const double score = dealt * used * wide * (0.5 + 0.5 * in_flight) * (alone ? 1.02 : prefetch || fetched == 0 ? 1 : asked.grouped ? 0.85 : 0.9) * (blocks_there > 1 ? 1 : 0.96) * (S > 32 ? 0.9 : 1);
                 if (score > best_score) best = cut, best_score = score;
             }
     return best;

@@ -31,8 +31,8 @@ struct Reach {
 };
 
 /// Blocks go along z, with slabs of y; or, where `ahead`, along `ny` with slabs of `nz`, and lines along `ny` are eliminated on the way in segments of so many rows: these may be the mesh's z and y as well
-/// (then the reach's, too). `shape`: whose lanes and segments are to be kept. `alike`: rows of the matrix along x but the first and the last one are the same. `bulk`: rows are copied whole.
-RowsCut cut_rows(const Chip& chip, std::size_t value_bytes, int nx, int ny, int nz, std::int64_t meshes, const Reach& reach, int ahead = 0, const RowsCut* shape = nullptr, bool alike = false, bool bulk = false);
+/// (then the reach's, too). `shape`: whose lanes and segments are to be kept. `alike`: rows of the matrix along x but the first and the last one are the same. `bulk`: rows are copied whole. `grouped`: kernels of other meshes run beside it (beside.hpp); only where `ahead`.
+RowsCut cut_rows(const Chip& chip, std::size_t value_bytes, int nx, int ny, int nz, std::int64_t meshes, const Reach& reach, int ahead = 0, const RowsCut* shape = nullptr, bool alike = false, bool bulk = false, bool grouped = false);
 
 /// Rows of a segment of lines along `ny` that are solved in parts of other passes, by the shape of a mesh alone; 0: ny has no divisor that would do.
 int cut_segment(const Chip& chip, std::size_t value_bytes, int nx, int ny, int nz);
@@ -53,6 +53,7 @@ struct ColumnsAsked {
     std::int64_t tasks_per_piece = 0;     ///< how many blocks' ways there are per piece of such a row; 0: no end of them
     int segment_rows = 0, segments = 0;   ///< to be kept; 0: whatever is best
     bool by_reach = false;
+    bool grouped = false;                 ///< kernels of other meshes run beside it (beside.hpp): how tasks are dealt does not matter
 };
 
 /// `fetched`: fields that the update reads.

@@ -3,7 +3,7 @@
 //
 //   gamma[s] = inverse (y[last of s] - coupling z[s + 1]) - lower gamma[s - 1],  x[last of s] = gamma[s] - upper x[last of s + 1]
 //
-// Arrays: behind the values the ends, [mesh][segment][row across][x]: z of every segment but the first, overwritten by x; and behind these y of every last row, which the values lack: side by side, where rows of the mesh
+// Arrays: behind the values the ends, [mesh][segment][row across][x], rows in pieces as the values': z of every segment but the first, overwritten by x; and behind these y of every last row, which the values lack: side by side, where rows of the mesh
 //   lie far apart.
 // Who does what: a thread has a line, or a few side by side where they have few segments, so that all threads ask for all they want at once.
 // Words per point: (2 read + 1 written) / C::ahead.
@@ -21,7 +21,7 @@ struct alignas(count * sizeof(T)) Together {
     T value[count];
 };
 
-/// C: real, nx, ny, nz, axis (of the lines: 1, 2), ahead, each (lines of a thread), line (number in its sweep). `table`: by segment coupling, lower, inverse, upper.
+/// C: real, nx, ny, nz, axis (of the lines: 1, 2), ahead, each (lines of a thread), piece, line (number in its sweep). `table`: by segment coupling, lower, inverse, upper.
 template <class C>
 __device__ __forceinline__ void joins_pass(const MeshArguments<typename C::real>& a, const typename C::real* table) {
     using T = typename C::real;
@@ -33,9 +33,9 @@ __device__ __forceinline__ void joins_pass(const MeshArguments<typename C::real>
     for (int i = static_cast<int>(threadIdx.x); i < 4 * S; i += static_cast<int>(blockDim.x)) factors[i] = table[i];
     __syncthreads();
     await_previous();
-    const std::int64_t lines = plane * a.extent[3], at = (std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x) * each;
+    const std::int64_t lines = plane * a.meshes, at = (std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x) * each;
     if (at >= lines) return;
-    const std::int64_t mesh = at / plane;
+    const std::int64_t mesh = a.first_mesh + at / plane;
     const int in_plane = static_cast<int>(at % plane);
     T* const ends = a.values + a.extent[3] * points + mesh * (S * plane) + in_plane;
     const T* const last = ends + a.extent[3] * (S * plane);
@@ -69,8 +69,8 @@ __device__ __forceinline__ void joins_pass(const MeshArguments<typename C::real>
     for (int k = 0; k < each; ++k)
         if (bad[k] && (failed == 0 || failed == own)) {  // and not in lines along x
             failed = own;
-            const int one = in_plane + k;
-            report_line(a.state, a.sweep, MeshState::key(C::line, mesh * points + (C::axis == 1 ? one / C::nx * (std::int64_t{C::nx} * C::ny) + one % C::nx : one), false, C::not_finite));
+            const int one = in_plane + k, of_piece = (C::axis == 1 ? C::nz : C::ny) * C::piece, across = one % of_piece / C::piece, x = one / of_piece * C::piece + one % C::piece;
+            report_line(a.state, a.sweep, MeshState::key(C::line, mesh * points + across * (C::axis == 1 ? std::int64_t{C::nx} * C::ny : C::nx) + x, false, C::not_finite));
         }
 }
 

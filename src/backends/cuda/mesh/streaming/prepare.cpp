@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <cmath>
 #include <cstdlib>
 
 namespace trifold::cuda::streaming {
@@ -138,13 +137,7 @@ Parts parts_of(const Checked& checked, const Chip& chip, const CheckedSweep& one
         if (parts.segment == 0) continue;
         parts.rows = cut_rows(chip, bytes, nx, parts.along, parts.across, 1, parts.reach, parts.segment, nullptr, alike);
         parts.columns = cut_columns(chip, bytes, parts.across, fetched_by(one, checked.solution_field()), {.nx = nx});
-        if (!parts.rows.fits() || !parts.columns.fits()) continue;
-        // Where they would not be worth it for as many meshes as fill the chip, three passes are cut as they like best.
-        const auto many = static_cast<std::int64_t>(std::exp2(std::max(0.0, std::floor(std::log2(0x1p26 / static_cast<double>(shape.x * shape.y * shape.z))))));
-        const RowsCut rows = cut_rows(chip, bytes, nx, parts.along, parts.across, many, parts.reach, parts.segment, &parts.rows, parts.rows.alike, shape.x % static_cast<std::int64_t>(16 / bytes) == 0);
-        const ColumnsCut columns = cut_columns(chip, bytes, parts.across, fetched_by(one, checked.solution_field()),
-                                               {.nx = nx, .tasks_per_piece = parts.along / parts.segment * many, .segment_rows = parts.columns.segment_rows, .segments = parts.columns.segments});
-        if (parts_are_faster(chip, bytes, nx, parts.along, parts.across, many, rows, columns, parts.segment)) return parts;
+        if (parts.rows.fits() && parts.columns.fits()) return parts;
     }
     return {};
 }
@@ -171,6 +164,13 @@ void plan_whole(const Checked& checked, const Chip& chip, SweepPlan& own, Plan& 
     plan.whole_threads = cut.threads, plan.whole_shared = cut.shared;
 }
 
+// Groups of meshes, whose kernels run beside each other's (beside.hpp): of batches whose passes take long enough for launches to be nothing, and in three dimensions more of them where there are many meshes.
+int groups_of(const MeshShape& shape) {
+    constexpr std::int64_t least_points = std::int64_t{1} << 24, many = 24;
+    if (shape.meshes < 2 || shape.points() < least_points) return 1;
+    return shape.z > 1 && shape.meshes >= many ? 3 : 2;
+}
+
 /// A pass for each line solve. With parts: what decides roundings is as it is there.
 const char* plan_in_passes(const Checked& checked, const Chip& chip, const CheckedSweep& one, Pass first, const Parts& parts, bool alike, SweepPlan& own) {
     const MeshShape& shape = checked.problem->shape;
@@ -195,12 +195,12 @@ const char* plan_in_passes(const Checked& checked, const Chip& chip, const Check
 }
 
 /// Rows with what of lines in parts goes forwards, their ends, and columns with what goes backwards. false: in three passes a step takes less time.
-bool plan_in_parts(const Checked& checked, const Chip& chip, const CheckedSweep& one, Pass first, const Parts& parts, SweepPlan& own) {
+bool plan_in_parts(const Checked& checked, const Chip& chip, const CheckedSweep& one, Pass first, const Parts& parts, int groups, SweepPlan& own) {
     const MeshShape& shape = checked.problem->shape;
     const std::size_t bytes = size_of(checked.dtype);
     const std::int64_t tasks_per_piece = parts.along / parts.segment * shape.meshes;
     if (shape.points() <= most_points_of_whole) return false;
-    first.rows = cut_rows(chip, bytes, static_cast<int>(shape.x), parts.along, parts.across, shape.meshes, parts.reach, parts.segment, &parts.rows, parts.rows.alike, staged_in_vectors(checked, first.staged));
+    first.rows = cut_rows(chip, bytes, static_cast<int>(shape.x), parts.along, parts.across, shape.meshes, parts.reach, parts.segment, &parts.rows, parts.rows.alike, staged_in_vectors(checked, first.staged), groups > 1);
     first.segment = parts.segment, first.parts_axis = parts.axis;
     Pass joins, last;
     joins.kind = PassKind::joins, joins.line = joins.parts_axis = parts.axis, joins.segment = parts.segment;
@@ -210,9 +210,14 @@ bool plan_in_parts(const Checked& checked, const Chip& chip, const CheckedSweep&
     last.segment = parts.segment, last.parts_axis = parts.axis;
     last.kind = PassKind::columns, last.line = 3 - parts.axis;
     last.columns = cut_columns(chip, bytes, parts.across, fetched_by(one, checked.solution_field()),
-                               {.nx = static_cast<int>(shape.x), .tasks_per_piece = tasks_per_piece, .segment_rows = parts.columns.segment_rows, .segments = parts.columns.segments});
+                               {.nx = static_cast<int>(shape.x), .tasks_per_piece = groups > 1 ? 0 : tasks_per_piece, .segment_rows = parts.columns.segment_rows, .segments = parts.columns.segments, .grouped = groups > 1});
     if (!first.rows.fits() || !last.columns.fits()) return false;
-    if (!parts_are_faster(chip, bytes, static_cast<int>(shape.x), parts.along, parts.across, shape.meshes, first.rows, last.columns, parts.segment)) return false;
+    if (groups == 1 && !parts_are_faster(chip, bytes, static_cast<int>(shape.x), parts.along, parts.across, shape.meshes, first.rows, last.columns, parts.segment)) return false;
+    const auto nx = static_cast<int>(shape.x);
+    // Pieces of 128 bytes of short rows; of longer pieces, or rows, nothing is gained, and what rows store would lie far apart (512^3: 8 % of columns).
+    const std::size_t piece_bytes = static_cast<std::size_t>(last.columns.columns) * bytes, row_bytes = static_cast<std::size_t>(nx) * bytes;
+    last.piece = nx % last.columns.columns == 0 && piece_bytes <= 128 && row_bytes <= 1024 ? last.columns.columns : nx;
+    first.piece = joins.piece = last.piece;
     own.passes = {first, joins, last};
     return true;
 }
@@ -243,6 +248,7 @@ Plan plan_of(const Checked& checked, const Chip& chip) {
         for (std::size_t axis = 0; axis < 3; ++axis)
             if (std::abs(field.stride[axis]) >= std::int64_t{1} << 31 || std::abs(field.stride[axis] * (shape.along(static_cast<int>(axis)) + 2)) >= std::int64_t{1} << 30)
                 return refuse("a field is spread too far");
+    plan.groups = groups_of(shape);
     for (std::size_t s = 0; s < checked.sweeps.size(); ++s) {
         const CheckedSweep& one = checked.sweeps[s];
         const std::vector<LineSolve>& lines = one.sweep->lines;
@@ -259,7 +265,7 @@ Plan plan_of(const Checked& checked, const Chip& chip) {
         const bool alike = checked.dtype == DType::f32 ? same_rows(matrix_of<float>(checked, static_cast<int>(s), 0)) : same_rows(matrix_of<double>(checked, static_cast<int>(s), 0));
         const Parts parts = parts_of(checked, chip, one, first.reach, alike);
         SweepPlan own;
-        if (parts.segment == 0 || !plan_in_parts(checked, chip, one, first, parts, own)) {
+        if (parts.segment == 0 || !plan_in_parts(checked, chip, one, first, parts, plan.groups, own)) {
             if (const char* const why = plan_in_passes(checked, chip, one, first, parts, alike, own)) return refuse(why);
             plan_whole(checked, chip, own, plan);
         }

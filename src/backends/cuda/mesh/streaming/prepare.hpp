@@ -22,6 +22,7 @@ struct Pass {
     ColumnsCut columns;
     int parts_axis = 1;       ///< of lines that passes have a part of, and their number in the sweep
     int segment = 0;          ///< rows of a segment of these; 0: none
+    int piece = 0;            ///< points of a row that lie side by side in values and ends (rows.cuh)
     int each = 1;             ///< lines of a thread of joins
     bool by_reach = false;    ///< columns that have the roundings of those parts
     Reach reach;
@@ -37,6 +38,7 @@ struct SweepPlan {
 
 struct Plan {
     std::vector<SweepPlan> sweeps;
+    int groups = 1;                ///< of a batch's meshes, on a stream each (beside.hpp)
     int whole_threads = 0;         ///< of the one kernel that has all passes and steps (whole.cuh); 0: each pass has its own
     std::size_t whole_shared = 0;
     bool moves_alone = false;      ///< mesh/run.hpp

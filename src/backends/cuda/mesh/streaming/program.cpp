@@ -96,7 +96,7 @@ private:
         return "struct C_" + name + " : Common {\n    static constexpr int K = " + text_of(cut.rows) + ", R = " + text_of(cut.segment_rows) + ", lanes = " + text_of(cut.lanes) + ", warps = " +
                text_of(cut.warps) + ", pitch = " + text_of(cut.pitch) + ", depth = " + text_of(cut.depth) + ", chunk = " + text_of(cut.chunk) + ", staged_count = " + text_of(pass.reach.fields) +
                ", reach_x = " + text_of(pass.reach.x) + ", reach_y = " + text_of(pass.reach.y) + ", reach_z = " + text_of(pass.reach.z) + ", target = " + text_of(sweep.target) + ", line_x = " +
-               text_of(pass.line) + ", along = " + text_of(pass.segment ? pass.parts_axis : 2) + ", ahead = " + text_of(pass.segment) + ";\n    static constexpr bool bringer = " + flag(cut.bringer) + ", alike = " + flag(cut.alike) + ";\n    static constexpr unsigned staged = " + text_of(pass.staged) + ";\n    static constexpr int any_staged = " + text_of(std::countr_zero(pass.staged)) + ";\n    static constexpr bool bulk = " + flag(staged_in_vectors(checked_, pass.staged)) + ", vectors = " +
+               text_of(pass.line) + ", along = " + text_of(pass.segment ? pass.parts_axis : 2) + ", ahead = " + text_of(pass.segment) + ", piece = " + text_of(pass.segment ? pass.piece : checked_.problem->shape.x) + ";\n    static constexpr bool bringer = " + flag(cut.bringer) + ", alike = " + flag(cut.alike) + ";\n    static constexpr unsigned staged = " + text_of(pass.staged) + ";\n    static constexpr int any_staged = " + text_of(std::countr_zero(pass.staged)) + ";\n    static constexpr bool bulk = " + flag(staged_in_vectors(checked_, pass.staged)) + ", vectors = " +
                flag(checked_.problem->shape.x % V == 0) + ", has_rhs = " + flag(static_cast<bool>(sweep.rhs)) + ", ends_x = " + flag(ends(s, pass.line)) + ", ends_y = " + flag(pass.segment && ends(s, pass.parts_axis)) + ";\n" + function("rhs", sweep.rhs) +
                "};\n" + kernel(name, cut.threads, cut.blocks, "rows_pass");
     }
@@ -114,7 +114,7 @@ private:
         unsigned used = 0;
         for (int f = 0; updates && f < std::min(one.update.fields, checked_.solution_field()); ++f) used |= one.update.field[static_cast<std::size_t>(f)].rows ? 1u << f : 0u;
         return "struct C_" + name + " : Common {\n    static constexpr int R = " + text_of(cut.segment_rows) + ", S = " + text_of(cut.segments) + ", W = " + text_of(cut.columns) + ", stages = " + text_of(cut.stages) + ", rows = " +
-               text_of(shape.along(axis)) + ", axis = " + text_of(axis) + ", line = " + text_of(pass.line) + ", target = " + text_of(sweep.target) + ", behind = " + text_of(pass.segment) + ";\n    static constexpr unsigned used = " +
+               text_of(shape.along(axis)) + ", axis = " + text_of(axis) + ", line = " + text_of(pass.line) + ", target = " + text_of(sweep.target) + ", behind = " + text_of(pass.segment) + ", piece = " + text_of(pass.piece) + ";\n    static constexpr unsigned used = " +
                text_of(used) + ";\n    static constexpr bool whole = " + flag(plan_.whole_threads > 0) + ", by_reach = " + flag(pass.by_reach) + ", vectors = " + flag((pass.segment ? shape.x : inner) % V == 0 && cut.columns % V == 0) + ", prefetch = " + flag(cut.prefetch && used) + ", has_update = " + flag(updates) + ", to_target = " +
                flag(last) + ", ends = " + flag(ends(s, pass.line)) + ";\n" + function("update", updates ? sweep.update : PointFunction{}) + "};\n" + kernel(name, cut.threads, cut.blocks, "columns_pass");
     }
@@ -122,7 +122,7 @@ private:
     std::string joins(std::size_t s, std::size_t k) const {
         const Pass& pass = plan_.sweeps[s].passes[k];
         const std::string name = name_of_pass(s, k);
-        return "struct C_" + name + " : Common {\n    static constexpr int ahead = " + text_of(pass.segment) + ", each = " + text_of(pass.each) + ", axis = " + text_of(pass.parts_axis) + ", line = " + text_of(pass.line) + ";\n};\nextern \"C\" __global__ void __launch_bounds__(" +
+        return "struct C_" + name + " : Common {\n    static constexpr int ahead = " + text_of(pass.segment) + ", each = " + text_of(pass.each) + ", axis = " + text_of(pass.parts_axis) + ", piece = " + text_of(pass.piece) + ", line = " + text_of(pass.line) + ";\n};\nextern \"C\" __global__ void __launch_bounds__(" +
                text_of(pass.threads()) + ") " + name +
                "(const __grid_constant__ MeshArguments<real> a, const __grid_constant__ Common::Parameters, const real* table, real, real) { streaming::joins_pass<C_" + name + ">(a, table); }\n";
     }

@@ -2,7 +2,7 @@
 // The right-hand side and the lines along x:   values = (lower, diag, upper)^-1 rhs(fields)
 // and, where C::ahead, lines along y or z eliminated forwards in segments of so many rows (LinesAhead; joins.cuh and columns.cuh do the rest).
 //
-// Arrays: fields any strides; values packed. Overwritten: values, and ends of segments behind them.
+// Arrays: fields any strides; values packed, with C::ahead [mesh][along][piece of a row][across][x in it], as columns want them. Overwritten: values, and ends of segments behind them.
 // Who does what: a block goes through planes, along z or along y, with a slab of H rows. What the right-hand side reads is brought plane by plane with the rows beside the slab, into a ring of places in shared
 //   memory: by a warp of its own, or, where C::bringer is false, by whichever warp leaves a place last. Every (other) warp has K neighbouring rows in each lane, and `lanes` lanes along a
 //   row, each R points of it: it makes their right-hand sides, eliminates its segments, joins them with its neighbours by shuffles and writes
@@ -47,8 +47,8 @@ struct WayOut {
     int own, count, lane;  ///< where a lane's points are; rows that there are
     bool there, last;      ///< whether a lane has a segment, and the last one
 
-    /// Rows are `apart` from each other in memory.
-    template <int apart>
+    /// Pieces of C::piece points of a row are `pieces_apart` from each other in memory, and those of the next row `apart`.
+    template <int apart, int pieces_apart>
     __device__ __forceinline__ void carry(const T (&value)[C::K][C::R], T* out) const {
         constexpr int missing = (C::nx + C::R - 1) / C::R * C::R - C::nx, each = C::vectors ? vector_values<T> : 1, pieces = C::nx / each;
         if (there)
@@ -62,16 +62,19 @@ struct WayOut {
         constexpr int warp_rows = RowsLayout<C>::warp_rows, most = 32 / warp_rows > 8 ? 32 / warp_rows : 8;
         constexpr int wide = pieces % 32 == 0 ? 32 : pieces % 16 == 0 && most <= 16 ? 16 : pieces % 8 == 0 && most <= 8 ? 8 : 32, at_once = 32 / wide;
         const int column = lane % wide * each, row = lane / wide;
+        constexpr int P = C::piece;
+        constexpr bool whole = P == C::nx, even = P % (wide * each) == 0 || wide * each % P == 0;  // then every step of a lane is as far as any other lane's
         const T* const from = rows + row * C::pitch + column;
-        T* const to = out + row * apart + column;
+        T* const to = out + row * apart + (whole ? column : even ? column / P * pieces_apart + column % P : 0);
+        const auto at = [&](int q) { return whole ? q : even ? q / P * pieces_apart + q % P : (column + q) / P * pieces_apart + (column + q) % P; };
 #pragma unroll
         for (int r = 0; r < warp_rows; r += at_once)
             if (row + r < count)
 #pragma unroll
                 for (int q = 0; q < pieces; q += wide)
                     if (pieces % wide == 0 || lane % wide + q < pieces) {
-                        if constexpr (C::vectors) *reinterpret_cast<typename Vector16<T>::type*>(to + r * apart + q * each) = *reinterpret_cast<const typename Vector16<T>::type*>(from + r * C::pitch + q * each);
-                        else to[r * apart + q] = from[r * C::pitch + q];
+                        if constexpr (C::vectors) *reinterpret_cast<typename Vector16<T>::type*>(to + r * apart + at(q * each)) = *reinterpret_cast<const typename Vector16<T>::type*>(from + r * C::pitch + q * each);
+                        else to[r * apart + at(q)] = from[r * C::pitch + q];
                     }
     }
 };
@@ -84,11 +87,11 @@ struct RowsTask {
     int first_row, from, to;
 
     // Slabs side by side are done at about the same time.
-    __device__ __forceinline__ explicit RowsTask(std::int64_t task) {
+    __device__ __forceinline__ RowsTask(std::int64_t task, std::int64_t first_mesh) {
         first_row = static_cast<int>(task % slabs) * H;
         from = static_cast<int>(task / slabs % chunks) * C::chunk;
         to = from + C::chunk < RowsAxes<C>::n_along ? from + C::chunk : RowsAxes<C>::n_along;
-        mesh = task / slabs / chunks;
+        mesh = first_mesh + task / slabs / chunks;
     }
 };
 
@@ -126,7 +129,7 @@ __device__ __forceinline__ void bring(const MeshArguments<typename C::real>& a, 
 
 /// C: real, fields, nx, ny, nz, edge(field, axis, side), stride(field, axis), K, R, lanes, warps, pitch (of rows in shared memory), depth (places of the ring), chunk (planes of a
 /// task), staged (bit f: field f), any_staged (one of them), staged_count, bringer (a warp besides brings planes; or who leaves a place last does), bulk (rows are copied whole, 16 bytes at a time), vectors (rows of values are), has_rhs, target, reach_x, reach_y,
-/// reach_z, Parameters, rhs(near, …), ends_x, line_x, along (the axis that blocks go along: 1, 2), alike (lanes.cuh), ahead (rows of a segment of lines along y; 0), ends_y, moves_alone (nothing is
+/// reach_z, Parameters, rhs(near, …), ends_x, line_x, along (the axis that blocks go along: 1, 2), alike (lanes.cuh), ahead (rows of a segment of lines along y; 0), piece (points of a row that lie side by side, those of all rows of a plane before the next ones; nx), ends_y, moves_alone (nothing is
 /// computed: what a benchmark calls the ceiling).
 /// What a thread keeps from pass to pass: factors in `kept`, the barriers behind them and where their phases are.
 template <class C>
@@ -230,13 +233,13 @@ __device__ __forceinline__ void rows_tasks(Rows<C>& own_rows, const MeshArgument
     Turn<C::depth>& turn = own_rows.turn;
 
     using Task = RowsTask<C>;
-    const std::int64_t tasks = std::int64_t{Task::slabs} * Task::chunks * a.extent[3], points = std::int64_t{nx} * C::ny * C::nz;
+    const std::int64_t tasks = std::int64_t{Task::slabs} * Task::chunks * a.meshes, points = std::int64_t{nx} * C::ny * C::nz;
     // Without a warp for it, who leaves a place last brings what comes there next: planes of the block's tasks, one after another.
     std::int64_t coming_task = blockIdx.x;
     int coming = 0;  // planes of that task
     const auto bring_next = [&](int place, bool here) {
         if (coming_task >= tasks) return;
-        const Task task(a.backwards ? tasks - 1 - coming_task : coming_task);
+        const Task task(a.backwards ? tasks - 1 - coming_task : coming_task, a.first_mesh);
         if (here) bring<C>(a, task, task.from - reach + coming, memory + place * L::place, full(place), lane);
         if (++coming == task.to - task.from + 2 * reach) coming = 0, coming_task += gridDim.x;
     };
@@ -263,7 +266,7 @@ __device__ __forceinline__ void rows_tasks(Rows<C>& own_rows, const MeshArgument
     if (warp == C::warps) {
         bool& again = own_rows.again;
         for (std::int64_t number = blockIdx.x; number < tasks; number += gridDim.x) {
-            const Task task(a.backwards ? tasks - 1 - number : number);
+            const Task task(a.backwards ? tasks - 1 - number : number, a.first_mesh);
             for (int at = task.from - reach; at < task.to + reach; ++at) {
                 if (again) empty(turn.place).wait(turn.parity ^ 1);
                 bring<C>(a, task, at, memory + turn.place * L::place, full(turn.place), lane);
@@ -286,7 +289,7 @@ __device__ __forceinline__ void rows_tasks(Rows<C>& own_rows, const MeshArgument
     unsigned& step = own_rows.step;
 #pragma unroll 1
     for (std::int64_t number = blockIdx.x; number < tasks; number += gridDim.x) {
-        const Task task(a.backwards ? tasks - 1 - number : number);
+        const Task task(a.backwards ? tasks - 1 - number : number, a.first_mesh);
         const bool idle = task.first_row + warp_row >= n;
         const int across = task.first_row + row;
 #pragma unroll 1
@@ -356,15 +359,17 @@ __device__ __forceinline__ void rows_tasks(Rows<C>& own_rows, const MeshArgument
                     T* const rows = memory + turn.place * L::place + L::beside + (beside + warp_row) * C::pitch;
                     const int first = task.first_row + warp_row, there_are = n - first < L::warp_rows ? n - first : L::warp_rows;
                     const WayOut<C> way{rows, (row - warp_row) * C::pitch + x, there_are, lane, there, segment == segments - 1};
-                    if (!lines.ends(at)) {
-                        way.template carry<Axes::across_apart>(d, a.values + task.mesh * points + at * std::int64_t{Axes::along_apart} + first * std::int64_t{Axes::across_apart});
-                    } else if constexpr (C::ahead != 0) {
+                    if constexpr (C::ahead == 0) {
+                        way.template carry<Axes::across_apart, 0>(d, a.values + task.mesh * points + at * std::int64_t{Axes::along_apart} + first * std::int64_t{Axes::across_apart});
+                    } else if (!lines.ends(at)) {
+                        way.template carry<C::piece, n * C::piece>(d, a.values + task.mesh * points + at * (std::int64_t{n} * nx) + first * C::piece);
+                    } else {
                         // Side by side, as joins.cuh reads them.
-                        T* const begins = a.values + a.extent[3] * points + ((task.mesh * LinesAhead<C>::segments + at / C::ahead) * n + first) * nx;
-                        way.template carry<nx>(d, begins + a.extent[3] * (points / C::ahead));
+                        T* const begins = a.values + a.extent[3] * points + (task.mesh * LinesAhead<C>::segments + at / C::ahead) * (std::int64_t{n} * nx) + first * C::piece;
+                        way.template carry<C::piece, n * C::piece>(d, begins + a.extent[3] * (points / C::ahead));
                         if (lines.joins_before(at)) {
                             __syncwarp();
-                            way.template carry<nx>(lines.z, begins);
+                            way.template carry<C::piece, n * C::piece>(lines.z, begins);
                         }
                     }
                     before_bulk_copies();

@@ -8,6 +8,7 @@
 #include "backends/cuda/jit/program.hpp"
 #include "backends/cuda/mesh/arguments.hpp"
 #include "backends/cuda/mesh/remembered.hpp"
+#include "backends/cuda/mesh/streaming/beside.hpp"
 #include "backends/cuda/mesh/streaming/prepare.hpp"
 #include "backends/cuda/mesh/streaming/whole.hpp"
 #include "backends/cuda/runtime/runtime.hpp"
@@ -62,27 +63,58 @@ public:
     bool run(Failure& failure) {
         if (!prepare(failure)) return false;
         if (plan_.whole_threads > 0) return run_whole(failure);
+        streaming::Beside beside;
+        if (!beside.begin(run_.stream, plan_.groups, failure)) return false;
         const auto each = static_cast<std::int64_t>(checked_.sweeps.size());
+        bool backwards = false;
         for (std::int64_t s = run_.from; s < run_.steps * each; ++s) {
             arguments_.sweep = static_cast<unsigned long long>(s);
             arguments_.step = run_.first_step + s / each;
-            for (Launch& one : launches_[static_cast<std::size_t>(s % each)]) {
-                void* arguments[] = {&arguments_, parameters_.data(), &one.table, &one.low, &one.high};
-                if (!jit::launch(one.kernel, one.shape, arguments, failure)) return false;
-                if (one.turns) arguments_.backwards = !arguments_.backwards;
-            }
+            std::vector<Launch>& launches = launches_[static_cast<std::size_t>(s % each)];
+            for (int group = 0; group < plan_.groups; ++group)
+                if (!run_sweep(launches, group, s, backwards, beside, failure)) return false;
+            for (const Launch& one : launches) backwards = backwards != one.turns;
         }
-        return true;
+        return beside.end(failure);
     }
 
 private:
     struct Launch {
         const void* kernel = nullptr;
         jit::LaunchShape shape;
+        std::int64_t tasks = 0, at_once = 0;  ///< blocks' tasks in a mesh, and how many of these run at once; 0: threads' tasks
         const T* table = nullptr;
         T low = 0, high = 0;
+        bool stays = false, long_tasks = false;  ///< blocks keep their places beside other groups' kernels too; rather one task more on a multiprocessor than none on another
         bool turns = true;  ///< the order of tasks, for the next pass
     };
+
+    std::int64_t first_mesh(int group) const { return checked_.problem->shape.meshes * group / plan_.groups; }
+
+    /// The passes of a group's meshes.
+    bool run_sweep(std::vector<Launch>& launches, int group, std::int64_t s, bool backwards, streaming::Beside& beside, Failure& failure) {
+        arguments_.first_mesh = first_mesh(group), arguments_.meshes = first_mesh(group + 1) - first_mesh(group);
+        for (Launch& one : launches) {
+            // Once a line has no solution, targets are those of that sweep, in all groups: the pass that stores them runs ahead of nobody.
+            if (&one == &launches.back() && s > run_.from && !beside.after_others(group, s - 1, failure)) return false;
+            arguments_.backwards = backwards;
+            one.shape.blocks = blocks_of(one), one.shape.stream = beside.stream(group);
+            void* arguments[] = {&arguments_, parameters_.data(), &one.table, &one.low, &one.high};
+            if (!jit::launch(one.kernel, one.shape, arguments, failure)) return false;
+            backwards = backwards != one.turns;
+        }
+        return beside.done(group, s, failure);
+    }
+
+    /// Of the group's meshes. Alone, no more blocks than run at once, so that a block's next task is on its way while it has one; beside other groups' kernels a block has one task, and whoever has a place takes the next.
+    unsigned blocks_of(const Launch& one) const {
+        const std::int64_t tasks = one.tasks * arguments_.meshes;
+        if (one.at_once == 0) return static_cast<unsigned>((tasks + one.shape.threads.x - 1) / one.shape.threads.x);
+        if (plan_.groups > 1 && !one.stays) return static_cast<unsigned>(tasks);
+        // Turns as equal as they can be.
+        const std::int64_t turns = (tasks + one.at_once - 1) / one.at_once;
+        return static_cast<unsigned>(one.long_tasks ? std::min(tasks, one.at_once) : (tasks + turns - 1) / turns);
+    }
 
     T* at(std::size_t offset) const { return reinterpret_cast<T*>(base_ + offset); }
 
@@ -120,36 +152,34 @@ private:
                (numbers.empty() || good(cudaMemcpyAsync(at(layout_.tables), numbers.data(), numbers.size() * sizeof(T), cudaMemcpyHostToDevice, run_.stream), "copying factors", failure));
     }
 
-    // As many blocks as run at once; no more than there are tasks.
     bool shape_of(const Pass& pass, std::size_t s, Launch& one, Failure& failure) {
         const MeshShape& shape = checked_.problem->shape;
         if (!one.kernel) return failure.say(ErrorCode::device_unavailable, "a kernel is missing in a compiled program", "this is an error in Trifold");
+        const std::int64_t points = shape.x * shape.y * shape.z;
+        // Blocks that come early would keep those of other groups out.
+        one.shape = {.threads = static_cast<unsigned>(pass.threads()), .shared = pass.shared(), .early = plan_.groups == 1};
         if (pass.kind == streaming::PassKind::joins) {
-            const std::int64_t threads = pass.threads(), lines = shape.points() / shape.along(pass.parts_axis) / pass.each;
-            one.shape = {.blocks = static_cast<unsigned>((lines + threads - 1) / threads), .threads = static_cast<unsigned>(threads), .early = true, .stream = run_.stream};
+            one.tasks = points / shape.along(pass.parts_axis) / pass.each;
             return true;
         }
         if (!good(cudaFuncSetAttribute(one.kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(pass.shared())), "asking for shared memory", failure)) return false;
         int at_once = 0;
         if (!good(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&at_once, one.kernel, pass.threads(), pass.shared()), "asking how many blocks run at once", failure)) return false;
-        at_once *= run_.chip.multiprocessors;
         if (at_once < 1) return failure.say(ErrorCode::device_unavailable, "a compiled kernel does not fit on this GPU", "this is an error in Trifold");
-        std::int64_t tasks = 0;
+        one.at_once = std::int64_t{at_once} * run_.chip.multiprocessors;
         if (pass.kind == streaming::PassKind::rows) {
+            one.stays = shape.z == 1;
             const int axis = pass.segment ? pass.parts_axis : 2;
             const std::int64_t along = shape.along(axis), across = shape.along(3 - axis);
-            tasks = (across + pass.rows.slab() - 1) / pass.rows.slab() * ((along + pass.rows.chunk - 1) / pass.rows.chunk) * shape.meshes;
+            one.tasks = (across + pass.rows.slab() - 1) / pass.rows.slab() * ((along + pass.rows.chunk - 1) / pass.rows.chunk);
         } else if (pass.segment) {
-            tasks = (shape.x + pass.columns.columns - 1) / pass.columns.columns * (shape.along(pass.parts_axis) / pass.segment) * shape.meshes;
+            one.long_tasks = true;
+            one.tasks = (shape.x + pass.columns.columns - 1) / pass.columns.columns * (shape.along(pass.parts_axis) / pass.segment);
         } else {
             const int axis = checked_.sweeps[s].sweep->lines[static_cast<std::size_t>(pass.line)].axis;
             const std::int64_t inner = axis == 1 ? shape.x : shape.x * shape.y;
-            tasks = (inner + pass.columns.columns - 1) / pass.columns.columns * (shape.points() / (inner * shape.along(axis)));
+            one.tasks = (inner + pass.columns.columns - 1) / pass.columns.columns * (points / (inner * shape.along(axis)));
         }
-        // Turns as equal as they can be.
-        // (Tasks that are long and few: rather one more on a multiprocessor than none on another.)
-        const std::int64_t turns = (tasks + at_once - 1) / at_once, needed = pass.segment && pass.kind == streaming::PassKind::columns ? std::min<std::int64_t>(tasks, at_once) : (tasks + turns - 1) / turns;
-        one.shape = {.blocks = static_cast<unsigned>(needed), .threads = static_cast<unsigned>(pass.threads()), .shared = pass.shared(), .early = true, .stream = run_.stream};
         return true;
     }
 
