@@ -34,7 +34,7 @@ Job<T> job_of(const T* const (&read)[4], T* x, std::int64_t n, int blocks) {
     job.all_bulk = job.bulk_x = true, job.x = x, job.rows = n;
     job.chunks = static_cast<int>((n + Shape<T>::rows - 1) / Shape<T>::rows), job.kept = Shape<T>::warps * (lanes - 2 * halo);
     job.windows = (job.chunks + job.kept - 1) / job.kept, job.sweep_blocks = std::min(blocks, job.windows);
-    job.strict = 64 * -95, job.weak = 64 * -57, job.accept = T(0x1p-20), job.roundoff = T(0x1p-24);
+    job.strict = -95, job.enough = 57 * log_unit, job.accept = T(0x1p-20), job.roundoff = T(0x1p-24);
     return job;
 }
 
@@ -52,7 +52,7 @@ __global__ void __launch_bounds__(threads<T>, 1) part(const __grid_constant__ Jo
     __syncthreads();
     // Not the first windows of the system, which come another way.
     const int first = Copies ? static_cast<int>(blockIdx.x) : static_cast<int>(blockIdx.x) + 1;
-    for (int j = 0; j < 2; ++j) stage_of(j).load(job, first + j * stride);
+    for (int j = 0; j < 2; ++j) stage_of(j).template load<false>(job, first + j * stride, 0);
     Maxima<T> most;
     bool bad = false;
     int j = 0;
@@ -63,7 +63,7 @@ __global__ void __launch_bounds__(threads<T>, 1) part(const __grid_constant__ Jo
             const int at = (warp * each + lane) * R + Stages<T>::pad();
             const T *const a = stage.at(0) + at, *const b = stage.at(1) + at, *const c = stage.at(2) + at, *const d = stage.at(3) + at;
             WarpWindow<T, R> own;
-            bool fails = own.solve(job, a, b, c, d, first * job.kept - halo + warp * each + lane, scratch, lane);
+            bool fails = own.solve(job, a, b, c, d, first * job.kept - halo + warp * each + lane, scratch, lane, false);
             cuda::certified::Side<T> above, below;
             if (own.active && lane >= halo && lane < lanes - halo)
                 fails |= own.keep(job, a, b, c, d, stage.at(4) + (warp * each + lane - halo) * R, most, above, below);
@@ -72,11 +72,11 @@ __global__ void __launch_bounds__(threads<T>, 1) part(const __grid_constant__ Jo
         cuda::leave_to_copies();
         Stages<T>::stored();
         if (__syncthreads_or(bad) && !Copies) break;
-        if constexpr (Copies) stage.load(job, window + 2 * stride), stage.store(job, window);
+        if constexpr (Copies) stage.template load<false>(job, window + 2 * stride, 0), stage.store(job, window);
     }
     if (Copies) cuda::await_copies();
-    Stages<T>::sent();
-    if (!Copies && (bad || most.largest < 0)) atomicAdd(failed, 1u);
+    Stages<T>::stored();
+    if (!Copies && (bad || most.largest.value() < 0)) atomicAdd(failed, 1u);
 }
 
 }  // namespace halos

@@ -47,7 +47,7 @@ struct Parts {
         const std::size_t kept_rhs = windows * static_cast<std::size_t>(Stages::saved_elements()) * sizeof(T);
         blocks = up(windows * sizeof(Seam<T>));
         stored = blocks + up(most_blocks * sizeof(Maxima<T>));
-        inner = stored + (system.in_place ? up(windows) : 0);
+        inner = stored + (system.in_place ? up(windows + 1) : 0);
         saved = inner + (system.in_place ? up(windows * Shape<T>::warps * 2 * sizeof(T)) : 0);
         rest = saved + (system.in_place ? up(kept_rhs) : 0);
     }
@@ -90,7 +90,7 @@ BatchLaunch solve(const System& system, const BatchLaunch& launch, tridiagonal::
     job.bulk_x = job.x_stride == 1 && reinterpret_cast<std::uintptr_t>(job.x) % 16 == 0;
     job.rows = system.rows * system.systems(), job.chunks = chunks_of<T>(system);
     job.each = system.levels ? static_cast<int>(system.rows) : 0;
-    job.strict = static_cast<int>(log_unit * (std::log2(tolerance) - lane_margin)), job.weak = static_cast<int>(log_unit * (std::log2(tolerance) - halo_margin));
+    job.strict = static_cast<float>(std::log2(tolerance) - lane_margin), job.enough = static_cast<int>(std::ceil(log_unit * (halo_margin - std::log2(tolerance))));
     job.accept = static_cast<T>(std::max(accepted_roundoffs * u, tolerance)), job.roundoff = static_cast<T>(u);
     job.seams = reinterpret_cast<Seam<T>*>(scratch), job.blocks = reinterpret_cast<Maxima<T>*>(scratch + parts.blocks);
     job.outcome = launch.outcome;
@@ -100,30 +100,33 @@ BatchLaunch solve(const System& system, const BatchLaunch& launch, tridiagonal::
         job.inner = reinterpret_cast<T*>(scratch + parts.inner), job.saved = reinterpret_cast<T*>(scratch + parts.saved);
     }
 
-    auto* const sweep = job.each ? sweep_kernel<T, R, W, true> : sweep_kernel<T, R, W, false>;
+    constexpr auto sweep_of = [](bool several, bool in_place) {
+        return several ? in_place ? sweep_kernel<T, R, W, true, true> : sweep_kernel<T, R, W, true, false>
+                       : in_place ? sweep_kernel<T, R, W, false, true> : sweep_kernel<T, R, W, false, false>;
+    };
     static PerDevice prepared;
     prepared.once([&] {
-        for (auto* const kernel : {sweep_kernel<T, R, W, true>, sweep_kernel<T, R, W, false>}) {
+        for (const int kind : {0, 1, 2, 3}) {
+            auto* const kernel = sweep_of(kind & 1, kind & 2);
             cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shared_bytes<T, R, W>);
-            // A multiprocessor that has to change its carveout drains first: the small kernels keep that of the large one.
+            // A multiprocessor that has to change its carveout drains first: the small kernel keeps that of the large one.
             cudaFuncSetAttribute(kernel, cudaFuncAttributePreferredSharedMemoryCarveout, cudaSharedmemCarveoutMaxShared);
         }
-        cudaFuncSetAttribute(save_kernel<T, R, W>, cudaFuncAttributePreferredSharedMemoryCarveout, cudaSharedmemCarveoutMaxShared);
         cudaFuncSetAttribute(restore_kernel<T, R, W>, cudaFuncAttributePreferredSharedMemoryCarveout, cudaSharedmemCarveoutMaxShared);
     });
     job.kept = kept_of(W);
     job.windows = (job.chunks + job.kept - 1) / job.kept;
     job.sweep_blocks = std::min({job.windows, multiprocessors, most_blocks});
     job.all_judge = job.windows > few_windows;
+    job.wary = (job.windows / job.sweep_blocks + 15) / 16;
     const auto few = static_cast<unsigned>(std::min((job.windows + 7) / 8, 8 * multiprocessors));
-    if (system.in_place) launch_after(save_kernel<T, R, W>, few, 256, 0, launch.stream, job);
     cudaLaunchConfig_t config = {};
     config.gridDim = dim3(static_cast<unsigned>(job.sweep_blocks)), config.blockDim = dim3(32 * W), config.dynamicSmemBytes = shared_bytes<T, R, W>;
     config.stream = launch.stream;
     cudaLaunchAttribute cooperative;
     cooperative.id = cudaLaunchAttributeCooperative, cooperative.val.cooperative = 1;
     config.attrs = &cooperative, config.numAttrs = 1;
-    cudaLaunchKernelEx(&config, sweep, job);
+    cudaLaunchKernelEx(&config, sweep_of(job.each != 0, system.in_place), job);
     if (system.in_place) launch_after(restore_kernel<T, R, W>, few, 256, static_cast<std::size_t>(job.kept * R + 2) * sizeof(T), launch.stream, job);
     rest.scratch = scratch + parts.rest, rest.scratch_bytes = launch.scratch_bytes - parts.rest;
     return rest;

@@ -5,11 +5,15 @@
 #include <cstdint>
 
 #include "backends/cuda/runtime/outcome.hpp"
+#include "backends/cuda/tridiagonal/thread/largest_bits.cuh"
 
 namespace trifold::cuda::certified {
 
 /// A lane's rows are a chunk. Halos have this many chunks on either side of a warp's 32.
 inline constexpr int lanes = 32, halo = 4;
+
+/// Halos of one system may forget by unlike amounts: how much more than it must a halo has to forget, in parts of 32 of what it forgets less than others.
+inline constexpr int unlike = 5;
 
 /// Rows per lane and warps per block, which is alone on its multiprocessor: as many bytes on their way as memory asks for.
 template <class T>
@@ -45,14 +49,14 @@ struct Seam {
     Side<T> above, below;  ///< of the window before it, of the window after it
 };
 
-/// Maxima over rows, in the notation of docs/algorithms/gpu_single.md.
+/// Maxima over rows, in the notation of docs/algorithms/gpu_single.md, cut as Largest does: one word each.
 template <class T>
 struct Maxima {
-    T largest = 0;                    ///< |x|
-    T inner = 0, ends = 0;            ///< n X; delta X / (1 - q)
-    T inner_unit = 0, ends_unit = 0;  ///< n; delta / (1 - q)
-    T reach = 0, growth = 1;          ///< |A| + |C|; |c'|
-    T excess = 0;                     ///< residual at a seam where it is beyond what is allowed there
+    Largest<T> largest;              ///< |x|
+    Largest<T> inner, ends;          ///< n X; delta X / (1 - q)
+    Largest<T> inner_unit, ends_unit;  ///< n; delta / (1 - q)
+    Largest<T> reach, growth;        ///< |A| + |C|; |c'|
+    Largest<T> excess;               ///< residual at a seam where it is beyond what is allowed there
 };
 
 template <class T>
@@ -67,10 +71,12 @@ struct Job {
     int chunks = 0;                ///< of the system, or of all
     int kept = 0;                  ///< chunks of a window: its warps × (lanes - 2 halo)
     int windows = 0;
-    int strict = 0, weak = 0;      ///< log2, in units of 1/64, of what may be left of the unknown beyond a halo
+    float strict = 0;              ///< log2 of what may be left of a lane's unknown where lanes are put into each other
+    int enough = 0;                ///< powers of two by which a halo must forget what is beyond it, in units of 1/32
+    int wary = 0;                  ///< in so many first windows of a block halos that forget less than others must forget more
     T accept = 0, roundoff = 0;    ///< accepted residual of a row, relative to its size and to the largest |x| nearby
     T* saved = nullptr;            ///< in place: rhs beside every seam, halo chunks on either side, as Stage::load reads them
-    unsigned char* stored = nullptr;  ///< in place: per window, whether its x is there
+    unsigned char* stored = nullptr;  ///< in place: per window, whether its x is there; behind the last, whether any is
     T* inner = nullptr;            ///< in place: per window and warp, x before and after the warp's own rows as it solved them
     Seam<T>* seams = nullptr;      ///< windows - 1
     Maxima<T>* blocks = nullptr;   ///< one per block of the sweep

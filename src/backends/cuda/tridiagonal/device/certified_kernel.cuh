@@ -24,7 +24,9 @@
 namespace trifold::cuda::certified {
 
 template <class T, int R, int Warps>
-inline constexpr int shared_bytes = 16 + static_cast<int>(sizeof(T)) * (2 * Stage<T, R, Warps>::all_elements + Warps * WarpRows<T>::words + 2 * Warps * 8);
+inline constexpr int shared_bytes = 32 + static_cast<int>(sizeof(T)) * (2 * Stage<T, R, Warps>::all_elements + Warps * WarpRows<T>::words + 2 * Warps * 8);
+/// Of which the maxima of warps take the place of seams when these have been looked at.
+static_assert(sizeof(Maxima<double>) == 32 && sizeof(Maxima<float>) == 32);
 
 /// What elimination must not see: lower of the first row, upper of the last one, and the rows that are missing to the last chunk.
 template <class T, int R, int Warps>
@@ -50,54 +52,65 @@ __device__ __forceinline__ int part_systems(const Job<T>& job, T* a, T* c, int o
 
 inline constexpr int judge_threads = 256;
 
-/// Of a block's numbers, one per thread. All threads.
-__device__ __forceinline__ double largest_of_block(double x, double* parts) {
-    x = largest_of_warp(x);
-    __syncthreads();
-    if (threadIdx.x % 32 == 0) parts[threadIdx.x / 32] = x;
-    __syncthreads();
-    for (int w = 0; w < judge_threads / 32; ++w) x = larger(x, parts[w]);
-    return x;
-}
-
-/// The residual that seams between windows add, those of this block among `blocks`.
+/// The residual that seams between windows add, those of this block among `blocks`, as this thread has seen it.
 template <class T>
-__device__ double largest_excess(const Job<T>& job, int block, int blocks, double* parts) {
-    double excess = 0;
+__device__ __forceinline__ void add_excess(const Job<T>& job, int block, int blocks, Largest<T>& excess) {
     for (int s = block * judge_threads + static_cast<int>(threadIdx.x); s < job.windows - 1; s += blocks * judge_threads) {
         T words[sizeof(Seam<T>) / sizeof(T)];
 #pragma unroll
         for (int m = 0; m < static_cast<int>(sizeof words / sizeof words[0]); ++m) words[m] = __ldcg(reinterpret_cast<const T*>(job.seams + s) + m);
-        excess = larger<double>(excess, excess_of(Side<T>{words[0], words[1], words[2], words[3]}, Side<T>{words[4], words[5], words[6], words[7]}));
+        excess.add(excess_of(Side<T>{words[0], words[1], words[2], words[3]}, Side<T>{words[4], words[5], words[6], words[7]}));
     }
-    return largest_of_block(excess, parts);
 }
 
-/// By one block, when all others are done: docs/algorithms/gpu_single.md, "The verdict". excess_of_all: what seams add, asked for beside the rest.
-template <class T, class Excess>
-__device__ void decide(const Job<T>& job, double* parts, Excess excess_of_all) {
-    static_assert(sizeof(Maxima<T>) == 8 * sizeof(T) && judge_threads == 8 * 32);
+/// Word m of the block's maxima, by thread m < 8. All threads.
+template <class T>
+__device__ __forceinline__ unsigned gather(const Maxima<T>& most, unsigned* words) {
+    const unsigned own[] = {held_bits(most.largest), held_bits(most.inner), held_bits(most.ends), held_bits(most.inner_unit),
+                            held_bits(most.ends_unit), held_bits(most.reach), held_bits(most.growth), held_bits(most.excess)};
+    unsigned* const of_warp = words + threadIdx.x / 32 * 8;
+#pragma unroll
+    for (int m = 0; m < 8; ++m) {
+        const unsigned most_of_warp = __reduce_max_sync(~0u, own[m]);
+        if (threadIdx.x % 32 == 0) of_warp[m] = most_of_warp;
+    }
+    __syncthreads();
+    unsigned most_of_block = 0;
+    if (threadIdx.x < 8)
+#pragma unroll
+        for (int w = 0; w < judge_threads / 32; ++w) most_of_block = max(most_of_block, words[8 * w + threadIdx.x]);
+    return most_of_block;
+}
+
+/// By one block, when all others are done: docs/algorithms/gpu_single.md, "The verdict". seams: whether those between windows have not been looked at yet.
+template <class T>
+__device__ __forceinline__ void decide(const Job<T>& job, unsigned* parts, bool seams) {
+    const bool mine = job.mine();
     const int m = static_cast<int>(threadIdx.x) / 32;  // a warp per maximum
     constexpr int some = 6;                            // asked for together
-    T of_block[some];
+    const auto of_block = [&](int k) { return __ldcg(reinterpret_cast<const unsigned*>(job.blocks + k) + m); };
+    unsigned words[some];
 #pragma unroll
     for (int i = 0; i < some; ++i) {
         const int k = static_cast<int>(threadIdx.x) % 32 + 32 * i;
-        of_block[i] = k < job.sweep_blocks ? __ldcg(reinterpret_cast<const T*>(job.blocks + k) + m) : T(0);
+        words[i] = k < job.sweep_blocks ? of_block(k) : 0;
     }
-    const double excess = excess_of_all();
-    double x = m == 6 ? 1 : 0;
+    Largest<T> excess;
+    if (seams) add_excess(job, 0, 1, excess);
+    unsigned x = 0;
 #pragma unroll
-    for (int i = 0; i < some; ++i) x = larger<double>(x, of_block[i]);
-    for (int k = static_cast<int>(threadIdx.x) % 32 + 32 * some; k < job.sweep_blocks; k += 32) x = larger<double>(x, __ldcg(reinterpret_cast<const T*>(job.blocks + k) + m));
-    x = largest_of_warp(x);
+    for (int i = 0; i < some; ++i) x = max(x, words[i]);
+    for (int k = static_cast<int>(threadIdx.x) % 32 + 32 * some; k < job.sweep_blocks; k += 32) x = max(x, of_block(k));
+    x = __reduce_max_sync(~0u, x);
+    const unsigned most_excess = __reduce_max_sync(~0u, held_bits(excess));
+    if (threadIdx.x % 32 == 0) parts[m] = x, parts[8 + m] = most_excess;
     __syncthreads();
-    if (threadIdx.x % 32 == 0) parts[m] = x;
-    __syncthreads();
-    if (threadIdx.x != 0) return;
-    const double largest = parts[0], inner = parts[1], ends = parts[2], inner_unit = parts[3], ends_unit = parts[4], reach = parts[5], growth = parts[6];
+    if (threadIdx.x != 0 || !mine) return;
+    for (int w = 0; w < judge_threads / 32; ++w) parts[7] = max(parts[7], parts[8 + w]);
+    const auto most = [&](int k) { return static_cast<double>(number_of<T>(parts[k])) * beyond_cut<double>; };
+    const double largest = most(0), inner = most(1), ends = most(2), inner_unit = most(3), ends_unit = most(4), reach = most(5), growth = larger(most(6), 1.0);
     const double accept = job.accept, floor = job.each ? 0 : 0x1p-40 * accept;  // of several systems one may be small
-    if (!(larger(parts[7], excess) <= floor * largest)) {
+    if (!(most(7) <= floor * largest)) {
         job.give_up();
         return;
     }
@@ -112,32 +125,70 @@ __device__ void decide(const Job<T>& job, double* parts, Excess excess_of_all) {
     job.outcome->certified = holds;
 }
 
-/// Several: systems one after the other, as Job::each has them.
-template <class T, int R, int Warps, bool Several>
+/// How many have come before; what these had written is seen. One instruction in place of an atomic between two fences.
+__device__ __forceinline__ unsigned count_arrival(unsigned* counter) {
+    unsigned before;
+    asm volatile("atom.add.acq_rel.gpu.global.u32 %0, [%1], 1;" : "=r"(before) : "l"(counter) : "memory");
+    return before;
+}
+
+/// In place: rhs beside the seams, before anything is overwritten, by way of memory that the first window has left. All threads of all blocks; what is saved is read by the
+/// copy engine after their next meeting.
+template <class T, int R, int Warps>
+__device__ __forceinline__ void save(const Job<T>& job, T* memory, Arrival arrival) {
+    using Stages = Stage<T, R, Warps>;
+    constexpr int side = halo * R, room = 4 * Stages::elements;
+    const int thread = static_cast<int>(threadIdx.x), pitch = static_cast<int>(Stages::saved_elements()), together = min(room / pitch, 32 * Warps);
+    const auto row_of = [&](int seam) { return (seam + std::int64_t{1}) * job.kept * R - side; };
+    const T* const rhs = job.input[3].data;
+    const int count = job.input[3].path == Input<T>::Path::bulk ? max(job.windows - 2, 0) : 0;  // the last seam may lie less than a halo before the end
+    const int each = (count + static_cast<int>(gridDim.x) - 1) / static_cast<int>(gridDim.x), last = min((static_cast<int>(blockIdx.x) + 1) * each, count);
+    if (thread == 0) arrival.prepare(1);
+    __syncthreads();
+    unsigned parity = 0;
+    for (int first = static_cast<int>(blockIdx.x) * each; first < last; first += together, parity ^= 1) {
+        const int here = min(together, last - first);
+        constexpr unsigned bytes = 2 * side * sizeof(T);
+        if (thread == 0) arrival.expect(here * bytes);
+        if (thread < here) arrival.copy(shared_address(memory + thread * pitch + Stages::pad()), rhs + row_of(first + thread), bytes);
+        arrival.wait(parity);
+        if (thread == 0) send_bulk(job.saved + first * std::int64_t{pitch}, shared_address(memory), static_cast<unsigned>(here * pitch * static_cast<int>(sizeof(T)))), await_sent();
+        __syncthreads();
+    }
+    const int all = static_cast<int>(gridDim.x) * 32 * Warps, own = static_cast<int>(blockIdx.x) * 32 * Warps + thread;
+    for (std::int64_t v = std::int64_t{2} * count * side + own; v < (job.windows - 1) * std::int64_t{2} * side; v += all) {
+        const int seam = static_cast<int>(v / (2 * side)), r = static_cast<int>(v % (2 * side));
+        if (row_of(seam) + r < job.rows) job.saved[seam * std::int64_t{pitch} + Stages::pad() + r] = rhs[(row_of(seam) + r) * job.input[3].row_stride];
+    }
+    if (own == 0) job.stored[job.windows] = 1;
+    asm volatile("fence.proxy.async;" ::: "memory");
+}
+
+/// Several: systems one after the other, as Job::each has them. InPlace: x is rhs.
+template <class T, int R, int Warps, bool Several, bool InPlace>
 __global__ void __launch_bounds__(32 * Warps, 1) sweep_kernel(const __grid_constant__ Job<T> job) {
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
     using Stages = Stage<T, R, Warps>;
     extern __shared__ __align__(128) unsigned char shared[];
     const int thread = static_cast<int>(threadIdx.x), lane = thread & 31, warp = thread >> 5;
     T* const memory = reinterpret_cast<T*>(shared);
-    const unsigned barriers = shared_address(shared) + shared_bytes<T, R, Warps> - 16;
+    const unsigned barriers = shared_address(shared) + shared_bytes<T, R, Warps> - 32;
     T* const scratch = memory + 2 * Stages::all_elements + warp * WarpRows<T>::words;
     Seam<T>* const meeting = reinterpret_cast<Seam<T>*>(memory + 2 * Stages::all_elements + Warps * WarpRows<T>::words);
     const auto stage_of = [&](int j) { return Stages{memory + (j & 1) * Stages::all_elements, barriers + 8 * (j & 1)}; };
-    if (thread == 0) stage_of(0).prepare(job), stage_of(1).prepare(job);
-    __syncthreads();
     const int stride = static_cast<int>(gridDim.x), each = lanes - 2 * halo;
-    const auto begin = [&] {
-        for (int j = 0; j < 2; ++j) stage_of(j).load(job, static_cast<int>(blockIdx.x) + j * stride);
-    };
-    // A launch for the outcome alone, before this one, would take the host 5 us. So all blocks meet once, while their rows are on the way; those are asked
-    // for after the arrival, which would wait for them.
+    // A launch for the outcome alone, before this one, would take the host 5 us. So all blocks meet once, while their first window comes and is solved. Its rows are
+    // asked for before that, by a thread that has nothing to say to other blocks.
+    if (thread == Stages::storer) stage_of(0).prepare(job), stage_of(1).prepare(job);
+    if (!job.all_bulk) __syncthreads();
+    for (int j = 0; j < 2; ++j) stage_of(j).template load<false>(job, static_cast<int>(blockIdx.x) + j * stride, Stages::storer);
     if (blockIdx.x == 0 && thread == 0) *job.outcome = job.fresh;
+    if constexpr (InPlace)
+        for (int w = static_cast<int>(blockIdx.x) * 32 * Warps + thread; w <= job.windows; w += static_cast<int>(gridDim.x) * 32 * Warps) job.stored[w] = 0;
     const cooperative_groups::grid_group grid = cooperative_groups::this_grid();
     auto met = grid.barrier_arrive();
-    begin();
-    grid.barrier_wait(std::move(met));
     Maxima<T> most;
+    bool given_up = false;
     int j = 0, offset = 0, further = 0;  // of the window's halo within a system; what the next one's is further on
     if constexpr (Several) {
         offset = static_cast<int>((static_cast<std::int64_t>(blockIdx.x) * job.kept * R + job.each - halo * R) % job.each);
@@ -145,7 +196,7 @@ __global__ void __launch_bounds__(32 * Warps, 1) sweep_kernel(const __grid_const
     }
     for (int window = static_cast<int>(blockIdx.x); window < job.windows; window += stride, ++j) {
         const Stages stage = stage_of(j);
-        const bool stop = !job.mine();
+        const auto handed_over = *const_cast<volatile unsigned long long*>(&job.outcome->handed_over);  // not looked at before it has come, nor in the first turn, when it may not be reset
         stage.wait(j >> 1 & 1);
         const int chunk = window * job.kept - halo + warp * each + lane, at = (warp * each + lane) * R + Stages::pad();
         if (window == 0 || (window + 1) * job.kept + halo >= job.chunks) {
@@ -162,7 +213,8 @@ __global__ void __launch_bounds__(32 * Warps, 1) sweep_kernel(const __grid_const
             if (offset >= job.each) offset -= job.each;
         }
         WarpWindow<T, R> part;
-        bool fails = part.solve(job, a, b, c, d, chunk, scratch, lane) || stop;
+        bool fails = part.solve(job, a, b, c, d, chunk, scratch, lane, j < job.wary);
+        fails |= j > 0 && handed_over != 0;
         const bool keeps = part.active && lane >= halo && lane < lanes - halo;
         const int first = window * job.kept + warp * each, last = min(first + each, job.chunks) - 1;
         if (keeps) {
@@ -170,8 +222,8 @@ __global__ void __launch_bounds__(32 * Warps, 1) sweep_kernel(const __grid_const
             T* const x = stage.at(4) + (warp * each + lane - halo) * R;
             fails |= part.keep(job, a, b, c, d, x, most, above, below);
             if (Several && begins > 0 && begins < R) fails |= part.keep_apart(job, begins, a, b, c, d, x, above, below);
-            if (job.inner && chunk == first) job.inner[2 * (window * Warps + warp)] = above.seen;
-            if (job.inner && chunk == last) job.inner[2 * (window * Warps + warp) + 1] = below.seen;
+            if (InPlace && chunk == first) job.inner[2 * (window * Warps + warp)] = above.seen;
+            if (InPlace && chunk == last) job.inner[2 * (window * Warps + warp) + 1] = below.seen;
             if (chunk == first && first > 0) {
                 if (warp > 0) meeting[(j & 1) * Warps + warp - 1].below = above;
                 else job.seams[window - 1].below = above;
@@ -183,83 +235,63 @@ __global__ void __launch_bounds__(32 * Warps, 1) sweep_kernel(const __grid_const
         }
         leave_to_copies();
         Stages::stored();  // the window before this one: its memory is written next
-        if (__syncthreads_or(fails)) {
-            if (thread == 0) job.give_up();
+        if (j == 0) grid.barrier_wait(std::move(met));  // the outcome is reset
+        given_up = __syncthreads_or(fails);
+        if (given_up && thread == 0) job.give_up();
+        if (InPlace && j == 0) {
+            grid.sync();  // nothing is saved where a first window gives up
+            given_up = !job.mine();
+            if (!given_up) {
+                save<T, R, Warps>(job, memory, Arrival{barriers + 16});
+                // The second window has come before its halos may be overwritten.
+                await_copies();
+                if (window + stride < job.windows) stage_of(1).wait(0);
+                grid.sync();
+                asm volatile("fence.proxy.async;" ::: "memory");
+            }
+        }
+        if (given_up) {
             ++j;
             break;
         }
-        stage.load(job, window + 2 * stride);
+        stage.template load<InPlace>(job, window + 2 * stride, 0);
         stage.store(job, window);
-        if (job.stored && thread == 0) job.stored[window] = 1;
-        if (lane == 0 && warp + 1 < Warps && last + 1 < job.chunks)
-            most.excess = larger(most.excess, excess_of(meeting[(j & 1) * Warps + warp].above, meeting[(j & 1) * Warps + warp].below));
+        if (InPlace && thread == 0) job.stored[window] = 1;
+        if (lane == 0 && warp + 1 < Warps && last + 1 < job.chunks) most.excess.add(excess_of(meeting[(j & 1) * Warps + warp].above, meeting[(j & 1) * Warps + warp].below));
     }
     let_the_next_begin();
-    // No copy may be on its way to a block that has ended: what was asked for whole has to arrive.
+    // No copy may be on its way to or from a block that has ended: what was asked for whole has to arrive.
     await_copies();
-    if (j > 0) {
-        const int window = static_cast<int>(blockIdx.x) + j * stride;
-        if (window < job.windows) stage_of(j).wait(j >> 1 & 1);
-        Stages::sent();
-    }
-    __syncthreads();
-    most = {largest_of_warp(most.largest), largest_of_warp(most.inner), largest_of_warp(most.ends), largest_of_warp(most.inner_unit),
-            largest_of_warp(most.ends_unit), largest_of_warp(most.reach), largest_of_warp(most.growth), largest_of_warp(most.excess)};
-    T* const words = reinterpret_cast<T*>(meeting);
-    if (lane == 0) *reinterpret_cast<Maxima<T>*>(words + 8 * warp) = most;
-    __syncthreads();
-    if (thread < 8) {
-        T largest = words[thread];
-        for (int w = 1; w < Warps; ++w) largest = larger(largest, words[8 * w + thread]);
-        reinterpret_cast<T*>(job.blocks + blockIdx.x)[thread] = largest;
+    const int next = static_cast<int>(blockIdx.x) + j * stride;
+    if (next < job.windows) stage_of(j).wait(j >> 1 & 1);
+    Stages::stored();
+    if (given_up) {  // nobody asks any more
+        if (job.all_judge) static_cast<void>(grid.barrier_arrive());
+        return;
     }
     static_assert(32 * Warps == judge_threads);
-    double* const parts = reinterpret_cast<double*>(memory);
     if (job.all_judge) {
         grid.sync();
-        if (!job.mine()) return;
-        const double excess = largest_excess(job, static_cast<int>(blockIdx.x), stride, parts);
-        if (thread == 0) atomicMax(&job.outcome->seams, static_cast<unsigned long long>(__double_as_longlong(fabs(excess))));
+        add_excess(job, static_cast<int>(blockIdx.x), stride, most.excess);
     }
     __syncthreads();
+    unsigned* const words = reinterpret_cast<unsigned*>(meeting);
+    const unsigned of_block = gather(most, words);
+    if (thread < 8) reinterpret_cast<unsigned*>(job.blocks + blockIdx.x)[thread] = of_block;
+    __syncthreads();
     bool last = false;
-    if (thread == 0) {
-        __threadfence();
-        last = atomicAdd(&job.outcome->judged, 1u) == gridDim.x - 1;
-        __threadfence();
-    }
-    if (!__syncthreads_or(last) || !job.mine()) return;
-    decide(job, parts, [&] {
-        return job.all_judge ? __longlong_as_double(static_cast<long long>(*const_cast<volatile unsigned long long*>(&job.outcome->seams))) : largest_excess(job, 0, 1, parts);
-    });
+    if (thread == 0) last = count_arrival(&job.outcome->judged) == gridDim.x - 1;
+    if (__syncthreads_or(last)) decide(job, words, !job.all_judge);
 #endif
-}
-
-/// In place: rhs beside the seams, before anything is overwritten.
-template <class T, int R, int Warps>
-__global__ void save_kernel(const __grid_constant__ Job<T> job) {
-    using Stages = Stage<T, R, Warps>;
-    after_the_kernel_before();
-    const int side = halo * R, pad = Stages::pad(), lane = static_cast<int>(threadIdx.x) & 31;
-    const int warp = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x) / 32, warps = static_cast<int>(gridDim.x * blockDim.x) / 32;
-    for (int seam = warp; seam < job.windows - 1; seam += warps) {
-        const std::int64_t first = (seam + std::int64_t{1}) * job.kept * R - side;
-        T* const to = job.saved + seam * Stages::saved_elements() + pad;
-        const int count = static_cast<int>(min(static_cast<std::int64_t>(2 * side), job.rows - first));
-        if (lane < pad) to[lane - pad] = 0;  // copied along, never used
-#pragma unroll 4
-        for (int i = lane; i < count; i += 32) to[i] = job.input[3].data[(first + i) * job.input[3].row_stride];
-    }
-    for (int w = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x); w < job.windows; w += 32 * warps) job.stored[w] = 0;
 }
 
 /// In place, where the pass gave up: rhs again where x was stored, from the equations that this x was checked to satisfy.
 template <class T, int R, int Warps>
 __global__ void restore_kernel(const __grid_constant__ Job<T> job) {
-    extern __shared__ __align__(16) unsigned char shared[];
+    extern __shared__ __align__(128) unsigned char shared[];
     T* const x = reinterpret_cast<T*>(shared);
     after_the_kernel_before();
-    if (*const_cast<volatile unsigned long long*>(&job.outcome->handed_over) != windows_turn) return;
+    if (*const_cast<volatile unsigned long long*>(&job.outcome->handed_over) != windows_turn || !job.stored[job.windows]) return;
     const auto value = [&](int k, std::int64_t row) { return job.input[k].data ? job.input[k].data[row * job.input[k].row_stride] : job.input[k].value; };
     const int each = job.kept / Warps * R;  // rows of a warp
     for (int window = static_cast<int>(blockIdx.x); window < job.windows; window += static_cast<int>(gridDim.x)) {

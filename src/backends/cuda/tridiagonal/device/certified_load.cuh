@@ -38,21 +38,23 @@ struct Stage {
 
     __device__ __forceinline__ void wait(unsigned parity) const { arrival().wait(parity); }
 
-    /// The rows of a window; beyond the last window, nothing arrives. All threads of the block.
-    __device__ __forceinline__ void load(const Job<T>& job, int window) const {
+    /// The rows of a window; beyond the last window, nothing arrives. All threads of the block, of which `by` asks. Overwritten: in place a neighbour may have stored
+    /// its x where the halos of rhs were, which then come from what has been saved.
+    template <bool Overwritten>
+    __device__ __forceinline__ void load(const Job<T>& job, int window, unsigned by) const {
         const int first = window * job.kept - halo, last = first + job.kept + 2 * halo;
         if (job.all_bulk && first >= 0 && last < job.chunks) {
-            if (threadIdx.x == 0) {
+            if (threadIdx.x == by) {
                 const Arrival arrival = this->arrival();
                 const int before = pad();
                 const unsigned bytes = static_cast<unsigned>(((last - first) * R + before) * static_cast<int>(sizeof(T)));
                 arrival.expect(4 * bytes);
 #pragma unroll
                 for (int k = 0; k < 4; ++k) {
-                    if (k == 3 && job.saved) continue;
+                    if (k == 3 && Overwritten) continue;
                     arrival.copy(shared_address(at(k)), job.input[k].data + (static_cast<std::int64_t>(first) * R - before), bytes);
                 }
-                if (job.saved) {  // a neighbour may have stored its x where the halos of rhs were
+                if constexpr (Overwritten) {
                     const int side = before + halo * R, own = job.kept * R;
                     const T* const left = job.saved + static_cast<std::int64_t>(window - 1) * saved_elements();
                     arrival.copy(shared_address(at(3)), left, side * sizeof(T));
@@ -60,10 +62,10 @@ struct Stage {
                     arrival.copy(shared_address(at(3) + side + own), left + saved_elements() + side, halo * R * sizeof(T));
                 }
             }
-        } else if (job.all_bulk && !job.saved) {
-            if (threadIdx.x == 0) load_what_there_is(*this, &job, first);
+        } else if (job.all_bulk && !Overwritten) {
+            if (threadIdx.x == by) load_what_there_is(*this, &job, first);
         } else {
-            load_slowly(*this, &job, window);
+            load_slowly(*this, &job, window, Overwritten);
         }
     }
 
@@ -86,15 +88,15 @@ struct Stage {
 
     /// The same at the ends of a system in place, and for operands that the copy engine does not take. By value: what has an address would live in
     /// memory, not in registers.
-    __device__ __noinline__ static void load_slowly(Stage self, const Job<T>* job, int window) {
-        self.load_any(*job, window);
+    __device__ __noinline__ static void load_slowly(Stage self, const Job<T>* job, int window, bool overwritten) {
+        self.load_any(*job, window, overwritten);
     }
 
-    __device__ void load_any(const Job<T>& job, int window) const {
+    __device__ void load_any(const Job<T>& job, int window, bool overwritten) const {
         const Arrival arrival = this->arrival();
         const int thread = static_cast<int>(threadIdx.x), begin = window * job.kept, end = begin + job.kept;
         constexpr int E = 16 / sizeof(T);
-        // Pieces from one array each, what was saved with stride 1: in place the halos of rhs have been saved, since a neighbour may have stored its x.
+        // Pieces from one array each, what was saved with stride 1.
         const auto pieces = [&](int k, auto visit) {
             if (window >= job.windows) return;
             const T* const own = job.input[k].data;
@@ -102,7 +104,7 @@ struct Stage {
                 const std::int64_t first = static_cast<std::int64_t>(max(from, 0)) * R, last = min(static_cast<std::int64_t>(to) * R, job.rows);
                 if (first < last) visit(array, first, static_cast<int>(last - first), at(k) + (first - static_cast<std::int64_t>(begin - halo) * R) + pad(), stride);
             };
-            if (k == 3 && job.saved) {
+            if (k == 3 && overwritten) {
                 const T* const left = job.saved + (window - 1) * saved_elements() + pad();  // its row is begin - halo's first
                 piece(left - static_cast<std::int64_t>(begin - halo) * R, begin - halo, begin, 1);
                 piece(own, begin, end, job.input[k].row_stride);
@@ -152,12 +154,9 @@ struct Stage {
         }
     }
 
+    /// x has been read, by the copy engine: it may be overwritten, or the block end.
     __device__ __forceinline__ static void stored() {
         if (threadIdx.x == storer) await_sent_reads();
-    }
-    /// All x are where they belong.
-    __device__ __forceinline__ static void sent() {
-        if (threadIdx.x == storer) await_sent();
     }
 };
 

@@ -7,7 +7,7 @@
 #pragma once
 
 #include "backends/cuda/tridiagonal/device/certified_job.cuh"
-#include "backends/cuda/tridiagonal/thread/largest.cuh"
+#include "backends/cuda/tridiagonal/thread/largest_bits.cuh"
 #include "backends/cuda/tridiagonal/warp/lanes.cuh"
 
 namespace trifold::cuda::certified {
@@ -17,17 +17,13 @@ __device__ __forceinline__ T larger(T a, T b) {  // NaN wins
     return a > b || a != a ? a : b;
 }
 
-template <class T>
-__device__ __forceinline__ T largest_of_warp(T x) {
-    for (int step = 16; step > 0; step /= 2) x = larger(x, __shfl_xor_sync(~0u, x, step));
-    return x;
-}
+/// Powers of two, in units of 1/32, rounded down by more than the hardware's logarithms are off.
+inline constexpr int log_unit = 32, most_forgotten = 2047;
 
-/// Logarithms in units of 2^-6, rounded towards +infinity by more than the hardware's is off.
-inline constexpr int log_unit = 64;
-__device__ __forceinline__ float log2_of(float x) { return fmaxf(__log2f(x), -4096.0f); }
-__device__ __forceinline__ int log_of_ratio(float above, float below) {
-    return min(__float2int_ru((log2_of(above) - log2_of(below)) * log_unit) + 1, 0);
+/// What a halo and, in the upper 16 bits, its half of the warp forget. wary: `unlike` of what the halo forgets less than others, in addition.
+__device__ __forceinline__ bool forgets_enough(int enough, unsigned both, bool wary) {
+    const int of_halo = static_cast<int>(both & 0xffffu), of_half = static_cast<int>(both >> 16);
+    return lanes * halo * (of_halo - enough) >= (wary ? unlike : 0) * max(of_half - lanes / 2 / halo * of_halo, 0);
 }
 
 /// A lane's chunk is two halves, so that two chains of divisions run side by side; `middle` is the last row of the first one.
@@ -44,8 +40,9 @@ struct WarpWindow {
     T mine, left, after;           ///< unknowns: the lane's last, the one before its first, the one after its last
     bool active, broken;
 
-    /// a, b, c, d: the lane's rows. Returns true where the halos have not forgotten what is beyond them, or a number is not finite.
-    __device__ __forceinline__ bool solve(const Job<T>& job, const T* a, const T* b, const T* c, const T* d, int chunk, T* scratch, int lane) {
+    /// a, b, c, d: the lane's rows. Returns true, in one lane at least, where halos have not forgotten what is beyond them, or a number is not finite. wary: where halos forget
+    /// by unlike amounts, more is asked of those that forget less than others: what is to come has some that forget still less.
+    __device__ __forceinline__ bool solve(const Job<T>& job, const T* a, const T* b, const T* c, const T* d, int chunk, T* scratch, int lane, bool wary) {
         active = chunk >= 0 && chunk < job.chunks, broken = false;
         Relation<T> first{T(0), T(0), T(0)}, last = first;
         T n_first = 0;
@@ -75,22 +72,23 @@ struct WarpWindow {
             delta = fused(fabs(last.c), next_n, delta) * fabs(k);
         }
 
-        // What is beyond the warp is taken for 0. A lane's unknown moves by at most |a| / (1 - |c|) of what the one before it does.
+        // What is beyond the warp is taken for 0. A lane's unknown moves by at most |a| / (1 - |c|) of what the one before it does, and a halo lets the product
+        // of these through: lanes 0 to 3 from the left, 28 to 31 from the right, all by the same instructions. The last lane's row is not closed and forgets less than
+        // the others: what the first kept lane beside the halo has of the next one's first unknown makes up for it.
+        static_assert(halo == 4 && most_forgotten * (lanes / 2) < 1 << 16);
         const float fa = static_cast<float>(fabs(own.a)), fc = static_cast<float>(fabs(own.c));
-        const bool shrinks = active && fa + fc <= 1;
-        const int first_chunk = chunk - lane;
-        const int from_left = __reduce_add_sync(~0u, lane < halo && shrinks ? log_of_ratio(fa, 1 - fc) : 0);
-        // The last lane's row is not closed and forgets less than the others: what the first kept one has of the next makes up for it.
-        const float fn = static_cast<float>(fabs(next.c));
-        const int from_right =
-            __reduce_add_sync(~0u, lane >= lanes - halo && shrinks ? log_of_ratio(fc, 1 - fa) : lane == lanes - halo - 1 && fn <= 1 ? log_of_ratio(fn, 1) : 0);
-        bool fails = broken;
-        fails |= first_chunk > 0 && first_chunk + halo < job.chunks && from_left > job.weak;
-        fails |= first_chunk + lanes < job.chunks && from_right > job.weak;
+        const bool on_the_right = lane >= lanes / 2;
+        float above = on_the_right ? fc : fa;
+        if (lane == lanes - halo) above *= fminf(static_cast<float>(fabs(first.c)), 1.0f);
+        const int powers = __float2int_rd((__log2f(1 - (on_the_right ? fa : fc)) - __log2f(above)) * log_unit);
+        const unsigned forgets = fa + fc <= 1 ? static_cast<unsigned>(min(max(powers, 1) - 1, most_forgotten)) : 0u;
+        // Of the halo, and above it of the half of the warp.
+        const unsigned from_the_left = __reduce_add_sync(~0u, forgets * (lane < halo ? 0x10001u : lane < lanes / 2 ? 0x10000u : 0u));
+        const unsigned from_the_right = __reduce_add_sync(~0u, forgets * (lane >= lanes - halo ? 0x10001u : lane >= lanes / 2 ? 0x10000u : 0u));
 
         // Where lanes hardly couple, a few substitutions into each other do.
         const float coupling = __uint_as_float(__reduce_max_sync(~0u, __float_as_uint((lane ? fa : 0.0f) + (lane < 31 ? fc : 0.0f))));
-        const float rounds = static_cast<float>(job.strict) / log_unit / log2_of(coupling);
+        const float rounds = __fdividef(job.strict, __log2f(coupling));
         if (coupling < 0.5f && rounds <= 10) {
             mine = own.d;
             if (lane == 0) own.a = 0;
@@ -109,6 +107,10 @@ struct WarpWindow {
         }
         const T x_next = __shfl_down_sync(~0u, mine, 1);
         after = lane < 31 ? fused(-next.c, x_next, fused(-next.a, mine, next.d)) : T(0);
+        const int first_chunk = chunk - lane;
+        bool fails = broken;
+        fails |= first_chunk > 0 & first_chunk + halo < job.chunks & !forgets_enough(job.enough, from_the_left, wary);
+        fails |= first_chunk + lanes < job.chunks & !forgets_enough(job.enough, from_the_right, wary);
         return fails;
     }
 
@@ -136,7 +138,7 @@ struct WarpWindow {
         }
         if (a[0] != T(0)) largest.add(left);
         if (c[R - 1] != T(0)) largest.add(after);
-        constexpr T up = sizeof(T) == 8 ? T(1 + 0x1p-19) : T(1);  // Largest<double> cuts
+        constexpr T up = beyond_cut<T>;
         const T X = largest.value() * up, allowed = job.accept * X;
         bool bad = broken || !(X < (sizeof(T) == 8 ? T(1e290) : T(1e30)));
 #pragma unroll
@@ -153,10 +155,10 @@ struct WarpWindow {
         const T q = fabs(own.a) + fabs(own.c), through_middle = fabs(middle.a) + fabs(middle.c), reached = reach.value() * up;
         const T lasting = q < T(0.999) ? delta * up * reciprocal(T(1) - q) : T(INFINITY);
         const T n_most = larger(delta_middle, fused(reached, delta_middle, inner.value() * up));
-        most.largest = larger(most.largest, X);
-        most.inner_unit = larger(most.inner_unit, n_most), most.inner = larger(most.inner, n_most * X);
-        most.ends_unit = larger(most.ends_unit, lasting), most.ends = larger(most.ends, X > T(0) ? lasting * X : T(0));
-        most.reach = larger(most.reach, larger(reached, T(1)) * larger(through_middle, T(1))), most.growth = larger(most.growth, growth * up);
+        most.largest.add(X);
+        most.inner_unit.add(n_most), most.inner.add(n_most * X);
+        most.ends_unit.add(lasting), most.ends.add(X > T(0) ? lasting * X : T(0));
+        most.reach.add(larger(reached, T(1)) * larger(through_middle, T(1))), most.growth.add(growth * up);
         return bad;
     }
 

@@ -14,7 +14,7 @@
 #include <type_traits>
 
 #include "backends/cuda/tridiagonal/device/windows_job.cuh"
-#include "backends/cuda/tridiagonal/thread/largest.cuh"
+#include "backends/cuda/tridiagonal/thread/largest_bits.cuh"
 #include "backends/cuda/tridiagonal/warp/odd_even.cuh"
 
 namespace trifold::cuda::windows {
@@ -44,24 +44,7 @@ __device__ __forceinline__ unsigned bits_of(float x) {
 __device__ __forceinline__ unsigned bits_of(double x) {
     return static_cast<unsigned>(__double2hiint(x));
 }
-__device__ __forceinline__ unsigned held_bits(const Largest<float>& x) {
-    return __float_as_uint(x.held);
-}
-__device__ __forceinline__ unsigned held_bits(const Largest<double>& x) {
-    return x.held;
-}
-
-template <class T>
-__device__ __forceinline__ T number_of(unsigned bits) {
-    if constexpr (sizeof(T) == 8)
-        return __hiloint2double(static_cast<int>(bits), 0);
-    else
-        return __uint_as_float(bits);
-}
-
-/// Largest<double> cuts.
-template <class T>
-inline constexpr T beyond_cut = sizeof(T) == 8 ? T(1 + 0x1p-19) : T(1);
+using cuda::held_bits, cuda::number_of, cuda::beyond_cut;
 
 /// A warp that joins its lanes to the end, or until what is left of their couplings is at most `negligible`.
 template <class T>
