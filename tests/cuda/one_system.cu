@@ -58,15 +58,50 @@ TEST_F(OneSystem, AnyLengthAnywhere) {
     check(float());
 }
 
+// More rows than a block holds: a cluster's two pivoted passes, at the edges of their chunks, tiles and levels.
+TEST_F(OneSystem, PivotsOfManyRows) {
+    std::mt19937_64 random(33);
+    std::uniform_real_distribution<double> any(-1, 1);
+    const auto check = [&]<class T>(T) {
+        for (const std::size_t n : {4609, 4640, 4641, 4671, 8191, 12289, 16384, 16385, 25600})
+            for (const bool waves : {false, true}) {
+                auto system = made<T>(n, 1, random);
+                for (std::size_t i = 0; i < n; ++i) {
+                    if (!waves) system.lower[i] = static_cast<T>(any(random)), system.upper[i] = static_cast<T>(any(random));
+                    system.diag[i] = static_cast<T>(waves ? 0.6 : any(random));
+                }
+                for (const int off : {0, 1}) {
+                    SCOPED_TRACE(testing::Message() << n << " rows, " << (waves ? "waves" : "random") << ", off " << off << (sizeof(T) == 8 ? ", f64" : ", f32"));
+                    std::vector<T> x, again;
+                    const Outcome outcome = solve_there(*queue, system, x, off, off == 1);
+                    expect_good(system, x, outcome);
+                    EXPECT_TRUE(outcome.tried_other);
+                    if (!waves) EXPECT_STREQ(outcome.branch, "two_pass");
+                    solve_there(*queue, system, again, off, off == 1);
+                    EXPECT_EQ(x, again);
+                    if (HasFatalFailure()) return;
+                }
+            }
+    };
+    check(double());
+    check(float());
+}
+
 TEST_F(OneSystem, ASingularOneKeepsItsRightHandSide) {
     std::mt19937_64 random(32);
-    auto system = made<double>(3001, 0, random);
-    system.lower[1500] = system.diag[1500] = system.upper[1500] = 0;
-    std::vector<double> x;
-    const Outcome outcome = solve_there(*queue, system, x, 0, true);
-    EXPECT_EQ(outcome.reason, Reason::singular);
-    EXPECT_EQ(outcome.failures, 1);
-    EXPECT_EQ(x, system.rhs);
+    for (const std::size_t n : {3001, 16384}) {
+        auto system = made<double>(n, 0, random);
+        system.lower[1500] = system.diag[1500] = system.upper[1500] = 0;
+        std::vector<double> x;
+        const Outcome outcome = solve_there(*queue, system, x, 0, true);
+        EXPECT_EQ(outcome.reason, Reason::singular);
+        EXPECT_EQ(outcome.failures, 1);
+        EXPECT_EQ(x, system.rhs);
+        system.diag[1500] = std::numeric_limits<double>::quiet_NaN();
+        const Outcome other = solve_there(*queue, system, x, 0, false);
+        EXPECT_EQ(other.reason, Reason::not_finite);
+        EXPECT_EQ(other.row, 1500);
+    }
 }
 
 }  // namespace

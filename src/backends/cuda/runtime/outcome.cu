@@ -34,7 +34,7 @@ void read_outcome(const DeviceOutcome& from, Outcome& to) {
     // As on the cpu: where every system needed pivots, that is the branch.
     const bool all_pivoted = rescued > 0 && rescued + failures == from.systems;
     to.branch = name_of(all_pivoted ? Algorithm::lu : asked);
-    to.tried_other = to.tried_other || (asked != Algorithm::lu && asked != Algorithm::certified && rescued + failures > 0);
+    to.tried_other = to.tried_other || (asked == Algorithm::two_pass && from.marked > 0) || (asked != Algorithm::lu && asked != Algorithm::certified && rescued + failures > 0);
     to.reason = static_cast<Reason>(from.reason);
     if (from.residual >= 0) to.residual = from.residual;
     if (from.certificate >= 0) to.certificate = from.certificate;

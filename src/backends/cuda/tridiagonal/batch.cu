@@ -8,6 +8,7 @@
 #include "backends/cuda/tridiagonal/block/one_system.hpp"
 #include "backends/cuda/tridiagonal/device/certified.hpp"
 #include "backends/cuda/tridiagonal/device/overlap.cuh"
+#include "backends/cuda/tridiagonal/device/two_pass.hpp"
 #include "backends/cuda/tridiagonal/pivoted.hpp"
 #include "backends/cuda/tridiagonal/shared/plan.hpp"
 #include "trifold/tridiagonal.hpp"
@@ -29,6 +30,12 @@ std::size_t marks_bytes(const System& system) { return up(static_cast<std::size_
 bool enough_for_halos(const System& system) {
     constexpr std::int64_t least = 6401, least_of_all = std::int64_t{1} << 22;
     return system.dtype == DType::f64 && system.rows >= least && system.rows * system.systems() >= least_of_all;
+}
+
+// One system of more rows than a block holds: its lanes would take five times as long, in scratch, as a cluster's in two passes.
+bool pivoted_in_passes(const System& system) {
+    constexpr std::int64_t least = 4609;
+    return system.rows >= least && in_a_cluster(system);
 }
 
 // wanted: null, or a word in the device's memory that is zero where nothing is to be done.
@@ -53,22 +60,27 @@ void solve(const System& system, const BatchLaunch& launch, const unsigned long 
     BatchLaunch rest = launch;
     rest.scratch = marks + marks_bytes(system);
     rest.scratch_bytes = launch.scratch_bytes - marks_bytes(system);
-    solve_pivoted(system, rest, marks, handed_over, overlapped);
+    if (pivoted_in_passes(system)) solve_two_pass(system, rest, {.marks = marks, .wanted = handed_over, .least_wanted = 1});
+    else solve_pivoted(system, rest, marks, handed_over, overlapped);
 }
 
 template <class T>
 bool solve_one_tile(const System& system, const BatchLaunch& launch) {
     if (plan_shared<T>(system).kernel) return false;
     BatchPlan<T> plan = plan_batch<T>(system);
-    if (!plan.kernel || plan.in_registers || plan.job.tiles != 1 || !plan.kernel->launch_once) return false;
+    const bool in_passes = pivoted_in_passes(system);
+    if (!plan.kernel || plan.in_registers || plan.job.tiles != 1 || !plan.kernel->launch_once || (in_passes && launch.status)) return false;
     auto* const marks = static_cast<unsigned char*>(launch.scratch);
     plan.job.handed_over = &launch.outcome->marked, plan.job.marks = marks;
     plan.job.tickets = &launch.outcome->tickets;
     BatchLaunch rest = launch;
     rest.scratch = marks + marks_bytes(system);
-    const OneLaunch<T> once{PivotedJob<T>(system, rest, marks, nullptr, pivoted_slots(system)),
-                            fresh_outcome(system.rows, system.systems(), static_cast<int>(tridiagonal::Algorithm::thomas))};
+    rest.scratch_bytes = launch.scratch_bytes - marks_bytes(system);
+    OneLaunch<T> once{PivotedJob<T>(system, rest, marks, nullptr, pivoted_slots(system)),
+                      fresh_outcome(system.rows, system.systems(), static_cast<int>(tridiagonal::Algorithm::thomas))};
+    if (in_passes) once.rest.levels.systems = 0;  // nothing to rescue there: by the launch that follows
     plan.kernel->launch_once(plan.job, once, shared_bytes(plan.job, *plan.kernel), launch.stream);
+    if (in_passes) solve_two_pass(system, rest, {.marks = marks, .wanted = plan.job.handed_over, .least_wanted = 1});
     return true;
 }
 
@@ -95,7 +107,7 @@ const char* batch_refuses(const System& system) {
 }
 
 // Arrays that are copied to the device lose their gaps: what is asked for here has to do for windows with halos as well.
-std::size_t batch_scratch(const System& system) { return marks_bytes(system) + pivoted_scratch(system) + (enough_for_halos(system) ? halos_scratch(system) : 0); }
+std::size_t batch_scratch(const System& system) { return marks_bytes(system) + (pivoted_in_passes(system) ? two_pass_scratch(system) : pivoted_scratch(system)) + (enough_for_halos(system) ? halos_scratch(system) : 0); }
 
 void solve_batch(const System& system, const BatchLaunch& launch) {
     if (system.dtype == DType::f32) solve<float>(system, launch);

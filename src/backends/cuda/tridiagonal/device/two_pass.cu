@@ -90,35 +90,85 @@ void passes(Job<T>& job, cudaStream_t stream) {
 }
 
 template <class T>
-void launch_chain(const Job<T>& job, PivotedJob<T> rest, cudaStream_t stream) {
-    constexpr int bytes = std::max<int>(4 * tile_chunks * tile_pitch * sizeof(T), sizeof(Staging<T>));
-    constexpr int resident = 3;  // as the kernel's launch bounds and shared memory have it
+constexpr int chain_bytes = std::max<int>(4 * tile_chunks * tile_pitch * sizeof(T), sizeof(Staging<T>));
+
+template <class T, bool Cluster>
+void prepare_chain() {
     static PerDevice prepared;
     prepared.once([&] {
-        cudaFuncSetAttribute(chain_kernel<T>, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
-        cudaFuncSetAttribute(chain_kernel<T>, cudaFuncAttributePreferredSharedMemoryCarveout, cudaSharedmemCarveoutMaxShared);
+        cudaFuncSetAttribute(chain_kernel<T, Cluster>, cudaFuncAttributeMaxDynamicSharedMemorySize, chain_bytes<T>);
+        if (Cluster) cudaFuncSetAttribute(chain_kernel<T, Cluster>, cudaFuncAttributeNonPortableClusterSizeAllowed, 1);
+        else cudaFuncSetAttribute(chain_kernel<T, Cluster>, cudaFuncAttributePreferredSharedMemoryCarveout, cudaSharedmemCarveoutMaxShared);
     });
-    const std::int64_t wanted = std::max<std::int64_t>(blocks(job.cut.count[1], block_threads), blocks(job.cut.count[0], tile_chunks));
-    cudaLaunchConfig_t config = {};
-    config.gridDim = dim3(static_cast<unsigned>(std::min<std::int64_t>(wanted, std::int64_t{resident} * multiprocessors_of_current())));
-    config.blockDim = dim3(block_threads);
-    rest.slots = std::min(rest.slots, std::int64_t{config.gridDim.x} * block_threads);
-    config.dynamicSmemBytes = bytes;
-    config.stream = stream;
-    cudaLaunchAttribute attributes[2];
-    config.attrs = attributes, config.numAttrs = together_after(attributes);
-    cudaLaunchKernelEx(&config, chain_kernel<T>, job, rest);
 }
 
 template <class T>
-void solve(const System& system, const BatchLaunch& launch, const unsigned* left) {
-    const Cut cut(system.rows);
+cudaLaunchConfig_t chain_configuration(unsigned blocks, cudaStream_t stream) {
+    cudaLaunchConfig_t config = {};
+    config.gridDim = dim3(blocks), config.blockDim = dim3(block_threads), config.dynamicSmemBytes = chain_bytes<T>, config.stream = stream;
+    return config;
+}
+
+cudaLaunchAttribute cluster_of(unsigned blocks) {
+    cudaLaunchAttribute attribute;
+    attribute.id = cudaLaunchAttributeClusterDimension;
+    attribute.val.clusterDim.x = blocks, attribute.val.clusterDim.y = 1, attribute.val.clusterDim.z = 1;
+    return attribute;
+}
+
+/// Blocks of the cluster that a short system is left to; 0: there are no clusters.
+template <class T>
+unsigned cluster_blocks() {
+    static OfDevice known;
+    return static_cast<unsigned>(known([](int device) {
+        int major = 0, clusters = 0;
+        if (cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device) != cudaSuccess || major < 9) return 0;
+        prepare_chain<T, true>();
+        for (const unsigned blocks : {16u, 8u}) {
+            cudaLaunchAttribute attribute = cluster_of(blocks);
+            cudaLaunchConfig_t config = chain_configuration<T>(blocks, nullptr);
+            config.attrs = &attribute, config.numAttrs = 1;
+            if (cudaOccupancyMaxActiveClusters(&clusters, chain_kernel<T, true>, &config) == cudaSuccess && clusters > 0) return static_cast<int>(blocks);
+            cudaGetLastError();
+        }
+        return 0;
+    }));
+}
+
+template <class T>
+void launch_chain(const Job<T>& job, PivotedJob<T> rest, cudaStream_t stream) {
+    cudaLaunchAttribute attributes[2];
+    if (job.marked) {
+        const unsigned blocks = cluster_blocks<T>();
+        cudaLaunchConfig_t config = chain_configuration<T>(blocks, stream);
+        attributes[0] = cluster_of(blocks);
+        attributes[1].id = cudaLaunchAttributeProgrammaticStreamSerialization, attributes[1].val.programmaticStreamSerializationAllowed = 1;
+        config.attrs = attributes, config.numAttrs = 2;
+        cudaLaunchKernelEx(&config, chain_kernel<T, true>, job, rest);
+        return;
+    }
+    constexpr int resident = 3;  // as the kernel's launch bounds and shared memory have it
+    prepare_chain<T, false>();
+    const std::int64_t wanted = std::max<std::int64_t>(blocks(job.cut.count[1], block_threads), blocks(job.cut.count[0], tile_chunks));
+    cudaLaunchConfig_t config = chain_configuration<T>(static_cast<unsigned>(std::min<std::int64_t>(wanted, std::int64_t{resident} * multiprocessors_of_current())), stream);
+    rest.slots = std::min(rest.slots, std::int64_t{config.gridDim.x} * block_threads);
+    config.attrs = attributes, config.numAttrs = together_after(attributes);
+    cudaLaunchKernelEx(&config, chain_kernel<T, false>, job, rest);
+}
+
+/// A cluster's lanes have chunks half as long as others: what that costs in accuracy is little in short systems (docs/algorithms/two_pass.md).
+Cut cut_of_left(const System& system, bool cluster) { return Cut(system.rows, cluster ? 256 : 128, system.systems()); }
+
+template <class T>
+void solve(const System& system, const BatchLaunch& launch, const LeftToPivots* left) {
+    const Cut cut = left ? cut_of_left(system, left->marks) : Cut(system.rows);
     const Parts parts(system, cut);
     if (launch.scratch_bytes < parts.all) return;
     char* const base = static_cast<char*>(launch.scratch);
     Job<T> job{Levels(system), cut, 0, Source<T>(system.lower), Source<T>(system.diag), Source<T>(system.upper), Source<T>(system.rhs),
                Source<T>(system.x), reinterpret_cast<double*>(base), system.in_place ? reinterpret_cast<T*>(base + parts.shared) : nullptr,
-               reinterpret_cast<Found*>(base + parts.found), reinterpret_cast<unsigned char*>(base + parts.marks), launch.outcome, false, left};
+               reinterpret_cast<Found*>(base + parts.found), reinterpret_cast<unsigned char*>(base + parts.marks), launch.outcome, false,
+               left ? left->states : nullptr, left ? left->marks : nullptr, left ? left->wanted : nullptr, left ? left->least_wanted : 0};
     BatchLaunch rescue = launch;
     rescue.scratch = base + parts.shared;
     rescue.scratch_bytes = parts.all - parts.shared;
@@ -137,11 +187,23 @@ void solve(const System& system, const BatchLaunch& launch, const unsigned* left
 
 const char* two_pass_refuses(const System& system) { return system.rows < least_rows ? "the system is too short to be cut" : nullptr; }
 
-std::size_t two_pass_scratch(const System& system) { return Parts(system, Cut(system.rows)).all; }
+std::size_t two_pass_scratch(const System& system) {
+    return std::max({Parts(system, Cut(system.rows)).all, Parts(system, cut_of_left(system, false)).all, Parts(system, cut_of_left(system, true)).all});
+}
 
-void solve_two_pass(const System& system, const BatchLaunch& launch, const unsigned* left) {
-    if (system.dtype == DType::f32) solve<float>(system, launch, left);
-    else solve<double>(system, launch, left);
+bool in_a_cluster(const System& system) {
+    constexpr std::int64_t most_rows = 1 << 16;  // 32 for each thread
+    return system.systems() == 1 && system.rows >= least_rows && system.rows <= most_rows && (system.dtype == DType::f32 ? cluster_blocks<float>() : cluster_blocks<double>()) > 0;
+}
+
+void solve_two_pass(const System& system, const BatchLaunch& launch) {
+    if (system.dtype == DType::f32) solve<float>(system, launch, nullptr);
+    else solve<double>(system, launch, nullptr);
+}
+
+void solve_two_pass(const System& system, const BatchLaunch& launch, const LeftToPivots& left) {
+    if (system.dtype == DType::f32) solve<float>(system, launch, &left);
+    else solve<double>(system, launch, &left);
 }
 
 }  // namespace trifold::cuda

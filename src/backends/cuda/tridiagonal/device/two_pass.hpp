@@ -13,7 +13,20 @@ std::size_t two_pass_scratch(const tridiagonal::System& system);
 
 /// Enqueues, like solve_batch. Systems whose residual is not as small as that of LU with partial pivoting, or in which a column
 /// has no pivot, are left to solve_pivoted in the same stream.
-/// `left`, where given: only systems k with left[k] = 2, what solve_windows could not show to be good.
-void solve_two_pass(const tridiagonal::System& system, const BatchLaunch& launch, const unsigned* left = nullptr);
+void solve_two_pass(const tridiagonal::System& system, const BatchLaunch& launch);
+
+/// What kernels before have left, in the device's memory.
+struct LeftToPivots {
+    const unsigned* states = nullptr;     ///< per system: 2, or nothing is to be done
+    const unsigned char* marks = nullptr;  ///< in their place, of one system that in_a_cluster takes: not 0, or nothing is to be done
+    const unsigned long long* wanted = nullptr;
+    unsigned long long least_wanted = 0;  ///< *wanted where something is to be done
+};
+
+/// The same for these systems in one launch, which ends at once where there are none.
+void solve_two_pass(const tridiagonal::System& system, const BatchLaunch& launch, const LeftToPivots& left);
+
+/// One system so short that a cluster of blocks solves it faster than the device, whose blocks wait longer for each other.
+bool in_a_cluster(const tridiagonal::System& system);
 
 }  // namespace trifold::cuda

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "backends/cuda/tridiagonal/device/two_pass_job.cuh"
+#include "trifold/tridiagonal.hpp"
 
 namespace trifold::cuda::two_pass {
 
@@ -72,6 +73,7 @@ __device__ __forceinline__ void judge(const Job<T>& job, std::int64_t k, bool ag
     if (regular && (ratio <= 10 * u || (isfinite(scale) && residual <= 4 * u * scale))) {
         job.marks[k] = accepted;
         if (again && job.levels.systems == 1) job.outcome->reason = static_cast<int>(Reason::refined);
+        if (job.marked) job.outcome->branch = static_cast<int>(tridiagonal::Algorithm::two_pass);
         // The bits of -1, "not computed", are below those of any number as signed integers.
         atomicMax(reinterpret_cast<long long*>(&job.outcome->residual), static_cast<long long>(found.ratio));
         return;

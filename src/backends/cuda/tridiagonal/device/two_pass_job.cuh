@@ -19,17 +19,21 @@ inline constexpr int tile_chunks = 64, chunk_rows = 32, tile_pitch = 33, most_le
 /// Chunks have 32 rows but for the last one, which has 2 to 33.
 struct Cut {
     std::int64_t rows = 0, count[most_levels] = {}, rows_at[most_levels] = {}, ends_at[most_levels] = {}, words = 0;
-    int levels = 0, long_chunk = 1;  ///< chunks in a long one
+    int levels = 0, long_chunk = 1, together = group;  ///< chunks in a long one; of a level in one of the next
 
-    explicit Cut(std::int64_t n) : rows(n) {
-        while (long_chunk < group && n / (2 * long_chunk * chunk_rows) >= 128) long_chunk *= 2;
+    /// least: long chunks, if there are rows for so many. at_once: systems that somebody waits for; where their long chunks are few they are joined by few, since joints follow each other.
+    explicit Cut(std::int64_t n, std::int64_t least = 128, std::int64_t at_once = 0) : rows(n) {
+        constexpr std::int64_t few = 32768;
+        while (long_chunk < group && n / (2 * long_chunk * chunk_rows) >= least) long_chunk *= 2;
+        if (n / (long_chunk * chunk_rows) * at_once <= few && at_once > 0) together = 4;
         std::int64_t chunks = n / chunk_rows + (n % chunk_rows > 1 ? 1 : 0);
         do {
             count[levels] = chunks;
             rows_at[levels] = words, ends_at[levels] = words + 10 * chunks;
             words += 12 * chunks;
-            chunks = levels == 0 ? (chunks + long_chunk - 1) / long_chunk : (chunks + group - 1) / group;
-        } while (levels++ == 0 || count[levels - 1] > group);
+            const int joined = levels == 0 ? long_chunk : together;
+            chunks = (chunks + joined - 1) / joined;
+        } while (levels++ == 0 || count[levels - 1] > together);
     }
 };
 
@@ -54,11 +58,14 @@ struct Job {
     unsigned char* marks;
     DeviceOutcome* outcome;
     bool again;            ///< the passes that correct: for rhs - A x in place of rhs
-    const unsigned* left;  ///< null, or per system 2 where something is to be done
+    const unsigned* left;         ///< what other kernels have left to this one, per system: null, or 2 where something is to be done
+    const unsigned char* marked;  ///< likewise: null, or not 0
+    const unsigned long long* wanted;  ///< null, or a word below `least_wanted` where nothing is to be done
+    unsigned long long least_wanted;
 
     __device__ std::int64_t system() const { return first_system + blockIdx.y; }
-    __device__ bool was_left(std::int64_t k) const { return left[k] == 2; }
-    __device__ bool unwanted() const { return left && outcome->handed_over < left_to_pivots; }
+    __device__ bool was_left(std::int64_t k) const { return left ? left[k] == 2 : marked[k] != 0; }
+    __device__ bool unwanted() const { return wanted && *wanted < least_wanted; }
     /// Nothing is to be done with this system.
     __device__ bool idle(std::int64_t k) const { return again && marks[k] != to_correct; }
     __device__ double* work_of(std::int64_t k) const { return work + k * cut.words; }

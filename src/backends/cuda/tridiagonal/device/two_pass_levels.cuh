@@ -12,17 +12,17 @@ inline constexpr int level_threads = 64, top_threads = 512;
 /// Group `g` of a level becomes one chunk of the next.
 template <class T>
 __device__ void merge_group(const Job<T>& job, std::int64_t k, int level, std::int64_t g) {
-    const std::int64_t count = job.cut.count[level];
+    const std::int64_t count = job.cut.count[level], size = job.cut.together;
     double* const work = job.work_of(k);
     TwoRows two;
-    if (!merge(work + job.cut.rows_at[level], count, g * group, min((g + 1) * group, count) - 1, two)) job.found[k].irregular = 1;
+    if (!merge(work + job.cut.rows_at[level], count, g * size, min((g + 1) * size, count) - 1, two)) job.found[k].irregular = 1;
     store_rows(work + job.cut.rows_at[level + 1], job.cut.count[level + 1], g, two);
 }
 
 /// The ends of group `g` of a level from those of the next.
 template <class T>
 __device__ void spread_group(const Job<T>& job, std::int64_t k, int level, std::int64_t g) {
-    const std::int64_t count = job.cut.count[level], groups = job.cut.count[level + 1], size = level == 0 ? job.cut.long_chunk : group;
+    const std::int64_t count = job.cut.count[level], groups = job.cut.count[level + 1], size = level == 0 ? job.cut.long_chunk : job.cut.together;
     double* const work = job.work_of(k);
     const double* const ends = work + job.cut.ends_at[level + 1];
     const double known[4] = {g > 0 ? ends[groups + g - 1] : 0, ends[g], ends[groups + g], g + 1 < groups ? ends[g + 1] : 0};
@@ -56,12 +56,9 @@ __device__ void solve_top(const Job<T>& job, std::int64_t k) {
     spread(work + job.cut.rows_at[last], count, 0, count - 1, known, work + job.cut.ends_at[last]);
 }
 
-/// All levels from `lowest` on, whose groups are few, up and down again: one block per system.
+/// All levels from `lowest` on, whose groups are few, up and down again, by one block.
 template <class T>
-__global__ void __launch_bounds__(top_threads) top_kernel(const __grid_constant__ Job<T> job, int lowest) {
-    after_the_kernel_before();
-    const std::int64_t k = job.system();
-    if (job.idle(k)) return;
+__device__ void solve_levels(const Job<T>& job, std::int64_t k, int lowest) {
     const int last = job.cut.levels - 1;
     for (int level = lowest; level < last; ++level) {
         for (std::int64_t g = threadIdx.x; g < job.cut.count[level + 1]; g += blockDim.x) merge_group(job, k, level, g);
@@ -73,6 +70,13 @@ __global__ void __launch_bounds__(top_threads) top_kernel(const __grid_constant_
         for (std::int64_t g = threadIdx.x; g < job.cut.count[level + 1]; g += blockDim.x) spread_group(job, k, level, g);
         __syncthreads();
     }
+}
+
+/// One block per system.
+template <class T>
+__global__ void __launch_bounds__(top_threads) top_kernel(const __grid_constant__ Job<T> job, int lowest) {
+    after_the_kernel_before();
+    if (!job.idle(job.system())) solve_levels(job, job.system(), lowest);
 }
 
 }  // namespace trifold::cuda::two_pass

@@ -137,7 +137,7 @@ void solve(const System& system, const BatchLaunch& launch, const WindowsOptions
     if (!options.fall_back) return;
     BatchLaunch rest = launch;
     rest.scratch = scratch + parts.rest, rest.scratch_bytes = launch.scratch_bytes - parts.rest;
-    solve_two_pass(system, rest, job.state);
+    solve_two_pass(system, rest, {.states = job.state, .wanted = &launch.outcome->handed_over, .least_wanted = left_to_pivots});
 }
 
 }  // namespace
