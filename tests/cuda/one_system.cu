@@ -75,8 +75,10 @@ TEST_F(OneSystem, PivotsOfManyRows) {
                     std::vector<T> x, again;
                     const Outcome outcome = solve_there(*queue, system, x, off, off == 1);
                     expect_good(system, x, outcome);
-                    EXPECT_TRUE(outcome.tried_other);
-                    if (!waves) EXPECT_STREQ(outcome.branch, "two_pass");
+                    if (!waves) {  // these may do without
+                        EXPECT_TRUE(outcome.tried_other);
+                        EXPECT_STREQ(outcome.branch, "two_pass");
+                    }
                     solve_there(*queue, system, again, off, off == 1);
                     EXPECT_EQ(x, again);
                     if (HasFatalFailure()) return;
