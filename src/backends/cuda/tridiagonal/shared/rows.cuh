@@ -71,7 +71,7 @@ __global__ void __launch_bounds__(Threads, Blocks) solve_shared_rows(const __gri
     struct {
         T a[R], b[R], c[R];
         T inverses[R], lowers[R], uppers[R], fills[R];
-        unsigned exists;
+        std::conditional_t<(R > 32), std::uint64_t, unsigned> exists;
         __device__ T lower(int i) const { return a[i]; }
         __device__ T diag(int i) const { return b[i]; }
         __device__ T upper(int i) const { return c[i]; }
@@ -105,7 +105,7 @@ __global__ void __launch_bounds__(Threads, Blocks) solve_shared_rows(const __gri
     };
     exchange(rows.a), exchange(rows.b), exchange(rows.c);
     rows.exists = 0;
-    walk(lane * R, 1, [&](int i, int, bool real) { rows.exists |= static_cast<unsigned>(real) << i; });
+    walk(lane * R, 1, [&](int i, int, bool real) { rows.exists |= static_cast<decltype(rows.exists)>(real) << i; });
     SegmentEnds<T> ends;
     bool safe = factor_segment<R, R>(rows, ends);
     LaneJoin<T> lanes;
