@@ -3,7 +3,8 @@
 """Check a source tree against cmake/layers: every #include "…" and every CMake edge goes to a room that may be used.
 
 Also: the public headers include nothing but the standard library and each other, and `#if HAVE_…` and its like stay out
-of the rooms other than the one they name. Exit status 1 and one line per offence: file:line: what.
+of the rooms other than the one they name; and CUDA's solves enqueue through runtime/launches.hpp alone, which remembers
+what they enqueue: what went past it would be missing from the second call on. Exit status 1 and one line per offence: file:line: what.
 """
 import argparse
 import os
@@ -12,6 +13,8 @@ import sys
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
 HAVE = re.compile(r'^\s*#\s*(?:el)?if.*\b(?:TRIFOLD_)?HAVE_([A-Z0-9]+)')
+LAUNCH = re.compile(r'<<<|\bcuda(?:LaunchKernel\w*|LaunchCooperativeKernel|Mem(?:set|cpy)\w*Async)\s*\(')
+NOTED = 'src/backends/cuda/tridiagonal/'
 SOURCE = ('.hpp', '.h', '.cpp', '.cc', '.def', '.inc', '.cuh', '.cu', '.cl')
 
 
@@ -82,6 +85,8 @@ def check_file(root, layers, path):
             have = HAVE.match(line)
             if have and have.group(1).lower() not in user[0].split('/'):
                 yield f'{path}:{number}: conditional on HAVE_{have.group(1)} outside its folder'
+            if path.startswith(NOTED) and LAUNCH.search(line.split('//')[0]):
+                yield f'{path}:{number}: enqueues past runtime/launches.hpp'
             include = INCLUDE.match(line)
             if not include:
                 continue

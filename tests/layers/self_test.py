@@ -67,6 +67,13 @@ class LayerCheck(unittest.TestCase):
         self.write('src/api/solve.cpp', '#if TRIFOLD_HAVE_CUDA\n#endif\n')
         self.assert_found('HAVE_CUDA outside its folder')
 
+    def test_launch_that_is_not_noted(self):
+        self.write('src/backends/cuda/tridiagonal/good.cu', '// not by kernel<<<1, 1>>>()\nvoid f() { enqueue_kernel(kernel, 1, 1, 0, stream); }\n')
+        self.assertEqual(self.offences(), [])
+        for call in ('kernel<<<1, 1, 0, stream>>>();', 'cudaLaunchKernelEx(&config, kernel);', 'cudaMemsetAsync(to, 0, 1, stream);'):
+            self.write('src/backends/cuda/tridiagonal/bad.cu', f'void f() {{ {call} }}\n')
+            self.assert_found('bad.cu:1: enqueues past runtime/launches.hpp')
+
     def test_unknown_room(self):
         self.write('src/misc/util.hpp', '')
         self.assert_found('lies in no room')

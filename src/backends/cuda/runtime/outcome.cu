@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "backends/cuda/runtime/outcome.hpp"
 
+#include "backends/cuda/runtime/launches.hpp"
 #include "backends/cuda/runtime/reset.hpp"
 #include "trifold/tridiagonal.hpp"
 
@@ -18,7 +19,7 @@ __global__ void store_outcome(DeviceOutcome* outcome, DeviceOutcome value) {
 }  // namespace
 
 void reset_outcome(DeviceOutcome* outcome, std::int64_t rows, std::int64_t systems, int branch, cudaStream_t stream) {
-    store_outcome<<<1, 1, 0, stream>>>(outcome, fresh_outcome(rows, systems, branch));
+    enqueue_kernel(store_outcome, 1, 1, 0, stream, outcome, fresh_outcome(rows, systems, branch));
 }
 
 void read_outcome(const DeviceOutcome& from, Outcome& to) {

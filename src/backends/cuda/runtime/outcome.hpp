@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the kernels of one solve find out, in the device's memory. Zeroed by reset_outcome before the first kernel, changed by
+// What the kernels of one solve find out, in the device's memory. Reset by the first kernel (opening.hpp) or by reset_outcome before it, changed by
 // atomics whose order does not matter, read back when the work is done.
 #pragma once
 
@@ -31,6 +31,8 @@ struct DeviceOutcome {
     unsigned arrived = 0, done = 0;       ///< long systems: arrivals of blocks where they wait for each other, blocks that have finished
     bool certified = false;               ///< the certificate covers every row
     unsigned tickets = 0;                 ///< batches: how often a warp has asked for its next tile
+    unsigned entered = 0;                 ///< blocks of the kernel that resets it which know that it has
+    unsigned long long opened = 0;        ///< see opening.hpp
 };
 
 /// Before anything has failed. `branch` is a tridiagonal::Algorithm.

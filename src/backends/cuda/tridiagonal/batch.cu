@@ -3,6 +3,7 @@
 // its check, or all where their one matrix does, by the general pivoted path.
 #include "backends/cuda/tridiagonal/batch.hpp"
 
+#include "backends/cuda/runtime/reset.hpp"
 #include "backends/cuda/tridiagonal/batch_plan.hpp"
 #include "backends/cuda/tridiagonal/block/one_launch.cuh"
 #include "backends/cuda/tridiagonal/block/one_system.hpp"
@@ -22,8 +23,9 @@ constexpr std::size_t alignment = 256;
 
 std::size_t up(std::size_t bytes) { return (bytes + alignment - 1) / alignment * alignment; }
 
-// Scratch: a mark per system, what the pivoted path needs. Counters are the outcome's, which is reset already.
-std::size_t marks_bytes(const System& system) { return up(static_cast<std::size_t>(system.systems())); }
+// Scratch: a mark per system, one per tile of several, what the pivoted path needs. Counters are the outcome's.
+std::size_t marks_of_systems(const System& system) { return up(static_cast<std::size_t>(system.systems())); }
+std::size_t marks_bytes(const System& system) { return marks_of_systems(system) + up(static_cast<std::size_t>(system.systems() / 2 + 1)); }
 
 // More rows than a block holds in double precision, and so many that windows which give up (15 us) are little beside the rest. A cluster's blocks wait for each
 // other: 8192 rows side by side reach 81 % of the roof so, 90 in windows with halos.
@@ -43,25 +45,32 @@ template <class T>
 void solve(const System& system, const BatchLaunch& launch, const unsigned long long* wanted = nullptr) {
     auto* const marks = static_cast<unsigned char*>(launch.scratch);
     unsigned long long* const handed_over = &launch.outcome->marked;
-    bool overlapped = true;
+    const int branch = static_cast<int>(tridiagonal::Algorithm::thomas);
+    const Opening opening{wanted ? nullptr : launch.outcome, system.rows, system.systems(), branch};
+    Marks marked = marks;
     if (SharedPlan<T> shared = plan_shared<T>(system); shared.kernel) {
         shared.job.handed_over = handed_over, shared.job.marks = marks;
-        shared.job.tickets = &launch.outcome->tickets;
+        shared.job.tickets = &launch.outcome->tickets, shared.job.opening = opening;
         shared.kernel->launch(shared.job, launch.stream);
     } else {
         BatchPlan<T> plan = plan_batch<T>(system);
         plan.job.handed_over = handed_over, plan.job.marks = marks;
-        plan.job.tickets = &launch.outcome->tickets, plan.job.wanted = wanted;
+        plan.job.tickets = &launch.outcome->tickets, plan.job.opening = opening, plan.job.wanted = wanted;
+        if (!plan.in_registers && plan.kernel->width > 1 && !wanted) reset_outcome(launch.outcome, system.rows, system.systems(), branch, launch.stream);
+        // Few tiles have marks, so that a byte per tile does for the others: of three rows each, a byte per system would be a sixtieth of what is moved.
+        if (!plan.in_registers && plan.kernel->width == 1 && plan.job.groups > 1 && plan.job.one_run && plan.job.column_weight == 1 && !pivoted_in_passes(system)) {
+            plan.job.tile_marks = marks + marks_of_systems(system);
+            marked = {marks, plan.job.tile_marks, static_cast<unsigned>(plan.job.groups)};
+        }
         // handed_over: a word that only long systems use otherwise.
         if (plan.in_registers) solve_cut_columns(plan.job, plan.columns, &launch.outcome->handed_over, launch.stream);
         else plan.kernel->launch(plan.job, shared_bytes(plan.job, *plan.kernel), launch.stream);
-        overlapped = plan.in_registers || plan.kernel->width > 1;
     }
     BatchLaunch rest = launch;
     rest.scratch = marks + marks_bytes(system);
     rest.scratch_bytes = launch.scratch_bytes - marks_bytes(system);
     if (pivoted_in_passes(system)) solve_two_pass(system, rest, {.marks = marks, .wanted = handed_over, .least_wanted = 1});
-    else solve_pivoted(system, rest, marks, handed_over, overlapped);
+    else solve_pivoted(system, rest, marked, handed_over);
 }
 
 template <class T>

@@ -19,7 +19,7 @@ struct BatchLaunch {
     std::size_t scratch_bytes = 0;
     std::int8_t* status = nullptr;    ///< per system, by its number: 1 (exact) on entry; failures are written by report_failure. May be null
     double tolerance = 0;             ///< relative truncation error accepted
-    DeviceOutcome* outcome = nullptr; ///< reset on entry, `rows` and `systems` filled
+    DeviceOutcome* outcome = nullptr; ///< reset on entry, `rows` and `systems` filled, unless the solve says that it does so itself
 };
 
 /// nullptr where solve_batch runs this system (levels ≥ 0, any layout; neither periodic, accumulating nor ragged: the cell has
@@ -29,7 +29,7 @@ const char* batch_refuses(const tridiagonal::System& system);
 /// Bytes of scratch for solve_batch, the rescue of every system included.
 std::size_t batch_scratch(const tridiagonal::System& system);
 
-/// Enqueues; neither synchronises nor allocates, nor reads anything back: it is captured in CUDA graphs. Launch errors stay in
+/// Enqueues; neither synchronises nor allocates, nor reads anything back: it is captured in CUDA graphs. Its first kernel resets the outcome. Launch errors stay in
 /// the runtime's last error, where the caller looks. In place, a failed system's right-hand side is left as it was.
 void solve_batch(const tridiagonal::System& system, const BatchLaunch& launch);
 

@@ -6,9 +6,9 @@ namespace trifold::cuda {
 template <>
 TileKernels<float> rows_kernels<float>() {
     static constexpr TileKernel<float> kernels[] = {
+        rows_kernel<float, 49, false, 128, 2>(),
         rows_kernel<float, 33, false, 128, 3>(),
         rows_kernel<float, 21, false, 128, 4>(),
-        rows_kernel<float, 49, false, 128, 2>(),
         rows_kernel<float, 33, true, 192, 2>(),
     };
     return {kernels, sizeof kernels / sizeof kernels[0]};

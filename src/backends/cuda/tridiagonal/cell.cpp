@@ -14,6 +14,7 @@
 #include "backends/cuda/tridiagonal/device/windows.hpp"
 #include "backends/cuda/tridiagonal/finite.hpp"
 #include "backends/cuda/tridiagonal/pivoted.hpp"
+#include "backends/cuda/tridiagonal/remembered.hpp"
 #include "families/tridiagonal/plain.hpp"
 
 namespace trifold::cuda {
@@ -42,26 +43,42 @@ struct Path {
     void (*enqueue)(const System& system, const BatchLaunch& launch);
     bool (*in_one_launch)(const System& system, const BatchLaunch& launch) = nullptr;  ///< all of it, the reset too, in one launch; false: it does not take this one
     bool resets = false;  ///< its first kernel resets the outcome
+    bool needs_all = false;  ///< of the scratch: without, it would be left undone
 };
 
 Path path_for(const System& system, Algorithm algorithm) {
     if (algorithm == Algorithm::automatic && !batch_refuses(system)) {
-        if (halos_before_batch(system)) return {Algorithm::thomas, batch_scratch, solve_halos_and_batch, nullptr, true};
-        return {Algorithm::thomas, batch_scratch, solve_batch, solve_in_one_launch};
+        if (halos_before_batch(system)) return {Algorithm::thomas, batch_scratch, solve_halos_and_batch, nullptr, true, true};
+        return {Algorithm::thomas, batch_scratch, solve_batch, solve_in_one_launch, true};
     }
     if (algorithm == Algorithm::certified)
-        return {Algorithm::certified, certified_scratch, [](const System& one, const BatchLaunch& launch) { solve_certified(one, launch, false); }, nullptr, true};
+        return {Algorithm::certified, certified_scratch, [](const System& one, const BatchLaunch& launch) { solve_certified(one, launch, false); }, nullptr, true, true};
     if (algorithm == Algorithm::automatic && (!certified_refuses(system) || several_in_halos(system)))
-        return {Algorithm::certified, certified_scratch, [](const System& one, const BatchLaunch& launch) { solve_certified(one, launch, true); }, nullptr, true};
+        return {Algorithm::certified, certified_scratch, [](const System& one, const BatchLaunch& launch) { solve_certified(one, launch, true); }, nullptr, true, true};
     if (algorithm == Algorithm::automatic && !windows_refuse(system))
         // Arrays that are copied to the device lose their gaps: what is asked for here has to do for solve_certified as well.
-        return {Algorithm::certified, certified_scratch, [](const System& all, const BatchLaunch& launch) { solve_windows(all, launch); }};
+        return {Algorithm::certified, certified_scratch, [](const System& all, const BatchLaunch& launch) { solve_windows(all, launch); }, nullptr, false, true};
     if (algorithm != Algorithm::lu && !two_pass_refuses(system))
         return {Algorithm::two_pass, two_pass_scratch, [](const System& all, const BatchLaunch& launch) { solve_two_pass(all, launch); }};
     return {Algorithm::lu, pivoted_scratch, [](const System& all, const BatchLaunch& launch) { solve_pivoted(all, launch); }};
 }
 
-std::size_t workspace(const System& system, Algorithm algorithm, int) { return path_for(system, algorithm).scratch(system); }
+// Asked for by every solve_async: the last answer is remembered.
+std::size_t workspace(const System& system, Algorithm algorithm, int) {
+    struct Answer {
+        System system;
+        Algorithm algorithm = Algorithm::automatic;
+        std::size_t bytes = 0;
+        bool known = false;
+    };
+    static thread_local Answer last;
+    if (!last.known || last.algorithm != algorithm || !same(last.system, system)) {
+        last.known = false;
+        last.bytes = path_for(system, algorithm).scratch(system);
+        last.system = system, last.algorithm = algorithm, last.known = true;
+    }
+    return last.bytes;
+}
 
 bool launched(Failure& failure) { return good(cudaGetLastError(), "launching a kernel", failure); }
 
@@ -83,18 +100,26 @@ bool run(int device, const System& system, Algorithm branch, const Launch& launc
         reset_outcome(to.outcome, system.rows, systems, static_cast<int>(branch), to.stream);
         if (!launched(failure)) return false;
     }
-    if (to.status && !good(cudaMemsetAsync(to.status + system.number, static_cast<int>(Reason::exact), static_cast<std::size_t>(systems), to.stream),
-                           "setting the status", failure))
+    if (to.status && !good(enqueue_fill(to.status + system.number, static_cast<int>(Reason::exact), static_cast<std::size_t>(systems), to.stream), "setting the status", failure))
         return false;
     kernels(to);
     return launched(failure);
 }
 
 bool enqueue(int device, const System& system, Algorithm algorithm, const Launch& launch, void* outcome, Failure& failure) {
+    Launches& launches = launches_of(Call(device, system, algorithm, launch, outcome));
+    if (!launches.empty()) {
+        const OnDevice on(device);
+        launches.enqueue(static_cast<cudaStream_t>(launch.stream));
+        return launched(failure);
+    }
     const Path path = path_for(system, algorithm);
-    if ((path.resets || path.branch == Algorithm::certified) && launch.scratch_bytes < path.scratch(system))
+    if (path.needs_all && launch.scratch_bytes < path.scratch(system))
         return failure.say(ErrorCode::bad_input, "the workspace is smaller than what tridiagonal::workspace asks for", "");
-    return run(device, system, path.branch, launch, outcome, failure, [&](const BatchLaunch& to) { path.enqueue(system, to); }, path.in_one_launch, path.resets);
+    const Noting noting(launches);
+    const bool fine = run(device, system, path.branch, launch, outcome, failure, [&](const BatchLaunch& to) { path.enqueue(system, to); }, path.in_one_launch, path.resets);
+    if (!fine) launches.clear();
+    return fine;
 }
 
 bool enqueue_finite(int device, const System& system, const Launch& launch, void* outcome, Failure& failure) {

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 
+#include "backends/cuda/runtime/launches.hpp"
 #include "backends/cuda/tridiagonal/operand.cuh"
 
 namespace trifold::cuda {
@@ -45,7 +46,7 @@ template <class T>
 void launch(const tridiagonal::System& system, DeviceOutcome* outcome, cudaStream_t stream) {
     const std::int64_t all = system.rows * system.systems();
     const auto blocks = static_cast<unsigned>(std::clamp<std::int64_t>((all + block_threads - 1) / block_threads, 1, 1 << 14));
-    finite_kernel<T><<<blocks, block_threads, 0, stream>>>(Job<T>(system, outcome));
+    enqueue_kernel(finite_kernel<T>, blocks, block_threads, 0, stream, Job<T>(system, outcome));
 }
 
 }  // namespace

@@ -65,8 +65,7 @@ bool cut_for_chip(const System& system, bool marked, ChipCut& cut, unsigned& blo
 }
 
 template <class T, bool OnChip>
-void launch_chip(const System& system, const BatchLaunch& launch, const unsigned char* marks, const unsigned long long* marked, std::int64_t slots, const ChipCut& cut, unsigned blocks,
-                 bool overlapped) {
+void launch_chip(const System& system, const BatchLaunch& launch, const Marks& marks, const unsigned long long* marked, std::int64_t slots, const ChipCut& cut, unsigned blocks) {
     auto* const kernel = pivoted_chip_kernel<T, OnChip>;
     static PerDevice prepared;
     prepared.once([&] {
@@ -77,21 +76,22 @@ void launch_chip(const System& system, const BatchLaunch& launch, const unsigned
     const dim3 grid(static_cast<unsigned>(std::min<std::int64_t>(blocks, slots)));
     const auto bytes = static_cast<std::size_t>(cut.shared_bytes);
     const PivotedJob<T> job(system, launch, marks, marked, slots);
-    if (overlapped) launch_after(kernel, grid, chip_threads<T>, bytes, launch.stream, job, cut);
-    else kernel<<<grid, chip_threads<T>, bytes, launch.stream>>>(job, cut);
+    // Scratch is the caches', whose size stays that of the kernel before where this one begins before that has ended.
+    if (OnChip) launch_after(kernel, grid, chip_threads<T>, bytes, launch.stream, job, cut);
+    else enqueue_kernel(kernel, grid, chip_threads<T>, bytes, launch.stream, job, cut);
 }
 
 template <class T>
-void launch_pivoted(const System& system, const BatchLaunch& launch, const unsigned char* marks, const unsigned long long* marked, bool overlapped) {
+void launch_pivoted(const System& system, const BatchLaunch& launch, const Marks& marks, const unsigned long long* marked) {
     const auto room = static_cast<std::int64_t>(launch.scratch_bytes / std::max<std::size_t>(bytes_per_slot(system), 1));
     std::int64_t slots = std::min(pivoted_slots(system), room);
     if (slots < 1) return;
     ChipCut cut;
-    if (unsigned blocks = 0; cut_for_chip<T>(system, marks != nullptr, cut, blocks)) {
-        if (cut.on_chip) return launch_chip<T, true>(system, launch, marks, marked, slots, cut, blocks, overlapped);
+    if (unsigned blocks = 0; cut_for_chip<T>(system, static_cast<bool>(marks), cut, blocks)) {
+        if (cut.on_chip) return launch_chip<T, true>(system, launch, marks, marked, slots, cut, blocks);
         // Half of the scratch is for what one thread may have to solve.
         slots = std::min(slots, room / 2);
-        if (slots > 0) return launch_chip<T, false>(system, launch, marks, marked, slots, cut, blocks, overlapped);
+        if (slots > 0) return launch_chip<T, false>(system, launch, marks, marked, slots, cut, blocks);
         slots = std::min(pivoted_slots(system), room);
     }
     const int threads = slots >= 1 << 16 ? many_threads : block_threads;
@@ -114,9 +114,9 @@ std::size_t pivoted_scratch(const System& system) {
     return bytes_per_slot(system) * static_cast<std::size_t>(pivoted_slots(system)) * (shares_scratch(system) ? 2 : 1);
 }
 
-void solve_pivoted(const System& system, const BatchLaunch& launch, const unsigned char* marks, const unsigned long long* marked, bool overlapped) {
-    if (system.dtype == DType::f32) launch_pivoted<float>(system, launch, marks, marked, overlapped);
-    else launch_pivoted<double>(system, launch, marks, marked, overlapped);
+void solve_pivoted(const System& system, const BatchLaunch& launch, const Marks& marks, const unsigned long long* marked) {
+    if (system.dtype == DType::f32) launch_pivoted<float>(system, launch, marks, marked);
+    else launch_pivoted<double>(system, launch, marks, marked);
 }
 
 }  // namespace trifold::cuda

@@ -9,11 +9,21 @@ namespace trifold::cuda {
 /// Bytes of scratch for solve_pivoted. More of it lets more systems run at once; no more than this is used.
 std::size_t pivoted_scratch(const tridiagonal::System& system);
 
-/// Enqueues, like solve_batch. Where `marks` is given, only systems with a non-zero mark are solved, and those that turn out
-/// good are counted as rescued; marks has one byte per system, in the order of system_at (last level fastest). A failed
+/// Which systems are marked: a byte of theirs is not zero, in the order of system_at (last level fastest). `of_tiles`, where given, has one for every `per_tile`
+/// systems: where that is zero, none of them is, whatever theirs say.
+struct Marks {
+    const unsigned char* of_systems = nullptr;
+    const unsigned char* of_tiles = nullptr;
+    unsigned per_tile = 1;
+
+    Marks(const unsigned char* of_systems = nullptr, const unsigned char* of_tiles = nullptr, unsigned per_tile = 1)
+        : of_systems(of_systems), of_tiles(of_tiles), per_tile(per_tile) {}
+    explicit operator bool() const { return of_systems; }
+};
+
+/// Enqueues, like solve_batch. Where `marks` are given, only marked systems are solved, and those that turn out good are counted as rescued. A failed
 /// system's x is not written. `marked`, where given, is how many marks are set: nothing is looked for where it is 0.
-/// overlapped: on its way while the kernel before it ends. Behind blocks that fill the GPU until the end this takes 2 to 4 µs longer (measured on an H200).
-void solve_pivoted(const tridiagonal::System& system, const BatchLaunch& launch, const unsigned char* marks = nullptr,
-                   const unsigned long long* marked = nullptr, bool overlapped = true);
+void solve_pivoted(const tridiagonal::System& system, const BatchLaunch& launch, const Marks& marks = {},
+                   const unsigned long long* marked = nullptr);
 
 }  // namespace trifold::cuda

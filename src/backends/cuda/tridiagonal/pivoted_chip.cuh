@@ -69,7 +69,7 @@ struct ChipBlock {
     __device__ int collect(std::int64_t first) const {
         const int thread = static_cast<int>(threadIdx.x), lane = thread & 31, warp = thread >> 5;
         const std::int64_t k = first + thread;
-        const bool wanted = thread < cut.window && k < job.levels.systems && (!job.marks || job.marks[k]);
+        const bool wanted = thread < cut.window && k < job.levels.systems && job.wanted(k);
         const unsigned votes = __ballot_sync(~0u, wanted);
         int* const counts = list() + chip_threads<T>;
         if (lane == 0) counts[warp] = __popc(votes);
@@ -206,7 +206,7 @@ struct ChipBlock {
             if (found.reason == Reason::exact) ++rescued;
             else report_failure(job.outcome, job.status, job.levels.number_of(index), found.row, found.reason);
         }
-        if (job.marks && rescued) report_rescued(job.outcome, rescued);
+        if (job.marks.of_systems && rescued) report_rescued(job.outcome, rescued);
     }
 };
 

@@ -18,8 +18,8 @@
 // Source: the scheme of LAPACK's ?gtsv; G. H. Golub and C. F. Van Loan, Matrix Computations, 4th ed., section 4.3.
 #pragma once
 
-#include "backends/cuda/tridiagonal/batch.hpp"
 #include "backends/cuda/tridiagonal/operand.cuh"
+#include "backends/cuda/tridiagonal/pivoted.hpp"
 
 namespace trifold::cuda {
 
@@ -29,14 +29,19 @@ struct PivotedJob {
     std::int64_t rows, slots;
     Source<T> lower, diag, upper, rhs, x;
     T* scratch;
-    const unsigned char* marks;
+    Marks marks;
     const unsigned long long* marked;
     std::int8_t* status;
     DeviceOutcome* outcome;
 
-    PivotedJob(const tridiagonal::System& s, const BatchLaunch& launch, const unsigned char* marks, const unsigned long long* marked, std::int64_t slots)
+    PivotedJob(const tridiagonal::System& s, const BatchLaunch& launch, const Marks& marks, const unsigned long long* marked, std::int64_t slots)
         : levels(s), rows(s.rows), slots(slots), lower(s.lower), diag(s.diag), upper(s.upper), rhs(s.rhs), x(s.x),
           scratch(static_cast<T*>(launch.scratch)), marks(marks), marked(marked), status(launch.status), outcome(launch.outcome) {}
+
+    /// Whether system k is to be solved.
+    __device__ __forceinline__ bool wanted(std::int64_t k) const {
+        return !marks.of_systems || ((!marks.of_tiles || marks.of_tiles[k / marks.per_tile]) && marks.of_systems[k]);
+    }
 };
 
 /// As many threads as an H200 keeps in flight, but no more scratch than half a gigabyte, unless that leaves too few threads.
@@ -106,12 +111,12 @@ __device__ PivotedVerdict<T> solve_line(const PivotedJob<T>& job, const std::int
 template <class T>
 __device__ void solve_lines(const PivotedJob<T>& job, std::int64_t slot) {
     for (std::int64_t k = slot; k < job.levels.systems; k += job.slots) {
-        if (job.marks && !job.marks[k]) continue;
+        if (!job.wanted(k)) continue;
         std::int64_t index[4];
         job.levels.indices(k, index);
         const PivotedVerdict<T> verdict = solve_line(job, index, slot);
         if (verdict.reason == Reason::exact) {
-            if (job.marks) report_rescued(job.outcome);
+            if (job.marks.of_systems) report_rescued(job.outcome);
         } else {
             report_failure(job.outcome, job.status, job.levels.number_of(index), verdict.row, verdict.reason);
         }

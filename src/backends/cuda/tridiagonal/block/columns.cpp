@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <iterator>
 
+#include "backends/cuda/runtime/launches.hpp"
+#include "backends/cuda/runtime/reset.hpp"
 #include "backends/cuda/tridiagonal/block/columns_job.hpp"
 
 namespace trifold::cuda {
@@ -218,7 +220,7 @@ template <class T>
 bool column_job(const TileJob<T>& from, const ColumnCut& cut, ColumnJob<T>& job) {
     job.cut = cut;
     job.rows = from.rows, job.columns = from.columns;
-    job.accept = from.accept, job.marks = from.marks, job.handed_over = from.handed_over, job.tickets = from.tickets, job.column_weight = from.column_weight;
+    job.accept = from.accept, job.marks = from.marks, job.handed_over = from.handed_over, job.tickets = from.tickets, job.opening = from.opening, job.column_weight = from.column_weight;
     std::copy(from.operand, from.operand + 5, job.operand);
     sort_outer_levels(job, from);
     const TileOperand<T>& x = job.operand[4];
@@ -235,13 +237,14 @@ template <class T>
 void solve_cut_columns(const TileJob<T>& from, const ColumnCut& cut, unsigned long long* undecided, cudaStream_t stream) {
     const auto systems = static_cast<unsigned long long>(from.columns) * from.outer_extent[0] * from.outer_extent[1] * from.outer_extent[2];
     const bool both = cut.dominant && undecided;
+    const auto leave_all = [&] {  // to the pivoted path
+        if (const Opening& o = from.opening; o.outcome) reset_outcome(o.outcome, o.rows, o.systems, o.branch, stream);
+        enqueue_fill(from.marks, 1, systems, stream);
+        enqueue_fill(from.handed_over, 1, 1, stream);
+    };
     if (both) {  // the other one is prepared while this one is on its way
         ColumnJob<T> first;
-        if (!column_job(from, cut, first)) {
-            cudaMemsetAsync(from.marks, 1, systems, stream);
-            cudaMemsetAsync(from.handed_over, 1, 1, stream);  // all systems are left to the pivoted path
-            return;
-        }
+        if (!column_job(from, cut, first)) return leave_all();
         first.handed_over = undecided;
         launch_columns(first, stream);
     }
@@ -249,12 +252,12 @@ void solve_cut_columns(const TileJob<T>& from, const ColumnCut& cut, unsigned lo
     ColumnCut second = cut;
     if (cut.dominant) cut_columns(from, second, true);
     if (!column_job(from, second, checked)) {
-        if (!both) cudaMemsetAsync(from.marks, 1, systems, stream);
-        cudaMemsetAsync(from.handed_over, 1, 1, stream);  // what is marked is left to the pivoted path
+        if (!both) return leave_all();
+        enqueue_fill(from.handed_over, 1, 1, stream);  // what is marked is left to the pivoted path
         return;
     }
     // A pass over all tiles takes as long as pivots for a tenth of them (measured).
-    if (both) checked.undecided = undecided, checked.tickets = nullptr, checked.few = systems / 12;
+    if (both) checked.undecided = undecided, checked.tickets = nullptr, checked.opening = {}, checked.few = systems / 12;
     launch_columns(checked, stream);
 }
 

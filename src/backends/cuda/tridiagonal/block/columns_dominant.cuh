@@ -71,6 +71,7 @@ __global__ void __launch_bounds__(column_threads<T> / V, 1) solve_dominant_colum
     using S = SliceLayout<T, R, L, Share, Shifted>;
     extern __shared__ __align__(128) unsigned char column_memory[];
     const int thread = static_cast<int>(threadIdx.x), lane = thread & 31, warp = thread >> 5;
+    job.opening.open();
     const ColumnCut& cut = job.cut;
     const int slices = cut.warps / Share, slots = cut.slots, blocks = cut.blocks, columns = cut.columns, chunks = cut.chunks;
     const int rank = static_cast<int>(cg::this_cluster().block_rank());
@@ -124,7 +125,7 @@ __global__ void __launch_bounds__(column_threads<T> / V, 1) solve_dominant_colum
     T* const fours = links + chunks * wide * 6;
     const T not_a_number = T(__int_as_float(0x7fffffff));
 
-    after_the_kernel_before();  // which resets the counters
+    await_the_kernel_before();
     int slot = role;
     unsigned phase = 0;
 #pragma unroll 1
@@ -132,7 +133,12 @@ __global__ void __launch_bounds__(column_threads<T> / V, 1) solve_dominant_colum
         const unsigned tile = drawn[turn & 3];
         if (tile >= job.tiles) break;
         unsigned later_tile = cluster + (turn + 3) * clusters;
-        if (job.tickets && rank == 0 && thread == 0) later_tile = 3 * clusters + atomicAdd(job.tickets, 1u);
+        if (job.tickets && rank == 0 && thread == 0) {
+            if (turn == 0) job.opening.await();
+            const unsigned ticket = atomicAdd(job.tickets, 1u);
+            job.opening.close(ticket + 1 == job.tiles);  // one per tile
+            later_tile = 3 * clusters + ticket;
+        }
         const ColumnPlace place = column_place(job, tile);
         arrival(slot).wait(phase);
         RawChunk<T, R, S> raw{{}, count, top, bottom};

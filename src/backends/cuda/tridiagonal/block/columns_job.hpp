@@ -62,6 +62,7 @@ struct ColumnJob {
     const unsigned long long* undecided = nullptr;  ///< where only marked columns are to be solved: their number
     unsigned long long few = 0;     ///< no more than so many are handed over as they are
     unsigned* tickets = nullptr;    ///< may be null: then every block takes every so many tiles
+    Opening opening;                ///< of the outcome that handed_over and tickets are of
 };
 
 /// A slice in shared memory: [operand][offset][row][column]. Shifted: `offsets` of rows, each in a region of its own, and rows 16 bytes longer.

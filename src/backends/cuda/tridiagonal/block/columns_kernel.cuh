@@ -108,6 +108,7 @@ __global__ void __launch_bounds__(column_threads<T>, 1) solve_columns_side_by_si
     using S = SliceLayout<T, R, L, Share, Shifted>;
     extern __shared__ __align__(128) unsigned char column_memory[];
     const int thread = static_cast<int>(threadIdx.x), lane = thread & 31, warp = thread >> 5;
+    job.opening.open();
     const ColumnCut& cut = job.cut;
     const int warps = cut.warps, slices = warps / Share, slots = cut.slots, blocks = cut.blocks, columns = cut.columns, chunks = cut.chunks;
     const int rank = blocks > 1 ? static_cast<int>(cg::this_cluster().block_rank()) : 0;
@@ -170,7 +171,11 @@ __global__ void __launch_bounds__(column_threads<T>, 1) solve_columns_side_by_si
     const JoinRows<T> link{links + mine * 6, columns};
     const bool last_warp = warp + 1 == warps;
 
-    after_the_kernel_before();  // which resets the counters
+    await_the_kernel_before();
+    if (!joined) {
+        if (thread == 0) job.opening.enter();
+        __syncthreads();
+    }
     int slot = role;
     unsigned phase = 0;
 #pragma unroll 1
@@ -178,7 +183,12 @@ __global__ void __launch_bounds__(column_threads<T>, 1) solve_columns_side_by_si
         const unsigned tile = joined ? drawn[turn & 3] : cluster + turn * clusters;
         if (tile >= job.tiles) break;
         unsigned later_tile = cluster + (turn + 3) * clusters;
-        if (joined && job.tickets && rank == 0 && last_warp && lane == 31) later_tile = 3 * clusters + atomicAdd(job.tickets, 1u);
+        if (joined && job.tickets && rank == 0 && last_warp && lane == 31) {
+            if (turn == 0) job.opening.await();
+            const unsigned ticket = atomicAdd(job.tickets, 1u);
+            job.opening.close(ticket + 1 == job.tiles);  // one per tile
+            later_tile = 3 * clusters + ticket;
+        }
         const ColumnPlace place = column_place(job, tile);
         arrival(slot).wait(phase);
         RawChunk<T, R, S> raw{{}, count, top, bottom};

@@ -2,6 +2,7 @@
 // Launches one instantiation of the kernel for columns side by side.
 #pragma once
 
+#include "backends/cuda/runtime/launches.hpp"
 #include "backends/cuda/tridiagonal/block/columns_dominant.cuh"
 #include "backends/cuda/tridiagonal/block/residency.hpp"
 #include "backends/cuda/tridiagonal/device/overlap.cuh"
@@ -35,10 +36,8 @@ void enqueue_column_kernel(ColumnJob<T>& job, cudaStream_t stream) {
     static Residency residency;
     cut.clusters = static_cast<int>(std::min(residency(kernel, config, blocks), job.tiles));
     config.gridDim.x = blocks * static_cast<unsigned>(cut.clusters);
-    attributes[config.numAttrs].id = cudaLaunchAttributeProgrammaticStreamSerialization;
-    attributes[config.numAttrs].val.programmaticStreamSerializationAllowed = 1;
-    ++config.numAttrs;
-    cudaLaunchKernelEx(&config, kernel, job);
+    if (!job.opening.outcome) while_the_kernel_before_ends(attributes[config.numAttrs++]);
+    enqueue_kernel(config, kernel, job);
 }
 
 template <class T, int R, int L, int Share>

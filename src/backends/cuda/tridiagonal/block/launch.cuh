@@ -2,6 +2,7 @@
 // One instantiation of the tile kernel as a row of the table.
 #pragma once
 
+#include "backends/cuda/runtime/launches.hpp"
 #include "backends/cuda/tridiagonal/block/column_kernel.cuh"
 #include "backends/cuda/tridiagonal/block/tiles.hpp"
 
@@ -26,7 +27,7 @@ void launch_tiles(const TileJob<T>& job, int shared, cudaStream_t stream) {
         config.attrs = cluster;
         config.numAttrs = 1;
     }
-    cudaLaunchKernelEx(&config, kernel, job);
+    enqueue_kernel(config, kernel, job);
 }
 
 template <class T, int R, int W, bool Couple, int Threads, int Blocks>

@@ -30,7 +30,7 @@ struct OneLaunch {
             return;
         }
         for (std::int64_t k = 0; k < rest.levels.systems; ++k) {
-            if (!rest.marks[k]) continue;
+            if (!rest.wanted(k)) continue;
             std::int64_t index[4];
             rest.levels.indices(k, index);
             const PivotedVerdict<T> verdict = solve_line_by_block(line_of(rest.lower, index), line_of(rest.diag, index), line_of(rest.upper, index), line_of(rest.rhs, index),

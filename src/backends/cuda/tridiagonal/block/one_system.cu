@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <limits>
 
+#include "backends/cuda/runtime/launches.hpp"
 #include "backends/cuda/tridiagonal/block/one_system.cuh"
 #include "backends/cuda/tridiagonal/device/overlap.cuh"
 #include "trifold/tridiagonal.hpp"
@@ -74,7 +75,7 @@ void solve(const System& system, const BatchLaunch& launch) {
     auto* const kernel = short_one ? one_system::one_system_kernel<T, 4, 1, true> : one_system::one_system_kernel<T, 8, 1, false>;
     cudaLaunchAttribute cluster;
     const cudaLaunchConfig_t config = one_system::configuration((job.rows + each - 1) / each, short_one ? one_system::warps_apart : warps, launch.stream, cluster);
-    cudaLaunchKernelEx(&config, kernel, job);
+    enqueue_kernel(config, kernel, job);
 }
 
 }  // namespace

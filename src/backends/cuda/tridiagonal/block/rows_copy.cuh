@@ -267,6 +267,10 @@ __device__ __noinline__ void finish_any(const TileJob<T>& job, RowsPlace<T> home
     if (place.rows > 0) store_apart(job, place, home.tile(3) + shift, [&](int k) { return !bad(k); }, lane);
     __syncwarp();
     if (home.part != 0) return;
+    if (job.tile_marks) {
+        if (lane == 0) job.tile_marks[tile] = !all;
+        if (all) return;
+    }
     unsigned char* const marks = job.marks + (place.column * job.column_weight + place.outer[0] * job.outer_weight[0] +
                                               place.outer[1] * job.outer_weight[1] + place.outer[2] * job.outer_weight[2]);
     for (int k = lane; k < place.columns; k += 32) {

@@ -109,6 +109,7 @@ __device__ __forceinline__ Around<T> solve_parts(const Relation<T>& first, const
 
 template <class T, int R, bool Couple>
 __device__ __forceinline__ void solve_tiles(const TileJob<T>& job) {
+    job.opening.open();
     const int lane = static_cast<int>(threadIdx.x) & 31, warps = static_cast<int>(blockDim.x) >> 5;
     const int blocks = Couple ? job.blocks : 1, parts = warps * blocks;
     const RowsMemory layout(static_cast<int>(sizeof(T)), warps, job.tile_elements, job.last_elements, job.flags, Couple, parts);
@@ -148,7 +149,9 @@ __device__ __forceinline__ void solve_tiles(const TileJob<T>& job) {
         __syncwarp();
     }
     unsigned shifts = load_any(job, here(), tile, lane);
-    asm volatile("griddepcontrol.launch_dependents;\n\tgriddepcontrol.wait;" ::: "memory");  // the counters are another kernel's
+    await_the_kernel_before();
+    if (lane == 0 && (!Couple || here().part == 0)) job.opening.await();
+    __syncwarp();
 #pragma unroll 1
     for (unsigned round = 0;; ++round) {
         const int columns = Couple ? 1 : job.within(tile) ? job.groups : columns_of(job, tile);
@@ -230,7 +233,9 @@ __device__ __forceinline__ void solve_tiles(const TileJob<T>& job) {
         }
         if (!(all && job.within(tile) && job.runs_stored && store_within(job, home, tile, static_cast<int>(shifts >> 24), lane)))
             finish_any(job, home, tile, shifts >> 24, all, lane);
-        else if (!Couple || home.part == 0)
+        else if (!Couple && job.tile_marks) {
+            if (lane == 0) job.tile_marks[tile] = 0;
+        } else if (!Couple || home.part == 0)
 #pragma unroll 1
             for (int k = lane; k < columns; k += 32) job.marks[static_cast<std::int64_t>(tile) * (Couple ? 1 : job.groups) + k] = 0;
         tile = next_tile;
@@ -246,6 +251,8 @@ __device__ __forceinline__ void solve_tiles(const TileJob<T>& job) {
             shifts = load_any(job, here(), tile, lane);
         }
     }
+    // Every whole draw was followed by one more: so many have been asked for when nobody looks for tiles any more.
+    if (lane == 0 && (!Couple || here().part == 0)) job.opening.close(tile == (job.draws - 1 + teams) * job.draw);
     // Messages still go to blocks of the cluster.
     if (Couple && blocks > 1) {
         asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "backends/cuda/runtime/launches.hpp"
 #include "backends/cuda/tridiagonal/block/residency.hpp"
 #include "backends/cuda/tridiagonal/block/rows_kernel.cuh"
 #include "backends/cuda/tridiagonal/block/tiles.hpp"
@@ -37,10 +38,8 @@ void launch_rows(const TileJob<T>& job, int shared, cudaStream_t stream) {
     static Residency residency;
     const unsigned teams = residency(kernel, config, blocks), needed = Couple ? job.tiles : (job.tiles + job.draw * warps - 1) / (job.draw * warps);
     config.gridDim = dim3(std::min(teams, needed) * blocks);
-    attributes[config.numAttrs].id = cudaLaunchAttributeProgrammaticStreamSerialization;
-    attributes[config.numAttrs].val.programmaticStreamSerializationAllowed = 1;
-    ++config.numAttrs;
-    cudaLaunchKernelEx(&config, kernel, job);
+    if (!job.opening.outcome) while_the_kernel_before_ends(attributes[config.numAttrs++]);
+    enqueue_kernel(config, kernel, job);
 }
 
 template <class T, int R, bool Couple, int Threads>
@@ -62,7 +61,7 @@ void launch_rows_once(const TileJob<T>& job, const OneLaunch<T>& once, int share
     cluster.val.clusterDim.x = static_cast<unsigned>(job.blocks);
     cluster.val.clusterDim.y = cluster.val.clusterDim.z = 1;
     config.attrs = &cluster, config.numAttrs = job.blocks > 1;
-    cudaLaunchKernelEx(&config, kernel, job, once);
+    enqueue_kernel(config, kernel, job, once);
 }
 
 template <class T, int R, bool Couple, int Threads, int Blocks>

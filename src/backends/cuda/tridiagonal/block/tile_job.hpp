@@ -4,6 +4,8 @@
 
 #include <cstdint>
 
+#include "backends/cuda/runtime/opening.hpp"
+
 namespace trifold::cuda {
 
 /// One operand. Element (row i, column j, outer indices o[]) is data[i row_stride + j column_stride + Σ o[] outer_stride[]].
@@ -48,10 +50,13 @@ struct TileJob {
     TileOperand<T> operand[5];                  ///< lower, diag, upper, rhs, x
     T accept = 0;                               ///< accepted max|rhs - A x| over max|diag| max|x|
     unsigned char* marks = nullptr;             ///< per system 1 where it was handed over, else 0
+    unsigned char* tile_marks = nullptr;        ///< width 1, null or per tile 1 where one of its systems was, else 0: then marks of its systems mean nothing
     std::int64_t column_weight = 0, outer_weight[3] = {};  ///< of the index into marks
     unsigned long long* handed_over = nullptr;  ///< number of systems marked
     int line = 128;                             ///< width 1: tiles keep their offset from so many bytes, a power of two ≥ 16
     unsigned* tickets = nullptr;                ///< width 1: draws so far
+    Opening opening;                            ///< width 1: of the outcome that handed_over and tickets are of
+    unsigned draws = 0;                         ///< of all
     unsigned draw = 1;                          ///< tiles per draw, one after the other; a power of two
     const unsigned long long* wanted = nullptr; ///< width 1: where it is not null, a word that is zero where another kernel has solved all
 

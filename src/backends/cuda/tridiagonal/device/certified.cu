@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <limits>
 
+#include "backends/cuda/runtime/launches.hpp"
 #include "backends/cuda/tridiagonal/device/certified_kernel.cuh"
 #include "backends/cuda/tridiagonal/device/overlap.cuh"
 #include "backends/cuda/tridiagonal/device/windows.hpp"
@@ -126,7 +127,7 @@ BatchLaunch solve(const System& system, const BatchLaunch& launch, tridiagonal::
     cudaLaunchAttribute cooperative;
     cooperative.id = cudaLaunchAttributeCooperative, cooperative.val.cooperative = 1;
     config.attrs = &cooperative, config.numAttrs = 1;
-    cudaLaunchKernelEx(&config, sweep_of(job.each != 0, system.in_place), job);
+    enqueue_kernel(config, sweep_of(job.each != 0, system.in_place), job);
     if (system.in_place) launch_after(restore_kernel<T, R, W>, few, 256, static_cast<std::size_t>(job.kept * R + 2) * sizeof(T), launch.stream, job);
     rest.scratch = scratch + parts.rest, rest.scratch_bytes = launch.scratch_bytes - parts.rest;
     return rest;

@@ -10,6 +10,8 @@
 #include <cstddef>
 #include <mutex>
 
+#include "backends/cuda/runtime/launches.hpp"
+
 namespace trifold::cuda {
 
 /// What is done once for every device: asking the runtime at every solve would cost more than a short system.
@@ -67,10 +69,16 @@ __device__ __forceinline__ void after_the_kernel_before() {
 #endif
 }
 
+/// Not for the first kernel of a solve: what its inputs come from may end later than the kernel before it says.
+inline void while_the_kernel_before_ends(cudaLaunchAttribute& attribute) {
+    attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+    attribute.val.programmaticStreamSerializationAllowed = 1;
+}
+
 /// All blocks at once, and while the kernel before ends. Returns how many attributes that is.
 inline unsigned together_after(cudaLaunchAttribute (&attributes)[2]) {
     attributes[0].id = cudaLaunchAttributeCooperative, attributes[0].val.cooperative = 1;
-    attributes[1].id = cudaLaunchAttributeProgrammaticStreamSerialization, attributes[1].val.programmaticStreamSerializationAllowed = 1;
+    while_the_kernel_before_ends(attributes[1]);
     return 2;
 }
 
@@ -81,10 +89,9 @@ void launch_after(void (*kernel)(Arguments...), dim3 blocks, unsigned threads, s
     config.dynamicSmemBytes = shared;
     config.stream = stream;
     cudaLaunchAttribute overlap;
-    overlap.id = cudaLaunchAttributeProgrammaticStreamSerialization;
-    overlap.val.programmaticStreamSerializationAllowed = 1;
+    while_the_kernel_before_ends(overlap);
     config.attrs = &overlap, config.numAttrs = 1;
-    cudaLaunchKernelEx(&config, kernel, arguments...);
+    enqueue_kernel(config, kernel, arguments...);
 }
 
 }  // namespace trifold::cuda

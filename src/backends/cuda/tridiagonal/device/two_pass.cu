@@ -25,6 +25,7 @@
 
 #include <algorithm>
 
+#include "backends/cuda/runtime/launches.hpp"
 #include "backends/cuda/tridiagonal/device/two_pass_chain.cuh"
 #include "backends/cuda/tridiagonal/pivoted.hpp"
 
@@ -144,7 +145,7 @@ void launch_chain(const Job<T>& job, PivotedJob<T> rest, cudaStream_t stream) {
         attributes[0] = cluster_of(blocks);
         attributes[1].id = cudaLaunchAttributeProgrammaticStreamSerialization, attributes[1].val.programmaticStreamSerializationAllowed = 1;
         config.attrs = attributes, config.numAttrs = 2;
-        cudaLaunchKernelEx(&config, chain_kernel<T, true>, job, rest);
+        enqueue_kernel(config, chain_kernel<T, true>, job, rest);
         return;
     }
     constexpr int resident = 3;  // as the kernel's launch bounds and shared memory have it
@@ -153,7 +154,7 @@ void launch_chain(const Job<T>& job, PivotedJob<T> rest, cudaStream_t stream) {
     cudaLaunchConfig_t config = chain_configuration<T>(static_cast<unsigned>(std::min<std::int64_t>(wanted, std::int64_t{resident} * multiprocessors_of_current())), stream);
     rest.slots = std::min(rest.slots, std::int64_t{config.gridDim.x} * block_threads);
     config.attrs = attributes, config.numAttrs = together_after(attributes);
-    cudaLaunchKernelEx(&config, chain_kernel<T, false>, job, rest);
+    enqueue_kernel(config, chain_kernel<T, false>, job, rest);
 }
 
 /// A cluster's lanes have chunks half as long as others: what that costs in accuracy is little in short systems (docs/algorithms/two_pass.md).
@@ -173,7 +174,7 @@ void solve(const System& system, const BatchLaunch& launch, const LeftToPivots* 
     rescue.scratch = base + parts.shared;
     rescue.scratch_bytes = parts.all - parts.shared;
     if (left) return launch_chain(job, PivotedJob<T>(system, rescue, job.marks, nullptr, pivoted_slots(system)), launch.stream);
-    cudaMemsetAsync(job.found, 0, static_cast<std::size_t>(job.levels.systems) * sizeof(Found), launch.stream);
+    enqueue_fill(job.found, 0, static_cast<std::size_t>(job.levels.systems) * sizeof(Found), launch.stream);
     passes<T, false>(job, launch.stream);
     passes<T, true>(job, launch.stream);
     if (job.kept_x)

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <limits>
 
+#include "backends/cuda/runtime/launches.hpp"
 #include "backends/cuda/tridiagonal/device/overlap.cuh"
 #include "backends/cuda/tridiagonal/device/two_pass.hpp"
 #include "backends/cuda/tridiagonal/device/windows_kernel.cuh"
@@ -133,7 +134,7 @@ void solve(const System& system, const BatchLaunch& launch, const WindowsOptions
     config.stream = launch.stream;
     cudaLaunchAttribute attributes[2];
     config.attrs = attributes, config.numAttrs = together_after(attributes);
-    cudaLaunchKernelEx(&config, kernel, job);
+    enqueue_kernel(config, kernel, job);
     if (!options.fall_back) return;
     BatchLaunch rest = launch;
     rest.scratch = scratch + parts.rest, rest.scratch_bytes = launch.scratch_bytes - parts.rest;

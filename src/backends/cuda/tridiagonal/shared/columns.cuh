@@ -93,6 +93,7 @@ __global__ void __launch_bounds__(Threads, Blocks) solve_shared_columns(const __
     extern __shared__ __align__(128) int4 shared[];
     __shared__ unsigned long long arrival;
     T* const memory = reinterpret_cast<T*>(shared);
+    job.opening.open();
     const int thread = static_cast<int>(threadIdx.x), threads = static_cast<int>(blockDim.x);
     const int across = job.across, segments = job.segments, column = thread & (across - 1), segment = thread / across;
     const ColumnsLayout<T, R> layout(segments, across, offset_end<Copies>(job));
@@ -122,7 +123,8 @@ __global__ void __launch_bounds__(Threads, Blocks) solve_shared_columns(const __
     }
     __syncthreads();
     if (thread == 0) safe = factor_join(ends, segments, join) && safe;
-    after_the_kernel_before();
+    await_the_kernel_before();
+    if (thread == 0) job.opening.enter();
     if (!__syncthreads_and(safe)) {
         sets.abandon();
         mark_all(job);

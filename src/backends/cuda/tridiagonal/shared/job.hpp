@@ -4,6 +4,8 @@
 
 #include <cstdint>
 
+#include "backends/cuda/runtime/opening.hpp"
+
 namespace trifold::cuda {
 
 /// lower, diag or upper of the one matrix: an array, or the same number in every row where `data` is null.
@@ -44,6 +46,7 @@ struct SharedJob {
     unsigned char* marks = nullptr;             ///< per system 1 where it was handed over, else 0
     unsigned long long* handed_over = nullptr;  ///< number of systems marked
     unsigned* tickets = nullptr;                ///< rows: draws so far
+    Opening opening;                            ///< of the outcome that handed_over and tickets are of
     unsigned draw = 0;                          ///< rows: tiles of a draw; 0: every so many tiles are one's own
 
     // Cut for one kernel. Systems lie in lines: those that differ in the last level, or all where lines are of no use.

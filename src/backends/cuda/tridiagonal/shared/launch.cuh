@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "backends/cuda/runtime/launches.hpp"
 #include "backends/cuda/tridiagonal/block/residency.hpp"
 #include "backends/cuda/tridiagonal/device/overlap.cuh"
 #include "backends/cuda/tridiagonal/shared/columns.cuh"
@@ -49,10 +50,8 @@ void launch_persistent(SharedJob<T>& job, unsigned tiles, bool drawn, int thread
     const unsigned most = residency(kernel, config, cluster) * cluster;
     job.turns = drawn ? 1 : (tiles + most - 1) / most;
     config.gridDim = dim3(drawn ? std::min(tiles, most) : ((tiles + job.turns - 1) / job.turns + cluster - 1) / cluster * cluster);
-    attribute[config.numAttrs].id = cudaLaunchAttributeProgrammaticStreamSerialization;
-    attribute[config.numAttrs].val.programmaticStreamSerializationAllowed = 1;
-    ++config.numAttrs;
-    cudaLaunchKernelEx(&config, kernel, job);
+    if (!job.opening.outcome) while_the_kernel_before_ends(attribute[config.numAttrs++]);
+    enqueue_kernel(config, kernel, job);
 }
 
 template <class T, int R>

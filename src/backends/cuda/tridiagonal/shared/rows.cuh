@@ -43,6 +43,7 @@ struct RowsLayout {
 template <class T, int R, int Stages, bool Couple, int Threads, int Blocks>
 __global__ void __launch_bounds__(Threads, Blocks) solve_shared_rows(const __grid_constant__ SharedJob<T> job) {
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
+    job.opening.open();
     using Layout = RowsLayout<T, R, Stages>;
     extern __shared__ __align__(128) int4 shared[];
     unsigned char* const memory = reinterpret_cast<unsigned char*>(shared);
@@ -121,7 +122,9 @@ __global__ void __launch_bounds__(Threads, Blocks) solve_shared_rows(const __gri
     } else {
         safe = __all_sync(~0u, safe && (lane < 31 || fabs(lanes.inverse) <= shared_limit<T>));
     }
-    after_the_kernel_before();  // which resets the counters
+    await_the_kernel_before();
+    if (threadIdx.x == 0) job.opening.enter();
+    __syncthreads();
     if (!safe) {
         mark_all(job);
 #pragma unroll 1
