@@ -120,9 +120,13 @@ class OpenCL(CommandTest):
         self.assertIn('not known before a first solve', self.run_it('plan', *problem)[0])
         report = self.run_json('solve', *problem, '--repeat', '16', '--no-roof')
         self.assertEqual(report['plan']['device'], 'cpu,opencl:0.0')
-        plan = self.run_json('plan', *problem)['plan']
-        joined = [c for c in plan['candidates'] if c['algorithm'] == 'joined']
-        taken = next(c for c in joined if c['taken'])
+        for _ in range(6):  # a set that is due to be timed is taken for that, on a busy machine after sixteen solves too
+            plan = self.run_json('plan', *problem)['plan']
+            joined = [c for c in plan['candidates'] if c['algorithm'] == 'joined']
+            taken = next(c for c in joined if c['taken'])
+            if 'taken to be timed' not in taken['why']:
+                break
+            self.run_json('solve', *problem, '--repeat', '3', '--no-roof')
         self.assertIn('least time; as it was seen', taken['why'])
         self.assertEqual(plan['predicted_s'], taken['predicted_s'])
         # Whose paces leave no doubt is never timed alone.
