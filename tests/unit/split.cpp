@@ -181,7 +181,9 @@ TEST_F(Split, ASumThatLosesItsDigits) {
                 std::int64_t rows = 0;
                 for (const DeviceShare& share : result.devices) rows += share.rows;
                 EXPECT_EQ(rows, 100003);
-                if (parts.size() == 1) EXPECT_EQ(result.devices.back().state, "took what was left");
+                if (parts.size() == 1) {
+                    EXPECT_EQ(result.devices.back().state, "took what was left");
+                }
             }
 }
 

@@ -11,6 +11,7 @@
 #include "backends/cuda/runtime/outcome.hpp"
 #include "backends/cuda/runtime/runtime.hpp"
 #include "backends/cuda/tridiagonal/cell.hpp"
+#include "problems/tridiagonal/array_operand.hpp"
 
 namespace trifold::cuda {
 namespace {
@@ -18,6 +19,7 @@ namespace {
 using mesh::Checked;
 using mesh::CheckedSweep;
 using tridiagonal::Algorithm;
+using tridiagonal::array_operand;
 using tridiagonal::Operand;
 using tridiagonal::System;
 
@@ -26,16 +28,6 @@ bool one_matrix(const LineSolve& line) { return !line.coefficients || line.same_
 // Line solves by the batch kernels; a ring of one or two rows is none after folding.
 bool ring(const Sweep& sweep, const LineSolve& line, const MeshShape& shape) {
     return shape.along(line.axis) > 2 && sweep.solution[static_cast<std::size_t>(line.axis)].low.edge == Edge::periodic;
-}
-
-template <class T>
-Operand view(T* data, std::int64_t row_stride, std::int64_t outer, std::int64_t inner) {
-    Operand operand;
-    operand.kind = Operand::Kind::view;
-    operand.data = data;
-    operand.row_stride = row_stride;
-    operand.level_stride[0] = outer, operand.level_stride[1] = inner;
-    return operand;
 }
 
 /// The lines along an axis of packed values. Where a mesh has several lines, meshes are a level of their own, so that a line meets the
@@ -47,10 +39,10 @@ System lines_of(const MeshShape& shape, int axis, bool shared, T* values, T* low
     System s;
     s.dtype = dtype_of<T>;
     s.rows = n;
-    s.rhs = s.x = view(values, apart, n * (axis == 0 ? inner : apart), inner_stride);
+    s.rhs = s.x = array_operand(values, apart, n * (axis == 0 ? inner : apart), inner_stride);
     T* const bands[3] = {lower, diag, upper};
     Operand* const operands[3] = {&s.lower, &s.diag, &s.upper};
-    for (int k = 0; k < 3; ++k) *operands[k] = shared ? view(bands[k], 1, 0, 0) : view(bands[k], apart, s.rhs.level_stride[0], inner_stride);
+    for (int k = 0; k < 3; ++k) *operands[k] = shared ? array_operand(bands[k]) : array_operand(bands[k], apart, s.rhs.level_stride[0], inner_stride);
     s.in_place = true;
     const std::int64_t outer = lines / inner;
     if (outer > 1 && inner > 1) {
