@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // solve and its sisters: validate, plan, run the branches, fill the outcome.
 #include <algorithm>
-#include <chrono>
 #include <optional>
 
 #include "api/check_options.hpp"
 #include "api/device_solve.hpp"
 #include "api/finite.hpp"
+#include "api/host_solve.hpp"
 #include "api/last_solves.hpp"
 #include "api/split_solve.hpp"
 #include "api/tabulate.hpp"
@@ -33,10 +33,6 @@ void check_options(const Options& options) {
 
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
-double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
-
 // Whether functions become arrays before this device looks at the system.
 bool tabulates(const Ops& own, const System& system, Algorithm algorithm) {
     return has_generators(system) && !system.periodic && !system.offsets && own.refuses(system, algorithm);
@@ -48,41 +44,10 @@ System planned(const Queue& queue, const Problem& problem, Algorithm algorithm) 
     return tabulates(ops_of(queue), system, algorithm) ? with_tables(system) : system;
 }
 
-// The weakest word that is true for all systems of a batch, and the first failure.
-void merge(Outcome& all, const Outcome& one) {
-    if (one.reason == Reason::none) return;
-    auto larger = [](double a, double b) { return a >= b || b != b ? a : b; };
-    all.residual = all.residual != all.residual ? one.residual : larger(all.residual, one.residual);
-    all.certificate = all.certificate != all.certificate ? one.certificate : larger(all.certificate, one.certificate);
-    all.tried_other = all.tried_other || one.tried_other;
-    all.rescued += one.rescued;
-    if (!one.ok()) {
-        if (all.failures == 0 || one.system < all.system) all.reason = one.reason, all.system = one.system, all.row = one.row;
-        all.failures += 1;
-    } else if (all.failures == 0 && all.reason <= one.reason) {
-        all.reason = one.reason;
-        all.branch = one.branch;
-    }
-    all.device = one.device;
-    if (all.branch[0] == '\0') all.branch = one.branch;
-}
-
-Outcome solve_few(const Ops& ops, const System& batch, const Options& options) {
-    Outcome all;
-    for (std::int64_t k = 0; k < batch.systems(); ++k) {
-        const System line = system_at(batch, k);
-        Outcome one;
-        ops.solve_small(line, one);
-        if (options.status) options.status[line.number] = static_cast<std::int8_t>(one.reason);
-        merge(all, one);
-    }
-    return all;
-}
-
 class Call {
 public:
     Call(Queue& queue, const Problem& problem, System& system, const Options& options)
-        : queue_(queue), state_(queue.context().state()), device_(device_at(queue.device_index())), problem_(problem), system_(system), options_(options) {}
+        : queue_(queue), state_(queue.context().state()), device_(device_at(queue.device_index())), problem_(problem), system_(system), options_(options), phases_(options.report != nullptr) {}
 
     Outcome run() {
         Outcome outcome;
@@ -93,17 +58,17 @@ public:
             tables = state_.scratch.take(tabulate_bytes(system_));
             tabulate(system_, tables.data(), state_.threads);
             tabulated_ = true;
-            phase("tabulate", start);
+            phases_.end("tabulate", start);
         }
         auto start = Clock::now();
         decision_ = decide(queue_, system_, options_.algorithm);
-        phase("plan", start);
+        phases_.end("plan", start);
         if (decision_.ops->enqueue && (placement_.first_there || !splits())) return on_device();
         if (placement_.first_there) require_host();
         if (options_.check_finite) {
             start = Clock::now();
             const bool finite = all_finite(system_, state_.threads, outcome);
-            phase("check input", start);
+            phases_.end("check input", start);
             if (!finite) {
                 outcome.device = decision_.ops->device;
                 if (options_.status) mark_unsolved(outcome);
@@ -123,8 +88,7 @@ public:
             }
             if (decision_.ops->enqueue) outcome = on_device();
         }
-        if (decision_.one_by_one) longest_ = longest_line();
-        if (!decision_.ops->enqueue) outcome = decision_.one_by_one ? solve_each() : solve_one(system_);
+        if (!decision_.ops->enqueue) outcome = on_host();
         if (team_ || stands()) host_has_solved(tried, seconds_since(start), outcome);
         outcome.tried_other = outcome.tried_other || tried;
         outcome.tabulated = tabulated_;
@@ -138,7 +102,7 @@ public:
         report.plan = several_ && (team_ || stands()) ? std::move(split_plan_) : explain(queue_, system_, options_.algorithm);
         report.outcome = outcome;
         report.total_s = total_s, report.solve_s = solve_s_;
-        report.phases = std::move(phases_);
+        report.phases = phases_.take();
         report.roof.needed_bytes = needed_bytes(system_);
         report.workspace_bytes = workspace_bytes_;
         report.devices = std::move(shares_), report.trace = std::move(trace_);
@@ -152,7 +116,7 @@ private:
             if (stands()) several_ = true;
             else parts_ = split_parts(state_, device_, system_, options_, pageable_), several_ = parts_.size() > 1;
             if (stands() && options_.report) split_plan_ = last_->chosen().plan;
-            if (stands() || !parts_.empty()) solve_s_ += phase("choose devices", start);
+            if (stands() || !parts_.empty()) solve_s_ += phases_.end("choose devices", start);
         }
         return stands() || !parts_.empty();
     }
@@ -165,11 +129,11 @@ private:
         const SplitProblem problem = split_problem(system_, options_, pageable_);
         last_->asked(pageable_, several_);
         if (const split::Reach* const last = last_->reach()) team_.emplace(state_, device_, parts_, problem, *last, options_);
-        solve_s_ += phase("choose devices", choosing);
+        solve_s_ += phases_.end("choose devices", choosing);
         if (!team_ || !team_->one_for_good()) {
             const auto looking = Clock::now();
             reach_ = look_before(system_, options_, state_.threads), looked_ = true;
-            looking_s_ = phase("look for decay", looking);
+            looking_s_ = phases_.end("look for decay", looking);
             solve_s_ += looking_s_;
             team_.emplace(state_, device_, parts_, problem, reach_, options_);
         }
@@ -181,7 +145,7 @@ private:
         const auto start = Clock::now();
         if (stands()) last_->stood(seconds, outcome.branch);
         else if (last_->ended(team_->one_chosen(), looked_ ? &reach_ : nullptr, outcome.branch)) team_->learn(seconds, shares, trace);
-        if (several_) phase("learn", start);
+        if (several_) phases_.end("learn", start);
     }
 
     void add_left_out() {
@@ -221,7 +185,7 @@ private:
         outcome.tabulated = outcome.tabulated || tabulated_;
         if (!options_.report) return true;
         solve_s_ += report.solve_s, workspace_bytes_ = report.workspace_bytes;
-        phases_.insert(phases_.end(), report.phases.begin(), report.phases.end());
+        phases_.add(report.phases);
         shares_ = std::move(report.devices), trace_ = std::move(report.trace);
         if (shares_.empty()) shares_.push_back({.name = part.name, .rows = system_.rows, .chunks = 1, .busy_s = report.solve_s,
                            .rows_per_s = static_cast<double>(system_.rows) / report.solve_s, .state = {}});
@@ -247,7 +211,7 @@ private:
         // Who solves alone for good is not looked at: several have to be worth the look.
         if (result.solved) learn(seconds + (several_ && team_->chosen().size() > 1 ? looking_s_ : 0), result.outcome, result.devices, result.trace);
         if (options_.report) {
-            for (const auto& phase : result.phases) phases_.push_back(phase);
+            phases_.add(result.phases);
             // Where it is given up, what counts is who does it then.
             if (result.solved) shares_ = std::move(result.devices), trace_ = std::move(result.trace);
         }
@@ -261,6 +225,13 @@ private:
         return true;
     }
 
+    Outcome on_host() {
+        HostSolve host(state_, system_, decision_, options_, phases_);
+        const Outcome outcome = host.run();
+        solve_s_ += host.seconds(), workspace_bytes_ = host.workspace_bytes();
+        return outcome;
+    }
+
     Outcome on_device() {
         DeviceTimes times;
         Outcome outcome = solve_on_device(queue_, device_, *decision_.ops, system_, problem_.matrix.transposed, decision_.branch[0], placement_,
@@ -268,9 +239,9 @@ private:
         outcome.tabulated = tabulated_;
         solve_s_ = times.solve, workspace_bytes_ = times.workspace_bytes;
         if (!options_.report) return outcome;
-        if (times.to_device > 0) phases_.emplace_back("to device", times.to_device);
-        phases_.emplace_back(name_of(decision_.branch[0]), times.solve);
-        if (times.from_device > 0) phases_.emplace_back("from device", times.from_device);
+        if (times.to_device > 0) phases_.add("to device", times.to_device);
+        phases_.add(name_of(decision_.branch[0]), times.solve);
+        if (times.from_device > 0) phases_.add("from device", times.from_device);
         return outcome;
     }
 
@@ -282,78 +253,9 @@ private:
                     "copy the arrays to the host, and give all of them as host memory");
     }
 
-    // Taken when a branch is about to run: what only a fall-back needs is seldom needed, and LU's is as large as the system.
-    void take_scratch(Algorithm algorithm) {
-        const System& system = decision_.one_by_one ? longest_ : system_;
-        const std::size_t wanted = branch_workspace(*decision_.ops, system, algorithm, decision_.threads);
-        if (wanted <= scratch_.bytes()) return;
-        scratch_ = {};
-        scratch_ = state_.scratch.take(wanted, branch_least_workspace(*decision_.ops, system, algorithm, decision_.threads), options_.workspace);
-        workspace_bytes_ = std::max(workspace_bytes_, std::min(wanted, scratch_.bytes()));
-    }
-
-    System longest_line() const {
-        std::int64_t best = 0;
-        if (system_.offsets)
-            for (std::int64_t k = 1; k < system_.ragged_systems; ++k)
-                if (system_.offsets[k + 1] - system_.offsets[k] > system_.offsets[best + 1] - system_.offsets[best]) best = k;
-        return system_at(system_, best);
-    }
-
-    Outcome solve_one(const System& system) {
-        Outcome outcome;
-        const double tolerance = options_.tolerance > 0 ? options_.tolerance : unit_roundoff(system.dtype);
-        bool handed_over = false;
-        for (int k = 0; k < decision_.branches; ++k) {
-            take_scratch(decision_.branch[k]);
-            Failure failure;
-            const Launch launch{.threads = decision_.threads, .scratch = scratch_.data(), .scratch_bytes = scratch_.bytes(), .tolerance = tolerance,
-                                .status = options_.status, .device = decision_.ops->number, .failure = &failure};
-            const auto start = Clock::now();
-            outcome = Outcome{};
-            const bool final = run_branch(*decision_.ops, system, decision_.branch[k], launch, outcome);
-            if (failure.code) failure.raise(std::string("device '") + decision_.ops->device + "'");
-            solve_s_ += phase(name_of(decision_.branch[k]), start);
-            if (final) break;
-            handed_over = k + 1 < decision_.branches;
-            if (handed_over && state_.has_log()) log_hand_over(k, outcome);
-        }
-        outcome.tried_other = outcome.tried_other || handed_over;
-        if (!outcome.ok() && outcome.failures == 0) outcome.failures = 1;
-        const bool alone = system.levels == 0 && !system.offsets;
-        if (!outcome.ok() && (alone || outcome.system < 0)) outcome.system = system.number;
-        if (options_.status && alone) options_.status[system.number] = static_cast<std::int8_t>(outcome.reason);
-        return outcome;
-    }
-
-    Outcome solve_each() {
-        Outcome all;
-        const std::int64_t systems = system_.systems();
-        for (std::int64_t k = 0; k < systems; ++k) {
-            const System line = system_at(system_, k);
-            if (line.rows > 0) merge(all, solve_one(line));
-            else if (options_.status) options_.status[line.number] = static_cast<std::int8_t>(Reason::none);
-        }
-        return all;
-    }
-
     void mark_unsolved(const Outcome& outcome) {
         std::fill(options_.status, options_.status + system_.systems(), static_cast<std::int8_t>(Reason::none));
         options_.status[outcome.system] = static_cast<std::int8_t>(outcome.reason);
-    }
-
-    void log_hand_over(int k, const Outcome& outcome) {
-        state_.log(std::string(name_of(decision_.branch[k])) + " hands over to " + name_of(decision_.branch[k + 1]) + ": " +
-                   trifold::name_of(outcome.reason) + (outcome.row >= 0 ? " at row " + std::to_string(outcome.row) : ""));
-    }
-
-    double phase(const char* name, Clock::time_point start) {
-        const double s = seconds_since(start);
-        if (!options_.report) return s;
-        for (auto& [known, time] : phases_)
-            if (known == name) return time += s, s;
-        phases_.emplace_back(name, s);
-        return s;
     }
 
     Queue& queue_;
@@ -364,12 +266,10 @@ private:
     System& system_;
     const Options& options_;
     Decision decision_;
-    System longest_;
-    devices::Scratch scratch_;
     std::size_t workspace_bytes_ = 0;
     bool tabulated_ = false;
     double solve_s_ = 0;
-    std::vector<std::pair<std::string, double>> phases_;
+    Phases phases_;
     std::vector<split::Part> parts_;
     std::optional<LastSolves> last_;
     std::optional<SplitTeam> team_;
