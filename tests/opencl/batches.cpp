@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
-#include "backends/registry.hpp"
 #include "base/aligned_buffer.hpp"
+#include "opencl/loaded.hpp"
 #include "trifold/trifold.hpp"
 
 namespace trifold::tests {
@@ -21,12 +21,8 @@ struct Shape {
 
 struct OpenclBatches : testing::Test {
     void SetUp() override {
-        for (const Device* one : registered_devices())
-            if (std::string_view(one->name).starts_with("opencl:") && !why_unavailable(*one)) {
-                device = one->name;
-                break;
-            }
-        if (device.empty()) GTEST_SKIP() << "no OpenCL device";
+        device = opencl_device_name();
+        if (device.empty()) GTEST_SKIP() << no_device;
     }
 
     /// Every `bad`-th system has a diagonal of 1e-9; 0: none has.

@@ -10,6 +10,7 @@
 #include "backends/opencl/kernel_times.hpp"
 #include "backends/opencl/runtime/kinds.hpp"
 #include "backends/registry.hpp"
+#include "opencl/loaded.hpp"
 #include "trifold/trifold.hpp"
 
 namespace trifold::tests {
@@ -25,12 +26,6 @@ Error refusal(const std::string& device) {
         return error;
     }
     return Error(ErrorCode::internal, "nothing", "was refused");
-}
-
-std::string first_device() {
-    for (const Device* device : registered_devices())
-        if (std::string_view(device->name).starts_with("opencl:") && !why_unavailable(*device)) return device->name;
-    return "";
 }
 
 Outcome solve_ten(Context& context, const std::string& device, std::vector<double>& x) {
@@ -64,7 +59,7 @@ TEST(Names, OfWhatIsNotThereAreAnswered) {
 }
 
 TEST(Names, OfPartsMakeThem) {
-    const std::string whole = first_device();
+    const std::string whole = opencl_device_name();
     if (whole.empty()) GTEST_SKIP() << "no OpenCL device on this machine";
     const Error none = refusal(whole + "/7/7777777");
     EXPECT_EQ(none.code(), ErrorCode::device_unavailable);
@@ -84,7 +79,7 @@ TEST(Names, OfPartsMakeThem) {
 
 // A program in the cache that is damaged is compiled anew, and one of another source is not taken.
 TEST(ProgramCache, SurvivesDamage) {
-    const std::string whole = first_device();
+    const std::string whole = opencl_device_name();
     if (whole.empty()) GTEST_SKIP() << "no OpenCL device on this machine";
     const std::filesystem::path folder = std::filesystem::path(std::getenv("XDG_CACHE_HOME") ? std::getenv("XDG_CACHE_HOME") : "") / "trifold/opencl";
     Context context({.threads = 2, .profile_path = "none", .log = {}});
@@ -108,7 +103,7 @@ TEST(ProgramCache, SurvivesDamage) {
 
 // Of the published mappings, marshalling apart; where none is wanted, none are taken.
 TEST(PublishedMappings, AreTimedKernelByKernel) {
-    const std::string name = first_device();
+    const std::string name = opencl_device_name();
     if (name.empty()) GTEST_SKIP() << "no OpenCL device";
     const Device& device = device_at(find_device(name));
     Context context({.threads = 2, .profile_path = "none", .log = {}});

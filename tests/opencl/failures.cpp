@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Every call of OpenCL's interface fails once (failing_layer.cpp): the solve then throws and says so, or is right; the next one is right.
-#include <dlfcn.h>
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <string>
 
-#include "backends/registry.hpp"
+#include "opencl/loaded.hpp"
 #include "trifold/trifold.hpp"
 
 namespace trifold::tests {
@@ -15,14 +13,6 @@ namespace {
 struct Layer {
     long (*calls)() = nullptr;
     void (*fail)(long, int) = nullptr;
-
-    Layer() {
-        const char* const path = std::getenv("OPENCL_LAYERS");
-        void* const handle = path ? dlopen(path, RTLD_NOW | RTLD_NOLOAD) : nullptr;
-        if (!handle) return;
-        calls = reinterpret_cast<long (*)()>(dlsym(handle, "trifold_calls"));
-        fail = reinterpret_cast<void (*)(long, int)>(dlsym(handle, "trifold_fail_call"));
-    }
 };
 
 struct Case {
@@ -35,11 +25,10 @@ struct Case {
 class Failures : public testing::TestWithParam<Case> {
 protected:
     void SetUp() override {
-        for (const Device* d : registered_devices())
-            if (device_.empty() && std::string_view(d->name).starts_with("opencl:") && !why_unavailable(*d)) device_ = d->name;
-        if (device_.empty()) GTEST_SKIP() << "no OpenCL device on this machine";
-        layer_ = Layer();
-        if (!layer_.fail) GTEST_SKIP() << "OpenCL's loader has not loaded the layer (OPENCL_LAYERS; ocl-icd from 2.3 on)";
+        device_ = opencl_device_name();
+        if (device_.empty()) GTEST_SKIP() << no_device;
+        layer_ = {layer_function<long()>("trifold_calls"), layer_function<void(long, int)>("trifold_fail_call")};
+        if (!layer_.fail) GTEST_SKIP() << no_layer;
         layer_.fail(-1, 0);
     }
     void TearDown() override {

@@ -1,18 +1,16 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // A call of OpenCL's interface that does not return in time (failing_layer.cpp), in a solve that is shared with the cpu: the cpu finishes, the report says so, and when the call
 // returns after all nothing changes.
-#include <dlfcn.h>
 #include <gtest/gtest.h>
 
 #include <chrono>
 #include <cmath>
-#include <cstdlib>
 #include <memory>
 #include <string>
 #include <thread>
 #include <vector>
 
-#include "backends/registry.hpp"
+#include "opencl/loaded.hpp"
 #include "trifold/trifold.hpp"
 
 namespace trifold::tests {
@@ -53,14 +51,10 @@ struct Solved {
 };
 
 TEST(Hangs, OthersFinish) {
-    std::string device;
-    for (const Device* d : registered_devices())
-        if (device.empty() && std::string_view(d->name).starts_with("opencl:") && !why_unavailable(*d)) device = d->name;
-    if (device.empty()) GTEST_SKIP() << "no OpenCL device on this machine";
-    const char* const path = std::getenv("OPENCL_LAYERS");
-    void* const handle = path ? dlopen(path, RTLD_NOW | RTLD_NOLOAD) : nullptr;
-    if (!handle) GTEST_SKIP() << "OpenCL's loader has not loaded the layer (OPENCL_LAYERS; ocl-icd from 2.3 on)";
-    const auto sleep = reinterpret_cast<void (*)(long, long)>(dlsym(handle, "trifold_sleep_call"));
+    const std::string device = opencl_device_name();
+    if (device.empty()) GTEST_SKIP() << no_device;
+    const auto sleep = layer_function<void(long, long)>("trifold_sleep_call");
+    if (!sleep) GTEST_SKIP() << no_layer;
     const std::string both = "cpu," + device;
     const ContextOptions options{.threads = 2, .profile_path = "none", .log = {}};
 

@@ -1,16 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // A device whose programs take long to compile (failing_layer.cpp), in solves that are shared with others: the first ones are theirs, it takes part when it is ready, and a Context that ends waits for it.
-#include <dlfcn.h>
 #include <gtest/gtest.h>
 
 #include <chrono>
 #include <cmath>
-#include <cstdlib>
 #include <string>
 #include <thread>
 #include <vector>
 
-#include "backends/registry.hpp"
+#include "opencl/loaded.hpp"
 #include "trifold/trifold.hpp"
 
 namespace trifold::tests {
@@ -57,13 +55,10 @@ struct Solved {
 
 struct LateDevice : testing::Test {
     void SetUp() override {
-        for (const Device* d : registered_devices())
-            if (device.empty() && std::string_view(d->name).starts_with("opencl:") && !why_unavailable(*d)) device = d->name;
-        if (device.empty()) GTEST_SKIP() << "no OpenCL device on this machine";
-        const char* const path = std::getenv("OPENCL_LAYERS");
-        void* const handle = path ? dlopen(path, RTLD_NOW | RTLD_NOLOAD) : nullptr;
-        if (!handle) GTEST_SKIP() << "OpenCL's loader has not loaded the layer (OPENCL_LAYERS; ocl-icd from 2.3 on)";
-        slow_builds = reinterpret_cast<void (*)(long)>(dlsym(handle, "trifold_slow_builds"));
+        device = opencl_device_name();
+        if (device.empty()) GTEST_SKIP() << no_device;
+        slow_builds = layer_function<void(long)>("trifold_slow_builds");
+        if (!slow_builds) GTEST_SKIP() << no_layer;
         slow_builds(build_ms);
     }
     void TearDown() override {

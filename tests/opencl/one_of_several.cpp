@@ -1,16 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // A set of devices of which one is best alone: after a few solves nobody looks any more how far the matrix remembers, but for every sixteenth solve, where the matrix is another one at some rows, and after one that
 // took another branch.
-#include <dlfcn.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
 #include <string_view>
 #include <vector>
 
-#include "backends/registry.hpp"
+#include "opencl/loaded.hpp"
 #include "trifold/trifold.hpp"
 
 namespace trifold::tests {
@@ -20,9 +18,8 @@ constexpr std::int64_t rows = 200000;
 
 struct OneOfSeveral : testing::Test {
     void SetUp() override {
-        for (const Device* device : registered_devices())
-            if (std::string_view(device->name).starts_with("opencl:") && !why_unavailable(*device)) other = device->name;
-        if (other.empty()) GTEST_SKIP() << "no OpenCL device";
+        other = opencl_device_name();
+        if (other.empty()) GTEST_SKIP() << no_device;
     }
 
     /// Whether it was looked at. Joules decide, and those of the other device are a thousand times as many.
@@ -97,10 +94,8 @@ TEST_F(OneOfSeveral, IsLookedAtAfterAnotherBranch) {
 
 // It is the other device that is chosen, and its driver fails at one call after the other: the cpu solves in its place, and the report says so.
 TEST_F(OneOfSeveral, MayFail) {
-    const char* const path = std::getenv("OPENCL_LAYERS");
-    void* const handle = path ? dlopen(path, RTLD_NOW | RTLD_NOLOAD) : nullptr;
-    if (!handle) GTEST_SKIP() << "OpenCL's loader has not loaded the layer (OPENCL_LAYERS; ocl-icd from 2.3 on)";
-    const auto fail = reinterpret_cast<void (*)(long, int)>(dlsym(handle, "trifold_fail_call"));
+    const auto fail = layer_function<void(long, int)>("trifold_fail_call");
+    if (!fail) GTEST_SKIP() << no_layer;
     Context context({.threads = 2, .profile_path = "none", .log = {}});
     Queue queue(context, "cpu," + other);
     constexpr double cpu_watts = 1e6;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Devices of other vendors: small groups, little local memory, small buffers, no double precision (small_device_layer.cpp). Everything is solved there, or refused by a sentence, and never does
 // the driver have to refuse.
-#include <dlfcn.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -13,6 +12,7 @@
 
 #include "backends/registry.hpp"
 #include "support/random.hpp"
+#include "opencl/loaded.hpp"
 #include "trifold/trifold.hpp"
 
 namespace trifold::tests {
@@ -32,13 +32,10 @@ constexpr Form forms[] = {{"short rows", 40, 30, false, true},          {"rows",
 class SmallDevice : public testing::Test {
 protected:
     void SetUp() override {
-        for (const Device* d : registered_devices())
-            if (!device_ && std::string_view(d->name).starts_with("opencl:") && !why_unavailable(*d)) device_ = d;
-        if (!device_) GTEST_SKIP() << "no OpenCL device on this machine";
-        const char* const path = std::getenv("OPENCL_LAYERS");
-        void* const handle = path ? dlopen(path, RTLD_NOW | RTLD_NOLOAD) : nullptr;
-        if (handle) refused_ = reinterpret_cast<long (*)()>(dlsym(handle, "trifold_refused"));
-        if (!refused_) GTEST_SKIP() << "OpenCL's loader has not loaded the layer (OPENCL_LAYERS; ocl-icd from 2.3 on)";
+        device_ = opencl_device();
+        if (!device_) GTEST_SKIP() << no_device;
+        refused_ = layer_function<long()>("trifold_refused");
+        if (!refused_) GTEST_SKIP() << no_layer;
     }
 
     static bool small(const char* what) { return std::strstr(std::getenv("TRIFOLD_SMALL_DEVICE"), what); }

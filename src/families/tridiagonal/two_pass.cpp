@@ -76,6 +76,8 @@ public:
         // In place, what LAPACK's measure may still accept is stored too.
         double residual = pass(parts_.boundary, system_.in_place ? std::max(wide_, as_lu()) : infinite);
         if (residual <= accept_ || (residual <= wide_ && good_for_the_whole()) || residual <= as_lu()) return done(Reason::exact, residual);
+        // Nothing can be refined in place, and LU would have to do with a right-hand side that is made again from x: better what any other one-pass solve may leave.
+        if (system_.in_place && residual <= 16 * unit_roundoff(system_.dtype)) return done(Reason::exact, residual);
         const auto all_stored = [&] { return std::all_of(parts_.residuals, parts_.residuals + chunks, [](const ChunkResidual& r) { return r.stored; }); };
         if (!system_.in_place && finished_ && ops_.corrects && all_stored()) {
             partition_.stored = parts_.boundary;

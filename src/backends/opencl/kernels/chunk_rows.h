@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Row by row what a chunk becomes: two rows, or x between known ends, and its residual. A Vector has a chunk per lane; on a GPU it is one number.
 // Numerics: the interior unknowns are eliminated from all rows of the chunk with partial pivoting among three, so that a singular interior does no
-//   harm; the sum of a row's coefficients goes along and takes the place of the largest one where every row nearly cancels. docs/algorithms/two_pass.md.
+//   harm. Where every row nearly cancels, the sum of a row's coefficients goes along: in the first pass it takes the place of the largest one at the end, in the second the
+//   pivot is what it leaves for it. `sums`: a constant, whether this is done. docs/algorithms/two_pass.md.
 // Source: C. Klein and R. Strzodka, Tridiagonal GPU solver with scaled partial pivoting at maximum bandwidth, ICPP 2021.
 #include "vectors.h"
 
@@ -12,7 +13,6 @@
 #else
 #define ALL_TRUE ((Mask)(-1))
 #define NOT_THESE(m) (~(m))
-#define KEPT(row, w) kept[(row) * 4 + (w)]
 #endif
 
 /// On a queue's state: whether what was found before this kernel asks for it. gate 0: it was not asked.
@@ -44,39 +44,54 @@ INLINE Reducing nothing_yet() {
     return t;
 }
 
-INLINE void lose(Carried* c, Vector inverse, Vector w0, Vector w1, Vector q, Vector r, Vector sum, Vector rhs) {
+INLINE void lose(Carried* c, Vector inverse, Vector w0, Vector w1, Vector q, Vector r, Vector sum, Vector rhs, int sums) {
     const Vector m = c->p * inverse;
     c->w0 -= m * w0, c->w1 -= m * w1;
     c->p = c->q - m * q, c->q = -m * r;
-    c->sum -= m * sum, c->rhs -= m * rhs;
+    if (sums) c->sum -= m * sum;
+    c->rhs -= m * rhs;
+}
+
+INLINE Mask cancels(Vector a, Vector b, Vector c, Vector sum) { return fabs(sum) <= (fabs(a) + fabs(b) + fabs(c)) / (REAL)2; }
+
+INLINE void reduce_first_row(Reducing* t, Vector a, Vector b, Vector c, Vector f) {
+    const Vector sum = (a + c) + b, none = (Vector)0;
+    t->balanced &= cancels(a, b, c, sum);
+    t->c0.w0 = a, t->c0.w1 = b, t->c0.p = c, t->c0.q = none, t->c0.sum = sum, t->c0.rhs = f;
+}
+
+INLINE void reduce_second_row(Reducing* t, Vector a, Vector b, Vector c, Vector f) {
+    const Vector sum = (a + c) + b, none = (Vector)0;
+    t->balanced &= cancels(a, b, c, sum);
+    t->c1.w0 = none, t->c1.w1 = a, t->c1.p = b, t->c1.q = c, t->c1.sum = sum, t->c1.rhs = f;
+}
+
+INLINE void reduce_next_row(Reducing* t, word at, Vector a, Vector b, Vector c, Vector f, int sums) {
+    const Vector none = (Vector)0, sum = sums ? (a + c) + b : none;
+    Carried c0 = t->c0, c1 = t->c1;
+    if (sums) t->balanced &= cancels(a, b, c, sum);
+    const Vector s0 = fabs(c0.p), s1 = fabs(c1.p), s2 = fabs(a);
+    const Mask t0 = (s0 >= s1) & (s0 > s2), t1 = (s0 < s1) & (s1 > s2);
+    const Vector p = t0 ? c0.p : t1 ? c1.p : a, q = t0 ? c0.q : t1 ? c1.q : b, rr = (t0 | t1) ? none : c;
+    const Vector w0 = t0 ? c0.w0 : t1 ? c1.w0 : none, w1 = t0 ? c0.w1 : t1 ? c1.w1 : none;
+    const Vector s = t0 ? c0.sum : t1 ? c1.sum : sum, y = t0 ? c0.rhs : t1 ? c1.rhs : f;
+    // The row that joins takes the place of the one that leaves.
+    const Vector j0 = t0 ? c : none, j1 = t1 ? c : none;
+    c0.w0 = t0 ? none : c0.w0, c0.w1 = t0 ? none : c0.w1, c0.p = t0 ? a : c0.p, c0.q = t0 ? b : c0.q;
+    c0.sum = t0 ? sum : c0.sum, c0.rhs = t0 ? f : c0.rhs;
+    c1.w0 = t1 ? none : c1.w0, c1.w1 = t1 ? none : c1.w1, c1.p = t1 ? a : c1.p, c1.q = t1 ? b : c1.q;
+    c1.sum = t1 ? sum : c1.sum, c1.rhs = t1 ? f : c1.rhs;
+    t->bad = ((t->bad < (Vector)0) & (p == none)) ? (Vector)((REAL)(at - 1)) : t->bad;
+    const Vector inverse = (Vector)1 / p;
+    lose(&c0, inverse, w0, w1, q, rr, s, y, sums), c0.q += j0;
+    lose(&c1, inverse, w0, w1, q, rr, s, y, sums), c1.q += j1;
+    t->c0 = c0, t->c1 = c1;
 }
 
 INLINE void reduce_row(Reducing* t, word at, Vector a, Vector b, Vector c, Vector f) {
-    const Vector sum = (a + c) + b, none = (Vector)0;
-    Carried c0 = t->c0, c1 = t->c1;
-    t->balanced &= fabs(sum) <= (fabs(a) + fabs(b) + fabs(c)) / (REAL)2;
-    if (at == 0) {
-        c0.w0 = a, c0.w1 = b, c0.p = c, c0.q = none, c0.sum = sum, c0.rhs = f;
-    } else if (at == 1) {
-        c1.w0 = none, c1.w1 = a, c1.p = b, c1.q = c, c1.sum = sum, c1.rhs = f;
-    } else {
-        const Vector s0 = fabs(c0.p), s1 = fabs(c1.p), s2 = fabs(a);
-        const Mask t0 = (s0 >= s1) & (s0 > s2), t1 = (s0 < s1) & (s1 > s2);
-        const Vector p = t0 ? c0.p : t1 ? c1.p : a, q = t0 ? c0.q : t1 ? c1.q : b, rr = (t0 | t1) ? none : c;
-        const Vector w0 = t0 ? c0.w0 : t1 ? c1.w0 : none, w1 = t0 ? c0.w1 : t1 ? c1.w1 : none;
-        const Vector s = t0 ? c0.sum : t1 ? c1.sum : sum, y = t0 ? c0.rhs : t1 ? c1.rhs : f;
-        // The row that joins takes the place of the one that leaves.
-        const Vector j0 = t0 ? c : none, j1 = t1 ? c : none;
-        c0.w0 = t0 ? none : c0.w0, c0.w1 = t0 ? none : c0.w1, c0.p = t0 ? a : c0.p, c0.q = t0 ? b : c0.q;
-        c0.sum = t0 ? sum : c0.sum, c0.rhs = t0 ? f : c0.rhs;
-        c1.w0 = t1 ? none : c1.w0, c1.w1 = t1 ? none : c1.w1, c1.p = t1 ? a : c1.p, c1.q = t1 ? b : c1.q;
-        c1.sum = t1 ? sum : c1.sum, c1.rhs = t1 ? f : c1.rhs;
-        t->bad = ((t->bad < (Vector)0) & (p == none)) ? (Vector)((REAL)(at - 1)) : t->bad;
-        const Vector inverse = (Vector)1 / p;
-        lose(&c0, inverse, w0, w1, q, rr, s, y), c0.q += j0;
-        lose(&c1, inverse, w0, w1, q, rr, s, y), c1.q += j1;
-    }
-    t->c0 = c0, t->c1 = c1;
+    if (at == 0) reduce_first_row(t, a, b, c, f);
+    else if (at == 1) reduce_second_row(t, a, b, c, f);
+    else reduce_next_row(t, at, a, b, c, f, 1);
 }
 
 INLINE void close_row(Carried* c, Mask balanced, Vector* row) {
@@ -90,8 +105,8 @@ INLINE void close_row(Carried* c, Mask balanced, Vector* row) {
 }
 
 /// What `reduce` says of a chunk.
-INLINE void close_chunk(Reducing* t, word rows, Vector said[11]) {
-    if (rows <= 2) t->balanced = NOT_THESE(ALL_TRUE);
+INLINE void close_chunk(Reducing* t, word rows, int sums, Vector said[11]) {
+    if (rows <= 2 || !sums) t->balanced = NOT_THESE(ALL_TRUE);
     close_row(&t->c0, t->balanced, said);
     close_row(&t->c1, t->balanced, said + 4);
     said[8] = t->c0.rhs, said[9] = t->c1.rhs, said[10] = t->bad;
@@ -110,25 +125,59 @@ INLINE void correct_ends(const Ends* before, const Ends* added, Ends* stored, En
     known->last = stored->last - before->last, known->after = stored->after - before->after;
 }
 
+/// Two rows between known ends. s0, s1: the sums of their coefficients, where these are kept.
 typedef struct {
-    Vector p0, q0, f0, p1, q1, f1;
+    Vector p0, q0, f0, s0, p1, q1, f1, s1;
 } Eliminating;
 
-INLINE void eliminate_row(Eliminating* t, const Ends* e, word at, Vector a, Vector b, Vector c, Vector f, __global Vector* kept, word pitch) {
+INLINE void eliminate_first_row(Eliminating* t, const Ends* e, Vector a, Vector b, Vector c, Vector f) {
+    t->p0 = t->s0 = c, t->q0 = (Vector)0, t->f0 = f - a * e->before - b * e->first;
+}
+
+INLINE void eliminate_second_row(Eliminating* t, const Ends* e, Vector a, Vector b, Vector c, Vector f) {
+    t->p1 = b, t->q1 = c, t->s1 = b + c, t->f1 = f - a * e->first;
+}
+
+/// Of the row that is left behind: p x[i] + q x[i+1] + rr x[i+2] = y.
+typedef struct {
+    Vector inverse, q, rr, y;
+} PivotRow;
+
+/// Where a row's two coefficients nearly cancel, the first one is what the sum leaves for it: pivots 1 + 1/k of Poisson's equation would collect k/3 roundings.
+INLINE Vector first_of_sum(Vector p, Vector q, Vector sum) { return fabs(sum) <= fabs(q) / (REAL)2 ? sum - q : p; }
+
+INLINE PivotRow eliminate_next_row(Eliminating* t, Vector a, Vector b, Vector c, Vector f, int sums) {
     const Vector none = (Vector)0;
+    const Vector p0 = t->p0, q0 = t->q0, f0 = t->f0, p1 = t->p1, q1 = t->q1, f1 = t->f1, s0 = fabs(p0), s1 = fabs(p1), s2 = fabs(a);
+    const Mask t0 = (s0 >= s1) & (s0 > s2), t1 = (s0 < s1) & (s1 > s2);
+    const Vector p = t0 ? p0 : t1 ? p1 : a, q = t0 ? q0 : t1 ? q1 : b, rr = (t0 | t1) ? none : c, y = t0 ? f0 : t1 ? f1 : f;
+    const Vector inverse = (Vector)1 / p, r0 = t0 ? c : none, r1 = t1 ? c : none;
+    const Vector m0 = (t0 ? a : p0) * inverse, m1 = (t1 ? a : p1) * inverse;
+    t->p0 = (t0 ? b : q0) - m0 * q, t->q0 = r0 - m0 * rr, t->f0 = (t0 ? f : f0) - m0 * y;
+    t->p1 = (t1 ? b : q1) - m1 * q, t->q1 = r1 - m1 * rr, t->f1 = (t1 ? f : f1) - m1 * y;
+    if (sums) {
+        const Vector joins = (a + c) + b, left = t0 ? t->s0 : t1 ? t->s1 : joins;
+        t->s0 = (t0 ? joins : t->s0) - m0 * left, t->s1 = (t1 ? joins : t->s1) - m1 * left;
+        t->p0 = first_of_sum(t->p0, t->q0, t->s0), t->p1 = first_of_sum(t->p1, t->q1, t->s1);
+    }
+    const PivotRow row = {inverse, q, rr, y};
+    return row;
+}
+
+#if LANES == 1
+// Chunks of few rows need no sums between known ends.
+#ifndef SUMS
+#define SUMS 0
+#endif
+
+INLINE void eliminate_row(Eliminating* t, const Ends* e, word at, Vector a, Vector b, Vector c, Vector f, __global Vector* kept, word pitch) {
     if (at == 0) {
-        t->p0 = c, t->q0 = none, t->f0 = f - a * e->before - b * e->first;
+        eliminate_first_row(t, e, a, b, c, f);
     } else if (at == 1) {
-        t->p1 = b, t->q1 = c, t->f1 = f - a * e->first;
+        eliminate_second_row(t, e, a, b, c, f);
     } else {
-        const Vector p0 = t->p0, q0 = t->q0, f0 = t->f0, p1 = t->p1, q1 = t->q1, f1 = t->f1, s0 = fabs(p0), s1 = fabs(p1), s2 = fabs(a);
-        const Mask t0 = (s0 >= s1) & (s0 > s2), t1 = (s0 < s1) & (s1 > s2);
-        const Vector p = t0 ? p0 : t1 ? p1 : a, q = t0 ? q0 : t1 ? q1 : b, rr = (t0 | t1) ? none : c, y = t0 ? f0 : t1 ? f1 : f;
-        const Vector inverse = (Vector)1 / p, r0 = t0 ? c : none, r1 = t1 ? c : none;
-        const Vector m0 = (t0 ? a : p0) * inverse, m1 = (t1 ? a : p1) * inverse;
-        t->p0 = (t0 ? b : q0) - m0 * q, t->q0 = r0 - m0 * rr, t->f0 = (t0 ? f : f0) - m0 * y;
-        t->p1 = (t1 ? b : q1) - m1 * q, t->q1 = r1 - m1 * rr, t->f1 = (t1 ? f : f1) - m1 * y;
-        KEPT(at - 1, 0) = inverse, KEPT(at - 1, 1) = q, KEPT(at - 1, 2) = rr, KEPT(at - 1, 3) = y;
+        const PivotRow left = eliminate_next_row(t, a, b, c, f, SUMS);
+        KEPT(at - 1, 0) = left.inverse, KEPT(at - 1, 1) = left.q, KEPT(at - 1, 2) = left.rr, KEPT(at - 1, 3) = left.y;
     }
 }
 
@@ -142,35 +191,38 @@ INLINE void substitute(const Ends* e, word rows, __global Vector* kept, word pit
     }
     KEPT(0, 3) = e->first, KEPT(rows - 1, 3) = e->last;
 }
+#endif
 
+/// Largest |residual|, |A|, |x|, |rhs|; sum: 0, or NaN once a residual was not finite.
 typedef struct {
-    Vector residual, matrix, size, right, sum, above;
+    Vector residual, matrix, size, right, sum;
 } Checking;
 
-INLINE Checking nothing_seen(const Ends* stored) {
-    Checking t;
-    t.residual = t.matrix = t.right = t.sum = (Vector)0;
-    t.size = fmax(fabs(stored->before), fabs(stored->after)), t.above = stored->before;
-    return t;
-}
-
-INLINE void check_row(Checking* t, Vector a, Vector b, Vector c, Vector f, Vector here, Vector below) {
-    const Vector rest = ((f - a * t->above) - b * here) - c * below;
+INLINE void check_row(Checking* t, Vector a, Vector b, Vector c, Vector f, Vector above, Vector here, Vector below) {
+    const Vector rest = ((f - a * above) - b * here) - c * below;
     t->residual = fmax(t->residual, fabs(rest)), t->size = fmax(t->size, fabs(here)), t->right = fmax(t->right, fabs(f));
     t->matrix = fmax(t->matrix, fmax(fabs(b), fmax(fabs(a), fabs(c))));
     t->sum += rest * (REAL)0;
-    t->above = here;
 }
+
+/// The same of a whole chunk.
+#if LANES == 1
+typedef Checking Checked;
+#else
+typedef struct {
+    REAL residual, matrix, size, right, sum;
+} Checked;
+#endif
 
 /// An accepted residual of infinity stands for "whatever it is"; NaN never is.
-INLINE Mask is_good(const Checking* t, REAL accept) {
-    const Vector scale = t->matrix * t->size + t->right;
-    const Vector ratio = scale <= (Vector)LARGEST ? t->residual / scale : (t->residual / t->matrix) / t->size;
-    return (t->sum == (Vector)0) & ((t->residual <= (Vector)(8 * SMALLEST)) | (ratio <= (Vector)accept));
+INLINE int is_good(const Checked* t, REAL accept) {
+    const REAL scale = t->matrix * t->size + t->right;
+    const REAL ratio = scale <= LARGEST ? t->residual / scale : (t->residual / t->matrix) / t->size;
+    return t->sum == (REAL)0 && (t->residual <= (REAL)(8 * SMALLEST) || ratio <= accept);
 }
 
-/// What `finish` says of a chunk.
-INLINE void say_checked(const Checking* t, Mask good, Vector said[5]) {
-    said[0] = t->sum == (Vector)0 ? t->residual : (Vector)NAN;
-    said[1] = t->matrix, said[2] = t->size, said[3] = t->right, said[4] = good ? (Vector)1 : (Vector)0;
+/// What `finish` says of chunk k.
+INLINE void say_checked(const Checked* t, int good, word chunks, word k, __global REAL* out) {
+    const REAL said[5] = {t->sum == (REAL)0 ? t->residual : (REAL)NAN, t->matrix, t->size, t->right, good ? (REAL)1 : (REAL)0};
+    for (int w = 0; w < 5; ++w) out[w * chunks + k] = said[w];
 }

@@ -58,7 +58,7 @@ __kernel void reduce(SOLVER_ARGUMENTS, Cut cut, ChunkParts parts, int correct, u
     }
     if (k >= cut.chunks) return;
     REAL said[11];
-    close_chunk(&to, m, said);
+    close_chunk(&to, m, 1, said);
     for (int w = 0; w < 11; ++w) work[parts.out + w * cut.chunks + k] = said[w];
 }
 
@@ -105,23 +105,19 @@ __kernel void finish(SOLVER_ARGUMENTS, Cut cut, ChunkParts parts, int correct, R
         }
     }
     lines[3] = line_of(&job.rhs, rhs, index);
-    Checking seen = nothing_seen(&stored);
-    REAL here = stored.first;
+    Checking seen = {(REAL)0, (REAL)0, fmax(fabs(stored.before), fabs(stored.after)), (REAL)0, (REAL)0};
+    REAL above = stored.before, here = stored.first;
     for (word i = 0; i < rounds; i += STEP) {
         bring(lines, &cut, i, tile);
         for (int r = 0; r < STEP; ++r)
             if (i + r < m) {
                 const REAL below = i + r + 1 < m ? KEPT(i + r + 1, 3) : stored.after;
-                check_row(&seen, TILE(0, own, r), TILE(1, own, r), TILE(2, own, r), TILE(3, own, r), here, below);
-                here = below;
+                check_row(&seen, TILE(0, own, r), TILE(1, own, r), TILE(2, own, r), TILE(3, own, r), above, here, below);
+                above = here, here = below;
             }
     }
     const int good = is_good(&seen, accept);
-    if (m > 0) {
-        REAL said[5];
-        say_checked(&seen, good, said);
-        for (int w = 0; w < 5; ++w) work[parts.out + w * cut.chunks + k] = said[w];
-    }
+    if (m > 0) say_checked(&seen, good, cut.chunks, k, work + parts.out);
     stores[own] = m > 0 && good;
     for (word i = 0; i < rounds; i += STEP) {
         barrier(CLK_LOCAL_MEM_FENCE);

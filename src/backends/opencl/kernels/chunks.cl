@@ -4,29 +4,34 @@
 //   lower[i] x[i-1] + diag[i] x[i] + upper[i] x[i+1] = rhs[i],   i = 0 … rows-1
 //
 // Arrays: job.h with levels == 0, any row stride; chunks of chunk_rows rows, the last one takes the remainder as well.
-// Who does what: vector unit: a lane per chunk, LANES neighbouring chunks per block; the first chunk and the last one are blocks of their
-//   own, since what lies beyond them is not read. As many work items as compute units draw blocks by tickets. GPU: chunk_tiles.cl.
+// Who does what: vector unit: a lane per chunk, two vectors of neighbouring chunks per block, whose chains of divisions wait at the same time; the first chunk and the last one
+//   are blocks of their own, since what lies beyond them is not read. Work items draw blocks by tickets. GPU: chunk_tiles.cl.
 // reduce writes, per chunk k, 11 numbers at out[w chunks + k]: coefficients of x[first-1], x[first], x[last], x[last+1] of two rows, two right-hand
 //   sides, and the row of the chunk whose column has no pivot, or -1. finish writes x and, per chunk, max|residual|, max|A|, max|x|, max|rhs|,
 //   and 1 where it was stored.
-// Scratch of finish: 4 numbers per row of the chunks in work. Words per row: reduce 4 read; finish 4 read (twice, from cache the second time), 1 written.
+// Scratch of finish, per item: three numbers per row and lane of its block (the pivot rows), and x of its chunks one after the other; in the second-level cache.
+// Words per row: reduce 4 read; finish 4 read (from cache once more for the residual, along the rows of a chunk), 1 written (one more where the store first reads the line).
 // Numerics: chunk_rows.h.
 #include "chunk_rows.h"
 
 #if LANES > 1
+
+#define V 2
+#define WIDTH (V * LANES)
+#define EACH(v) for (int v = 0; v < V; ++v)
 
 typedef struct {
     word first, count, rows;  ///< chunks first … first+count-1 of equally many rows
     int edge;
 } Group;
 
-INLINE word groups_of(const Cut* cut) { return cut->chunks <= 2 ? cut->chunks : 2 + (cut->chunks - 2 + LANES - 1) / LANES; }
+INLINE word groups_of(const Cut* cut) { return cut->chunks <= 2 ? cut->chunks : 2 + (cut->chunks - 2 + WIDTH - 1) / WIDTH; }
 
 INLINE Group group_of(const Cut* cut, word g) {
     Group out;
     out.edge = g == 0 || g == groups_of(cut) - 1;
-    out.first = g == 0 ? 0 : out.edge ? cut->chunks - 1 : 1 + (g - 1) * LANES;
-    out.count = out.edge ? 1 : min((word)LANES, cut->chunks - 1 - out.first);
+    out.first = g == 0 ? 0 : out.edge ? cut->chunks - 1 : 1 + (g - 1) * WIDTH;
+    out.count = out.edge ? 1 : min((word)WIDTH, cut->chunks - 1 - out.first);
     out.rows = out.first == cut->chunks - 1 ? cut->rows - out.first * cut->chunk_rows : cut->chunk_rows;
     return out;
 }
@@ -41,109 +46,215 @@ INLINE Block chunk_block(const Source* s, __global REAL* buffer, const Cut* cut,
     return b;
 }
 
-/// Rows i … of the four operands; those that lie outside of the system are 0.
-INLINE void load_rows(const Block* blocks, const Cut* cut, const Group* g, word i, int count, Vector* a, Vector* b, Vector* c, Vector* f) {
-    const word top = g->first == 0 ? 1 : 0, bottom = g->first + g->count == cut->chunks ? g->rows - 2 : g->rows - 1;
-    load_tile(blocks + 0, i, count, top, g->rows - 1, g->count, 1, g->edge, TILES_AHEAD, a);
-    load_tile(blocks + 1, i, count, 0, g->rows - 1, g->count, 1, g->edge, TILES_AHEAD, b);
-    load_tile(blocks + 2, i, count, 0, bottom, g->count, 1, g->edge, TILES_AHEAD, c);
-    load_tile(blocks + 3, i, count, 0, g->rows - 1, g->count, 1, g->edge, TILES_AHEAD, f);
+/// Rows of a group that are read of `lower` and of `upper`: the others lie outside of the system.
+INLINE word top_of(const Group* g) { return g->first == 0 ? 1 : 0; }
+INLINE word bottom_of(const Cut* cut, const Group* g) { return g->first + g->count == cut->chunks ? g->rows - 2 : g->rows - 1; }
+
+/// Rows i … of the matrix; those that lie outside of the system are 0.
+INLINE void load_matrix(const Block* blocks, const Cut* cut, const Group* g, word i, int count, Vector* a, Vector* b, Vector* c) {
+    const word top = top_of(g), bottom = bottom_of(cut, g);
+    load_tile(blocks + 0, i, count, top, g->rows - 1, g->count, V, g->edge, TILES_AHEAD, a);
+    load_tile(blocks + 1, i, count, 0, g->rows - 1, g->count, V, g->edge, TILES_AHEAD, b);
+    load_tile(blocks + 2, i, count, 0, bottom, g->count, V, g->edge, TILES_AHEAD, c);
     // A number is outside too.
-    if (i < top) a[0] = (Vector)0;
-    if (i + count - 1 > bottom) c[count - 1] = (Vector)0;
+    if (i < top) EACH(v) a[v] = (Vector)0;
+    if (i + count - 1 > bottom) EACH(v) c[(count - 1) * V + v] = (Vector)0;
 }
 
-APART void number_out(__global REAL* out, word chunks, const Group* g, int w, Vector value) {
-    for (word l = 0; l < g->count; ++l) out[w * chunks + g->first + l] = ((const REAL*)&value)[l];
+INLINE void load_rows(const Block* blocks, const Cut* cut, const Group* g, word i, int count, Vector* a, Vector* b, Vector* c, Vector* f) {
+    load_matrix(blocks, cut, g, i, count, a, b, c);
+    load_tile(blocks + 3, i, count, 0, g->rows - 1, g->count, V, g->edge, TILES_AHEAD, f);
 }
 
-APART Vector number_in(const __global REAL* in, word chunks, const Group* g, word shift) {
+/// Whether the first rows of some chunk all cancel: then it is worth keeping the sums.
+APART int may_cancel(const Block* blocks, const Cut* cut, const Group* g) {
+    Vector a[LANES * V], b[LANES * V], c[LANES * V];
+    const int count = (int)min((word)LANES, g->rows);
+    load_matrix(blocks, cut, g, 0, count, a, b, c);
+    Mask some = (Mask)0;
+    EACH(v) {
+        Mask every = ALL_TRUE;
+        for (int r = 0; r < count; ++r) every &= cancels(a[r * V + v], b[r * V + v], c[r * V + v], (a[r * V + v] + c[r * V + v]) + b[r * V + v]);
+        some |= every;
+    }
+    return any(some);
+}
+
+APART void number_out(__global REAL* out, word chunks, const Group* g, int v, int w, Vector value) {
+    for (word l = 0; l < LANES && v * LANES + l < g->count; ++l) out[w * chunks + g->first + v * LANES + l] = ((const REAL*)&value)[l];
+}
+
+APART Vector number_in(const __global REAL* in, word chunks, const Group* g, int v, word shift) {
     Vector value;
     for (word l = 0; l < LANES; ++l) {
-        const word k = g->first + min(l, g->count - 1) + shift;
+        const word k = g->first + min(v * LANES + l, g->count - 1) + shift;
         ((REAL*)&value)[l] = k >= 0 && k < chunks ? in[k] : (REAL)0;
     }
     return value;
 }
 
-APART void reduce_group(const Block* blocks, const Cut* cut, const Group* g, __global REAL* out) {
-    Vector a[LANES], b[LANES], c[LANES], f[LANES];
-    Reducing to = nothing_yet();
+INLINE void reduce_group_as(const Block* blocks, const Cut* cut, const Group* g, int sums, __global REAL* out) {
+    Vector a[LANES * V], b[LANES * V], c[LANES * V], f[LANES * V];
+    Reducing to[V];
+    EACH(v) to[v] = nothing_yet();
     for (word i = 0; i < g->rows; i += LANES) {
         const int count = (int)min((word)LANES, g->rows - i);
         load_rows(blocks, cut, g, i, count, a, b, c, f);
-        for (int r = 0; r < count; ++r) {
-            reduce_row(&to, i + r, a[r], b[r], c[r], f[r]);
+        int r = 0;
+        if (i == 0) {
+            EACH(v) reduce_first_row(&to[v], a[v], b[v], c[v], f[v]), reduce_second_row(&to[v], a[V + v], b[V + v], c[V + v], f[V + v]);
+            r = 2;
         }
+        for (; r < count; ++r)
+#pragma unroll
+            EACH(v) reduce_next_row(&to[v], i + r, a[r * V + v], b[r * V + v], c[r * V + v], f[r * V + v], sums);
     }
-    Vector said[11];
-    close_chunk(&to, g->rows, said);
-    for (int w = 0; w < 11; ++w) number_out(out, cut->chunks, g, w, said[w]);
+    EACH(v) {
+        Vector said[11];
+        close_chunk(&to[v], g->rows, sums, said);
+        for (int w = 0; w < 11; ++w) number_out(out, cut->chunks, g, v, w, said[w]);
+    }
 }
 
-INLINE Ends ends_of(const __global REAL* ends, const Cut* cut, const Group* g) {
+APART void reduce_group(const Block* blocks, const Cut* cut, const Group* g, __global REAL* out) { reduce_group_as(blocks, cut, g, 0, out); }
+APART void reduce_sums(const Block* blocks, const Cut* cut, const Group* g, __global REAL* out) { reduce_group_as(blocks, cut, g, 1, out); }
+
+INLINE Ends ends_of(const __global REAL* ends, const Cut* cut, const Group* g, int v) {
     Ends e;
-    e.before = number_in(ends + cut->chunks, cut->chunks, g, -1), e.first = number_in(ends, cut->chunks, g, 0);
-    e.last = number_in(ends + cut->chunks, cut->chunks, g, 0), e.after = number_in(ends, cut->chunks, g, 1);
+    e.before = number_in(ends + cut->chunks, cut->chunks, g, v, -1), e.first = number_in(ends, cut->chunks, g, v, 0);
+    e.last = number_in(ends + cut->chunks, cut->chunks, g, v, 0), e.after = number_in(ends, cut->chunks, g, v, 1);
     return e;
 }
 
-/// Leaves x of row i in KEPT(i, 3).
-INLINE void eliminate_between(const Block* blocks, const Cut* cut, const Group* g, const Ends* e, __global Vector* kept, word pitch) {
-    Vector a[LANES], b[LANES], c[LANES], f[LANES];
-    Eliminating to;
-    const word m = g->rows;
-    for (word i = 0; i < m; i += LANES) {
-        const int count = (int)min((word)LANES, m - i);
+/// x[i] = d - u1 x[i+1] - u2 x[i+2] of row i: number w is one of u1, u2, d.
+#define PIVOT_ROW(i, w, v) kept[((i) * 3 + (w)) * V + (v)]
+
+INLINE void eliminate_as(const Block* blocks, const Cut* cut, const Group* g, const Ends* e, int sums, __global Vector* kept) {
+    Vector a[LANES * V], b[LANES * V], c[LANES * V], f[LANES * V];
+    Eliminating to[V];
+    for (word i = 0; i < g->rows; i += LANES) {
+        const int count = (int)min((word)LANES, g->rows - i);
         load_rows(blocks, cut, g, i, count, a, b, c, f);
-        for (int r = 0; r < count; ++r) {
-            eliminate_row(&to, e, i + r, a[r], b[r], c[r], f[r], kept, pitch);
+        int r = 0;
+        if (i == 0) {
+            EACH(v) eliminate_first_row(&to[v], &e[v], a[v], b[v], c[v], f[v]), eliminate_second_row(&to[v], &e[v], a[V + v], b[V + v], c[V + v], f[V + v]);
+            r = 2;
+        }
+        for (; r < count; ++r)
+#pragma unroll
+            EACH(v) {
+                const PivotRow left = eliminate_next_row(&to[v], a[r * V + v], b[r * V + v], c[r * V + v], f[r * V + v], sums);
+                PIVOT_ROW(i + r - 1, 0, v) = left.q * left.inverse, PIVOT_ROW(i + r - 1, 1, v) = left.rr * left.inverse, PIVOT_ROW(i + r - 1, 2, v) = left.y * left.inverse;
+            }
+    }
+}
+
+APART void eliminate(const Block* blocks, const Cut* cut, const Group* g, const Ends* e, __global Vector* kept) { eliminate_as(blocks, cut, g, e, 0, kept); }
+APART void eliminate_sums(const Block* blocks, const Cut* cut, const Group* g, const Ends* e, __global Vector* kept) { eliminate_as(blocks, cut, g, e, 1, kept); }
+
+/// x of a chunk's rows lies at solutions[l pitch + LANES + row], x of the neighbours' rows around it.
+INLINE word solution_pitch(word rows) { return (rows / LANES + 3) * LANES; }
+
+APART void substitute(const Group* g, const Ends* e, const __global Vector* kept, __global REAL* solutions) {
+    const word m = g->rows, pitch = solution_pitch(m);
+    Vector x[LANES * V], near[V], far[V];
+    EACH(v) near[v] = e[v].last, far[v] = e[v].after;
+    for (word i = (m - 1) / LANES * LANES; i >= 0; i -= LANES) {
+        int r = (int)min((word)LANES, m - i) - 1;
+        if (i + r == m - 1) {
+            EACH(v) x[r * V + v] = near[v];
+            --r;
+        }
+        for (; r >= 0; --r)
+            if (i + r > 0)
+#pragma unroll
+                EACH(v) {
+                    const Vector now = PIVOT_ROW(i + r, 2, v) - PIVOT_ROW(i + r, 1, v) * far[v] - PIVOT_ROW(i + r, 0, v) * near[v];
+                    far[v] = near[v], x[r * V + v] = near[v] = now;
+                }
+        if (i == 0) EACH(v) x[v] = e[v].first;
+        EACH(v) {
+            Vector t[LANES];
+            turn_back(x + v, V, t);
+#pragma unroll
+            for (int l = 0; l < LANES; ++l) STORE(t[l], solutions + (v * LANES + l) * pitch + LANES + i);
         }
     }
-    substitute(e, m, kept, pitch);
+}
+
+/// Row i of chunk j.
+INLINE REAL at_row(const Block* b, word j, word i) { return b->is_view ? b->data[j * b->lanes + i * b->rows] : b->value; }
+
+/// Rows i … i+LANES-1 of chunk j, side by side.
+INLINE Vector along(const Block* b, word j, word i) { return b->is_view ? LOAD(b->data + j * b->lanes + i) : (Vector)b->value; }
+
+INLINE int lies_along(const Block* b) { return !b->is_view || b->rows == 1; }
+
+/// Chunk j of the group. s: its x, with that of its neighbours' rows around.
+APART Checked check_chunk(const Block* blocks, const Cut* cut, const Group* g, word j, const __global REAL* s) {
+    const word m = g->rows, top = top_of(g), bottom = bottom_of(cut, g);
+    Checked all = {(REAL)0, (REAL)0, fmax(fabs(s[-1]), fabs(s[m])), (REAL)0, (REAL)0};
+    word i = 0;
+    if (!g->edge && lies_along(blocks) && lies_along(blocks + 1) && lies_along(blocks + 2) && lies_along(blocks + 3)) {
+        Checking seen = {(Vector)0, (Vector)0, (Vector)0, (Vector)0, (Vector)0};
+        for (; i + LANES <= m; i += LANES)
+            check_row(&seen, along(blocks, j, i), along(blocks + 1, j, i), along(blocks + 2, j, i), along(blocks + 3, j, i), LOAD(s + i - 1), LOAD(s + i), LOAD(s + i + 1));
+        for (int l = 0; l < LANES; ++l) {
+            all.residual = fmax(all.residual, ((const REAL*)&seen.residual)[l]), all.matrix = fmax(all.matrix, ((const REAL*)&seen.matrix)[l]);
+            all.size = fmax(all.size, ((const REAL*)&seen.size)[l]), all.right = fmax(all.right, ((const REAL*)&seen.right)[l]), all.sum += ((const REAL*)&seen.sum)[l];
+        }
+    }
+    for (; i < m; ++i) {
+        const REAL a = i < top ? (REAL)0 : at_row(blocks, j, i), b = at_row(blocks + 1, j, i), c = i > bottom ? (REAL)0 : at_row(blocks + 2, j, i), f = at_row(blocks + 3, j, i);
+        const REAL rest = ((f - a * s[i - 1]) - b * s[i]) - c * s[i + 1];
+        all.residual = fmax(all.residual, fabs(rest)), all.size = fmax(all.size, fabs(s[i])), all.right = fmax(all.right, fabs(f));
+        all.matrix = fmax(all.matrix, fmax(fabs(b), fmax(fabs(a), fabs(c))));
+        all.sum += rest * (REAL)0;
+    }
+    return all;
+}
+
+APART void store_chunk(const Block* x, word j, word m, int stream, const __global REAL* s) {
+    __global REAL* const to = x->data + j * x->lanes;
+    word i = 0;
+    if (x->rows == 1 && stream && (size_t)to % 64 == 0)
+        for (; i + LANES <= m; i += LANES) STREAM(LOAD(s + i), to + i);
+    if (x->rows == 1)
+        for (; i + LANES <= m; i += LANES) STORE(LOAD(s + i), to + i);
+    for (; i < m; ++i) to[i * x->rows] = s[i];
 }
 
 APART void finish_group(const Block* blocks, const Block* rhs, const Block* x, const Cut* cut, const Group* g, const __global REAL* add, const __global REAL* old,
-                         int correct, REAL accept, __global Vector* kept, word pitch, __global REAL* out) {
-    Vector a[LANES], b[LANES], c[LANES], f[LANES], t[LANES];
-    const Ends added = ends_of(add, cut, g);
-    Ends known = added, stored = added;
-    if (correct) {
-        const Ends before = ends_of(old, cut, g);
-        correct_ends(&before, &added, &stored, &known);
-    }
-    eliminate_between(blocks, cut, g, &known, kept, pitch);
-    const word m = g->rows;
-    if (correct) {
-        for (word i = 0; i < m; i += LANES) {
-            const int count = (int)min((word)LANES, m - i);
-            load_tile(x, i, count, 0, m - 1, g->count, 1, g->edge, TILES_AHEAD, t);
-            for (int r = 0; r < count; ++r) KEPT(i + r, 3) = KEPT(i + r, 3) + t[r];
-        }
-        KEPT(0, 3) = stored.first, KEPT(m - 1, 3) = stored.last;
-    }
-    Block with_rhs[4] = {blocks[0], blocks[1], blocks[2], *rhs};
-    Checking seen = nothing_seen(&stored);
-    for (word i = 0; i < m; i += LANES) {
-        const int count = (int)min((word)LANES, m - i);
-        load_rows(with_rhs, cut, g, i, count, a, b, c, f);
-        for (int r = 0; r < count; ++r) {
-            check_row(&seen, a[r], b[r], c[r], f[r], KEPT(i + r, 3), i + r + 1 < m ? KEPT(i + r + 1, 3) : stored.after);
+                        int correct, REAL accept, int stream, __global Vector* kept, __global REAL* out) {
+    Ends known[V], stored[V];
+    EACH(v) {
+        const Ends added = ends_of(add, cut, g, v);
+        known[v] = stored[v] = added;
+        if (correct) {
+            const Ends before = ends_of(old, cut, g, v);
+            correct_ends(&before, &added, &stored[v], &known[v]);
         }
     }
-    const Mask good = is_good(&seen, accept);
-    const Vector flag = good ? (Vector)1 : (Vector)0;
-    uchar skip[LANES];
-    for (int l = 0; l < LANES; ++l) skip[l] = ((const REAL*)&flag)[l] == (REAL)0;
-    const int some = !all(good);
-    for (word i = 0; i < m; i += LANES) {
-        const int count = (int)min((word)LANES, m - i);
-        for (int r = 0; r < count; ++r) t[r] = KEPT(i + r, 3);
-        store_tile(x, i, count, g->count, 1, some ? skip : 0, t);
+    const word m = g->rows, pitch = solution_pitch(m);
+    __global REAL* const solutions = (__global REAL*)(kept + 3 * V * m);
+    if (may_cancel(blocks, cut, g)) eliminate_sums(blocks, cut, g, known, kept);
+    else eliminate(blocks, cut, g, known, kept);
+    substitute(g, known, kept, solutions);
+    const Block with_rhs[4] = {blocks[0], blocks[1], blocks[2], *rhs};
+    for (word j = 0; j < g->count; ++j) {
+        __global REAL* const s = solutions + j * pitch + LANES;
+        const Ends* const ends = &stored[j / LANES];
+        const int l = (int)(j % LANES);
+        if (correct) {
+            for (word i = 1; i < m - 1; ++i) s[i] += at_row(x, j, i);
+            s[0] = ((const REAL*)&ends->first)[l], s[m - 1] = ((const REAL*)&ends->last)[l];
+        }
+        s[-1] = ((const REAL*)&ends->before)[l], s[m] = ((const REAL*)&ends->after)[l];
+        const Checked seen = check_chunk(with_rhs, cut, g, j, s);
+        const int good = is_good(&seen, accept);
+        if (good) store_chunk(x, j, m, stream, s);
+        say_checked(&seen, good, cut->chunks, g->first + j, out);
     }
-    Vector said[5];
-    say_checked(&seen, good, said);
-    for (int w = 0; w < 5; ++w) number_out(out, cut->chunks, g, w, said[w]);
 }
 
 #define EACH_GROUP(g) for (word g = atomic_inc(&found->tickets); g < groups_of(&cut); g = atomic_inc(&found->tickets))
@@ -160,11 +271,12 @@ __kernel void reduce(SOLVER_ARGUMENTS, Cut cut, ChunkParts parts, int correct, u
     __global REAL* const right_buffer = correct ? work : rhs;
     EACH_GROUP(g) {
         CHUNK_BLOCKS(&right, right_buffer)
-        reduce_group(blocks, &cut, &group, work + parts.out);
+        if (may_cancel(blocks, &cut, &group)) reduce_sums(blocks, &cut, &group, work + parts.out);
+        else reduce_group(blocks, &cut, &group, work + parts.out);
     }
 }
 
-__kernel void finish(SOLVER_ARGUMENTS, Cut cut, ChunkParts parts, int correct, REAL accept, word kept_step, unsigned gate) {
+__kernel void finish(SOLVER_ARGUMENTS, Cut cut, ChunkParts parts, int correct, REAL accept, word kept_step, int stream, unsigned gate) {
     UNPACK_ARGUMENTS
     GATE
     const Source right = correct ? defect_source(&parts) : job.rhs;
@@ -173,7 +285,7 @@ __kernel void finish(SOLVER_ARGUMENTS, Cut cut, ChunkParts parts, int correct, R
     EACH_GROUP(g) {
         CHUNK_BLOCKS(&right, right_buffer)
         const Block true_rhs = chunk_block(&job.rhs, rhs, &cut, &group), to = chunk_block(&job.x, x, &cut, &group);
-        finish_group(blocks, &true_rhs, &to, &cut, &group, work + parts.add, work + parts.old, correct, accept, kept, 1, work + parts.out);
+        finish_group(blocks, &true_rhs, &to, &cut, &group, work + parts.add, work + parts.old, correct, accept, stream, kept, work + parts.out);
     }
 }
 

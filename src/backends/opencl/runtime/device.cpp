@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "backends/opencl/kernels/job.h"
+#include "backends/opencl/runtime/spread.hpp"
 #include "base/program_cache.hpp"
 #include "base/text_hash.hpp"
 
@@ -78,7 +79,9 @@ DeviceQueue::DeviceQueue(OpenDevice& on, cl_command_queue_properties properties)
 }
 
 OpenDevice::OpenDevice(const FoundDevice& found)
-    : info(found), context(found.device), main(*this), timed(context, found.device, cl::QueueProperties::Profiling) {}
+    : info(found), context(found.device), main(*this), timed(context, found.device, cl::QueueProperties::Profiling) {
+    if (!found.part) spread_threads(found, context);
+}
 
 std::size_t OpenDevice::group_of(const cl::Kernel& kernel, std::size_t wanted) const {
     const auto known = most_items_.find(kernel());

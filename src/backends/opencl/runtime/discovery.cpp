@@ -121,6 +121,7 @@ int make_part(All& everything, const std::string& name, int number, unsigned k, 
         std::vector<cl::Device> parts;
         device.createSubDevices(how, &parts);
         FoundDevice part = look_at(parts.at(k), cl::Platform(device.getInfo<CL_DEVICE_PLATFORM>()).getInfo<CL_PLATFORM_NAME>(), name);
+        part.part = true;
         part.text += ", part " + std::to_string(k) + " of " + std::to_string(n);
         everything.devices.push_back(std::move(part));
     });

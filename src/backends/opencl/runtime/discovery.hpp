@@ -19,6 +19,7 @@ struct FoundDevice {
     bool fp64 = false;
     int ptx = 0;                  ///< NVIDIA's compiler, whose assembler kernels may contain: major number of the compute capability
     int units = 1;
+    bool part = false;            ///< of another device
     std::size_t memory = 0, largest_block = 0, local_memory = 0, group = 1;  ///< bytes; most work items of a group
     std::string driver;           ///< platform, device and driver version: what a compiled program is for
 };

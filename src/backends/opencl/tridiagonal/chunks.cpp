@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "backends/opencl/tridiagonal/batch.hpp"
+#include "backends/opencl/tridiagonal/coupled.hpp"
 
 namespace trifold::opencl {
 namespace {
@@ -50,7 +51,7 @@ public:
 
     void finish(cl_int correct, T accept) {
         if (device_.info.wide) enqueue_tile_finish(call_, cut_, layout_, layout_.parts, correct, accept, always);
-        else enqueue("finish", cut_, layout_.parts, correct, accept, layout_.kept_step, always);
+        else enqueue("finish", cut_, layout_.parts, correct, accept, layout_.kept_step, static_cast<cl_int>(!call_.system.in_place && past_caches(call_.system)), always);
     }
 
     void write(word at, const std::vector<T>& numbers) {
@@ -176,7 +177,9 @@ ChunkLayout::ChunkLayout(bool wide, const System& system, std::int64_t chunk_row
     parts.kept = parts.defect + whole(system.rows);
     // A stream has scratch for its longest part: on a GPU no shorter one takes more.
     pitch = std::max<word>(chunks - 1, 1);
-    kept_step = whole(4 * last * lanes);
+    // As in chunks.cl: pivot rows of a block, and x of its chunks with room around.
+    constexpr word vectors = 2;
+    kept_step = whole(vectors * lanes * (3 * last + (last / lanes + 3) * lanes));
     numbers = parts.kept + (wide ? whole(4 * system.rows) : kept_step * static_cast<word>(most_drawers()));
 }
 
@@ -192,7 +195,9 @@ std::size_t tile_items(const FoundDevice& device, DType dtype) {
 template <class... More>
 void enqueue_tiles(Call& call, const char* kernel, const Cut& cut, const More&... more) {
     const std::size_t group = tile_items(call.device.info, call.system.dtype);
-    call.enqueue_as({"chunk_tiles", kernel}, "-DG=" + std::to_string(group), static_cast<std::size_t>(cut.chunks), group, cut, more...);
+    // Long chunks, which only devices in the host's memory have, keep sums in both passes.
+    const char* const sums = cut.chunk_rows > own_chunk_rows ? " -DSUMS=1" : "";
+    call.enqueue_as({"chunk_tiles", kernel}, "-DG=" + std::to_string(group) + sums, static_cast<std::size_t>(cut.chunks), group, cut, more...);
 }
 
 }  // namespace
