@@ -4,6 +4,8 @@
 #include <cmath>
 
 #include "bench/baselines/heat_lapack.hpp"
+#include "bench/harness/core_rate.hpp"
+#include "bench/harness/heat_ceiling.hpp"
 #include "bench/suites/suites.hpp"
 #include "heat/heat.hpp"
 
@@ -48,15 +50,20 @@ void run_one(const Settings& settings, Record& record, const MeshShape& shape, i
             for (std::size_t i = 0; i < theirs.size(); ++i) difference = std::max(difference, std::abs(static_cast<double>(theirs[i] - u.as<T>()[i])));
             runners.push_back({"lapack", {}, [&] { lapack->step(theirs.data()); }, {}});
         }
-        // A mesh in the second-level cache, one thread: as fast as memory is not waited for, but its lines are short.
-        const std::int64_t near_side = sizeof(T) == 8 ? 40 : 48, near_points = near_side * near_side * near_side, near_steps = std::max<std::int64_t>(shape.points() / near_points / 8, 1);
+        // Four planes of lines as long, in the second-level cache: what the core takes where nothing waits for memory.
+        const MeshShape near_shape{shape.x, ((std::int64_t{256} << 10) / (4 * shape.x * static_cast<std::int64_t>(sizeof(T)))), 4, 1};
+        const std::int64_t near_points = near_shape.points(), near_steps = std::max<std::int64_t>(shape.points() / near_points / 8, 1);
         std::vector<T> near(peer ? static_cast<std::size_t>(near_points) : 0, T(1));
         heat::Problem<T> near_problem = problem;
-        near_problem.shape = {near_side, near_side, near_side, 1};
+        near_problem.shape = near_shape;
         std::unique_ptr<heat::Heat<T>> near_solver;
+        std::unique_ptr<HeatCeiling<T>> ceiling;
         if (peer) {
             near_solver = std::make_unique<heat::Heat<T>>(queue, near_problem, near.data());
+            ceiling = std::make_unique<HeatCeiling<T>>(shape.x);
             runners.push_back({"in cache", {}, [&] { std::fill(near.begin(), near.end(), T(1)), near_solver->advance(static_cast<int>(near_steps)); }, {}});
+            runners.push_back({"moving alone", {}, {}, [&] { return ceiling->moving(); }});
+            runners.push_back({"core", {}, {}, [] { return cycles_per_addition(1); }});
         }
         const std::vector<Timing> times = race(runners, {.rounds = 15, .least = 3, .budget_s = 8 * settings.budget_scale});
         const double bandwidth = roof.bytes_per_pass() / times[0].median;
@@ -71,7 +78,9 @@ void run_one(const Settings& settings, Record& record, const MeshShape& shape, i
         Row own = row("Trifold, Douglas-Gunn", ours, times[1]);
         if (peer) {
             own.set("speedup", times[2].median / ours).set("speedup_over", "LAPACK pttrs").set("difference", difference);
-            own.set("in_cache_points_per_s", static_cast<double>(near_points * near_steps) / times[3].median);
+            const double computing_s = times[3].median * points / static_cast<double>(near_points * near_steps), moving_s = times[4].median, bound_s = std::max(moving_s, computing_s);
+            own.set("moving_s", moving_s).set("computing_s", computing_s).set("ceiling", points * words * sizeof(T) / bound_s / bandwidth).set("fraction_of_ceiling", bound_s / ours);
+            own.set("additions_per_cycle", 1 / times[5].median).set("most_additions_per_cycle", 1 / times[5].best);
         }
         record.rows.push_back(own);
         if (peer) record.rows.push_back(row("LAPACK pttrs", times[2].median, times[2]));

@@ -41,6 +41,20 @@ HWY_INLINE void ask_for(const ComingRows<T>& coming, std::int64_t from, std::int
     }
 }
 
+/// w = scale r - lower before. moves: for benchmarks only, of what was loaded without arithmetic.
+template <bool moves, class D, class V = hn::Vec<D>>
+HWY_INLINE V forward_step(D, V lower, V before, V r, V scale) {
+    if constexpr (moves) return hn::Xor(before, r);
+    else return hn::NegMulAdd(lower, before, hn::Mul(r, scale));
+}
+
+/// v = w - upper after.
+template <bool moves, class D, class V = hn::Vec<D>>
+HWY_INLINE V backward_step(D, V upper, V after, V w) {
+    if constexpr (moves) return hn::Xor(after, w);
+    else return hn::NegMulAdd(upper, after, w);
+}
+
 /// What a strip becomes on the way back along x.
 enum class Depth {
     none,   ///< rows of a plane, forwards along y
@@ -48,7 +62,7 @@ enum class Depth {
     next
 };
 
-template <Depth depth, bool whole, bool past_cache, class D, class T>
+template <Depth depth, bool whole, bool past_cache, bool moves = false, class D, class T>
 HWY_INLINE bool strip_of(D d, const LineFactors<T>& along_x, const LineFactors<T>& along_y, const AlongZ<T>& along_z, T* HWY_RESTRICT strip, std::int64_t strip_pitch, std::int64_t first,
                          std::int64_t rows, T* HWY_RESTRICT last_row, T* HWY_RESTRICT plane, std::int64_t pitch, T* HWY_RESTRICT to, std::int64_t to_pitch, const ComingRows<T>& coming) {
     constexpr std::int64_t N = static_cast<std::int64_t>(lanes_of<D>), G = groups_of<D>;
@@ -65,7 +79,7 @@ HWY_INLINE bool strip_of(D d, const LineFactors<T>& along_x, const LineFactors<T
             load_tile(d, square, strip_pitch, tile);
 #pragma GCC unroll 16
             for (std::int64_t k = 0; k < N; ++k) {
-                w[g] = hn::NegMulAdd(hn::Set(d, lower[i + k]), w[g], hn::Mul(tile[k], hn::Set(d, scale[i + k])));
+                w[g] = forward_step<moves>(d, hn::Set(d, lower[i + k]), w[g], tile[k], hn::Set(d, scale[i + k]));
                 hn::StoreU(w[g], d, square + k * strip_pitch);  // as columns now
             }
         }
@@ -80,19 +94,20 @@ HWY_INLINE bool strip_of(D d, const LineFactors<T>& along_x, const LineFactors<T
             const T* const square = strip + g * N * strip_pitch + i;
             V tile[N];
 #pragma GCC unroll 16
-            for (std::int64_t k = N - 1; k >= 0; --k) tile[k] = w[g] = hn::NegMulAdd(hn::Set(d, upper[i + k]), w[g], hn::LoadU(d, square + k * strip_pitch));
+            for (std::int64_t k = N - 1; k >= 0; --k) tile[k] = w[g] = backward_step<moves>(d, hn::Set(d, upper[i + k]), w[g], hn::LoadU(d, square + k * strip_pitch));
             transpose(d, tile);
 #pragma GCC unroll 16
             for (std::int64_t k = 0; k < N; ++k) {
                 const std::int64_t l = g * N + k;
                 if (!whole && l >= rows) break;
-                before = hn::NegMulAdd(hn::Set(d, lower_y[l]), before, hn::Mul(tile[k], hn::Set(d, scale_y[l])));
+                before = forward_step<moves>(d, hn::Set(d, lower_y[l]), before, tile[k], hn::Set(d, scale_y[l]));
                 T* const at = plane + l * pitch + i;
                 if constexpr (depth == Depth::none) {
                     hn::StoreU(before, d, at);
                 } else {
-                    V deep = hn::Mul(before, scale_z);
-                    if constexpr (depth == Depth::next) deep = hn::NegMulAdd(lower_z, hn::LoadU(d, at), deep);
+                    V deep;
+                    if constexpr (depth == Depth::next) deep = forward_step<moves>(d, lower_z, hn::LoadU(d, at), before, scale_z);
+                    else deep = hn::Mul(before, scale_z);
                     hn::StoreU(deep, d, at);
                     if constexpr (past_cache) hn::Stream(deep, d, to + l * to_pitch + i);
                     else hn::StoreU(deep, d, to + l * to_pitch + i);
@@ -174,27 +189,28 @@ HWY_INLINE bool back_to(const LineFactors<T>& f, std::int64_t columns, const T* 
     return past_cache ? back_over<true>(f, columns, plane, pitch, to, to_pitch) : back_over<false>(f, columns, plane, pitch, to, to_pitch);
 }
 
-template <bool last, bool adds, class D, class T>
+template <bool last, bool adds, bool moves, class D, class T>
 HWY_INLINE void one_deep(D d, T upper_z, T upper_y, const T* w, T* t, T* v, T* sum) {
     auto deep = hn::LoadU(d, w);
-    if constexpr (!last) deep = hn::NegMulAdd(hn::Set(d, upper_z), hn::LoadU(d, t), deep);
+    if constexpr (!last) deep = backward_step<moves>(d, hn::Set(d, upper_z), hn::LoadU(d, t), deep);
     hn::StoreU(deep, d, t);
-    const auto own = hn::NegMulAdd(hn::Set(d, upper_y), hn::LoadU(d, v), deep);
+    const auto own = backward_step<moves>(d, hn::Set(d, upper_y), hn::LoadU(d, v), deep);
     hn::StoreU(own, d, v);
-    if constexpr (adds) hn::StoreU(hn::Add(hn::LoadU(d, sum), own), d, sum);
+    if constexpr (adds && moves) hn::StoreU(hn::Xor(hn::LoadU(d, sum), own), d, sum);
+    else if constexpr (adds) hn::StoreU(hn::Add(hn::LoadU(d, sum), own), d, sum);
 }
 
 /// From the end to the beginning: so planes and rows that go backwards are one stream for prefetchers.
-template <bool last, bool adds, class T>
+template <bool last, bool adds, bool moves = false, class T>
 HWY_INLINE void deep_row_of(T upper_z, T upper_y, std::int64_t count, const T* w, T* t, T* v, T* sum) {
     const hn::ScalableTag<T> d;
     const hn::CappedTag<T, 1> one;
     constexpr std::int64_t N = static_cast<std::int64_t>(lanes_of<hn::ScalableTag<T>>);
     std::int64_t i = count;
-    for (; i % N != 0; --i) one_deep<last, adds>(one, upper_z, upper_y, w + i - 1, t + i - 1, v + i - 1, sum + i - 1);
+    for (; i % N != 0; --i) one_deep<last, adds, moves>(one, upper_z, upper_y, w + i - 1, t + i - 1, v + i - 1, sum + i - 1);
     for (; i >= 4 * N; i -= 4 * N)
-        for (std::int64_t k = N; k <= 4 * N; k += N) one_deep<last, adds>(d, upper_z, upper_y, w + i - k, t + i - k, v + i - k, sum + i - k);
-    for (; i > 0; i -= N) one_deep<last, adds>(d, upper_z, upper_y, w + i - N, t + i - N, v + i - N, sum + i - N);
+        for (std::int64_t k = N; k <= 4 * N; k += N) one_deep<last, adds, moves>(d, upper_z, upper_y, w + i - k, t + i - k, v + i - k, sum + i - k);
+    for (; i > 0; i -= N) one_deep<last, adds, moves>(d, upper_z, upper_y, w + i - N, t + i - N, v + i - N, sum + i - N);
 }
 
 template <class T>
