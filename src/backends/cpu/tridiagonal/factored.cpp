@@ -72,16 +72,17 @@ void keep_matrix(const LaneGroup<T>& group, bool ring, std::int64_t rows, T* kep
         }
 }
 
-// Numbers instead of lines: the same elimination, the same test.
+// Numbers instead of lines: the same elimination, the same test. ends: where not null, from both ends too; its lower end is another chain of divisions, which runs beside this one.
 template <class T>
-bool factor_one(const LaneGroup<T>& group, bool ring, T* kept) {
+bool factor_one(const LaneGroup<T>& group, bool ring, T* kept, BothEnds<T>* ends) {
     constexpr T growth = 4;
     const std::int64_t n = group.longest, m = n - ring, words = kept_words(ring);
     const T right = ring ? group.top_right.at(0, 0) : T(0), left = ring ? group.bottom_left.at(0, 0) : T(0);
     T last = ring ? group.diag.at(n - 1, 0) : T(0);
     if (ring && m == 0) last += right + left;
     const T before = ring && m > 0 ? group.lower.at(n - 1, 0) : T(0), most = growth * (std::abs(left) + std::abs(before) + std::abs(last));
-    const FirstLane<T> lower(group.lower), diag(group.diag), upper(group.upper);
+    const OneLane<T> lower(group.lower), diag(group.diag), upper(group.upper);
+    const std::int64_t from_top = ends ? ends->middle() : 0;
     T c = 0, e = 0, q = 0, sum = 0;
     for (std::int64_t i = 0; i < m; ++i, kept += words) {
         const T a = i > 0 ? lower[i] : T(0), b = diag[i], above = i + 1 < n ? upper[i] : T(0);
@@ -99,6 +100,7 @@ bool factor_one(const LaneGroup<T>& group, bool ring, T* kept) {
             kept[3] = e, kept[4] = q;
         }
         kept[2] = c = i + 1 < m ? above * s : T(0);
+        if (i < from_top) ends->take(i, kept[0], kept[1], c, lower, diag, upper);
         if (!good) return false;
     }
     if (!ring) return true;
@@ -143,14 +145,29 @@ void factor_shared(const System& system, const FactorMemory<T>& memory, int thre
     LaneGroup<T> group;
     set_matrix(group, system, order, 0, 1);
     T* const kept = memory.group(0);
-    const bool good = factor_one(group, memory.ring, kept);
+    const bool from_both = memory.has_ends();
+    BothEnds<T> ends;
+    if (from_both) ends = BothEnds<T>(memory.rows, long_numbers<T>(memory.stretches()));
+    const bool good = factor_one(group, memory.ring, kept, from_both ? &ends : nullptr);
     memory.mark(0) = good ? Kept::factors : Kept::matrix;
+    if (from_both) set_long_mode(memory.stretches(), good && ends.close(OneLane<T>(group.lower), OneLane<T>(group.diag), OneLane<T>(group.upper)) ? LongMode::ends : LongMode::none);
     if (good) {
         if (memory.in_stretches()) factor_long(group, system, memory, threads);
         return;
     }
     name_failures<T>(system, order, 0, 1, seen);
     keep_matrix(group, memory.ring, memory.rows, kept, 1, memory.rows, 1);
+}
+
+// The systems of a group that is not full, from both ends.
+template <class T>
+bool factor_few_ends(const LaneGroup<T>& group, int count, T* kept) {
+    bool good = true;
+    for (int j = 0; good && j < count; ++j) {
+        const OneLane<T> lower(group.lower, j), diag(group.diag, j), upper(group.upper, j);
+        good = eliminate_from_ends(group.longest, lower, diag, upper, kept + j * ends_words(group.longest));
+    }
+    return good;
 }
 
 template <class T>
@@ -179,6 +196,7 @@ void factor_typed(const System& system, const Launch& launch, void* factors, Out
                 set_matrix(group, system, order, place, count);
                 const bool good = factor_group(group, memory.ring, kept ? memory.group(k) : own) == 0;
                 if (kept) memory.mark(k) = good ? Kept::factors : Kept::matrix;
+                if (kept && memory.has_ends()) set_long_mode(memory.stretches(), good && factor_few_ends(group, count, long_numbers<T>(memory.stretches())) ? LongMode::ends : LongMode::none);
                 if (good) continue;
                 name_failures<T>(system, order, place, count, seen);
                 if (kept) keep_matrix(group, memory.ring, memory.rows, memory.group(k), memory.words() * group_lanes<T>, group_lanes<T>, group_lanes<T>);
@@ -186,14 +204,6 @@ void factor_typed(const System& system, const Launch& launch, void* factors, Out
 #pragma omp critical(trifold_cpu_factor)
             all.merge(seen);
         }
-    }
-    if (factors && memory.has_ends()) {
-        bool good = memory.mark(0) == Kept::factors;
-        for (std::int64_t k = 0; good && k < memory.systems; ++k) {
-            const System line = system_at(system, k);
-            good = factor_ends<T>(line, long_numbers<T>(memory.stretches()) + line.number * ends_words(line.rows));
-        }
-        set_long_mode(memory.stretches(), good ? LongMode::ends : LongMode::none);
     }
     all.fill(outcome);
     outcome.branch = all.rescued + all.failures > 0 ? "lu" : "thomas";

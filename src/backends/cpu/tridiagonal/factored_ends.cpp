@@ -8,45 +8,15 @@
 #include "backends/cpu/tridiagonal/lane_order.hpp"
 
 namespace trifold::cpu {
-namespace {
 
 using tridiagonal::System;
-
-constexpr int growth = 4;
-
-/// One end: `back` couples to where it comes from.
-template <class T>
-struct End {
-    T coupling = 0;
-
-    bool take(T back, T diag, T on, T* pair, T& kept_on) {
-        const T update = back * coupling, p = diag - update, s = 1 / p, l = back * s;
-        pair[0] = s, pair[1] = l, kept_on = coupling = on * s;
-        return (std::abs(update) < growth * (std::abs(back) + std::abs(diag))) & (p * 0 == 0) & (s * 0 == 0) & (l * 0 == 0);
-    }
-};
-
-}  // namespace
 
 template <class T>
 bool factor_ends(const System& system, T* kept) {
     const LaneOrder order = LaneOrder::by_number(system);
     LaneOperand<T> lower, diag, upper;
     order.set(lower, system.lower, 0, 1), order.set(diag, system.diag, 0, 1), order.set(upper, system.upper, 0, 1);
-    const FirstLane<T> a(lower), b(diag), c(upper);
-    const std::int64_t n = system.rows, m = n / 2;
-    T* const on = kept + 2 * n;
-    End<T> down, up;
-    for (std::int64_t i = 0, j = n - 1; i < m; ++i, --j) {
-        bool good = down.take(i > 0 ? a[i] : T(0), b[i], c[i], kept + 2 * i, on[i]);
-        if (j > m) good &= up.take(j + 1 < n ? c[j] : T(0), b[j], a[j], kept + 2 * j, on[j]);
-        if (!good) return false;
-    }
-    const T am = m > 0 ? a[m] : T(0), cm = m + 1 < n ? c[m] : T(0), bm = b[m], above = am * down.coupling, below = cm * up.coupling;
-    const T p = bm - (above + below), s = 1 / p;
-    kept[2 * m] = s, kept[2 * m + 1] = am * s, kept[2 * n + m] = cm * s;
-    const bool small = std::abs(above) + std::abs(below) < growth * (std::abs(am) + std::abs(bm) + std::abs(cm));
-    return small && std::isfinite(p) && std::isfinite(s) && std::isfinite(kept[2 * m + 1]) && std::isfinite(kept[2 * n + m]);
+    return eliminate_from_ends(system.rows, OneLane<T>(lower), OneLane<T>(diag), OneLane<T>(upper), kept);
 }
 
 template <class T>

@@ -57,21 +57,22 @@ struct LaneOperand {
     }
 };
 
-/// Rows of the first lane of an operand; how they are found is settled once.
+/// Rows of one lane of an operand; how they are found is settled once.
 template <class T>
-class FirstLane {
+class OneLane {
 public:
-    explicit FirstLane(const LaneOperand<T>& operand) : operand_(operand) {
+    explicit OneLane(const LaneOperand<T>& operand, int lane = 0) : operand_(&operand), lane_(lane) {
         using How = typename LaneOperand<T>::How;
         if (operand.how == How::generated) return;
         const bool constant = operand.how == How::constant;
-        data_ = constant ? &operand.value : operand.data + operand.offset[0];
+        data_ = constant ? &operand.value : operand.data + operand.offset[lane];
         step_ = constant ? 0 : operand.row_step;
     }
-    T operator[](std::int64_t i) const { return data_ ? data_[i * step_] : operand_.at(i, 0); }
+    T operator[](std::int64_t i) const { return data_ ? data_[i * step_] : operand_->at(i, lane_); }
 
 private:
-    const LaneOperand<T>& operand_;
+    const LaneOperand<T>* operand_;
+    int lane_;
     const T* data_ = nullptr;
     std::int64_t step_ = 0;
 };
