@@ -72,7 +72,7 @@ Outcome HostSolve::solve_one(const System& system) {
     for (int k = 0; k < decision_.branches; ++k) {
         take_scratch(decision_.branch[k]);
         Failure failure;
-        const Launch launch{.threads = decision_.threads, .scratch = scratch_.data(), .scratch_bytes = scratch_.bytes(), .tolerance = tolerance,
+        const Launch launch{.threads = decision_.team, .scratch = scratch_.data(), .scratch_bytes = scratch_.bytes(), .tolerance = tolerance,
                             .status = options_.status, .device = decision_.ops->number, .failure = &failure};
         const auto start = Clock::now();
         outcome = Outcome{};

@@ -126,8 +126,11 @@ Decision decide(const Queue& queue, const System& system, Algorithm requested) {
     const Features features = features_of(system);
     const devices::Profile& profile = features.bytes >= worth_reading_bytes ? state.profile() : state.profile_at_hand();
     const Ops& own = ops_of(queue);
-    return requested == Algorithm::automatic ? decide_automatic(own, system, features, profile, state.threads)
-                                             : decide_named(own, system, features, requested, profile, state.threads);
+    Decision decision = requested == Algorithm::automatic ? decide_automatic(own, system, features, profile, state.threads)
+                                                          : decide_named(own, system, features, requested, profile, state.threads);
+    static const Ops* const ours = &cpu();
+    decision.team = decision.ops == ours ? decision.threads : 1;
+    return decision;
 }
 
 std::size_t workspace_bound(const Queue& queue, const System& system, Algorithm requested) {

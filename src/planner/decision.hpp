@@ -20,6 +20,7 @@ struct Decision {
     int branches = 0;
     bool one_by_one = false;               ///< a batch of few systems, long or small: each is solved like a single one, by these branches
     int threads = 1;                       ///< to run them on: no more than help
+    int team = 1;                          ///< of them of ours: where a driver has its own, one, since a team goes on spinning on its processors between two kernels
     double predicted_s = 0;                ///< of the first branch
     const char* why = "";                  ///< static text
     const char* delegated_because = nullptr;  ///< the refusal that sent the problem elsewhere

@@ -11,6 +11,8 @@
 #include "backends/opencl/runtime/kinds.hpp"
 #include "backends/registry.hpp"
 #include "opencl/loaded.hpp"
+#include "planner/decision.hpp"
+#include "problems/tridiagonal/normalise.hpp"
 #include "trifold/trifold.hpp"
 
 namespace trifold::tests {
@@ -130,6 +132,22 @@ TEST(PublishedMappings, AreTimedKernelByKernel) {
         EXPECT_EQ(opencl::kernel_times(device, false).solving, 0) << mapping;
     }
     unsetenv("TRIFOLD_OPENCL_MAPPING");
+}
+
+// The host couples chunks between two kernels of the device: a team of ours would spin on while the second one runs.
+TEST(Threads, OneOfOursBesideADriversOwn) {
+    const std::string name = opencl_device_name();
+    if (name.empty()) GTEST_SKIP() << no_device;
+    Context context({.threads = 2, .profile_path = "none", .log = {}});
+    tridiagonal::Problem problem;
+    std::vector<double> rhs(1 << 20, 1.0), x(1 << 20);
+    problem.matrix = {-1.0, 2.0, -1.0};
+    problem.rhs = View<const double>::rows(std::span<const double>(rhs)), problem.x = View<double>::rows(std::span<double>(x));
+    const tridiagonal::System system = tridiagonal::normalise(problem);
+    const tridiagonal::Decision there = decide(Queue(context, name), system, tridiagonal::Algorithm::two_pass), here = decide(Queue(context, "cpu"), system, tridiagonal::Algorithm::two_pass);
+    EXPECT_EQ(there.team, 1);
+    EXPECT_EQ(here.threads, 2);
+    EXPECT_EQ(here.team, 2);
 }
 
 }  // namespace
