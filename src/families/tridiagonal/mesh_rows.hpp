@@ -4,6 +4,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cstdint>
 #include <vector>
 
 #include "problems/mesh/checked.hpp"
@@ -39,7 +40,7 @@ public:
     /// At most `longest` points per call.
     MeshRows(const Checked& checked, std::int64_t longest)
         : shape_(checked.problem->shape), fields_(checked.problem->fields.begin(), checked.problem->fields.end()),
-          parameters_(checked.problem->parameters.begin(), checked.problem->parameters.end()), pitch_(longest + 2 * max_reach) {
+          parameters_(checked.problem->parameters.begin(), checked.problem->parameters.end()), pitch_((longest + max_reach + line - 1) / line * line + line) {
         const auto most = [](const Access& access) {
             int rows = 0;
             for (const FieldAccess& field : access.field) rows += __builtin_popcount(field.rows);
@@ -50,7 +51,7 @@ public:
             rows = std::max({rows, most(sweep.rhs), most(sweep.update)});
             for (const Access& access : sweep.coefficients) rows = std::max(rows, most(access));
         }
-        buffer_.resize(static_cast<std::size_t>(rows * pitch_));
+        buffer_.resize(static_cast<std::size_t>(rows * pitch_ + line));
         for (const AnyField& field : fields_) {
             for (int k = 0; k < max_reach; ++k) beyond_.push_back({field.sides[0], shape_.x, k - max_reach});
             for (int k = 0; k < max_reach; ++k) beyond_.push_back({field.sides[0], shape_.x, shape_.x + k});
@@ -81,6 +82,15 @@ public:
     }
 
 private:
+    // A copied row has its first point on a line of the cache, so that two of the three loads along it at most lie in two of them.
+    static constexpr std::int64_t line = 64 / static_cast<std::int64_t>(sizeof(T));
+    static_assert(max_reach <= line);
+
+    T* first_line() {
+        const auto behind = static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(buffer_.data()) % 64 / sizeof(T));
+        return buffer_.data() + (line - behind) % line;
+    }
+
     static const T* row_of(const AnyField& field, std::int64_t mesh, std::int64_t z, std::int64_t y) {
         return static_cast<const T*>(field.data) + mesh * field.stride[3] + z * field.stride[2] + y * field.stride[1];
     }
@@ -116,7 +126,7 @@ private:
     }
 
     void gather(std::int64_t x, std::int64_t count) {
-        T* free = buffer_.data();
+        T* free = first_line();
         for (int k = 0; k < found_; ++k) {
             const Row& row = row_[k];
             if (row.as_it_is && x >= row.along_x && x + count + row.along_x <= shape_.x) {
@@ -124,7 +134,7 @@ private:
                 continue;
             }
             const std::int64_t stride = row.field->stride[0], low = std::max<std::int64_t>(x - row.along_x, 0), high = std::min(x + count + row.along_x, shape_.x);
-            T* const to = free + max_reach - x;
+            T* const to = free + line - x;
             const auto value = [sign_y = row.sign_y, offset_y = row.offset_y, sign_z = row.sign_z, offset_z = row.offset_z](T v) { return sign_z * (sign_y * v + offset_y) + offset_z; };
             const auto outside = [&](std::int64_t i) {
                 const Mirrored<T>& at_x = beyond_[static_cast<std::size_t>(row.number * 2 * max_reach + (i < 0 ? i + max_reach : i - shape_.x + max_reach))];
@@ -137,7 +147,7 @@ private:
             else
                 for (std::int64_t i = low; i < high; ++i) to[i] = value(row.from[i * stride]);
             for (std::int64_t i = high; i < x + count + row.along_x; ++i) outside(i);
-            rows_[row.slot] = free + max_reach;
+            rows_[row.slot] = free + line;
             free += pitch_;
         }
     }
