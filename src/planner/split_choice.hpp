@@ -60,8 +60,8 @@ struct SplitEstimate {
     int seen = 0;                    ///< solves that count; 0 = predicted from what its members do alone
 };
 
-/// First everybody, then alone who did most of it, and who did nearly half of it, from the third or fourth solve on the best: several only where they gain over the best single one. Between these others that
-/// might gain, and again what was seen to cost more, so seldom that it costs little. Throws Error(usage) where the objective needs watts that are not known.
+/// First everybody, then alone who did most of it, and who did nearly half of it, from the third or fourth solve on the best: several only where they gain over the best single one. Between these trials of others that
+/// might gain, some solves in a row, so seldom that they cost little. Throws Error(usage) where the objective needs watts that are not known.
 SplitChoice choose_members(const devices::Rates& rates, std::span<const SplitMember> members, const SplitProblem& problem);
 
 /// After a solve by `chosen`, or one that it could not end, with the time of who did.

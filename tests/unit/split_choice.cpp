@@ -236,7 +236,7 @@ TEST(SplitChoice, SeveralWhereThatIsSure) {
             }
         }
         if (pair_s > 1) EXPECT_LE(pairs, 0.13 * solves);
-        else EXPECT_GE(pairs, 0.8 * solves);
+        else EXPECT_GE(pairs, 0.6 * solves) << "of the first 120; trials of the cpu are among the others";
     }
 }
 
@@ -338,7 +338,7 @@ TEST(SplitChoice, TakesTheCardWhereItIsFastest) {
             remember(rates, members, choice, problem, {.seconds = seconds}, work);
         }
     }
-    EXPECT_LE(cpu, 200 * 44 * 14 / 100) << "looks are among them, which are solved twice";
+    EXPECT_LE(cpu, 200 * 44 * 14 / 100) << "trials are among them";
 }
 
 // A card that did a little more than a third beside the cpu, in two passes, takes less time than the cpu for a system that it takes whole: it is tried within some solves.
@@ -347,13 +347,16 @@ TEST(SplitChoice, ACardThatTakesItWhole) {
     const SplitProblem problem{.rows = 32e6, .dtype = DType::f64, .coupled = true};
     devices::Rates rates;
     int card = 0;
+    double sum = 0;
     for (int k = 0; k < 40; ++k) {
         const SplitChoice choice = choose_members(rates, members, problem);
         const double typical[] = {0, 0.027, 0.0247, 0.028};
+        if (k >= 16) sum += typical[choice.members];
         card += choice.members == 0b10u && k >= 16;
         remember(rates, members, choice, problem, {.seconds = typical[choice.members]}, std::vector<SplitWork>{{0.64 * 32e6, 0}, {0.36 * 32e6, 0.003}});
     }
-    EXPECT_GE(card, 18);
+    EXPECT_GE(card, 12) << "of 24, trials of four solves are among the others";
+    EXPECT_LE(sum / 24, 1.05 * 0.0247);
 }
 
 // Cores that have rested while the card solved take a third longer: the first solve of the cpu after it says that the card is faster, and the cpu is by a seventh.

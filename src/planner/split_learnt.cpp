@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What is learnt of a solve by some of several devices. A set other than the one that is taken is timed by a *trial*: it solves some times in a row in place of it, and the last of these are compared with the last ones of the taken set before.
+#include <algorithm>
+#include <cmath>
+
+#include "planner/split_known.hpp"
+
+namespace trifold::tridiagonal {
+namespace {
+
+// So many solves in a row, more where the last one was still faster than those before: what follows another set's solve is slower than in a row, since cores have rested, a team of threads is made anew, caches hold other rows.
+// One device's in place of several take two more: whoever leaves several in time loses nothing.
+constexpr int more_of_one = 2, longest_run = 2 * least_run;
+constexpr double still_faster = 0.02;
+
+// After a trial so many solves of the taken set do not count, for the same reason.
+constexpr int resumes = 2;
+
+// What the last trials said counts, by their median: one of them may have been disturbed.
+constexpr int trials_kept = 8;
+
+// A trial says something else where it differs from those before by so many errors.
+constexpr double surely_else = 3;
+
+// A trial has ended: what it says of `set` beside the taken one.
+void judge(devices::Rates& rates, const Knowledge& known, std::uint32_t set, std::uint32_t taken, double gain) {
+    const std::string key = known.beside_key(set, taken);
+    const int before = static_cast<int>(rates.of(key));
+    const double times = std::exp(set < taken ? gain : -gain), thought = rates.of(key + " times");
+    rates.set(key + " #" + std::to_string(before % trials_kept), times);
+    std::vector<double> all;
+    for (int k = 0; k < std::min(before + 1, trials_kept); ++k) all.push_back(std::log(rates.of(key + " #" + std::to_string(k))));
+    const double count = static_cast<double>(all.size()), middle = median(all);
+    const double seen = deviation_of_median * deviation_about(middle, all), of_solves = deviation_of_median * std::hypot(known.scatter(set) / std::sqrt(counted), known.scatter(taken) / std::sqrt(counted_of_taken));
+    rates.set(key, before + 1), rates.set(key + " times", std::exp(middle)), rates.set(key + " error", std::max(seen, of_solves) / std::sqrt(count));
+    rates.set(known.then_key(set), known.recent(taken, counted_of_taken));
+    if (before > 0 && std::abs(std::log(times / thought)) > std::max(moved, surely_else * of_solves)) rates.set(known.taken_at_key(), rates.of(known.solves_key()));
+}
+
+// One more solve of a trial, as many times as long as the taken set takes.
+void try_on(devices::Rates& rates, const Knowledge& known, std::uint32_t set, std::uint32_t taken, double as_taken, bool first) {
+    const int row = rates.tally(known.run_key());
+    const double scale = 1e6, best = row > 1 ? rates.tally(known.least_key()) / scale : 1e3, least = std::min(best, as_taken);
+    const bool far = !first && least > (row > 1 ? slower : far_slower);
+    const int least_solves = least_run + (single(set) && !single(taken) ? more_of_one : 0);
+    const bool ends = far || row >= longest_run || (row >= least_solves && as_taken > (1 - still_faster) * best);
+    rates.set_tally(known.trial_key(), ends ? 0 : static_cast<int>(set));
+    rates.set_tally(known.least_key(), static_cast<int>(scale * std::min(least, 1e3)));
+    if (ends) judge(rates, known, set, taken, far ? -std::log(as_taken) : std::log(known.recent(set, counted) / known.recent(taken, counted_of_taken)));
+}
+
+}  // namespace
+
+void remember(devices::Rates& rates, std::span<const SplitMember> members, const SplitChoice& chosen, const SplitProblem& problem, const SplitTime& time, std::span<const SplitWork> work) {
+    members = members.first(std::min<std::size_t>(members.size(), devices::most_devices));
+    if (chosen.members == 0 || members.size() < 2) return;
+    const Knowledge known(rates, members, problem);
+    const std::uint32_t set = chosen.members;
+    const double seconds = time.steady_s > 0 ? time.steady_s : time.seconds;
+    if (!(seconds > 0)) return;
+    const auto taken = static_cast<std::uint32_t>(rates.of(known.taken_key()));
+    const bool on_trial = chosen.learning && taken && taken <= known.all() && set != taken;
+    const auto count = static_cast<int>(time.before.size());
+    // How many it has solved in a row before these. What a process begins with is all that one that solves once has.
+    const auto last = static_cast<std::uint32_t>(rates.tally(known.ran_key()));
+    int row = last == set && !(on_trial && rates.tally(known.trial_key()) == 0) ? rates.tally(known.run_key()) : last == 0 && !on_trial ? resumes : 0;
+    rates.set_tally(known.ran_key(), static_cast<int>(set)), rates.set_tally(known.run_key(), row + count + 1);
+    const double as_taken = on_trial ? seconds * known.recent(taken, counted_of_taken) / problem.rows : 1;
+    if (time.first) rates.set_tally(known.beginning_key(set), 1);
+    if (time.first && !(time.steady_s > 0)) {
+        // Its buffers were made and its programs compiled by this one: no more is known than that it is not slower.
+        rates.set(known.beginning_key(set), std::max(rates.of(known.beginning_key(set)), problem.rows / seconds));
+        rates.set(known.beginnings_key(set), rates.of(known.beginnings_key(set)) + 1);
+    } else {
+        int timed = known.timed(set);
+        const int sets = static_cast<int>(rates.of(known.sets_key()));
+        if (timed == 0 && !single(set) && set != known.all()) rates.set(known.sets_key(sets), set), rates.set(known.sets_key(), sets + 1);
+        for (int k = 0; k <= count; ++k) {
+            // What follows another set's solve is slower than in a row.
+            const bool counts = timed == 0 || !taken || (on_trial ? ++row > 1 || as_taken < 1 || as_taken > far_slower || time.first : ++row > resumes);
+            if (counts) rates.set(known.total_key(set, timed++ % samples), k < count ? time.before[static_cast<std::size_t>(k)] : problem.rows / seconds);
+        }
+        rates.set(known.seen_key(set), timed);
+    }
+    for (std::size_t k = 0; k < std::min(members.size(), work.size()); ++k) {
+        if (!holds(set, k)) continue;
+        if (!single(set)) rates.saw(known.own_key(set, k), work[k].rows / seconds);
+        if (work[k].kernel_s > 0) rates.saw(known.kernels_key(k), work[k].rows / work[k].kernel_s);
+    }
+    const double solves = rates.of(known.solves_key()) + count + 1;
+    rates.set(known.solves_key(), solves), rates.set(known.last_key(set), solves);
+    if (on_trial) try_on(rates, Knowledge(rates, members, problem), set, taken, as_taken, time.first);
+    else if (!chosen.learning && taken != set) rates.set(known.taken_key(), set), rates.set(known.taken_at_key(), solves);
+}
+
+}  // namespace trifold::tridiagonal
