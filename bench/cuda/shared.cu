@@ -16,12 +16,13 @@
 #include <vector>
 
 #include "backends/cuda/runtime/reset.hpp"
-#include "backends/cuda/tridiagonal/batch.hpp"
 #include "backends/cuda/tridiagonal/batch_plan.hpp"
+#include "backends/cuda/tridiagonal/cell.hpp"
 #include "backends/cuda/tridiagonal/shared/plan.hpp"
 #include "bench/cuda/batch_case.cuh"
 #include "bench/cuda/gpu_record.hpp"
 #include "bench/cuda/shared_ceiling.cuh"
+#include "families/tridiagonal/ops.hpp"
 #include "trifold/tridiagonal.hpp"
 
 namespace {
@@ -86,14 +87,15 @@ public:
         system.lower = band_operand(matrix.bands[0]), system.diag = band_operand(matrix.bands[1]), system.upper = band_operand(matrix.bands[2]);
         const auto plan = cuda::plan_shared<T>(system);
         if (!plan.kernel) return void(std::printf("%-14s %lld: no kernel\n", shape.name.c_str(), static_cast<long long>(shape.rows)));
-        cuda::BatchLaunch launch;
-        launch.scratch_bytes = cuda::batch_scratch(system);
+        const tridiagonal::Ops& ops = *cuda::tridiagonal_ops(0);
+        constexpr auto algorithm = tridiagonal::Algorithm::automatic;
+        tridiagonal::Launch launch;
+        launch.scratch_bytes = ops.workspace(system, algorithm, 1);
         const DeviceMemory<unsigned char> scratch(static_cast<std::int64_t>(launch.scratch_bytes));
         launch.scratch = scratch;
-        launch.outcome = outcome_;
         const auto solve = [&] {
-            cuda::reset_outcome(outcome_, system.rows, system.systems(), 0, nullptr);
-            cuda::solve_batch(system, launch);
+            Failure failure;
+            if (!ops.enqueue(0, system, algorithm, launch, outcome_, failure)) failure.raise("cuda:0");
         };
         auto general = cuda::plan_batch<T>(system);
         auto* const outcome_there = static_cast<cuda::DeviceOutcome*>(outcome_);
