@@ -32,19 +32,20 @@ __global__ void __launch_bounds__(256) move_rows(const __grid_constant__ cuda::T
     home.first_row = Couple ? min(home.part * job.block_rows, job.rows) : 0;
     home.rows = Couple ? min(job.block_rows, job.rows - home.first_row) : job.rows;
     const unsigned teams = Couple ? gridDim.x / static_cast<unsigned>(blocks) : gridDim.x * static_cast<unsigned>(warps);
-    unsigned tile = Couple ? blockIdx.x / static_cast<unsigned>(blocks) : (blockIdx.x * static_cast<unsigned>(warps) + threadIdx.x / 32) * job.draw;
-    if (tile >= job.tiles) return;
+    unsigned turn = Couple ? blockIdx.x / static_cast<unsigned>(blocks) : (blockIdx.x * static_cast<unsigned>(warps) + threadIdx.x / 32) * job.draw;
+    if (turn >= job.tiles) return;
     if (lane == 0) home.arrival.prepare(4);
     __syncwarp();
-    unsigned shifts = load_any(job, home, tile, lane);
+    unsigned shifts = ask_any(job, home, job.tile_of(turn), lane);
     after_the_kernel_before();
 #pragma unroll 1
     for (unsigned round = 0;; ++round) {
-        unsigned next = tile + 1;
-        if ((next & (job.draw - 1)) == 0) {
-            if (lane == 0) next = (atomicAdd(job.tickets + home.part, 1u) + teams) * job.draw;
-            next = __shfl_sync(~0u, next, 0);
+        unsigned next_turn = turn + 1;
+        if ((next_turn & (job.draw - 1)) == 0) {
+            if (lane == 0) next_turn = (atomicAdd(job.tickets + home.part, 1u) + teams) * job.draw;
+            next_turn = __shfl_sync(~0u, next_turn, 0);
         }
+        const unsigned tile = job.tile_of(turn), next = job.tile_of(next_turn);
         await_copies();
         home.arrival.wait(round & 1);
         __syncwarp();
@@ -53,16 +54,16 @@ __global__ void __launch_bounds__(256) move_rows(const __grid_constant__ cuda::T
         if (quick && lane < 3) later_shifts = ask_within(job, home, next, lane);
         if (!(job.within(tile) && job.runs_stored && store_within(job, home, tile, static_cast<int>(shifts >> 24), lane)))
             finish_any(job, home, tile, shifts >> 24, true, lane);
-        tile = next;
+        turn = next_turn;
         __syncwarp();
         await_reads();
         __syncwarp();
-        if (tile >= job.tiles) break;
+        if (turn >= job.tiles) break;
         if (quick) {
-            if (lane == 3) later_shifts = ask_within(job, home, tile, lane);
+            if (lane == 3) later_shifts = ask_within(job, home, next, lane);
             shifts = __reduce_or_sync(~0u, later_shifts);
         } else {
-            shifts = load_any(job, home, tile, lane);
+            shifts = load_any(job, home, next, lane);
         }
     }
 }

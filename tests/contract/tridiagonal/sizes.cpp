@@ -55,7 +55,7 @@ TEST_P(Size, Batch) {
 
 // Lengths where GPUs go from one kernel, or one way to cut a system, to the next.
 TEST_P(Size, AroundParts) {
-    for (const std::int64_t rows : {266, 267, 353, 416, 417, 543, 544, 545, 671, 672, 673, 799, 800, 801, 1055, 1056, 1057, 1088, 1089, 1344, 1345, 2112, 2113, 2177,
+    for (const std::int64_t rows : {266, 267, 353, 416, 417, 543, 544, 545, 671, 672, 673, 799, 800, 801, 1055, 1056, 1057, 1088, 1089, 1344, 1345, 1376, 1377, 1568, 1569, 2112, 2113, 2177,
                                     4352, 4353, 6529, 8193, 11969, 17409})
         for (const std::int64_t systems : {1, 2, 5}) {
             attempt<double>(rows, {systems}, true);
@@ -65,6 +65,7 @@ TEST_P(Size, AroundParts) {
     attempt<float>(1057, {1200}, true);
     attempt<double>(300, {3000}, false);
     attempt<float>(300, {3000}, false);
+    attempt<float>(400, {4003}, false);
 }
 
 TEST_P(Size, ManySmallSystems) {

@@ -78,7 +78,7 @@ BatchPlan<T> plan_batch(const System& system) {
         for (int k = 0; k < kernels.count; ++k) {
             TileJob<T> job = plan.job;
             const int held = cut_rows(job, kernels.first[k]);
-            if (held > most + most / 20) plan.kernel = &kernels.first[k], chosen = job, most = held;
+            if (held > most + most / 10) plan.kernel = &kernels.first[k], chosen = job, most = held;
         }
         plan.job = chosen;
         return plan;

@@ -7,6 +7,7 @@ template <>
 TileKernels<float> rows_kernels<float>() {
     static constexpr TileKernel<float> kernels[] = {
         rows_kernel<float, 49, false, 128, 2>(),
+        rows_kernel<float, 43, false, 128, 2>(),
         rows_kernel<float, 33, false, 128, 3>(),
         rows_kernel<float, 21, false, 128, 4>(),
         rows_kernel<float, 33, true, 192, 2>(),

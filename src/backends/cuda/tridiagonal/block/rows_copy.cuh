@@ -193,6 +193,14 @@ __device__ __noinline__ unsigned load_any(const TileJob<T>& job, RowsPlace<T> ho
     return __reduce_or_sync(~0u, shifts);
 }
 
+/// The same, without a call where that is possible: the code that is called, and what it finds in the kernel's arguments, would come from memory first.
+template <class T>
+__device__ __forceinline__ unsigned ask_any(const TileJob<T>& job, const RowsPlace<T>& home, unsigned tile, int lane) {
+    if (!job.within(tile)) return load_any(job, home, tile, lane);
+    const unsigned shift = lane < 4 ? ask_within(job, home, tile, lane) : 0;
+    return __reduce_or_sync(~0u, shift);
+}
+
 /// x of a tile as one run, or a run per system where there are gaps; false where it lies otherwise to 16-byte pieces than in shared memory.
 /// The copy engine still reads it then.
 template <class T>

@@ -7,7 +7,8 @@
 //   (warp/lanes.cuh). Parts of a system tell each other how their first and last unknowns depend on their neighbours'
 //   (exchange.cuh), and each solves for all of these. Lanes substitute and *check* their rows against what is still in shared memory,
 //   put x in place of d, and the warp stores it. Warps stay and draw tiles: a, b, c of the next one are asked for as soon as the
-//   check is done, d when x has left.
+//   check is done, d when x has left. A tile takes a warp some 8000 cycles (49 rows a lane, single precision), half of which it waits for
+//   memory; what nothing hides are the first request, the last tile, and first tiles that come together.
 // Words per row of device memory: 4 read, 1 written. R is odd: lanes read from different banks.
 // Numerics: nothing is pivoted. Per lane, and per system within it, max|rhs - A x| ≤ accept × max|diag| × max|x| (neighbours' x too),
 //   else the whole system is marked and not stored: what is stored has a backward error that was seen, whatever the matrix. Marked
@@ -132,8 +133,13 @@ __device__ __forceinline__ void solve_tiles(const TileJob<T>& job) {
     // Everybody's first tiles are given, the next ones are drawn: what is under way stays together in memory. A single counter bears some
     // 300 draws in a microsecond, so that small tiles are drawn several at a time.
     const unsigned teams = Couple ? gridDim.x / static_cast<unsigned>(blocks) : gridDim.x * static_cast<unsigned>(warps);
-    unsigned tile = Couple ? blockIdx.x / static_cast<unsigned>(blocks) : (blockIdx.x * static_cast<unsigned>(warps) + threadIdx.x / 32) * job.draw;
-    if (tile >= job.tiles) return;  // not coupled
+    unsigned turn = Couple ? blockIdx.x / static_cast<unsigned>(blocks) : (blockIdx.x * static_cast<unsigned>(warps) + threadIdx.x / 32) * job.draw;
+    const int ahead = (warps + 1) / 2;  // warps of a block that ask for their first tiles at once
+    if constexpr (!Couple) {
+        if (threadIdx.x < warps) Arrival{shared_address(in_shared<char>(8 * (warps + static_cast<int>(threadIdx.x))))}.prepare(1);
+        __syncthreads();
+    }
+    if (turn >= job.tiles) return;  // not coupled
 
     if (lane == 0) here().arrival.prepare(4);
     if constexpr (Couple) {
@@ -148,12 +154,27 @@ __device__ __forceinline__ void solve_tiles(const TileJob<T>& job) {
         for (int k = lane; k < job.flags; k += 32) *in_shared<char>(here().bad + k) = 0;
         __syncwarp();
     }
-    unsigned shifts = load_any(job, here(), tile, lane);
-    await_the_kernel_before();
-    if (lane == 0 && (!Couple || here().part == 0)) job.opening.await();
-    __syncwarp();
+    // Not all at once: tiles that come together are solved together, while the memory waits.
+    const auto may_ask = [&](int warp) { return Arrival{shared_address(in_shared<char>(8 * (warps + warp)))}; };
+    const auto await_opening = [&] {
+        await_the_kernel_before();
+        if (lane == 0 && (!Couple || here().part == 0)) job.opening.await();
+        __syncwarp();
+    };
+    const bool follows = !Couple && warp_again() >= ahead;
+    if (follows) {
+        await_opening();
+        may_ask(warp_again()).wait_together(0);
+    }
+    unsigned shifts = ask_any(job, here(), job.tile_of(turn), lane);
+    if (!follows) await_opening();
+    if (!Couple && warp_again() + ahead < warps) {
+        here().arrival.wait_together(0);
+        if (lane == 0) may_ask(warp_again() + ahead).arrive();
+    }
 #pragma unroll 1
     for (unsigned round = 0;; ++round) {
+        const unsigned tile = job.tile_of(turn);
         const int columns = Couple ? 1 : job.within(tile) ? job.groups : columns_of(job, tile);
         Chunk<T, R> rows;
         bool active, broken = false;  // broken: its own rows will tell, others must not suffer
@@ -176,8 +197,8 @@ __device__ __forceinline__ void solve_tiles(const TileJob<T>& job) {
             broken = finite_or_zero(sum) != sum;
         }
         if (!active || broken) rows.a[0] = rows.c[0] = rows.d[0] = rows.a[R - 1] = rows.c[R - 1] = rows.d[R - 1] = 0;
-        unsigned next_tile = 0;
-        if (Couple && here().part == 0 && lane == 0) next_tile = atomicAdd(job.tickets, 1u) + teams;
+        unsigned next_turn = 0;
+        if (Couple && here().part == 0 && lane == 0) next_turn = atomicAdd(job.tickets, 1u) + teams;
         const WarpRows<T> joined(in_shared<T>(layout.scratch) + warp_again() * warp_words);
         Relation<T> warp_first;
         const Relation<T> warp_last = joined.template reduce<Couple>(rows.first(), rows.last(), lane, warp_first);
@@ -185,9 +206,9 @@ __device__ __forceinline__ void solve_tiles(const TileJob<T>& job) {
         Around<T> around{T(0), warp_last.d, T(0)};
         if constexpr (Couple) {
             const int warp = here().warp, me = here().part;
-            exchange.tell(round & 1, me, warp_first, warp_last, next_tile, lane);
+            exchange.tell(round & 1, me, warp_first, warp_last, next_turn, lane);
             Relation<T> their_first, their_last;
-            next_tile = exchange.hear(round & 1, round >> 1 & 1, warp == 0, their_first, their_last, lane);
+            next_turn = exchange.hear(round & 1, round >> 1 & 1, warp == 0, their_first, their_last, lane);
             T* const couplings = parts <= 16 ? in_shared<T>(layout.scratch) + warp * warp_words : in_shared<T>(layout.couplings) + warp * warp_words;
             around = solve_parts(their_first, their_last, parts, me, couplings, lane);
         }
@@ -215,12 +236,13 @@ __device__ __forceinline__ void solve_tiles(const TileJob<T>& job) {
         bool all = !__any_sync(~0u, verdict.failed());
         __syncwarp();
         if constexpr (!Couple) {
-            next_tile = tile + 1;
-            if ((next_tile & (job.draw - 1)) == 0) {
-                if (lane == 0) next_tile = (atomicAdd(job.tickets, 1u) + teams) * job.draw;
-                next_tile = __shfl_sync(~0u, next_tile, 0);
+            next_turn = turn + 1;
+            if ((next_turn & (job.draw - 1)) == 0) {
+                if (lane == 0) next_turn = (atomicAdd(job.tickets, 1u) + teams) * job.draw;
+                next_turn = __shfl_sync(~0u, next_turn, 0);
             }
         }
+        const unsigned next_tile = job.tile_of(next_turn);
         const bool quick = job.within(next_tile);
         unsigned later_shifts = 0;
         if constexpr (Couple) {
@@ -238,21 +260,21 @@ __device__ __forceinline__ void solve_tiles(const TileJob<T>& job) {
         } else if (!Couple || home.part == 0)
 #pragma unroll 1
             for (int k = lane; k < columns; k += 32) job.marks[static_cast<std::int64_t>(tile) * (Couple ? 1 : job.groups) + k] = 0;
-        tile = next_tile;
+        turn = next_turn;
         __syncwarp();
-        if (!Couple && quick && lane < 3) later_shifts = ask_within(job, home, tile, lane);
+        if (!Couple && quick && lane < 3) later_shifts = ask_within(job, home, next_tile, lane);
         await_reads();
         __syncwarp();
-        if (tile >= job.tiles) break;
+        if (turn >= job.tiles) break;
         if (quick) {
-            if (lane == 3) later_shifts = ask_within(job, home, tile, lane);
+            if (lane == 3) later_shifts = ask_within(job, home, next_tile, lane);
             shifts = __reduce_or_sync(~0u, later_shifts);
         } else {
-            shifts = load_any(job, here(), tile, lane);
+            shifts = load_any(job, here(), next_tile, lane);
         }
     }
     // Every whole draw was followed by one more: so many have been asked for when nobody looks for tiles any more.
-    if (lane == 0 && (!Couple || here().part == 0)) job.opening.close(tile == (job.draws - 1 + teams) * job.draw);
+    if (lane == 0 && (!Couple || here().part == 0)) job.opening.close(turn == (job.draws - 1 + teams) * job.draw);
     // Messages still go to blocks of the cluster.
     if (Couple && blocks > 1) {
         asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");

@@ -60,8 +60,11 @@ struct TileJob {
     unsigned draw = 1;                          ///< tiles per draw, one after the other; a power of two
     const unsigned long long* wanted = nullptr; ///< width 1: where it is not null, a word that is zero where another kernel has solved all
 
-    /// Whether a tile is whole, and memory before and after it belongs to the batch.
 #ifdef __CUDACC__
+    /// The tile whose turn it is: the last one second. It takes longer than others, which would wait for it at the end: it may have an end of its own, and code
+    /// for it comes from memory.
+    __device__ unsigned tile_of(unsigned turn) const { return turn - 1 >= tiles - 1 ? turn : turn == 1 ? tiles - 1 : turn - 1; }
+    /// Whether a tile is whole, and memory before and after it belongs to the batch.
     __device__ bool within(unsigned tile) const { return even && tile - 1 < tiles - 2; }
 #endif
 };
