@@ -22,7 +22,7 @@ __global__ void __launch_bounds__(256) move_shared_rows(const __grid_constant__ 
     const unsigned barriers = shared_address(memory) + static_cast<unsigned>(warp * Stages * 8);
     T* const ring = reinterpret_cast<T*>(memory + layout.ring) + warp * Stages * Layout::buffer;
     const int first_row = Couple ? warp * 32 * R : 0, part_rows = min(job.rows - first_row, 32 * R);
-    Draws<Couple> draws(job.tickets, job.draw, &drawn, lane);
+    Draws<Couple> draws(job.tickets, job.draw, job.tiles, &drawn, lane);
     if (lane < Stages) Arrival{barriers + 8 * static_cast<unsigned>(lane)}.prepare(1);
     __syncwarp();
     const auto load = [&](unsigned tile, int stage) {
@@ -84,12 +84,12 @@ __global__ void __launch_bounds__(512) move_shared_columns(const __grid_constant
     }
 }
 
-template <class T, int R, int Stages, bool Couple, int Threads>
+template <class T, int R, int Stages, bool Couple, int Threads, bool Aside = false>
 void enqueue_shared_rows(cuda::SharedJob<T>& job) {
     const int warps = Couple ? job.parts : Threads / 32;
     const unsigned each = (Couple ? 1 : static_cast<unsigned>(warps)) * std::max(job.draw, 1u);
     cuda::launch_persistent<move_shared_rows<T, R, Stages, Couple>>(job, (job.tiles + each - 1) / each, job.draw > 0, 32 * warps,
-                               cuda::RowsLayout<T, R, Stages>(warps, job.parts, job.flags).total, nullptr);
+                               cuda::RowsLayout<T, R, Stages, Aside>(warps, job.parts, job.flags).total, nullptr);
 }
 
 template <class T, int R>
@@ -114,6 +114,7 @@ bool move_shared(cuda::SharedJob<T> job, const cuda::SharedKernel<T>& kernel, un
         if (is(true, 16, false)) return detail::enqueue_shared_columns<T, 16>(job), true;
         if (is(true, 32, false)) return detail::enqueue_shared_columns<T, 32>(job), true;
         if (is(false, 10, false)) return detail::enqueue_shared_rows<T, 10, 3, false, 128>(job), true;
+        if (is(false, 13, false)) return detail::enqueue_shared_rows<T, 13, 3, false, 128, true>(job), true;
         if (is(false, 17, false)) return detail::enqueue_shared_rows<T, 17, 3, false, 128>(job), true;
         if (is(false, 17, true)) return detail::enqueue_shared_rows<T, 17, 3, true, 256>(job), true;
     } else {

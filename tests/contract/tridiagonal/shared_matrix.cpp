@@ -72,7 +72,7 @@ protected:
 };
 
 TEST_P(SharedMatrix, SizesAndLayouts) {
-    for (const std::int64_t rows : {2, 3, 5, 16, 17, 31, 32, 33, 63, 64, 65, 127, 128, 129, 255, 256, 257, 272, 273, 300, 320, 321, 352, 353, 511, 512, 513, 544, 545})
+    for (const std::int64_t rows : {2, 3, 5, 16, 17, 31, 32, 33, 63, 64, 65, 127, 128, 129, 255, 256, 257, 272, 273, 300, 320, 321, 352, 353, 400, 416, 417, 511, 512, 513, 544, 545})
         for (const Layout layout : {Layout::contiguous, Layout::interleaved, Layout::padded})
             for (const std::vector<std::int64_t>& batch : {std::vector<std::int64_t>{2}, {150}, {3, 37}}) {
                 Recipe recipe = recipe_of(rows, batch, layout);

@@ -9,15 +9,16 @@ namespace trifold::cuda {
 template <bool Block>
 class Draws {
 public:
-    __device__ __forceinline__ Draws(unsigned* counter, unsigned each, unsigned* slot, int lane)
+    __device__ __forceinline__ Draws(unsigned* counter, unsigned each, unsigned tiles, unsigned* slot, int lane)
         : counter_(counter), each_(each), slot_(slot), lane_(lane), teams_(Block ? gridDim.x : gridDim.x * (blockDim.x >> 5)),
+          whole_(Block || each < 2 || tiles < 2 * teams_ ? ~0u : (tiles - 2 * teams_) / each),
           draw_(Block ? blockIdx.x : blockIdx.x * (blockDim.x >> 5) + (threadIdx.x >> 5)), later_(teams_ + draw_) {}
 
     /// The first two tiles or one: everybody's first two draws are given, and the counter may not be there yet.
     __device__ __forceinline__ unsigned given() {
         if (each_ == 0) return strided();
-        if (within_ == each_) within_ = 0, draw_ = later_, asked_ = false;
-        return draw_ * each_ + within_++;
+        if (drawn_out()) within_ = 0, draw_ = later_, asked_ = false;
+        return tile();
     }
     /// In every turn, in this order; block: tell() before a barrier of the block, next() behind it, and a barrier from there to the next tell().
     __device__ __forceinline__ void ask() {
@@ -25,15 +26,20 @@ public:
         asked_ = true;
     }
     __device__ __forceinline__ void tell() const {
-        if (Block && threadIdx.x == 0) *slot_ = later_;
+        if (Block && threadIdx.x == 0 && drawn_out()) *slot_ = later_;  // not earlier: it may still be on its way
     }
     __device__ __forceinline__ unsigned next() {
         if (each_ == 0) return strided();
-        if (within_ == each_) within_ = 0, draw_ = Block ? *slot_ : __shfl_sync(~0u, later_, 0), asked_ = false;
-        return draw_ * each_ + within_++;
+        if (drawn_out()) within_ = 0, draw_ = Block ? *slot_ : __shfl_sync(~0u, later_, 0), asked_ = false;
+        return tile();
     }
 
 private:
+    __device__ __forceinline__ bool drawn_out() const { return within_ == (Block || draw_ < whole_ ? each_ : 1); }
+    __device__ __forceinline__ unsigned tile() {
+        const unsigned whole = Block ? draw_ : min(draw_, whole_);
+        return whole * each_ + (draw_ - whole) + within_++;
+    }
     __device__ __forceinline__ unsigned strided() {
         draw_ += teams_;
         return draw_ - teams_;
@@ -43,7 +49,7 @@ private:
     const unsigned each_;  ///< tiles of a draw; 0: every so many tiles instead
     unsigned* const slot_; ///< block: a word of shared memory
     const int lane_;
-    const unsigned teams_;
+    const unsigned teams_, whole_;  ///< whole_: draws behind these are of one tile, so that nobody is left with several at the end
     unsigned draw_, later_, within_ = 0;  ///< later_: the draw after this one, of the thread that asks
     bool asked_ = true;
 };

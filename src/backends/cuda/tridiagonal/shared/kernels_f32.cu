@@ -8,9 +8,9 @@ SharedKernels<float> shared_kernels<float>() {
     static constexpr SharedKernel<float> kernels[] = {
         columns_kernel<float, 32, 512, 1, 512>(),
         columns_kernel<float, 64, 512, 1, 1024>(),
-        rows_kernel<float, 33, 3, false, 128, 2>(),
-        rows_kernel<float, 25, 3, false, 128, 3>(),
-        rows_kernel<float, 33, 3, true, 256, 1>(),
+        rows_kernel<float, 33, 3, false, false, 128, 2>(),
+        rows_kernel<float, 25, 3, false, false, 128, 3>(),
+        rows_kernel<float, 33, 3, true, false, 256, 1>(),
     };
     return {kernels, sizeof kernels / sizeof kernels[0]};
 }

@@ -95,4 +95,29 @@ struct LaneJoin {
     }
 };
 
+/// What every right-hand side needs of the matrix, R rows a lane, as far as it is in shared memory where registers are scarce: one over the pivots, and the join. A word
+/// of every lane side by side.
+template <class T, int R>
+struct LanesAside {
+    static constexpr int words = (R + 15) * 32;
+    T* at;  ///< of the lane
+
+    __device__ __forceinline__ void put(const T (&inverses)[R], const LaneJoin<T>& join) const {
+        const T fixed[5] = {join.coupling, join.inverse, join.left, join.right, join.first};
+#pragma unroll
+        for (int i = 0; i < R; ++i) at[32 * i] = inverses[i];
+#pragma unroll
+        for (int k = 0; k < 5; ++k) at[32 * (R + k)] = fixed[k], at[32 * (R + 5 + k)] = join.above[k], at[32 * (R + 10 + k)] = join.below[k];
+    }
+    __device__ __forceinline__ T inverse(int i) const { return at[32 * i]; }
+    __device__ __forceinline__ LaneJoin<T> join() const {
+        const T* const from = at + 32 * R;
+        LaneJoin<T> join;
+        join.coupling = from[0], join.inverse = from[32], join.left = from[64], join.right = from[96], join.first = from[128];
+#pragma unroll
+        for (int k = 0; k < 5; ++k) join.above[k] = from[32 * (5 + k)], join.below[k] = from[32 * (10 + k)];
+        return join;
+    }
+};
+
 }  // namespace trifold::cuda

@@ -125,7 +125,7 @@ void launch_columns(SharedJob<T>& job, cudaStream_t stream) {
     }
 }
 
-template <class T, int R, int Stages, bool Couple, int Threads, int Blocks>
+template <class T, int R, int Stages, bool Couple, bool Aside, int Threads, int Blocks>
 bool cut_rows(SharedJob<T>& job, const SharedKernel<T>&) {
     constexpr int E = 16 / static_cast<int>(sizeof(T)), most = 32 * R;
     const int last = job.levels - 1;
@@ -153,16 +153,16 @@ bool cut_rows(SharedJob<T>& job, const SharedKernel<T>&) {
     return true;
 }
 
-template <class T, int R, int Stages, bool Couple, int Threads, int Blocks>
+template <class T, int R, int Stages, bool Couple, bool Aside, int Threads, int Blocks>
 void launch_rows(SharedJob<T>& job, cudaStream_t stream) {
     const int warps = Couple ? job.parts : Threads / 32;
-    const int bytes = RowsLayout<T, R, Stages>(warps, job.parts, job.flags).total;
+    const int bytes = RowsLayout<T, R, Stages, Aside>(warps, job.parts, job.flags).total;
     // A counter bears some 300 draws in a microsecond, so tiles are drawn four at a time and the smallest not at all; few tiles are for as many warps as there
     // are, or, where blocks share them, one's own. (Measured.)
     const int tile_bytes = 2 * static_cast<int>(sizeof(T)) * job.groups * job.rows;
     job.draw = tile_bytes < 3584 ? 0 : job.tiles < 1 << 15 ? (Couple ? 0 : tile_bytes < 6 << 10 ? 0 : 1) : Couple && sizeof(T) == 4 ? 2 : 4;
     const unsigned each = (Couple ? 1 : static_cast<unsigned>(warps)) * std::max(job.draw, 1u);
-    launch_persistent<solve_shared_rows<T, R, Stages, Couple, Threads, Blocks>>(job, (job.tiles + each - 1) / each, job.draw > 0, 32 * warps, bytes, stream);
+    launch_persistent<solve_shared_rows<T, R, Stages, Couple, Aside, Threads, Blocks>>(job, (job.tiles + each - 1) / each, job.draw > 0, 32 * warps, bytes, stream);
 }
 
 template <class T, int R, int Threads, int Blocks, int MostRows>
@@ -170,9 +170,9 @@ constexpr SharedKernel<T> columns_kernel() {
     return {R, true, false, Threads, cut_columns<T, R, Threads, MostRows>, launch_columns<T, R, Threads, Blocks>};
 }
 
-template <class T, int R, int Stages, bool Couple, int Threads, int Blocks>
+template <class T, int R, int Stages, bool Couple, bool Aside, int Threads, int Blocks>
 constexpr SharedKernel<T> rows_kernel() {
-    return {R, false, Couple, Threads, cut_rows<T, R, Stages, Couple, Threads, Blocks>, launch_rows<T, R, Stages, Couple, Threads, Blocks>};
+    return {R, false, Couple, Threads, cut_rows<T, R, Stages, Couple, Aside, Threads, Blocks>, launch_rows<T, R, Stages, Couple, Aside, Threads, Blocks>};
 }
 
 }  // namespace trifold::cuda

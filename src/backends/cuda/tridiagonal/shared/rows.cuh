@@ -23,11 +23,11 @@ namespace trifold::cuda {
 inline constexpr int most_shared_parts = 8;
 
 /// Shared memory of a block, in bytes from its start; one ring of buffers per warp.
-template <class T, int R, int Stages>
+template <class T, int R, int Stages, bool Aside = false>
 struct RowsLayout {
     static constexpr int line = 128 / static_cast<int>(sizeof(T));
     static constexpr int buffer = (32 * R + 2 * line - 2) / line * line;  ///< elements: a run begins anywhere in a line
-    int ring, links, ends, join, flags, total;
+    int ring, links, ends, join, aside, flags, total;
 
     __host__ __device__ RowsLayout(int warps, int parts, int flags_each) {
         ring = warps * Stages * 8 + 127 & ~127;
@@ -35,16 +35,18 @@ struct RowsLayout {
         ends = links + (parts > 1 ? 4 * parts * static_cast<int>(sizeof(T)) : 0);
         join = ends + (parts > 1 ? 8 * parts * static_cast<int>(sizeof(T)) : 0);
         join = join + 15 & ~15;
-        flags = join + (parts > 1 ? 4 * parts * static_cast<int>(sizeof(T)) : 0);
+        aside = join + (parts > 1 ? 4 * parts * static_cast<int>(sizeof(T)) : 0);
+        flags = aside + (Aside ? parts * LanesAside<T, R>::words * static_cast<int>(sizeof(T)) : 0);
         total = flags + warps * flags_each;
     }
 };
 
-template <class T, int R, int Stages, bool Couple, int Threads, int Blocks>
+/// Aside: what joins the lanes is in shared memory.
+template <class T, int R, int Stages, bool Couple, bool Aside, int Threads, int Blocks>
 __global__ void __launch_bounds__(Threads, Blocks) solve_shared_rows(const __grid_constant__ SharedJob<T> job) {
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
     job.opening.open();
-    using Layout = RowsLayout<T, R, Stages>;
+    using Layout = RowsLayout<T, R, Stages, Aside>;
     extern __shared__ __align__(128) int4 shared[];
     unsigned char* const memory = reinterpret_cast<unsigned char*>(shared);
     const int lane = static_cast<int>(threadIdx.x) & 31, warp = static_cast<int>(threadIdx.x) >> 5, warps = static_cast<int>(blockDim.x) >> 5;
@@ -53,7 +55,7 @@ __global__ void __launch_bounds__(Threads, Blocks) solve_shared_rows(const __gri
     T* const ring = reinterpret_cast<T*>(memory + layout.ring) + warp * Stages * Layout::buffer;
     const int first_row = Couple ? warp * 32 * R : 0;
     __shared__ unsigned drawn;
-    Draws<Couple> draws(job.tickets, job.draw, &drawn, lane);
+    Draws<Couple> draws(job.tickets, job.draw, job.tiles, &drawn, lane);
     const int part_rows = min(job.rows - first_row, 32 * R);
 
     for (int i = lane; i < Stages * Layout::buffer; i += 32) ring[i] = 0;
@@ -122,6 +124,14 @@ __global__ void __launch_bounds__(Threads, Blocks) solve_shared_rows(const __gri
     } else {
         safe = __all_sync(~0u, safe && (lane < 31 || fabs(lanes.inverse) <= shared_limit<T>));
     }
+    // Not coupled, all warps have the same.
+    const LanesAside<T, R> aside{reinterpret_cast<T*>(memory + layout.aside) + (Couple ? warp * LanesAside<T, R>::words : 0) + lane};
+    if (Aside && (Couple || warp == 0)) aside.put(rows.inverses, lanes);
+    const auto joined = [&] {
+        if constexpr (Aside) return aside.join();
+        else return lanes;
+    };
+    const auto inverse = [&](int i) { return Aside ? aside.inverse(i) : rows.inverses[i]; };
     await_the_kernel_before();
     if (threadIdx.x == 0) job.opening.enter();
     __syncthreads();
@@ -155,9 +165,9 @@ __global__ void __launch_bounds__(Threads, Blocks) solve_shared_rows(const __gri
         T y[R];
 #pragma unroll
         for (int i = 0; i < R; ++i) y[i] = d[i];
-        y[0] *= rows.inverses[0];
+        y[0] *= inverse(0);
 #pragma unroll
-        for (int i = 1; i < R; ++i) y[i] = fused(-rows.lowers[i], y[i - 1], i < R - 1 ? y[i] * rows.inverses[i] : y[i]);
+        for (int i = 1; i < R; ++i) y[i] = fused(-rows.lowers[i], y[i - 1], i < R - 1 ? y[i] * inverse(i) : y[i]);
         T z = y[R - 2];
 #pragma unroll
         for (int i = R - 3; i >= 0; --i) z = fused(-rows.uppers[i], z, y[i]);
@@ -165,7 +175,7 @@ __global__ void __launch_bounds__(Threads, Blocks) solve_shared_rows(const __gri
         T last = y[R - 1], before = 0, x;
         bool bad = false;
         if constexpr (Couple) {
-            const T g = lanes.reduce(last, z), head = lanes.first_row(g, z, lane);
+            const T g = joined().reduce(last, z), head = joined().first_row(g, z, lane);
             T* const link = links + turn * 2 * job.parts;
             turn ^= 1;
             if (lane == 31) link[2 * warp] = g, link[2 * warp + 1] = head;
@@ -187,12 +197,12 @@ __global__ void __launch_bounds__(Threads, Blocks) solve_shared_rows(const __gri
                     if (s == warp) x_part = follows;
                     if (s + 1 == warp) before = follows;
                 }
-            x = lanes.substitute(g, x_part, before, lane);
+            x = joined().substitute(g, x_part, before, lane);
         } else {
             // Others must not suffer from what is not finite here.
             bad = !(last * T(0) + z * T(0) == T(0));
-            const T g = lanes.reduce(bad ? T(0) : last, bad ? T(0) : z);
-            x = lanes.substitute(g, g * lanes.inverse, T(0), lane);
+            const T g = joined().reduce(bad ? T(0) : last, bad ? T(0) : z);
+            x = joined().substitute(g, g * joined().inverse, T(0), lane);
         }
         const T left = __shfl_up_sync(~0u, x, 1);
         if (lane) before = left;
