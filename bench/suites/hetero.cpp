@@ -168,12 +168,15 @@ private:
             for (Series* const one : order) {
                 if (round < 0) break;
                 one->times.push_back(solve<T>(*one, given, problem));
-                if (const std::string who = chosen(one->report); ++one->who[who] && one->all && who == one->name) one->of_all.push_back(one->times.back());
+                if (const std::string who = chosen(one->report); ++one->who[who] && one->all && who == one->name && !given.ceiling) one->of_all.push_back(one->times.back());
                 if (round == 0) one->error = arrays_->backward_error<T>(rows, given.in_place);
             }
-            for (Series& one : all)
-                if (one.all)
-                    if (const double seconds = together<T>(*one.all, given, rows); std::isfinite(seconds) && round >= 0) one.of_all.push_back(seconds);
+            for (Series& one : all) {
+                if (!one.all) continue;
+                // Beside what its parts do in a row: in a row.
+                if (given.ceiling) together<T>(*one.all, given, rows);
+                if (const double seconds = together<T>(*one.all, given, rows); std::isfinite(seconds) && round >= 0) one.of_all.push_back(seconds);
+            }
             if (round >= 0)
                 for (Side& side : sides) side.measure<T>(*arrays_, rows, 0.12 * settings_.budget_scale);
             if (round >= 2 && budget_.left() - static_cast<double>(all.size()) * joules_s < before_s - budget_.left()) break;

@@ -12,6 +12,9 @@ namespace {
 // solves before, they are wrong by less. Who solves several side by side needs some rounds in which the faster ones take what the slower ones do not.
 constexpr double caution_at_first = 2, caution_later = 1.2;
 
+// Of those who solve side by side one may be slower than the others, since its core has something else to do: it takes less, and before that is seen nobody takes much.
+constexpr double of_unknown = 0.25, least_of_pace = 1.0 / 8, most_of_pace = 1.5;
+
 // A chunk is worth its overhead from here on.
 constexpr double least_seconds = 5e-4;
 
@@ -28,7 +31,7 @@ Board::Board(std::int64_t rows, std::int64_t least, std::int64_t unit, std::vect
     for (const Pace& pace : paces_) seen_.push_back({pace.rows_per_s * known_seconds, pace.rows_per_s > 0 ? known_seconds : 0});
 }
 
-std::int64_t Board::wish(int lane) const {
+std::int64_t Board::wish(int lane, double rows_per_s) const {
     const Pace& own = paces_[static_cast<std::size_t>(lane)];
     const std::int64_t left = rows_ - next_;
     double all = 0, lanes = 0, known = 0;
@@ -43,8 +46,10 @@ std::int64_t Board::wish(int lane) const {
         // Who is not known yet is thought to be as fast as the others on average.
         const double share = own.rows_per_s / (all * lanes / known);
         const double caution = own.side_by_side > 1 ? caution_at_first : caution_;
-        rows = static_cast<std::int64_t>(static_cast<double>(left) * share / caution / own.ahead / own.side_by_side);
-        rows = std::max({rows, static_cast<std::int64_t>(own.rows_per_s / own.side_by_side * least_seconds), own.least});
+        const double one = own.rows_per_s / own.side_by_side, of_pace = own.side_by_side == 1 ? 1 : rows_per_s > 0 ? std::clamp(rows_per_s / one, least_of_pace, most_of_pace) : of_unknown;
+        rows = static_cast<std::int64_t>(static_cast<double>(left) * share / caution / own.ahead / own.side_by_side * of_pace);
+        // Chunks under way one after the other are done one after the other.
+        rows = std::max({rows, static_cast<std::int64_t>(one * of_pace / own.ahead * least_seconds), own.least});
     } else {
         // To be measured with: small enough that a slow device does not keep the others waiting.
         rows = std::max(rows_ / static_cast<std::int64_t>(32 * lanes) / own.side_by_side, own.least);
@@ -55,7 +60,7 @@ std::int64_t Board::wish(int lane) const {
     return rows;
 }
 
-Board::Taken Board::take(int lane, bool wait, Chunk*& chunk) {
+Board::Taken Board::take(int lane, bool wait, Chunk*& chunk, double rows_per_s) {
     std::unique_lock lock(mutex_);
     for (;;) {
         if (stopped_ || solved_ == rows_) return Taken::finished;
@@ -70,7 +75,7 @@ Board::Taken Board::take(int lane, bool wait, Chunk*& chunk) {
         if (next_ < rows_) {
             Chunk made;
             made.first = next_;
-            made.rows = wish(lane);
+            made.rows = wish(lane, rows_per_s);
             made.lane = lane;
             chunk = &chunks_.emplace_back(made);
             next_ += made.rows;

@@ -41,8 +41,8 @@ public:
 
     enum class Taken { chunk, none_now, finished };
 
-    /// `finished`: nothing is left that this lane could do. Where others may still fail it waits for that, if `wait`.
-    Taken take(int lane, bool wait, Chunk*& chunk);
+    /// `finished`: nothing is left that this lane could do. Where others may still fail it waits for that, if `wait`. rows_per_s: of who asks, one of several that solve for this lane side by side; 0 = not known yet.
+    Taken take(int lane, bool wait, Chunk*& chunk, double rows_per_s = 0);
 
     /// It is in x. `seconds`: what it took while the lane was busy with nothing else, or with as many as it solves side by side (0 = not known).
     void finish(Chunk& chunk, const Outcome& outcome, double seconds);
@@ -74,7 +74,7 @@ public:
     const std::deque<Chunk>& chunks() const noexcept { return chunks_; }  ///< in the order of rows; when nobody solves any more
 
 private:
-    std::int64_t wish(int lane) const;
+    std::int64_t wish(int lane, double rows_per_s) const;
 
     mutable std::mutex mutex_;
     std::condition_variable changed_;

@@ -61,7 +61,8 @@ public:
     void run(int threads, int slot, int slots) {
         AlignedBuffer aside;
         Chunk* chunk = nullptr;
-        while (!over_ && shared_.board.take(lane_, true, chunk) == Board::Taken::chunk) {
+        double rows = 0, busy = 0;  // of this one, what is longer ago counting less
+        while (!over_ && shared_.board.take(lane_, true, chunk, busy > 0 ? rows / busy : 0) == Board::Taken::chunk) {
             const double begin = shared_.seconds();
             Failure failure;
             Outcome outcome;
@@ -85,6 +86,7 @@ public:
                 done_.share.busy_s += seconds / slots;
                 done_.share.rows += chunk->rows, done_.share.chunks += 1;
             }
+            rows = rows / 2 + static_cast<double>(chunk->rows), busy = busy / 2 + seconds;
             shared_.board.finish(*chunk, outcome, seconds);
         }
     }
