@@ -151,6 +151,7 @@ public:
         row["backward_error_roundoffs"] = error;
         row["rescued"] = outcome.rescued, row["failures"] = outcome.failures;
         row["rows_per_thread"] = plan.kernel->rows, row["across"] = plan.kernel->columns ? plan.job.across : 1;
+        if (plan.kernel->bands) row["blocks"] = plan.job.cluster;
         rows_.push_back(row);
         std::printf("%-12s %-7s %s %5lld rows  %5.1f %% (queued %5.1f) of %4.0f GB/s  %4.1f x general  %5.1f x cuSPARSE  %4.1f u  rescued %llu  ceiling %.1f\n", shape.name.c_str(),
                     shape.scalars ? "scalars" : "arrays", sizeof(T) == 8 ? "f64" : "f32", static_cast<long long>(shape.rows), 100 * fraction, 100 * queued_fraction, bandwidth,
@@ -180,7 +181,7 @@ std::vector<BatchShape> shapes(std::int64_t count) {
     list.push_back({"padded", 250, 1, count / 256, 256});
     list.push_back({"padded", 255, 1, count / 257, 257});
     for (int n : {32, 64, 128, 256, 512, 1024}) list.push_back({"interleaved", n, count / n, count / n, 1, 1, 0, Peer::interleaved});
-    for (int n : {100, 500, 1000}) list.push_back({"odd pitch", n, count / n | 1, (count / n | 1) - 2, 1});
+    for (int n : {100, 500, 1000, 2000}) list.push_back({"odd pitch", n, count / n | 1, (count / n | 1) - 2, 1});
     for (const bool scalars : {false, true}) {
         list.push_back({"256^3 x", 256, 1, count >> 8, 256, 1, 0, Peer::none, scalars});
         list.push_back({"256^3 y", 256, 256, 256, 1, count >> 16, 1 << 16, Peer::none, scalars});

@@ -63,25 +63,48 @@ __global__ void __launch_bounds__(512) move_shared_columns(const __grid_constant
     using namespace cuda;
     extern __shared__ __align__(128) int4 shared[];
     __shared__ unsigned long long arrival;
-    const int thread = static_cast<int>(threadIdx.x), column = thread & (job.across - 1), segment = thread / job.across;
+    const int thread = static_cast<int>(threadIdx.x), column = thread & (job.across - 1);
     ColumnSets<T, R, Copies> sets(job, reinterpret_cast<T*>(shared), shared_address(&arrival));
     sets.load(sets.source(blockIdx.x));
     after_the_kernel_before();
-    const int own_rows = min(job.rows - segment * R, R);
     for (unsigned tile = blockIdx.x, turn = 0; turn < job.turns; tile += gridDim.x, ++turn) {
+        keep_step<R, Copies>(job, turn);
         T y[R];
         const auto next = sets.source(tile + gridDim.x);
         sets.take(tile, turn & 1, y);
         sets.load(next);
+        if (Copies != ColumnCopies::vectors && job.whole_sectors) sets.touch(tile + gridDim.x);
         const ColumnSet set = set_of(job, tile);
-        if (column >= set.columns) continue;
-        T* at = place(job, job.x, set.system + static_cast<unsigned>(column)) + static_cast<std::int64_t>(segment * R) * job.x.row_stride;
-#pragma unroll
-        for (int i = 0; i < R; ++i) {
-            if (i < own_rows) __stcs(at, y[i]);
-            advance(at, job.x.row_stride);
-        }
+        if (column < set.columns) store_column<Copies>(job, set, y);
     }
+}
+
+template <class T, int R>
+__global__ void __launch_bounds__(512, 1) move_shared_bands(const __grid_constant__ cuda::SharedJob<T> job) {
+    using namespace cuda;
+    using Layout = BandsLayout<T, R>;
+    extern __shared__ __align__(128) int4 shared[];
+    __shared__ unsigned long long arrival;
+    T* const memory = reinterpret_cast<T*>(shared);
+    const int first_row = static_cast<int>(blockIdx.x) % job.cluster * job.segments * R;
+    const unsigned team = blockIdx.x / static_cast<unsigned>(job.cluster), teams = gridDim.x / static_cast<unsigned>(job.cluster);
+    ColumnSets<T, R, ColumnCopies::lines> sets(job, memory, shared_address(&arrival), first_row, min(max(job.rows - first_row, 0), job.segments * R), bands_deal<T>);
+    sets.load(sets.source(team));
+    after_the_kernel_before();
+    const BandStore<T, R> out(job, memory + Layout(job.segments, job.across, job.cluster).stage, first_row);
+    for (unsigned tile = team, turn = 0; turn < job.turns; tile += teams, ++turn) {
+        T y[R];
+        const auto next = sets.source(tile + teams);
+        sets.take(tile, turn & 1, y);
+        sets.load(next);
+        sets.touch(tile + teams);
+        out.all(set_of(job, tile), y);
+    }
+}
+
+template <class T, int R>
+void enqueue_shared_bands(cuda::SharedJob<T>& job) {
+    cuda::launch_persistent<move_shared_bands<T, R>>(job, job.tiles * static_cast<unsigned>(job.cluster), false, 512, cuda::bands_bytes<T, R>(job), nullptr);
 }
 
 template <class T, int R, int Stages, bool Couple, int Threads, bool Aside = false>
@@ -108,6 +131,7 @@ template <class T>
 bool move_shared(cuda::SharedJob<T> job, const cuda::SharedKernel<T>& kernel, unsigned* counter, unsigned draw) {
     job.tickets = counter, job.draw = draw;
     cudaMemsetAsync(counter, 0, sizeof *counter);
+    if (kernel.bands) return detail::enqueue_shared_bands<T, sizeof(T) == 8 ? 32 : 64>(job), true;
     if (kernel.columns && job.copies == cuda::ColumnCopies::elements) return false;
     const auto is = [&](bool columns, int rows, bool coupled) { return kernel.columns == columns && kernel.rows == rows && kernel.coupled == coupled; };
     if constexpr (sizeof(T) == 8) {

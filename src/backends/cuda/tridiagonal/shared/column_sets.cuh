@@ -45,9 +45,12 @@ struct ColumnSets {
     T* const staged;  ///< of the warp: R × 32
     const unsigned barrier;
     const int lane;
+    const int first_row, rows;  ///< that the block has of every column
+    const bool dealt;           ///< copies of pieces are asked for by all warps alike
 
-    __device__ __forceinline__ ColumnSets(const SharedJob<T>& job, T* memory, unsigned barrier)
-        : job(job), memory(memory), staged(memory + (threadIdx.x & ~31u) * R), barrier(barrier), lane(static_cast<int>(threadIdx.x) & 31) {
+    __device__ __forceinline__ ColumnSets(const SharedJob<T>& job, T* memory, unsigned barrier) : ColumnSets(job, memory, barrier, 0, job.rows, false) {}
+    __device__ __forceinline__ ColumnSets(const SharedJob<T>& job, T* memory, unsigned barrier, int first_row, int rows, bool dealt)
+        : job(job), memory(memory), staged(memory + (threadIdx.x & ~31u) * R), barrier(barrier), lane(static_cast<int>(threadIdx.x) & 31), first_row(first_row), rows(rows), dealt(dealt) {
         // What no copy reaches is read too.
         const int elements = job.segments * R * pitch();
         for (int i = static_cast<int>(threadIdx.x); i < elements; i += static_cast<int>(blockDim.x)) memory[i] = 0;
@@ -67,7 +70,7 @@ struct ColumnSets {
 
     __device__ __forceinline__ Source source(unsigned tile) const {
         const ColumnSet set = set_of(job, tile);
-        if constexpr (slack > 0) return {place(job, job.rhs, set.system), job.rows, set.columns};
+        if constexpr (slack > 0) return {place(job, job.rhs, set.system) + first_row * job.rhs.row_stride, rows, set.columns};
         // A lane copies for this one of its warp's threads, and for those after it.
         constexpr int each = Copies == ColumnCopies::vectors ? V : 1;
         const int copied = static_cast<int>(threadIdx.x & ~31u) + (lane * each & 31), column = copied & (job.across - 1);
@@ -80,9 +83,9 @@ struct ColumnSets {
     __device__ __forceinline__ void touch(unsigned tile) const {
         const ColumnSet set = set_of(job, tile);
         if (!set.columns) return;
-        const T* const to = place(job, job.x, set.system);
+        const T* const to = place(job, job.x, set.system) + first_row * job.x.row_stride;
 #pragma unroll 1
-        for (int row = static_cast<int>(threadIdx.x); row < job.rows; row += static_cast<int>(blockDim.x)) {
+        for (int row = static_cast<int>(threadIdx.x); row < rows; row += static_cast<int>(blockDim.x)) {
             const T* const at = to + row * job.x.row_stride;
             if (!set.before) ask_for_part_of_sector(at);
             if (set.own == set.columns) ask_for_part_of_sector(at + set.columns);
@@ -125,7 +128,7 @@ struct ColumnSets {
         const int segment = static_cast<int>(threadIdx.x) / job.across, column = static_cast<int>(threadIdx.x) & (job.across - 1);
         const T* from = memory + segment * R * pitch() + column;
         const unsigned by = static_cast<unsigned>(job.rhs.row_stride), last = static_cast<unsigned>(offset_end<Copies>(job)) - 1;
-        unsigned shift = first_offset(set) + static_cast<unsigned>(segment * R) * by;
+        unsigned shift = first_offset(set) + static_cast<unsigned>(first_row + segment * R) * by;
 #pragma unroll
         for (int i = 0; i < R; ++i) {
             y[i] = from[shift & last];
@@ -146,9 +149,11 @@ private:
     }
 
     __device__ __forceinline__ void load_rows(const Source& source) const {
+        // A warp's copies are asked for one lane after the other.
+        const int warps = static_cast<int>(blockDim.x) >> 5, thread = static_cast<int>(threadIdx.x);
         if (source.columns)
 #pragma unroll 1
-            for (int row = static_cast<int>(threadIdx.x); row < job.rows; row += static_cast<int>(blockDim.x)) {
+            for (int row = dealt ? lane * warps + (thread >> 5) : thread; row < source.rows; row += static_cast<int>(blockDim.x)) {
                 const T* const from = source.at + row * job.rhs.row_stride;
                 const int shift = offset_in_vector(from), whole = (shift + source.columns + V - 1) & ~(V - 1);
                 T* const to = memory + row * pitch() + (static_cast<int>(reinterpret_cast<std::uintptr_t>(from) / sizeof(T)) & (offset_end<Copies>(job) - 1)) - shift;

@@ -85,6 +85,52 @@ __device__ __forceinline__ void solve_join(const Join<T>* join, T* last, const T
     }
 }
 
+/// A thread's rows of its column; where sets overlap, whole sectors.
+template <ColumnCopies Copies, class T, int R>
+__device__ __forceinline__ void store_column(const SharedJob<T>& job, const ColumnSet& set, const T (&y)[R]) {
+    const int column = static_cast<int>(threadIdx.x) & (job.across - 1), segment = static_cast<int>(threadIdx.x) / job.across;
+    const int own_rows = min(job.rows - segment * R, R);
+    T* at = place(job, job.x, set.system + static_cast<unsigned>(column)) + static_cast<std::int64_t>(segment * R) * job.x.row_stride;
+    if (Copies != ColumnCopies::vectors && job.whole_sectors) {
+        // From the first sector that begins in the set to the first one that begins where the next set does.
+        constexpr unsigned sector = 32 / sizeof(T);
+        unsigned left = static_cast<unsigned>(reinterpret_cast<std::uintptr_t>(at - column) / sizeof(T)), right = left + static_cast<unsigned>(set.own);
+        const int from = set.before ? column : static_cast<int>(sector), to = set.own == set.columns ? -1 : column - set.own;
+#pragma unroll
+        for (int i = 0; i < R; ++i) {
+            if (i < own_rows && from >= static_cast<int>(0u - left & sector - 1) && to < static_cast<int>(0u - right & sector - 1)) __stcs(at, y[i]);
+            advance(at, job.x.row_stride);
+            left += static_cast<unsigned>(job.x.row_stride), right += static_cast<unsigned>(job.x.row_stride);
+        }
+    } else {
+#pragma unroll
+        for (int i = 0; i < R; ++i) {
+            if (i < own_rows) __stcs(at, y[i]);
+            advance(at, job.x.row_stride);
+        }
+    }
+}
+
+/// No block begins a turn before all others have begun the one before, so that what lies side by side is under way at the same time. Blocks that are not there yet are not
+/// waited for long: nothing depends on it.
+template <class T>
+__device__ __forceinline__ void stay_together(const SharedJob<T>& job, unsigned turn) {
+    if (threadIdx.x) return;
+    atomicAdd(job.tickets, 1u);
+    unsigned begun;
+    int tries = 8;
+    do asm volatile("ld.relaxed.gpu.global.u32 %0, [%1];" : "=r"(begun) : "l"(job.tickets) : "memory");
+    while (begun < turn * gridDim.x && --tries);
+}
+
+/// Before every turn: pairs of neighbours, and all blocks, where the plan says so.
+template <int R, ColumnCopies Copies, class T>
+__device__ __forceinline__ void keep_step(const SharedJob<T>& job, unsigned turn) {
+    if (job.cluster > 1) asm volatile("barrier.cluster.arrive.relaxed.aligned;\n\tbarrier.cluster.wait.aligned;" ::: "memory");
+    if constexpr (may_stay_together<T, R>(Copies))
+        if (job.together) stay_together(job, turn);
+}
+
 template <class T, int R, ColumnCopies Copies, int Threads, int Blocks>
 __global__ void __launch_bounds__(Threads, Blocks) solve_shared_columns(const __grid_constant__ SharedJob<T> job) {
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
@@ -132,9 +178,8 @@ __global__ void __launch_bounds__(Threads, Blocks) solve_shared_columns(const __
     }
 
     const T* const own = factors + segment * layout.segment;
-    const int own_rows = min(job.rows - segment * R, R);
     for (unsigned tile = blockIdx.x, turn = 0; turn < job.turns; tile += gridDim.x, ++turn) {
-        if (job.cluster > 1) asm volatile("barrier.cluster.arrive.relaxed.aligned;\n\tbarrier.cluster.wait.aligned;" ::: "memory");
+        keep_step<R, Copies>(job, turn);
         T y[R];
         const auto next = sets.source(tile + gridDim.x);
         sets.take(tile, turn & 1, y);
@@ -192,27 +237,7 @@ __global__ void __launch_bounds__(Threads, Blocks) solve_shared_columns(const __
             job.marks[set.system + static_cast<unsigned>(column)] = bad;
             if (bad) atomicAdd(job.handed_over, 1ull);
         }
-        if (there && !bad) {
-            T* at = place(job, job.x, set.system + static_cast<unsigned>(column)) + static_cast<std::int64_t>(segment * R) * job.x.row_stride;
-            if (Copies != ColumnCopies::vectors && job.whole_sectors) {
-                // From the first sector that begins in the set to the first one that begins where the next set does.
-                constexpr unsigned sector = 32 / sizeof(T);
-                unsigned left = static_cast<unsigned>(reinterpret_cast<std::uintptr_t>(at - column) / sizeof(T)), right = left + static_cast<unsigned>(set.own);
-                const int from = set.before ? column : static_cast<int>(sector), to = set.own == set.columns ? -1 : column - set.own;
-#pragma unroll
-                for (int i = 0; i < R; ++i) {
-                    if (i < own_rows && from >= static_cast<int>(0u - left & sector - 1) && to < static_cast<int>(0u - right & sector - 1)) __stcs(at, y[i]);
-                    advance(at, job.x.row_stride);
-                    left += static_cast<unsigned>(job.x.row_stride), right += static_cast<unsigned>(job.x.row_stride);
-                }
-            } else {
-#pragma unroll
-                for (int i = 0; i < R; ++i) {
-                    if (i < own_rows) __stcs(at, y[i]);
-                    advance(at, job.x.row_stride);
-                }
-            }
-        }
+        if (there && !bad) store_column<Copies>(job, set, y);
     }
 #endif
 }

@@ -36,6 +36,12 @@ constexpr int column_slack(ColumnCopies copies) {
     return copies == ColumnCopies::rows ? 16 / static_cast<int>(sizeof(T)) : copies == ColumnCopies::lines ? 128 / static_cast<int>(sizeof(T)) : 0;
 }
 
+/// In kernels whose threads have 128 bytes of a column: others have no registers left for it.
+template <class T, int R>
+constexpr bool may_stay_together(ColumnCopies copies) {
+    return copies == ColumnCopies::vectors && R * sizeof(T) <= 128;
+}
+
 /// Systems are numbered with the last level fastest; there are fewer than 2^31.
 template <class T>
 struct SharedJob {
@@ -45,7 +51,7 @@ struct SharedJob {
     unsigned extent[4] = {1, 1, 1, 1}, systems = 0;
     unsigned char* marks = nullptr;             ///< per system 1 where it was handed over, else 0
     unsigned long long* handed_over = nullptr;  ///< number of systems marked
-    unsigned* tickets = nullptr;                ///< rows: draws so far
+    unsigned* tickets = nullptr;                ///< rows: draws so far; columns: turns begun
     Opening opening;                            ///< of the outcome that handed_over and tickets are of
     unsigned draw = 0;                          ///< rows: tiles of a draw; 0: every so many tiles are one's own
 
@@ -58,8 +64,9 @@ struct SharedJob {
     bool lines = false;              ///< columns: a set's are of one line
     int slack = 0;                   ///< columns: column_slack of `copies`
     bool whole_sectors = false;      ///< columns: sets overlap, and each stores whole sectors of 32 bytes
+    bool together = false;           ///< columns: no block is more than a turn ahead of another
     unsigned turns = 0;              ///< columns: sets of a block, the same for all, some of them beyond the last one
-    int cluster = 1;                 ///< columns: blocks in step
+    int cluster = 1;                 ///< columns: blocks in step; bands: blocks that share columns
     ColumnCopies copies = ColumnCopies::elements;
 
     int groups = 1, pitch = 0;       ///< rows: systems of a warp's run, and rows from one to the next ≥ rows

@@ -14,6 +14,7 @@ struct SharedKernel {
     int rows = 0;       ///< per thread
     bool columns = false;
     bool coupled = false;  ///< rows: systems longer than a warp's run
+    bool bands = false;    ///< columns: a cluster's blocks share them; taken wherever it fits
     int threads = 0;    ///< of a block, at most
     bool (*cut)(SharedJob<T>& job, const SharedKernel<T>& kernel) = nullptr;  ///< false where the job does not fit
     void (*launch)(SharedJob<T>& job, cudaStream_t stream) = nullptr;

@@ -6,6 +6,7 @@ namespace trifold::cuda {
 template <>
 SharedKernels<float> shared_kernels<float>() {
     static constexpr SharedKernel<float> kernels[] = {
+        bands_kernel<float, 64, 512>(),
         columns_kernel<float, 32, 512, 1, 512>(),
         columns_kernel<float, 64, 512, 1, 1024>(),
         rows_kernel<float, 33, 3, false, false, 128, 2>(),

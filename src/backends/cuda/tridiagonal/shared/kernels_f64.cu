@@ -6,6 +6,7 @@ namespace trifold::cuda {
 template <>
 SharedKernels<double> shared_kernels<double>() {
     static constexpr SharedKernel<double> kernels[] = {
+        bands_kernel<double, 32, 512>(),
         columns_kernel<double, 16, 512, 1, 256>(),
         columns_kernel<double, 32, 512, 1, 1024>(),
         rows_kernel<double, 17, 3, false, false, 128, 2>(),

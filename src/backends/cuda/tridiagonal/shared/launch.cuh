@@ -7,6 +7,7 @@
 #include "backends/cuda/runtime/launches.hpp"
 #include "backends/cuda/tridiagonal/block/residency.hpp"
 #include "backends/cuda/tridiagonal/device/overlap.cuh"
+#include "backends/cuda/tridiagonal/shared/bands.cuh"
 #include "backends/cuda/tridiagonal/shared/columns.cuh"
 #include "backends/cuda/tridiagonal/shared/kernels.hpp"
 #include "backends/cuda/tridiagonal/shared/rows.cuh"
@@ -79,6 +80,15 @@ bool parts_of_sectors(const SharedJob<T>& job) {
     return !whole && apart_from_x(job);
 }
 
+// Whether pieces of rows of rhs share lines of 128 bytes with others.
+template <class T>
+bool parts_of_lines(const SharedJob<T>& job) {
+    constexpr std::int64_t line = 128 / sizeof(T);
+    bool whole = job.rhs.row_stride % line == 0 && reinterpret_cast<std::uintptr_t>(job.rhs.data) % 128 == 0;
+    for (int l = 0; l + 1 < job.levels; ++l) whole = whole && job.rhs.level_stride[l] % line == 0;
+    return !whole;
+}
+
 template <class T, int R, int Threads, int MostRows>
 bool cut_columns(SharedJob<T>& job, const SharedKernel<T>&) {
     const unsigned extent = job.extent[job.levels - 1];
@@ -109,6 +119,7 @@ bool cut_columns(SharedJob<T>& job, const SharedKernel<T>&) {
     job.tiles_per_line = job.whole_sectors ? sets : (job.line_extent + across - 1) / across;
     job.set_columns = job.whole_sectors ? across - over : column_slack<T>(job.copies) ? (extent + job.tiles_per_line - 1) / job.tiles_per_line : across;
     job.tiles = job.tiles_per_line * (job.systems / job.line_extent);
+    job.together = may_stay_together<T, R>(job.copies) && job.levels > 1 && parts_of_lines(job);
     return columns_bytes<T, R>(job) <= shared_block_bytes;
 }
 
@@ -123,6 +134,42 @@ void launch_columns(SharedJob<T>& job, cudaStream_t stream) {
         case ColumnCopies::rows: return launch.template operator()<ColumnCopies::rows>();
         case ColumnCopies::lines: return launch.template operator()<ColumnCopies::lines>();
     }
+}
+
+template <class T, int R>
+int bands_bytes(const SharedJob<T>& job) {
+    return BandsLayout<T, R>(job.segments, job.across, job.cluster).total * static_cast<int>(sizeof(T));
+}
+
+// Rows that begin anywhere, x apart from rhs: the widest pieces for which a cluster has room, where those of a block alone would be narrow. (Measured.)
+template <class T, int R, int Threads>
+bool cut_bands(SharedJob<T>& job, const SharedKernel<T>&) {
+    constexpr int narrow = 512;  // bytes
+    const unsigned extent = job.extent[job.levels - 1], over = 32 / static_cast<unsigned>(sizeof(T)) - 1;
+    int alone = 1024 / static_cast<int>(sizeof(T));
+    while (alone * ((job.rows + R - 1) / R) > Threads) alone /= 2;
+    if (alone * static_cast<int>(sizeof(T)) >= narrow || job.rhs.level_stride[job.levels - 1] != 1 || !parts_of_sectors(job)) return false;
+    set_array_range(job);
+    for (job.across = Threads / 2; job.across >= 64; job.across /= 2) {
+        job.segments = Threads / job.across;
+        job.cluster = (job.rows + job.segments * R - 1) / (job.segments * R);
+        const auto across = static_cast<unsigned>(job.across);
+        const unsigned sets = extent <= across ? 1 : (extent - over - 1) / (across - over) + 1;
+        if (job.cluster > most_bands || sets * across * 10 > extent * 13 || bands_bytes<T, R>(job) > shared_block_bytes) continue;
+        job.whole_sectors = job.lines = true;
+        job.copies = ColumnCopies::lines;
+        job.slack = column_slack<T>(job.copies);
+        job.line_extent = extent;
+        job.tiles_per_line = sets, job.set_columns = across - over;
+        job.tiles = sets * (job.systems / extent);
+        return true;
+    }
+    return false;
+}
+
+template <class T, int R, int Threads>
+void launch_bands(SharedJob<T>& job, cudaStream_t stream) {
+    launch_persistent<solve_shared_bands<T, R, Threads>>(job, job.tiles * static_cast<unsigned>(job.cluster), false, Threads, bands_bytes<T, R>(job), stream);
 }
 
 template <class T, int R, int Stages, bool Couple, bool Aside, int Threads, int Blocks>
@@ -167,12 +214,17 @@ void launch_rows(SharedJob<T>& job, cudaStream_t stream) {
 
 template <class T, int R, int Threads, int Blocks, int MostRows>
 constexpr SharedKernel<T> columns_kernel() {
-    return {R, true, false, Threads, cut_columns<T, R, Threads, MostRows>, launch_columns<T, R, Threads, Blocks>};
+    return {R, true, false, false, Threads, cut_columns<T, R, Threads, MostRows>, launch_columns<T, R, Threads, Blocks>};
+}
+
+template <class T, int R, int Threads>
+constexpr SharedKernel<T> bands_kernel() {
+    return {R, true, false, true, Threads, cut_bands<T, R, Threads>, launch_bands<T, R, Threads>};
 }
 
 template <class T, int R, int Stages, bool Couple, bool Aside, int Threads, int Blocks>
 constexpr SharedKernel<T> rows_kernel() {
-    return {R, false, Couple, Threads, cut_rows<T, R, Stages, Couple, Aside, Threads, Blocks>, launch_rows<T, R, Stages, Couple, Aside, Threads, Blocks>};
+    return {R, false, Couple, false, Threads, cut_rows<T, R, Stages, Couple, Aside, Threads, Blocks>, launch_rows<T, R, Stages, Couple, Aside, Threads, Blocks>};
 }
 
 }  // namespace trifold::cuda

@@ -69,6 +69,7 @@ SharedPlan<T> plan_shared(const System& system) {
         const SharedKernel<T>& kernel = kernels.first[k];
         SharedJob<T> cut = whole;
         if (kernel.columns != columns || !kernel.cut(cut, kernel)) continue;
+        if (kernel.bands) return plan.kernel = &kernel, job = cut, plan;
         const double use = columns ? column_slack<T>(cut.copies) ? cut.across : 1 : static_cast<double>(cut.groups) * cut.rows / (cut.parts * 32 * kernel.rows);
         if (plan.kernel && use <= 1.2 * best) continue;
         best = use;
