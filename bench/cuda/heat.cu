@@ -2,7 +2,7 @@
 // ADI heat on the GPU through the public interface, fields in its memory: whole runs, wall seconds of the time loop as papers count them. Beside
 // it the same scheme with cuSPARSE and the roof, in one process, in turns: medians. Passes: what streams of the same reads and writes as a step in passes
 // through memory would take, a copy and an update in place, 5 words for any number of axes: memory that changes between reading and writing is slower. Moves: in three dimensions, the kernels' own moving
-// with nothing computed. Both must agree from the same start before
+// with nothing computed. Where conductivity varies, off chip, the words of passes whose matrices are kept, and of passes that make them, at the roof: how many times the rival that could be. Both must agree from the same start before
 // anything is timed, or the case is reported as failed, without times.
 //
 //   cuda_heat_bench [--json FILE] [--quick] [--mesh NXxNYxNZxMESHES[/k]]… [--only PART[,PART…]]… [--budget SECONDS] [--rounds N] [--no-rival] [--no-energy | --all-energy] [--energy-only]
@@ -145,6 +145,12 @@ public:
         row["words"] = case_.words(), row["fraction_of_words"] = all * case_.words() * sizeof(T) / seconds / 1e9 / bandwidth;
         if (case_.options().empty()) row["fraction_of_passes"] = all * sizeof(T) * arrays_.seconds_of_passes() / seconds;
         if (raced) compare_times(*peer, median(theirs), seconds, per_sample, row);
+        // What no kernels in passes can be beyond: their words at the roof.
+        if (case_.varies && !case_.halves && row["kind"] == "fused") {
+            const double kept = static_cast<double>(points_) * case_.words_of_kept() * sizeof(T) / 1e9 / bandwidth, made = static_cast<double>(points_) * case_.words() * sizeof(T) / 1e9 / bandwidth;
+            row["words_of_kept"] = case_.words_of_kept(), row["fraction_of_kept"] = kept * case_.iterations / seconds;
+            if (raced) row["ceiling_times_rival_kept"] = median(theirs) / kept, row["ceiling_times_rival_made"] = median(theirs) / made;
+        }
         if (settings_.energy && case_.energy && (case_.larger || settings_.all_energy || case_.quick)) measure_energy(solver, row);
         else if (case_.energy) take_energy(row);
         // Last, since they overwrite the arrays.
