@@ -208,12 +208,23 @@ public:
             if (in_place) cudaMemcpyAsync(a_.x, a_.rhs, static_cast<std::size_t>(n) * sizeof(T), cudaMemcpyDeviceToDevice, stream_);
             else cudaMemsetAsync(a_.x, 0xff, static_cast<std::size_t>(n) * sizeof(T), stream_);
         };
-        std::vector<float> roofs, ours, theirs, ours_graph, ours_each, ours_host, ours_enqueue, theirs_host;
+        std::vector<float> roofs, ours, queued, moves[2], theirs, ours_graph, ours_each, ours_host, ours_enqueue, theirs_host;
+        const bool bounded = systems == 1 && n == count_ && !in_place && !latency && algorithm == Algorithm::automatic;
         for (int round = 0; round <= (latency ? 4 * rounds_ : rounds_); ++round) {
             const float r = time([&] { roof.pass(stream_); });
             if (in_place || round == 0) refresh();
             const float t = time(solve);
             if (round) roofs.push_back(r), ours.push_back(t);
+            if (!latency) {
+                if (in_place) refresh();
+                const float q = time.queued(solve);
+                if (round) queued.push_back(q);
+            }
+            if (bounded) {
+                const Moves alone(*this, n);
+                const float with_halos = time.queued([&] { alone.halos(); }), coupled = time.queued([&] { alone.coupled(); });
+                if (round) moves[0].push_back(with_halos), moves[1].push_back(coupled);
+            }
             if (latency) {
                 const float g = time([&] { cudaGraphLaunch(graph, stream_); });
                 const float e = time([&] { cudaGraphLaunch(graph_of_many, stream_); }) / many;
@@ -257,6 +268,8 @@ public:
         nlohmann::ordered_json row;
         row["case"] = name, row["rows"] = n / systems, row["systems"] = systems, row["precision"] = sizeof(T) == 8 ? "f64" : "f32", row["algorithm"] = name_of(algorithm), row["branch"] = outcome.branch;
         row["ms"] = ms, row["roof_gb_per_s"] = bandwidth, row["fraction"] = needed / ms / 1e6 / bandwidth, row["grows_per_s"] = static_cast<double>(n) / ms / 1e6;
+        if (!latency) row["queued_fraction"] = needed / median(queued) / 1e6 / bandwidth;  // enqueued while the GPU was busy, as the ceiling is
+        if (bounded && outcome.branch == std::string("certified")) row["ceiling"] = needed / median(moves[found.handed_over != 0]) / 1e6 / bandwidth;
         if (latency) {
             row["graph_ms"] = median(ours_graph), row["graph_of_many_ms"] = median(ours_each);
             row["host_ms"] = median(ours_host), row["enqueue_ms"] = median(ours_enqueue);
@@ -275,6 +288,8 @@ public:
         std::printf("%-20s %s %4lld x %9lld rows  %8.1f us  %5.1f %% of %4.0f GB/s  %4.1f x cuSPARSE  %s %s  %4.1f u  certificate %.1e", name.c_str(), sizeof(T) == 8 ? "f64" : "f32",
                     static_cast<long long>(systems), static_cast<long long>(n / systems), 1e3 * ms, 100 * double(row["fraction"]), bandwidth, peer_ms / ms, outcome.branch, name_of(outcome.reason),
                     double(row["backward_error_roundoffs"]), outcome.certificate);
+        if (!latency) std::printf("  queued %.1f %%", 100 * double(row["queued_fraction"]));
+        if (row.contains("ceiling")) std::printf("  ceiling %.1f %%", 100 * double(row["ceiling"]));
         if (latency) std::printf("  graph %.1f us, of many %.1f us, enqueue %.1f us, host %.1f us, cuSPARSE %.1f us, host %.1f us", 1e3 * median(ours_graph), 1e3 * median(ours_each), 1e3 * median(ours_enqueue), 1e3 * median(ours_host), 1e3 * peer_ms, 1e3 * median(theirs_host));
         std::printf("\n");
         std::fflush(stdout);
@@ -283,6 +298,25 @@ public:
     }
 
 private:
+    /// What a pass over n rows moves, in its own windows, and nothing else.
+    struct Moves {
+        const Bench& of;
+        cuda::certified::Job<T> halos_job;
+        cuda::windows::Job<T> coupled_job;
+        int blocks = cuda::multiprocessors_of_current();
+
+        Moves(const Bench& from, std::int64_t n) : of(from), coupled_job(bench::coupled::job_of<T>(from.system_of(n, false, 1))) {
+            const T* const read[4] = {from.a_.lower, from.a_.diag, from.a_.upper, from.a_.rhs};
+            halos_job = bench::halos::job_of<T>(read, from.a_.x, n, blocks);
+            cudaFuncSetAttribute(bench::halos::part<T, true>, cudaFuncAttributeMaxDynamicSharedMemorySize, bench::halos::bytes<T>);
+            cudaFuncSetAttribute(bench::coupled::copies<T>, cudaFuncAttributeMaxDynamicSharedMemorySize, sizeof(cuda::windows::SharedOf<T>));
+        }
+        void halos() const {
+            bench::halos::part<T, true><<<blocks, bench::halos::threads<T>, bench::halos::bytes<T>, of.stream_>>>(halos_job, reinterpret_cast<unsigned*>(of.worst_));
+        }
+        void coupled() const { bench::coupled::copies<T><<<blocks, 32, sizeof(cuda::windows::SharedOf<T>), of.stream_>>>(coupled_job); }
+    };
+
     template <class Launch>
     void one_launch(const char* name, std::int64_t rows, Launch launch) {
         const auto record = [&](int launches) {
