@@ -169,10 +169,12 @@ ColumnsCut cut_columns(const Chip& chip, std::size_t value_bytes, int rows, int 
                 cut.threads = W * cut.segments;
                 if (cut.threads > most_threads) continue;
                 const int S = cut.segments;
+                // Of a plane, in groups: what the update reads comes while another block solves, or early enough from the second-level cache.
+                const bool flat = asked.grouped && !asked.nx && !prefetch;
                 const auto shared = [&](int stages) { return static_cast<std::size_t>((stages + (asked.nx ? 1 : 0)) * cut.threads * R + S * ((asked.by_reach ? 5 : 4) * R + V) + 4 * S + (2 * S + 1) * W) * value_bytes; };
                 const auto blocks = [&](int stages) {
                     if (shared(stages) > chip.shared_per_block) return 0;
-                    return blocks_on(chip, cut.threads, R * words * ((prefetch ? 1 + fetched : 1) + (asked.nx ? 1 : 0)) + other_registers + (asked.nx ? 16 : 0) + (prefetch && words == 2 && !asked.grouped ? 24 : 0), shared(stages));
+                    return blocks_on(chip, cut.threads, R * words * ((prefetch ? 1 + fetched : 1) + (asked.nx ? 1 : 0)) + (flat ? 32 : other_registers) + (asked.nx ? 16 : 0) + (prefetch && words == 2 && !asked.grouped ? 24 : 0), shared(stages));
                 };
                 cut.blocks = blocks(1);
                 if (cut.blocks < 1) continue;
@@ -183,14 +185,14 @@ ColumnsCut cut_columns(const Chip& chip, std::size_t value_bytes, int rows, int 
                 const bool alone = asked.tasks_per_piece && !prefetch && std::ceil(each) == 1 && blocks(3) >= 1;
                 if (alone) cut.blocks = 1, cut.stages = 3;
                 cut.shared = shared(cut.stages);
-                const double used = static_cast<double>(rows) / (S * R), wide = W * static_cast<int>(value_bytes) >= 256 ? 1 : W * static_cast<int>(value_bytes) >= 128 ? (!asked.grouped ? 0.92 : words == 1 ? 1 : 0.88) : W * static_cast<int>(value_bytes) >= 64 ? 0.75 : 0.5;
+                const double used = static_cast<double>(rows) / (S * R), wide = W * static_cast<int>(value_bytes) >= 256 ? 1 : W * static_cast<int>(value_bytes) >= 128 ? (!asked.grouped || !asked.nx ? 0.92 : words == 1 ? 1 : 0.88) : W * static_cast<int>(value_bytes) >= 64 ? 0.75 : 0.5;
                 double dealt = 1, blocks_there = cut.blocks;
                 if (asked.nx) {
                     dealt = static_cast<double>(asked.nx) / (pieces * W) * (asked.tasks_per_piece ? each / std::ceil(each) : 1);
                     if (asked.tasks_per_piece) blocks_there = std::min(blocks_there, std::ceil(each));
                 }
                 const double in_flight = std::min(1.0, blocks_there * cut.threads * R * static_cast<double>(value_bytes) / 65536);
-                const double score = dealt * used * wide * (0.5 + 0.5 * in_flight) * (alone ? 1.02 : prefetch || fetched == 0 ? 1 : asked.grouped ? 0.85 : 0.9) * (blocks_there > 1 ? 1 : 0.96) * (S > 32 ? 0.9 : 1);
+                const double score = dealt * used * wide * (0.5 + 0.5 * in_flight) * (alone ? 1.02 : flat ? 1.1 : prefetch || fetched == 0 ? 1 : asked.grouped ? 0.85 : 0.9) * (blocks_there > 1 ? 1 : 0.96) * (S > 32 ? 0.9 : 1);
                 if (score > best_score) best = cut, best_score = score;
             }
     return best;

@@ -172,7 +172,7 @@ int groups_of(const MeshShape& shape) {
 }
 
 /// A pass for each line solve. With parts: what decides roundings is as it is there.
-const char* plan_in_passes(const Checked& checked, const Chip& chip, const CheckedSweep& one, Pass first, const Parts& parts, bool alike, SweepPlan& own) {
+const char* plan_in_passes(const Checked& checked, const Chip& chip, const CheckedSweep& one, Pass first, const Parts& parts, bool alike, int groups, SweepPlan& own) {
     const MeshShape& shape = checked.problem->shape;
     const std::vector<LineSolve>& lines = one.sweep->lines;
     const std::size_t bytes = size_of(checked.dtype);
@@ -187,7 +187,11 @@ const char* plan_in_passes(const Checked& checked, const Chip& chip, const Check
         ColumnsAsked asked;
         if (pass.by_reach) asked.segment_rows = parts.segment, asked.segments = rows / parts.segment, asked.by_reach = true;
         else if (parts.segment) asked.segment_rows = parts.columns.segment_rows, asked.segments = parts.columns.segments;
-        pass.columns = cut_columns(chip, bytes, rows, k + 1 == lines.size() ? fetched_by(one, checked.solution_field()) : 0, asked);
+        const int fetched = k + 1 == lines.size() ? fetched_by(one, checked.solution_field()) : 0;
+        pass.columns = cut_columns(chip, bytes, rows, fetched, asked);
+        // In groups with the same segments.
+        if (pass.columns.fits() && shape.z == 1 && groups > 1)
+            pass.columns = cut_columns(chip, bytes, rows, fetched, {.segment_rows = pass.columns.segment_rows, .segments = pass.columns.segments, .grouped = true});
         if (!pass.columns.fits()) return "lines do not fit on the chip";
         own.passes.push_back(pass);
     }
@@ -266,7 +270,7 @@ Plan plan_of(const Checked& checked, const Chip& chip) {
         const Parts parts = parts_of(checked, chip, one, first.reach, alike);
         SweepPlan own;
         if (parts.segment == 0 || !plan_in_parts(checked, chip, one, first, parts, plan.groups, own)) {
-            if (const char* const why = plan_in_passes(checked, chip, one, first, parts, alike, own)) return refuse(why);
+            if (const char* const why = plan_in_passes(checked, chip, one, first, parts, alike, plan.groups, own)) return refuse(why);
             plan_whole(checked, chip, own, plan);
         }
         for (const Pass& pass : own.passes)
