@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What a process has learnt of devices side by side the next one knows: the cpu and two parts of an OpenCL device whose calls are slow (failing_layer.cpp)."""
+import functools
 import glob
 import json
 import os
@@ -13,6 +14,19 @@ DEVICES = 'cpu,opencl:0.0/0/2,opencl:0.0/1/2'
 PARTS = DEVICES.split(',')[1:]
 PROBLEM = ('gen:dominant?rows=4000000', '--device', DEVICES)
 SOLVE = ('solve', *PROBLEM, '--no-roof')
+
+
+def attempts(test):
+    """What is learnt is times, and another process of the machine may decide them: three attempts, each from nothing known."""
+    @functools.wraps(test)
+    def run(self):
+        for _ in range(2):
+            try:
+                return test(self)
+            except self.failureException:
+                self.forget()
+        return test(self)
+    return run
 
 
 class Learning(CommandTest):
@@ -69,6 +83,7 @@ class Learning(CommandTest):
             self.assertGreater(rows[part], 0)
             self.assertLess(rows[part], 4000000 // 8)
 
+    @attempts
     def test_processes_that_solve_once(self):
         first, _, _ = self.solve()
         self.everybody(first)
@@ -86,6 +101,7 @@ class Learning(CommandTest):
         after, _, _ = self.solve()
         self.assertEqual(after, third)
 
+    @attempts
     def test_what_cannot_be_used(self):
         for _ in range(3):
             self.solve()
