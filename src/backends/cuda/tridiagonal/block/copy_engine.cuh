@@ -88,9 +88,6 @@ __device__ __forceinline__ unsigned in_block(unsigned address, int rank) {
     return there;
 }
 
-/// Seen after the cluster's next barrier.
-__device__ __forceinline__ void store_in_block(unsigned to, unsigned word) { asm volatile("st.shared::cluster.u32 [%0], %1;" ::"r"(to), "r"(word) : "memory"); }
-
 __device__ __forceinline__ void send(unsigned to, unsigned word, unsigned barrier) {
     asm volatile("st.async.shared::cluster.mbarrier::complete_tx::bytes.b32 [%0], %1, [%2];" ::"r"(to), "r"(word), "r"(barrier) : "memory");
 }

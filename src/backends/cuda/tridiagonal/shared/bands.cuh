@@ -15,6 +15,7 @@
 #include "backends/cuda/tridiagonal/shared/band_join.cuh"
 #include "backends/cuda/tridiagonal/shared/band_store.cuh"
 #include "backends/cuda/tridiagonal/shared/columns.cuh"
+#include "backends/cuda/tridiagonal/shared/segment_rows.cuh"
 
 namespace trifold::cuda {
 
@@ -58,8 +59,6 @@ template <class T, int R, int Threads>
 __global__ void __launch_bounds__(Threads, 1) solve_shared_bands(const __grid_constant__ SharedJob<T> job) {
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
     using Layout = BandsLayout<T, R>;
-    constexpr int V = Layout::vector;
-    using Vector = typename SharedVector<T>::type;
     extern __shared__ __align__(128) int4 shared[];
     __shared__ unsigned long long barriers[3];  // the next set, pairs of even and of odd turns
     T* const memory = reinterpret_cast<T*>(shared);
@@ -145,21 +144,8 @@ __global__ void __launch_bounds__(Threads, 1) solve_shared_bands(const __grid_co
         sets.load(next);
         sets.touch(tile + teams);
 
-#pragma unroll
-        for (int i = 0; i < R; i += V) {
-            const Vector inverse = reinterpret_cast<const Vector*>(own)[i / V], lower = reinterpret_cast<const Vector*>(own + R)[i / V];
-#pragma unroll
-            for (int v = 0; v < V; ++v)
-                y[i + v] = i + v ? fused(-entry(lower, v), y[i + v ? i + v - 1 : 0], y[i + v] * entry(inverse, v)) : y[0] * entry(inverse, 0);
-        }
-        T z = 0;
-#pragma unroll
-        for (int i = R - V; i >= 0; i -= V) {
-            const Vector upper = reinterpret_cast<const Vector*>(own + 2 * R)[i / V];
-#pragma unroll
-            for (int v = V - 1; v >= 0; --v)
-                if (i + v < R - 1) z = fused(-entry(upper, v), z, y[i + v]);
-        }
+        eliminate_rows(own, y);
+        const T z = first_of_rows(own, y);
         last[segment * across] = y[R - 1], first[segment * across] = z;
         __syncthreads();
         if (segment == 0) {
@@ -208,13 +194,7 @@ __global__ void __launch_bounds__(Threads, 1) solve_shared_bands(const __grid_co
         __syncthreads();
         const T x = last[segment * across], before = segment ? last[(segment - 1) * across] : first[0];
         y[R - 1] = x;
-#pragma unroll
-        for (int i = R - V; i >= 0; i -= V) {
-            const Vector upper = reinterpret_cast<const Vector*>(own + 2 * R)[i / V], fill = reinterpret_cast<const Vector*>(own + 3 * R)[i / V];
-#pragma unroll
-            for (int v = V - 1; v >= 0; --v)
-                if (i + v < R - 1) y[i + v] = fused(-entry(upper, v), y[i + v + 1], fused(-entry(fill, v), before, y[i + v]));
-        }
+        substitute_rows(own, before, y);
 
         const ColumnSet set = set_of(job, tile);
         // What is not finite has reached the segment's first row, or its last.

@@ -18,6 +18,7 @@
 #include "backends/cuda/tridiagonal/device/overlap.cuh"
 #include "backends/cuda/tridiagonal/shared/column_sets.cuh"
 #include "backends/cuda/tridiagonal/shared/join.cuh"
+#include "backends/cuda/tridiagonal/shared/segment_rows.cuh"
 
 namespace trifold::cuda {
 
@@ -134,8 +135,6 @@ __device__ __forceinline__ void keep_step(const SharedJob<T>& job, unsigned turn
 template <class T, int R, ColumnCopies Copies, int Threads, int Blocks>
 __global__ void __launch_bounds__(Threads, Blocks) solve_shared_columns(const __grid_constant__ SharedJob<T> job) {
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
-    constexpr int V = 16 / static_cast<int>(sizeof(T));
-    using Vector = typename SharedVector<T>::type;
     extern __shared__ __align__(128) int4 shared[];
     __shared__ unsigned long long arrival;
     T* const memory = reinterpret_cast<T*>(shared);
@@ -186,23 +185,10 @@ __global__ void __launch_bounds__(Threads, Blocks) solve_shared_columns(const __
         sets.load(next);
         if (Copies != ColumnCopies::vectors && job.whole_sectors) sets.touch(tile + gridDim.x);
 
-#pragma unroll
-        for (int i = 0; i < R; i += V) {
-            const Vector inverse = reinterpret_cast<const Vector*>(own)[i / V], lower = reinterpret_cast<const Vector*>(own + R)[i / V];
-#pragma unroll
-            for (int v = 0; v < V; ++v)
-                y[i + v] = i + v ? fused(-entry(lower, v), y[i + v ? i + v - 1 : 0], y[i + v] * entry(inverse, v)) : y[0] * entry(inverse, 0);
-        }
+        eliminate_rows(own, y);
         T x, before = 0;
         if (segments > 1) {
-            T z = 0;
-#pragma unroll
-            for (int i = R - V; i >= 0; i -= V) {
-                const Vector upper = reinterpret_cast<const Vector*>(own + 2 * R)[i / V];
-#pragma unroll
-                for (int v = V - 1; v >= 0; --v)
-                    if (i + v < R - 1) z = fused(-entry(upper, v), z, y[i + v]);
-            }
+            const T z = first_of_rows(own, y);
             last[segment * across] = y[R - 1], first[segment * across] = z;
             __syncthreads();
             if (segment == 0) solve_join(join, last, first, segments, across);
@@ -213,13 +199,7 @@ __global__ void __launch_bounds__(Threads, Blocks) solve_shared_columns(const __
             x = y[R - 1] * join[0].inverse;
         }
         y[R - 1] = x;
-#pragma unroll
-        for (int i = R - V; i >= 0; i -= V) {
-            const Vector upper = reinterpret_cast<const Vector*>(own + 2 * R)[i / V], fill = reinterpret_cast<const Vector*>(own + 3 * R)[i / V];
-#pragma unroll
-            for (int v = V - 1; v >= 0; --v)
-                if (i + v < R - 1) y[i + v] = fused(-entry(upper, v), y[i + v + 1], fused(-entry(fill, v), before, y[i + v]));
-        }
+        substitute_rows(own, before, y);
 
         const ColumnSet set = set_of(job, tile);
         const bool there = column < set.columns;
