@@ -4,6 +4,7 @@
 #include <cmath>
 #include <memory>
 
+#include "backends/opencl/kernel_times.hpp"
 #include "backends/registry.hpp"
 #include "base/available_memory.hpp"
 #include "build_info.hpp"
@@ -149,6 +150,7 @@ private:
             watch_.stop();
         }
         planned_threads_ = planned_threads(queue, problem, settings_.algorithm);
+        if (reports.back().outcome.ok()) time_kernels(queue, problem, reports);
         line_.clear();
         const auto failed =
             std::find_if(reports.begin(), reports.end(), [](const Report& report) { return !report.outcome.ok(); });
@@ -183,6 +185,22 @@ private:
         watch_.stop();
         if (report.outcome.ok() && report.solve_s < first / 2 && !o_.quiet)
             say("the first solve took " + report::seconds_text(first) + ": kernels are compiled once and kept; the report is of a second one");
+    }
+
+    // Of a published mapping on an OpenCL device: its kernels one by one, in a solve of their own.
+    void time_kernels(Queue& queue, const tridiagonal::Problem& problem, std::vector<Report>& reports) {
+        const std::string_view on = reports.back().outcome.device;
+        if ((settings_.algorithm != tridiagonal::Algorithm::truncated_spike && settings_.algorithm != tridiagonal::Algorithm::thomas) || on != queue.device() || !on.starts_with("opencl:")) return;
+        const Device& device = device_at(find_device(queue.device()));
+        settings_.report = nullptr;
+        opencl::kernel_times(device, true);
+        tridiagonal::solve(queue, problem, settings_);
+        const opencl::KernelTimes times = opencl::kernel_times(device, false);
+        if (times.solving <= 0) return;
+        for (Report& report : reports) {
+            if (times.marshalling > 0) report.phases.emplace_back("marshalling alone", times.marshalling);
+            report.phases.emplace_back(std::string(times.kernels) + ", kernels alone", times.solving);
+        }
     }
 
     int finish() {

@@ -67,6 +67,18 @@ class OpenCL(CommandTest):
         self.environment['TRIFOLD_OPENCL_OPTIONS'] = '-no-such-option'
         self.refuse(2, ['-no-such-option', 'TRIFOLD_OPENCL_OPTIONS'], *ON_OPENCL)
 
+    def test_published_kernels_are_named_and_timed(self):
+        if not has_opencl():
+            self.skipTest('no OpenCL device on this machine')
+        problem = ('solve', 'gen:dominant?rows=20000&ratio=4', '--device', 'opencl:0.0', '--precision', 'f32', '--no-roof')
+        for mapping in ('cpu', 'gpu', 'fpga'):
+            self.environment['TRIFOLD_OPENCL_MAPPING'] = mapping
+            phases = self.run_json(*problem, '--algorithm', 'truncated_spike')['time']['solve_phases']
+            self.assertGreater(phases[mapping + ' mapping, kernels alone'], 0)
+            self.assertEqual('marshalling alone' in phases, mapping != 'fpga')
+        self.assertGreater(self.run_json(*problem, '--algorithm', 'thomas')['time']['solve_phases']['tdma, kernels alone'], 0)
+        self.assertFalse([name for name in self.run_json(*problem)['time']['solve_phases'] if 'alone' in name])
+
     def test_trace_of_a_split(self):
         if not has_opencl():
             self.skipTest('no OpenCL device on this machine')

@@ -90,9 +90,10 @@ std::span<const Device> opencl_devices() { return devices_here().all(); }
 
 opencl::KernelTimes opencl::kernel_times(const Device& device, bool wanted) {
     double seconds[2] = {};
+    const char* kernels = "";
     Failure failure;
-    if (!library().why.empty() || !library().table->spike_times(device.number, wanted, seconds, failure)) return {};
-    return {seconds[0], seconds[1]};
+    if (!library().why.empty() || !library().table->spike_times(device.number, wanted, seconds, &kernels, failure)) return {};
+    return {seconds[0], seconds[1], kernels};
 }
 
 int opencl_number(std::string_view device, std::string& why) { return devices_here().number(device, why); }

@@ -8,6 +8,7 @@ namespace trifold::opencl {
 
 struct KernelTimes {
     double marshalling = 0, solving = 0;  ///< seconds on the device; 0 where nothing was timed
+    const char* kernels = "";             ///< whose: "tdma", or of the "cpu mapping", "gpu mapping", "fpga mapping"
 };
 
 /// Of the last solve by them that was timed. wanted: they are timed one by one from now on, and waited for.

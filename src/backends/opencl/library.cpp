@@ -18,11 +18,11 @@ extern "C" __attribute__((visibility("default"))) const trifold::opencl::Table* 
         t.unusable = [](int device) { return found(device).unusable.empty() ? nullptr : found(device).unusable.c_str(); };
         t.runtime = [](int device) { return found(device).in_host_memory ? nullptr : &runtime(); };
         t.tridiagonal = tridiagonal_ops;
-        t.spike_times = [](int device, bool wanted, double seconds[2], trifold::Failure& failure) {
+        t.spike_times = [](int device, bool wanted, double seconds[2], const char** kernels, trifold::Failure& failure) {
             return guarded("taking times", failure, [&] {
                 OpenDevice& open = open_device(device);
                 const std::lock_guard lock(open.mutex);
-                seconds[0] = open.spike_times.marshalling, seconds[1] = open.spike_times.solving;
+                seconds[0] = open.spike_times.marshalling, seconds[1] = open.spike_times.solving, *kernels = open.spike_times.kernels;
                 open.spike_times.wanted = wanted;
             });
         };

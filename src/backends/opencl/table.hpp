@@ -14,7 +14,7 @@ struct Table {
     static constexpr const char* library_name = "libtrifold_opencl.so";
     static constexpr const char* table_symbol = "trifold_opencl_table";
 
-    int version = 2;
+    int version = 3;
     std::size_t ops_bytes = sizeof(tridiagonal::Ops), system_bytes = sizeof(tridiagonal::System), runtime_bytes = sizeof(devices::Runtime);
 
     /// Devices of all platforms; 0 where `absent` says why.
@@ -33,8 +33,8 @@ struct Table {
     const devices::Runtime* (*runtime)(int device) = nullptr;
     const tridiagonal::Ops* (*tridiagonal)(int device) = nullptr;
 
-    /// Whether kernels of the published mappings are timed one by one from now on; seconds[0] is what marshalling took in the last solve by them, [1] the rest.
-    bool (*spike_times)(int device, bool wanted, double seconds[2], Failure& failure) = nullptr;
+    /// Whether kernels of the published mappings are timed one by one from now on; seconds[0] is what marshalling took in the last solve by them, [1] the rest. kernels: which they were.
+    bool (*spike_times)(int device, bool wanted, double seconds[2], const char** kernels, Failure& failure) = nullptr;
 
     bool same_build(const Table& own) const {
         return version == own.version && ops_bytes == own.ops_bytes && system_bytes == own.system_bytes && runtime_bytes == own.runtime_bytes;

@@ -33,6 +33,7 @@ struct DeviceQueue {
 struct SpikeTimes {
     bool wanted = false;
     double marshalling = 0, solving = 0;
+    const char* kernels = "";
 };
 
 class OpenDevice {

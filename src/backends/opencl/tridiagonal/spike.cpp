@@ -160,6 +160,7 @@ void solve_typed(Call& call, Algorithm algorithm, Mapping mapping, Outcome& outc
     Spike<T> spike(call);
     SpikeTimes& times = call.device.spike_times;
     times.marshalling = times.solving = 0;
+    times.kernels = algorithm == Algorithm::thomas ? "tdma" : mapping == Mapping::gpu ? "gpu mapping" : mapping == Mapping::cpu ? "cpu mapping" : "fpga mapping";
     outcome = Outcome{};
     outcome.branch = name_of(algorithm);
     bool run = true;
