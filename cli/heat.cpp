@@ -75,7 +75,7 @@ public:
         line_.clear();
         if (good_run && !o_.output.empty()) write(o_.output);
         if (good_run && !o_.plot.empty()) plot();
-        if (good_run) measure(queue, parts);
+        if (good_run) summarise(), measure(queue, parts);
         return finish(context, good_run);
     }
 
@@ -258,7 +258,7 @@ private:
         record_.written.push_back(o_.plot);
     }
 
-    // After all that is asked for is written: the field is advanced further.
+    // After all that is asked for is written and summarised: the field is advanced further.
     void measure(const Queue& queue, heat::Parts<T>& parts) {
         if (!o_.no_roof && o_.iterations > 0 && u_.shape().bytes() >= worth_a_roof) {
             watch_.start("measure roof");
@@ -280,7 +280,6 @@ private:
     }
 
     int finish(const Context& context, bool solved) {
-        if (solved) summarise();
         for (int axis = 0; axis < 3; ++axis)
             if (shape_.along(axis) > 1) record_.mesh.push_back(shape_.along(axis));
         record_.batch = shape_.meshes, record_.iterations = o_.iterations, record_.points = static_cast<double>(shape_.points());

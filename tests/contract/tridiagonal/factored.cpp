@@ -1,61 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Factored once, solved often: every layout, every matrix, and what cannot be factored.
+// Factored once, solved often: every layout, every matrix.
 #include <cmath>
 
-#include "contract/tridiagonal/devices.hpp"
-#include "contract/tridiagonal/trial.hpp"
-#include "support/measure.hpp"
+#include "contract/tridiagonal/factored.hpp"
 
 namespace trifold::tests {
 namespace {
 
 using tridiagonal::Factor;
 
-class Factored : public OnDevice {
-protected:
-    template <class T>
-    Factor factor_of(const Trial<T>& trial) {
-        return {queue, trial.problem().matrix, trial.recipe().rows, trial.recipe().batch, dtype_of<T>};
-    }
-
-    // x as `solve` would leave it.
-    template <class T>
-    void attempt(const Recipe& recipe) {
-        SCOPED_TRACE(recipe.text());
-        Trial<T> trial(recipe);
-        const Factor factor = factor_of(trial);
-        ASSERT_TRUE(factor.outcome().ok()) << trifold::name_of(factor.outcome().reason);
-        trial.expect_solved(factor.solve(trial.problem().rhs, trial.problem().x));
-    }
-
-    static Recipe recipe_of(std::int64_t rows, std::vector<std::int64_t> batch, Layout layout = Layout::contiguous) {
-        Recipe recipe;
-        recipe.rows = rows, recipe.batch = std::move(batch), recipe.layout = layout;
-        recipe.seed = static_cast<std::uint64_t>(rows) * 7 + recipe.batch.size();
-        return recipe;
-    }
-
-    // Row i of system k couples to nothing, not even to itself.
-    template <class T>
-    static void make_singular(Trial<T>& trial, std::int64_t i, std::int64_t k) {
-        const std::int64_t n = trial.recipe().rows;
-        const bool ring = trial.recipe().periodic;
-        trial.coefficient(1, i, k) = 0;
-        if (i > 0 || ring) trial.coefficient(0, i, k) = trial.coefficient(2, (i + n - 1) % n, k) = 0;
-        if (i < n - 1 || ring) trial.coefficient(2, i, k) = trial.coefficient(0, (i + 1) % n, k) = 0;
-    }
-
-    // Waves: nothing decays.
-    template <class T>
-    static void set_rows(Trial<T>& trial, double lower, double diag, double upper) {
-        for (std::int64_t k = 0; k < trial.systems(); ++k)
-            for (std::int64_t i = 0; i < trial.recipe().rows; ++i) {
-                if (i > 0) trial.coefficient(0, i, k) = static_cast<T>(lower);
-                trial.coefficient(1, i, k) = static_cast<T>(diag);
-                if (i + 1 < trial.recipe().rows) trial.coefficient(2, i, k) = static_cast<T>(upper);
-            }
-    }
-};
+class Factored : public FactoredOnDevice {};
 
 TEST_P(Factored, EveryLayout) {
     for (const std::int64_t rows : {1, 2, 3, 7, 16, 33, 64, 127})
@@ -325,21 +279,6 @@ TEST_P(Factored, NumbersInPlaceOfArraysInBatchesLargerThanCaches) {
     }
 }
 
-TEST_P(Factored, SingularOnesAmongManyAreNamed) {
-    Recipe recipe = recipe_of(200, {4000});
-    Trial<double> trial(recipe);
-    make_singular(trial, 7, 3001), make_singular(trial, 150, 44);
-    Factor factor = factor_of(trial);
-    EXPECT_EQ(factor.outcome().reason, Reason::singular);
-    EXPECT_EQ(factor.outcome().failures, 2);
-    EXPECT_EQ(factor.outcome().system, 44);
-    EXPECT_EQ(factor.outcome().row, 150);
-    EXPECT_THROW((void)factor.solve(trial.problem().rhs, trial.problem().x), Error);
-    Trial<double> next(recipe);
-    ASSERT_TRUE(factor.refactor(next.problem().matrix).ok());
-    next.expect_solved(factor.solve(next.problem().rhs, next.problem().x));
-}
-
 TEST_P(Factored, RefactoringReplacesTheMatrix) {
     for (const std::int64_t rows : {1, 20, 6000})
         for (const std::vector<std::int64_t>& batch : {std::vector<std::int64_t>{}, {4}, {30}}) {
@@ -354,84 +293,6 @@ TEST_P(Factored, RefactoringReplacesTheMatrix) {
                 if (HasFailure()) return;
             }
         }
-}
-
-TEST_P(Factored, SingularMatricesAreNamed) {
-    for (const bool periodic : {false, true})
-        for (const std::int64_t rows : {1, 2, 9, 100, 5000})
-            for (const std::int64_t systems : {0, 4, 50}) {
-                if (rows * systems > 10000) continue;
-                SCOPED_TRACE(testing::Message() << rows << " rows, " << systems << " systems, periodic " << periodic);
-                Recipe recipe = recipe_of(rows, systems ? std::vector<std::int64_t>{systems} : std::vector<std::int64_t>{});
-                recipe.periodic = periodic;
-                Trial<double> trial(recipe);
-                const std::int64_t bad = systems > 3 ? systems - 2 : 0;
-                make_singular(trial, rows / 2, bad);
-                if (systems > 3) make_singular(trial, rows - 1, 1);
-                Factor factor = factor_of(trial);
-                EXPECT_EQ(factor.outcome().reason, Reason::singular);
-                EXPECT_EQ(factor.outcome().failures, systems > 3 ? 2 : 1);
-                EXPECT_EQ(factor.outcome().system, systems > 3 ? 1 : 0);
-                EXPECT_GE(factor.outcome().row, 0);
-                if (!periodic) { EXPECT_EQ(factor.outcome().row, systems > 3 ? rows - 1 : rows / 2); }
-                EXPECT_THROW((void)factor.solve(trial.problem().rhs, trial.problem().x), Error);
-            }
-}
-
-TEST_P(Factored, AMatrixThatIsNotFiniteIsNamed) {
-    for (const double value : {double(NAN), double(INFINITY)})
-        for (const std::int64_t rows : {1, 9, 5000})
-            for (const std::int64_t systems : {0, 20})
-                for (int band = 0; band < 3; ++band) {
-                    if (rows * systems > 10000) continue;
-                    const std::int64_t row = band == 0 ? rows - 1 : rows / 2, k = systems ? 7 : 0;
-                    if ((band == 0 && row == 0) || (band == 2 && row == rows - 1)) continue;
-                    Trial<double> trial(recipe_of(rows, systems ? std::vector<std::int64_t>{systems} : std::vector<std::int64_t>{}));
-                    trial.coefficient(band, row, k) = value;
-                    const Factor factor = factor_of(trial);
-                    EXPECT_EQ(factor.outcome().reason, Reason::not_finite);
-                    EXPECT_EQ(factor.outcome().system, k);
-                    EXPECT_EQ(factor.outcome().row, row);
-                }
-}
-
-TEST_P(Factored, ARightHandSideThatIsNotFiniteFailsAlone) {
-    for (const bool dominant : {true, false})
-        for (const Layout layout : {Layout::contiguous, Layout::interleaved})
-            for (const std::int64_t rows : {1, 9, 100, 1000})
-                for (const bool in_place : {false, true})
-                    for (const bool periodic : {false, true}) {
-                        SCOPED_TRACE(testing::Message() << name_of(layout) << ", " << rows << " rows, dominant " << dominant << ", in place " << in_place
-                                                        << ", periodic " << periodic);
-                        Recipe recipe = recipe_of(rows, {40}, layout);
-                        recipe.dominant = dominant, recipe.in_place = in_place, recipe.periodic = periodic;
-                        Trial<double> trial(recipe);
-                        const Factor factor = factor_of(trial);
-                        ASSERT_TRUE(factor.outcome().ok());
-                        trial.rhs(rows / 2, 13) = NAN;
-                        const Outcome outcome = factor.solve(trial.problem().rhs, trial.problem().x);
-                        EXPECT_EQ(outcome.reason, Reason::not_finite);
-                        EXPECT_EQ(outcome.system, 13);
-                        EXPECT_EQ(outcome.failures, 1);
-                        EXPECT_GE(outcome.row, 0);
-                        for (std::int64_t k = 0; k < 40; ++k)
-                            if (k != 13) { ASSERT_LE(backward_error(trial.system(k), trial.solution(k)), 20 * unit_roundoff(DType::f64)) << "system " << k; }
-                    }
-}
-
-TEST_P(Factored, ALongRightHandSideThatIsNotFiniteIsNamed) {
-    for (const double diag : {2.0, 4.0, 0.5})
-        for (const std::int64_t rows : {5000, 30000})
-            for (const std::int64_t row : {std::int64_t{0}, rows / 3, rows - 1}) {
-                Trial<double> trial(recipe_of(rows, {}));
-                set_rows(trial, -1, diag, -1);
-                const Factor factor = factor_of(trial);
-                ASSERT_TRUE(factor.outcome().ok());
-                trial.rhs(row, 0) = INFINITY;
-                const Outcome outcome = factor.solve(trial.problem().rhs, trial.problem().x);
-                EXPECT_EQ(outcome.reason, Reason::not_finite) << rows << " rows, row " << row << ", " << diag << " on the diagonal";
-                EXPECT_EQ(outcome.failures, 1);
-            }
 }
 
 TEST_P(Factored, DoesNotDependOnThreads) {
@@ -451,32 +312,6 @@ TEST_P(Factored, DoesNotDependOnThreads) {
             }
         }
     }
-}
-
-TEST_P(Factored, ShapesThatDoNotFitAreRefused) {
-    Trial<double> trial(recipe_of(9, {4}));
-    const Factor factor = factor_of(trial);
-    std::vector<double> values(36), x(36);
-    EXPECT_THROW((void)factor.solve(View<double>::rows(values), View<double>::rows(x)), Error);
-    std::vector<float> single(36), single_x(36);
-    const Dim batch[] = {{4, 9}};
-    EXPECT_THROW((void)factor.solve(View<float>::strided(single.data(), {9, 1}, batch), View<float>::strided(single_x.data(), {9, 1}, batch)), Error);
-}
-
-TEST_P(Factored, WhatWasMovedAwayIsRefused) {
-    Trial<double> trial(recipe_of(9, {4}));
-    Factor factor = factor_of(trial);
-    const Factor taken = std::move(factor);
-    EXPECT_TRUE(taken.outcome().ok());
-    EXPECT_EQ(factor.outcome().reason, Reason::none);
-    EXPECT_THROW((void)factor.solve(trial.problem().rhs, trial.problem().x), Error);
-    EXPECT_THROW((void)factor.refactor(trial.problem().matrix), Error);
-    (void)taken.solve(trial.problem().rhs, trial.problem().x);
-}
-
-TEST_P(Factored, MoreThanMemoryHoldsIsRefused) {
-    for (const std::int64_t rows : {std::int64_t{1} << 40, std::int64_t{1} << 53, (std::int64_t{1} << 53) + 1, INT64_MAX / 60 + 1, INT64_MAX})
-        EXPECT_THROW(Factor(queue, tridiagonal::Matrix{-1.0, 4.0, -1.0}, rows), Error) << rows;
 }
 
 TRIFOLD_ON_EVERY_DEVICE(Factored);
