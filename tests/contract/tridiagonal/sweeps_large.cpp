@@ -218,7 +218,27 @@ TEST_P(SweepsLarge, AMeshHasTheBitsThatItHasInGroups) {
     one_of_many<float>(queue, {{80, 80, 80, 34}, odd, even, odd, 0});
     one_of_many<float>(queue, {{80, 80, 80, 34}, odd, even, odd, 0}, weighted);
     one_of_many<float>(queue, {{96, 96, 96, 20}, odd, even, odd, 0}, weighted);
+    one_of_many<float>(queue, {{128, 128, 128, 9}, odd, even, odd, 0}, weighted);
     one_of_many<double>(queue, {{640, 640, 1, 42}, odd, odd, even, 1});
+}
+
+// Where the kernels change with the batch: all steps in one launch, a launch per pass, parts of lines in other passes, groups. Products of the right-hand side are neighbours' too.
+TEST_P(SweepsLarge, AMeshHasItsBitsInWhateverKernelsTakeItF64) {
+    for (const MeshShape& shape : {MeshShape{64, 64, 64, 3}, {64, 64, 64, 66}, {80, 80, 80, 2}, {80, 80, 80, 34}, {80, 64, 64, 52}}) one_of_many<double>(queue, {shape, odd, even, odd, 0}, weighted);
+}
+
+TEST_P(SweepsLarge, AMeshHasItsBitsInWhateverKernelsTakeItF32) {
+    for (const MeshShape& shape : {MeshShape{72, 72, 72, 24}, {80, 80, 80, 3}, {80, 80, 80, 24}, {128, 128, 128, 9}}) one_of_many<float>(queue, {shape, odd, even, odd, 0}, weighted);
+}
+
+TEST_P(SweepsLarge, ALargeMeshHasItsBitsInWhateverKernelsTakeItF64) {
+    for (const MeshShape& shape : {MeshShape{96, 96, 96, 20}, {128, 128, 128, 9}}) one_of_many<double>(queue, {shape, odd, even, odd, 0}, weighted);
+}
+
+// Values of sides are subtracted from right-hand sides.
+TEST_P(SweepsLarge, AMeshWithValuesOnItsSidesHasItsBitsInWhateverKernelsTakeIt) {
+    one_of_many<double>(queue, {{96, 80, 64, 36}, odd, odd, odd, 3});
+    one_of_many<float>(queue, {{80, 80, 80, 34}, odd, odd, odd, 3});
 }
 
 TEST_P(SweepsLarge, AMeshOfALargeBatchThatFailsIsNamed) {

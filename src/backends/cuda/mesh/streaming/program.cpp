@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
+#include "backends/cuda/jit/compiler.hpp"
 #include "backends/cuda/mesh/functions.hpp"
+#include "backends/cuda/mesh/resident/invariants.hpp"
 #include "backends/cuda/mesh/streaming/prepare.hpp"
 
 #include <algorithm>
@@ -59,7 +61,7 @@ public:
             for (std::size_t k = 0; k < plan_.sweeps[0].passes.size(); ++k) kernels += (k ? ", C_" : "C_") + name_of_pass(0, k);
             kernels += ">(a, p, run); }\n";
         }
-        return functions_.text() +
+        return (chooses_what_to_fuse() ? jit::no_contraction : "") + functions_.text() +
                "#include \"backends/cuda/mesh/streaming/rows.cuh\"\n#include \"backends/cuda/mesh/streaming/columns.cuh\"\n#include \"backends/cuda/mesh/streaming/joins.cuh\"\n#include \"backends/cuda/mesh/streaming/whole.cuh\"\nusing namespace trifold::cuda;\nusing real = " +
                (checked_.dtype == DType::f32 ? "float" : "double") + ";\n" + common + kernels;
     }
@@ -74,6 +76,18 @@ private:
     bool ends(std::size_t s, int line) const {
         const Sides& sides = checked_.sweeps[s].sweep->solution[static_cast<std::size_t>(checked_.sweeps[s].sweep->lines[static_cast<std::size_t>(line)].axis)];
         return (sides.low.edge == Edge::odd && sides.low.value != 0) || (sides.high.edge == Edge::odd && sides.high.value != 0);
+    }
+
+    /// Whether it might depend on which rows a thread has what a compiler fuses: a mesh alone and in a batch may have other kernels, and has the same bits.
+    bool chooses_what_to_fuse() const {
+        const auto shares = [](const PointFunction& function) { return function && resident::shares_products(function.source); };
+        for (std::size_t s = 0; s < checked_.sweeps.size(); ++s) {
+            const Sweep& sweep = *checked_.sweeps[s].sweep;
+            if (shares(sweep.rhs) || shares(sweep.update)) return true;
+            for (std::size_t line = 0; line < sweep.lines.size(); ++line)
+                if (ends(s, static_cast<int>(line))) return true;
+        }
+        return false;
     }
 
     static const char* flag(bool value) { return value ? "true" : "false"; }
