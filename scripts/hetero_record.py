@@ -121,7 +121,15 @@ def choices(record, table):
                      [[row['devices'], row['matrix'], row['dtype'], f'{row["rows"] / 1e6:.0f}', few(row['rounds']), f'{row["chosen"]} ({percent(row.get("chosen_share"))})', row['best'], f'{1e3 * row["best_seconds"]:.2f}',
                        limits(row, 'of_the_best'), limits(row, 'of_itself'), f'{row["total_of_the_best"]:.3f}', micro(row.get('choosing_s')),
                        f'{row["learning_of_the_best"]:.2f} ({row["learning_solves"]:.0f})', row['verdict']] for row in rows])
-    yield (f'In one process, in turns, after the solves by which the planner learns (while learning: the best device\'s time over the mean of theirs; those by which it goes on learning are among the rounds). Medians of the ratios of rounds, and limits between which the'
+    apart = any('trial_solves' in row for row in rows)
+    if apart:
+        yield from table(['devices', 'system', 'type', 'Mrows', 'first solves (of trials)', 'best device over them', 'later solves of trials', 'best device over them', 'over all solves'],
+                         [[row['devices'], row['matrix'], row['dtype'], f'{row["rows"] / 1e6:.0f}', f'{row["learning_solves"]:.0f} ({row["learning_trials"]:.0f})', f'{row["learning_of_the_best"]:.3f}',
+                           f'{row["trial_solves"]:.0f}', f'{row["trials_of_the_best"]:.3f}', f'{row["all_of_the_best"]:.3f}'] for row in rows])
+    yield ((f'In one process. First what learning costs: the set\'s first solves in a row, the time that the best device would have taken for as many over theirs. Then in turns; trials, in which the planner goes on learning, go on in a row with the'
+            f' solves that follow them, and are accounted for by themselves, above. ' if apart else
+            f'In one process, in turns, after the solves by which the planner learns (while learning: the best device\'s time over the mean of theirs; those by which it goes on learning are among the rounds). ') +
+           f'Medians of the ratios of rounds, and limits between which the'
            f' true ones lie with a confidence of 99 % (order statistics; 95 % in all, as a verdict is asked for up to six times). Of all rounds: sum over sum, outliers and looks included. The single device is solved twice a round: how far its ratio to itself may be from 1 is what the machine adds. Choosing:'
            f' what asking drivers and memory of former solves takes. Faster: the lower limit is above 1; not slower: it is above {1 - rows[0]["margin"]:.2f}, as the planner itself takes several devices where they gain {percent(rows[0]["margin"])}; slower: the upper one is below that; else open.')
     yield ''

@@ -136,7 +136,7 @@ private:
         return most;
     }
 
-    Series series(const std::string& name) { return {.name = name, .queue = std::make_unique<Queue>(context_, name), .learning = {}, .times = {}, .of_all = {}, .all = nullptr, .who = {}, .report = {}, .outcome = {}, .error = NAN, .look_s = 0, .choosing = {}, .learnt = {}, .log = {}}; }
+    Series series(const std::string& name) { return {.name = name, .queue = std::make_unique<Queue>(context_, name), .learning = {}, .times = {}, .of_all = {}, .trials = {}, .beside = {}, .all = nullptr, .who = {}, .report = {}, .outcome = {}, .error = NAN, .look_s = 0, .choosing = {}, .learnt = {}, .log = {}}; }
 
     /// Sets in turns, so that what disturbs one disturbs all; beside them the cores and the link.
     template <class T>
@@ -156,7 +156,7 @@ private:
         std::vector<Side> sides = given.ceiling ? sides_of<T>(all, rows) : std::vector<Side>();
         double round_s = settings_.budget_scale * static_cast<double>(sides.size());
         for (const Series& one : all) round_s += (one.all ? 2 : 1) * one.learning.back();
-        const int rounds = std::clamp(static_cast<int>(2.5 * settings_.budget_scale / round_s), round_s < 1.5 ? 5 : 3, 15);
+        const int rounds = std::clamp(static_cast<int>(2.5 * settings_.budget_scale / round_s), round_s < 1.5 ? 7 : 3, 15);
         const double joules_s = given.energy ? std::min(0.8 * settings_.budget_scale, 0.3 * budget_.left() / static_cast<double>(std::max<std::size_t>(all.size(), 1))) : 0;
         std::mt19937 random(1);
         for (int round = -1; round < rounds; ++round) {
@@ -173,12 +173,17 @@ private:
             }
             for (Series& one : all) {
                 if (!one.all) continue;
-                // Beside what its parts do in a row: in a row.
+                // Beside what its parts do in a row, for as long as each of them: in a row.
                 if (given.ceiling) together<T>(*one.all, given, rows);
-                if (const double seconds = together<T>(*one.all, given, rows); std::isfinite(seconds) && round >= 0) one.of_all.push_back(seconds);
+                std::vector<double> row;
+                for (const auto start = Clock::now(); row.empty() || (given.ceiling && round >= 0 && seconds_since(start) < side_s * settings_.budget_scale);) {
+                    row.push_back(together<T>(*one.all, given, rows));
+                    if (!std::isfinite(row.back())) break;
+                }
+                if (std::isfinite(row.back()) && round >= 0) one.of_all.push_back(median(row));
             }
             if (round >= 0)
-                for (Side& side : sides) side.measure<T>(*arrays_, rows, 0.12 * settings_.budget_scale);
+                for (Side& side : sides) side.measure<T>(*arrays_, rows, side_s * settings_.budget_scale);
             if (round >= 2 && budget_.left() - static_cast<double>(all.size()) * joules_s < before_s - budget_.left()) break;
         }
         std::map<std::string, double> ceiling, link;
@@ -202,7 +207,7 @@ private:
             if (name == "look for decay") one.look_s = passed;
             else if (name == "choose devices") one.choosing.push_back(passed);
             else if (name == "learn") one.learnt.push_back(passed);
-        if (names_in(one.name).size() > 1) one.log += (one.log.empty() ? "" : "; ") + std::to_string(std::lround(1e6 * seconds)) + " " + chosen(one.report);
+        if (names_in(one.name).size() > 1) one.log += (one.log.empty() ? "" : "; ") + std::to_string(std::lround(1e6 * seconds)) + " " + chosen(one.report) + (on_trial(one) ? " trial" : "");
         return seconds;
     }
 
@@ -394,6 +399,8 @@ private:
     void note(const std::string& text) {
         if (std::find(record_.notes.begin(), record_.notes.end(), text) == record_.notes.end()) record_.notes.push_back(text);
     }
+
+    static constexpr double side_s = 0.12;  // that cores, links and sets run for in a round
 
     const Settings& settings_;
     Record& record_;

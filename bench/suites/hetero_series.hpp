@@ -36,6 +36,9 @@ struct Series {
     std::string name;
     std::unique_ptr<Queue> queue;
     std::vector<double> learning, times, of_all;  ///< of_all: nobody left out, whatever was learnt
+    std::vector<double> trials;                   ///< between the rounds, where they are apart
+    std::vector<double> beside;                   ///< of the best device, between the first solves
+    int learning_trials = 0;                      ///< of the first solves
     std::unique_ptr<AllTogether> all;             ///< of sets
     std::map<std::string, int> who;               ///< of the rounds
     Report report;
@@ -53,10 +56,15 @@ inline std::string chosen(const Report& report) {
     return names.empty() ? report.outcome.device : names;
 }
 
+/// Its last solve was by devices that were taken to be timed.
+inline bool on_trial(const Series& one) {
+    return std::any_of(one.report.plan.candidates.begin(), one.report.plan.candidates.end(), [](const Candidate& next) { return next.taken && next.why.starts_with("taken to be timed"); });
+}
+
 /// The first solve of a set makes buffers; by the next ones the planner learns who is worth taking part, as its plans say.
 inline bool learns(const Series& one) {
     if (one.learning.size() < 2) return true;
-    return one.learning.size() < 40 && std::any_of(one.report.plan.candidates.begin(), one.report.plan.candidates.end(), [](const Candidate& next) { return next.taken && next.why.starts_with("taken to be timed"); });
+    return one.learning.size() < 40 && on_trial(one);
 }
 
 /// How many times as fast as `than`: what disturbs a round disturbs both.

@@ -16,19 +16,20 @@ constexpr double least_share = 1.0 / 8;
 // A device that others slow down is, where we have seen it, up to twice as fast alone; one that takes a system whole need not solve it in two passes over its link.
 constexpr double alone_at_most = 2.2, whole_at_most = 3;
 
-// One that was never seen alone, and would be the fastest if it became so much faster, is tried after so many solves.
-constexpr double tried_after = 8;
+// Several devices are taken where they gain so much over the best single one, and what is taken changes where the other gains so much. Before there is a trial they have to gain what a solve may take longer after another
+// set's (cores have rested, caches hold other rows), which is all that one solve of each would show; later a tenth of that, since trials are wrong by some of it.
+constexpr double worth_a_change = 0.02, after_another_s = 1.5e-3, left_of_that = 0.1;
 
-// Several devices are taken where they gain so much over the best single one, and what is taken changes where the other gains so much.
-constexpr double worth_a_change = 0.02;
+// What was never seen is tried where it is thought to cost no more than `worth_a_look` of the best and would gain if nobody slowed anybody down: not before what was seen has been made use of. A device that is tried alone
+// is thought to be so many times as fast as beside the others, or as many times as another one was.
+constexpr double worth_a_look = 1.5, looks_after = 3, seldom_looks = 32, first_pause = 4, thought_alone = 1.5, quiet_at_most = 1 << 20;
 
-// What was never seen is tried where it is thought to cost no more than `worth_a_look` of the best and would gain if nobody slowed anybody down: not before what was seen has been made use of.
-constexpr double worth_a_look = 1.5, looks_after = 3, first_pause = 4, quiet_at_most = 1 << 20;
+// Between two trials of a set: as many solves as passed since the taken one was taken, so that there are a few in many solves, and so many at least and at most; four times that where it is not decided between it and the
+// taken one. The first one of such a pair at once, and the second one where several gained by it.
+constexpr double at_once = 4, least_between = 10, most_between = 256, of_others = 4;
 
-// Between two trials of a set: as many solves as passed since the taken one was taken (so that there are a few in many solves), these at least, and what they cost: of the best single device
-// against the best several, between which it is decided, a tenth of the time until both were judged, of others three per cent, one per cent later. The first one of such a pair at once.
-constexpr double first_trial = 3, least_between = 6, most_between = 256;
-constexpr double rival_overhead = 0.1, look_overhead = 0.03, most_overhead = 0.01;
+// What all trials may have cost, in solves of the taken set: so many, and a share of all solves. Sets between which it is not decided may use a quarter of what is left of that.
+constexpr double allowed = 1.5, allowed_share = 0.02, allowed_others = 0.25;
 
 // Several have to gain more than so many errors of what trials say of it: to be taken, by two trials or by more; and to stay, by one, two or more.
 constexpr double surely_of_two = 3, surely = 2, stays_surely[] = {0, 0, 0.5, 1};
@@ -39,41 +40,65 @@ constexpr double probably = 1.5;
 // Rows per second that a device may have alone, by what it does beside the others.
 double at_most(const Knowledge& known, std::size_t k) { return (known.problem().coupled && known.member(k).linked ? whole_at_most : alone_at_most) * known.own(known.all(), k); }
 
-// After how many solves `set`, which costs so much more than what is taken, may be timed. rival: it is decided between it and that.
-double due_in(const Knowledge& known, std::uint32_t set, std::uint32_t taken, double more, bool rival, double best_rate) {
-    const double last = known.of(known.last_key(set)), begun = known.of(known.beginnings_key(set));
-    double wait, since = last;
-    if (known.seen(set) < 1) {
-        // The first time of a set may have compiled programs that are kept: what that cost says nothing of the next one's.
-        wait = std::max(looks_after, more / look_overhead);
-        if (known.problem().objective == Objective::time && single(set) && at_most(known, static_cast<std::size_t>(std::countr_zero(set))) > best_rate) wait = std::min(wait, tried_after);
-    } else if (known.timed(set) == 0 && begun < judged_by) {
-        wait = first_pause * begun;
-    } else {
-        const int trials = known.beside(set, taken).trials;
-        const double taken_at = known.of(known.taken_at_key());
-        since = std::max(last, taken_at);
-        const double then = known.of(known.then_key(set)), solves = more > far_slower - 1 ? 1 : more > slower - 1 ? 2 : least_run;
-        const bool at_once = trials == 0 && rival, another = then > 0 && std::abs(std::log(known.recent(taken, counted_of_taken) / then)) > moved;
-        wait = at_once ? first_trial : another ? least_between : std::clamp(last - taken_at, least_between, most_between);
-        if (!at_once || more > far_slower - 1) wait = std::max(wait, solves * more / (trials >= judged_by ? most_overhead : rival ? rival_overhead : look_overhead));
-    }
-    return wait - (known.of(known.solves_key()) - since);
+// The taken set takes so much more or less than at the last trial of this one.
+bool machine_moved(const Knowledge& known, std::uint32_t set, std::uint32_t taken) {
+    const double then = known.of(known.then_key(set));
+    return then > 0 && std::abs(std::log(known.recent(taken, counted_of_taken) / then)) > moved;
 }
 
-// Whether `set`, which gains so much over what is taken (a logarithm), takes its place.
-bool replaces(const Knowledge& known, std::uint32_t set, std::uint32_t taken, double gain) {
+// After how many solves `set`, which gains so much over what is taken (a logarithm), may be timed. rival: it is decided between it and that.
+double due_in(const Knowledge& known, std::uint32_t set, std::uint32_t taken, double gain, bool rival) {
+    const double last = known.of(known.last_key(set)), begun = known.of(known.beginnings_key(set)), solves = known.of(known.solves_key()), taken_at = known.of(known.taken_at_key());
+    const double more = std::expm1(-gain);
+    rival = rival || gain > worth_a_change;
+    double wait, since = std::max(last, taken_at), costs = more;
+    if (known.seen(set) < 1) {
+        wait = rival || !single(set) ? looks_after : seldom_looks, since = last, rival = rival || single(set);
+    } else if (known.timed(set) == 0 && begun < judged_by) {
+        // The first time of a set may have compiled programs that are kept: what that cost says nothing of the next one's.
+        wait = first_pause * begun, since = last, costs = 0;
+    } else {
+        const int trials = known.beside(set, taken).trials;
+        rival = rival || (trials < judged_by && more < (trials == 0 ? worth_a_look - 1 : close));
+        wait = rival && (trials == 0 || (trials == 1 && gain > worth_a_change)) ? at_once : machine_moved(known, set, taken) ? least_between : std::clamp(last - taken_at, least_between, most_between) * (rival ? 1 : of_others);
+        costs = more * (more > far_slower - 1 ? 1 : more > slower - 1 ? 2 : more > close ? least_run : close_run) + known.of(known.after_key());
+    }
+    const double left = std::max(allowed + allowed_share * solves - known.of(known.spent_key()), 0.0) * (rival ? 1 : allowed_others);
+    return std::max(wait - (solves - since), costs > left ? (costs - left) / allowed_share : 0.0);
+}
+
+// What several have to gain; `of_that`: so much of what a solve after another set's takes longer may be in what is known.
+double worth_joining(const Knowledge& known, std::uint32_t set, double of_that) { return std::max(worth_a_change, of_that * after_another_s * known.rate(set) / known.problem().rows); }
+
+// How many times as fast as beside the others a device is thought to be alone.
+double alone(const Knowledge& known) {
+    double times = thought_alone;
+    for (std::size_t k = 0; k < known.members(); ++k)
+        if (const double beside = known.own(known.all(), k); known.seen(1u << k) > 0 && beside > 0) times = std::max(times, known.rate(1u << k) / beside);
+    return std::min(times, static_cast<double>(whole_at_most));
+}
+
+// How many times as fast as it is known to be one device may be: one that was never seen alone, or looked at when it was disturbed, so that it was slower than beside the others.
+double hope(const Knowledge& known, std::uint32_t set) {
+    if (known.seen(set) < 1) return alone(known);
+    return std::max(known.own(known.all(), static_cast<std::size_t>(std::countr_zero(set))) / known.rate(set), 1.0);
+}
+
+// Whether `set`, which gains so much over what is taken (a logarithm) by trials, and by what each has taken, takes its place.
+bool replaces(const Knowledge& known, std::uint32_t set, std::uint32_t taken, double gain, double thought) {
     if (known.problem().objective != Objective::time) return gain > worth_a_change;
     const Beside beside = known.beside(set, taken);
     const int trials = beside.trials;
     const bool joins = single(taken) && !single(set), leaves = !single(taken) && single(set);
-    if (trials == 0 && (known.timed(set) < judged_by || known.timed(taken) < judged_by)) return leaves ? gain > 0 : !joins && gain > worth_a_change;
+    if (trials == 0 && (known.timed(set) < judged_by || known.timed(taken) < judged_by)) return leaves && gain > 0;
     const double error = trials > 0 ? beside.error : deviation_of_median * std::hypot(known.scatter(set), known.scatter(taken)) / std::sqrt(samples);
     // Several in all their solves, not in the typical one only.
     const double tails = std::max(std::log(joins ? known.tail(set) / known.tail(taken) : known.tail(taken) / known.tail(set)), 0.0);
     if (leaves) return -gain <= std::max(stays_surely[std::min(trials, judged_by)] * error, tails);
-    if (joins) return trials != 1 && gain > std::max({worth_a_change, (trials == 2 ? surely_of_two : surely) * error, tails});
-    return gain > std::max(worth_a_change, probably * error);
+    // The taken set was disturbed before a trial: by its last solves, of which most were not, it is the faster one.
+    if (!(thought > 0)) return false;
+    if (joins) return trials != 1 && gain > std::max({worth_joining(known, set, left_of_that), (trials == 2 ? surely_of_two : surely) * error, tails});
+    return gain > std::max(worth_a_change, (single(set) ? 1 : probably) * error);
 }
 
 std::span<const SplitMember> checked(std::span<const SplitMember> members, const SplitProblem& problem) {
@@ -140,7 +165,7 @@ SplitChoice choose_members(const devices::Rates& rates, std::span<const SplitMem
     };
     const auto taken = static_cast<std::uint32_t>(rates.of(known.taken_key()));
     if (taken == 0 || taken > all || known.seen(taken) < 1) {
-        const bool several = !single(best) && (!best_single || costs[best] < (1 - worth_a_change) * costs[best_single]);
+        const bool several = !single(best) && (!best_single || costs[best] * (1 + (time ? worth_joining(known, best, 1) : worth_a_change)) < costs[best_single]);
         return {several || !best_single ? best : best_single, false};
     }
     if (const auto on_trial = static_cast<std::uint32_t>(rates.tally(known.trial_key())); on_trial && on_trial <= all) return {on_trial, true};
@@ -151,10 +176,13 @@ SplitChoice choose_members(const devices::Rates& rates, std::span<const SplitMem
         if (set == taken || (known.seen(set) < 1 && !promising(set))) continue;
         // How much less than what is taken, as a logarithm: by trials, else by what each has taken.
         const Beside beside = time ? known.beside(set, taken) : Beside{};
-        const double gain = beside.trials > 0 ? beside.gain : std::isfinite(costs[set]) ? std::log(costs[taken] / costs[set]) : -1;
-        if (known.seen(set) > 0 && replaces(known, set, taken, gain) && (faster == 0 || gain > most_gain)) faster = set, most_gain = gain;
-        const bool rival = single(set) != single(taken) && (single(set) ? set == best_single : set == best_several);
-        const double due = due_in(known, set, taken, std::max(std::expm1(-gain), 0.0), rival, known.rate(best));
+        const double thought = std::isfinite(costs[set]) ? std::log(costs[taken] / costs[set]) : -1;
+        const double gain = beside.trials > 0 ? beside.gain : thought;
+        if (known.seen(set) > 0 && replaces(known, set, taken, gain, thought) && (faster == 0 || gain > most_gain)) faster = set, most_gain = gain;
+        const bool rival = (single(set) != single(taken) && (single(set) ? set == best_single : set == best_several)) ||
+                           (known.seen(set) < 1 && single(set) && at_most(known, static_cast<std::size_t>(std::countr_zero(set))) > known.rate(taken));
+        const double hoped = beside.trials > 0 && !machine_moved(known, set, taken) ? gain : std::max(gain, thought + (time && single(set) && known.timed(set) < judged_by ? std::log(hope(known, set)) : 0));
+        const double due = due_in(known, set, taken, hoped, rival);
         quiet = std::min(quiet, due);
         if (due <= 0 && (other == 0 || gain > other_gain)) other = set, other_gain = gain;
     }

@@ -30,8 +30,12 @@ inline constexpr double deviation = 1.4826, deviation_of_median = 1.2533;
 // A trial is so many solves in a row at least. The last ones that count, and of the taken set before it.
 inline constexpr int least_run = 4, counted = 3, counted_of_taken = 5;
 
-// A trial ends at once where the first solve takes so many times as long as what is taken, and after two where both take longer than that.
-inline constexpr double far_slower = 1.5, slower = 1.25;
+// Where both take about as long, which costs little, a trial is longer: what follows another set's solve becomes faster for a while.
+inline constexpr double close = 0.1;
+inline constexpr int close_run = 8;
+
+// A trial ends at once where the first solve takes so many times as long as what is taken, after two where both take longer than that, later where all do.
+inline constexpr double far_slower = 1.5, slower = 1.25, surely_slower = 1.15;
 
 // The taken set takes so much more or less time than at a trial, or a trial says so much else than those before: the machine is another one.
 inline constexpr double moved = 0.15;
@@ -75,6 +79,9 @@ public:
     std::string run_key() const { return "run" + of_all_; }
     std::string ran_key() const { return "ran" + of_all_; }
     std::string least_key() const { return "least" + of_all_; }
+    std::string sum_key() const { return "sum" + of_all_; }
+    std::string spent_key() const { return "spent" + of_all_; }
+    std::string after_key() const { return "after" + of_all_; }
     std::string then_key(std::uint32_t set) const { return "then " + of(set).name; }
     std::string beside_key(std::uint32_t a, std::uint32_t b) const { return "beside " + of(std::min(a, b)).name + " | " + names_of(members_, std::max(a, b)); }
     std::string solves_key() const { return "solves" + of_all_; }
@@ -84,6 +91,7 @@ public:
 
     double of(const std::string& key) const { return rates_.of(key); }
     const SplitProblem& problem() const { return problem_; }
+    std::size_t members() const { return members_.size(); }
     const SplitMember& member(std::size_t k) const { return members_[k]; }
 
     int timed(std::uint32_t set) const { return of(set).timed; }

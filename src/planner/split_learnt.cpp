@@ -10,14 +10,17 @@ namespace {
 
 // So many solves in a row, more where the last one was still faster than those before: what follows another set's solve is slower than in a row, since cores have rested, a team of threads is made anew, caches hold other rows.
 // One device's in place of several take two more: whoever leaves several in time loses nothing.
-constexpr int more_of_one = 2, longest_run = 2 * least_run;
+constexpr int more_of_one = 2, longest_run = 3 * least_run;
 constexpr double still_faster = 0.02;
 
 // After a trial so many solves of the taken set do not count, for the same reason.
-constexpr int resumes = 2;
+constexpr int resumes = 3;
 
 // What the last trials said counts, by their median: one of them may have been disturbed.
 constexpr int trials_kept = 8;
+
+// What a trial makes slower after it, of which the first solve shows a part; beyond that it was disturbed by something else.
+constexpr double all_after = 3, most_after = 0.4;
 
 // A trial says something else where it differs from those before by so many errors.
 constexpr double surely_else = 3;
@@ -25,28 +28,38 @@ constexpr double surely_else = 3;
 // A trial has ended: what it says of `set` beside the taken one.
 void judge(devices::Rates& rates, const Knowledge& known, std::uint32_t set, std::uint32_t taken, double gain) {
     const std::string key = known.beside_key(set, taken);
-    const int before = static_cast<int>(rates.of(key));
+    int before = static_cast<int>(rates.of(key));
     const double times = std::exp(set < taken ? gain : -gain), thought = rates.of(key + " times");
+    const double of_solves = deviation_of_median * std::hypot(known.scatter(set) / std::sqrt(counted), known.scatter(taken) / std::sqrt(counted_of_taken));
+    // It says something else than those before: the machine is another one.
+    if (before > 0 && std::abs(std::log(times / thought)) > std::max(moved, surely_else * of_solves)) before = 0, rates.set(known.taken_at_key(), rates.of(known.solves_key()));
     rates.set(key + " #" + std::to_string(before % trials_kept), times);
     std::vector<double> all;
     for (int k = 0; k < std::min(before + 1, trials_kept); ++k) all.push_back(std::log(rates.of(key + " #" + std::to_string(k))));
     const double count = static_cast<double>(all.size()), middle = median(all);
-    const double seen = deviation_of_median * deviation_about(middle, all), of_solves = deviation_of_median * std::hypot(known.scatter(set) / std::sqrt(counted), known.scatter(taken) / std::sqrt(counted_of_taken));
+    const double seen = deviation_of_median * deviation_about(middle, all);
     rates.set(key, before + 1), rates.set(key + " times", std::exp(middle)), rates.set(key + " error", std::max(seen, of_solves) / std::sqrt(count));
     rates.set(known.then_key(set), known.recent(taken, counted_of_taken));
-    if (before > 0 && std::abs(std::log(times / thought)) > std::max(moved, surely_else * of_solves)) rates.set(known.taken_at_key(), rates.of(known.solves_key()));
 }
 
 // One more solve of a trial, as many times as long as the taken set takes.
 void try_on(devices::Rates& rates, const Knowledge& known, std::uint32_t set, std::uint32_t taken, double as_taken, bool first) {
     const int row = rates.tally(known.run_key());
     const double scale = 1e6, best = row > 1 ? rates.tally(known.least_key()) / scale : 1e3, least = std::min(best, as_taken);
-    const bool far = !first && least > (row > 1 ? slower : far_slower);
-    const int least_solves = least_run + (single(set) && !single(taken) ? more_of_one : 0);
+    // Of a set that was about as fast before, one solve says that it was disturbed.
+    const Beside before = known.beside(set, taken);
+    const bool as_fast = (before.trials > 0 ? before.gain : std::log(known.rate(set) / known.recent(taken, counted_of_taken))) > -close;
+    const bool far = !first && (row > 1 || !as_fast) && least > (row == 1 ? far_slower : row == 2 ? slower : surely_slower);
+    const double gain = std::log(known.recent(set, counted) / known.recent(taken, counted_of_taken));
+    const int least_solves = (gain > -close ? close_run : least_run) + (single(set) && !single(taken) ? more_of_one : 0);
+    const double sum = (row > 1 ? rates.tally(known.sum_key()) / scale : 0) + (first ? 0 : as_taken - 1);
     const bool ends = far || row >= longest_run || (row >= least_solves && as_taken > (1 - still_faster) * best);
     rates.set_tally(known.trial_key(), ends ? 0 : static_cast<int>(set));
     rates.set_tally(known.least_key(), static_cast<int>(scale * std::min(least, 1e3)));
-    if (ends) judge(rates, known, set, taken, far ? -std::log(as_taken) : std::log(known.recent(set, counted) / known.recent(taken, counted_of_taken)));
+    rates.set_tally(known.sum_key(), static_cast<int>(scale * std::clamp(sum, -1e3, 1e3)));
+    if (!ends) return;
+    rates.set(known.spent_key(), rates.of(known.spent_key()) + std::max(sum, 0.0));
+    judge(rates, known, set, taken, far ? -std::log(as_taken) : gain);
 }
 
 }  // namespace
@@ -65,7 +78,12 @@ void remember(devices::Rates& rates, std::span<const SplitMember> members, const
     const auto last = static_cast<std::uint32_t>(rates.tally(known.ran_key()));
     int row = last == set && !(on_trial && rates.tally(known.trial_key()) == 0) ? rates.tally(known.run_key()) : last == 0 && !on_trial ? resumes : 0;
     rates.set_tally(known.ran_key(), static_cast<int>(set)), rates.set_tally(known.run_key(), row + count + 1);
-    const double as_taken = on_trial ? seconds * known.recent(taken, counted_of_taken) / problem.rows : 1;
+    const double as_taken = taken && (on_trial || set == taken) ? seconds * known.recent(taken, counted_of_taken) / problem.rows : 1;
+    // What comes of a trial in the solves after it is its cost too: of the first one so much more, of the next ones less and less.
+    if (taken && !on_trial && last && last != set && count == 0) {
+        const double after = all_after * std::clamp(as_taken - 1, 0.0, most_after), before = rates.of(known.after_key());
+        rates.set(known.after_key(), before > 0 ? (before + after) / 2 : after), rates.set(known.spent_key(), rates.of(known.spent_key()) + after);
+    }
     if (time.first) rates.set_tally(known.beginning_key(set), 1);
     if (time.first && !(time.steady_s > 0)) {
         // Its buffers were made and its programs compiled by this one: no more is known than that it is not slower.
@@ -90,7 +108,12 @@ void remember(devices::Rates& rates, std::span<const SplitMember> members, const
     const double solves = rates.of(known.solves_key()) + count + 1;
     rates.set(known.solves_key(), solves), rates.set(known.last_key(set), solves);
     if (on_trial) try_on(rates, Knowledge(rates, members, problem), set, taken, as_taken, time.first);
-    else if (!chosen.learning && taken != set) rates.set(known.taken_key(), set), rates.set(known.taken_at_key(), solves);
+    else if (!chosen.learning && taken != set) {
+        if (!taken)
+            for (const std::uint32_t seen : known.candidates(0))
+                if (known.seen(seen) > 0) rates.set(known.spent_key(), rates.of(known.spent_key()) + std::max(known.rate(set) / known.rate(seen) - 1, 0.0));
+        rates.set(known.taken_key(), set), rates.set(known.taken_at_key(), solves);
+    }
 }
 
 }  // namespace trifold::tridiagonal

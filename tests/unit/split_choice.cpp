@@ -8,72 +8,16 @@
 #include <bit>
 #include <cmath>
 #include <random>
+#include <span>
+#include <string>
 #include <vector>
 
 #include "devices/contention.hpp"
+#include "unit/split_played.hpp"
 #include "trifold/error.hpp"
 
 namespace trifold::tests {
 namespace {
-
-using namespace tridiagonal;
-
-/// A machine that solves the same kind of system again and again.
-class Played {
-public:
-    Played(devices::Machine machine, SplitProblem problem) : machine_(std::move(machine)), problem_(problem) {
-        for (const devices::SideBySide& device : machine_.devices) members_.push_back({device.name, device.to_bytes_per_s > 0, device.watts});
-    }
-
-    /// `slower`: this solve is disturbed.
-    SplitChoice solve(double slower = 1) {
-        const SplitChoice choice = choose_members(rates, members_, problem_);
-        const devices::Combination done = together(machine_, choice.members, problem_.rows);
-        std::vector<SplitWork> work;
-        for (std::size_t d = 0; d < members_.size(); ++d)
-            work.push_back({done.rows[d], members_[d].linked && done.rows[d] > 0 ? done.rows[d] / machine_.devices[d].rows_per_s : 0});
-        remember(rates, members_, choice, problem_, {.seconds = slower * done.seconds}, work);
-        return choice;
-    }
-
-    /// What is taken in the end.
-    SplitChoice settle() {
-        SplitChoice last{};
-        for (int k = 0; k < 200; ++k)
-            if (const SplitChoice choice = solve(); !choice.learning) last = choice;
-        EXPECT_NE(last.members, 0u);
-        return last;
-    }
-
-    double seconds(std::uint32_t set) const { return together(machine_, set, problem_.rows).seconds; }
-    double best_single() const {
-        double least = INFINITY;
-        for (std::size_t k = 0; k < members_.size(); ++k) least = std::min(least, seconds(1u << k));
-        return least;
-    }
-    devices::Machine& machine() { return machine_; }
-
-    devices::Rates rates;
-
-private:
-    devices::Machine machine_;
-    SplitProblem problem_;
-    std::vector<SplitMember> members_;
-};
-
-devices::SideBySide cores(const char* name, double rows_per_s, double watts = 0) {
-    devices::SideBySide device;
-    device.name = name, device.rows_per_s = rows_per_s, device.host_bytes = 20, device.watts = watts;
-    return device;
-}
-
-devices::SideBySide card(const char* name, double link, double watts = 0) {
-    devices::SideBySide device;
-    device.name = name, device.rows_per_s = 100e9, device.to_bytes_per_s = device.from_bytes_per_s = link, device.bytes_to = 16, device.bytes_from = 4, device.host_bytes = 20, device.watts = watts;
-    return device;
-}
-
-const SplitProblem billion{.rows = 1e9, .dtype = DType::f32};
 
 // The first call is everybody's.
 TEST(SplitChoice, EverybodyFirst) {
@@ -126,7 +70,7 @@ TEST(SplitChoice, NeverSlowerThanTheBestSingleDevice) {
         pairs += std::popcount(last.members) > 1;
         EXPECT_LE(played.seconds(last.members), 1.0001 * played.best_single()) << trial << ' ' << last.members;
         const devices::Combination best = devices::best(machine, billion.rows, Objective::time);
-        EXPECT_LE(played.seconds(last.members), 1.3 * best.seconds) << trial;
+        EXPECT_LE(played.seconds(last.members), 1.4 * best.seconds) << trial;
         far += played.seconds(last.members) > 1.1 * best.seconds;
     }
     EXPECT_GT(pairs, 100);
@@ -203,81 +147,6 @@ TEST(SplitChoice, FirstSolvesOfProcesses) {
     EXPECT_NEAR(estimate_members(later, members, problem, 0b11).seconds, 0.12, 1e-9) << "what is known better counts alone";
 }
 
-// Solves that something else slows down, one in five by half: what that costs in the end is two or three per cent.
-TEST(SplitChoice, NoiseCostsLittle) {
-    std::mt19937 random(7);
-    // The pair is 3 % slower than the cpu.
-    devices::Machine machine{134e9, 0, {cores("cpu", 6.7e9), card("cuda:0", 53e9)}};
-    machine.devices[1].host_bytes = 26;
-    Played played(machine, billion);
-    ASSERT_GT(played.seconds(0b11), 1.02 * played.seconds(0b01));
-    double sum = 0;
-    for (int k = 0; k < 1000; ++k) {
-        const SplitChoice choice = played.solve(random() % 5 == 0 ? 1.5 : 1);
-        if (k >= 50) sum += played.seconds(choice.members);
-    }
-    EXPECT_LE(sum / 950, 1.03 * played.seconds(0b01));
-}
-
-// Every solve takes 8 % more or less than it should: a pair that is 3 % slower than the cpu is seldom taken, one that is a tenth faster mostly.
-TEST(SplitChoice, SeveralWhereThatIsSure) {
-    const std::vector<SplitMember> members{{"cpu"}, {"cuda:0", true}};
-    for (const double pair_s : {1.03, 0.9}) {
-        std::mt19937 random(21);
-        std::normal_distribution<double> noise(0, 0.08);
-        int pairs = 0, solves = 0;
-        for (int trial = 0; trial < 100; ++trial) {
-            devices::Rates rates;
-            for (int k = 0; k < 120; ++k) {
-                const SplitChoice choice = choose_members(rates, members, billion);
-                if (k >= 20) pairs += choice.members == 0b11u, ++solves;
-                const double typical[] = {0, 1, 2.5, pair_s}, seconds = typical[choice.members] * std::exp(noise(random));
-                remember(rates, members, choice, billion, {.seconds = seconds}, std::vector<SplitWork>{{choice.members == 0b11u ? 0.65e9 : 1e9, 0}, {0.35e9, 0.003}});
-            }
-        }
-        if (pair_s > 1) EXPECT_LE(pairs, 0.13 * solves);
-        else EXPECT_GE(pairs, 0.6 * solves) << "of the first 120; trials of the cpu are among the others";
-    }
-}
-
-// A pair whose typical solve gains 3 %, and of which one in eight takes four times as long: all of them together are slower than the cpu's.
-TEST(SplitChoice, AllSolvesCount) {
-    const std::vector<SplitMember> members{{"cpu"}, {"cuda:0", true}};
-    std::mt19937 random(3);
-    std::normal_distribution<double> noise(0, 0.05);
-    int pairs = 0, solves = 0;
-    double sum = 0;
-    for (int trial = 0; trial < 50; ++trial) {
-        devices::Rates rates;
-        for (int k = 0; k < 400; ++k) {
-            const SplitChoice choice = choose_members(rates, members, billion);
-            const double typical[] = {0, 1, 2.5, random() % 8 ? 0.97 : 4}, seconds = typical[choice.members] * std::exp(noise(random));
-            if (k >= 20) pairs += choice.members == 0b11u, ++solves, sum += seconds;
-            remember(rates, members, choice, billion, {.seconds = seconds}, std::vector<SplitWork>{{choice.members == 0b11u ? 0.65e9 : 1e9, 0}, {0.35e9, 0.003}});
-        }
-    }
-    EXPECT_LE(pairs, solves / 10);
-    EXPECT_LE(sum / solves, 1.06);
-}
-
-// Both as fast as each other, on a machine that is slow for a hundred solves and fast for the next: what was timed in the one says little of the other, and the pair was taken for the faster one again and again.
-TEST(SplitChoice, WhatWasLeftHasToGainMore) {
-    const std::vector<SplitMember> members{{"cpu"}, {"cuda:0", true}};
-    std::mt19937 random(4);
-    std::normal_distribution<double> noise(0, 0.05);
-    int pairs = 0, solves = 0;
-    for (int trial = 0; trial < 50; ++trial) {
-        devices::Rates rates;
-        for (int k = 0; k < 600; ++k) {
-            const SplitChoice choice = choose_members(rates, members, billion);
-            const double typical[] = {0, 1, 2.5, 1.01}, seconds = typical[choice.members] * (k / 100 % 2 ? 1.25 : 1) * std::exp(noise(random));
-            if (k >= 100) pairs += choice.members == 0b11u, ++solves;
-            remember(rates, members, choice, billion, {.seconds = seconds}, std::vector<SplitWork>{{choice.members == 0b11u ? 0.65e9 : 1e9, 0}, {0.35e9, 0.003}});
-        }
-    }
-    EXPECT_LE(pairs, solves / 8);
-}
-
 // A device that stands solves without a question; what its solves took is learnt at once, and what follows is as if each had been learnt by itself.
 TEST(SplitChoice, SolvesThatStandAreLearntTogether) {
     devices::Machine machine{131e9, 0, {cores("cpu", 6.53e9), card("cuda:0", 19.4e9)}};
@@ -306,93 +175,6 @@ TEST(SplitChoice, SolvesThatStandAreLearntTogether) {
         EXPECT_EQ(estimate_members(one.rates, members, billion, set).seen, estimate_members(together.rates, members, billion, set).seen);
         EXPECT_NEAR(estimate_members(one.rates, members, billion, set).seconds, estimate_members(together.rates, members, billion, set).seconds, 1e-9);
     }
-}
-
-// The cpu's first solve took half as long again as it does: that is found out within some solves.
-TEST(SplitChoice, ASingleDeviceThatWasDisturbedFirst) {
-    devices::Machine machine{134e9, 0, {cores("cpu", 6.7e9), card("cuda:0", 53e9)}};
-    machine.devices[1].host_bytes = 40;
-    Played played(machine, billion);
-    ASSERT_GT(played.seconds(0b11), 1.1 * played.seconds(0b01));
-    played.solve(), played.solve(1.6);
-    int pairs = 0;
-    for (int k = 0; k < 20; ++k) pairs += played.solve().members == 0b11u;
-    EXPECT_LE(pairs, 7);
-}
-
-// Times as an H200 machine has them for a system that does not forget: the cpu, the card, both.
-TEST(SplitChoice, TakesTheCardWhereItIsFastest) {
-    std::mt19937 random(9);
-    const std::vector<SplitMember> members{{"cpu"}, {"cuda:0", true}};
-    SplitProblem problem{.rows = 256e6, .dtype = DType::f32, .coupled = true};
-    int cpu = 0;
-    for (int trial = 0; trial < 200; ++trial) {
-        devices::Rates rates;
-        for (int k = 0; k < 60; ++k) {
-            const SplitChoice choice = choose_members(rates, members, problem);
-            cpu += choice.members == 0b01u && k >= 16;
-            // The cpu is as fast as this at times.
-            const double typical[] = {0, random() % 4 ? 0.122 : 0.085, 0.0962, 0.0975}, noise = choice.members == 0b11u ? 0.1 : 0.02;
-            const double seconds = typical[choice.members] * (1 + std::uniform_real_distribution<double>(-noise, noise)(random));
-            const std::vector<SplitWork> work{{choice.members == 0b11u ? 120e6 : 256e6, 0}, {choice.members == 0b11u ? 136e6 : 256e6, 0.003}};
-            remember(rates, members, choice, problem, {.seconds = seconds}, work);
-        }
-    }
-    EXPECT_LE(cpu, 200 * 44 * 14 / 100) << "trials are among them";
-}
-
-// A card that did a little more than a third beside the cpu, in two passes, takes less time than the cpu for a system that it takes whole: it is tried within some solves.
-TEST(SplitChoice, ACardThatTakesItWhole) {
-    const std::vector<SplitMember> members{{"cpu"}, {"cuda:0", true}};
-    const SplitProblem problem{.rows = 32e6, .dtype = DType::f64, .coupled = true};
-    devices::Rates rates;
-    int card = 0;
-    double sum = 0;
-    for (int k = 0; k < 40; ++k) {
-        const SplitChoice choice = choose_members(rates, members, problem);
-        const double typical[] = {0, 0.027, 0.0247, 0.028};
-        if (k >= 16) sum += typical[choice.members];
-        card += choice.members == 0b10u && k >= 16;
-        remember(rates, members, choice, problem, {.seconds = typical[choice.members]}, std::vector<SplitWork>{{0.64 * 32e6, 0}, {0.36 * 32e6, 0.003}});
-    }
-    EXPECT_GE(card, 12) << "of 24, trials of four solves are among the others";
-    EXPECT_LE(sum / 24, 1.05 * 0.0247);
-}
-
-// Cores that have rested while the card solved take a third longer: the first solve of the cpu after it says that the card is faster, and the cpu is by a seventh.
-TEST(SplitChoice, CoresThatHaveRested) {
-    const std::vector<SplitMember> members{{"cpu"}, {"cuda:0", true}};
-    const SplitProblem problem{.rows = 32e6, .dtype = DType::f64, .coupled = true};
-    devices::Rates rates;
-    bool rested = true;
-    int cpu = 0;
-    for (int k = 0; k < 100; ++k) {
-        const SplitChoice choice = choose_members(rates, members, problem);
-        const double typical[] = {0, rested ? 0.028 : 0.0206, 0.0247, 0.0275};
-        rested = choice.members == 0b10u;
-        if (k >= 20) cpu += choice.members == 0b01u;
-        remember(rates, members, choice, problem, {.seconds = k == 1 ? 0.028 : typical[choice.members]}, std::vector<SplitWork>{{16e6, 0}, {16e6, 0.003}});
-    }
-    EXPECT_GE(cpu, 60) << "of 80";
-}
-
-// What was disturbed when it was timed is looked at again.
-TEST(SplitChoice, ABadStartIsMadeGood) {
-    Played played({155e9, 0, {cores("cpu", 5.1e9), card("cuda:0", 53e9)}}, billion);
-    played.solve(1.9), played.solve(), played.solve(), played.solve();
-    int pair = 0;
-    for (int k = 0; k < 400; ++k) pair += played.solve().members == 0b11u;
-    EXPECT_GT(pair, 200);
-}
-
-// A set that becomes slow is left, within some solves.
-TEST(SplitChoice, FollowsTheMachine) {
-    Played played({155e9, 0, {cores("cpu", 5.1e9), card("cuda:0", 53e9)}}, billion);
-    EXPECT_EQ(played.settle().members, 0b11u);
-    played.machine().host_bytes_per_s = 100e9;
-    played.machine().devices[1].host_bytes = 60;
-    for (int k = 0; k < 40; ++k) played.solve();
-    EXPECT_EQ(played.settle().members, 0b01u);
 }
 
 TEST(SplitChoice, ObjectivesDiffer) {
