@@ -55,7 +55,7 @@ void identify(Context::State& state, const Device& device, const std::vector<spl
         const std::string done = std::string("identified ") + part->name;
         if (!part->description || state.rates().tally(done) > 0 || std::none_of(parts.begin(), parts.end(), [&](const split::Part& one) { return one.name == part->name; })) continue;
         state.rates().set_tally(done, 1);
-        state.identify(part->name, part->description(*part));
+        state.identify(part->name, devices::identity_of(part->description(*part)));
     }
 }
 

@@ -33,6 +33,12 @@ bool names(std::string_view key, std::string_view device) {
 
 }  // namespace
 
+std::string identity_of(std::string description) {
+    constexpr std::string_view shared = " shared with the host";
+    const std::size_t at = description.find(shared), comma = at == description.npos ? at : description.rfind(',', at);
+    return comma == description.npos ? description : description.erase(comma, at + shared.size() - comma);
+}
+
 double Rates::of(std::string_view key) const {
     const std::lock_guard lock(mutex_);
     const auto found = rates_.find(key);

@@ -10,6 +10,9 @@
 
 namespace trifold::devices {
 
+/// A device's description without how much of the host's memory it shows, which PoCL makes another number from run to run.
+std::string identity_of(std::string description);
+
 class Rates {
 public:
     /// 0 where nothing is known.

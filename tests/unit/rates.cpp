@@ -135,5 +135,13 @@ TEST_F(KeptRates, AnotherBoardUnderTheName) {
     EXPECT_EQ(third.identify("cuda:0", "H200, driver 13.1"), "");
 }
 
+// The memory that PoCL shows depends on what is free.
+TEST(Rates, IdentityIsNotTheHostsMemory) {
+    const std::string before = "pthread-EPYC, cpu, 1 compute unit, 5.6 GiB shared with the host, no FP64, PoCL (driver 3.1)", after = "pthread-EPYC, cpu, 1 compute unit, 6.1 GiB shared with the host, no FP64, PoCL (driver 3.1)";
+    EXPECT_EQ(devices::identity_of(before), devices::identity_of(after));
+    EXPECT_EQ(devices::identity_of(before), "pthread-EPYC, cpu, 1 compute unit, no FP64, PoCL (driver 3.1)");
+    EXPECT_EQ(devices::identity_of("NVIDIA H200, 139.8 GiB, CUDA driver 13.0"), "NVIDIA H200, 139.8 GiB, CUDA driver 13.0");
+}
+
 }  // namespace
 }  // namespace trifold::tests
