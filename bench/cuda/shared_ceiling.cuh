@@ -63,18 +63,22 @@ __global__ void __launch_bounds__(512) move_shared_columns(const __grid_constant
     using namespace cuda;
     extern __shared__ __align__(128) int4 shared[];
     __shared__ unsigned long long arrival;
+    __shared__ unsigned drawn[2];
     const int thread = static_cast<int>(threadIdx.x), column = thread & (job.across - 1);
     ColumnSets<T, R, Copies> sets(job, reinterpret_cast<T*>(shared), shared_address(&arrival));
     sets.load(sets.source(blockIdx.x));
     after_the_kernel_before();
-    for (unsigned tile = blockIdx.x, turn = 0; turn < job.turns; tile += gridDim.x, ++turn) {
-        keep_step<R, Copies>(job, turn);
+    for (SetDraws draws(job, drawn); draws.any(); draws.next()) {
+        keep_step(job);
+        draws.ask();
         T y[R];
-        const auto next = sets.source(tile + gridDim.x);
-        sets.take(tile, turn & 1, y);
+        const auto next = sets.source(draws.after);
+        sets.take(draws.now, draws.turn & 1, y);
         sets.load(next);
-        if (Copies != ColumnCopies::vectors && job.whole_sectors) sets.touch(tile + gridDim.x);
-        const ColumnSet set = set_of(job, tile);
+        if (Copies != ColumnCopies::vectors && job.whole_sectors) sets.touch(draws.after);
+        const ColumnSet set = set_of(job, draws.now);
+        draws.tell();
+        __syncthreads();
         if (column < set.columns) store_column<Copies>(job, set, y);
     }
 }
@@ -118,10 +122,11 @@ void enqueue_shared_rows(cuda::SharedJob<T>& job) {
 template <class T, int R>
 void enqueue_shared_columns(cuda::SharedJob<T>& job) {
     using enum cuda::ColumnCopies;
+    if (job.cluster > 1) job.draw = 0;
     const int threads = job.across * job.segments, bytes = cuda::columns_bytes<T, R>(job);
-    if (job.copies == vectors) cuda::launch_persistent<move_shared_columns<T, R, vectors>>(job, job.tiles, false, threads, bytes, nullptr);
-    if (job.copies == rows) cuda::launch_persistent<move_shared_columns<T, R, rows>>(job, job.tiles, false, threads, bytes, nullptr);
-    if (job.copies == lines) cuda::launch_persistent<move_shared_columns<T, R, lines>>(job, job.tiles, false, threads, bytes, nullptr);
+    if (job.copies == vectors) cuda::launch_persistent<move_shared_columns<T, R, vectors>>(job, job.tiles, job.draw > 0, threads, bytes, nullptr);
+    if (job.copies == rows) cuda::launch_persistent<move_shared_columns<T, R, rows>>(job, job.tiles, job.draw > 0, threads, bytes, nullptr);
+    if (job.copies == lines) cuda::launch_persistent<move_shared_columns<T, R, lines>>(job, job.tiles, job.draw > 0, threads, bytes, nullptr);
 }
 
 }  // namespace detail

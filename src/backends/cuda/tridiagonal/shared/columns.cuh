@@ -8,7 +8,8 @@
 //   ones in all lanes; the last rows of the segments are joined by one thread per column. While a set is solved the next one is
 //   on its way into shared memory (column_sets.cuh).
 // Words per row: 1 read, 1 written. Pieces of rows should have 256 bytes or more: with 128 the memory is a tenth slower (measured on an
-//   H200). Where a block cannot hold that many columns, neighbouring blocks are kept in step as a cluster. Rows that begin anywhere
+//   H200). Blocks draw their sets from a counter, so that what lies side by side is under way at the same time: 3 to 7 % of the memory's
+//   rate. Where a block cannot hold that many columns, neighbouring blocks are kept in step as a cluster instead. Rows that begin anywhere
 //   cost the second-level cache requests for parts of lines: pieces are wider, and where x lies apart from rhs sets overlap by less
 //   than a sector of 32 bytes, so that each stores whole ones.
 // Numerics: segment.cuh. Where the matrix is not safe every system is marked and nothing is stored. A right-hand side or an
@@ -17,6 +18,7 @@
 
 #include "backends/cuda/tridiagonal/device/overlap.cuh"
 #include "backends/cuda/tridiagonal/shared/column_sets.cuh"
+#include "backends/cuda/tridiagonal/shared/draws.cuh"
 #include "backends/cuda/tridiagonal/shared/join.cuh"
 #include "backends/cuda/tridiagonal/shared/segment_rows.cuh"
 
@@ -112,24 +114,10 @@ __device__ __forceinline__ void store_column(const SharedJob<T>& job, const Colu
     }
 }
 
-/// No block begins a turn before all others have begun the one before, so that what lies side by side is under way at the same time. Blocks that are not there yet are not
-/// waited for long: nothing depends on it.
+/// Before every turn, where the plan says so: pairs of neighbours.
 template <class T>
-__device__ __forceinline__ void stay_together(const SharedJob<T>& job, unsigned turn) {
-    if (threadIdx.x) return;
-    atomicAdd(job.tickets, 1u);
-    unsigned begun;
-    int tries = 8;
-    do asm volatile("ld.relaxed.gpu.global.u32 %0, [%1];" : "=r"(begun) : "l"(job.tickets) : "memory");
-    while (begun < turn * gridDim.x && --tries);
-}
-
-/// Before every turn: pairs of neighbours, and all blocks, where the plan says so.
-template <int R, ColumnCopies Copies, class T>
-__device__ __forceinline__ void keep_step(const SharedJob<T>& job, unsigned turn) {
+__device__ __forceinline__ void keep_step(const SharedJob<T>& job) {
     if (job.cluster > 1) asm volatile("barrier.cluster.arrive.relaxed.aligned;\n\tbarrier.cluster.wait.aligned;" ::: "memory");
-    if constexpr (may_stay_together<T, R>(Copies))
-        if (job.together) stay_together(job, turn);
 }
 
 template <class T, int R, ColumnCopies Copies, int Threads, int Blocks>
@@ -137,6 +125,7 @@ __global__ void __launch_bounds__(Threads, Blocks) solve_shared_columns(const __
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
     extern __shared__ __align__(128) int4 shared[];
     __shared__ unsigned long long arrival;
+    __shared__ unsigned drawn[2];
     T* const memory = reinterpret_cast<T*>(shared);
     job.opening.open();
     const int thread = static_cast<int>(threadIdx.x), threads = static_cast<int>(blockDim.x);
@@ -177,13 +166,15 @@ __global__ void __launch_bounds__(Threads, Blocks) solve_shared_columns(const __
     }
 
     const T* const own = factors + segment * layout.segment;
-    for (unsigned tile = blockIdx.x, turn = 0; turn < job.turns; tile += gridDim.x, ++turn) {
-        keep_step<R, Copies>(job, turn);
+    SetDraws draws(job, drawn);
+    for (; draws.any(); draws.next()) {
+        keep_step(job);
+        draws.ask();
         T y[R];
-        const auto next = sets.source(tile + gridDim.x);
-        sets.take(tile, turn & 1, y);
+        const auto next = sets.source(draws.after);
+        sets.take(draws.now, draws.turn & 1, y);
         sets.load(next);
-        if (Copies != ColumnCopies::vectors && job.whole_sectors) sets.touch(tile + gridDim.x);
+        if (Copies != ColumnCopies::vectors && job.whole_sectors) sets.touch(draws.after);
 
         eliminate_rows(own, y);
         T x, before = 0;
@@ -201,10 +192,11 @@ __global__ void __launch_bounds__(Threads, Blocks) solve_shared_columns(const __
         y[R - 1] = x;
         substitute_rows(own, before, y);
 
-        const ColumnSet set = set_of(job, tile);
+        const ColumnSet set = set_of(job, draws.now);
         const bool there = column < set.columns;
         // What is not finite has reached the segment's first row, or its last.
         bool bad = there && !(y[0] * T(0) + x * T(0) == T(0));
+        draws.tell();
         if (__syncthreads_or(bad)) {
             if (bad) flags[column] = 1;
             __syncthreads();

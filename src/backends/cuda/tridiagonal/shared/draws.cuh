@@ -4,6 +4,8 @@
 // least before the one that loads what was drawn: nobody waits for the counter.
 #pragma once
 
+#include "backends/cuda/tridiagonal/shared/job.hpp"
+
 namespace trifold::cuda {
 
 template <bool Block>
@@ -52,6 +54,29 @@ private:
     const unsigned teams_, whole_;  ///< whole_: draws behind these are of one tile, so that nobody is left with several at the end
     unsigned draw_, later_, within_ = 0;  ///< later_: the draw after this one, of the thread that asks
     bool asked_ = true;
+};
+
+/// Sets of columns, one of a draw, by a block. Where none are drawn (blocks in step), every so many sets are one's own.
+template <class T>
+class SetDraws {
+public:
+    unsigned now = blockIdx.x, after = blockIdx.x + gridDim.x, turn = 0;
+
+    __device__ __forceinline__ SetDraws(const SharedJob<T>& job, unsigned* slots) : job_(job), slots_(slots) {}
+    __device__ __forceinline__ bool any() const { return job_.draw ? now < job_.tiles : turn < job_.turns; }
+    /// In every turn, in this order: at its beginning, before a barrier of the block, and behind it.
+    __device__ __forceinline__ void ask() {
+        if (threadIdx.x == 0) later_ = job_.draw ? 2 * gridDim.x + atomicAdd(job_.tickets, 1u) : after + gridDim.x;
+    }
+    __device__ __forceinline__ void tell() const {
+        if (threadIdx.x == 0) slots_[turn & 1] = later_;
+    }
+    __device__ __forceinline__ void next() { now = after, after = slots_[turn++ & 1]; }
+
+private:
+    const SharedJob<T>& job_;
+    unsigned* const slots_;  ///< two words of shared memory
+    unsigned later_;         ///< of the thread that asks
 };
 
 }  // namespace trifold::cuda

@@ -36,12 +36,6 @@ constexpr int column_slack(ColumnCopies copies) {
     return copies == ColumnCopies::rows ? 16 / static_cast<int>(sizeof(T)) : copies == ColumnCopies::lines ? 128 / static_cast<int>(sizeof(T)) : 0;
 }
 
-/// In kernels whose threads have 128 bytes of a column: others have no registers left for it.
-template <class T, int R>
-constexpr bool may_stay_together(ColumnCopies copies) {
-    return copies == ColumnCopies::vectors && R * sizeof(T) <= 128;
-}
-
 /// Systems are numbered with the last level fastest; there are fewer than 2^31.
 template <class T>
 struct SharedJob {
@@ -51,9 +45,9 @@ struct SharedJob {
     unsigned extent[4] = {1, 1, 1, 1}, systems = 0;
     unsigned char* marks = nullptr;             ///< per system 1 where it was handed over, else 0
     unsigned long long* handed_over = nullptr;  ///< number of systems marked
-    unsigned* tickets = nullptr;                ///< rows: draws so far; columns: turns begun
+    unsigned* tickets = nullptr;                ///< draws so far
     Opening opening;                            ///< of the outcome that handed_over and tickets are of
-    unsigned draw = 0;                          ///< rows: tiles of a draw; 0: every so many tiles are one's own
+    unsigned draw = 0;                          ///< tiles of a draw; 0: every so many tiles are one's own
 
     // Cut for one kernel. Systems lie in lines: those that differ in the last level, or all where lines are of no use.
     unsigned tiles = 0, tiles_per_line = 0, line_extent = 1;
@@ -64,8 +58,7 @@ struct SharedJob {
     bool lines = false;              ///< columns: a set's are of one line
     int slack = 0;                   ///< columns: column_slack of `copies`
     bool whole_sectors = false;      ///< columns: sets overlap, and each stores whole sectors of 32 bytes
-    bool together = false;           ///< columns: no block is more than a turn ahead of another
-    unsigned turns = 0;              ///< columns: sets of a block, the same for all, some of them beyond the last one
+    unsigned turns = 0;              ///< columns that are not drawn: sets of a block, the same for all, some of them beyond the last one
     int cluster = 1;                 ///< columns: blocks in step; bands: blocks that share columns
     ColumnCopies copies = ColumnCopies::elements;
 

@@ -7,7 +7,7 @@ template <>
 SharedKernels<float> shared_kernels<float>() {
     static constexpr SharedKernel<float> kernels[] = {
         bands_kernel<float, 64, 512>(),
-        columns_kernel<float, 32, 512, 1, 512>(),
+        columns_kernel<float, 32, 512, 1, 256>(),
         columns_kernel<float, 64, 512, 1, 1024>(),
         rows_kernel<float, 33, 3, false, false, 128, 2>(),
         rows_kernel<float, 25, 3, false, false, 128, 3>(),

@@ -80,15 +80,6 @@ bool parts_of_sectors(const SharedJob<T>& job) {
     return !whole && apart_from_x(job);
 }
 
-// Whether pieces of rows of rhs share lines of 128 bytes with others.
-template <class T>
-bool parts_of_lines(const SharedJob<T>& job) {
-    constexpr std::int64_t line = 128 / sizeof(T);
-    bool whole = job.rhs.row_stride % line == 0 && reinterpret_cast<std::uintptr_t>(job.rhs.data) % 128 == 0;
-    for (int l = 0; l + 1 < job.levels; ++l) whole = whole && job.rhs.level_stride[l] % line == 0;
-    return !whole;
-}
-
 template <class T, int R, int Threads, int MostRows>
 bool cut_columns(SharedJob<T>& job, const SharedKernel<T>&) {
     const unsigned extent = job.extent[job.levels - 1];
@@ -101,6 +92,7 @@ bool cut_columns(SharedJob<T>& job, const SharedKernel<T>&) {
     while (job.across > widest / 4 && (job.across * job.segments > Threads || (odd && job.across / 2 >= static_cast<int>(extent)))) job.across /= 2;
     if (job.rows > MostRows || job.across * job.segments > Threads || job.across * job.segments % 32 != 0) return false;
     job.cluster = job.across < widest / 2 ? 2 : 1;
+    job.draw = job.cluster == 1;
     set_array_range(job);
     // Sets that overlap, unless that makes a line's many more.
     const auto across = static_cast<unsigned>(job.across), over = 32 / static_cast<unsigned>(sizeof(T)) - 1;
@@ -119,14 +111,13 @@ bool cut_columns(SharedJob<T>& job, const SharedKernel<T>&) {
     job.tiles_per_line = job.whole_sectors ? sets : (job.line_extent + across - 1) / across;
     job.set_columns = job.whole_sectors ? across - over : column_slack<T>(job.copies) ? (extent + job.tiles_per_line - 1) / job.tiles_per_line : across;
     job.tiles = job.tiles_per_line * (job.systems / job.line_extent);
-    job.together = may_stay_together<T, R>(job.copies) && job.levels > 1 && parts_of_lines(job);
     return columns_bytes<T, R>(job) <= shared_block_bytes;
 }
 
 template <class T, int R, int Threads, int Blocks>
 void launch_columns(SharedJob<T>& job, cudaStream_t stream) {
     const auto launch = [&]<ColumnCopies Copies>() {
-        launch_persistent<solve_shared_columns<T, R, Copies, Threads, Blocks>>(job, job.tiles, false, job.across * job.segments, columns_bytes<T, R>(job), stream);
+        launch_persistent<solve_shared_columns<T, R, Copies, Threads, Blocks>>(job, job.tiles, job.draw > 0, job.across * job.segments, columns_bytes<T, R>(job), stream);
     };
     switch (job.copies) {
         case ColumnCopies::elements: return launch.template operator()<ColumnCopies::elements>();
