@@ -252,6 +252,31 @@ TEST(Parts, AreCutByTheShapeOfAMesh) {
     EXPECT_GE(cut, 16);
 }
 
+// What was timed fits on the chip that it was timed on.
+TEST(TimedCuts, Fit) {
+    const Chip chip;
+    int found = 0;
+    for (const std::size_t bytes : {4, 8})
+        for (const auto& [nx, along, across] : {std::tuple{64, 64, 64}, {80, 64, 64}, {80, 80, 80}, {96, 96, 96}, {128, 128, 128}, {192, 192, 192}, {256, 256, 256}}) {
+            const TimedCut* const timed = timed_cut(bytes, nx, along, across);
+            if (!timed) continue;
+            ++found;
+            const RowsCut rows = rows_of(*timed, chip, {1, 1, 1, 1}, true);
+            const ColumnsCut columns = columns_of(*timed, chip);
+            ASSERT_TRUE(rows.fits() && columns.fits()) << nx;
+            EXPECT_EQ(along % timed->segment, 0) << nx;
+            EXPECT_EQ(rows.chunk % timed->segment, 0) << nx;
+            EXPECT_GE(rows.lanes * rows.segment_rows, nx);
+            EXPECT_GE(columns.segments * columns.segment_rows, across) << nx;
+            EXPECT_EQ(columns.threads % 32, 0) << nx;
+            for (const auto& [threads, shared, blocks] : {std::tuple{rows.threads, rows.shared, rows.blocks}, {columns.threads, columns.shared, columns.blocks}}) {
+                EXPECT_LE(blocks * threads, 2048) << nx;
+                EXPECT_LE(static_cast<std::size_t>(blocks) * (shared + 1024), chip.shared_per_multiprocessor) << nx;
+            }
+        }
+    EXPECT_GE(found, 7);
+}
+
 TEST(LaneTable, RefusesWhatNeedsPivots) {
     LineMatrix<float> m;
     m.lower.assign(64, -1), m.upper.assign(64, 1), m.diag.assign(64, 1e-6F);

@@ -196,7 +196,9 @@ __device__ __forceinline__ void columns_tasks(const MeshArguments<typename C::re
         }
 
         T d[R];
-        asm volatile("cp.async.wait_group %0;" ::"n"(C::stages - 1) : "memory");
+        // Solutions of the row below a segment were asked for a turn ago, before the last set.
+        if (C::behind && C::stages > 2 && set.row == Set::H - 2) asm volatile("cp.async.wait_group 1;" ::: "memory");
+        else asm volatile("cp.async.wait_group %0;" ::"n"(C::stages - 1) : "memory");
         __syncwarp();
         const T* const arrived = staged + stage * (L::threads * R);
 #pragma unroll

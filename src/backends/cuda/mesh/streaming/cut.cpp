@@ -58,12 +58,20 @@ double choose_chunk(RowsCut& cut, int n, int multiple, std::int64_t slabs, std::
     return least;
 }
 
+}  // namespace
+
 std::size_t rows_shared(const RowsCut& cut, int V, const Reach& reach) {
     const int place = reach.fields * (up(2 * reach.x, V) + (cut.slab() + 2 * reach.y) * cut.pitch);
     return static_cast<std::size_t>(cut.depth * place + cut.factors(V)) * 16 / static_cast<std::size_t>(V) + static_cast<std::size_t>(2 * (cut.depth + cut.warps)) * 8;
 }
 
-}  // namespace
+int choose_pitch(RowsCut& cut, std::size_t value_bytes, int nx, int reach_x) {
+    const int V = static_cast<int>(16 / value_bytes), narrowest = up(nx, V) + up(2 * reach_x, V), segments = (nx + cut.segment_rows - 1) / cut.segment_rows;
+    int met = 1 << 20;
+    for (int pitch = narrowest; pitch <= narrowest + 32; pitch += V)
+        if (const int found = conflicts(cut.lanes, segments, cut.segment_rows, cut.rows * pitch, static_cast<int>(value_bytes / 4)); found < met) met = found, cut.pitch = pitch;
+    return met;
+}
 
 RowsCut cut_rows(const Chip& chip, std::size_t value_bytes, int nx, int ny, int nz, std::int64_t meshes, const Reach& reach_of, int ahead, const RowsCut* shape, bool alike, bool bulk, bool grouped) {
     // Two rows a lane were best, or close to it, wherever it was tried on an H200. (One moves more words of shared memory, more leave too few warps; so do two in doubles where it eliminates ahead.)
@@ -71,7 +79,7 @@ RowsCut cut_rows(const Chip& chip, std::size_t value_bytes, int nx, int ny, int 
     const int rows_of_lane = ahead && value_bytes == 8 ? 1 : 2;
     const int n_along = ahead ? ny : nz, n_across = ahead ? nz : ny;
     const Reach reach{reach_of.fields, reach_of.x, ahead ? reach_of.z : reach_of.y, ahead ? reach_of.y : reach_of.z};
-    const int V = static_cast<int>(16 / value_bytes), words = static_cast<int>(value_bytes / 4), narrowest = up(nx, V) + up(2 * reach.x, V);
+    const int V = static_cast<int>(16 / value_bytes), words = static_cast<int>(value_bytes / 4);
     // As many meshes as fill the chip.
     const auto many = ahead ? static_cast<std::int64_t>(std::exp2(std::max(0.0, std::floor(std::log2(0x1p26 / (static_cast<double>(nx) * ny * nz)))))) : meshes;
     RowsCut best;
@@ -80,9 +88,7 @@ RowsCut cut_rows(const Chip& chip, std::size_t value_bytes, int nx, int ny, int 
     const auto try_blocks = [&](RowsCut cut, bool batch) {
         const int lanes = cut.lanes, R = cut.segment_rows, K = cut.rows, S = (nx + R - 1) / R, registers = ahead ? registers_ahead(value_bytes, K * R) + (batch && grouped && value_bytes == 8 ? 4 : 0) : up(K * R * words + other_registers + 12 * words, 8);
         cut.alike = alike && S > 2;
-        int met = 1 << 20;
-        for (int pitch = narrowest; pitch <= narrowest + 32; pitch += V)
-            if (const int found = conflicts(lanes, S, R, K * pitch, words); found < met) met = found, cut.pitch = pitch;
+        const int met = choose_pitch(cut, value_bytes, nx, reach.x);
         // A block of few warps has many rows beside its slab, and one warp in four or more that brings planes.
         for (cut.warps = 1; cut.warps <= 31 && registers <= 255; ++cut.warps)
             for (cut.depth = 2 * reach.z + 2; cut.depth <= 2 * reach.z + 3; ++cut.depth) {
@@ -153,6 +159,11 @@ int cut_segment(const Chip& chip, std::size_t value_bytes, int nx, int ny, int n
     return best;
 }
 
+std::size_t columns_shared(const ColumnsCut& cut, std::size_t value_bytes, bool behind, bool by_reach) {
+    const int R = cut.segment_rows, S = cut.segments, V = static_cast<int>(16 / value_bytes);
+    return static_cast<std::size_t>((cut.stages + (behind ? 1 : 0)) * cut.threads * R + S * ((by_reach ? 5 : 4) * R + V) + 4 * S + (2 * S + 1) * cut.columns) * value_bytes;
+}
+
 ColumnsCut cut_columns(const Chip& chip, std::size_t value_bytes, int rows, int fetched, const ColumnsAsked& asked) {
     const int V = static_cast<int>(16 / value_bytes), words = static_cast<int>(value_bytes / 4);
     ColumnsCut best;
@@ -171,7 +182,11 @@ ColumnsCut cut_columns(const Chip& chip, std::size_t value_bytes, int rows, int 
                 const int S = cut.segments;
                 // Of a plane, in groups: what the update reads comes while another block solves, or early enough from the second-level cache.
                 const bool flat = asked.grouped && !asked.nx && !prefetch;
-                const auto shared = [&](int stages) { return static_cast<std::size_t>((stages + (asked.nx ? 1 : 0)) * cut.threads * R + S * ((asked.by_reach ? 5 : 4) * R + V) + 4 * S + (2 * S + 1) * W) * value_bytes; };
+                const auto shared = [&](int stages) {
+                    ColumnsCut with = cut;
+                    with.stages = stages;
+                    return columns_shared(with, value_bytes, asked.nx > 0, asked.by_reach);
+                };
                 const auto blocks = [&](int stages) {
                     if (shared(stages) > chip.shared_per_block) return 0;
                     return blocks_on(chip, cut.threads, R * words * ((prefetch ? 1 + fetched : 1) + (asked.nx ? 1 : 0)) + (flat ? 32 : other_registers) + (asked.nx ? 16 : 0) + (prefetch && words == 2 && !asked.grouped ? 24 : 0), shared(stages));

@@ -37,6 +37,11 @@ RowsCut cut_rows(const Chip& chip, std::size_t value_bytes, int nx, int ny, int 
 /// Rows of a segment of lines along `ny` that are solved in parts of other passes, by the shape of a mesh alone; 0: ny has no divisor that would do.
 int cut_segment(const Chip& chip, std::size_t value_bytes, int nx, int ny, int nz);
 
+/// Distance of rows in shared memory, so that lanes meet in the fewest banks: how often they do.
+int choose_pitch(RowsCut& cut, std::size_t value_bytes, int nx, int reach_x);
+/// Bytes of shared memory; `reach.y` and `reach.z` are across and along the way of blocks.
+std::size_t rows_shared(const RowsCut& cut, int vector_values, const Reach& reach);
+
 /// columns.cuh.
 struct ColumnsCut {
     int segment_rows = 0, segments = 0, columns = 0;  ///< R, S, W
@@ -48,6 +53,9 @@ struct ColumnsCut {
     bool fits() const noexcept { return columns > 0; }
 };
 
+/// Bytes of shared memory. behind, by_reach: as columns.cuh has them.
+std::size_t columns_shared(const ColumnsCut& cut, std::size_t value_bytes, bool behind, bool by_reach);
+
 struct ColumnsAsked {
     int nx = 0;                           ///< lines across are solved backwards first, so that blocks go along them with columns of rows of nx points
     std::int64_t tasks_per_piece = 0;     ///< how many blocks' ways there are per piece of such a row; 0: no end of them
@@ -58,6 +66,24 @@ struct ColumnsAsked {
 
 /// `fetched`: fields that the update reads.
 ColumnsCut cut_columns(const Chip& chip, std::size_t value_bytes, int rows, int fetched, const ColumnsAsked& asked = {});
+
+/// cut_timed.cpp: what was the best of many cuts that were timed on an H200, for lines in parts of batches in groups. Segments, lanes and rows of threads are by the shape of a mesh, for its bits.
+struct TimedCut {
+    std::size_t value_bytes;
+    int nx, along, across;
+    int segment, lanes, segment_rows;                                      ///< of lines ahead, and of lines along x
+    int rows, warps, chunk, blocks;                                        ///< of rows.cuh where there are groups
+    int columns_rows, columns_segments, columns, stages;                   ///< of columns.cuh; the last two where there are groups
+    bool prefetch;
+    int columns_blocks;
+};
+
+/// nullptr: not timed, the models above decide.
+const TimedCut* timed_cut(std::size_t value_bytes, int nx, int along, int across);
+
+/// With all that follows from it; not fitting where another GPU has less shared memory or another right-hand side needs more.
+RowsCut rows_of(const TimedCut& timed, const Chip& chip, const Reach& reach, bool alike);
+ColumnsCut columns_of(const TimedCut& timed, const Chip& chip);
 
 /// cut_parts.cpp: whether a step with lines along y in parts of `rows` and `columns` is reckoned to take less time than one in three passes.
 bool parts_are_faster(const Chip& chip, std::size_t value_bytes, int nx, int ny, int nz, std::int64_t meshes, const RowsCut& rows, const ColumnsCut& columns, int segment);

@@ -116,6 +116,7 @@ struct Parts {
     Reach reach;                ///< y: along it, z: across
     RowsCut rows;
     ColumnsCut columns;
+    const TimedCut* timed = nullptr;
 };
 
 Parts parts_of(const Checked& checked, const Chip& chip, const CheckedSweep& one, const Reach& reach, bool alike) {
@@ -133,10 +134,18 @@ Parts parts_of(const Checked& checked, const Chip& chip, const CheckedSweep& one
         parts.along = static_cast<int>(shape.along(axis)), parts.across = static_cast<int>(shape.along(3 - axis));
         parts.reach = reach;
         if (axis == 2) std::swap(parts.reach.y, parts.reach.z);
-        parts.segment = cut_segment(chip, bytes, nx, parts.along, parts.across);
+        const int fetched = fetched_by(one, checked.solution_field());
+        parts.timed = reach.fields == 1 && fetched == 1 ? timed_cut(bytes, nx, parts.along, parts.across) : nullptr;
+        parts.segment = parts.timed ? parts.timed->segment : cut_segment(chip, bytes, nx, parts.along, parts.across);
         if (parts.segment == 0) continue;
-        parts.rows = cut_rows(chip, bytes, nx, parts.along, parts.across, 1, parts.reach, parts.segment, nullptr, alike);
-        parts.columns = cut_columns(chip, bytes, parts.across, fetched_by(one, checked.solution_field()), {.nx = nx});
+        RowsCut shape;
+        ColumnsAsked asked{.nx = nx};
+        if (parts.timed) {
+            shape.lanes = parts.timed->lanes, shape.segment_rows = parts.timed->segment_rows, shape.rows = bytes == 8 ? 1 : 2;
+            asked.segment_rows = parts.timed->columns_rows, asked.segments = parts.timed->columns_segments;
+        }
+        parts.rows = cut_rows(chip, bytes, nx, parts.along, parts.across, 1, parts.reach, parts.segment, parts.timed ? &shape : nullptr, alike);
+        parts.columns = cut_columns(chip, bytes, parts.across, fetched, asked);
         if (parts.rows.fits() && parts.columns.fits()) return parts;
     }
     return {};
@@ -166,9 +175,9 @@ void plan_whole(const Checked& checked, const Chip& chip, SweepPlan& own, Plan& 
 
 // Groups of meshes, whose kernels run beside each other's (beside.hpp): of batches whose passes take long enough for launches to be nothing, and in three dimensions more of them where there are many meshes.
 int groups_of(const MeshShape& shape) {
-    constexpr std::int64_t least_points = std::int64_t{1} << 24, many = 24;
+    constexpr std::int64_t least_points = std::int64_t{1} << 24, many = 16;
     if (shape.meshes < 2 || shape.points() < least_points) return 1;
-    return shape.z > 1 && shape.meshes >= many ? 3 : 2;
+    return shape.z > 1 && shape.meshes >= many ? 4 : 2;
 }
 
 /// A pass for each line solve. With parts: what decides roundings is as it is there.
@@ -215,12 +224,16 @@ bool plan_in_parts(const Checked& checked, const Chip& chip, const CheckedSweep&
     last.kind = PassKind::columns, last.line = 3 - parts.axis;
     last.columns = cut_columns(chip, bytes, parts.across, fetched_by(one, checked.solution_field()),
                                {.nx = static_cast<int>(shape.x), .tasks_per_piece = groups > 1 ? 0 : tasks_per_piece, .segment_rows = parts.columns.segment_rows, .segments = parts.columns.segments, .grouped = groups > 1});
+    if (parts.timed && groups > 1 && staged_in_vectors(checked, first.staged)) {
+        if (const RowsCut rows = rows_of(*parts.timed, chip, parts.reach, parts.rows.alike); rows.fits()) first.rows = rows;
+        if (const ColumnsCut columns = columns_of(*parts.timed, chip); columns.fits()) last.columns = columns;
+    }
     if (!first.rows.fits() || !last.columns.fits()) return false;
     if (groups == 1 && !parts_are_faster(chip, bytes, static_cast<int>(shape.x), parts.along, parts.across, shape.meshes, first.rows, last.columns, parts.segment)) return false;
     const auto nx = static_cast<int>(shape.x);
     // Pieces of 128 bytes of short rows; of longer pieces, or rows, nothing is gained, and what rows store would lie far apart (512^3: 8 % of columns).
     const std::size_t piece_bytes = static_cast<std::size_t>(last.columns.columns) * bytes, row_bytes = static_cast<std::size_t>(nx) * bytes;
-    last.piece = nx % last.columns.columns == 0 && piece_bytes <= 128 && row_bytes <= 1024 ? last.columns.columns : nx;
+    last.piece = !parts.timed && nx % last.columns.columns == 0 && piece_bytes <= 128 && row_bytes <= 1024 ? last.columns.columns : nx;
     first.piece = joins.piece = last.piece;
     own.passes = {first, joins, last};
     return true;
