@@ -164,24 +164,39 @@ INLINE void copy_out(__global void* to, __local const void* from, uint bytes) {
 }
 #endif
 
-/// Elements of 16 bytes; a box holds WARP R rows that begin anywhere within them.
+/// Elements of 16 bytes, and of a line of memory. A box holds WARP R rows that begin anywhere within 16 bytes; where the copy engine brings them, anywhere within a line: rows that lie
+/// otherwise to lines on chip than in memory are twice the requests to the second-level cache.
 #define QUAD (16 / REAL_BYTES)
+#ifdef BULK
+#define LINE (128 / REAL_BYTES)
+#define BOX ((WARP * R + LINE + LINE - 1) / LINE * LINE)
+#else
 #define BOX ((WARP * R + 2 * QUAD - 1) / QUAD * QUAD)
+#endif
 
 /// Row `row` of operand o in local memory.
 #define IN_BOX(o, row) box[(o) * BOX + pad[o] + (row)]
 
 /// `count` rows, one element apart, of the four operands from from[o] on into their boxes; pad[o]: where row 0 lies there. Up to QUAD elements before and behind them are read,
 /// or all that a box holds. A barrier is to follow.
+#ifdef BULK
+INLINE int pad_of(__global const REAL* from) { return (int)((uint)(size_t)from % 128 / REAL_BYTES); }
+/// By one lane: the copy engine is to bring `count` rows from `from` on into a box. Returns its bytes.
+INLINE uint bytes_of_run(__global const REAL* from, uint count) { return ((uint)pad_of(from) % QUAD + count + QUAD - 1) / QUAD * 16; }
+INLINE void bring_run(__global const REAL* from, uint count, __local REAL* box, __local ulong* arrived) {
+    const uint pad = (uint)pad_of(from), over = pad % QUAD;
+    copy_here(box + (pad - over), from - over, bytes_of_run(from, count), arrived);
+}
+#endif
 INLINE void load_run(__global const REAL* const* from, uint count, int lane, __local REAL* box, __local ulong* arrived, int* pad) {
 #ifdef BULK
-    UNROLL for (int o = 0; o < 4; ++o) pad[o] = (int)((uint)(size_t)from[o] % 16 / REAL_BYTES);
     if (lane == 0) {
-        uint bytes[4];
-        UNROLL for (int o = 0; o < 4; ++o) bytes[o] = ((uint)pad[o] + count + QUAD - 1) / QUAD * 16;
-        expect_bytes(arrived, bytes[0] + bytes[1] + bytes[2] + bytes[3]);
-        UNROLL for (int o = 0; o < 4; ++o) copy_here(box + o * BOX, from[o] - pad[o], bytes[o], arrived);
+        uint bytes = 0;
+        UNROLL for (int o = 0; o < 4; ++o) bytes += bytes_of_run(from[o], count);
+        expect_bytes(arrived, bytes);
+        UNROLL for (int o = 0; o < 4; ++o) bring_run(from[o], count, box + o * BOX, arrived);
     }
+    UNROLL for (int o = 0; o < 4; ++o) pad[o] = pad_of(from[o]);
     barrier(CLK_LOCAL_MEM_FENCE);
     await_bytes(arrived);
 #else
@@ -192,7 +207,6 @@ INLINE void load_run(__global const REAL* const* from, uint count, int lane, __l
         UNROLL for (int j = 0; j < R; ++j) box[o * BOX + j * WARP + lane] = value[o][j];
 #endif
 }
-
 
 typedef struct {
     Relation own, next;      ///< the lane's last row among those of all lanes; the first row of the next lane
