@@ -22,13 +22,13 @@ constexpr double worth_a_change = 0.02, after_another_s = 1.5e-3, left_of_that =
 
 // What was never seen is tried where it is thought to cost no more than `worth_a_look` of the best and would gain if nobody slowed anybody down: not before what was seen has been made use of. A device that is tried alone
 // is thought to be so many times as fast as beside the others, or as many times as another one was.
-constexpr double worth_a_look = 1.5, looks_after = 3, seldom_looks = 32, first_pause = 4, thought_alone = 1.5, quiet_at_most = 1 << 20;
+constexpr double worth_a_look = 1.5, looks_after = 3, seldom_looks = 64, first_pause = 4, thought_alone = 1.5, quiet_at_most = 1 << 20;
 
 // Between two trials of a set: as many solves as passed since the taken one was taken, so that there are a few in many solves, and so many at least and at most; four times that where it is not decided between it and the
-// taken one. The first one of such a pair at once, and the second one where several gained by it.
-constexpr double at_once = 4, least_between = 10, most_between = 256, of_others = 4;
+// taken one. The first one at once of one device in place of another, soon of one in place of several or the other way round, and the second one where several gained by it: as soon as there are solves of the taken set to compare it with.
+constexpr double at_once = 4, soon = 6, again = 8, least_between = 10, most_between = 256, of_others = 4;
 
-// What all trials may have cost, in solves of the taken set: so many, and a share of all solves. Sets between which it is not decided may use a quarter of what is left of that.
+// What all trials may have cost, the first solves included, in solves of the taken set: so many, and a share of all solves. Sets between which it is not decided may use a quarter of what is left of that.
 constexpr double allowed = 1.5, allowed_share = 0.02, allowed_others = 0.25;
 
 // Several have to gain more than so many errors of what trials say of it: to be taken, by two trials or by more; and to stay, by one, two or more.
@@ -60,7 +60,7 @@ double due_in(const Knowledge& known, std::uint32_t set, std::uint32_t taken, do
     } else {
         const int trials = known.beside(set, taken).trials;
         rival = rival || (trials < judged_by && more < (trials == 0 ? worth_a_look - 1 : close));
-        wait = rival && (trials == 0 || (trials == 1 && gain > worth_a_change)) ? at_once : machine_moved(known, set, taken) ? least_between : std::clamp(last - taken_at, least_between, most_between) * (rival ? 1 : of_others);
+        wait = rival && trials == 0 ? single(set) == single(taken) ? at_once : soon : rival && trials == 1 && gain > worth_a_change ? again : machine_moved(known, set, taken) ? least_between : std::clamp(last - taken_at, least_between, most_between) * (rival ? 1 : of_others);
         costs = more * (more > far_slower - 1 ? 1 : more > slower - 1 ? 2 : more > close ? least_run : close_run) + known.of(known.after_key());
     }
     const double left = std::max(allowed + allowed_share * solves - known.of(known.spent_key()), 0.0) * (rival ? 1 : allowed_others);
@@ -169,6 +169,8 @@ SplitChoice choose_members(const devices::Rates& rates, std::span<const SplitMem
         return {several || !best_single ? best : best_single, false};
     }
     if (const auto on_trial = static_cast<std::uint32_t>(rates.tally(known.trial_key())); on_trial && on_trial <= all) return {on_trial, true};
+    bool other_machine = false;
+    for (const auto& [set, cost] : costs) other_machine = other_machine || machine_moved(known, set, taken);
     std::uint32_t other = 0, faster = 0;
     double quiet = quiet_at_most, other_gain = 0, most_gain = 0;
     for (const std::uint32_t set : known.candidates(best)) {
@@ -180,7 +182,7 @@ SplitChoice choose_members(const devices::Rates& rates, std::span<const SplitMem
         const double gain = beside.trials > 0 ? beside.gain : thought;
         if (known.seen(set) > 0 && replaces(known, set, taken, gain, thought) && (faster == 0 || gain > most_gain)) faster = set, most_gain = gain;
         const bool rival = (single(set) != single(taken) && (single(set) ? set == best_single : set == best_several)) ||
-                           (known.seen(set) < 1 && single(set) && at_most(known, static_cast<std::size_t>(std::countr_zero(set))) > known.rate(taken));
+                           (known.seen(set) < 1 && single(set) && (other_machine || at_most(known, static_cast<std::size_t>(std::countr_zero(set))) > known.rate(taken)));
         const double hoped = beside.trials > 0 && !machine_moved(known, set, taken) ? gain : std::max(gain, thought + (time && single(set) && known.timed(set) < judged_by ? std::log(hope(known, set)) : 0));
         const double due = due_in(known, set, taken, hoped, rival);
         quiet = std::min(quiet, due);

@@ -81,6 +81,7 @@ public:
     std::string least_key() const { return "least" + of_all_; }
     std::string sum_key() const { return "sum" + of_all_; }
     std::string spent_key() const { return "spent" + of_all_; }
+    std::string begun_key() const { return "begun" + of_all_; }
     std::string after_key() const { return "after" + of_all_; }
     std::string then_key(std::uint32_t set) const { return "then " + of(set).name; }
     std::string beside_key(std::uint32_t a, std::uint32_t b) const { return "beside " + of(std::min(a, b)).name + " | " + names_of(members_, std::max(a, b)); }

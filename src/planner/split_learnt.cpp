@@ -22,6 +22,9 @@ constexpr int trials_kept = 8;
 // What a trial makes slower after it, of which the first solve shows a part; beyond that it was disturbed by something else.
 constexpr double all_after = 3, most_after = 0.4;
 
+// The first solves make buffers, or wait for a compiler: more than so many solves of the taken set are not held against what comes later.
+constexpr double most_begun = 2;
+
 // A trial says something else where it differs from those before by so many errors.
 constexpr double surely_else = 3;
 
@@ -52,7 +55,7 @@ void try_on(devices::Rates& rates, const Knowledge& known, std::uint32_t set, st
     const bool far = !first && (row > 1 || !as_fast) && least > (row == 1 ? far_slower : row == 2 ? slower : surely_slower);
     const double gain = std::log(known.recent(set, counted) / known.recent(taken, counted_of_taken));
     const int least_solves = (gain > -close ? close_run : least_run) + (single(set) && !single(taken) ? more_of_one : 0);
-    const double sum = (row > 1 ? rates.tally(known.sum_key()) / scale : 0) + (first ? 0 : as_taken - 1);
+    const double sum = (row > 1 ? rates.tally(known.sum_key()) / scale : 0) + std::min(as_taken - 1, first ? most_begun : 1e3);
     const bool ends = far || row >= longest_run || (row >= least_solves && as_taken > (1 - still_faster) * best);
     rates.set_tally(known.trial_key(), ends ? 0 : static_cast<int>(set));
     rates.set_tally(known.least_key(), static_cast<int>(scale * std::min(least, 1e3)));
@@ -107,11 +110,11 @@ void remember(devices::Rates& rates, std::span<const SplitMember> members, const
     }
     const double solves = rates.of(known.solves_key()) + count + 1;
     rates.set(known.solves_key(), solves), rates.set(known.last_key(set), solves);
+    const double begun = rates.of(known.begun_key());
+    if (!taken) rates.set(known.begun_key(), begun + time.seconds);
     if (on_trial) try_on(rates, Knowledge(rates, members, problem), set, taken, as_taken, time.first);
     else if (!chosen.learning && taken != set) {
-        if (!taken)
-            for (const std::uint32_t seen : known.candidates(0))
-                if (known.seen(seen) > 0) rates.set(known.spent_key(), rates.of(known.spent_key()) + std::max(known.rate(set) / known.rate(seen) - 1, 0.0));
+        if (!taken) rates.set(known.spent_key(), std::clamp(begun * known.rate(set) / problem.rows - solves + 1, 0.0, most_begun));
         rates.set(known.taken_key(), set), rates.set(known.taken_at_key(), solves);
     }
 }

@@ -45,7 +45,7 @@ TEST(SplitNoise, SeveralWhereThatIsSure) {
                 remember(rates, members, choice, billion, {.seconds = seconds}, std::vector<SplitWork>{{choice.members == 0b11u ? 0.65e9 : 1e9, 0}, {0.35e9, 0.003}});
             }
         }
-        if (pair_s > 1) EXPECT_LE(pairs, 0.17 * solves) << "trials, which are longer where both take about as long";
+        if (pair_s > 1) EXPECT_LE(pairs, 0.19 * solves) << "trials, which are longer where both take about as long";
         else EXPECT_GE(pairs, 0.6 * solves) << "of the first 120; trials of the cpu are among the others";
     }
 }
