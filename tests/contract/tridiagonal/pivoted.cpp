@@ -140,6 +140,98 @@ TEST_P(Pivoted, WhatCannotBeSolvedIsNamedAndLeftAsItWas) {
             }
 }
 
+// Many side by side, which some devices take by other kernels: all by LU, and what is found to need it; nothing of their neighbours is written.
+TEST_P(Pivoted, ManySideBySide) {
+    for (const std::int64_t rows : {32, 47, 129, 256, 300, 513})
+        for (const bool in_place : {false, true}) {
+            Recipe recipe = recipe_of(rows, 2100, Layout::interleaved, in_place);
+            if (rows % 2) recipe.batch = {3, 701};
+            attempt<double>(recipe, by_lu());
+            attempt<float>(recipe, by_lu());
+            if (HasFailure()) return;
+        }
+    attempt<double>(recipe_of(1025, 2050, Layout::interleaved, false), by_lu());
+    attempt<float>(recipe_of(1025, 2050, Layout::interleaved, true), by_lu());
+}
+
+TEST_P(Pivoted, OfManySideBySideOnlyWhatCannotBeSolvedFails) {
+    constexpr std::int64_t systems = 2100;
+    for (const std::int64_t rows : {40, 600})
+        for (const bool in_place : {false, true}) {
+            SCOPED_TRACE(testing::Message() << rows << " rows, in place " << in_place);
+            Trial<double> trial(recipe_of(rows, systems, Layout::interleaved, in_place));
+            std::vector<Reason> expected(systems, Reason::exact);
+            const auto alone = [&](std::int64_t row, std::int64_t k) {
+                if (row > 0) trial.coefficient(0, row, k) = trial.coefficient(2, row - 1, k) = 0;
+                if (row + 1 < rows) trial.coefficient(2, row, k) = trial.coefficient(0, row + 1, k) = 0;
+            };
+            const auto fails = [&](std::int64_t k, Reason reason) { expected[static_cast<std::size_t>(k)] = reason; };
+            for (std::int64_t c = 0; c < 3; ++c) {
+                const std::int64_t row = c == 0 ? 0 : c == 1 ? rows / 2 : rows - 1, k = 100 + 33 * c;
+                alone(row, k), trial.coefficient(1, row, k) = 0, fails(k, Reason::singular);
+                // x is too large for a number; a pivot is hardly one, and all is well.
+                alone(row, k + 1), trial.coefficient(1, row, k + 1) = 1e-200, trial.rhs(row, k + 1) = 1e200, fails(k + 1, Reason::not_finite);
+                alone(row, k + 2), trial.coefficient(1, row, k + 2) = 1e-300;
+                trial.rhs(row, k + 3) = NAN, fails(k + 3, Reason::not_finite);
+                trial.coefficient(1, row, k + 4) = INFINITY, fails(k + 4, Reason::not_finite);
+                trial.coefficient(c == 2 ? 0 : 2, row, k + 5) = NAN, fails(k + 5, Reason::not_finite);
+            }
+            trial.rhs(rows - 2, systems - 1) = -INFINITY, fails(systems - 1, Reason::not_finite);
+            std::vector<std::vector<double>> before;
+            for (std::int64_t k = 0; k < systems; ++k) before.push_back(trial.stored(k));
+            std::vector<std::int8_t> status(systems, 77);
+            tridiagonal::Options options = by_lu();
+            options.status = status.data();
+            const Outcome outcome = tridiagonal::solve(queue, trial.problem(), options);
+            EXPECT_EQ(outcome.failures, 16);
+            EXPECT_EQ(outcome.reason, Reason::singular);
+            EXPECT_EQ(outcome.system, 100);
+            EXPECT_EQ(outcome.row, 0);
+            for (std::int64_t k = 0; k < systems; ++k) {
+                const Reason reason = expected[static_cast<std::size_t>(k)];
+                ASSERT_EQ(status[static_cast<std::size_t>(k)], static_cast<std::int8_t>(reason)) << "system " << k;
+                if (reason == Reason::exact) {
+                    ASSERT_LE(backward_error(trial.system(k), trial.solution(k)), 20 * unit_roundoff(DType::f64)) << "system " << k;
+                } else if (in_place && (GetParam().starts_with("cuda") || (k - 101) % 33 != 0)) {  // others may have stored x by the time that some of it is too large
+                    const std::vector<double> now = trial.stored(k);
+                    const auto& was = before[static_cast<std::size_t>(k)];
+                    for (std::size_t i = 0; i < now.size(); ++i) ASSERT_TRUE(now[i] == was[i] || (std::isnan(now[i]) && std::isnan(was[i]))) << "system " << k << ", row " << i;
+                }
+            }
+        }
+}
+
+// So many that a launch of its own for what most of them need is little beside the rest.
+TEST_P(Pivoted, MostOfVeryManySideBySide) {
+    if (!GetParam().starts_with("cuda")) GTEST_SKIP() << "others do not tell few from many";
+    constexpr std::int64_t rows = 256, systems = 65600;
+    for (const bool in_place : {false, true}) {
+        Trial<float> trial(recipe_of(rows, systems, Layout::interleaved, in_place));
+        for (std::int64_t k = 5; k < systems; k += 3)
+            for (std::int64_t i = 0; i < rows; ++i) trial.coefficient(1, i, k) = 4;
+        trial.coefficient(1, 100, 4711) = 0, trial.coefficient(0, 100, 4711) = trial.coefficient(2, 100, 4711) = 0;
+        const std::vector<float> before = trial.stored(4711);
+        const Outcome outcome = tridiagonal::solve(queue, trial.problem());
+        EXPECT_EQ(outcome.reason, Reason::singular);
+        EXPECT_EQ(outcome.system, 4711);
+        EXPECT_EQ(outcome.failures, 1);
+        EXPECT_GT(outcome.rescued, systems / 4);
+        if (in_place) { EXPECT_EQ(trial.stored(4711), before); }
+        for (std::int64_t k = 0; k < systems; ++k)
+            if (k != 4711) { ASSERT_LE(backward_error(trial.system(k), trial.solution(k)), 20 * unit_roundoff(DType::f32)) << "system " << k; }
+    }
+}
+
+TEST_P(Pivoted, ManySideBySideGiveTheSameBitsAgain) {
+    for (const std::int64_t rows : {100, 600}) {
+        const Recipe recipe = recipe_of(rows, 2100, Layout::interleaved, false);
+        Trial<float> first(recipe), second(recipe);
+        ASSERT_TRUE(tridiagonal::solve(queue, first.problem(), by_lu()).ok());
+        ASSERT_TRUE(tridiagonal::solve(queue, second.problem(), by_lu()).ok());
+        for (std::int64_t k = 0; k < first.systems(); ++k) ASSERT_EQ(first.stored(k), second.stored(k)) << recipe.text();
+    }
+}
+
 TRIFOLD_ON_EVERY_DEVICE(Pivoted);
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include "backends/cuda/tridiagonal/device/overlap.cuh"
 #include "backends/cuda/tridiagonal/device/two_pass.hpp"
 #include "backends/cuda/tridiagonal/pivoted.hpp"
+#include "backends/cuda/tridiagonal/pivoted_columns.hpp"
 #include "backends/cuda/tridiagonal/shared/plan.hpp"
 #include "trifold/tridiagonal.hpp"
 
@@ -63,7 +64,11 @@ void solve(const System& system, const BatchLaunch& launch, const unsigned long 
             marked = {marks, plan.job.tile_marks, static_cast<unsigned>(plan.job.groups)};
         }
         // handed_over: a word that only long systems use otherwise.
-        if (plan.in_registers) solve_cut_columns(plan.job, plan.columns, &launch.outcome->handed_over, launch.stream);
+        if (plan.in_registers) {
+            // Where most need pivots, a pass that only finds out how many would cost half as much as they do.
+            const unsigned long long most = least_marked_by_columns(system) > 1 ? static_cast<unsigned long long>(system.systems()) / 2 : ~0ull;
+            solve_cut_columns(plan.job, plan.columns, &launch.outcome->handed_over, launch.stream, most);
+        }
         else plan.kernel->launch(plan.job, shared_bytes(plan.job, *plan.kernel), launch.stream);
     }
     BatchLaunch rest = launch;

@@ -7,6 +7,7 @@
 
 #include "backends/cuda/tridiagonal/device/overlap.cuh"
 #include "backends/cuda/tridiagonal/pivoted_chip.cuh"
+#include "backends/cuda/tridiagonal/pivoted_columns.hpp"
 
 namespace trifold::cuda {
 namespace {
@@ -82,12 +83,13 @@ void launch_chip(const System& system, const BatchLaunch& launch, const Marks& m
 }
 
 template <class T>
-void launch_pivoted(const System& system, const BatchLaunch& launch, const Marks& marks, const unsigned long long* marked) {
+void launch_pivoted(const System& system, const BatchLaunch& launch, const Marks& marks, const unsigned long long* marked, unsigned long long few) {
     const auto room = static_cast<std::int64_t>(launch.scratch_bytes / std::max<std::size_t>(bytes_per_slot(system), 1));
     std::int64_t slots = std::min(pivoted_slots(system), room);
     if (slots < 1) return;
     ChipCut cut;
     if (unsigned blocks = 0; cut_for_chip<T>(system, static_cast<bool>(marks), cut, blocks)) {
+        cut.most_marked = few;
         if (cut.on_chip) return launch_chip<T, true>(system, launch, marks, marked, slots, cut, blocks);
         // Half of the scratch is for what one thread may have to solve.
         slots = std::min(slots, room / 2);
@@ -115,8 +117,17 @@ std::size_t pivoted_scratch(const System& system) {
 }
 
 void solve_pivoted(const System& system, const BatchLaunch& launch, const Marks& marks, const unsigned long long* marked) {
-    if (system.dtype == DType::f32) launch_pivoted<float>(system, launch, marks, marked);
-    else launch_pivoted<double>(system, launch, marks, marked);
+    // Many side by side have a kernel of their own; where it has only what is more than a few, it comes behind the one for few.
+    const unsigned long long least = marks ? least_marked_by_columns(system) : 1;
+    const auto by_columns = [&] {
+        const auto room = static_cast<std::int64_t>(launch.scratch_bytes / std::max<std::size_t>(bytes_per_slot(system), 1));
+        return solve_pivoted_columns(system, launch, marks, marked, std::min(pivoted_slots(system), room));
+    };
+    if (least == 1 && by_columns()) return;
+    const unsigned long long few = least > 1 ? least - 1 : ~0ull;
+    if (system.dtype == DType::f32) launch_pivoted<float>(system, launch, marks, marked, few);
+    else launch_pivoted<double>(system, launch, marks, marked, few);
+    if (least > 1) by_columns();
 }
 
 }  // namespace trifold::cuda

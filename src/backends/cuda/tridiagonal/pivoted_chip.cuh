@@ -14,7 +14,7 @@
 #include "backends/cuda/tridiagonal/block/copy_engine.cuh"
 #include "backends/cuda/tridiagonal/device/overlap.cuh"
 #include "backends/cuda/tridiagonal/pivoted_lanes.cuh"
-#include "backends/cuda/tridiagonal/pivoted_line.cuh"
+#include "backends/cuda/tridiagonal/pivoted_left.cuh"
 
 namespace trifold::cuda {
 
@@ -29,14 +29,9 @@ struct ChipCut {
     int pitch = 0;            ///< elements from system to system, odd: lanes read from different banks
     bool on_chip = true;      ///< else a system is in scratch, one at a time
     bool along_rows = false;  ///< neighbouring threads copy neighbouring rows, else neighbouring systems
+    unsigned long long most_marked = ~0ull;  ///< more are another kernel's
     int across_at = 0, lines_at = 0, verdicts_at = 0, list_at = 0, shared_bytes = 0;
 };
-
-/// Rare, and not to take registers from what is not.
-template <class T>
-__device__ __noinline__ PivotedVerdict<T> solve_left(const PivotedJob<T>& job, const std::int64_t (&index)[4], std::int64_t slot) {
-    return solve_line(job, index, slot);
-}
 
 /// OnChip: systems are in shared memory, else one is in the scratch of its block, which the caches hold.
 template <class T, bool OnChip>
@@ -214,7 +209,7 @@ template <class T, bool OnChip>
 __global__ void __launch_bounds__(chip_threads<T>, 2) pivoted_chip_kernel(const __grid_constant__ PivotedJob<T> job, const __grid_constant__ ChipCut cut) {
     extern __shared__ __align__(16) unsigned char chip_memory[];
     after_the_kernel_before();
-    if (job.marked && *job.marked == 0) return;
+    if (job.marked && (*job.marked == 0 || *job.marked > cut.most_marked)) return;
     const ChipBlock<T, OnChip> block{job, cut, chip_memory};
     const int slots = static_cast<int>(min(job.slots / gridDim.x, static_cast<std::int64_t>(chip_threads<T>)));
     for (std::int64_t first = static_cast<std::int64_t>(blockIdx.x) * cut.window; first < job.levels.systems; first += static_cast<std::int64_t>(gridDim.x) * cut.window) {

@@ -234,7 +234,7 @@ bool column_job(const TileJob<T>& from, const ColumnCut& cut, ColumnJob<T>& job)
 }
 
 template <class T>
-void solve_cut_columns(const TileJob<T>& from, const ColumnCut& cut, unsigned long long* undecided, cudaStream_t stream) {
+void solve_cut_columns(const TileJob<T>& from, const ColumnCut& cut, unsigned long long* undecided, cudaStream_t stream, unsigned long long most) {
     const auto systems = static_cast<unsigned long long>(from.columns) * from.outer_extent[0] * from.outer_extent[1] * from.outer_extent[2];
     const bool both = cut.dominant && undecided;
     const auto leave_all = [&] {  // to the pivoted path
@@ -257,7 +257,7 @@ void solve_cut_columns(const TileJob<T>& from, const ColumnCut& cut, unsigned lo
         return;
     }
     // A pass over all tiles takes as long as pivots for a tenth of them (measured).
-    if (both) checked.undecided = undecided, checked.tickets = nullptr, checked.opening = {}, checked.few = systems / 12;
+    if (both) checked.undecided = undecided, checked.tickets = nullptr, checked.opening = {}, checked.few = systems / 12, checked.most = most;
     launch_columns(checked, stream);
 }
 
@@ -265,7 +265,7 @@ template bool cut_columns(const TileJob<float>&, ColumnCut&, bool);
 template bool cut_columns(const TileJob<double>&, ColumnCut&, bool);
 template bool column_job(const TileJob<float>&, const ColumnCut&, ColumnJob<float>&);
 template bool column_job(const TileJob<double>&, const ColumnCut&, ColumnJob<double>&);
-template void solve_cut_columns(const TileJob<float>&, const ColumnCut&, unsigned long long*, cudaStream_t);
-template void solve_cut_columns(const TileJob<double>&, const ColumnCut&, unsigned long long*, cudaStream_t);
+template void solve_cut_columns(const TileJob<float>&, const ColumnCut&, unsigned long long*, cudaStream_t, unsigned long long);
+template void solve_cut_columns(const TileJob<double>&, const ColumnCut&, unsigned long long*, cudaStream_t, unsigned long long);
 
 }  // namespace trifold::cuda

@@ -60,7 +60,7 @@ struct ColumnJob {
     std::int64_t column_weight = 0, outer_weight[3] = {};
     unsigned long long* handed_over = nullptr;
     const unsigned long long* undecided = nullptr;  ///< where only marked columns are to be solved: their number
-    unsigned long long few = 0;     ///< no more than so many are handed over as they are
+    unsigned long long few = 0, most = ~0ull;  ///< no more than so many, and more than so many, are handed over as they are
     unsigned* tickets = nullptr;    ///< may be null: then every block takes every so many tiles
     Opening opening;                ///< of the outcome that handed_over and tickets are of
 };
@@ -82,9 +82,9 @@ template <class T>
 bool column_job(const TileJob<T>& from, const ColumnCut& cut, ColumnJob<T>& job);
 
 /// Enqueues. undecided: a counter in the device's memory that is zero, for what columns_dominant.cuh leaves to the kernel that checks; without it that one has
-/// all. Errors stay in the runtime's last error.
+/// all. most: as in ColumnJob. Errors stay in the runtime's last error.
 template <class T>
-void solve_cut_columns(const TileJob<T>& job, const ColumnCut& cut, unsigned long long* undecided, cudaStream_t stream);
+void solve_cut_columns(const TileJob<T>& job, const ColumnCut& cut, unsigned long long* undecided, cudaStream_t stream, unsigned long long most = ~0ull);
 
 /// Enqueues the kernel: clusters that stay until no tile is left.
 template <class T>

@@ -127,7 +127,7 @@ __global__ void __launch_bounds__(column_threads<T>, 1) solve_columns_side_by_si
 
     if (job.undecided) {  // after another kernel, which may have left nothing
         after_the_kernel_before();
-        if (const unsigned long long left = *job.undecided; left <= job.few) {
+        if (const unsigned long long left = *job.undecided; left <= job.few || left > job.most) {
             if (left && blockIdx.x == 0 && threadIdx.x == 0) atomicAdd(job.handed_over, left);
             return;
         }
