@@ -79,7 +79,7 @@ __global__ void __launch_bounds__(512) move_shared_columns(const __grid_constant
         const ColumnSet set = set_of(job, draws.now);
         draws.tell();
         __syncthreads();
-        if (column < set.columns) store_column<Copies>(job, set, y);
+        if (column < set.columns) store_column<Copies, sizeof(T) == 8>(job, set, y);
     }
 }
 
@@ -95,7 +95,7 @@ __global__ void __launch_bounds__(512, 1) move_shared_bands(const __grid_constan
     ColumnSets<T, R, ColumnCopies::lines> sets(job, memory, shared_address(&arrival), first_row, min(max(job.rows - first_row, 0), job.segments * R), bands_deal<T>);
     sets.load(sets.source(team));
     after_the_kernel_before();
-    const BandStore<T, R> out(job, memory + Layout(job.segments, job.across, job.cluster).stage, first_row);
+    const BandStore<T, R> out(job, memory + Layout(job.segments, job.across, job.cluster, true).stage, first_row);
     for (unsigned tile = team, turn = 0; turn < job.turns; tile += teams, ++turn) {
         T y[R];
         const auto next = sets.source(tile + teams);
@@ -136,6 +136,7 @@ template <class T>
 bool move_shared(cuda::SharedJob<T> job, const cuda::SharedKernel<T>& kernel, unsigned* counter, unsigned draw) {
     job.tickets = counter, job.draw = draw;
     cudaMemsetAsync(counter, 0, sizeof *counter);
+    if (kernel.bands && job.copies == cuda::ColumnCopies::vectors) return false;
     if (kernel.bands) return detail::enqueue_shared_bands<T, sizeof(T) == 8 ? 32 : 64>(job), true;
     if (kernel.columns && job.copies == cuda::ColumnCopies::elements) return false;
     const auto is = [&](bool columns, int rows, bool coupled) { return kernel.columns == columns && kernel.rows == rows && kernel.coupled == coupled; };

@@ -219,6 +219,53 @@ TEST_P(SharedMatrix, ColumnsThatAreNotFiniteFailAloneWhereverSetsEnd) {
         }
 }
 
+// Rows in whole vectors, sets of columns that are full or nearly so.
+TEST_P(SharedMatrix, ManyColumnsInWholeVectors) {
+    for (const std::int64_t rows : {2, 31, 32, 33, 64, 129, 200, 256, 257, 512, 513, 800, 1024})
+        for (const std::vector<std::int64_t>& batch : {std::vector<std::int64_t>{252}, {3, 128}, {2, 3, 64}})
+            for (const bool in_place : {false, true}) {
+                Recipe recipe = recipe_of(rows, batch, Layout::interleaved);
+                recipe.in_place = in_place;
+                expect_solved<double>(queue, recipe);
+                expect_solved<float>(queue, recipe);
+                if (HasFailure()) return;
+            }
+}
+
+// More sets than a device has blocks for at a time.
+template <class T>
+void many_sets(Queue& queue, Recipe recipe) {
+    for (const bool in_place : {false, true}) {
+        recipe.in_place = in_place;
+        Trial<T> trial(recipe);
+        const std::int64_t systems = trial.systems();
+        const auto bad = [](std::int64_t k) { return k % 997 == 5 || k % 64 == 63; };
+        std::int64_t failures = 0;
+        for (std::int64_t k = 0; k < systems; ++k)
+            if (bad(k)) trial.rhs(k % recipe.rows, k) = NAN, ++failures;
+        std::vector<std::int8_t> status(static_cast<std::size_t>(systems), 77);
+        tridiagonal::Options options;
+        options.status = status.data();
+        const Outcome outcome = tridiagonal::solve(queue, trial.problem(), options);
+        EXPECT_EQ(outcome.reason, Reason::not_finite);
+        EXPECT_EQ(outcome.system, 5);
+        EXPECT_EQ(outcome.failures, failures);
+        for (std::int64_t k = 0; k < systems; ++k) {
+            ASSERT_EQ(status[static_cast<std::size_t>(k)] < 0, bad(k)) << k;
+            if (!bad(k) && k % 7 == 0) {
+                ASSERT_LE(backward_error(trial.system(k), trial.solution(k)), 20 * unit_roundoff(dtype_of<T>)) << "system " << k;
+            }
+        }
+    }
+}
+
+TEST_P(SharedMatrix, ManySetsOfColumnsOfWhichSomeAreNotFinite) {
+    many_sets<float>(queue, recipe_of(200, {2, 12800}, Layout::interleaved));
+    many_sets<double>(queue, recipe_of(100, {19200}, Layout::interleaved));
+    many_sets<double>(queue, recipe_of(600, {6400}, Layout::interleaved));
+    many_sets<float>(queue, recipe_of(600, {9600}, Layout::interleaved));
+}
+
 TEST_P(SharedMatrix, GivesTheSameBitsAgain) {
     for (const Layout layout : layouts)
         for (const std::int64_t rows : {31, 129, 600, 1000}) {

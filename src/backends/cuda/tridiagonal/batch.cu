@@ -52,6 +52,7 @@ void solve(const System& system, const BatchLaunch& launch, const unsigned long 
     if (SharedPlan<T> shared = plan_shared<T>(system); shared.kernel) {
         shared.job.handed_over = handed_over, shared.job.marks = marks;
         shared.job.tickets = &launch.outcome->tickets, shared.job.opening = opening;
+        shared.job.cleared = &launch.outcome->arrived;  // which only longer systems use otherwise
         shared.kernel->launch(shared.job, launch.stream);
     } else {
         BatchPlan<T> plan = plan_batch<T>(system);

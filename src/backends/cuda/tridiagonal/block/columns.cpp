@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include <cuda.h>
-
 #include <algorithm>
 #include <cstdint>
 #include <iterator>
@@ -11,18 +9,6 @@
 
 namespace trifold::cuda {
 namespace {
-
-using Encode = decltype(&cuTensorMapEncodeTiled);
-
-Encode encoder() {
-    static const Encode found = [] {
-        void* function = nullptr;
-        cudaDriverEntryPointQueryResult result = cudaDriverEntryPointSymbolNotFound;
-        const bool good = cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &function, 12000, cudaEnableDefault, &result) == cudaSuccess;
-        return good && result == cudaDriverEntryPointSuccess ? reinterpret_cast<Encode>(function) : nullptr;
-    }();
-    return found;
-}
 
 template <class T>
 bool aligned(std::int64_t elements) {
@@ -37,7 +23,7 @@ bool takes(const TileOperand<T>& operand, const unsigned (&outer_extent)[3], boo
     if (!shifted && reinterpret_cast<std::uintptr_t>(operand.data) % 16) return false;
     for (int l = 0; l < 3; ++l)
         if (outer_extent[l] > 1 && (!fits(operand.outer_stride[l]) || (shifted && operand.outer_stride[l] % operand.row_stride))) return false;
-    return encoder() != nullptr;
+    return tensor_maps_exist();
 }
 
 // Rows of both begin at the same offsets from 16-byte boundaries.
@@ -49,44 +35,12 @@ bool alike(const TileOperand<T>& one, const TileOperand<T>& other, const unsigne
     return aligned<T>(one.row_stride - other.row_stride);
 }
 
-// All that a map is made of.
-struct MapShape {
-    void* data = nullptr;
-    std::uint64_t extents[5] = {}, bytes[4] = {};
-    std::uint32_t box[5] = {}, dimensions = 0;
-    bool wide = false;
-
-    bool operator==(const MapShape&) const = default;
-};
-
-// The GPU waits while the host encodes maps: those of earlier solves are remembered.
-bool encode(TensorMap& map, const MapShape& shape) {
-    struct Known {
-        MapShape shape;
-        TensorMap map;
-    };
-    static thread_local Known known[64];
-    const std::uint64_t mixed = (reinterpret_cast<std::uintptr_t>(shape.data) / 4 + 31 * shape.box[0] + 7 * shape.box[1]) * 0x9e3779b97f4a7c15ull;
-    Known& place = known[mixed >> 58];
-    if (!(place.shape == shape)) {
-        const cuuint32_t one[5] = {1, 1, 1, 1, 1};
-        place.shape = {};
-        if (encoder()(reinterpret_cast<CUtensorMap*>(&place.map), shape.wide ? CU_TENSOR_MAP_DATA_TYPE_FLOAT64 : CU_TENSOR_MAP_DATA_TYPE_FLOAT32, shape.dimensions, shape.data,
-                      shape.extents, shape.bytes, shape.box, one, CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_NONE, CU_TENSOR_MAP_L2_PROMOTION_L2_128B,
-                      CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE) != CUDA_SUCCESS)
-            return false;
-        place.shape = shape;
-    }
-    map = place.map;
-    return true;
-}
-
 // The maps of one operand, and the bytes of a slice that they bring.
 template <class T>
 bool encode_operand(ColumnJob<T>& job, int k) {
     constexpr int E = row_offsets<T>;
     const TileOperand<T>& operand = job.operand[k];
-    const auto wide = static_cast<cuuint32_t>(job.cut.lane_columns * job.cut.share), rows = static_cast<cuuint32_t>(column_chunk * 32 / job.cut.lane_columns);
+    const auto wide = static_cast<std::uint32_t>(job.cut.lane_columns * job.cut.share), rows = static_cast<std::uint32_t>(column_chunk * 32 / job.cut.lane_columns);
     if (!job.cut.shifted) {
         const std::int64_t strides[4] = {operand.row_stride, operand.outer_stride[2], operand.outer_stride[1], operand.outer_stride[0]};
         MapShape shape{operand.data,

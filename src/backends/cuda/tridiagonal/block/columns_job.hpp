@@ -4,14 +4,10 @@
 
 #include <cuda_runtime_api.h>
 
+#include "backends/cuda/tridiagonal/block/tensor_map.hpp"
 #include "backends/cuda/tridiagonal/block/tile_job.hpp"
 
 namespace trifold::cuda {
-
-/// A CUtensorMap, whose header belongs to the driver.
-struct alignas(64) TensorMap {
-    unsigned long long words[16];
-};
 
 inline constexpr int column_chunk = 16;  ///< rows of a lane
 

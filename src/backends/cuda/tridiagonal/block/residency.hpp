@@ -12,8 +12,8 @@ namespace trifold::cuda {
 /// Clusters of `blocks` blocks that are on the GPU at a time. Asked anew only where a launch has another shape than the one before.
 class Residency {
 public:
-    template <class Job>
-    unsigned operator()(void (*kernel)(Job), const cudaLaunchConfig_t& config, unsigned blocks) {
+    template <class... Arguments>
+    unsigned operator()(void (*kernel)(Arguments...), const cudaLaunchConfig_t& config, unsigned blocks) {
         int device = 0;
         if (cudaGetDevice(&device) != cudaSuccess) return 1;
         const std::scoped_lock lock(mutex_);

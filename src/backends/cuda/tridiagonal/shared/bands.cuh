@@ -32,9 +32,9 @@ struct BandsLayout {
     static constexpr int segment = 4 * R + vector;
     int stage, pairs, factors, ends, links, bands, join, last, first, flags, total;
 
-    __host__ __device__ BandsLayout(int segments, int across, int blocks) {
-        stage = segments * R * (across + line);
-        pairs = stage + 2 * segments * BandStore<T, R>::chunk * (across + line);
+    __host__ __device__ BandsLayout(int segments, int across, int blocks, bool staged) {
+        stage = segments * R * (across + (staged ? line : 0));
+        pairs = stage + (staged ? 2 * segments * BandStore<T, R>::chunk * (across + line) : 0);
         factors = pairs + (blocks > 1 ? 4 * blocks * across : 0);
         ends = factors + segments * segment;
         links = ends + segments * 8;
@@ -47,29 +47,35 @@ struct BandsLayout {
     }
 };
 
-/// A mark among others that may change at the same time; true where it was not there.
-__device__ __forceinline__ bool mark_system(unsigned char* marks, unsigned system) {
+/// A mark among others that may change at the same time, when all blocks have cleared theirs; counted where it was not there.
+template <class T>
+__device__ __forceinline__ void mark_system(const SharedJob<T>& job, unsigned system) {
+    unsigned cleared;
+    do asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(cleared) : "l"(job.cleared) : "memory");
+    while (cleared < gridDim.x);
     const unsigned shift = system % 4 * 8;
-    return !(atomicOr(reinterpret_cast<unsigned*>(marks + system / 4 * 4), 1u << shift) >> shift & 1);
+    if (!(atomicOr(reinterpret_cast<unsigned*>(job.marks + system / 4 * 4), 1u << shift) >> shift & 1)) atomicAdd(job.handed_over, 1ull);
 }
 
 __device__ __forceinline__ void meet_in_cluster() { asm volatile("barrier.cluster.arrive.release.aligned;\n\tbarrier.cluster.wait.acquire.aligned;" ::: "memory"); }
 
-template <class T, int R, int Threads>
+template <class T, int R, int Threads, ColumnCopies Copies>
 __global__ void __launch_bounds__(Threads, 1) solve_shared_bands(const __grid_constant__ SharedJob<T> job) {
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
     using Layout = BandsLayout<T, R>;
     extern __shared__ __align__(128) int4 shared[];
     __shared__ unsigned long long barriers[3];  // the next set, pairs of even and of odd turns
+    __shared__ unsigned drawn[2];
+    constexpr bool whole = Copies == ColumnCopies::vectors;  // pieces are whole sectors, and x leaves from registers
     T* const memory = reinterpret_cast<T*>(shared);
     job.opening.open();
     const int thread = static_cast<int>(threadIdx.x);
     const int across = job.across, segments = job.segments, column = thread & (across - 1), segment = thread / across;
     const int blocks = job.cluster, rank = static_cast<int>(blockIdx.x) % blocks, first_row = rank * segments * R;
     const unsigned team = blockIdx.x / static_cast<unsigned>(blocks), teams = gridDim.x / static_cast<unsigned>(blocks);
-    const Layout layout(segments, across, blocks);
+    const Layout layout(segments, across, blocks, !whole);
     if (thread < 2) Arrival{shared_address(barriers + 1 + thread)}.prepare(1);
-    ColumnSets<T, R, ColumnCopies::lines> sets(job, memory, shared_address(barriers), first_row, min(max(job.rows - first_row, 0), segments * R), bands_deal<T>);
+    ColumnSets<T, R, Copies> sets(job, memory, shared_address(barriers), first_row, min(max(job.rows - first_row, 0), segments * R), bands_deal<T>);
     sets.load(sets.source(team));
 
     // The matrix.
@@ -123,26 +129,29 @@ __global__ void __launch_bounds__(Threads, 1) solve_shared_bands(const __grid_co
         if (blocks > 1) meet_in_cluster();
         return;
     }
-    if (rank == 0)
-        for (unsigned turn = 0, tile = team; turn < job.turns; ++turn, tile += teams) {
-            const ColumnSet set = set_of(job, tile);
-            for (int k = thread; k < set.own; k += Threads) job.marks[set.system + static_cast<unsigned>(k)] = 0;
-        }
+    for (unsigned k = blockIdx.x * Threads + static_cast<unsigned>(thread); k < job.systems; k += gridDim.x * Threads) job.marks[k] = 0;
+    __threadfence();
     if (blocks > 1) meet_in_cluster();
     else __syncthreads();
+    if (thread == 0) atomicAdd(job.cleared, 1u);
 
     const T* const own = factors + segment * Layout::segment;
     const BandStore<T, R> out(job, memory + layout.stage, first_row);
     T* const pairs = memory + layout.pairs;
-    for (unsigned tile = team, turn = 0; turn < job.turns; tile += teams, ++turn) {
+    // What a cluster's first block has drawn goes to the others with the pairs of the turn behind: a draw is slow, and all of them wait for pairs.
+    unsigned tile = team, after = team + teams, third = after + teams, later = third + teams;
+    if (whole && thread == 0 && rank == 0) later = 3 * teams + atomicAdd(job.tickets, 1u);
+    for (unsigned turn = 0; tile < job.tiles; ++turn) {
         T y[R];
-        const auto next = sets.source(tile + teams);
+        const unsigned told = later;
+        if (whole && thread == 0 && rank == 0) later = 3 * teams + atomicAdd(job.tickets, 1u);
+        const auto next = sets.source(after);
         const unsigned barrier = shared_address(barriers + 1 + (turn & 1));
         T* const arrived = pairs + (turn & 1) * 2 * blocks * across + 2 * column;
-        if (thread == 0 && blocks > 1) Arrival{barrier}.expect(static_cast<unsigned>(2 * blocks * across) * static_cast<unsigned>(sizeof(T)));
+        if (thread == 0 && blocks > 1) Arrival{barrier}.expect(static_cast<unsigned>(2 * blocks * across) * static_cast<unsigned>(sizeof(T)) + (whole ? 4 : 0));
         sets.take(tile, turn & 1, y);
         sets.load(next);
-        sets.touch(tile + teams);
+        if (!whole) sets.touch(after);
 
         eliminate_rows(own, y);
         const T z = first_of_rows(own, y);
@@ -166,6 +175,10 @@ __global__ void __launch_bounds__(Threads, 1) solve_shared_bands(const __grid_co
                 const unsigned slot = shared_address(arrived + 2 * rank * across);
 #pragma unroll 1
                 for (int b = 0; b < blocks; ++b) send(in_block(slot, b), g, head, in_block(barrier, b));
+                if constexpr (whole) {
+                    const unsigned tell = __shfl_sync(~0u, told, 0);
+                    if (rank == 0 && thread < blocks) send(in_block(shared_address(drawn + (turn & 1)), thread), tell, in_block(barrier, thread));
+                }
                 Arrival{barrier}.wait_cluster(turn >> 1 & 1);
                 T gamma[most_bands];
 #pragma unroll
@@ -199,12 +212,19 @@ __global__ void __launch_bounds__(Threads, 1) solve_shared_bands(const __grid_co
         const ColumnSet set = set_of(job, tile);
         // What is not finite has reached the segment's first row, or its last.
         const bool bad = column < set.columns && !(y[0] * T(0) + x * T(0) == T(0));
-        if (!__syncthreads_or(bad)) {
+        if constexpr (whole) {
+            __syncthreads();
+            if (column < set.columns) {
+                if (bad) mark_system(job, set.system + static_cast<unsigned>(column));
+                else store_column<Copies, false>(job, set, y, first_row);
+            }
+        } else if (!__syncthreads_or(bad)) {
             out.all(set, y);
         } else if (column < set.columns) {
             if (!bad) out.one(set, y);
-            else if (column < set.own && mark_system(job.marks, set.system + static_cast<unsigned>(column))) atomicAdd(job.handed_over, 1ull);
+            else if (column < set.own) mark_system(job, set.system + static_cast<unsigned>(column));
         }
+        tile = after, after = third, third = whole ? drawn[turn & 1] : third + teams;
     }
     if (blocks > 1) meet_in_cluster();
 #endif

@@ -75,8 +75,8 @@ struct ColumnSets {
         constexpr int each = Copies == ColumnCopies::vectors ? V : 1;
         const int copied = static_cast<int>(threadIdx.x & ~31u) + (lane * each & 31), column = copied & (job.across - 1);
         const int first = copied / job.across * R + (lane * each >> 5);
-        const T* const at = place(job, job.rhs, set.system + static_cast<unsigned>(column)) + first * job.rhs.row_stride;
-        return {at, column < set.columns ? job.rows - first : 0, 0};
+        const T* const at = place(job, job.rhs, set.system + static_cast<unsigned>(column)) + (first_row + first) * job.rhs.row_stride;
+        return {at, column < set.columns ? rows - first : 0, 0};
     }
 
     /// Where sets overlap: asks for the sectors at the ends of a line, which nobody else fills.

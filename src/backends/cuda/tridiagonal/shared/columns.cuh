@@ -88,12 +88,72 @@ __device__ __forceinline__ void solve_join(const Join<T>* join, T* last, const T
     }
 }
 
-/// A thread's rows of its column; where sets overlap, whole sectors.
-template <ColumnCopies Copies, class T, int R>
-__device__ __forceinline__ void store_column(const SharedJob<T>& job, const ColumnSet& set, const T (&y)[R]) {
+/// By all threads of the block: the matrix becomes factors and what joins the segments. Behind it, of every thread: whether what it did is safe.
+template <int R, class T>
+__device__ __forceinline__ bool eliminate_matrix(const SharedJob<T>& job, T* factors, SegmentEnds<T>* ends, Join<T>* join) {
+    constexpr int segment = ColumnsLayout<T, R>::segment;
+    const int thread = static_cast<int>(threadIdx.x);
+    for (int r = thread; r < job.segments * R; r += static_cast<int>(blockDim.x)) {
+        T* const at = factors + r / R * segment + r % R;
+        const bool real = r < job.rows;
+        at[0] = real ? job.diag[r] : T(1);
+        at[R] = real && r ? job.lower[r] : T(0);
+        at[2 * R] = real && r + 1 < job.rows ? job.upper[r] : T(0);
+    }
+    __syncthreads();
+    bool safe = true;
+    if (thread < job.segments) {
+        SegmentInShared<T, R> rows{factors + thread * segment, job.rows - thread * R};
+        SegmentEnds<T> own;
+        safe = factor_segment<R, 4>(rows, own);
+        ends[thread] = own;
+    }
+    __syncthreads();
+    if (thread == 0) safe = factor_join(ends, job.segments, join) && safe;
+    return safe;
+}
+
+/// A thread's rows: right-hand sides become unknowns; the last one of them is returned.
+template <class T, int R>
+__device__ __forceinline__ T solve_rows(const T* own, const Join<T>* join, T* last, T* first, int segment, int segments, int across, T (&y)[R]) {
+    eliminate_rows(own, y);
+    T x, before = 0;
+    if (segments > 1) {
+        const T z = first_of_rows(own, y);
+        last[segment * across] = y[R - 1], first[segment * across] = z;
+        __syncthreads();
+        if (segment == 0) solve_join(join, last, first, segments, across);
+        __syncthreads();
+        x = last[segment * across];
+        if (segment) before = last[(segment - 1) * across];
+    } else {
+        x = y[R - 1] * join[0].inverse;
+    }
+    y[R - 1] = x;
+    substitute_rows(own, before, y);
+    return x;
+}
+
+/// By all threads of the block: whether some thread has something bad; then a thread's `bad` becomes its column's. flag: the column's, zero before and after.
+template <class T>
+__device__ __forceinline__ bool any_bad(bool& bad, T* flag, bool clears) {
+    if (!__syncthreads_or(bad)) return false;
+    if (bad) *flag = 1;
+    __syncthreads();
+    bad = *flag != T(0);
+    __syncthreads();
+    if (clears) *flag = 0;
+    __syncthreads();
+    return true;
+}
+
+/// A thread's rows of its column; where sets overlap, whole sectors. Streamed: lines leave the cache first, which is a point or two slower in single precision and for halves of columns,
+/// and as much faster for whole ones in double along y. (Measured.)
+template <ColumnCopies Copies, bool Streamed, class T, int R>
+__device__ __forceinline__ void store_column(const SharedJob<T>& job, const ColumnSet& set, const T (&y)[R], int first_row = 0) {
     const int column = static_cast<int>(threadIdx.x) & (job.across - 1), segment = static_cast<int>(threadIdx.x) / job.across;
-    const int own_rows = min(job.rows - segment * R, R);
-    T* at = place(job, job.x, set.system + static_cast<unsigned>(column)) + static_cast<std::int64_t>(segment * R) * job.x.row_stride;
+    const int row = first_row + segment * R, own_rows = min(job.rows - row, R);
+    T* at = place(job, job.x, set.system + static_cast<unsigned>(column)) + static_cast<std::int64_t>(row) * job.x.row_stride;
     if (Copies != ColumnCopies::vectors && job.whole_sectors) {
         // From the first sector that begins in the set to the first one that begins where the next set does.
         constexpr unsigned sector = 32 / sizeof(T);
@@ -108,7 +168,10 @@ __device__ __forceinline__ void store_column(const SharedJob<T>& job, const Colu
     } else {
 #pragma unroll
         for (int i = 0; i < R; ++i) {
-            if (i < own_rows) __stcs(at, y[i]);
+            if (i < own_rows) {
+                if constexpr (Streamed) __stcs(at, y[i]);
+                else *at = y[i];
+            }
             advance(at, job.x.row_stride);
         }
     }
@@ -128,35 +191,17 @@ __global__ void __launch_bounds__(Threads, Blocks) solve_shared_columns(const __
     __shared__ unsigned drawn[2];
     T* const memory = reinterpret_cast<T*>(shared);
     job.opening.open();
-    const int thread = static_cast<int>(threadIdx.x), threads = static_cast<int>(blockDim.x);
+    const int thread = static_cast<int>(threadIdx.x);
     const int across = job.across, segments = job.segments, column = thread & (across - 1), segment = thread / across;
     const ColumnsLayout<T, R> layout(segments, across, offset_end<Copies>(job));
     ColumnSets<T, R, Copies> sets(job, memory, shared_address(&arrival));
     sets.load(sets.source(blockIdx.x));
 
-    // The matrix.
     T* const factors = memory + layout.factors;
-    auto* const ends = reinterpret_cast<SegmentEnds<T>*>(memory + layout.ends);
     auto* const join = reinterpret_cast<Join<T>*>(memory + layout.join);
     T *const last = memory + layout.last + column, *const first = memory + layout.first + column, *const flags = memory + layout.flags;
-    for (int r = thread; r < segments * R; r += threads) {
-        T* const at = factors + r / R * layout.segment + r % R;
-        const bool real = r < job.rows;
-        at[0] = real ? job.diag[r] : T(1);
-        at[R] = real && r ? job.lower[r] : T(0);
-        at[2 * R] = real && r + 1 < job.rows ? job.upper[r] : T(0);
-    }
     if (segment == 0) first[segments * across] = flags[column] = 0;
-    __syncthreads();
-    bool safe = true;
-    if (thread < segments) {
-        SegmentInShared<T, R> rows{factors + thread * layout.segment, job.rows - thread * R};
-        SegmentEnds<T> own;
-        safe = factor_segment<R, 4>(rows, own);
-        ends[thread] = own;
-    }
-    __syncthreads();
-    if (thread == 0) safe = factor_join(ends, segments, join) && safe;
+    bool safe = eliminate_matrix<R>(job, factors, reinterpret_cast<SegmentEnds<T>*>(memory + layout.ends), join);
     await_the_kernel_before();
     if (thread == 0) job.opening.enter();
     if (!__syncthreads_and(safe)) {
@@ -176,40 +221,19 @@ __global__ void __launch_bounds__(Threads, Blocks) solve_shared_columns(const __
         sets.load(next);
         if (Copies != ColumnCopies::vectors && job.whole_sectors) sets.touch(draws.after);
 
-        eliminate_rows(own, y);
-        T x, before = 0;
-        if (segments > 1) {
-            const T z = first_of_rows(own, y);
-            last[segment * across] = y[R - 1], first[segment * across] = z;
-            __syncthreads();
-            if (segment == 0) solve_join(join, last, first, segments, across);
-            __syncthreads();
-            x = last[segment * across];
-            if (segment) before = last[(segment - 1) * across];
-        } else {
-            x = y[R - 1] * join[0].inverse;
-        }
-        y[R - 1] = x;
-        substitute_rows(own, before, y);
+        const T x = solve_rows(own, join, last, first, segment, segments, across, y);
 
         const ColumnSet set = set_of(job, draws.now);
         const bool there = column < set.columns;
         // What is not finite has reached the segment's first row, or its last.
         bool bad = there && !(y[0] * T(0) + x * T(0) == T(0));
         draws.tell();
-        if (__syncthreads_or(bad)) {
-            if (bad) flags[column] = 1;
-            __syncthreads();
-            bad = flags[column] != T(0);
-            __syncthreads();
-            if (segment == 0) flags[column] = 0;
-            __syncthreads();
-        }
+        any_bad(bad, flags + column, segment == 0);
         if (there && segment == 0 && column < set.own) {
             job.marks[set.system + static_cast<unsigned>(column)] = bad;
             if (bad) atomicAdd(job.handed_over, 1ull);
         }
-        if (there && !bad) store_column<Copies>(job, set, y);
+        if (there && !bad) store_column<Copies, sizeof(T) == 8>(job, set, y);
     }
 #endif
 }

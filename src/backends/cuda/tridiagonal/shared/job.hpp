@@ -46,6 +46,7 @@ struct SharedJob {
     unsigned char* marks = nullptr;             ///< per system 1 where it was handed over, else 0
     unsigned long long* handed_over = nullptr;  ///< number of systems marked
     unsigned* tickets = nullptr;                ///< draws so far
+    unsigned* cleared = nullptr;                ///< bands: blocks that have cleared their part of the marks
     Opening opening;                            ///< of the outcome that handed_over and tickets are of
     unsigned draw = 0;                          ///< tiles of a draw; 0: every so many tiles are one's own
 

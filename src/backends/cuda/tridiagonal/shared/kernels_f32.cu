@@ -7,6 +7,7 @@ template <>
 SharedKernels<float> shared_kernels<float>() {
     static constexpr SharedKernel<float> kernels[] = {
         bands_kernel<float, 64, 512>(),
+        ring_kernel<float, 32, 512, 1, 256>(),
         columns_kernel<float, 32, 512, 1, 256>(),
         columns_kernel<float, 64, 512, 1, 1024>(),
         rows_kernel<float, 33, 3, false, false, 128, 2>(),

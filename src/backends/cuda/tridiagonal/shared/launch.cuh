@@ -9,6 +9,7 @@
 #include "backends/cuda/tridiagonal/device/overlap.cuh"
 #include "backends/cuda/tridiagonal/shared/bands.cuh"
 #include "backends/cuda/tridiagonal/shared/columns.cuh"
+#include "backends/cuda/tridiagonal/shared/columns_ring.cuh"
 #include "backends/cuda/tridiagonal/shared/kernels.hpp"
 #include "backends/cuda/tridiagonal/shared/rows.cuh"
 
@@ -25,8 +26,8 @@ void set_array_range(SharedJob<T>& job) {
 }
 
 // As many blocks as the device runs at once, or clusters of blocks; each takes one tile after another.
-template <auto kernel, class T>
-void launch_persistent(SharedJob<T>& job, unsigned tiles, bool drawn, int threads, int bytes, cudaStream_t stream) {
+template <auto kernel, class T, class... More>
+void launch_persistent(SharedJob<T>& job, unsigned tiles, bool drawn, int threads, int bytes, cudaStream_t stream, const More&... more) {
     static PerDevice prepared;
     prepared.once([] {
         cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shared_block_bytes);
@@ -52,7 +53,7 @@ void launch_persistent(SharedJob<T>& job, unsigned tiles, bool drawn, int thread
     job.turns = drawn ? 1 : (tiles + most - 1) / most;
     config.gridDim = dim3(drawn ? std::min(tiles, most) : ((tiles + job.turns - 1) / job.turns + cluster - 1) / cluster * cluster);
     if (!job.opening.outcome) while_the_kernel_before_ends(attribute[config.numAttrs++]);
-    enqueue_kernel(config, kernel, job);
+    enqueue_kernel(config, kernel, job, more...);
 }
 
 template <class T, int R>
@@ -128,18 +129,75 @@ void launch_columns(SharedJob<T>& job, cudaStream_t stream) {
 }
 
 template <class T, int R>
+int ring_bytes(const SharedJob<T>& job) {
+    return columns_bytes<T, R>(job) + (ring_stages - 1) * job.segments * R * job.across * static_cast<int>(sizeof(T));
+}
+
+// Columns, rows and one level above; rows 16 bytes apart or multiples of that.
+template <class T, int R>
+bool encode_columns(const SharedJob<T>& job, const SharedOperand<T>& operand, TensorMap& map) {
+    const int last = job.levels - 1;
+    MapShape shape{operand.data, {job.extent[last], static_cast<std::uint64_t>(job.rows), job.levels > 1 ? job.extent[0] : 1}};
+    shape.bytes[0] = static_cast<std::uint64_t>(operand.row_stride) * sizeof(T);
+    shape.bytes[1] = job.levels > 1 ? static_cast<std::uint64_t>(operand.level_stride[0]) * sizeof(T) : shape.bytes[0];
+    shape.box[0] = static_cast<std::uint32_t>(job.across), shape.box[1] = static_cast<std::uint32_t>(job.segments * R), shape.box[2] = 1;
+    shape.dimensions = 3, shape.wide = sizeof(T) == 8, shape.lines = false;
+    return encode(map, shape);
+}
+
+template <class T, int R, int Threads, int MostRows>
+bool cut_ring(SharedJob<T>& job, const SharedKernel<T>&) {
+    constexpr int widest = 512 / static_cast<int>(sizeof(T)), V = 16 / static_cast<int>(sizeof(T));
+    const int last = job.levels - 1;
+    if (job.copies != ColumnCopies::vectors || job.rows > MostRows || job.levels > 2 || !tensor_maps_exist()) return false;
+    if (job.x.level_stride[last] != 1 || job.x.row_stride % V != 0 || reinterpret_cast<std::uintptr_t>(job.x.data) % 16 != 0) return false;
+    for (const SharedOperand<T>* o : {&job.rhs, &job.x})
+        if (o->row_stride < 0 || (last && (o->level_stride[0] < 0 || o->level_stride[0] % V != 0))) return false;
+    job.segments = (job.rows + R - 1) / R;
+    for (job.across = widest; job.across * job.segments > Threads;) job.across /= 2;
+    set_array_range(job);
+    job.draw = 1;
+    job.lines = true, job.line_extent = job.extent[last], job.set_columns = static_cast<unsigned>(job.across);
+    job.tiles_per_line = (job.line_extent + job.set_columns - 1) / job.set_columns;
+    job.tiles = job.tiles_per_line * (job.systems / job.line_extent);
+    // A line's last set should not be mostly others' room.
+    return job.across * job.segments % 32 == 0 && job.line_extent * 10 >= job.tiles_per_line * job.set_columns * 9 && ring_bytes<T, R>(job) <= shared_block_bytes;
+}
+
+template <class T, int R, int Threads, int Blocks>
+void launch_ring(SharedJob<T>& job, cudaStream_t stream) {
+    ColumnMaps maps;
+    if (!encode_columns<T, R>(job, job.rhs, maps.rhs) || !encode_columns<T, R>(job, job.x, maps.x)) return launch_columns<T, R, Threads, Blocks>(job, stream);
+    launch_persistent<solve_shared_ring<T, R, Threads, Blocks>>(job, job.tiles, true, job.across * job.segments, ring_bytes<T, R>(job), stream, maps);
+}
+
+template <class T, int R>
 int bands_bytes(const SharedJob<T>& job) {
-    return BandsLayout<T, R>(job.segments, job.across, job.cluster).total * static_cast<int>(sizeof(T));
+    return BandsLayout<T, R>(job.segments, job.across, job.cluster, job.copies != ColumnCopies::vectors).total * static_cast<int>(sizeof(T));
+}
+
+// Rows in whole vectors, x apart from rhs, too long for a block that takes 256 bytes of each: two blocks do. (More tell each other too much.)
+template <class T, int R, int Threads>
+bool cut_halves(SharedJob<T>& job, const SharedKernel<T>&) {
+    job.across = 256 / static_cast<int>(sizeof(T)), job.segments = Threads / job.across, job.cluster = 2;
+    const int half = job.segments * R;
+    if (job.copies != ColumnCopies::vectors || job.rows <= half || job.rows > 2 * half || !apart_from_x(job)) return false;
+    set_array_range(job);
+    job.line_extent = job.systems, job.set_columns = static_cast<unsigned>(job.across);
+    job.tiles_per_line = job.tiles = (job.systems + job.set_columns - 1) / job.set_columns;
+    job.draw = 1;
+    return bands_bytes<T, R>(job) <= shared_block_bytes;
 }
 
 // Rows that begin anywhere, x apart from rhs: the widest pieces for which a cluster has room, where those of a block alone would be narrow. (Measured.)
 template <class T, int R, int Threads>
-bool cut_bands(SharedJob<T>& job, const SharedKernel<T>&) {
+bool cut_bands(SharedJob<T>& job, const SharedKernel<T>& kernel) {
     constexpr int narrow = 512;  // bytes
     const unsigned extent = job.extent[job.levels - 1], over = 32 / static_cast<unsigned>(sizeof(T)) - 1;
     int alone = 1024 / static_cast<int>(sizeof(T));
     while (alone * ((job.rows + R - 1) / R) > Threads) alone /= 2;
-    if (alone * static_cast<int>(sizeof(T)) >= narrow || job.rhs.level_stride[job.levels - 1] != 1 || !parts_of_sectors(job)) return false;
+    if (alone * static_cast<int>(sizeof(T)) >= narrow || job.rhs.level_stride[job.levels - 1] != 1) return false;
+    if (!parts_of_sectors(job)) return cut_halves<T, R, Threads>(job, kernel);
     set_array_range(job);
     for (job.across = Threads / 2; job.across >= 64; job.across /= 2) {
         job.segments = Threads / job.across;
@@ -160,7 +218,9 @@ bool cut_bands(SharedJob<T>& job, const SharedKernel<T>&) {
 
 template <class T, int R, int Threads>
 void launch_bands(SharedJob<T>& job, cudaStream_t stream) {
-    launch_persistent<solve_shared_bands<T, R, Threads>>(job, job.tiles * static_cast<unsigned>(job.cluster), false, Threads, bands_bytes<T, R>(job), stream);
+    const unsigned blocks = job.tiles * static_cast<unsigned>(job.cluster);
+    if (job.copies == ColumnCopies::vectors) launch_persistent<solve_shared_bands<T, R, Threads, ColumnCopies::vectors>>(job, blocks, true, Threads, bands_bytes<T, R>(job), stream);
+    else launch_persistent<solve_shared_bands<T, R, Threads, ColumnCopies::lines>>(job, blocks, false, Threads, bands_bytes<T, R>(job), stream);
 }
 
 template <class T, int R, int Stages, bool Couple, bool Aside, int Threads, int Blocks>
@@ -206,6 +266,11 @@ void launch_rows(SharedJob<T>& job, cudaStream_t stream) {
 template <class T, int R, int Threads, int Blocks, int MostRows>
 constexpr SharedKernel<T> columns_kernel() {
     return {R, true, false, false, Threads, cut_columns<T, R, Threads, MostRows>, launch_columns<T, R, Threads, Blocks>};
+}
+
+template <class T, int R, int Threads, int Blocks, int MostRows>
+constexpr SharedKernel<T> ring_kernel() {
+    return {R, true, false, false, Threads, cut_ring<T, R, Threads, MostRows>, launch_ring<T, R, Threads, Blocks>};
 }
 
 template <class T, int R, int Threads>
