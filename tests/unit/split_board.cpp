@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// How rows are handed out, on a clock of our own: threads that each take chunks for one device, some of them slow, beside a link with chunks under way.
+// How rows are handed out, on a clock of our own (and how those wait who have nothing to do): threads that each take chunks for one device, some of them slow, beside a link with chunks under way.
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <thread>
 #include <vector>
 
 #include "families/tridiagonal/split/board.hpp"
@@ -59,6 +62,31 @@ TEST(SplitBoard, EverybodyEndsTogether) { EXPECT_LE(beyond(0, 1), 0.015); }
 TEST(SplitBoard, SlowThreadsTakeLess) {
     for (const int slow : {1, 2, 4})
         for (const double pace : {0.5, 0.35, 0.2}) EXPECT_LE(beyond(slow, pace), 0.025) << slow << " at " << pace;
+}
+
+// Who has nothing to do waits for chunks that come back, awake or asleep by then, and goes when nothing is left: what is too large for it is not its own, nor does it spin over that.
+TEST(SplitBoard, WaitsForWhatComesBack) {
+    for (const auto late : {std::chrono::microseconds(200), std::chrono::microseconds(20'000)})
+        for (const bool fits : {true, false}) {
+            Board board(1 << 20, 1 << 14, 1024, {{.rows_per_s = 1e9, .side_by_side = 4}, {.rows_per_s = 1e9}, {.rows_per_s = 1, .most = fits ? 1 << 20 : 1 << 14}}, [](std::int64_t) {});
+            Chunk* held = nullptr;
+            ASSERT_EQ(board.take(1, false, held), Board::Taken::chunk);
+            std::atomic<std::int64_t> solved{0}, others{0};
+            std::vector<std::thread> waiting;
+            const auto lane = [&](int number, std::atomic<std::int64_t>& count) {
+                Chunk* chunk = nullptr;
+                while (board.take(number, true, chunk) == Board::Taken::chunk) count += chunk->rows, board.finish(*chunk, Outcome{}, 1e-3);
+            };
+            if (fits)
+                for (int k = 0; k < 4; ++k) waiting.emplace_back([&] { lane(0, solved); });
+            waiting.emplace_back([&] { lane(2, others); });
+            std::this_thread::sleep_for(late);
+            const std::int64_t rows_held = held->rows;
+            board.give_back(*held);
+            for (std::thread& one : waiting) one.join();
+            EXPECT_EQ(board.complete(), fits);
+            EXPECT_EQ(solved + others, (1 << 20) - (fits ? 0 : rows_held));
+        }
 }
 
 }  // namespace

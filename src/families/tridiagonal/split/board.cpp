@@ -2,7 +2,9 @@
 #include "families/tridiagonal/split/board.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
+#include <thread>
 #include <utility>
 
 namespace trifold::tridiagonal::split {
@@ -21,7 +23,39 @@ constexpr double least_seconds = 5e-4;
 // What was known before the solve counts like a chunk of so many seconds; of chunks every one counts half as much as the one after it.
 constexpr double known_seconds = 4e-3, fading = 0.5;
 
+// Who waits for the others' last chunks stays awake so long: a dozen threads that are woken at once end up two on a core at times, and one of them has none until the next tick, four milliseconds later, at every barrier.
+constexpr auto awake = std::chrono::milliseconds(2);
+constexpr int tries = 64;
+
 }  // namespace
+
+std::unique_lock<std::mutex> Board::locked() const {
+    std::unique_lock lock(mutex_, std::defer_lock);
+    for (int k = 0; k < tries; ++k) {
+        if (lock.try_lock()) return lock;
+        std::this_thread::yield();
+    }
+    lock.lock();
+    return lock;
+}
+
+void Board::hear(std::unique_lock<std::mutex>& lock) {
+    const std::uint64_t seen = news_;
+    lock.unlock();
+    for (const auto start = std::chrono::steady_clock::now(); news_ == seen && std::chrono::steady_clock::now() - start < awake;) std::this_thread::yield();
+    if (over_) return;
+    lock.lock();
+    changed_.wait(lock, [&] { return news_ != seen; });
+}
+
+// Under the lock: rows are there again, or nothing is left.
+void Board::tell() {
+    const bool over = stopped_ || solved_ == rows_;
+    over_ = over;
+    if (!over && held_ > 0 && returned_.empty()) return;
+    ++news_;
+    changed_.notify_all();
+}
 
 Board::Board(std::int64_t rows, std::int64_t least, std::int64_t unit, std::vector<Pace> paces, std::function<void(std::int64_t)> opened)
     : rows_(rows), least_(least), unit_(unit), paces_(std::move(paces)), opened_(std::move(opened)) {
@@ -61,8 +95,9 @@ std::int64_t Board::wish(int lane, double rows_per_s) const {
 }
 
 Board::Taken Board::take(int lane, bool wait, Chunk*& chunk, double rows_per_s) {
-    std::unique_lock lock(mutex_);
+    std::unique_lock lock = locked();
     for (;;) {
+        if (!lock) return Taken::finished;
         if (stopped_ || solved_ == rows_) return Taken::finished;
         for (auto at = returned_.begin(); at != returned_.end(); ++at) {
             if ((*at)->rows > paces_[static_cast<std::size_t>(lane)].most) continue;
@@ -85,12 +120,12 @@ Board::Taken Board::take(int lane, bool wait, Chunk*& chunk, double rows_per_s) 
         }
         if (!wait) return Taken::none_now;
         if (held_ == 0) return Taken::finished;  // what is left is too large for this lane
-        changed_.wait(lock);
+        hear(lock);
     }
 }
 
 void Board::finish(Chunk& chunk, const Outcome& outcome, double seconds) {
-    const std::lock_guard lock(mutex_);
+    const std::unique_lock lock = locked();
     chunk.done = true;
     chunk.outcome = outcome;
     solved_ += chunk.rows;
@@ -102,7 +137,7 @@ void Board::finish(Chunk& chunk, const Outcome& outcome, double seconds) {
         seen.rows = fades * seen.rows + static_cast<double>(chunk.rows), seen.seconds = fades * seen.seconds + seconds / pace.side_by_side;
         pace.rows_per_s = seen.rows / seen.seconds;
     }
-    changed_.notify_all();
+    tell();
 }
 
 void Board::give_back(Chunk& chunk) {
@@ -110,7 +145,7 @@ void Board::give_back(Chunk& chunk) {
     chunk.lane = -1;
     --held_;
     returned_.push_back(&chunk);
-    changed_.notify_all();
+    tell();
 }
 
 void Board::reopen(Chunk& chunk) {
@@ -118,7 +153,7 @@ void Board::reopen(Chunk& chunk) {
     chunk.lane = -1, chunk.done = false;
     solved_ -= chunk.rows;
     returned_.push_back(&chunk);
-    changed_.notify_all();
+    tell();
 }
 
 void Board::leave_behind(int lane, bool all) {
@@ -131,20 +166,20 @@ void Board::leave_behind(int lane, bool all) {
         chunk.lane = -1, chunk.done = false;
         returned_.push_back(&chunk);
     }
-    changed_.notify_all();
+    tell();
 }
 
 void Board::retire(int lane) {
     const std::lock_guard lock(mutex_);
     paces_[static_cast<std::size_t>(lane)].takes_part = false;
-    changed_.notify_all();
+    tell();
 }
 
 void Board::stop(const Outcome& why) {
     const std::lock_guard lock(mutex_);
     if (!stopped_) why_ = why;
     stopped_ = true;
-    changed_.notify_all();
+    tell();
 }
 
 void Board::late(int lane, bool is) {

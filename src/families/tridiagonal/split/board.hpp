@@ -3,6 +3,7 @@
 // self-scheduling), so that all who solve are done at about the same time; one that could not be solved is handed out again.
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
@@ -75,9 +76,14 @@ public:
 
 private:
     std::int64_t wish(int lane, double rows_per_s) const;
+    std::unique_lock<std::mutex> locked() const;
+    void hear(std::unique_lock<std::mutex>& lock);
+    void tell();
 
     mutable std::mutex mutex_;
     std::condition_variable changed_;
+    std::atomic<std::uint64_t> news_{0};  // what those wait for who have nothing to do, seen without the lock
+    std::atomic<bool> over_{false};
     const std::int64_t rows_, least_, unit_;
     std::int64_t next_ = 0, solved_ = 0, held_ = 0;  // held: chunks that somebody has
     std::vector<Pace> paces_;
