@@ -49,7 +49,8 @@ struct OpenclBatches : testing::Test {
         const std::string what = std::to_string(shape.rows) + " x " + std::to_string(shape.systems) + ", pitch " + std::to_string(shape.pitch) + (shape.beside ? ", systems side by side" : "") + (in_place ? ", in place" : "") +
                                  (bad ? ", some pivoted" : "") + ", f" + std::to_string(8 * sizeof(T)) + ", offset " + std::to_string(offset);
         ASSERT_TRUE(outcome.ok()) << what;
-        if (bad && shape.rows > 1 && shape.systems > bad) {
+        // A GPU's kernels look at residuals, and these may be small without pivots.
+        if (bad && shape.rows > 1 && shape.systems > bad && queue.memory().kind == MemoryKind::host) {
             EXPECT_GT(outcome.rescued, 0) << what;
         }
         std::vector<bool> ours(static_cast<std::size_t>(size));

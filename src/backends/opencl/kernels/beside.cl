@@ -5,7 +5,7 @@
 //
 // Arrays: job.h, any strides (fast: systems one element apart); x may be rhs.
 // Who does what: item part W + column has rows part R … of its column, so that neighbouring items read neighbouring words; nothing is turned. It eliminates them (F. A. Wang 1981:
-//   lanes.h), items of a column are joined by cyclic reduction in local memory, x leaves as the rows came.
+//   lanes.h), items of a column are joined in local memory, x leaves as the rows came.
 // Overwritten: x of the systems whose test held.
 // Words per row: 4 read, 1 written. Nothing of the rows is kept beside A, C, D: so many systems of 512 rows fit on chip as memory's lines need.
 // Numerics: nothing is pivoted. Tested on the way: that no multiplier, c' of a row, its share of the unknowns beside the item, of items to each other, is beyond 2.
@@ -18,8 +18,9 @@
 #define AHEAD (REAL_BYTES == 4 && P > 8)
 #define ROWS_AT_ONCE (AHEAD ? 4 : 8)
 
-/// Few items of a column, of FP32, are joined in order by one of them; more, and FP64, two by two.
+/// Few items of a column, of FP32, are joined in order by one of them; up to 8, of FP64, two by two; more by fours, and the fours in order: that takes 6 barriers where two by two takes 20.
 #define IN_ORDER (REAL_BYTES == 4 && P <= 8)
+#define BY_FOURS (P > 8)
 
 /// Elements from row to row. ALIKE is 1 where that is the same for all that are arrays, and there is nothing else, and a column is shorter than 2^31 elements.
 #define STEP(o) (ALIKE ? stride : step[o])
@@ -157,6 +158,71 @@ __kernel void beside(SOLVER_ARGUMENTS) {
         barrier(CLK_LOCAL_MEM_FENCE);
     }
     const REAL x_last = P > 1 ? box[item] : row.d, before = P > 1 && part ? box[item - (part ? W : 0)] : (REAL)0;
+#elif BY_FOURS
+        PUT(row);
+        barrier(CLK_LOCAL_MEM_FENCE);
+        // The last row of each four is left, in what is before the four and after it.
+        const int fours = P / 4, of_four = 4 * part * W + column, last_of_four = of_four + 3 * W;
+        Relation left = {(REAL)0, (REAL)0, (REAL)0};
+        if (part < fours) {
+            REAL a_of[3], c_of[3], d_of[3];
+            UNROLL for (int i = 0; i < 4; ++i) {
+                const int at = of_four + i * W;
+                const REAL a = box[at], k = i ? finite_or_zero(reciprocal(fma(-a, c_of[i ? i - 1 : 0], (REAL)1))) : (REAL)1, c = box[ITEMS + at] * k;
+                const REAL d = (i ? fma(-a, d_of[i ? i - 1 : 0], box[2 * ITEMS + at]) : box[2 * ITEMS + at]) * k, before = i ? -(a * k) * a_of[i ? i - 1 : 0] : a;
+                RAISE(most, c);
+                good &= k != (REAL)0;
+                if (i < 3) a_of[i < 3 ? i : 0] = before, c_of[i < 3 ? i : 0] = c, d_of[i < 3 ? i : 0] = d;
+                else left.a = before, left.c = c, left.d = d;
+            }
+            RAISE(most, left.a);
+            UNROLL for (int i = 2; i >= 0; --i) {
+                if (i < 2) d_of[i] = fma(-c_of[i], d_of[i + 1], d_of[i]), a_of[i] = fma(-c_of[i], a_of[i + 1], a_of[i]), c_of[i] *= -c_of[i + 1];
+                RAISE(most, a_of[i]);
+                RAISE(most, c_of[i]);
+                const int at = of_four + i * W;
+                box[at] = a_of[i], box[ITEMS + at] = c_of[i], box[2 * ITEMS + at] = d_of[i];
+            }
+        }
+        barrier(CLK_LOCAL_MEM_FENCE);
+        if (part < fours) {
+            if (part < fours - 1) {
+                const int at = of_four + 4 * W;
+                const REAL k = finite_or_zero(reciprocal(fma(-left.c, box[at], (REAL)1)));
+                left.a *= k, left.d = fma(-left.c, box[2 * ITEMS + at], left.d) * k, left.c *= -box[ITEMS + at] * k;
+                RAISE(most, left.a);
+                RAISE(most, left.c);
+                good &= k != (REAL)0;
+            }
+            box[last_of_four] = left.a, box[ITEMS + last_of_four] = left.c, box[2 * ITEMS + last_of_four] = left.d;
+        }
+        barrier(CLK_LOCAL_MEM_FENCE);
+        if (item < W) {
+            REAL c = (REAL)0, d = (REAL)0;
+            UNROLL for (int p = 0; p < P / 4; ++p) {
+                const int at = (4 * p + 3) * W + item;
+                const REAL a = box[at], k = p ? finite_or_zero(reciprocal(fma(-a, c, (REAL)1))) : (REAL)1;
+                d = (p ? fma(-a, d, box[2 * ITEMS + at]) : box[2 * ITEMS + at]) * k, c = box[ITEMS + at] * k;
+                box[ITEMS + at] = c, box[2 * ITEMS + at] = d;
+                RAISE(most, c);
+                good &= k != (REAL)0;
+            }
+            UNROLL for (int p = P / 4 - 2; p >= 0; --p) {
+                const int at = (4 * p + 3) * W + item;
+                d = fma(-box[ITEMS + at], d, box[2 * ITEMS + at]);
+                box[2 * ITEMS + at] = d;
+            }
+        }
+        barrier(CLK_LOCAL_MEM_FENCE);
+    }
+    REAL x_last = row.d, before = (REAL)0;
+    if (P > 1) {
+        const int four = part / 4, in_four = part % 4;
+        const REAL beyond = four ? box[2 * ITEMS + (four ? 4 * four - 1 : 0) * W + column] : (REAL)0, end = box[2 * ITEMS + (4 * four + 3) * W + column];
+        x_last = in_four == 3 ? end : fma(-box[ITEMS + item], end, fma(-box[item], beyond, box[2 * ITEMS + item]));
+        const int up = item - (in_four ? W : 0);
+        before = in_four ? fma(-box[ITEMS + up], end, fma(-box[up], beyond, box[2 * ITEMS + up])) : beyond;
+    }
 #else
         UNROLL for (int s = 1; s < P; s *= 2) {
             PUT(row);

@@ -147,8 +147,18 @@ INLINE void expect_bytes(__local ulong* arrived, uint bytes) {
     asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
     asm volatile("{ .reg .b64 s; mbarrier.arrive.expect_tx.shared.b64 s, [%0], %1; }" ::"r"(LOCAL_ADDRESS(arrived)), "r"(bytes) : "memory");
 }
+// USED_ONCE: the second-level cache is told that nobody asks again.
+#ifdef USED_ONCE
+#define POLICY "createpolicy.fractional.L2::evict_first.b64 p; "
+#define HINT ".L2::cache_hint"
+#define HINTED ", p"
+#else
+#define POLICY
+#define HINT
+#define HINTED
+#endif
 INLINE void copy_here(__local void* to, __global const void* from, uint bytes, __local ulong* arrived) {
-    asm volatile("{ .reg .u64 g; cvta.to.global.u64 g, %1; cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [g], %2, [%3]; }" ::"r"(LOCAL_ADDRESS(to)),
+    asm volatile("{ .reg .u64 g, p; " POLICY "cvta.to.global.u64 g, %1; cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes" HINT " [%0], [g], %2, [%3]" HINTED "; }" ::"r"(LOCAL_ADDRESS(to)),
                  "l"(from), "r"(bytes), "r"(LOCAL_ADDRESS(arrived))
                  : "memory");
 }
@@ -158,7 +168,7 @@ INLINE void await_bytes(__local ulong* arrived) {
 /// By all lanes after their last store to local memory, before a barrier; then one lane copies, and waits until local memory has been read.
 INLINE void stored_here() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
 INLINE void copy_out(__global void* to, __local const void* from, uint bytes) {
-    asm volatile("{ .reg .u64 g; cvta.to.global.u64 g, %0; cp.async.bulk.global.shared::cta.bulk_group [g], [%1], %2; }" ::"l"(to), "r"(LOCAL_ADDRESS(from)), "r"(bytes) : "memory");
+    asm volatile("{ .reg .u64 g, p; " POLICY "cvta.to.global.u64 g, %0; cp.async.bulk.global.shared::cta.bulk_group" HINT " [g], [%1], %2" HINTED "; }" ::"l"(to), "r"(LOCAL_ADDRESS(from)), "r"(bytes) : "memory");
     asm volatile("cp.async.bulk.commit_group;" ::: "memory");
     asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory");
 }

@@ -41,12 +41,14 @@ void enqueue_tiles(Call& call) {
     call.enqueue_as({"tiles", "tiles"}, define("G", items), groups_of(call.system, items / parts) * group, group, static_cast<cl_long>(parts));
 }
 
+constexpr std::int64_t few_rows = 9, many_rows = 17;
+
 /// Rows side by side (kernels/rows.cl): 32 lanes have a run of systems. Rows of a lane, odd; 0 where a system does not fit or does not lie so.
 std::int64_t lane_rows(const FoundDevice& device, const System& system) {
-    constexpr std::int64_t lanes = 32, few = 9, many = 17;
+    constexpr std::int64_t lanes = 32;
     const Strides strides(system);
     if (system.rows < 2 || (strides.system != 0 && strides.row > strides.system)) return 0;
-    const std::int64_t rows = system.rows <= lanes * few ? few : system.rows <= lanes * many ? many : 0;
+    const std::int64_t rows = system.rows <= lanes * few_rows ? few_rows : system.rows <= lanes * many_rows ? many_rows : 0;
     return lanes_fit(device, system.dtype, rows) ? rows : 0;
 }
 
@@ -63,7 +65,9 @@ void enqueue_rows(Call& call, std::int64_t rows) {
     const System& system = call.system;
     const std::int64_t each = std::min(lanes_of(system), lanes * rows / system.rows);
     const auto inverse = static_cast<cl_uint>((std::uint64_t{1} << 32) / static_cast<std::uint64_t>(system.rows) + 1);
-    call.enqueue_as({"rows", "rows"}, define("R", rows) + define("DENSE", is_dense(system)), groups_of(system, each) * lanes, lanes, static_cast<cl_uint>(each), inverse);
+    // Measured: it shortens these and lengthens others.
+    const std::string once = system.dtype == DType::f32 && rows == many_rows ? define("USED_ONCE", 1) : "";
+    call.enqueue_as({"rows", "rows"}, define("R", rows) + define("DENSE", is_dense(system)) + once, groups_of(system, each) * lanes, lanes, static_cast<cl_uint>(each), inverse);
 }
 
 /// Systems side by side (kernels/beside.cl), up to 512 rows: rows of an item, and most items of a group.
