@@ -131,7 +131,7 @@ TridiagonalData load_tridiagonal(const std::string& input, const LoadOptions& op
         return data;
     }
     if (input.empty()) throw Error(ErrorCode::usage, "INPUT", "is empty", "name a problem.npz or gen:NAME?key=value&...");
-    if (has_ending(input, ".npy"))
+    if (has_ending(input, ".npy") && std::filesystem::exists(input))
         throw Error(ErrorCode::bad_input, input, "is one array, and a problem has four",
                     "save them together: numpy.savez('problem.npz', lower=…, diag=…, upper=…, rhs=…)");
     if (find_generator(std::string_view(input).substr(0, input.find('?'))) && !std::filesystem::exists(input))

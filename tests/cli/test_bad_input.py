@@ -30,6 +30,9 @@ class BadInput(CommandTest):
 
     def test_no_file(self):
         self.refuse(3, ['none.npz', 'No such file', 'check the name'], 'solve', 'none.npz')
+        self.refuse(3, ['none.npy', 'No such file', 'check the name'], 'solve', 'none.npy')
+        self.write('x.npy', b'')
+        self.refuse(3, ['x.npy', 'one array', 'numpy.savez'], 'solve', 'x.npy')
         self.refuse(3, ['directory'], 'solve', self.folder)
         self.refuse(3, ['/dev/null', 'not a regular file'], 'solve', '/dev/null')
         self.refuse(2, ['INPUT', 'empty'], 'solve', '')
