@@ -228,11 +228,11 @@ TEST_P(SweepsLarge, AMeshHasItsBitsInWhateverKernelsTakeItF64) {
 }
 
 TEST_P(SweepsLarge, AMeshHasItsBitsInWhateverKernelsTakeItF32) {
-    for (const MeshShape& shape : {MeshShape{72, 72, 72, 24}, {80, 80, 80, 3}, {80, 80, 80, 24}, {128, 128, 128, 9}}) one_of_many<float>(queue, {shape, odd, even, odd, 0}, weighted);
+    for (const MeshShape& shape : {MeshShape{72, 72, 72, 24}, {80, 80, 80, 3}, {80, 80, 80, 24}, {128, 128, 128, 9}, {192, 192, 192, 3}}) one_of_many<float>(queue, {shape, odd, even, odd, 0}, weighted);
 }
 
 TEST_P(SweepsLarge, ALargeMeshHasItsBitsInWhateverKernelsTakeItF64) {
-    for (const MeshShape& shape : {MeshShape{96, 96, 96, 20}, {128, 128, 128, 9}}) one_of_many<double>(queue, {shape, odd, even, odd, 0}, weighted);
+    for (const MeshShape& shape : {MeshShape{96, 96, 96, 20}, {128, 128, 128, 9}, {192, 192, 192, 3}, {256, 256, 256, 2}}) one_of_many<double>(queue, {shape, odd, even, odd, 0}, weighted);
 }
 
 // Values of sides are subtracted from right-hand sides.

@@ -10,12 +10,14 @@
 // Who does what: a block has W columns, 256 bytes of every row where registers allow it; a thread R rows of one column in registers, the
 //   lanes of a warp side by side; one thread per column joins the segments. Blocks are persistent: while a set of columns is
 //   solved, the right-hand sides of the next ones are on their way into shared memory, and what the update reads into registers.
+//   Where C::planes, a block has all columns of a plane, whose values lie side by side, as the field's do that the update reads: one thread asks for each of them as a whole, by the copy engine.
 // Words per row: 2, or with the update of a field in place 3.
 // Numerics: chip.cuh; safe or refused by the host (line_table.hpp). What is not finite reaches the ends of a segment and is reported as its line's.
 #pragma once
 
 #include "backends/cuda/mesh/points.cuh"
 #include "backends/cuda/mesh/streaming/chip.cuh"
+#include "backends/cuda/tridiagonal/block/copy_engine.cuh"
 
 namespace trifold::cuda::streaming {
 
@@ -36,7 +38,7 @@ template <class C>
 struct ColumnsLayout {
     using T = typename C::real;
     static constexpr int threads = C::W * C::S;
-    static constexpr int before = C::stages * threads * C::R, last = before + (C::behind ? threads * C::R : 0), first = last + C::S * C::W, work = first + (C::S + 1) * C::W;
+    static constexpr int held = C::stages * threads * C::R, before = held + C::held_stages * threads * C::R, last = before + (C::behind ? threads * C::R : 0), first = last + C::S * C::W, work = first + (C::S + 1) * C::W;
     static constexpr int factors = C::by_reach ? 5 : 4, pitch = segment_pitch<T, C::R, C::by_reach>, joins = C::S * pitch, kept = joins + 4 * C::S;
 };
 
@@ -77,7 +79,7 @@ struct SetOfColumns {
 };
 
 /// C: real, fields, R (rows of a thread), S (segments), W (columns of a block), rows, axis (1, 2), line (number in its sweep), nx, ny, nz, stride(field, axis), vectors,
-/// has_update, target, used (bit f: the update reads field f), prefetch, whole (part of a kernel with more threads), behind (rows of a segment of lines across that are to be solved
+/// has_update, target, used (bit f: the update reads field f), prefetch, planes (whole planes of values and of the field `used` are copied at once; `held_stages` of the field's), whole (part of a kernel with more threads), behind (rows of a segment of lines across that are to be solved
 /// backwards first; 0), piece (as rows.cuh), by_reach (as rows.cuh eliminates ahead), moves_alone, Parameters, update(near, p, out, x, y, z, mesh, step).
 template <class C>
 __device__ __forceinline__ void columns_barrier() {
@@ -137,10 +139,27 @@ __device__ __forceinline__ void columns_tasks(const MeshArguments<typename C::re
                 else copy_element(to + static_cast<unsigned>(i * 32 * static_cast<int>(sizeof(T))), from + i * Set::row_apart);
             }
     };
+    // Whole planes: barriers of values, of fields, and of the rows below a segment.
+    const auto full = [&](int which) { return Arrival{shared_address(memory + L::work) + 8 * static_cast<unsigned>(which)}; };
+    const auto bring = [&](const T* from, int place, int which) {
+        constexpr unsigned bytes = L::threads * R * static_cast<unsigned>(sizeof(T));
+        full(which).expect(bytes);
+        full(which).copy(shared_address(memory + place), from, bytes);
+    };
+    constexpr unsigned held_stages = C::planes ? C::held_stages : 1;
+    const auto bring_field = [&](unsigned turn) {
+        if constexpr (C::planes) {
+            if (Set::task_of(turn) >= tasks) return;
+            const Set set(turn, tasks, a.backwards, a.first_mesh);
+            const int stage = static_cast<int>(turn % held_stages);
+            bring(a.field[C::held].data + set.at() * C::stride(C::held, 3 - C::axis) + set.outer * C::stride(C::held, 3), L::held + stage * (L::threads * R), C::stages + stage);
+        }
+    };
     const T* const ends = a.values + a.extent[3] * (std::int64_t{C::nx} * C::ny * C::nz);
     const auto load = [&](unsigned turn, int stage) {
         if (Set::task_of(turn) < tasks) {
             const Set set(turn, tasks, a.backwards, a.first_mesh);
+            if constexpr (C::planes) return bring(set.row == Set::H - 1 ? ends + Set::end_offset(set.outer, set.segment_across, 0) : a.values + set.offset(), stage * (L::threads * R), stage);
             T* const place = staged + stage * (L::threads * R);
             if (set.begin + across < Set::inner) {
                 // The solution of a segment's last row is known.
@@ -152,8 +171,19 @@ __device__ __forceinline__ void columns_tasks(const MeshArguments<typename C::re
     };
 
     if (segment == 0) first[S * W] = 0;
+    unsigned below_parity = 0;
+    if constexpr (C::planes) {
+        if (thread == 0)
+            for (int k = 0; k <= C::stages + C::held_stages; ++k) full(k).prepare(1);
+        __syncthreads();
+        if (thread == 0) {
+            for (unsigned k = 0; k < C::stages; ++k) load(k, static_cast<int>(k));
+            for (unsigned k = 0; k < C::held_stages; ++k) bring_field(k);
+        }
+    } else {
 #pragma unroll
-    for (int stage = 0; stage < C::stages; ++stage) load(static_cast<unsigned>(stage), stage);
+        for (int stage = 0; stage < C::stages; ++stage) load(static_cast<unsigned>(stage), stage);
+    }
 
     const T* const own = factors + segment * L::pitch;
     int stage = 0;
@@ -184,7 +214,7 @@ __device__ __forceinline__ void columns_tasks(const MeshArguments<typename C::re
                 }
         }
 
-        if constexpr (C::used != 0 && !C::prefetch) {
+        if constexpr (C::used != 0 && !C::prefetch && !C::planes) {
             // What the update will read comes nearer while the lines are solved; earlier, it would be gone again.
             if (there && lane % (128 / static_cast<int>(sizeof(T))) == 0)
 #pragma unroll
@@ -197,31 +227,46 @@ __device__ __forceinline__ void columns_tasks(const MeshArguments<typename C::re
 
         T d[R];
         // Solutions of the row below a segment were asked for a turn ago, before the last set.
-        if (C::behind && C::stages > 2 && set.row == Set::H - 2) asm volatile("cp.async.wait_group 1;" ::: "memory");
+        if constexpr (C::planes) full(stage).wait(turn / C::stages & 1);
+        else if (C::behind && C::stages > 2 && set.row == Set::H - 2) asm volatile("cp.async.wait_group 1;" ::: "memory");
         else asm volatile("cp.async.wait_group %0;" ::"n"(C::stages - 1) : "memory");
         __syncwarp();
-        const T* const arrived = staged + stage * (L::threads * R);
+        constexpr int next_row = C::planes ? W : 32;
+        const int own_first = C::planes ? row0 * W + column : (thread & ~31) * R + lane;  // of a plane as it lies in memory, or by lanes
+        const T* const arrived = memory + stage * (L::threads * R) + own_first;
 #pragma unroll
-        for (int i = 0; i < R; ++i) d[i] = arrived[i * 32 + lane];
+        for (int i = 0; i < R; ++i) d[i] = arrived[i * next_row];
         __syncwarp();
         if constexpr (C::behind != 0) {
-            T* const before = memory + L::before + (thread & ~31) * R;
-            if (set.row == Set::H - 1) {
+            T* const before = memory + L::before;
+            if constexpr (C::planes)
+                if (set.row == Set::H - 2 && set.segment_across > 0) full(C::stages + C::held_stages).wait(below_parity), below_parity ^= 1;
+            if (C::planes && set.row == Set::H - 1) {
+            } else if (set.row == Set::H - 1) {
                 // Solutions of the row below the segment: wanted at the next turn.
-                if (set.segment_across > 0 && set.begin + across < Set::inner) copy(ends + Set::end_offset(mesh, set.segment_across - 1, set.begin), before);
+                if (set.segment_across > 0 && set.begin + across < Set::inner) copy(ends + Set::end_offset(mesh, set.segment_across - 1, set.begin), before + (thread & ~31) * R);
                 asm volatile("cp.async.commit_group;" ::: "memory");
             } else if constexpr (!C::moves_alone) {
 #pragma unroll
                 for (int i = 0; i < R; ++i) {
-                    const T below = set.segment_across > 0 ? before[i * 32 + lane] : T(0);
+                    const T below = set.segment_across > 0 ? before[own_first + i * next_row] : T(0);
                     d[i] = multiply_add(-upper_across, above[i], multiply_add(-fill_across, below, d[i]));
                 }
             }
 #pragma unroll
             for (int i = 0; i < R; ++i) above[i] = d[i];
         }
-        load(turn + C::stages, stage);
+        const int own_stage = stage;
+        if constexpr (!C::planes) load(turn + C::stages, stage);
         if (++stage == C::stages) stage = 0;
+        // Whole planes, once all threads have left this turn's values and the fields of the turn before.
+        const auto ask = [&] {
+            if (thread != 0) return;
+            load(turn + C::stages, own_stage);
+            if (turn > 0) bring_field(turn - 1 + held_stages);
+            if (set.row == Set::H - 1 && set.segment_across > 0) bring(ends + Set::end_offset(mesh, set.segment_across - 1, 0), L::before, C::stages + C::held_stages);
+        };
+        if constexpr (C::planes && C::moves_alone) __syncthreads(), ask();
         if (C::ends) {
             if (segment == 0) d[0] -= low;
 #pragma unroll
@@ -235,6 +280,7 @@ __device__ __forceinline__ void columns_tasks(const MeshArguments<typename C::re
             if (S > 1) {
                 last[segment * W] = d[R - 1], first[segment * W] = z;
                 columns_barrier<C>();
+                if constexpr (C::planes) ask();
                 if (segment == 0) join<T, S>(joins, last, first, W);
                 columns_barrier<C>();
                 x_last = last[segment * W];
@@ -263,6 +309,8 @@ __device__ __forceinline__ void columns_tasks(const MeshArguments<typename C::re
             columns_barrier<C>();
         }
 
+        if constexpr (C::planes) full(C::stages + static_cast<int>(turn % held_stages)).wait(turn / held_stages & 1);
+        const T* const held = memory + L::held + static_cast<int>(turn % held_stages) * (L::threads * R) + own_first;
         if (!store) continue;
         if constexpr (!C::has_update && !C::to_target) {
             T* const to = a.values + set.offset() + column + row0 * Set::row_apart;
@@ -271,7 +319,7 @@ __device__ __forceinline__ void columns_tasks(const MeshArguments<typename C::re
                 if (S * R == n || row0 + i < n) to[i * Set::row_apart] = d[i];
         } else {
             T* const to = place(C::target);
-            constexpr int at_once = C::prefetch ? 1 : R < 8 ? R : 8;
+            constexpr int at_once = C::prefetch || C::planes ? 1 : R < 8 ? R : 8;
 #pragma unroll
             for (int i = 0; i < R; i += at_once) {
                 NearOwn<T, C::fields> near[at_once];
@@ -282,6 +330,7 @@ __device__ __forceinline__ void columns_tasks(const MeshArguments<typename C::re
                     for (int f = 0; f < C::fields; ++f)
                         if (C::used >> f & 1) {
                             if constexpr (C::prefetch) near[k].value[f] = fetched[f][i + k];
+                            else if constexpr (C::planes) near[k].value[f] = held[(i + k) * next_row];
                             else if (i + k < R && (S * R == n || row0 + i + k < n)) near[k].value[f] = place(f)[(i + k) * C::stride(f, C::axis)];
                         }
                 }
@@ -306,7 +355,9 @@ __device__ __forceinline__ void columns_pass(const MeshArguments<typename C::rea
     extern __shared__ int4 shared[];
     T *const kept = reinterpret_cast<T*>(shared), *const memory = kept + aligned<T>(L::kept);
     const int thread = static_cast<int>(threadIdx.x);
-    for (int i = thread; i < L::last; i += L::threads) memory[i] = 0;  // what no copy reaches is read too
+    static_assert(!C::planes || (C::behind && C::S > 1 && C::S * C::R == C::rows && C::W == C::nx && C::piece == C::nx), "whole planes have no rest");
+    if constexpr (!C::planes)
+        for (int i = thread; i < L::last; i += L::threads) memory[i] = 0;  // what no copy reaches is read too
     let_next_begin();
     keep_columns<C>(kept, table, thread);
     await_previous();

@@ -161,7 +161,8 @@ int cut_segment(const Chip& chip, std::size_t value_bytes, int nx, int ny, int n
 
 std::size_t columns_shared(const ColumnsCut& cut, std::size_t value_bytes, bool behind, bool by_reach) {
     const int R = cut.segment_rows, S = cut.segments, V = static_cast<int>(16 / value_bytes);
-    return static_cast<std::size_t>((cut.stages + (behind ? 1 : 0)) * cut.threads * R + S * ((by_reach ? 5 : 4) * R + V) + 4 * S + (2 * S + 1) * cut.columns) * value_bytes;
+    return static_cast<std::size_t>((cut.stages + cut.held_stages + (behind ? 1 : 0)) * cut.threads * R + S * ((by_reach ? 5 : 4) * R + V) + 4 * S + (2 * S + 1) * cut.columns) * value_bytes +
+           (cut.held_stages ? static_cast<std::size_t>(cut.stages + cut.held_stages + 1) * 8 + 16 : 0);
 }
 
 ColumnsCut cut_columns(const Chip& chip, std::size_t value_bytes, int rows, int fetched, const ColumnsAsked& asked) {

@@ -47,6 +47,7 @@ struct ColumnsCut {
     int segment_rows = 0, segments = 0, columns = 0;  ///< R, S, W
     int stages = 1;                                   ///< sets of columns on their way
     bool prefetch = false;
+    int held_stages = 0;                              ///< planes of the field that the update reads; where there are some, whole planes are copied at once
     int threads = 0, blocks = 0;
     std::size_t shared = 0;
 
@@ -76,6 +77,7 @@ struct TimedCut {
     int columns_rows, columns_segments, columns, stages;                   ///< of columns.cuh; the last two where there are groups
     bool prefetch;
     int columns_blocks;
+    int held_stages = 0;                                                   ///< whole planes, where fields and values are packed
 };
 
 /// nullptr: not timed, the models above decide.
@@ -83,7 +85,7 @@ const TimedCut* timed_cut(std::size_t value_bytes, int nx, int along, int across
 
 /// With all that follows from it; not fitting where another GPU has less shared memory or another right-hand side needs more.
 RowsCut rows_of(const TimedCut& timed, const Chip& chip, const Reach& reach, bool alike);
-ColumnsCut columns_of(const TimedCut& timed, const Chip& chip);
+ColumnsCut columns_of(const TimedCut& timed, const Chip& chip, bool packed);
 
 /// cut_parts.cpp: whether a step with lines along y in parts of `rows` and `columns` is reckoned to take less time than one in three passes.
 bool parts_are_faster(const Chip& chip, std::size_t value_bytes, int nx, int ny, int nz, std::int64_t meshes, const RowsCut& rows, const ColumnsCut& columns, int segment);

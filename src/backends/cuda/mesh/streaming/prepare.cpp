@@ -74,6 +74,17 @@ int fetched_by(const CheckedSweep& one, int solution) {
     return count;
 }
 
+/// Whether planes of what the update reads, one field, lie side by side, so that each is one copy; lines go along the slower axis of a plane.
+bool reads_packed_planes(const Checked& checked, const CheckedSweep& one, int axis) {
+    const MeshShape& shape = checked.problem->shape;
+    bool packed = axis == 1;
+    for (int f = 0; f < std::min(one.update.fields, checked.solution_field()); ++f) {
+        const AnyField& field = checked.problem->fields[static_cast<std::size_t>(f)];
+        if (one.update.field[static_cast<std::size_t>(f)].rows) packed = packed && field.stride[1] == shape.x && rows_in_vectors(field, shape, size_of(checked.dtype));
+    }
+    return packed;
+}
+
 bool looks_beyond_single(const Access& access, const MeshShape& shape) {
     for (const mesh::FieldAccess& field : access.field) {
         if (shape.x < 2 && field.looks_along_x()) return true;
@@ -175,9 +186,10 @@ void plan_whole(const Checked& checked, const Chip& chip, SweepPlan& own, Plan& 
 
 // Groups of meshes, whose kernels run beside each other's (beside.hpp): of batches whose passes take long enough for launches to be nothing, and in three dimensions more of them where there are many meshes.
 int groups_of(const MeshShape& shape) {
-    constexpr std::int64_t least_points = std::int64_t{1} << 24, many = 16;
-    if (shape.meshes < 2 || shape.points() < least_points) return 1;
-    return shape.z > 1 && shape.meshes >= many ? 4 : 2;
+    constexpr std::int64_t least_points = std::int64_t{1} << 24, least_of_many = 12'000'000, many = 16;
+    const bool boxes = shape.z > 1 && shape.meshes >= many;
+    if (shape.meshes < 2 || shape.points() < (boxes ? least_of_many : least_points)) return 1;
+    return boxes ? static_cast<int>(std::clamp<std::int64_t>(shape.points() >> 22, 2, 4)) : 2;
 }
 
 /// A pass for each line solve. With parts: what decides roundings is as it is there.
@@ -226,7 +238,7 @@ bool plan_in_parts(const Checked& checked, const Chip& chip, const CheckedSweep&
                                {.nx = static_cast<int>(shape.x), .tasks_per_piece = groups > 1 ? 0 : tasks_per_piece, .segment_rows = parts.columns.segment_rows, .segments = parts.columns.segments, .grouped = groups > 1});
     if (parts.timed && groups > 1 && staged_in_vectors(checked, first.staged)) {
         if (const RowsCut rows = rows_of(*parts.timed, chip, parts.reach, parts.rows.alike); rows.fits()) first.rows = rows;
-        if (const ColumnsCut columns = columns_of(*parts.timed, chip); columns.fits()) last.columns = columns;
+        if (const ColumnsCut columns = columns_of(*parts.timed, chip, reads_packed_planes(checked, one, 3 - parts.axis)); columns.fits()) last.columns = columns;
     }
     if (!first.rows.fits() || !last.columns.fits()) return false;
     if (groups == 1 && !parts_are_faster(chip, bytes, static_cast<int>(shape.x), parts.along, parts.across, shape.meshes, first.rows, last.columns, parts.segment)) return false;
