@@ -96,8 +96,8 @@ Heat<T>::Heat(Queue& queue, const Problem<T>& problem, T* u) : queue_(queue), sh
                    {varies ? varying_half_step_x : heated ? heated_half_step_x : half_step_x, {line(1)}, {}, 0, sides}};
         return;
     }
-    const PointFunction flat = varies ? varying_increment_2d : heated ? heated_increment_2d : increment_2d;
-    const PointFunction deep = varies ? varying_increment_3d : heated ? heated_increment_3d : increment_3d;
+    const PointFunction flat = varies ? heated ? heated_varying_increment_2d : varying_increment_2d : heated ? heated_increment_2d : increment_2d;
+    const PointFunction deep = varies ? heated ? heated_varying_increment_3d : varying_increment_3d : heated ? heated_increment_3d : increment_3d;
     Sweep all{solid ? deep : flat, {}, add_increment, 0, without_values(sides)};
     for (int axis = 0; axis < 3; ++axis)
         if (shape_.along(axis) > 1) all.lines.push_back(line(axis));

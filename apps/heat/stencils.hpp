@@ -4,7 +4,7 @@
 // Fields: 0 = u, 1 = k, 2 = s, 3 = the solution of a sweep. Parameters: 0, 1, 2 = step / spacing² along x, y, z, times k where that is a
 // constant; 3 = step. Conductivity at a face: the harmonic mean of both cells. Mirroring k evenly and u about the value on a side
 // puts that value on the face, half a cell away: 2 k (value - u) / spacing². Where conductivity is a constant, functions without a source
-// read nothing but u; where it varies, a source that is not there is a row of zeros.
+// read nothing but u; half steps where it varies read a row of zeros for a source that is not there.
 #pragma once
 
 #include "trifold/point_function.hpp"
@@ -43,11 +43,31 @@ TRIFOLD_POINT_FUNCTION(varying_increment_2d, {
     real west = at(1, -1, 0, 0), east = at(1, 1, 0, 0);
     real south = at(1, 0, -1, 0), north = at(1, 0, 1, 0);
     out(0) = 2 * p(0) * (west * (k / (west + k)) * (at(0, -1, 0, 0) - u) + k * (east / (k + east)) * (at(0, 1, 0, 0) - u)) +
+             2 * p(1) * (south * (k / (south + k)) * (at(0, 0, -1, 0) - u) + k * (north / (k + north)) * (at(0, 0, 1, 0) - u));
+})
+
+TRIFOLD_POINT_FUNCTION(varying_increment_3d, {
+    real u = at(0, 0, 0, 0);
+    real k = at(1, 0, 0, 0);
+    real west = at(1, -1, 0, 0), east = at(1, 1, 0, 0);
+    real south = at(1, 0, -1, 0), north = at(1, 0, 1, 0);
+    real below = at(1, 0, 0, -1), above = at(1, 0, 0, 1);
+    out(0) = 2 * p(0) * (west * (k / (west + k)) * (at(0, -1, 0, 0) - u) + k * (east / (k + east)) * (at(0, 1, 0, 0) - u)) +
+             2 * p(1) * (south * (k / (south + k)) * (at(0, 0, -1, 0) - u) + k * (north / (k + north)) * (at(0, 0, 1, 0) - u)) +
+             2 * p(2) * (below * (k / (below + k)) * (at(0, 0, 0, -1) - u) + k * (above / (k + above)) * (at(0, 0, 0, 1) - u));
+})
+
+TRIFOLD_POINT_FUNCTION(heated_varying_increment_2d, {
+    real u = at(0, 0, 0, 0);
+    real k = at(1, 0, 0, 0);
+    real west = at(1, -1, 0, 0), east = at(1, 1, 0, 0);
+    real south = at(1, 0, -1, 0), north = at(1, 0, 1, 0);
+    out(0) = 2 * p(0) * (west * (k / (west + k)) * (at(0, -1, 0, 0) - u) + k * (east / (k + east)) * (at(0, 1, 0, 0) - u)) +
              2 * p(1) * (south * (k / (south + k)) * (at(0, 0, -1, 0) - u) + k * (north / (k + north)) * (at(0, 0, 1, 0) - u)) +
              p(3) * at(2, 0, 0, 0);
 })
 
-TRIFOLD_POINT_FUNCTION(varying_increment_3d, {
+TRIFOLD_POINT_FUNCTION(heated_varying_increment_3d, {
     real u = at(0, 0, 0, 0);
     real k = at(1, 0, 0, 0);
     real west = at(1, -1, 0, 0), east = at(1, 1, 0, 0);
@@ -67,8 +87,8 @@ TRIFOLD_POINT_FUNCTION(varying_x, {
     real k = at(1, 0, 0, 0);
     real low = at(1, -1, 0, 0);
     real high = at(1, 1, 0, 0);
-    out(0) = -p(0) * ((k < low ? k : low) * ((k < low ? low : k) / (k + low)));
-    out(2) = -p(0) * ((k < high ? k : high) * ((k < high ? high : k) / (k + high)));
+    out(0) = -p(0) * (low * (k / (low + k)));
+    out(2) = -p(0) * (k * (high / (k + high)));
     out(1) = 1 - out(0) - out(2);
 })
 
@@ -76,8 +96,8 @@ TRIFOLD_POINT_FUNCTION(varying_y, {
     real k = at(1, 0, 0, 0);
     real low = at(1, 0, -1, 0);
     real high = at(1, 0, 1, 0);
-    out(0) = -p(1) * ((k < low ? k : low) * ((k < low ? low : k) / (k + low)));
-    out(2) = -p(1) * ((k < high ? k : high) * ((k < high ? high : k) / (k + high)));
+    out(0) = -p(1) * (low * (k / (low + k)));
+    out(2) = -p(1) * (k * (high / (k + high)));
     out(1) = 1 - out(0) - out(2);
 })
 
@@ -85,8 +105,8 @@ TRIFOLD_POINT_FUNCTION(varying_z, {
     real k = at(1, 0, 0, 0);
     real low = at(1, 0, 0, -1);
     real high = at(1, 0, 0, 1);
-    out(0) = -p(2) * ((k < low ? k : low) * ((k < low ? low : k) / (k + low)));
-    out(2) = -p(2) * ((k < high ? k : high) * ((k < high ? high : k) / (k + high)));
+    out(0) = -p(2) * (low * (k / (low + k)));
+    out(2) = -p(2) * (k * (high / (k + high)));
     out(1) = 1 - out(0) - out(2);
 })
 

@@ -23,8 +23,8 @@ TEST(Invariants, AreKeptWhereTheyMeetWhatChanges) {
 }
 
 TEST(Invariants, OfHeat) {
-    EXPECT_EQ(split(heat::varying_increment_2d.source).kept, 5);
-    EXPECT_EQ(split(heat::varying_increment_3d.source).kept, 7);
+    EXPECT_EQ(split(heat::heated_varying_increment_2d.source).kept, 5);
+    EXPECT_EQ(split(heat::heated_varying_increment_3d.source).kept, 7);
     EXPECT_EQ(split(heat::varying_half_step_x.source).kept, 3);
     EXPECT_EQ(split(heat::increment_2d.source).kept, 0);
     EXPECT_EQ(split(heat::heated_increment_2d.source).kept, 0) << "one product is not worth a word";
@@ -55,10 +55,10 @@ TEST(Invariants, WhatAStepIsPartOfIsNotKept) {
 // Faces of a cell are shared with its neighbours; a source is read where it is.
 TEST(Invariants, NeighboursShare) {
     const auto changes = [](int field) { return field == 0 || field == 3; };
-    for (const PointFunction* const function : {&heat::varying_increment_2d, &heat::varying_increment_3d}) {
+    for (const PointFunction* const function : {&heat::heated_varying_increment_2d, &heat::heated_varying_increment_3d}) {
         const Split one = cuda::resident::split_invariants(function->source, changes, cuda::resident::Keep::costly);
         const std::vector<cuda::resident::Place> places = places_of(one);
-        const int axes = function == &heat::varying_increment_3d ? 3 : 2;
+        const int axes = function == &heat::heated_varying_increment_3d ? 3 : 2;
         ASSERT_EQ(one.kept, 2 * axes);
         for (int axis = 0; axis < axes; ++axis) {
             const auto &low = places[static_cast<std::size_t>(2 * axis)], &high = places[static_cast<std::size_t>(2 * axis + 1)];

@@ -65,9 +65,10 @@ public:
         if (!good(cudaMemsetAsync(arguments_.failed, 0, static_cast<std::size_t>(shape_.meshes), run_.stream), "clearing marks", failure)) return false;
         launches_.resize(plan_.sweeps.size());
         for (std::size_t s = 0; s < plan_.sweeps.size(); ++s) {
-            if (plan_.sweeps[s].apart && !prepare_rhs(s, failure)) return false;
+            const bool rows = static_cast<bool>(plan_.sweeps[s].rows);
+            if (plan_.sweeps[s].apart && !(rows ? prepare_rows(s, failure) : prepare_rhs(s, failure))) return false;
             for (std::size_t k = 0; k < plan_.sweeps[s].passes.size(); ++k)
-                if (!prepare(s, k, failure) || (run_.steps > 0 && !check(s, k, failure))) return false;
+                if ((!(rows && k == 0) && !prepare(s, k, failure)) || (run_.steps > 0 && !check(s, k, failure))) return false;
         }
         if (run_.steps > 0 && !keep(failure)) return false;
         const auto each = static_cast<std::int64_t>(checked_.sweeps.size()), end = run_.steps * each;
@@ -123,8 +124,46 @@ private:
         Launch one;
         if (!find(one, fused::name_of_rhs(s), failure)) return false;
         one.shape = {.threads = 256, .early = true, .stream = run_.stream};
+        const std::int64_t pieces = fused::rhs_pieces(plan_.sweeps[s], shape_);
+        one.arguments.tasks = 1;
+        if (plan_.sweeps[s].rhs_alike) {
+            int at_once = 0;
+            if (!good(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&at_once, one.kernel, static_cast<int>(one.shape.threads.x), 0), "asking how many blocks run at once", failure)) return false;
+            one.arguments.tasks = meshes_each(pieces, static_cast<std::int64_t>(at_once) * run_.chip.multiprocessors);
+        }
+        const std::int64_t each = one.arguments.tasks, tasks = (shape_.meshes + each - 1) / each * pieces;
         launches_[s].push_back(one);
-        return share_out(launches_[s].back(), (shape_.points() + 255) / 256, false, failure);
+        return share_out(launches_[s].back(), tasks, false, failure);
+    }
+
+    bool prepare_rows(std::size_t s, Failure& failure) {
+        const fused::RowsPlan& rows = plan_.sweeps[s].rows;
+        Launch one;
+        if (!find(one, fused::name_of_rows(s), failure)) return false;
+        arguments_of_line(one, s, 0);
+        // A block for each task: those that come while the pass before ends would lie on few multiprocessors.
+        one.shape = {.blocks = static_cast<unsigned>(rows.pieces(shape_) * shape_.meshes), .threads = static_cast<unsigned>(32 * rows.warps), .early = true, .stream = run_.stream};
+        launches_[s].push_back(one);
+        return true;
+    }
+
+    void arguments_of_line(Launch& one, std::size_t s, std::size_t k) const {
+        const Sweep& sweep = *checked_.sweeps[s].sweep;
+        const Sides& sides = sweep.solution[static_cast<std::size_t>(sweep.lines[k].axis)];
+        for (std::size_t c = 0; c < 3; ++c) one.arguments.constant[c] = static_cast<T>(sweep.lines[k].constant[c]);
+        one.arguments.twice[0] = static_cast<T>(2 * sides.low.value), one.arguments.twice[1] = static_cast<T>(2 * sides.high.value);
+    }
+
+    /// Meshes that a task takes one after the other: what is held is made once for all of them, and blocks should end at about the same time.
+    std::int64_t meshes_each(std::int64_t pieces, std::int64_t at_once) const {
+        constexpr std::int64_t making = 2;  // as long as so many meshes
+        std::int64_t best = shape_.meshes, best_time = 0;
+        for (std::int64_t chunks = 1; chunks <= shape_.meshes; ++chunks) {
+            const std::int64_t each = (shape_.meshes + chunks - 1) / chunks, tasks = (shape_.meshes + each - 1) / each * pieces;
+            const std::int64_t time = (tasks + at_once - 1) / std::max<std::int64_t>(at_once, 1) * (each + making);
+            if (best_time == 0 || time < best_time) best = each, best_time = time;
+        }
+        return best;
     }
 
     /// Eliminates the matrices that are kept, and asks whether they are symmetric: then a third less of them is read.
@@ -177,16 +216,15 @@ private:
     bool prepare(std::size_t s, std::size_t k, Failure& failure) {
         const Pass& pass = plan_.sweeps[s].passes[k];
         const LineSolve& line = checked_.sweeps[s].sweep->lines[k];
-        const Sides& sides = checked_.sweeps[s].sweep->solution[static_cast<std::size_t>(line.axis)];
         Launch one;
         if (!find(one, fused::name_of_pass(s, k), failure)) return false;
         one.pass = &pass, one.keeps = fused::name_of_keep(s, k);
-        for (std::size_t c = 0; c < 3; ++c) one.arguments.constant[c] = static_cast<T>(line.constant[c]);
-        one.arguments.twice[0] = static_cast<T>(2 * sides.low.value), one.arguments.twice[1] = static_cast<T>(2 * sides.high.value);
+        arguments_of_line(one, s, k);
         const std::int64_t lines = shape_.x * shape_.y * shape_.z / shape_.along(line.axis);
         one.arguments.tasks = (lines + pass.cut.columns - 1) / pass.cut.columns * shape_.meshes;
         one.shape = {.threads = static_cast<unsigned>(pass.cut.threads), .shared = pass.cut.shared, .early = true, .stream = run_.stream};
         if (!share_out(one, one.arguments.tasks, true, failure)) return false;
+        if (pass.in_registers) one.shape.blocks = static_cast<unsigned>(one.arguments.tasks);  // one each, as rows have
         launches_[s].push_back(one);
         return true;
     }

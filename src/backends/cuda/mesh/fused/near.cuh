@@ -35,7 +35,6 @@ struct Near {
         }
     }
 
-private:
     template <int f, int axis, int d>
     static __device__ __forceinline__ int place(int at, int n) {
         const int i = at + d;
@@ -44,6 +43,7 @@ private:
         return i;
     }
 
+private:
     template <int f, int axis, int d>
     __device__ __forceinline__ T mirrored(int at, int n, T value) const {
         if (d < 0 && C::edge(f, axis, 0) == edge_odd) return at + d < 0 ? a.field[f].twice[axis][0] - value : value;

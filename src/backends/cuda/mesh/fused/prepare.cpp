@@ -198,6 +198,16 @@ bool packed(const AnyField& field, const MeshShape& shape) {
 
 }  // namespace
 
+std::int64_t rhs_pieces(const SweepPlan& sweep, const MeshShape& shape) {
+    const std::int64_t deep = sweep.rhs_points * sweep.rhs_groups, rows_y = shape.z > 1 ? 8 : 8 * deep, rows_z = shape.z > 1 ? deep : 1;
+    return (shape.x + 31) / 32 * ((shape.y + rows_y - 1) / rows_y) * ((shape.z + rows_z - 1) / rows_z);
+}
+
+std::int64_t RowsPlan::pieces(const MeshShape& shape) const {
+    const std::int64_t chunks = ((shape.z > 1 ? shape.z : shape.y) + deep - 1) / deep, beside = shape.z > 1 ? shape.y : chunks, lines = 32 * warps / lanes;
+    return (beside + lines - 1) / lines * (shape.z > 1 ? chunks : 1);
+}
+
 std::size_t kept_bytes(const Plan& plan, std::size_t value_bytes) {
     std::size_t bytes = 0;
     for (const SweepPlan& sweep : plan.sweeps) {
@@ -210,31 +220,72 @@ std::size_t kept_bytes(const Plan& plan, std::size_t value_bytes) {
 
 namespace {
 
-/// Arrays of a mesh for what a right-hand side keeps; none where their words take longer than divisions. An H200, ms of 100 steps without and with them: doubles 48^3 x 72 31.2 and 25.8, 96^3 x 72 208 and 207, 256^3 73.4 and 80.3, 512^2 x 60 45.2 and 41.8; floats 256^3
-/// 36.9 and 39.4. By the shape of a mesh alone, since it decides roundings: few arrays, or those that the second-level cache has room for.
+/// Where meshes share what a right-hand side keeps, a thread holds it from mesh to mesh. Else arrays of a mesh, or it is made anew where their words take longer than divisions: an H200, ms of 100 steps without and with them: doubles
+/// 48^3 x 72 31.2 and 25.8, 256^3 73.4 and 80.3; floats 256^3 36.9 and 39.4. The same two functions in all three, so that a mesh has the bits among others that it has alone.
 KeptValues kept_values(const Checked& checked, const Chip& chip, const CheckedSweep& one) {
-    constexpr int few_arrays = 2, most_arrays = 4;
+    constexpr int few_arrays = 2, most_arrays = 4, most_held = 8;
     const MeshShape& shape = checked.problem->shape;
     const auto fields = static_cast<int>(checked.problem->fields.size());
     KeptValues kept;
     kept.split = resident::split_invariants(one.sweep->rhs.source, [&](int field) { return field >= fields || is_target(checked, field); }, resident::Keep::costly);
-    if (kept.split.kept == 0) return kept;
+    if (kept.split.kept == 0 || kept.split.kept > most_held) return kept;
+    bool alike = shape.meshes > 1 && !mesh::mentions(one.sweep->rhs, "mesh");
+    for (int f = 0; f < std::min(one.rhs.fields, fields); ++f)
+        if (reads(one.rhs, f) && !is_target(checked, f) && checked.problem->fields[static_cast<std::size_t>(f)].stride[3] != 0) alike = false;
     const std::vector<resident::Place> places = resident::places_of(kept.split);
     int arrays = 0;
     for (const resident::Place& place : places) arrays = std::max(arrays, place.array + 1);
     const std::int64_t points = shape.x * shape.y * shape.z;
     const bool at_hand = static_cast<std::size_t>(arrays * points) * size_of(checked.dtype) <= chip.l2 / 2;
-    if (checked.dtype == DType::f32 || arrays > (at_hand ? most_arrays : few_arrays)) return kept;
+    kept.meshes = alike ? 1 : shape.meshes;
+    kept.held = alike || checked.dtype == DType::f32 || arrays > (at_hand ? most_arrays : few_arrays);
+    if (kept.held) return kept;
     kept.words = arrays * points;
     for (const resident::Place& place : places) {
         kept.values.push_back({place.array * points, kept.words, place.axis});
         if (place.axis >= 0) kept.words += points / shape.along(place.axis);
     }
-    bool alike = !mesh::mentions(one.sweep->rhs, "mesh");
-    for (int f = 0; f < std::min(one.rhs.fields, fields); ++f)
-        if (reads(one.rhs, f) && !is_target(checked, f) && checked.problem->fields[static_cast<std::size_t>(f)].stride[3] != 0) alike = false;
-    kept.meshes = alike ? 1 : shape.meshes;
     return kept;
+}
+
+/// The right-hand side and lines along x in one pass of warps, and no matrices kept, where a box is large: 128^3 x 16 would be 11 and 23 % slower (floats, doubles), 96^3 x 72 12 and 1. By the shape of a mesh alone, since it decides roundings.
+RowsPlan plan_rows(const Checked& checked, const CheckedSweep& one, const KeptValues& kept) {
+    constexpr std::int64_t least_points = 1 << 23;
+    constexpr int least_rows = 4, most_rows = 8, most_kept = 8, deep = 32;
+    RowsPlan plan;
+    const MeshShape& shape = checked.problem->shape;
+    const int n = static_cast<int>(shape.x);
+    if (one.sweep->lines.front().axis != 0 || reach_of(one.rhs)[0] > 1 || reach_of(one.coefficients.front())[0] > 1 || kept.split.kept > most_kept) return plan;
+    if (shape.z == 1 || shape.x * shape.y * shape.z < least_points) return plan;
+    for (const int lanes : {4, 8, 16, 32})
+        if (n % lanes == 0 && n / lanes >= least_rows && n / lanes <= most_rows && plan.lanes == 0) plan.lanes = lanes, plan.rows = n / lanes;
+    if (plan.lanes == 0) return plan;
+    // Registers for all that a lane has: spilled, it is more than what the pass moves.
+    plan.warps = 8, plan.blocks = checked.dtype == DType::f64 ? 1 : 2;
+    for (plan.deep = deep; plan.deep > 1 && shape.y * shape.z * plan.lanes / 32 / plan.deep < 1600;) plan.deep /= 2;
+    return plan;
+}
+
+/// Lines across memory beside rows: by the shape of a mesh alone, likewise. Left as it is where lines cannot be cut evenly.
+void plan_columns(const Checked& checked, const Chip& chip, const CheckedSweep& one, std::size_t k, Pass& pass) {
+    const int axis = one.sweep->lines[k].axis, words = static_cast<int>(size_of(checked.dtype) / 4), n = static_cast<int>(checked.problem->shape.along(axis));
+    constexpr int least_rows = 4, most_rows = 16;
+    const int registers = words > 1 ? 128 : 80;
+    if (!pass.made || axis == 0 || reach_of(one.coefficients[k])[static_cast<std::size_t>(axis)] > 1) return;
+    Cut cut;
+    for (int rows = most_rows; rows >= least_rows && !cut.rows; --rows)
+        if (n % rows == 0 && (!pass.ring || (n / rows & (n / rows - 1)) == 0)) cut.rows = rows;
+    if (!cut.rows) return;
+    cut.segments = n / cut.rows;
+    for (cut.columns = 32 / words; cut.columns >= 8 / words; cut.columns /= 2) {
+        cut.threads = cut.columns * cut.segments;
+        cut.blocks = std::min({65536 / (cut.threads * registers), 2048 / cut.threads, 8});
+        if (cut.blocks >= 2) break;
+    }
+    if (cut.blocks < 2 || cut.threads % 32) return;
+    cut.shared = static_cast<std::size_t>((pass.ring ? 7 : 6) * cut.threads + cut.columns) * size_of(checked.dtype);
+    if (static_cast<std::size_t>(cut.blocks) * (cut.shared + 1024) > chip.shared_per_multiprocessor) return;
+    pass.in_registers = true, pass.kept = false, pass.kept_sets = 0, pass.cut = cut;
 }
 
 /// `keeps`: matrices that are functions of the point are kept through the run.
@@ -266,10 +317,14 @@ Plan plan_of(const Checked& checked, const Chip& chip, bool keeps) {
         }
         own.apart = own.passes.front().kept && one.sweep->rhs;
         if (own.apart) own.kept = kept_values(checked, chip, one);
+        if (own.apart && own.passes.front().made) own.rows = plan_rows(checked, one, own.kept);
+        if (own.rows) own.passes.front().kept = false, own.passes.front().kept_sets = 0, own.kept.values.clear(), own.kept.words = 0, own.kept.held = true;
+        for (std::size_t k = 1; own.rows && k < own.passes.size(); ++k) plan_columns(checked, chip, one, k, own.passes[k]);
         // Warps that wait at the same time do more than points that share neighbours do.
-        const int words_read = (own.kept ? reads_of_targets(checked, one.rhs) + static_cast<int>(own.kept.values.size()) : reads_of(one.rhs)) * static_cast<int>(size_of(checked.dtype) / 4);
-        own.rhs_points = words_read > 16 ? 1 : 4, own.rhs_blocks = own.rhs_points > 1 ? 3 : 5;
-        own.rhs_groups = own.rhs_points > 1 && shape.points() >= std::int64_t{1} << 23 ? 2 : 1;
+        const int words_read = (own.kept.count() > 0 ? reads_of_targets(checked, one.rhs) + own.kept.count() : reads_of(one.rhs)) * static_cast<int>(size_of(checked.dtype) / 4);
+        own.rhs_points = words_read > 16 && own.kept.count() == 0 ? 1 : 4, own.rhs_blocks = own.kept.count() > 0 ? 2 : own.rhs_points > 1 ? 3 : 5;
+        own.rhs_alike = own.kept.held && own.kept.meshes < shape.meshes;
+        own.rhs_groups = !own.rhs_alike && own.rhs_points > 1 && shape.points() >= std::int64_t{1} << 23 ? 2 : 1;
         const void* const target = problem.fields[static_cast<std::size_t>(one.sweep->target)].data;
         int names = 0;
         for (std::size_t f = 0; f < problem.fields.size(); ++f) {

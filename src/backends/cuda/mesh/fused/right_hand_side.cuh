@@ -6,9 +6,10 @@
 // Arrays: fields any strides; values packed. Overwritten: values.
 // Who does what: a thread has C::groups times P points behind each other along the last axis (C::P, by what registers hold); P share their neighbours. A warp has 32 points along x, a block
 //   eight such rows side by side, so that what they share comes from the first-level cache. Sides of x are a choice without a branch; those of y and z are whole warps'.
-// Kept values: what a function makes of fields that never change, at the cost of divisions, is computed before the first step (resident/invariants.hpp): C::kept values, in arrays of
-//   a mesh each; where one is that of the next point along an axis (faces of cells), two share an array, and behind it is what the last points along the axis have.
-// Words per point: those of the fields that are read, one per array of kept values, and 1. Heat with conductivity in three dimensions: u, 3 faces, and 1: 5 where 3 would be with 6 divisions. Why not in the pass along x: there 12 to 16 warps wait for up to 14 loads a point, here 32 and more do.
+// Kept values: what a function makes of fields that never change, at the cost of divisions (resident/invariants.hpp): C::kept values. Where meshes share them a thread makes its own, holds them in registers, and goes
+//   from mesh to mesh with them (C::held). Else they are computed before the first step, in arrays of a mesh each; where one is that of the next point along an axis (faces of cells), two share an array, and behind it is
+//   what the last points along the axis have. Or they are made anew, by the same two functions (C::held, a mesh at a time).
+// Words per point: those of the fields that are read, one per array of kept values, and 1; held from mesh to mesh 2. Heat with conductivity in three dimensions: u, 3 faces, and 1: 5 where 3 would be with 6 divisions. Why not in the pass along x: there 12 to 16 warps wait for up to 14 loads a point, here 32 and more do.
 #pragma once
 
 #include "backends/cuda/mesh/fused/near.cuh"
@@ -38,53 +39,73 @@ struct RightHandSides {
     const typename C::Parameters& p;
     const T* kept;
 
-    /// Less than 2^32 tasks.
-    __device__ __forceinline__ void run(unsigned task, int thread) const {
-        const std::int64_t mesh = task / pieces;
-        unsigned piece = task % pieces;
+    /// Meshes `begin` … `end` in a piece; less than 2^32 tasks.
+    __device__ __forceinline__ void run(unsigned piece, std::int64_t begin, std::int64_t end, int thread) const {
         const int x = static_cast<int>(piece % pieces_x) * wide + thread % wide;
         piece /= pieces_x;
         const int y = static_cast<int>(piece % pieces_y) * rows_y + thread / wide * (along == 1 ? deep : 1), z = static_cast<int>(piece / pieces_y) * rows_z;
         if (x >= C::nx || y >= C::ny) return;
-        T* const values = a.values + mesh * (std::int64_t{C::nx} * C::ny * C::nz);
         const bool beside = along == 1 ? z >= C::reach_z && z + C::reach_z < C::nz : y >= C::reach_y && y + C::reach_y < C::ny;
 #pragma unroll 1
-        for (int k = 0; k < deep; k += P) group(x, along == 1 ? y + k : y, along == 1 ? z : z + k, mesh, values, beside);
+        for (int k = 0; k < deep; k += P) {
+            const int own_y = along == 1 ? y + k : y, own_z = along == 1 ? z : z + k, at = along == 1 ? own_y : own_z, rows = along == 1 ? C::ny : C::nz, reach = along == 1 ? C::reach_y : C::reach_z;
+            if (beside && at >= reach && at + P - 1 + reach < rows) {
+                group<P, true>(x, own_y, own_z, begin, end);
+            } else if (at + P <= rows) {
+                group<P, false>(x, own_y, own_z, begin, end);
+            } else {
+#pragma unroll 1
+                for (int j = 0; j < P && at + j < rows; ++j) group<1, false>(x, along == 1 ? y + k + j : y, along == 1 ? z : z + k + j, begin, end);
+            }
+        }
     }
 
     /// Among the last points along an axis.
     static __device__ __forceinline__ int beyond(int axis, int x, int y, int z) { return axis == 0 ? z * C::ny + y : axis == 1 ? z * C::nx + x : y * C::nx + x; }
 
 private:
-    __device__ __forceinline__ void group(int x, int y, int z, std::int64_t mesh, T* values, bool beside) const {
-        const int at = along == 1 ? y : z, rows = along == 1 ? C::ny : C::nz, reach = along == 1 ? C::reach_y : C::reach_z;
-        if (beside && at >= reach && at + P - 1 + reach < rows) {
-            TakenKept<C> near[P];
-            T out[P];
-            take(near, Near<C, true, false>{a, x, y, z, mesh, T(0)});
+    /// `count` points behind each other, of some meshes. Inside: all that they look at lies within y and z.
+    template <int count, bool Inside>
+    __device__ __forceinline__ void group(int x, int y, int z, std::int64_t begin, std::int64_t end) const {
+        using Looks = Near<C, Inside, false>;
+        constexpr std::int64_t points = std::int64_t{C::nx} * C::ny * C::nz;
+        constexpr int apart = along == 1 ? C::nx : C::nx * C::ny;
+        T held[count][C::kept > 0 ? C::kept : 1] = {};
+        if constexpr (C::held) {
+            TakenKept<C> near[count];
+            take(near, Looks{a, x, y, z, begin, T(0)});
 #pragma unroll
-            for (int k = 0; k < P; ++k) take_kept<true>(near[k], x, along == 1 ? y + k : y, along == 1 ? z : z + k, mesh);
+            for (int k = 0; k < count; ++k) C::keep(near[k], p, held[k], std::int64_t{x}, std::int64_t{along == 1 ? y + k : y}, std::int64_t{along == 1 ? z : z + k}, begin, a.step);
 #pragma unroll
-            for (int k = 0; k < P; ++k) one(near[k], &out[k], x, along == 1 ? y + k : y, along == 1 ? z : z + k, mesh);
+            for (int k = 0; k < count; ++k)
 #pragma unroll
-            for (int k = 0; k < P; ++k) values[(z * C::ny + y) * C::nx + x + k * (along == 1 ? C::nx : C::nx * C::ny)] = out[k];
-        } else {
+                for (int v = 0; v < C::kept; ++v) held[k][v] = unforeseen(held[k][v]);  // the same roundings of what is made of it, whether held, kept in memory or just made
+        }
 #pragma unroll 1
-            for (int k = 0; k < P && at + k < rows; ++k) {
-                const int own_y = along == 1 ? y + k : y, own_z = along == 1 ? z : z + k;
-                TakenKept<C> near;
-                near.take(Near<C, false>{a, x, own_y, own_z, mesh, T(0)});
-                take_kept<false>(near, x, own_y, own_z, mesh);
-                T out;
-                one(near, &out, x, own_y, own_z, mesh);
-                values[(own_z * C::ny + own_y) * C::nx + x] = out;
+        for (std::int64_t number = begin; number < end; ++number) {
+            const std::int64_t mesh = a.backwards ? begin + end - 1 - number : number;
+            TakenKept<C> near[count];
+            T out[count] = {};
+            take(near, Looks{a, x, y, z, mesh, T(0)});
+#pragma unroll
+            for (int k = 0; k < count; ++k) {
+                if constexpr (C::held) {
+#pragma unroll
+                    for (int v = 0; v < C::kept; ++v) near[k].held[v] = held[k][v];
+                } else {
+                    take_kept<Inside>(near[k], x, along == 1 ? y + k : y, along == 1 ? z : z + k, mesh);
+                }
             }
+#pragma unroll
+            for (int k = 0; k < count; ++k) C::rhs(near[k], p, &out[k], std::int64_t{x}, std::int64_t{along == 1 ? y + k : y}, std::int64_t{along == 1 ? z : z + k}, mesh, a.step);
+#pragma unroll
+            for (int k = 0; k < count; ++k) a.values[mesh * points + ((z * C::ny + y) * C::nx + x + k * apart)] = out[k];
         }
     }
 
-    template <int k = 0, class Looks>
-    static __device__ __forceinline__ void take(TakenKept<C> (&near)[P], const Looks& looks) {
-        if constexpr (k < P) {
+    template <int k = 0, int count, class Looks>
+    static __device__ __forceinline__ void take(TakenKept<C> (&near)[count], const Looks& looks) {
+        if constexpr (k < count) {
             near[k].take(Further<Looks, along, k>{looks});
             take<k + 1>(near, looks);
         }
@@ -103,11 +124,6 @@ private:
             near.held[value] = *from;
             take_kept<Inside, value + 1>(near, x, y, z, mesh);
         }
-    }
-
-    __device__ __forceinline__ void one(const TakenKept<C>& near, T* out, int x, int y, int z, std::int64_t mesh) const {
-        *out = 0;
-        C::rhs(near, p, out, std::int64_t{x}, std::int64_t{y}, std::int64_t{z}, mesh, a.step);
     }
 };
 
@@ -138,13 +154,17 @@ __device__ __forceinline__ void keep_values(const MeshArguments<typename C::real
     for (std::int64_t at = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x; at < points * meshes; at += static_cast<std::int64_t>(gridDim.x) * blockDim.x) keep_values_of<C>(a, p, kept, at / points, static_cast<int>(at % points));
 }
 
+/// A task is a piece of `each` meshes.
 template <class C>
-__device__ __forceinline__ void right_hand_sides(const MeshArguments<typename C::real>& a, const typename C::Parameters& p, const typename C::real* kept) {
+__device__ __forceinline__ void right_hand_sides(const MeshArguments<typename C::real>& a, const typename C::Parameters& p, const typename C::real* kept, unsigned each) {
     using Own = RightHandSides<C>;
     follow_previous();
     if (!runs(a.state, a.sweep)) return;
-    const auto tasks = static_cast<unsigned>(a.extent[3]) * Own::pieces;
-    for (unsigned task = blockIdx.x; task < tasks; task += gridDim.x) Own{a, p, kept}.run(a.backwards ? tasks - 1 - task : task, static_cast<int>(threadIdx.x));
+    const auto meshes = static_cast<unsigned>(a.extent[3]), tasks = (meshes + each - 1) / each * Own::pieces;
+    for (unsigned task = blockIdx.x; task < tasks; task += gridDim.x) {
+        const unsigned number = a.backwards ? tasks - 1 - task : task, begin = number / Own::pieces * each;
+        Own{a, p, kept}.run(number % Own::pieces, begin, begin + each < meshes ? begin + each : meshes, static_cast<int>(threadIdx.x));
+    }
 }
 
 #endif

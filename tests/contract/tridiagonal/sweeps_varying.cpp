@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Sweeps whose matrices vary from point to point over meshes that no chip holds, on GPUs, against the cpu.
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "contract/tridiagonal/devices.hpp"
+#include "support/random.hpp"
+
+namespace trifold::tests {
+namespace {
+
+// Fields: 0 = u, 1 = conductivity, 2 = source, 3 = the solution.
+TRIFOLD_POINT_FUNCTION(conduct, {
+    real u = at(0, 0, 0, 0), k = at(1, 0, 0, 0);
+    real west = at(1, -1, 0, 0), east = at(1, 1, 0, 0), south = at(1, 0, -1, 0), north = at(1, 0, 1, 0), below = at(1, 0, 0, -1), above = at(1, 0, 0, 1);
+    out(0) = p(0) * (west * (k / (west + k)) * (at(0, -1, 0, 0) - u) + k * (east / (k + east)) * (at(0, 1, 0, 0) - u)) +
+             p(1) * (south * (k / (south + k)) * (at(0, 0, -1, 0) - u) + k * (north / (k + north)) * (at(0, 0, 1, 0) - u)) +
+             p(2) * (below * (k / (below + k)) * (at(0, 0, 0, -1) - u) + k * (above / (k + above)) * (at(0, 0, 0, 1) - u)) + p(3) * at(2, 0, 0, 0);
+})
+TRIFOLD_POINT_FUNCTION(conduct_flat, {
+    real u = at(0, 0, 0, 0), k = at(1, 0, 0, 0);
+    real west = at(1, -1, 0, 0), east = at(1, 1, 0, 0), south = at(1, 0, -1, 0), north = at(1, 0, 1, 0);
+    out(0) = p(0) * (west * (k / (west + k)) * (at(0, -1, 0, 0) - u) + k * (east / (k + east)) * (at(0, 1, 0, 0) - u)) +
+             p(1) * (south * (k / (south + k)) * (at(0, 0, -1, 0) - u) + k * (north / (k + north)) * (at(0, 0, 1, 0) - u)) + p(3) * at(2, 0, 0, 0);
+})
+// Nothing in it is kept; corners are looked at.
+TRIFOLD_POINT_FUNCTION(mixed, {
+    out(0) = at(0, 0, 0, 0) + p(0) * (at(1, 1, 0, 0) * at(0, 1, 1, 0) - at(1, 0, -1, 0) * at(0, -1, 0, -1)) + (x > 20 ? p(3) : p(0)) * at(2, 0, 0, 0);
+})
+TRIFOLD_POINT_FUNCTION(rows_x, {
+    real k = at(1, 0, 0, 0), low = at(1, -1, 0, 0), high = at(1, 1, 0, 0);
+    out(0) = -p(0) * (low * (k / (low + k)));
+    out(2) = -p(0) * (k * (high / (k + high)));
+    out(1) = 1 - out(0) - out(2);
+})
+TRIFOLD_POINT_FUNCTION(rows_y, {
+    real k = at(1, 0, 0, 0), low = at(1, 0, -1, 0), high = at(1, 0, 1, 0);
+    out(0) = -p(1) * (low * (k / (low + k)));
+    out(2) = -p(1) * (k * (high / (k + high)));
+    out(1) = 1 - out(0) - out(2);
+})
+TRIFOLD_POINT_FUNCTION(rows_z, {
+    real k = at(1, 0, 0, 0), low = at(1, 0, 0, -1), high = at(1, 0, 0, 1);
+    out(0) = -p(2) * (low * (k / (low + k)));
+    out(2) = -p(2) * (k * (high / (k + high)));
+    out(1) = 1 - out(0) - out(2);
+})
+TRIFOLD_POINT_FUNCTION(drifting_x, {
+    real k = fmax(at(1, 0, 0, 0), real(0.2));
+    out(0) = -p(0) * (k + real(0.3)) / (1 + k);
+    out(2) = -p(0) * k / (1 + k);
+    out(1) = k < 1 ? 1 - out(0) - out(2) : 2 - out(0) - out(2);
+})
+TRIFOLD_POINT_FUNCTION(add, { out(0) = at(0, 0, 0, 0) + at(3, 0, 0, 0); })
+
+struct Case {
+    MeshShape shape;
+    Edge x, y, z;
+    bool drifts;  // lines along x are not symmetric, and right-hand sides look at corners
+    bool alike;   // meshes share their conductivity
+};
+
+constexpr Edge even = Edge::even, odd = Edge::odd, ring = Edge::periodic;
+
+template <class T>
+struct Fields {
+    Case one;
+    MeshShape shape;
+    std::array<Sides, 3> sides, mirrored;
+    std::vector<T> u, k, source;
+    std::vector<Sweep> sweeps;
+    std::vector<double> parameters{0.6, 0.5, 0.4, 0.1};
+
+    explicit Fields(const Case& which) : one(which), shape(which.shape) {
+        Random random(37);
+        for (std::int64_t i = 0; i < shape.points(); ++i) u.push_back(static_cast<T>(random.uniform(-1, 1)));
+        for (std::int64_t i = 0; i < shape.points() / (one.alike ? shape.meshes : 1); ++i) k.push_back(static_cast<T>(random.uniform(0.1, 3)));
+        for (std::int64_t i = 0; i < shape.x; ++i) source.push_back(static_cast<T>(random.uniform(-1, 1)));
+        const auto both = [](Edge edge, Side low, Side high) { return edge == Edge::periodic ? Sides{{edge}, {edge}} : Sides{low, high}; };
+        sides = {both(one.x, {one.x, 0.3}, {one.x, -0.2}), both(one.y, {one.y, 0.1}, {even}), both(one.z, {even}, {one.z, 0.4})};
+        for (std::size_t axis = 0; axis < 3; ++axis)
+            if (sides[axis].low.edge == Edge::periodic) mirrored[axis] = sides[axis];
+        const bool solid = shape.z > 1;
+        std::vector<LineSolve> lines{{0, {}, one.drifts ? drifting_x : rows_x}, {1, {}, rows_y}};
+        if (solid) lines.push_back({2, {}, rows_z});
+        sweeps = {{one.drifts ? mixed : solid ? conduct : conduct_flat, lines, add, 0, sides}};
+    }
+
+    SweepOutcome run(Queue& queue, std::int64_t steps) {
+        const AnyField fields[] = {Field<T>::packed(u.data(), shape, sides), Field<const T>::strided(k.data(), {1, shape.x, shape.x * shape.y, one.alike ? 0 : shape.x * shape.y * shape.z}, mirrored),
+                                   Field<const T>::strided(source.data(), {1, 0, 0, 0})};
+        return sweep(queue, {shape, fields, sweeps, parameters}, steps);
+    }
+};
+
+// In passes that make their matrices, as large boxes do, rings among them; and such as keep them, or hold what their right-hand sides divide.
+const std::vector<Case> made = {{{256, 256, 130, 1}, odd, odd, odd, false, false}, {{256, 128, 256, 1}, ring, ring, ring, false, false}, {{192, 212, 208, 1}, even, odd, even, true, false}};
+const std::vector<Case> kept = {{{256, 40, 17, 2}, odd, odd, even, true, true}, {{512, 700, 1, 1}, odd, odd, even, false, false}, {{256, 600, 1, 3}, ring, even, even, false, true},
+                                {{100, 70, 65, 3}, odd, odd, odd, false, true}, {{97, 61, 53, 1}, ring, odd, even, true, false}, {{256, 64, 48, 2}, odd, odd, ring, false, true}};
+
+class SweepsVarying : public OnDevice {
+protected:
+    void SetUp() override {
+        if (!GetParam().starts_with("cuda:")) GTEST_SKIP() << "for GPUs that compile sweeps";
+    }
+    Queue cpu{context(), "cpu"};
+
+    template <class T>
+    void compare(const std::vector<Case>& cases, double allowed) {
+        for (const Case& one : cases) {
+            Fields<T> ours(one), expected = ours;
+            ASSERT_EQ(ours.run(queue, 3).reason, Reason::exact);
+            ASSERT_TRUE(expected.run(cpu, 3).ok());
+            double off = 0;
+            for (std::size_t k = 0; k < ours.u.size(); ++k) {
+                const double difference = std::abs(double(ours.u[k]) - double(expected.u[k]));
+                off = difference <= off ? off : std::isfinite(difference) ? difference : INFINITY;
+            }
+            EXPECT_LE(off, allowed) << one.shape.x << " x " << one.shape.y << " x " << one.shape.z;
+        }
+    }
+
+    template <class T>
+    void one_of_many(const Case& shape) {
+        const std::int64_t each = shape.shape.x * shape.shape.y * shape.shape.z;
+        Fields<T> batch(shape);
+        const std::vector<T> before = batch.u;
+        ASSERT_TRUE(batch.run(queue, 3).ok());
+        for (const std::int64_t m : {std::int64_t{0}, shape.shape.meshes - 1}) {
+            Case alone = shape;
+            alone.shape.meshes = 1;
+            Fields<T> one(alone);
+            one.source = batch.source;
+            if (shape.alike) one.k = batch.k;
+            else one.k.assign(batch.k.begin() + m * each, batch.k.begin() + (m + 1) * each);
+            one.u.assign(before.begin() + m * each, before.begin() + (m + 1) * each);
+            ASSERT_TRUE(one.run(queue, 3).ok());
+            EXPECT_TRUE(std::equal(one.u.begin(), one.u.end(), batch.u.begin() + m * each)) << shape.shape.x << ", " << m;
+        }
+    }
+};
+
+TEST_P(SweepsVarying, MadeInRegistersAgreeWithTheCpuF64) { compare<double>(made, 2e-13); }
+TEST_P(SweepsVarying, MadeInRegistersAgreeWithTheCpuF32) { compare<float>(made, 5e-5); }
+TEST_P(SweepsVarying, KeptAgreeWithTheCpuF64) { compare<double>(kept, 2e-13); }
+TEST_P(SweepsVarying, KeptAgreeWithTheCpuF32) { compare<float>(kept, 5e-5); }
+
+TEST_P(SweepsVarying, AMeshHasTheBitsThatItHasInABatch) {
+    for (const bool alike : {true, false}) {
+        one_of_many<double>({{64, 64, 64, 4}, odd, even, odd, false, alike});
+        one_of_many<float>({{512, 512, 1, 3}, odd, even, odd, false, alike});
+        one_of_many<float>({{256, 256, 130, 2}, odd, even, odd, false, alike});
+        one_of_many<double>({{256, 48, 64, 3}, ring, even, odd, true, alike});
+    }
+}
+
+// Divisors that are zero, and such as have no normal reciprocal: an answer, or the line and no answer, but no wrong number.
+template <class T>
+void strange_conductivity(Queue& queue, Queue& cpu, T strange) {
+    Fields<T> ours({{256, 256, 130, 1}, odd, odd, odd, false, false});
+    ours.k[256 * (256 * 7 + 5) + 100] = strange;
+    Fields<T> expected = ours;
+    const SweepOutcome outcome = ours.run(queue, 2), truth = expected.run(cpu, 2);
+    if (outcome.reason != Reason::exact) {
+        EXPECT_NE(outcome.failures, 0);
+        for (const T value : ours.u) ASSERT_TRUE(std::isfinite(value)) << static_cast<double>(strange);
+        return;
+    }
+    ASSERT_TRUE(truth.ok()) << static_cast<double>(strange);
+    for (std::size_t i = 0; i < ours.u.size(); ++i) ASSERT_NEAR(ours.u[i], expected.u[i], sizeof(T) == 8 ? 1e-12 : 1e-3) << i << ": " << static_cast<double>(strange);
+}
+
+TEST_P(SweepsVarying, StrangeDivisors) {
+    for (const double strange : {0.0, double(INFINITY), 1e-310, 5e307}) strange_conductivity<double>(queue, cpu, strange);
+    for (const float strange : {0.f, float(NAN), 1e-40f, 3.4e38f}) strange_conductivity<float>(queue, cpu, strange);
+}
+
+TRIFOLD_ON_EVERY_DEVICE(SweepsVarying);
+
+}  // namespace
+}  // namespace trifold::tests
