@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// One matrix, many columns side by side whose rows begin anywhere:   a[i] x[i-1] + b[i] x[i] + c[i] x[i+1] = d[i],   a, b, c the same in every column.
+// One matrix, many columns side by side, of which a cluster's blocks have bands of the rows:   a[i] x[i-1] + b[i] x[i] + c[i] x[i+1] = d[i],   a, b, c the same in every column.
 //
 // Shapes and strides: job.hpp; rhs and x have stride 1 along a line and lie apart. Nothing else is overwritten but the marks.
 // Who does what: a cluster has `across` columns, each of its blocks a band of their rows, `segments` × R of them; a thread has R consecutive rows of one column in registers. What a block
 //   has of the matrix is eliminated once (segment.cuh, band_join.cuh), and what joins the blocks in every block (join.cuh). Of a right-hand side every block sends two numbers per column to
-//   all blocks of the cluster (st.async), once; nobody waits for a barrier of the cluster. While a set is solved the next one is on its way into shared memory (column_sets.cuh);
-//   x leaves through shared memory (band_store.cuh).
+//   all blocks of the cluster (st.async), once; nobody waits for a barrier of the cluster. While a set is solved the next one is on its way into shared memory (column_sets.cuh).
+//   Copies: lines, rows begin anywhere, and x leaves through shared memory (band_store.cuh); vectors, rows in whole sectors, and x leaves from registers.
 // Words per row: 1 read, 1 written. A piece of a row that begins anywhere costs parts of sectors at both ends, which memory takes slowly: a block alone has room for 128 bytes of each of
-//   1000 rows, a cluster of eight for a kilobyte.
-// Numerics: segment.cuh. Where the matrix is not safe every system is marked and nothing is stored. What is not finite is found at the ends of a thread's rows; its column is marked.
+//   1000 rows, a cluster of eight for a kilobyte; whole sectors want 256 bytes, for which two blocks do.
+// Numerics: segment.cuh. Where the matrix is not safe every system is marked and nothing is stored. What is not finite is found at the ends of a thread's rows; its column is marked,
+//   and what other threads or blocks have stored of it is overwritten by the rescue.
 #pragma once
 
 #include "backends/cuda/tridiagonal/device/overlap.cuh"

@@ -9,7 +9,7 @@
 //   on its way into shared memory (column_sets.cuh).
 // Words per row: 1 read, 1 written. Pieces of rows should have 256 bytes or more: with 128 the memory is a tenth slower (measured on an
 //   H200). Blocks draw their sets from a counter, so that what lies side by side is under way at the same time: 3 to 7 % of the memory's
-//   rate. Where a block cannot hold that many columns, neighbouring blocks are kept in step as a cluster instead. Rows that begin anywhere
+//   rate. Where a block cannot hold that many columns, two blocks share them (bands.cuh), and in place neighbouring blocks are kept in step instead. Rows that begin anywhere
 //   cost the second-level cache requests for parts of lines: pieces are wider, and where x lies apart from rhs sets overlap by less
 //   than a sector of 32 bytes, so that each stores whole ones.
 // Numerics: segment.cuh. Where the matrix is not safe every system is marked and nothing is stored. A right-hand side or an
