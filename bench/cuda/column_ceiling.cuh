@@ -8,6 +8,7 @@
 #include "backends/cuda/tridiagonal/block/columns_launch.cuh"
 #include "backends/cuda/tridiagonal/block/tiles.hpp"
 #include "bench/cuda/gpu.cuh"
+#include "bench/cuda/shifted_ceiling.cuh"
 
 namespace trifold::bench {
 
@@ -15,8 +16,8 @@ inline constexpr int most_ranks = 16;
 
 namespace detail {
 
-/// Tiles are drawn from counters, job.tickets[rank].
-template <class T, int R, int L, int Share, bool Shifted>
+/// Tiles are drawn from counters, job.tickets[rank]. P: slices of a lane, as in columns_dominant.cuh.
+template <class T, int R, int L, int Share, bool Shifted, int P>
 __global__ void __launch_bounds__(cuda::column_threads<T>, 1) move_columns(const __grid_constant__ cuda::ColumnJob<T> job) {
     using namespace cuda;
     constexpr int per_warp = 32 / L, wide = L * Share;
@@ -24,7 +25,7 @@ __global__ void __launch_bounds__(cuda::column_threads<T>, 1) move_columns(const
     extern __shared__ __align__(128) unsigned char column_memory[];
     const int thread = static_cast<int>(threadIdx.x), lane = thread & 31, warp = thread >> 5;
     const ColumnCut& cut = job.cut;
-    const int slices = cut.warps / Share, slots = cut.slots, blocks = cut.blocks, chunks = cut.chunks;
+    const int roles = cut.warps / Share, slices = P * roles, slots = cut.slots, blocks = cut.blocks, chunks = cut.chunks;
     const int rank = static_cast<int>(blockIdx.x) % blocks;
     T* const ring = reinterpret_cast<T*>(column_memory);
     auto* const barriers = reinterpret_cast<unsigned long long*>(column_memory + cut.barriers_at);
@@ -36,18 +37,15 @@ __global__ void __launch_bounds__(cuda::column_threads<T>, 1) move_columns(const
     __syncthreads();
 
     const int part = warp % Share, across = cut.across / Share;
-    const auto column_of = [&](int role) { return role % across * wide; };
-    const auto row_of = [&](int role) { return (rank * chunks + role / across * per_warp) * R; };
+    const auto column_of = [&](int slice) { return slice % across * wide; };
+    const auto row_of = [&](int slice) { return (rank * chunks + slice % roles / across * per_warp) * P * R + slice / roles * R; };
     const auto fill = [&](unsigned tile, int column, int row, int slot) {
         if (tile >= job.tiles || lane != 0 || part != 0) return;
         const ColumnPlace place = column_place(job, tile);
         load_slice<T, R, L, Share, Shifted>(job, place, place.column + column, row, ring + slot * S::all, arrival(slot));
     };
     const int role = warp / Share;
-    for (int s = role; s < slots; s += slices) fill(cluster + static_cast<unsigned>(s / slices) * clusters, column_of(role), row_of(role), s);
-    const int later = role + slots % slices, later_role = later < slices ? later : later - slices;
-    const unsigned later_turns = static_cast<unsigned>(slots / slices + (later < slices ? 0 : 1));
-    const int first_row = (rank * chunks + role / across * per_warp + lane / L) * R, count = job.rows - first_row;
+    for (int s = role; s < slots; s += roles) fill(cluster + static_cast<unsigned>(s / slices) * clusters, column_of(s % slices), row_of(s % slices), s);
     int slot = role;
     unsigned phase = 0;
 #pragma unroll 1
@@ -57,32 +55,42 @@ __global__ void __launch_bounds__(cuda::column_threads<T>, 1) move_columns(const
         unsigned next = 0;
         if (thread == 0) next = 3 * clusters + atomicAdd(job.tickets + rank, 1u);
         const ColumnPlace place = column_place(job, tile);
-        arrival(slot).wait(phase);
-        T v[R];
-        {
-            const T* const at = ring + slot * S::all + 3 * S::operand + lane / L * R / S::offsets * S::pitch + part * L + lane % L;
-            const unsigned offset = Shifted ? static_cast<unsigned>(offset_in_vector(column_corner(job.operand[3], place, place.column, 0))) : 0u;
+        int at_slot = slot;
+        unsigned at_phase = phase;
 #pragma unroll
-            for (int i = 0; i < R; ++i)
-                v[i] = at[i % S::offsets * S::region + i / S::offsets * S::pitch +
-                          (offset + static_cast<unsigned>(i % S::offsets) * static_cast<unsigned>(job.operand[3].row_stride)) % S::offsets];
-        }
-        if (Share == 1) __syncwarp();
-        else asm volatile("bar.sync %0, %1;" ::"r"(1 + role), "n"(32 * Share) : "memory");
-        fill(drawn[turn + later_turns & 3], column_of(later_role), row_of(later_role), slot);
-        const std::int64_t column = place.column + column_of(role) + part * L + lane % L;
-        if (column < job.columns) {
-            T* to = column_corner(job.operand[4], place, column, first_row);
+        for (int p = 0; p < P; ++p) {
+            const int first_row = row_of(p * roles + role) + lane / L * R, count = job.rows - first_row;
+            if (p > 0) {
+                __syncthreads();
+                if ((at_slot += roles) >= slots) at_slot -= slots, at_phase ^= 1;
+            }
+            arrival(at_slot).wait(at_phase);
+            T v[R];
+            {
+                const T* const at = ring + at_slot * S::all + 3 * S::operand + lane / L * R / S::offsets * S::pitch + part * L + lane % L;
+                const unsigned offset = Shifted ? static_cast<unsigned>(offset_in_vector(column_corner(job.operand[3], place, place.column, 0))) : 0u;
 #pragma unroll
-            for (int i = 0; i < R; ++i) {
-                if (i < count) __stcs(to, v[i]);
-                to += job.operand[4].row_stride;
+                for (int i = 0; i < R; ++i)
+                    v[i] = at[i % S::offsets * S::region + i / S::offsets * S::pitch +
+                              (offset + static_cast<unsigned>(i % S::offsets) * static_cast<unsigned>(job.operand[3].row_stride)) % S::offsets];
+            }
+            if (Share == 1) __syncwarp();
+            else asm volatile("bar.sync %0, %1;" ::"r"(1 + role), "n"(32 * Share) : "memory");
+            const int later = p * roles + role + slots;
+            fill(drawn[(turn + static_cast<unsigned>(later / slices)) & 3], column_of(later % slices), row_of(later % slices), at_slot);
+            const std::int64_t column = place.column + column_of(role) + part * L + lane % L;
+            if (column < job.columns) {
+                T* to = column_corner(job.operand[4], place, column, first_row);
+#pragma unroll
+                for (int i = 0; i < R; ++i) {
+                    if (i < count) __stcs(to, v[i]);
+                    to += job.operand[4].row_stride;
+                }
             }
         }
         if (thread == 0) drawn[turn + 3 & 3] = next;
         __syncthreads();  // a slot belongs to other warps in turn
-        slot += slices;
-        if (slot >= slots) slot -= slots, phase ^= 1;
+        for (slot += slices; slot >= slots; slot -= slots) phase ^= 1;
     }
 }
 
@@ -95,13 +103,16 @@ void move_columns(const cuda::TileJob<T>& from, const cuda::ColumnCut& cut, unsi
     if (!cuda::column_job(from, cut, job)) return;
     job.tickets = counters;
     cudaMemsetAsync(counters, 0, most_ranks * sizeof *counters);
-    const auto with = [&]<int L, int Share>() {
+    if (cut.shifted && cut.dominant && cut.columns * sizeof(T) == 256) return move_shifted_columns(job);
+    const auto with = [&]<int L, int Share, int P>() {
         constexpr int R = cuda::column_chunk;
-        if (cut.shifted) cuda::enqueue_column_kernel<detail::move_columns<T, R, L, Share, true>>(job, nullptr);
-        else cuda::enqueue_column_kernel<detail::move_columns<T, R, L, Share, false>>(job, nullptr);
+        if (cut.shifted) cuda::enqueue_column_kernel<detail::move_columns<T, R, L, Share, true, P>>(job, nullptr);
+        else cuda::enqueue_column_kernel<detail::move_columns<T, R, L, Share, false, P>>(job, nullptr);
     };
-    if constexpr (sizeof(T) == 8) cut.lane_columns == 32 ? with.template operator()<32, 1>() : with.template operator()<16, 1>();
-    else cut.share == 2 ? with.template operator()<32, 2>() : with.template operator()<32, 1>();
+    constexpr int wide = sizeof(T) == 8 ? 1 : 2;  // pieces of 256 bytes of a row
+    if (cut.pieces == 2) with.template operator()<32, wide, 2>();
+    else if (cut.lane_columns == 32 && cut.share == wide) with.template operator()<32, wide, 1>();
+    else with.template operator()<sizeof(T) == 8 ? 16 : 32, 1, 1>();
 }
 
 }  // namespace trifold::bench

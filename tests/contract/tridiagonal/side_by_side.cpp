@@ -63,7 +63,7 @@ protected:
 
 TEST_P(SideBySide, Lengths) {
     for (const std::int64_t rows : {3, 5, 6, 7, 12, 15, 16, 17, 31, 32, 33, 48, 49, 63, 64, 65, 100, 127, 128, 129, 200, 255, 256, 257, 272, 273, 511, 512,
-                                    513, 1023, 1025, 2049, 4095, 4096, 4097})
+                                    513, 700, 769, 1000, 1023, 1024, 1025, 2049, 4095, 4096, 4097})
         for (const std::int64_t systems : {12, 36, 68}) {
             if (rows > 600 && systems != 36) continue;
             for (const bool in_place : {false, true}) {
@@ -87,7 +87,7 @@ TEST_P(SideBySide, Widths) {
 }
 
 TEST_P(SideBySide, MiddleAxis) {
-    for (const std::int64_t rows : {8, 16, 33, 128, 130, 256, 300, 513})
+    for (const std::int64_t rows : {8, 16, 33, 128, 130, 256, 300, 513, 1000})
         for (const std::int64_t columns : {16, 32, 33, 48, 96, 130})
             for (const std::int64_t pad : {0, 4, 1}) {
                 middle_axis<double>(3, rows, columns, pad);
@@ -96,7 +96,7 @@ TEST_P(SideBySide, MiddleAxis) {
 }
 
 TEST_P(SideBySide, PivotsAreTakenWhereTheyAreNeeded) {
-    for (const std::int64_t rows : {8, 16, 40, 128, 256, 300, 600, 1100}) {
+    for (const std::int64_t rows : {8, 16, 40, 128, 256, 300, 600, 1000, 1100}) {
         solve<double>(interleaved(rows, 36, false, false));
         solve<float>(interleaved(rows, 36, true, false));
     }
@@ -128,7 +128,7 @@ TEST_P(SideBySide, DominantOrNotTogether) {
 
 TEST_P(SideBySide, AFailedColumnIsNamedAndLeftAsItWas) {
     for (const bool in_place : {false, true})
-        for (const std::int64_t rows : {8, 16, 40, 128, 256, 300, 600, 1100})
+        for (const std::int64_t rows : {8, 16, 40, 128, 256, 300, 600, 1000, 1100})
             for (const std::int64_t row : {std::int64_t{0}, rows / 2, rows - 1}) {
                 SCOPED_TRACE(testing::Message() << rows << " rows, in place " << in_place << ", row " << row);
                 const std::int64_t systems = rows < 50 ? 260 : 36, bad = systems - 15;

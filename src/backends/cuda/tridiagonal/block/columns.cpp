@@ -76,10 +76,12 @@ bool encode_operand(ColumnJob<T>& job, int k) {
 
 // For columns of at most so many rows. Measured on an H200: memory gives 93 to 95 % of its roof for pieces of 256 bytes of a row, 86 for 128, where
 // rows lie far apart; but what the blocks of a cluster tell each other grows with the columns, and with the square of the blocks. Where rows are to be
-// checked, two blocks on a multiprocessor load while the other one joins; they have 64 KiB of rows each, one alone 128.
+// checked, two blocks on a multiprocessor load while the other one joins; they have 64 KiB of rows each, one alone 128. Two slices a lane (256 KiB) halve the
+// blocks of a cluster: faster where there would be six to eight of them, slower where there would be fewer.
 struct ColumnShape {
     int rows, lane_columns, share, resident;
     bool dominant = false;
+    int pieces = 1;
 };
 
 template <class T>
@@ -90,11 +92,11 @@ template <>
 constexpr ColumnShape checked_shapes<float>[3] = {{256, 32, 2, 1}, {512, 32, 1, 2}, {4096, 32, 1, 1}};
 
 template <class T>
-constexpr ColumnShape column_shapes[4] = {};
+constexpr ColumnShape column_shapes[5] = {};
 template <>
-constexpr ColumnShape column_shapes<double>[4] = {{128, 32, 1, 2}, {256, 32, 1, 2, true}, {1024, 32, 1, 1, true}, {4096, 16, 1, 1, true}};
+constexpr ColumnShape column_shapes<double>[5] = {{128, 32, 1, 2}, {256, 32, 1, 2, true}, {640, 32, 1, 1, true}, {1024, 32, 1, 1, true, 2}, {4096, 16, 1, 1, true}};
 template <>
-constexpr ColumnShape column_shapes<float>[4] = {{128, 32, 2, 1}, {256, 32, 2, 1, true}, {1024, 32, 2, 1, true}, {4096, 32, 1, 1, true}};
+constexpr ColumnShape column_shapes<float>[5] = {{128, 32, 2, 1}, {256, 32, 2, 1, true}, {640, 32, 2, 1, true}, {1024, 32, 2, 1, true, 2}, {4096, 32, 1, 1, true}};
 
 int power_of_two(int n) {
     int p = 1;
@@ -112,7 +114,7 @@ int slice_elements(const ColumnCut& cut) {
 template <class T>
 bool place_columns(ColumnCut& cut) {
     constexpr int size = static_cast<int>(sizeof(T)), most_slots = 64;
-    const int block_bytes = 228 * 1024 / cut.resident - 1024, slices = cut.warps / cut.share, slice = slice_elements<T>(cut) * size;
+    const int block_bytes = 228 * 1024 / cut.resident - 1024, slices = cut.pieces * cut.warps / cut.share, slice = slice_elements<T>(cut) * size;
     const int row = 6 * cut.columns * size, links = cut.joined() ? (cut.chunks + (cut.dominant ? cut.chunks / 4 : 0)) * row : 0, ends = cut.blocks > 1 ? cut.blocks * row * (cut.dominant ? 2 : 1) : 0;
     const int answers = cut.blocks > 1 ? 4 * cut.columns * size : 0, votes = cut.dominant ? 0 : (cut.blocks * cut.warps * 4 + 7) / 8 * 8;
     const auto barriers = [](int slots) { return (slots + 2) * 8 + 16; };  // of slots, of what blocks and warps tell each other; the tiles of four turns
@@ -126,7 +128,7 @@ bool place_columns(ColumnCut& cut) {
     cut.votes_at = cut.answers_at + answers;
     cut.barriers_at = cut.votes_at + votes;
     cut.shared_bytes = cut.barriers_at + barriers(slots);
-    return slots >= slices;
+    return slots >= slices / cut.pieces;
 }
 
 // Outer levels of extent 1 come first, so that where only one is longer, it is the last.
@@ -148,7 +150,7 @@ void sort_outer_levels(ColumnJob<T>& job, const TileJob<T>& from) {
 
 template <class T>
 bool cut_columns(const TileJob<T>& job, ColumnCut& cut, bool checked) {
-    constexpr int R = column_chunk, fewest_rows = 6, fewest_columns = 12;
+    constexpr int fewest_rows = 6, fewest_columns = 12;
     constexpr std::int64_t most_tiles = std::int64_t{1} << 30;
     cut = {};
     if (job.rows < fewest_rows || job.columns < fewest_columns || job.columns >= std::int64_t{1} << 31) return false;
@@ -159,8 +161,8 @@ bool cut_columns(const TileJob<T>& job, ColumnCut& cut, bool checked) {
     const ColumnShape *shape = checked ? checked_shapes<T> : column_shapes<T>, *const end = checked ? std::end(checked_shapes<T>) : std::end(column_shapes<T>);
     while (shape->rows < job.rows)
         if (++shape == end) return false;
-    cut.lane_columns = shape->lane_columns, cut.share = shape->share, cut.resident = shape->resident, cut.dominant = shape->dominant;
-    const int per_warp = 32 / cut.lane_columns, chunks = (job.rows + R - 1) / R, most = column_threads<T> / 32 / cut.resident * per_warp / cut.share;
+    cut.lane_columns = shape->lane_columns, cut.share = shape->share, cut.resident = shape->resident, cut.dominant = shape->dominant, cut.pieces = shape->pieces;
+    const int per_warp = 32 / cut.lane_columns, R = column_chunk * cut.pieces, chunks = (job.rows + R - 1) / R, most = column_threads<T> / 32 / cut.resident * per_warp / cut.share;
     cut.chunks = std::min(std::max(power_of_two(chunks), per_warp), most);
     cut.blocks = (chunks + cut.chunks - 1) / cut.chunks;
     cut.across = most / cut.chunks * cut.share;

@@ -4,7 +4,7 @@
 // Shapes and strides: columns_job.hpp. x may be rhs; nothing else is overwritten but the marks.
 // Who does what: as in columns_kernel.cuh, but nothing is checked when x is known, so that a slice's memory is asked for its next rows as soon as its
 //   rows are eliminated: loads are under way while chunks are joined, substituted and stored, however long blocks of a cluster wait for each other.
-//   They tell each other once per tile. Chunks are joined by fours, a thread each, then by one thread per column, then over the cluster.
+//   They tell each other once per tile. A lane may have two slices, one below the other: a tile is more than shared memory then. Chunks are joined by fours, a thread each, then by one thread per column, then over the cluster.
 // Words per row of device memory: 4 read, 1 written. Lanes read neighbouring words: no bank conflicts.
 // Numerics: nothing is pivoted. What every elimination leaves, x = d - a before - c next, must weigh |a| + |c| ≤ 17/16: weakly dominant rows have 1
 //   at most, in every order of elimination. With p the pivot, |p| + |p c| + |p a| and |lower| (1 + |c| + |a|) of the row before, that is |L||U| row by row,
@@ -19,13 +19,14 @@
 
 namespace trifold::cuda {
 
-/// Row i of V columns side by side, which are one vector.
+/// Row i of V columns: side by side, then they are one vector, or `apart`, where rows begin anywhere.
 template <bool Whole, int V, class T, int R, class S>
-__device__ __forceinline__ void rows_at(const RawChunk<T, R, S>& raw, int i, typename RawChunk<T, R, S>::Row (&to)[V]) {
-    if constexpr (V == 1) {
-        to[0] = raw.template row<Whole>(i);
+__device__ __forceinline__ void rows_at(const RawChunk<T, R, S>& raw, int i, int apart, typename RawChunk<T, R, S>::Row (&to)[V]) {
+    if constexpr (V == 1 || S::offsets > 1) {
+#pragma unroll
+        for (int v = 0; v < V; ++v) to[v] = raw.template row<Whole>(i, v * apart);
     } else {
-        static_assert(V == 2 && S::offsets == 1);
+        static_assert(V == 2);
         using Two = typename ColumnVector<T>::type;
         const T* const p = raw.at[0] + i * S::pitch;
         const bool in = Whole || i < raw.count, before = !(i == 0 && raw.top), after = !(raw.bottom && (Whole ? i == R - 1 : i == raw.count - 1));
@@ -36,44 +37,41 @@ __device__ __forceinline__ void rows_at(const RawChunk<T, R, S>& raw, int i, typ
     }
 }
 
-/// Bit v: all rows of column v stay dominant, and their right-hand sides are of moderate size.
-template <bool Whole, int V, class T, int R, class S>
-__device__ __forceinline__ unsigned eliminate_dominant(const RawChunk<T, R, S>& raw, Chunk<T, R> (&rows)[V]) {
-    Largest<T> weight[V], size[V];
+/// Rows `first` … of V columns, R of them.
+template <bool Whole, int V, class T, int R, int N, class S>
+__device__ __forceinline__ void eliminate_dominant(const RawChunk<T, R, S>& raw, int first, int apart, Chunk<T, N> (&rows)[V], Largest<T> (&weight)[V], Largest<T> (&size)[V]) {
     by_fours<R, Whole>(
         raw.count,
         [&](int i) {
             typename RawChunk<T, R, S>::Row r[V];
-            rows_at<Whole>(raw, i, r);
+            rows_at<Whole>(raw, i, apart, r);
+            const int own = first + i;
 #pragma unroll
             for (int v = 0; v < V; ++v) {
-                rows[v].eliminate_to_check(i, r[v].lower, Whole || i < raw.count ? r[v].diag : T(1), r[v].upper, r[v].rhs);
-                weight[v].add(fabs(rows[v].a[i]) + fabs(rows[v].c[i]));
-                size[v].add(rows[v].d[i]);
+                rows[v].eliminate_to_check(own, r[v].lower, Whole || i < raw.count ? r[v].diag : T(1), r[v].upper, r[v].rhs);
+                weight[v].add(fabs(rows[v].a[own]) + fabs(rows[v].c[own]));
+                size[v].add(rows[v].d[own]);
             }
         },
         [&](int i) {
 #pragma unroll
-            for (int v = 0; v < V; ++v) rows[v].a[i] = rows[v].c[i] = rows[v].d[i] = 0;
+            for (int v = 0; v < V; ++v) rows[v].a[first + i] = rows[v].c[first + i] = rows[v].d[first + i] = 0;
         });
-    unsigned fine = 0;
-#pragma unroll
-    for (int v = 0; v < V; ++v) fine |= static_cast<unsigned>(weight[v].value() <= row_weight<T> && size[v].value() <= join_limit<T>) << v;
-    return fine;
 }
 
-/// V: columns of a lane, side by side. Where that is 2, a warp takes a slice of 64 columns alone.
-template <class T, int R, int L, int Share, bool Shifted, int V>
+/// A lane has V columns, and P slices one below the other.
+template <class T, int R, int L, int V, bool Shifted, int P>
 __global__ void __launch_bounds__(column_threads<T> / V, 1) solve_dominant_columns(const __grid_constant__ ColumnJob<T> job) {
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
     namespace cg = cooperative_groups;
-    constexpr int per_warp = 32 / L, wide = L * Share, sharing = Share / V;
-    using S = SliceLayout<T, R, L, Share, Shifted>;
+    constexpr int per_warp = 32 / L, wide = L * V, N = P * R, apart = Shifted ? L : 1;  // columns of a lane
+    static_assert(P == 1 || per_warp == 1);
+    using S = SliceLayout<T, R, L, V, Shifted>;
     extern __shared__ __align__(128) unsigned char column_memory[];
     const int thread = static_cast<int>(threadIdx.x), lane = thread & 31, warp = thread >> 5;
     job.opening.open();
     const ColumnCut& cut = job.cut;
-    const int slices = cut.warps / Share, slots = cut.slots, blocks = cut.blocks, columns = cut.columns, chunks = cut.chunks;
+    const int roles = cut.warps / V, slices = P * roles, slots = cut.slots, blocks = cut.blocks, columns = cut.columns, chunks = cut.chunks;
     const int rank = static_cast<int>(cg::this_cluster().block_rank());
 
     T* const ring = reinterpret_cast<T*>(column_memory);
@@ -99,27 +97,30 @@ __global__ void __launch_bounds__(column_threads<T> / V, 1) solve_dominant_colum
     cg::this_cluster().sync();
 
     // This warp's place in a tile, and that of the slices which it asks for: `slots` slices later, so always the same.
-    const int part = warp % sharing, across = cut.across / Share;
-    const auto column_of = [&](int role) { return role % across * wide; };
-    const auto row_of = [&](int role) { return (rank * chunks + role / across * per_warp) * R; };
+    const int role = warp, across = cut.across / V, unit = role / across;
+    const auto column_of = [&](int slice) { return slice % across * wide; };
+    const auto row_of = [&](int slice) { return (rank * chunks + slice % roles / across * per_warp) * N + slice / roles * R; };
     const auto fill = [&](unsigned tile, int column, int row, int slot) {
-        if (tile >= job.tiles || lane != 0 || part != 0) return;
+        if (tile >= job.tiles || lane != 0) return;
         const ColumnPlace place = column_place(job, tile);
-        load_slice<T, R, L, Share, Shifted>(job, place, place.column + column, row, ring + slot * S::all, arrival(slot));
+        load_slice<T, R, L, V, Shifted>(job, place, place.column + column, row, ring + slot * S::all, arrival(slot));
     };
-    const int role = warp / sharing, unit = role / across;
-    for (int s = role; s < slots; s += slices) fill(cluster + static_cast<unsigned>(s / slices) * clusters, column_of(role), row_of(role), s);
-    const int later = role + slots % slices, later_role = later < slices ? later : later - slices;
-    const unsigned later_turns = static_cast<unsigned>(slots / slices + (later < slices ? 0 : 1));  // 1 or 2
-    const int later_column = column_of(later_role), later_row = row_of(later_role);
-    const bool urgent = later_turns == 1;  // what this warp asks for is of the very next tile
+    for (int s = role; s < slots; s += roles) fill(cluster + static_cast<unsigned>(s / slices) * clusters, column_of(s % slices), row_of(s % slices), s);
+    unsigned later_turns[P];  // 1 or 2; of several slices also 0
+    int later_column[P], later_row[P];
+    for (int p = 0; p < P; ++p) {
+        const int later = p * roles + role + slots;
+        later_turns[p] = static_cast<unsigned>(later / slices);
+        later_column[p] = column_of(later % slices), later_row[p] = row_of(later % slices);
+    }
+    const bool urgent = P > 1 || later_turns[0] == 1;  // what this warp asks for is of the very next tile
 
-    const int chunk = unit * per_warp + lane / L, mine = column_of(role) + (part * L + lane % L) * V;
-    const int first_row = (rank * chunks + chunk) * R;
+    const int chunk = unit * per_warp + lane / L, own_column = lane % L * (Shifted ? 1 : V), mine = column_of(role) + own_column;
+    const int first_row = (rank * chunks + chunk) * N;
     const int rows_left = job.rows - first_row;
-    const int count = max(min(R, rows_left), 0);  // not compared with R below: see columns_kernel.cuh
-    const bool top = first_row == 0, bottom = rows_left > 0 && rows_left <= R;
-    const bool whole = __all_sync(~0u, rows_left >= R);
+    const int count = max(min(N, rows_left), 0);  // not compared with R below: see columns_kernel.cuh
+    const bool top = first_row == 0, bottom = rows_left > 0 && rows_left <= N;
+    const bool whole = __all_sync(~0u, rows_left >= N);
     const JoinRows<T, wide> link{links + mine * 6, wide};
     const int groups = chunks / 4;  // of four chunks: joined by a thread each, and then by one per column
     T* const fours = links + chunks * wide * 6;
@@ -140,30 +141,42 @@ __global__ void __launch_bounds__(column_threads<T> / V, 1) solve_dominant_colum
             later_tile = 3 * clusters + ticket;
         }
         const ColumnPlace place = column_place(job, tile);
-        arrival(slot).wait(phase);
-        RawChunk<T, R, S> raw{{}, count, top, bottom};
-        {
-            const T* const at = ring + slot * S::all + lane / L * R / S::offsets * S::pitch + (part * L + lane % L) * V;
+        Chunk<T, N> rows[V];
+        Largest<T> weight[V], size[V];
+        int at_slot = slot;
+        unsigned at_phase = phase;
+        const auto refill = [&](int p) { fill(drawn[(turn + later_turns[p]) & 3], later_column[p], later_row[p], at_slot); };
+#pragma unroll
+        for (int p = 0; p < P; ++p) {
+            if (p > 0) {
+                __syncthreads();  // another warp's slice of this turn may have been there, whose phase looks like that of the slice after the next
+                if ((at_slot += roles) >= slots) at_slot -= slots, at_phase ^= 1;
+            }
+            arrival(at_slot).wait(at_phase);
+            RawChunk<T, R, S> raw{{}, count - p * R, top && p == 0, bottom && (p + 1 == P || !whole)};
+            const T* const at = ring + at_slot * S::all + lane / L * R / S::offsets * S::pitch + own_column;
             const unsigned offset = Shifted ? static_cast<unsigned>(offset_in_vector(column_corner(job.operand[3], place, place.column, 0))) : 0u;
 #pragma unroll
-            for (unsigned p = 0; p < S::offsets; ++p) raw.at[p] = at + p * S::region + (offset + p * static_cast<unsigned>(job.operand[3].row_stride)) % S::offsets;
+            for (unsigned o = 0; o < S::offsets; ++o) raw.at[o] = at + o * S::region + (offset + o * static_cast<unsigned>(job.operand[3].row_stride)) % S::offsets;
+            if (whole) eliminate_dominant<true>(raw, p * R, apart, rows, weight, size);
+            else eliminate_dominant<false>(raw, p * R, apart, rows, weight, size);
+            __syncwarp();
+            // What the very next tile waits for is asked for first: requests are served in turn, and asking takes a warp some hundred cycles.
+            if (urgent) refill(p);
         }
-        Chunk<T, R> rows[V];
-        const unsigned fine = whole ? eliminate_dominant<true>(raw, rows) : eliminate_dominant<false>(raw, rows);
-        if (sharing == 1) __syncwarp();
-        else asm volatile("bar.sync %0, %1;" ::"r"(1 + role), "n"(32 * sharing) : "memory");
-        // What the very next tile waits for is asked for first: requests are served in turn, and asking takes a warp some hundred cycles.
-        const auto refill = [&] { fill(drawn[(turn + later_turns) & 3], later_column, later_row, slot); };
-        if (urgent) refill();
+        bool fine[V];
 #pragma unroll
-        for (int v = 0; v < V; ++v) rows[v].reduce();
+        for (int v = 0; v < V; ++v) {
+            fine[v] = weight[v].value() <= row_weight<T> && size[v].value() <= join_limit<T>;
+            rows[v].reduce();
+        }
 
         __syncthreads();  // links of the turn before have been read: costs little, as all wait for each other below
 #pragma unroll
         for (int v = 0; v < V; ++v) {
             Relation<T> first = rows[v].first(), last = rows[v].last();
-            if (!(fine >> v & 1)) first.d = last.d = not_a_number;
-            JoinRows<T, wide>{link.at + v * 6, wide}.set(chunk, first, last);
+            if (!fine[v]) first.d = last.d = not_a_number;
+            JoinRows<T, wide>{link.at + v * apart * 6, wide}.set(chunk, first, last);
         }
         __syncthreads();
         if (thread < columns * groups) {
@@ -193,7 +206,7 @@ __global__ void __launch_bounds__(column_threads<T> / V, 1) solve_dominant_colum
                 Three<T> block{T(0), T(0), T(0)};
                 T next = 0;
                 good = true;
-                solve_few_rows(all, blocks, good, [&](int i, T x_i) {
+                solve_few_rows<P == 1 ? 16 : 4>(all, blocks, good, [&](int i, T x_i) {
                     if (i + 1 == rank) block.before = x_i;
                     if (i == rank) block.own = x_i;
                     if (i - 1 == rank) next = x_i;
@@ -205,12 +218,12 @@ __global__ void __launch_bounds__(column_threads<T> / V, 1) solve_dominant_colum
             }
         }
         __syncthreads();
-        if (!urgent) refill();
+        if (!urgent) refill(0);
         Three<T> x[V];
         bool failed[V];
 #pragma unroll
         for (int v = 0; v < V; ++v) {
-            const int own = mine + v;
+            const int own = mine + v * apart;
             x[v] = {answers[own * 4], answers[own * 4 + 1], answers[own * 4 + 2]};
             failed[v] = !(x[v].own == x[v].own);
             if (groups > 1) x[v] = within(JoinRows<T, wide>{fours + own * 6, wide}, chunk / 4, groups, x[v]);
@@ -219,22 +232,22 @@ __global__ void __launch_bounds__(column_threads<T> / V, 1) solve_dominant_colum
 
         const std::int64_t column = place.column + mine;
         const TileOperand<T>& to_x = job.operand[4];
-        if (V == 2 && job.x_by_twos && whole && column + 1 < job.columns && !failed[0] && !failed[V - 1]) {
+        if (V == 2 && !Shifted && job.x_by_twos && whole && column + 1 < job.columns && !failed[0] && !failed[V - 1]) {
             using Two = typename ColumnVector<T>::type;
             T* to = column_corner(to_x, place, column, first_row);
 #pragma unroll
-            for (int i = 0; i < R; ++i) __stcs(reinterpret_cast<Two*>(to), Two{rows[0].x(i, x[0].before, x[0].own), rows[V - 1].x(i, x[V - 1].before, x[V - 1].own)}), to += to_x.row_stride;
+            for (int i = 0; i < N; ++i) __stcs(reinterpret_cast<Two*>(to), Two{rows[0].x(i, x[0].before, x[0].own), rows[V - 1].x(i, x[V - 1].before, x[V - 1].own)}), to += to_x.row_stride;
         } else {
 #pragma unroll
             for (int v = 0; v < V; ++v) {
-                if (column + v >= job.columns || failed[v]) continue;
-                T* to = column_corner(to_x, place, column + v, first_row);
+                if (column + v * apart >= job.columns || failed[v]) continue;
+                T* to = column_corner(to_x, place, column + v * apart, first_row);
                 if (whole) {
 #pragma unroll
-                    for (int i = 0; i < R; ++i) __stcs(to, rows[v].x(i, x[v].before, x[v].own)), to += to_x.row_stride;
+                    for (int i = 0; i < N; ++i) __stcs(to, rows[v].x(i, x[v].before, x[v].own)), to += to_x.row_stride;
                 } else {
 #pragma unroll
-                    for (int i = 0; i < R; ++i)
+                    for (int i = 0; i < N; ++i)
                         if (i < count) __stcs(to, rows[v].x(i, x[v].before, x[v].own)), to += to_x.row_stride;
                 }
             }
@@ -242,13 +255,12 @@ __global__ void __launch_bounds__(column_threads<T> / V, 1) solve_dominant_colum
         if (rank == 0 && chunk == 0)
 #pragma unroll
             for (int v = 0; v < V; ++v) {
-                if (column + v >= job.columns) continue;
-                job.marks[(column + v) * job.column_weight + place.outer[0] * job.outer_weight[0] + place.outer[1] * job.outer_weight[1] +
+                if (column + v * apart >= job.columns) continue;
+                job.marks[(column + v * apart) * job.column_weight + place.outer[0] * job.outer_weight[0] + place.outer[1] * job.outer_weight[1] +
                           place.outer[2] * job.outer_weight[2]] = failed[v];
                 if (failed[v]) atomicAdd(job.handed_over, 1ull);
             }
-        slot += slices;
-        if (slot >= slots) slot -= slots, phase ^= 1;
+        for (slot += slices; slot >= slots; slot -= slots) phase ^= 1;
     }
     cg::this_cluster().sync();  // messages still go to blocks
 #endif

@@ -27,6 +27,7 @@ struct ColumnCut {
     int resident = 1;        ///< blocks of a multiprocessor
     bool shifted = false;    ///< rows begin anywhere, else at 16-byte boundaries
     bool dominant = false;   ///< by columns_dominant.cuh: what is not dominant enough is marked
+    int pieces = 1;          ///< slices of a lane, one below the other: more only where a warp has 32 lanes of columns
     int chunks = 1;          ///< of a column, in a block: a power of two
     int across = 1, warps = 1, blocks = 1;
     int columns = 32;        ///< of a tile: across lane_columns

@@ -155,12 +155,12 @@ __device__ __forceinline__ void solve_rows(const JoinRows<T, Columns>& rows, int
     }
 }
 
-/// The same for any count up to 16.
-template <class T, int Columns, class Give>
+/// The same for any count up to 16, or to a smaller `Most`.
+template <int Most = 16, class T, int Columns, class Give>
 __device__ __forceinline__ void solve_few_rows(const JoinRows<T, Columns>& rows, int count, bool& fine, Give give) {
     if (count <= 2) solve_rows<2>(rows, count, fine, give);
-    else if (count <= 4) solve_rows<4>(rows, count, fine, give);
-    else if (count <= 8) solve_rows<8>(rows, count, fine, give);
+    else if (Most <= 4 || count <= 4) solve_rows<4>(rows, count, fine, give);
+    else if (Most <= 8 || count <= 8) solve_rows<8>(rows, count, fine, give);
     else solve_rows<16>(rows, count, fine, give);
 }
 

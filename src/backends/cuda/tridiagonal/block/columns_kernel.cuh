@@ -39,10 +39,10 @@ struct RawChunk {
         T lower, diag, upper, rhs;
     };
 
-    /// Whole: all R rows exist. Rows that do not are zero, lower and upper where nothing comes before or after as well.
+    /// Whole: all R rows exist. Rows that do not are zero, lower and upper where nothing comes before or after as well. column: so many further.
     template <bool Whole>
-    __device__ __forceinline__ Row row(int i) const {
-        const T* const p = at[i % S::offsets] + i / S::offsets * S::pitch;
+    __device__ __forceinline__ Row row(int i, int column = 0) const {
+        const T* const p = at[i % S::offsets] + i / S::offsets * S::pitch + column;
         const bool in = Whole || i < count;
         Row r{in ? p[0] : T(0), in ? p[S::operand] : T(0), in ? p[2 * S::operand] : T(0), in ? p[3 * S::operand] : T(0)};
         if (i == 0 && top) r.lower = 0;

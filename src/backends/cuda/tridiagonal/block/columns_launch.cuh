@@ -43,8 +43,9 @@ void enqueue_column_kernel(ColumnJob<T>& job, cudaStream_t stream) {
 template <class T, int R, int L, int Share>
 void enqueue_columns(ColumnJob<T>& job, cudaStream_t stream) {
     const auto enqueue = [&]<bool Shifted>() {
-        constexpr int V = sizeof(T) == 4 && !Shifted ? Share : 1;
-        if (job.cut.dominant) enqueue_column_kernel<solve_dominant_columns<T, R, L, Share, Shifted, V>, V>(job, stream);
+        if (job.cut.pieces == 2) {
+            if constexpr (L * Share * sizeof(T) == 256) enqueue_column_kernel<solve_dominant_columns<T, R, L, Share, Shifted, 2>, Share>(job, stream);
+        } else if (job.cut.dominant) enqueue_column_kernel<solve_dominant_columns<T, R, L, Share, Shifted, 1>, Share>(job, stream);
         else enqueue_column_kernel<solve_columns_side_by_side<T, R, L, Share, Shifted>>(job, stream);
     };
     if (job.cut.shifted) enqueue.template operator()<true>();
