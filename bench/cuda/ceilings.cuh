@@ -131,11 +131,12 @@ __global__ void __launch_bounds__(32 * Shape<T>::warps, 1) arithmetic(const __gr
             for (int i = 0; i < R; ++i) memory.raw[s][k][first + i] = job.input[k].data[1 + blockIdx.x * static_cast<std::int64_t>(SharedOf<T>::rows) + first + i];
     __syncthreads();
     Lane<T, R> here, ahead;
-    bool sums = false, bad = false, any = false;
+    Way way;
+    bool bad = false, any = false;
     T total = 0;
     for (int window = static_cast<int>(blockIdx.x), turn = 0; window < job.windows; window += static_cast<int>(gridDim.x), ++turn) {
         T(&rows)[4][SharedOf<T>::elements] = memory.raw[turn % stages];
-        ahead.reduce(rows[0] + first, rows[1] + first, rows[2] + first, rows[3] + first, lane, memory.parts[turn & 1][warp], sums);
+        ahead.reduce(rows[0] + first, rows[1] + first, rows[2] + first, rows[3] + first, lane, memory.parts[turn & 1][warp], way);
         __syncwarp();
         if (any) {
             T(&own)[4][SharedOf<T>::elements] = memory.raw[(turn + stages - 1) % stages];

@@ -21,7 +21,7 @@ enum class Kind { whole, skipped, reduced };
 
 enum Barrier { full, reduced, published, solved, met, finished, settled, meeting, barriers };
 /// What one writes and others read, two or three of each in turns.
-enum Shared { stage, parts, joined, known, first_x, largest, shared };
+enum Shared { stage, parts, shown, known, skip, first_x, largest, shared };
 
 struct Step {
     enum What { wait, arrive, write, read } what;
@@ -49,9 +49,12 @@ struct Protocol {
                 shows(couples, t);
                 continue;
             } else {
-                couples.push_back({Step::wait, published, t});
-                couples.push_back({Step::read, joined, t});
+                couples.push_back({Step::wait, reduced, t});
+                couples.push_back({Step::read, parts, t});
                 couples.push_back({Step::write, known, t});
+                couples.push_back({Step::wait, published, t});
+                couples.push_back({Step::read, shown, t});
+                couples.push_back({Step::write, known, t}), couples.push_back({Step::write, skip, t});
             }
             couples.push_back({Step::arrive, solved, t});
         }
@@ -59,20 +62,20 @@ struct Protocol {
         couples.push_back({Step::wait, meeting, 0});
         for (int s = 0; s < m; ++s) {
             couples.push_back({Step::wait, settled, n + s - 2});
-            couples.push_back({Step::write, known, n + s});
+            couples.push_back({Step::write, known, n + s}), couples.push_back({Step::write, skip, n + s});
             couples.push_back({Step::arrive, solved, n + s});
         }
     }
 
 private:
     static void shows(std::vector<Step>& to, int turn) {
-        to.push_back({Step::read, parts, turn}), to.push_back({Step::write, joined, turn});
+        to.push_back({Step::read, parts, turn}), to.push_back({Step::write, shown, turn});
         to.push_back({Step::arrive, published, turn});
     }
 
     static void finishes(std::vector<Step>& to, Kind kind, int turn, int loaded) {
         to.push_back({Step::wait, solved, turn});
-        to.push_back({Step::read, known, turn});
+        to.push_back({Step::read, known, turn}), to.push_back({Step::read, skip, turn});
         to.push_back({Step::read, stage, loaded});
         if (kind == Kind::whole) {
             to.push_back({Step::write, first_x, turn}), to.push_back({Step::write, largest, turn});
@@ -118,7 +121,7 @@ private:
         };
         const auto settle = [&](int turn) {
             to.push_back({Step::wait, finished, turn});
-            to.push_back({Step::read, known, turn}), to.push_back({Step::read, largest, turn});
+            to.push_back({Step::read, skip, turn}), to.push_back({Step::read, largest, turn});
             to.push_back({Step::arrive, settled, turn});
         };
         for (int s = 0; s < stages; ++s) bring(n);

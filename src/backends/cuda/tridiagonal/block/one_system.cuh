@@ -255,7 +255,7 @@ __global__ void __launch_bounds__(lanes* most_warps, 1) one_system_kernel(const 
         part.negligible = job.negligible;
         bool sums = false;
         const bool dominant = __all_sync(~0u, are_dominant(a, b, c, d));
-        state.reduce(a, b, c, d, lane, part, sums, true);
+        state.reduce_only(a, b, c, d, lane, part, sums);
         if (!Halos) wait_for_cluster();
         if (lane < blocks) {
             const unsigned to = in_block(shared_address(&shared.parts[number]), lane), news = in_block(arrival.barrier, lane);

@@ -11,7 +11,7 @@
 // Flops, fused ones counted once: 20 and a reciprocal per row to reduce, 12 to finish and check; 120 and 7 reciprocals
 //   per lane to join. Roof: memory, which in double precision takes as long as 130 of them per row; instructions that
 //   are issued one after the other come near it.
-// Numerics: no pivoting. Of every row stored |rhs - A x| ≤ accept (|a|+|b|+|c|) X was seen, X the largest |x| of its
+// Numerics: no pivoting. Of every row stored, but where all of a warp's rows are dominant, |rhs - A x| ≤ accept (|a|+|b|+|c|) X was seen, X the largest |x| of its
 //   warp, of the window's other warps' last rows and the two beside it; seams included, where a violation counts only beyond 2^-40 accept of the largest |x|
 //   of its system. That is a small backward error, whatever the matrix. The certificate turns residuals into a bound of
 //   the error: docs/algorithms/gpu_single.md.
@@ -142,12 +142,12 @@ __global__ void __launch_bounds__(lanes*(Warps + helpers), 1) window_kernel(cons
     Block<T, R, Warps> block{job, shared, warp, lane};
     Maxima most;
     unsigned meetings = 1;
-    const auto sweep = [&] {
+    const auto sweep = [&](auto second) {
         if (warp < Warps) {
-            block.compute(most);
+            block.template compute<second()>(most);
         } else if (warp == Warps) {
             block.move();
-        } else if (block.second) {
+        } else if constexpr (second()) {
             block.fetch_ends();
         } else {
             if (lane == 0) {  // nobody looks at what others have not cleared yet
@@ -160,7 +160,7 @@ __global__ void __launch_bounds__(lanes*(Warps + helpers), 1) window_kernel(cons
             block.solve_ends();
         }
     };
-    sweep();
+    sweep(std::false_type{});
     meet(job, meetings);
     if (job.second && *const_cast<volatile unsigned*>(&job.outcome->undecayed)) {
         if (job.in_place) restore(job, memory, Shared::rows, again);
@@ -169,7 +169,7 @@ __global__ void __launch_bounds__(lanes*(Warps + helpers), 1) window_kernel(cons
         __syncthreads();
         most = {};
         block.second = true;
-        sweep();
+        sweep(std::true_type{});
         meet(job, meetings);
     }
     check_seams(job);

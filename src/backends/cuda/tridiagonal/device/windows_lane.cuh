@@ -46,6 +46,15 @@ __device__ __forceinline__ unsigned bits_of(double x) {
 }
 using cuda::held_bits, cuda::number_of, cuda::beyond_cut;
 
+/// What a bound of the error is made of: nothing; what elimination within chunks leaves; rows that are dominant, one by one.
+enum class Bound { none, chunks, rows };
+
+/// How a warp reduces its windows: what the last ones took. `rest`: windows until rows are looked at one by one again.
+struct Way {
+    bool sums = false;
+    int rest = 0, pause = 0;
+};
+
 /// A warp that joins its lanes to the end, or until what is left of their couplings is at most `negligible`.
 template <class T>
 struct Whole : Interface<T> {
@@ -59,23 +68,28 @@ struct Lane {
     Relation<T> own;  ///< of the lane's last unknown among the warp's (OddEven)
     unsigned inner, reach, growth;
     float lasting;
+    bool dominant;  ///< all rows of the warp: nothing has to be checked
 
     /// All lanes. Leaves in `part` what there is of the warp: a Part in shared memory, or all of it in every lane. What is not
-    /// finite goes on as it is: no x will pass its check. sums: what the last rows took, and these do. only: no bound is asked
-    /// for.
+    /// finite goes on as it is: no x will pass its check.
     template <class Place>
-    __device__ __forceinline__ void reduce(const T* a, const T* b, const T* c, const T* d, int lane, Place& part,
-                                           bool& sums, bool only = false) {
-        for (bool tried = false;;) {
-            if (sums) {
-                if (only ? run<true, false>(a, b, c, d, lane, part) : run<true, true>(a, b, c, d, lane, part)) return;
-                sums = false, tried = true;
-            } else {
-                const bool wanted = only ? run<false, false>(a, b, c, d, lane, part) : run<false, true>(a, b, c, d, lane, part);
-                if (!wanted || tried) return;
-                sums = true;
-            }
+    __device__ __forceinline__ void reduce(const T* a, const T* b, const T* c, const T* d, int lane, Place& part, Way& way) {
+        if (way.rest > 0) {
+            --way.rest;
+        } else {
+            dominant = !run<false, Bound::rows>(a, b, c, d, lane, part);
+            if (dominant) return void(way.pause = 0);
+            way.rest = way.pause = min(2 * way.pause + 1, 63);
         }
+        dominant = false;
+        reduce_by<Bound::chunks>(a, b, c, d, lane, part, way.sums);
+    }
+
+    /// The same where no bound is asked for. sums: what the last rows took, and these do.
+    template <class Place>
+    __device__ __forceinline__ void reduce_only(const T* a, const T* b, const T* c, const T* d, int lane, Place& part, bool& sums) {
+        dominant = false;
+        reduce_by<Bound::none>(a, b, c, d, lane, part, sums);
     }
 
     /// x of the rows; `before`, `end`: the unknown before the warp and its last one; left: the one before the lane.
@@ -108,20 +122,44 @@ struct Lane {
             d[i] = x[i];
         }
         constexpr unsigned infinity = sizeof(T) == 8 ? 0x7ff00000u : 0x7f800000u;
-        return worst < infinity && X < (sizeof(T) == 8 ? T(1e290) : T(1e30));
+        return worst < infinity && is_moderate(X);
     }
 
+    /// Stores x over d.
+    __device__ __forceinline__ static void store(T* d, const T (&x)[R]) {
+#pragma unroll
+        for (int i = 0; i < R; ++i) d[i] = x[i];
+    }
+
+    __device__ __forceinline__ static bool is_moderate(T X) { return X < (sizeof(T) == 8 ? T(1e290) : T(1e30)); }
+
 private:
+    template <Bound By, class Place>
+    __device__ __forceinline__ void reduce_by(const T* a, const T* b, const T* c, const T* d, int lane, Place& part, bool& sums) {
+        for (bool tried = false;;) {
+            if (sums) {
+                if (run<true, By>(a, b, c, d, lane, part)) return;
+                sums = false, tried = true;
+            } else {
+                if (!run<false, By>(a, b, c, d, lane, part) || tried) return;
+                sums = true;
+            }
+        }
+    }
+
     /// Sums: every row's |b| - |a| - |c| goes along, and pivots are made of it without cancellation. Where rows sum to
     /// nearly zero (-1, 2, -1) a rounding of a pivot is one of that sum; the same in chunks that are alike, it would
     /// grow with the condition number, and carried along it is none. Needs couplings that face each other to have the
-    /// sign of a symmetric matrix. Returns whether some lane's row sums to so little, and that is so.
-    template <bool Sums, bool Bound, class Place>
+    /// sign of a symmetric matrix. Returns whether some lane's row sums to so little, and that is so; where rows are to be dominant, whether
+    /// that or one that is not, or hardly.
+    template <bool Sums, Bound By, class Place>
     __device__ __forceinline__ bool run(const T* a, const T* b, const T* c, const T* d, int lane, Place& part) {
         // Where rows sum to 2^-24 of their size: half is forgotten over a thousand rows and more.
         constexpr T little = T(R) * T(R) * T(0x1p-23);
         Chunk<T, R> rows;
-        T n[R];  // |U^-1| |L^-1| times the rows' sizes
+        constexpr bool by_chunks = By == Bound::chunks, by_rows = By == Bound::rows;
+        T n[by_chunks ? R : 1];  // |U^-1| |L^-1| times the rows' sizes
+        unsigned hardly = 0;     // log2 of |b| / (|b| - |a| - |c|), as bits of them differ
         T sum[Sums ? R : 1];
         unsigned facing = 0, mixed = 0, face = 0;  // signs
         Largest<T> grown, reached, most;
@@ -148,7 +186,8 @@ private:
                 pivot = rows.eliminate_to_check(i, l, m, u, f);
             }
             if (i < R - 1) k[i < R - 1 ? i : 0] = pivot;
-            if constexpr (Bound) {
+            if constexpr (by_rows) hardly = max(hardly, bits_of(fabs(m)) - bits_of((fabs(m) - fabs(l)) - fabs(u)));
+            if constexpr (by_chunks) {
                 const T size = fabs(l) + fabs(m) + fabs(u);
                 n[i] = (i == 0 ? size : fused(fabs(l), n[i ? i - 1 : 0], size)) * fabs(pivot);
                 grown.add(rows.c[i]);
@@ -156,22 +195,22 @@ private:
         }
 #pragma unroll
         for (int i = R - 3; i >= 0; --i) {
-            if constexpr (Bound) n[i] = fused(fabs(rows.c[i]), n[i + 1], n[i]);
+            if constexpr (by_chunks) n[i] = fused(fabs(rows.c[i]), n[i + 1], n[i]);
             if constexpr (Sums) sum[i] = fused(fabs(rows.c[i]), sum[i + 1], sum[i]);
         }
         rows.reduce();
-        if constexpr (Bound) {
+        if constexpr (by_chunks) {
 #pragma unroll
             for (int i = 0; i < R - 1; ++i) reached.add(fabs(rows.a[i]) + fabs(rows.c[i])), most.add(n[i]);
             inner = held_bits(most), reach = held_bits(reached), growth = held_bits(grown);
         } else {
-            inner = reach = growth = 0, lasting = INFINITY;
+            inner = reach = growth = 0, lasting = by_rows ? lasts_by_rows(hardly) : INFINITY;
         }
 
         // Every lane's last row, closed with the next lane's first.
         const Relation<T> first = rows.first(), next = from_below(first, 1, lanes);
         T delta = 0, next_n = 0, rest = 0;
-        if constexpr (Bound) delta = n[R - 1], next_n = __shfl_down_sync(~0u, n[0], 1);
+        if constexpr (by_chunks) delta = n[R - 1], next_n = __shfl_down_sync(~0u, n[0], 1);
         own = rows.last();
         if constexpr (Sums) {
             rest = sum[R - 1];
@@ -187,17 +226,20 @@ private:
             if constexpr (Sums) whole = rest + fused(fabs(own.c), fabs(next.c), fabs(own.a));
             const Divisor<T> by(whole);
             if constexpr (Sums) rest = by.of(rest);
-            delta = fabs(by.of(fused(fabs(own.c), next_n, delta)));
+            if constexpr (by_chunks) delta = fabs(by.of(fused(fabs(own.c), next_n, delta)));
             own = {by.of(own.a), by.of(-own.c * next.c), by.of(fused(-own.c, next.d, own.d))};
         }
         if constexpr (!Sums) rest = T(1) - fabs(own.a) - fabs(own.c);
-        if constexpr (Bound) {
+        if constexpr (by_chunks) {
             lasting = lasts(delta, rest);
             if (lane == 0)  // what the warp before is closed with has a bound of its own
                 lasting = fmaxf(lasting, lasts(n[0], T(1) - fabs(first.a) - fabs(first.c)));
         }
         // The last lane's row is not closed: over m of its rows it sums to 1/m of what a closed one does.
         bool wanted = (__ballot_sync(~0u, fabs(rest) < little) & ~0u >> 1) != 0;
+        if constexpr (by_rows) {
+            if (wanted || __any_sync(~0u, hardly > most_hardly)) return true;
+        }
         if constexpr (Sums) wanted = wanted && !__any_sync(~0u, static_cast<int>(mixed) < 0);
         if constexpr (std::is_same_v<Place, Whole<T>>) {
             part.first = of_lane(first, 0);
@@ -213,6 +255,16 @@ private:
             if (lane == lanes - 1) part.last = own;
         }
         return wanted;
+    }
+
+    /// Bits of numbers are their logarithms, but for 0.0861, in these units. Rows that are hardly dominant are not taken for it: rounding of
+    /// |b| - |a| - |c| then is at most a quarter of it.
+    static constexpr unsigned octave = sizeof(T) == 8 ? 1u << 20 : 1u << 23, most_hardly = (sizeof(T) == 8 ? 30u : 22u) * octave;
+
+    /// (|a| + |b| + |c|) / (|b| - |a| - |c|), not less, and eight times that: residuals of rows that nobody looks at are at most eight times those that
+    /// are accepted (docs/algorithms/gpu_single.md).
+    __device__ __forceinline__ static float lasts_by_rows(unsigned hardly) {
+        return exp2f(static_cast<float>(min(hardly, most_hardly)) * (1.0f / octave) + 4.6f);
     }
 
     /// x, or -x where `by` is negative.

@@ -43,7 +43,6 @@ struct Memory {
     Place place[stages];
     Part<T> parts[2][Warps];
     Interface<T> whole[2];
-    Relation<T> joined[2][parts_width];  ///< of a window's warps
     T known[2][Warps + 2];  ///< the unknown before the window, the last one of every warp, the one after the window
     T first_x[2][Warps];
     unsigned long long full[stages], reduced[2], published[2], solved[2], met[2],

@@ -4,8 +4,8 @@
 //
 // First pass, where one may do:
 //   those that compute   reduce window t + 1, then finish window t, when its ends are known
-//   the one that moves   joins the warps of window t + 1 and shows what is left; stores window t, brings window t + 3
-//   the one that couples finds the ends of window t from those around it, while t + 1 is being reduced
+//   the one that moves   shows what is left of window t + 1; stores window t, brings window t + 3
+//   the one that couples joins the warps of window t and finds its ends from those around it, while t + 1 is being reduced
 // Where two are wanted (the window is to be reduced only), its memory is free as soon as that is done; the one that couples, which has no ends to find
 //   then, joins and shows: what moves windows has to do that and no more.
 // Second pass: ends come from the chain before the rows do, so window t is reduced and finished in one go, while t + 1
@@ -94,9 +94,11 @@ struct Block {
         if (place.ends() && last >= 0 && last < R) own.c[last] = 0;
     }
 
+    /// Second: of the passes.
+    template <bool Second>
     __device__ __forceinline__ void compute(Maxima& most) {
         Lane<T, R> here, ahead;
-        bool sums = false;
+        Way way;
         for (int stage_here = -1;;) {
             wait_for_rows();
             const Place& place = shared.place[stage];
@@ -107,8 +109,10 @@ struct Block {
             if (another) {
                 const Rows own = rows_of(stage);
                 if (kind & (Place::first | Place::last)) close_ends(own, place);
-                if (!second) published().wait(turn - 2);  // the one that moves has taken what is written next
-                ahead.reduce(own.a, own.b, own.c, own.d, lane, shared.parts[turn & 1][warp], sums, only_reduced || second);
+                if (!Second) published().wait(turn - 2);  // who joins has taken what is written next
+                Part<T>& part = shared.parts[turn & 1][warp];
+                if (Second || only_reduced) ahead.reduce_only(own.a, own.b, own.c, own.d, lane, part, way.sums);
+                else ahead.reduce(own.a, own.b, own.c, own.d, lane, part, way);
                 if (only_reduced) {
                     settled().wait(turn - 2);  // all have said so of the one before, and been heard
                     leave_to_copies();
@@ -116,16 +120,17 @@ struct Block {
                     if (lane == 0) met().arrive(turn), finished().arrive(turn);
                 }
                 __syncwarp();
-                if (!second && lane == 0) reduced().arrive(turn);
+                if (!Second && lane == 0) reduced().arrive(turn);
             }
             next_stage();
-            if (second) here = ahead, stage_here = another ? stage_ahead : -1;
-            if (stage_here >= 0) finish(here, stage_here, second ? turn : turn - 1, most);
+            if (Second) here = ahead, stage_here = another ? stage_ahead : -1;
+            if (stage_here >= 0) finish<Second>(here, stage_here, Second ? turn : turn - 1, most);
             if (!another) return;
             ++turn, here = ahead, stage_here = only_reduced ? -1 : stage_ahead;
         }
     }
 
+    template <bool Second>
     __device__ __forceinline__ void finish(const Lane<T, R>& state, int stage, int number, Maxima& most) {
         solved().wait(number);
         const int parity = number & 1;
@@ -150,13 +155,20 @@ struct Block {
             T X = number_of<T>(top) * beyond_cut<T>, after = __shfl_down_sync(~0u, x[0], 1);
             if (first_row && own.a[0] != T(0)) X = larger(X, fabs(left));
             if (last_row && own.c[R - 1] != T(0)) X = larger(X, fabs(known[Warps + 1]));
-            const bool good_here = state.check(own.a, own.b, own.c, own.d, x, left, X, job.accept, [&] {
-                met().wait(number);
-                if (lane == lanes - 1)
-                    after = warp + 1 < Warps ? shared.first_x[parity][warp + 1 < Warps ? warp + 1 : 0]
-                                             : known[Warps + 1];
-                return after;
-            });
+            bool good_here;
+            if (!Second && state.dominant) {
+                good_here = state.is_moderate(X);
+                state.store(own.d, x);
+                if (last_row) after = known[Warps + 1];
+            } else {
+                good_here = state.check(own.a, own.b, own.c, own.d, x, left, X, job.accept, [&] {
+                    met().wait(number);
+                    if (lane == lanes - 1)
+                        after = warp + 1 < Warps ? shared.first_x[parity][warp + 1 < Warps ? warp + 1 : 0]
+                                                 : known[Warps + 1];
+                    return after;
+                });
+            }
             if (first_row && !place.begins())
                 job.seams[place.window - 1].below =
                     side_of(x[0], left, own.a[0], own.a[0], own.b[0], own.c[0], job.accept * X);
@@ -206,7 +218,10 @@ struct Block {
                 const int stage_ahead = stage, window = alike(shared.place[stage].window);
                 const bool another = window >= 0, only_reduced = another && alike(shared.place[stage].kind) & Place::reduces;
                 next_stage();
-                if (another && !only_reduced) reduced().wait(turn), show_window(window);
+                if (another && !only_reduced) {
+                    reduced().wait(turn);
+                    if (!show_at_once(window)) show_window(window);
+                }
                 if (stage_here >= 0) {
                     finished().wait(turn - 1);
                     const bool stores = settle(mover, stage_here, turn - 1 & 1);
@@ -227,16 +242,31 @@ struct Block {
     }
 
     __device__ __forceinline__ void show_window(int window) const {
-        const Relation<T>* const joined = shared.joined[turn & 1];
-        const Interface<T> whole = Parts::reduce(shared.parts[turn & 1], shared.joined[turn & 1], lane);
-        if (job.second && lane < Shared::parts_width)
-            job.joined[static_cast<std::int64_t>(window) * Shared::parts_width + lane] = joined[lane];
+        Relation<T> joined;
+        const Interface<T> whole = Parts::reduce(shared.parts[turn & 1], joined, lane);
+        if (lane == 0) show_interface(job.interfaces + window, whole), shared.whole[turn & 1] = whole;
         __syncwarp();
-        if (lane == 0) {
-            shared.whole[turn & 1] = whole;
-            show_interface(job.interfaces + window, whole);
-            published().arrive(turn);
-        }
+        if (lane == 0) published().arrive(turn);
+        keep_joined(window, joined);
+    }
+
+    /// Where the first warp's first unknown hardly feels its last one, and the last warp's last one hardly the warp before, these two rows are the
+    /// window's: its neighbours need not wait until all are joined.
+    __device__ __forceinline__ bool show_at_once(int window) const {
+        const Part<T>(&parts)[Warps] = shared.parts[turn & 1];
+        Interface<T> whole = Parts::edges(parts);
+        if (!__all_sync(~0u, fabs(whole.first.c) <= job.negligible && fabs(whole.last.a) <= job.negligible)) return false;
+        whole.first.c = whole.last.a = 0;
+        if (lane == 0) show_interface(job.interfaces + window, whole), shared.whole[turn & 1] = whole;
+        __syncwarp();
+        if (lane == 0) published().arrive(turn);
+        return true;
+    }
+
+    /// For a second pass.
+    __device__ __forceinline__ void keep_joined(int window, const Relation<T>& joined) const {
+        if (job.second && lane < Shared::parts_width)
+            job.joined[static_cast<std::int64_t>(window) * Shared::parts_width + lane] = joined;
     }
 
     __device__ __forceinline__ bool settle(const Mover<T, R, Warps>& mover, int stage, int parity) const {
@@ -271,16 +301,27 @@ struct Block {
                 show_window(window);
                 continue;
             }
-            const unsigned state = __shfl_sync(~0u, job.state_of(system), 0);
+            const unsigned state = job.state_of(system);
+            reduced().wait(turn);
+            // What windows beside it say is on its way while the warps of this one are joined.
+            Relation<T> beside = look_beside(job, window, system, lane);
+            Relation<T> joined = Parts::closed(shared.parts[turn & 1], lane);
+            const bool apart = Parts::are_apart(joined, job.negligible, lane);
+            if (apart) tell_apart(joined);
+            else Parts::join(joined, lane);
             published().wait(turn);
             Ends<T> ends;
             bool known = false;
-            if (state == good) {
-                known = couple(job, shared.whole[turn & 1], window, system, lane, ends);
+            if (alike(state) == good) {
+                while (!__all_sync(~0u, is_there(beside))) beside = look_beside(job, window, system, lane);
+                known = couple(job, shared.whole[turn & 1], window, system, lane, beside, ends);
                 if (!known && lane == 0)
                     job.demote(system, again), *const_cast<volatile unsigned*>(&job.outcome->undecayed) = 1;
             }
-            tell_ends(ends, shared.joined[turn & 1][lane % Shared::parts_width], known);
+            if (!apart) tell_inside(ends, joined, known);
+            tell_ends(ends, known);
+            if (apart && job.second) Parts::join(joined, lane);
+            keep_joined(window, joined);
         }
     }
 
@@ -293,21 +334,31 @@ struct Block {
             const Ends<T> ends = ends_of(job, windows.next, windows.system);
             const bool known = __shfl_sync(~0u, job.state_of(windows.system), 0) != left;
             settled().wait(turn - 2);  // what is written next has been used
-            tell_ends(ends, joined, known);
+            tell_inside(ends, joined, known);
+            tell_ends(ends, known);
         }
     }
 
-    /// To those that compute. joined: of warp lane - none.
-    __device__ __forceinline__ void tell_ends(const Ends<T>& ends, const Relation<T>& joined, bool known) const {
-        const int parity = turn & 1;
-        if (known) {
-            const T last = Parts::substitute(joined, ends.before, ends.last, lane);
-            if (lane >= Parts::none && lane < Shared::parts_width) shared.known[parity][1 + lane - Parts::none] = last;
-            if (lane == 0) shared.known[parity][0] = ends.before, shared.known[parity][Warps + 1] = ends.after;
-        }
-        if (lane == 0) shared.skip[parity] = !known;
+    /// To those that compute: the last unknowns of warps, before the window's ends are known, where these hardly matter to them.
+    __device__ __forceinline__ void tell_apart(const Relation<T>& closed) const {
+        if (lane >= Parts::none && lane < Shared::parts_width) shared.known[turn & 1][1 + lane - Parts::none] = closed.d;
         __syncwarp();
-        if (lane == 0) solved().arrive(turn);
+    }
+
+    /// The same from the ends. joined: of warp lane - none.
+    __device__ __forceinline__ void tell_inside(const Ends<T>& ends, const Relation<T>& joined, bool known) const {
+        if (!known) return;
+        const T last = Parts::substitute(joined, ends.before, ends.last, lane);
+        if (lane >= Parts::none && lane < Shared::parts_width) shared.known[turn & 1][1 + lane - Parts::none] = last;
+        __syncwarp();
+    }
+
+    __device__ __forceinline__ void tell_ends(const Ends<T>& ends, bool known) const {
+        const int parity = turn & 1;
+        if (lane != 0) return;
+        if (known) shared.known[parity][0] = ends.before, shared.known[parity][Warps] = ends.last, shared.known[parity][Warps + 1] = ends.after;
+        shared.skip[parity] = !known;
+        solved().arrive(turn);
     }
 };
 
