@@ -51,7 +51,6 @@ struct Protocol {
             } else {
                 couples.push_back({Step::wait, reduced, t});
                 couples.push_back({Step::read, parts, t});
-                couples.push_back({Step::write, known, t});
                 couples.push_back({Step::wait, published, t});
                 couples.push_back({Step::read, shown, t});
                 couples.push_back({Step::write, known, t}), couples.push_back({Step::write, skip, t});

@@ -119,12 +119,6 @@ struct WarpsOfWindow {
         return own;
     }
 
-    /// Whether the last unknowns of warps, but for the window's, hardly feel each other. All lanes.
-    __device__ __forceinline__ static bool are_apart(const Relation<T>& closed, T negligible, int lane) {
-        const int part = lane % Width - none;
-        return __all_sync(~0u, part < 0 || part == Warps - 1 || (fabs(closed.a) <= negligible && fabs(closed.c) <= negligible));
-    }
-
     /// own: as closed returns it; becomes what is left of warp lane - none.
     __device__ __forceinline__ static void join(Relation<T>& own, int lane) { OddEven<T, Width>::reduce(own, lane % Width); }
 
@@ -134,11 +128,6 @@ struct WarpsOfWindow {
         own = closed(mine, first, lane);
         join(own, lane);
         return {OddEven<T, Width>::template through_all<none>(of_lane(first, none), own), of_lane(own, Width - 1)};
-    }
-
-    /// First row in the unknown before and the first warp's last one, last row in the last unknown of the warp before and the one after.
-    __device__ __forceinline__ static Interface<T> edges(const Part<T> (&parts)[Warps]) {
-        return {first_row(parts[0]), parts[Warps - 1].last};
     }
 
     /// The last unknown of warp lane - none; joined: of that one, as reduce has left it.
@@ -244,36 +233,28 @@ __device__ __noinline__ Ends<T> couple_all(const Interface<T>* interfaces, int w
     return ends;
 }
 
-/// Even lanes: the last row of the window before; odd ones: the first row of the window after. May not be there yet.
-template <class T>
-__device__ __forceinline__ Relation<T> look_beside(const Job<T>& job, int window, int system, int lane) {
-    const int first_of_system = system * job.per_system, end_of_system = first_of_system + job.per_system;
-    const bool after = lane & 1;
-    if (after ? window + 1 >= end_of_system : window <= first_of_system) return {T(0), T(0), T(0)};
-    const Relation<T>* const at = after ? &job.interfaces[window + 1].first : &job.interfaces[window - 1].last;
-    return {from_other_block(&at->a), from_other_block(&at->c), from_other_block(&at->d)};
-}
-
-template <class T>
-__device__ __forceinline__ bool is_there(const Relation<T>& row) {
-    return !is_nothing(row.a) && !is_nothing(row.c) && !is_nothing(row.d);
-}
-
 /// From the windows beside it, else from all of its system where they are few, else from fifteen on either side. own: of
-/// this window; beside: as look_beside found them, all there.
+/// this window.
 template <class T>
-__device__ __forceinline__ bool couple(const Job<T>& job, const Interface<T>& own, int window, int system, int lane, const Relation<T>& beside,
+__device__ __forceinline__ bool couple(const Job<T>& job, const Interface<T>& own, int window, int system, int lane,
                                        Ends<T>& ends) {
     const int first_of_system = system * job.per_system, end_of_system = first_of_system + job.per_system;
-    // Even lanes: the unknown before the window, odd ones: its last one.
-    const bool after = lane & 1;
-    const Relation<T> closed = close_with(after ? own.last : beside, after ? beside : own.first);
+    // Lanes 0 to 2: the last row of the window before; 3 to 5: the first one of the window after.
+    const bool exists = lane < 3 ? window > first_of_system : lane < 6 && window + 1 < end_of_system;
+    T word = 0;
+    if (exists) {
+        const T* const at = reinterpret_cast<const T*>(job.interfaces + window) + (lane < 3 ? lane - 3 : lane + 3);
+        do word = from_other_block(at);
+        while (is_nothing(word));
+    }
+    __syncwarp();
+    const Relation<T> above{__shfl_sync(~0u, word, 0), __shfl_sync(~0u, word, 1), __shfl_sync(~0u, word, 2)};
+    const Relation<T> below{__shfl_sync(~0u, word, 3), __shfl_sync(~0u, word, 4), __shfl_sync(~0u, word, 5)};
+    const Relation<T> before = close_with(above, own.first), mine = close_with(own.last, below);
     Largest<T> size;
-    size.add(closed.a), size.add(closed.c);
-    if (after) size.add(beside.c);
-    if (__all_sync(~0u, size.value() <= job.negligible)) {
-        const T next = fused(-beside.a, closed.d, beside.d);
-        ends = {__shfl_sync(~0u, closed.d, 0), __shfl_sync(~0u, closed.d, 1), __shfl_sync(~0u, next, 1)};
+    size.add(before.a), size.add(before.c), size.add(mine.a), size.add(mine.c), size.add(below.c);
+    if (size.value() <= job.negligible) {
+        ends = {before.d, mine.d, fused(-below.a, mine.d, below.d)};
         return true;
     }
     if (job.per_system <= few_windows && job.per_system <= static_cast<int>(gridDim.x)) {

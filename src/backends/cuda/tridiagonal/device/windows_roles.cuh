@@ -218,10 +218,7 @@ struct Block {
                 const int stage_ahead = stage, window = alike(shared.place[stage].window);
                 const bool another = window >= 0, only_reduced = another && alike(shared.place[stage].kind) & Place::reduces;
                 next_stage();
-                if (another && !only_reduced) {
-                    reduced().wait(turn);
-                    if (!show_at_once(window)) show_window(window);
-                }
+                if (another && !only_reduced) reduced().wait(turn), show_window(window);
                 if (stage_here >= 0) {
                     finished().wait(turn - 1);
                     const bool stores = settle(mover, stage_here, turn - 1 & 1);
@@ -248,19 +245,6 @@ struct Block {
         __syncwarp();
         if (lane == 0) published().arrive(turn);
         keep_joined(window, joined);
-    }
-
-    /// Where the first warp's first unknown hardly feels its last one, and the last warp's last one hardly the warp before, these two rows are the
-    /// window's: its neighbours need not wait until all are joined.
-    __device__ __forceinline__ bool show_at_once(int window) const {
-        const Part<T>(&parts)[Warps] = shared.parts[turn & 1];
-        Interface<T> whole = Parts::edges(parts);
-        if (!__all_sync(~0u, fabs(whole.first.c) <= job.negligible && fabs(whole.last.a) <= job.negligible)) return false;
-        whole.first.c = whole.last.a = 0;
-        if (lane == 0) show_interface(job.interfaces + window, whole), shared.whole[turn & 1] = whole;
-        __syncwarp();
-        if (lane == 0) published().arrive(turn);
-        return true;
     }
 
     /// For a second pass.
@@ -303,25 +287,18 @@ struct Block {
             }
             const unsigned state = job.state_of(system);
             reduced().wait(turn);
-            // What windows beside it say is on its way while the warps of this one are joined.
-            Relation<T> beside = look_beside(job, window, system, lane);
+            // Joined a second time, since who shows the window is not done sooner; looked at only then, since looks that come too early are in the way.
             Relation<T> joined = Parts::closed(shared.parts[turn & 1], lane);
-            const bool apart = Parts::are_apart(joined, job.negligible, lane);
-            if (apart) tell_apart(joined);
-            else Parts::join(joined, lane);
+            Parts::join(joined, lane);
             published().wait(turn);
             Ends<T> ends;
             bool known = false;
             if (alike(state) == good) {
-                while (!__all_sync(~0u, is_there(beside))) beside = look_beside(job, window, system, lane);
-                known = couple(job, shared.whole[turn & 1], window, system, lane, beside, ends);
+                known = couple(job, shared.whole[turn & 1], window, system, lane, ends);
                 if (!known && lane == 0)
                     job.demote(system, again), *const_cast<volatile unsigned*>(&job.outcome->undecayed) = 1;
             }
-            if (!apart) tell_inside(ends, joined, known);
-            tell_ends(ends, known);
-            if (apart && job.second) Parts::join(joined, lane);
-            keep_joined(window, joined);
+            tell_ends(ends, joined, known);
         }
     }
 
@@ -334,31 +311,21 @@ struct Block {
             const Ends<T> ends = ends_of(job, windows.next, windows.system);
             const bool known = __shfl_sync(~0u, job.state_of(windows.system), 0) != left;
             settled().wait(turn - 2);  // what is written next has been used
-            tell_inside(ends, joined, known);
-            tell_ends(ends, known);
+            tell_ends(ends, joined, known);
         }
     }
 
-    /// To those that compute: the last unknowns of warps, before the window's ends are known, where these hardly matter to them.
-    __device__ __forceinline__ void tell_apart(const Relation<T>& closed) const {
-        if (lane >= Parts::none && lane < Shared::parts_width) shared.known[turn & 1][1 + lane - Parts::none] = closed.d;
-        __syncwarp();
-    }
-
-    /// The same from the ends. joined: of warp lane - none.
-    __device__ __forceinline__ void tell_inside(const Ends<T>& ends, const Relation<T>& joined, bool known) const {
-        if (!known) return;
-        const T last = Parts::substitute(joined, ends.before, ends.last, lane);
-        if (lane >= Parts::none && lane < Shared::parts_width) shared.known[turn & 1][1 + lane - Parts::none] = last;
-        __syncwarp();
-    }
-
-    __device__ __forceinline__ void tell_ends(const Ends<T>& ends, bool known) const {
+    /// To those that compute. joined: of warp lane - none.
+    __device__ __forceinline__ void tell_ends(const Ends<T>& ends, const Relation<T>& joined, bool known) const {
         const int parity = turn & 1;
-        if (lane != 0) return;
-        if (known) shared.known[parity][0] = ends.before, shared.known[parity][Warps] = ends.last, shared.known[parity][Warps + 1] = ends.after;
-        shared.skip[parity] = !known;
-        solved().arrive(turn);
+        if (known) {
+            const T last = Parts::substitute(joined, ends.before, ends.last, lane);
+            if (lane >= Parts::none && lane < Shared::parts_width) shared.known[parity][1 + lane - Parts::none] = last;
+            if (lane == 0) shared.known[parity][0] = ends.before, shared.known[parity][Warps + 1] = ends.after;
+        }
+        if (lane == 0) shared.skip[parity] = !known;
+        __syncwarp();
+        if (lane == 0) solved().arrive(turn);
     }
 };
 
