@@ -120,11 +120,11 @@ struct MadeLines : Lines<C> {
         }
         solve(own);
         const bool is_line = set * W + column < lines, bad = is_line && !(own.d[0] * T(0) + own.d[R - 1] * T(0) == T(0));
-        const bool any = any_of_block(bad);
+        const bool any = any_of_block(bad || failed_before);
         bool all_good = true, none_good = false;
-        if (any || failed_before) none_good = Base::judge(set, mesh, bad, failed_before), all_good = false;
+        if (any) none_good = Base::judge(set, mesh, bad, failed_before), all_good = false;
         Base::store(own.d, set, mesh, all_good, none_good);
-        if (any || failed_before) block_barrier();
+        if (any) block_barrier();
     }
 };
 

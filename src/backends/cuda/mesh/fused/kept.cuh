@@ -240,13 +240,13 @@ struct KeptLines : Lines<C> {
             own.give(segment, last, before);
             backwards(f, y, before, last);
             const bool is_line = set * W + column < lines, bad = is_line && !((shorter ? y[R > 1 ? 1 : 0] : y[0]) * T(0) + last * T(0) == T(0));
-            const bool any = any_of_block(bad);
+            const bool any = any_of_block(bad || failed_before);
             // Nobody looks at this set's factors any more.
             if (!C::alike && task + tasks.apart < tasks.end) there = needed(pass, task + tasks.apart), bring_set(kept, there);
             bool all_good = true, none_good = false;
-            if (any || failed_before) none_good = Base::judge(set, mesh, bad, failed_before), all_good = false;
+            if (any) none_good = Base::judge(set, mesh, bad, failed_before), all_good = false;
             Base::store(y, set, mesh, all_good, none_good);
-            if (any || failed_before) block_barrier();
+            if (any) block_barrier();
         }
     }
 };

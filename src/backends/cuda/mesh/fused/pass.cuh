@@ -392,11 +392,11 @@ struct Lines {
             own.give(segment, last, before);
             factors.backwards(y, before, last);
             const bool there = set * W + column < lines, bad = there && !((shorter ? y[R > 1 ? 1 : 0] : y[0]) * T(0) + last * T(0) == T(0));
-            const bool any = any_of_block(bad);
+            const bool any = any_of_block(bad || failed_before);  // threads that began beside a failure elsewhere may differ in having seen it
             bool all_good = true, none_good = false;
-            if (any || failed_before) none_good = judge(set, mesh, bad, failed_before), all_good = false;
+            if (any) none_good = judge(set, mesh, bad, failed_before), all_good = false;
             store(y, set, mesh, all_good, none_good);
-            if (any || failed_before) block_barrier();
+            if (any) block_barrier();
         }
     }
 };

@@ -293,13 +293,14 @@ __device__ __forceinline__ void columns_tasks(const MeshArguments<typename C::re
 
         bool store = there;
         const bool bad = there && !finite(d[0], x_last);
-        if (!C::moves_alone && (any_of_columns<C>(bad) || failed_before)) {
+        if (!C::moves_alone && any_of_columns<C>(bad || failed_before)) {  // threads that began beside a failure elsewhere may differ in having seen it
             // Rare: lines that failed are reported once each, by their first segment's thread.
             if (segment == 0) first[0] = 0;
             columns_barrier<C>();
             if (bad) first[0] = T(1) / T(0);
             columns_barrier<C>();
-            const bool failed_mesh = *reinterpret_cast<const volatile unsigned char*>(&a.failed[mesh]) != 0 && failed_before;
+            const int in_line = *reinterpret_cast<const volatile unsigned char*>(&a.failed[mesh]);
+            const bool failed_mesh = failed_before && in_line != 0 && in_line != C::line + 1;
             if (there && segment == 0 && !finite(first[0], T(0)) && !failed_mesh) {
                 *reinterpret_cast<volatile unsigned char*>(&a.failed[mesh]) = static_cast<unsigned char>(C::line + 1);
                 const std::int64_t point = (((mesh * C::nz + z0) * C::ny + y0) * C::nx) + x;
@@ -361,9 +362,8 @@ __device__ __forceinline__ void columns_pass(const MeshArguments<typename C::rea
     let_next_begin();
     keep_columns<C>(kept, table, thread);
     await_previous();
-    const bool on = runs(a.state, a.sweep);
-    __syncthreads();
-    if (on) columns_tasks<C>(a, p, memory, kept, low, high, table + C::S * (L::factors * C::R + 4));
+    // One answer for all: the sweep before may fail meanwhile, in another group of meshes.
+    if (__syncthreads_and(runs(a.state, a.sweep))) columns_tasks<C>(a, p, memory, kept, low, high, table + C::S * (L::factors * C::R + 4));
 }
 
 }  // namespace trifold::cuda::streaming

@@ -399,8 +399,8 @@ __device__ __forceinline__ void rows_pass(const MeshArguments<typename C::real>&
     let_next_begin();
     Rows<C> rows(memory + RowsLayout<C>::ring, table, static_cast<int>(threadIdx.x));
     await_previous();
-    __syncthreads();
-    if (runs(a.state, a.sweep)) rows_tasks(rows, a, p, memory, low, high, table + LaneFactors<T, C::R, C::lanes, C::alike>::in_memory);
+    // One answer for all: the sweep before may fail meanwhile, in another group of meshes.
+    if (__syncthreads_and(runs(a.state, a.sweep))) rows_tasks(rows, a, p, memory, low, high, table + LaneFactors<T, C::R, C::lanes, C::alike>::in_memory);
 }
 
 }  // namespace trifold::cuda::streaming
