@@ -84,7 +84,9 @@ TEST(Npz, WhatIsMissingOrTooMuch) {
     const TridiagonalData data = load_tridiagonal(folder / "five.npz");
     ASSERT_EQ(data.notes.size(), 1u);
     EXPECT_NE(data.notes[0].find("time"), std::string::npos);
-    expect_error(ErrorCode::bad_input, {"x.npy", "numpy.savez"}, [] { load_tridiagonal("x.npy"); });
+    test::write_text(folder / "x.npy", "");
+    expect_error(ErrorCode::bad_input, {"x.npy", "numpy.savez"}, [&] { load_tridiagonal(folder / "x.npy"); });
+    expect_error(ErrorCode::bad_input, {"none.npy", "No such file"}, [] { load_tridiagonal("none.npy"); });
     expect_error(ErrorCode::bad_input, {"none.npz", "No such file"}, [] { load_tridiagonal("none.npz"); });
 }
 
