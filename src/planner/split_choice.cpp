@@ -135,12 +135,16 @@ SplitChoice choose_members(const devices::Rates& rates, std::span<const SplitMem
     const Knowledge known(rates, members, problem);
     const std::uint32_t all = known.all();
     if (members.size() < 2) return {all, false};
-    if (known.seen(all) < 1) return {all, true};
-    // Then alone who did most of it, and who would be as fast as all of them if it became so many times faster alone. For joules everybody, since they differ far more.
+    // Where all of them could not end a solve, nothing is known of what each of them can do.
+    bool ended = false;
+    for (std::size_t k = 0; k < members.size(); ++k) ended = ended || known.own(all, k) > 0;
+    const bool refused = !ended && (known.seen(all) > 0 || known.begun(all));
+    if (known.seen(all) < 1 && !refused) return {all, true};
+    // Then alone who did most of it, and who would be as fast as all of them if it became so many times faster alone. Everybody where that is not known, and for joules, since they differ far more.
     const bool time = problem.objective == Objective::time;
     std::size_t first = 0;
     for (std::size_t k = 0; k < members.size(); ++k) {
-        if (!time && known.seen(1u << k) < 1) return {1u << k, true};
+        if ((!time || refused) && known.seen(1u << k) < 1) return {1u << k, true};
         if (known.own(all, k) > known.own(all, first)) first = k;
     }
     if (known.seen(1u << first) < 1) return {1u << first, true};

@@ -97,6 +97,7 @@ public:
 
     int timed(std::uint32_t set) const { return of(set).timed; }
     int seen(std::uint32_t set) const { return of(set).seen; }
+    bool begun(std::uint32_t set) const { return rates_.of(beginnings_key(set)) > 0; }
     double rate(std::uint32_t set) const { return of(set).rate; }
 
     /// Of one solve, relative; 0 where too little was seen to tell.
