@@ -34,8 +34,8 @@ if [ "$version" != "$described" ]; then
     exit 1
 fi
 # shellcheck disable=SC2046,SC2086
-"$compiler" -std=c++20 $flags $(PKG_CONFIG_PATH=$library/pkgconfig pkg-config --define-prefix --cflags trifold) "$consumer/main.cpp" -o "$scratch/by-pkg-config" \
-    $(PKG_CONFIG_PATH=$library/pkgconfig pkg-config --define-prefix --libs trifold)
+"$compiler" -std=c++20 $flags $(PKG_CONFIG_PATH=$library/pkgconfig pkg-config --cflags trifold) "$consumer/main.cpp" -o "$scratch/by-pkg-config" \
+    $(PKG_CONFIG_PATH=$library/pkgconfig pkg-config --libs trifold)
 LD_LIBRARY_PATH=$library "$scratch/by-pkg-config" >/dev/null
 
 # What the library is made of stays inside: no third-party symbol is exported for others to bind to.
