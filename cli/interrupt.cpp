@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "interrupt.hpp"
 
+#include <fcntl.h>
 #include <signal.h>
 #include <unistd.h>
 
@@ -21,13 +22,24 @@ void end(int signal) {
         static const char text[] = "\ntrifold: interrupted; files are whole or were not written\n";
         (void)!write(STDERR_FILENO, text, sizeof text - 1);
     }
+    if (signal == SIGQUIT) {  // asks for a core, delivered when this returns
+        struct sigaction usual {};
+        usual.sa_handler = SIG_DFL;
+        sigaction(signal, &usual, nullptr);
+        raise(signal);
+        return;
+    }
     _exit(128 + signal);
 }
 
 }  // namespace
 
 void install_interrupt_handlers() {
-    for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGPIPE}) {
+    struct sigaction ignore {};
+    ignore.sa_handler = SIG_IGN;
+    sigaction(SIGXFSZ, &ignore, nullptr);
+    // Batch systems announce the end of the time with SIGUSR1, SIGUSR2 or SIGXCPU.
+    for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGPIPE, SIGQUIT, SIGALRM, SIGVTALRM, SIGUSR1, SIGUSR2, SIGXCPU}) {
         struct sigaction old {};
         sigaction(signal, nullptr, &old);
         if (old.sa_handler == SIG_IGN) continue;
@@ -36,6 +48,11 @@ void install_interrupt_handlers() {
         sigfillset(&action.sa_mask);
         sigaction(signal, &action, nullptr);
     }
+}
+
+void occupy_closed_streams() {
+    for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
+        if (fcntl(stream, F_GETFD) < 0) (void)open("/dev/null", stream == STDIN_FILENO ? O_WRONLY : O_RDONLY);  // the other way round: its use still fails
 }
 
 void watch_temporary(const char* path) {

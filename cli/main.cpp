@@ -81,7 +81,11 @@ int run(int argc, char** argv) {
     try {
         app.parse(std::move(words));
     } catch (const CLI::ParseError& error) {
-        if (error.get_exit_code() == 0) return app.exit(error);
+        if (error.get_exit_code() == 0) {
+            const int code = app.exit(error);
+            print("");  // flushed, or said to be full
+            return code;
+        }
         return usage_error(app, chosen() ? chosen()->app : nullptr, error);
     }
     return chosen()->run();
@@ -92,6 +96,7 @@ int run(int argc, char** argv) {
 
 int main(int argc, char** argv) {
     using namespace trifold;
+    cli::occupy_closed_streams();
     cli::install_interrupt_handlers();
     try {
         return cli::run(argc, argv);

@@ -14,7 +14,7 @@
 namespace trifold::cli {
 
 void print(const std::string& data) {
-    if (std::fwrite(data.data(), 1, data.size(), stdout) != data.size() || std::fflush(stdout) != 0)
+    if (std::fwrite(data.data(), 1, data.size(), stdout) != data.size() || std::fflush(stdout) != 0 || std::ferror(stdout))
         throw Error(ErrorCode::bad_input, "stdout", std::string("cannot be written: ") + std::strerror(errno));
 }
 

@@ -78,6 +78,7 @@ AtomicFile::AtomicFile(const std::string& path, TemporaryWatch watch) : path_(pa
     static std::atomic<unsigned> serial{0};
     const std::size_t slash = target_.rfind('/');
     const std::string name = slash == std::string::npos ? target_ : target_.substr(slash + 1);
+    if (name.size() > NAME_MAX) fail("open", ENAMETOOLONG);  // the temporary's name is cut, and would only fail to be renamed
     const SignalsBlocked blocked;
     do {
         temporary_ = folder_of(target_) + "/." + name.substr(0, NAME_MAX - 40) + "." + std::to_string(getpid()) + "." +
@@ -113,6 +114,8 @@ void AtomicFile::discard() noexcept {
 void AtomicFile::fail(const char* what, int error) const {
     std::string hint = "choose another place with -o";
     if (error == ENOENT) hint = "make the folder " + folder_of(target_) + " first, or choose another";
+    if (error == ENAMETOOLONG) hint = "choose a shorter name";
+    if (error == EFBIG) hint = "raise the limit on the size of files (ulimit -f), or choose another disk with -o";
     if (error == ENOSPC || error == EDQUOT) hint = "free some space, or choose another disk with -o";
     cannot_write(path_,
                  std::string(std::strerror(error)) + (std::strcmp(what, "open") == 0 ? "" : std::string(" in ") + what),

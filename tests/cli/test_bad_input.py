@@ -185,6 +185,33 @@ class BadInput(CommandTest):
         self.good()
         self.refuse(3, ['/dev/full', 'No space left'], 'solve', 'p.npz', '-o', '/dev/full')
 
+    def test_output_beyond_the_limit_of_files(self):
+        """The system sends a signal for it, which would leave a half-written temporary."""
+        def limited():
+            resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
+        for command in (('solve', 'gen:poisson', '-o', 'x.npy'), ('generate', 'gen:poisson', '-o', 'p.npz'), ('heat', '--mesh', '40x40', '-o', 'x.npy'),
+                        ('heat', '--mesh', '40x40', '--plot', 'x.svg')):
+            self.refuse(3, ['File too large', 'ulimit -f'], *command, '-q', '--no-roof' if command[0] != 'generate' else '--threads=1', preexec_fn=limited)
+            self.assertEqual(self.files(), [])
+
+    def test_output_whose_name_is_too_long(self):
+        self.refuse(3, ['too long', 'shorter name'], 'solve', 'gen:poisson?rows=1e8', '-o', 'x' * 300 + '.npy')  # before anything long is begun
+        self.run_it('solve', 'gen:poisson', '-o', 'x' * 251 + '.npy')
+
+    def test_streams_that_are_closed(self):
+        self.good()
+        def shell(command):
+            return subprocess.run(['bash', '-c', command.replace('trifold', f'"{TRIFOLD}"')], cwd=self.folder, env=self.environment, stderr=subprocess.PIPE, timeout=60)
+        for command in ('generate gen:poisson -o -', 'solve p.npz -o -', 'solve p.npz', 'devices', '--help', 'solve --help', '--version'):
+            done = shell(f'trifold {command} >&-')
+            self.assertEqual(done.returncode, 3, command)
+            self.assertIn(b'cannot be written', done.stderr)
+            self.assertEqual(shell(f'trifold {command} > /dev/full').returncode, 3, command)
+        self.assertEqual(shell('trifold solve - < p.npz <&-').returncode, 3)
+        self.assertEqual(shell('trifold solve p.npz -o x.npy <&- 2>&- > report').returncode, 0)
+        self.assertEqual(self.files(), ['p.npz', 'report', 'x.npy'])
+        self.run_it('verify', 'p.npz', 'x.npy')
+
     def test_output_that_is_something_else_too(self):
         self.good()
         os.link(self.path('p.npz'), self.path('problem'))

@@ -57,7 +57,7 @@ class Interrupt(CommandTest):
             return 0
 
     def test_other_signals(self):
-        for number in (signal.SIGTERM, signal.SIGHUP):
+        for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGXCPU):
             process = self.start('solve', 'gen:diffusion?rows=2e6', '--repeat', '1000', '-o', 'x.npy')
             time.sleep(0.5)
             self.stop(process, 128 + number, number)
