@@ -42,7 +42,7 @@ template <class T>
 class Checker {
 public:
     Checker(const tridiagonal::Problem& problem, int threads)
-        : threads_(threads), n_(problem.rhs.rows()), dims_(problem.rhs.batch_dims), periodic_(problem.matrix.periodic) {
+        : n_(problem.rhs.rows()), dims_(problem.rhs.batch_dims), periodic_(problem.matrix.periodic) {
         x_ = of(problem.x);
         rhs_ = of(problem.rhs);
         settle(lower_, problem.matrix.lower, true);
@@ -50,6 +50,7 @@ public:
         settle(upper_, problem.matrix.upper, false);
         for (int d = 0; d < dims_; ++d)
             extent_[static_cast<std::size_t>(d)] = problem.rhs.batch[static_cast<std::size_t>(d)].extent;
+        threads_ = n_ * count() < worth_threads ? 1 : threads;
     }
     Checker(const Checker&) = delete;
     Checker& operator=(const Checker&) = delete;
@@ -62,6 +63,7 @@ public:
 
 private:
     static constexpr std::int64_t block = 64;
+    static constexpr std::int64_t worth_threads = 65536;  // rows: to start them takes longer than fewer do
 
     static Source<T> of(const AnyView& view) {
         Source<T> source;
@@ -203,7 +205,7 @@ private:
         return number;
     }
 
-    int threads_;
+    int threads_ = 1;
     std::int64_t n_;
     int dims_;
     bool periodic_;

@@ -108,7 +108,7 @@ private:
         // The solve shall not wait for pages.
         char* bytes = x_.as<char>();
         const std::int64_t count = x_.shape().bytes(), page = 4096;
-#pragma omp parallel for schedule(static)
+#pragma omp parallel for schedule(static) if (count > std::int64_t{1} << 20)
         for (std::int64_t at = 0; at < count; at += page) bytes[at] = 0;
     }
 

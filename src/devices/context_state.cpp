@@ -33,8 +33,7 @@ Context::State::~State() {
 }
 
 const devices::Topology& Context::State::topology() {
-    std::call_once(topology_once_, [this] { topology_ = devices::read_topology(); });
-    return topology_;
+    return devices::read_topology();
 }
 
 devices::DeviceArena& Context::State::device_memory(const devices::Runtime& runtime, int device, const char* name) {

@@ -81,11 +81,10 @@ private:
     mutable std::mutex log_mutex_, devices_mutex_;
     std::set<std::string> left_behind_;  // under devices_mutex_
     std::map<std::string, devices::DeviceArena, std::less<>> devices_;
-    std::once_flag topology_once_, profile_once_, rates_once_;
+    std::once_flag profile_once_, rates_once_;
     devices::Rates rates_;
     std::string rates_file_, rates_machine_;  // empty: not kept
     std::atomic<std::int64_t> rates_kept_{0}, rates_pause_{0};  // ticks of the steady clock
-    devices::Topology topology_;
     std::mutex profiles_mutex_;
     std::vector<std::unique_ptr<const devices::Profile>> profiles_;  // all ever current: references into them stay good
     std::atomic<const devices::Profile*> current_;

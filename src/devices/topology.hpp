@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the processor is made of, as hwloc sees it. Looking takes milliseconds: Context::State does it on first use.
+// What the processor is made of, as hwloc sees it. Looking takes milliseconds: it is done on first use, and once.
 #pragma once
 
 #include <cstddef>
@@ -29,7 +29,7 @@ struct Topology {
     }
 };
 
-Topology read_topology();
+const Topology& read_topology();
 
 /// One line that tells this machine from another where measured rates are kept.
 std::string fingerprint(const Topology& topology);

@@ -9,7 +9,7 @@
 namespace trifold {
 
 static std::string describe(const Device&) {
-    const devices::Topology topology = devices::read_topology();
+    const devices::Topology& topology = devices::read_topology();
     const std::int64_t best = hwy::SupportedTargets() & -hwy::SupportedTargets();  // the lowest bit is the widest
     return topology.model + ", " + std::to_string(topology.hardware_threads) + " hardware threads, vectors: " + hwy::TargetName(best);
 }
