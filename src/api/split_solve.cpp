@@ -226,8 +226,8 @@ split::Result SplitTeam::solve(const System& system, const split::Reach& reach, 
     setting.scratch = &state_.scratch;
     setting.kits = &state_.kits;
     if (options.patience_s > 0) setting.patience_s = options.patience_s;
-    // One device couples windows of its own better than chunks, where it holds the system.
-    setting.couple = chosen_.size() > 1 || all_.size() > 1 || !fits(chosen_[0], system);
+    // One device couples windows of its own better than chunks, where it holds the system. Of a set it may be the only one that is left.
+    setting.couple = device_.parts.size() > 1 || !fits(chosen_[0], system);
     devices::Rates& rates = state_.rates();
     const std::string names = names_of(members_, choice_.members);
     for (const split::Part& part : chosen_) setting.rows_per_s.push_back(pace_of(rates, part, names, problem_));

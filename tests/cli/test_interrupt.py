@@ -13,9 +13,20 @@ class Interrupt(CommandTest):
     def start(self, *arguments):
         return subprocess.Popen([TRIFOLD, *arguments], cwd=self.folder, env=self.environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 
+    def heeds(self, process, number):
+        """A signal that comes before the command has begun ends it as any other program."""
+        for _ in range(3000):
+            with open(f'/proc/{process.pid}/status', encoding='utf-8') as file:
+                caught = next(int(line.split()[1], 16) for line in file if line.startswith('SigCgt'))
+            if caught >> (number - 1) & 1:
+                return
+            time.sleep(0.01)
+        self.fail('the command does not look for signals')
+
     def stop(self, process, code=130, number=signal.SIGINT):
+        self.heeds(process, number)
         process.send_signal(number)
-        out, err = process.communicate(timeout=30)
+        out, err = process.communicate(timeout=60)
         self.assertEqual(process.returncode, code, err)
         self.assertEqual(out, b'')
         return err

@@ -18,6 +18,7 @@ using layer::below, layer::own;
 std::atomic<long> calls{0}, failing{-1};
 std::atomic<bool> lasting{false};
 std::atomic<long> sleeping{-1}, sleep_ms{0}, build_ms{0};
+std::atomic<bool> held{false};
 long slow_ms = 0;
 
 bool fails() {
@@ -39,6 +40,7 @@ template <class R, class... A, R(CL_API_CALL* cl_icd_dispatch::*Member)(A...)>
 struct Counted<Member> {
     static R CL_API_CALL call(A... arguments) {
         if (builds<Member>::value && build_ms > 0) std::this_thread::sleep_for(std::chrono::milliseconds(build_ms.load()));
+        while (builds<Member>::value && held) std::this_thread::sleep_for(std::chrono::milliseconds(2));
         if (!fails()) return (below->*Member)(arguments...);
         if constexpr (std::is_same_v<R, cl_int>) {
             return CL_OUT_OF_RESOURCES;
@@ -72,6 +74,9 @@ void trifold_fail_call(long call, int on) { failing = -1, calls = 0, lasting = o
 
 /// Programs take so much longer to compile, or to be made of what was kept.
 void trifold_slow_builds(long ms) { build_ms = ms; }
+
+/// No program is compiled, or made of what was kept, while this is set.
+void trifold_hold_builds(int on) { held = on != 0; }
 
 /// Number `call` from here on sleeps before it is made.
 void trifold_sleep_call(long call, long ms) { sleeping = -1, calls = 0, sleep_ms = ms, sleeping = call; }

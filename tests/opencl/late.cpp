@@ -2,6 +2,7 @@
 // A device whose programs take long to compile (failing_layer.cpp), in solves that are shared with others: the first ones are theirs, it takes part when it is ready, and a Context that ends waits for it.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <string>
@@ -58,33 +59,40 @@ struct LateDevice : testing::Test {
         device = opencl_device_name();
         if (device.empty()) GTEST_SKIP() << no_device;
         slow_builds = layer_function<void(long)>("trifold_slow_builds");
-        if (!slow_builds) GTEST_SKIP() << no_layer;
-        slow_builds(build_ms);
+        hold_builds = layer_function<void(int)>("trifold_hold_builds");
+        if (!slow_builds || !hold_builds) GTEST_SKIP() << no_layer;
     }
     void TearDown() override {
-        if (slow_builds) slow_builds(0);
+        if (slow_builds && hold_builds) slow_builds(0), hold_builds(0);
     }
 
     const ContextOptions options{.threads = 2, .profile_path = "none", .log = {}};
     std::string device;
     void (*slow_builds)(long) = nullptr;
+    void (*hold_builds)(int) = nullptr;
 };
 
+// Its programs are held for as long as we look at what the others do without it: on a busy machine no number of seconds would be long enough.
 TEST_F(LateDevice, TakesPartWhenItIsReady) {
     Context context(options);
     Solved<double> one;
+    hold_builds(1);
     ASSERT_TRUE(one.solve(context, "cpu," + device));
-    EXPECT_LT(one.seconds, 2) << "a second is waited for it";
     EXPECT_EQ(one.share_of(device).rows, 0);
-    ASSERT_TRUE(one.solve(context, "cpu," + device));
-    EXPECT_LT(one.seconds, 0.5) << "nor that any more";
-    EXPECT_EQ(one.share_of(device).state, "left out: its programs are being compiled");
+    double least = one.seconds;
+    for (int k = 0; k < 20 && least > 0.5; ++k) {
+        ASSERT_TRUE(one.solve(context, "cpu," + device));
+        EXPECT_EQ(one.share_of(device).rows, 0);
+        EXPECT_EQ(one.share_of(device).state, "left out: its programs are being compiled");
+        least = std::min(least, one.seconds);
+    }
+    EXPECT_LT(least, 0.5) << "the first one waits a second for it, the next ones do not";
+    hold_builds(0);
     const auto start = Clock::now();
     bool took_part = false;
-    while (!took_part && seconds_since(start) < 60) {
+    while (!took_part && seconds_since(start) < 300) {
         std::this_thread::sleep_for(std::chrono::milliseconds(50));
         ASSERT_TRUE(one.solve(context, "cpu," + device));
-        EXPECT_LT(one.seconds, 2);
         took_part = one.share_of(device).rows > 0;
     }
     EXPECT_TRUE(took_part);
@@ -93,20 +101,23 @@ TEST_F(LateDevice, TakesPartWhenItIsReady) {
 
 // Of another type it needs other programs. The Context ends while they are compiled; the next one finds them.
 TEST_F(LateDevice, IsWaitedForAtTheEnd) {
+    slow_builds(build_ms);
     Solved<float> one;
     {
         Context context(options);
         ASSERT_TRUE(one.solve(context, "cpu," + device));
     }
+    slow_builds(0), hold_builds(1);  // nothing is left to compile
     Context context(options);
     ASSERT_TRUE(one.solve(context, "cpu," + device));
-    EXPECT_LT(one.seconds, 2);
+    hold_builds(0);
     EXPECT_EQ(one.share_of(device).state, "");
 }
 
 // Where nobody else was named there is nobody to begin without it.
 TEST_F(LateDevice, IsWaitedForWhereNobodyElseIs) {
     const std::string parts[] = {device + "/0/2", device + "/1/2"};
+    slow_builds(build_ms);
     Context context(options);
     Solved<double> one;
     try {

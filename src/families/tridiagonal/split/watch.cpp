@@ -52,11 +52,17 @@ void LaneThreads::start(std::size_t lane, std::shared_ptr<Pulse> pulse, std::fun
 void LaneThreads::watch(Shared& shared) {
     const auto pause = std::chrono::duration<double>(std::clamp(shared.patience_s / 8, 1e-3, 0.25));
     std::unique_lock lock(shared.mutex);
-    while (!shared.stop) {
+    for (std::int64_t before = now(); !shared.stop;) {
         shared.rings.wait_for(lock, pause);
         if (shared.stop) return;
+        // A process that was stopped (Ctrl-Z), or a machine that was, has not let anybody return either: what the watch slept too long is not the call's.
+        const std::int64_t woke = now();
+        const double late = std::max(0.0, 1e-9 * static_cast<double>(woke - std::exchange(before, woke)) - 2 * pause.count());
         for (Lane& lane : shared.lanes) {
-            if (*lane.over || lane.left || !lane.pulse->give_up_after(shared.patience_s)) continue;
+            const std::int64_t call = lane.pulse->since();
+            if (call != std::exchange(lane.call, call)) lane.slept_s = 0;
+            if (call > 0) lane.slept_s += std::min(late, 1e-9 * static_cast<double>(std::max<std::int64_t>(woke - call, 0)));
+            if (*lane.over || lane.left || !lane.pulse->give_up_after(shared.patience_s + lane.slept_s)) continue;
             shared.left(lane.number);
             lane.left = true;
             shared.rings.notify_all();

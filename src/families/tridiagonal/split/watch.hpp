@@ -23,6 +23,9 @@ public:
     /// Does not return where the lane was left behind meanwhile.
     void leave() noexcept;
 
+    /// When the call began that it is inside of: nanoseconds of the steady clock, 0 outside.
+    std::int64_t since() const noexcept { return since_.load(std::memory_order_acquire); }
+
     /// It is inside a call that has taken longer: from now on it is left behind.
     bool give_up_after(double seconds) noexcept;
     bool left_behind() const noexcept { return since_.load(std::memory_order_acquire) == behind; }
@@ -53,6 +56,8 @@ private:
         std::thread thread;
         bool left = false;
         std::shared_ptr<std::atomic<bool>> over;
+        std::int64_t call = 0;  // when it began
+        double slept_s = 0;     // of that call's time, while nobody ran here
     };
 
     /// What lanes and the watch share; the watch, which nobody waits for, may be the last to let go of it.
