@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "contract/tridiagonal/devices.hpp"
+#include "support/largest_difference.hpp"
 #include "support/random.hpp"
 
 namespace trifold::tests {
@@ -54,16 +55,6 @@ struct Meshes {
 
 const MeshShape shapes[] = {{16, 16, 16, 1}, {17, 5, 3, 2}, {33, 40, 7, 1}, {100, 31, 4, 3}, {130, 9, 12, 1}, {64, 70, 5, 2}, {257, 33, 3, 1}, {15, 20, 6, 1}, {48, 35, 1, 3}, {129, 66, 1, 1}};
 
-template <class T>
-double difference(const std::vector<T>& a, const std::vector<T>& b) {
-    double off = 0;
-    for (std::size_t k = 0; k < a.size(); ++k) {
-        const double one = std::abs(static_cast<double>(a[k]) - static_cast<double>(b[k]));
-        off = one <= off ? off : std::isfinite(one) ? one : INFINITY;
-    }
-    return off;
-}
-
 class SimdSweeps : public testing::TestWithParam<std::int64_t> {
 protected:
     void SetUp() override { hwy::SetSupportedTargetsForTest(GetParam()); }
@@ -80,7 +71,7 @@ protected:
                 Meshes<T> expected = ours;
                 ASSERT_EQ(ours.steps(cpu, 2).reason, Reason::exact);
                 ASSERT_EQ(expected.steps(reference, 2).reason, Reason::exact);
-                ASSERT_LE(difference(ours.u, expected.u), allowed) << shape.x << " x " << shape.y << " x " << shape.z << ", update " << (update ? update.name : "none");
+                ASSERT_LE(largest_difference(ours.u, expected.u), allowed) << shape.x << " x " << shape.y << " x " << shape.z << ", update " << (update ? update.name : "none");
             }
     }
 };

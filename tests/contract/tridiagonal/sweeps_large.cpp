@@ -4,7 +4,7 @@
 #include <cmath>
 #include <vector>
 
-#include "contract/tridiagonal/devices.hpp"
+#include "contract/tridiagonal/sweeps_beside.hpp"
 #include "support/random.hpp"
 
 namespace trifold::tests {
@@ -65,35 +65,25 @@ struct Fields {
         else sweeps = {{look_far, {{0, {}, stretched, true}, y}, {}, 0, sides}, {{}, {x, y}, mix, 0, sides}};
     }
 
+    void take(const Fields& all, std::int64_t mesh) {
+        const auto each = shape.x * shape.y * shape.z;
+        u.assign(all.u.begin() + mesh * each, all.u.begin() + (mesh + 1) * each);
+        source.assign(all.source.begin() + mesh * each, all.source.begin() + (mesh + 1) * each);
+    }
+
+    /// Of a mesh.
+    double off(const Fields& expected, std::int64_t mesh) const {
+        const auto each = static_cast<std::size_t>(shape.x * shape.y * shape.z), first = static_cast<std::size_t>(mesh) * each;
+        return largest_difference(std::span(u).subspan(first, each), std::span(expected.u).subspan(first, each));
+    }
+
     SweepOutcome run(Queue& queue, std::int64_t steps) {
         const AnyField fields[] = {Field<T>::packed(u.data(), shape, sides), Field<const T>::packed(source.data(), shape, plain)};
         return sweep(queue, {shape, fields, sweeps, parameters}, steps);
     }
 };
 
-class SweepsLarge : public OnDevice {
-protected:
-    void SetUp() override {
-        if (!GetParam().starts_with("cuda:")) GTEST_SKIP() << "for GPUs that compile sweeps";
-    }
-    Queue cpu{context(), "cpu"};
-
-    template <class T>
-    void compare(const std::vector<Case>& cases, double allowed) {
-        for (const Case& one : cases) {
-            Fields<T> ours(one), expected = ours;
-            const SweepOutcome outcome = ours.run(queue, 2);
-            ASSERT_EQ(outcome.reason, Reason::exact);
-            ASSERT_TRUE(expected.run(cpu, 2).ok());
-            double off = 0;
-            for (std::size_t k = 0; k < ours.u.size(); ++k) {
-                const double difference = std::abs(double(ours.u[k]) - double(expected.u[k]));
-                off = difference <= off ? off : std::isfinite(difference) ? difference : INFINITY;
-            }
-            ASSERT_LE(off, allowed) << one.shape.x << " x " << one.shape.y << " x " << one.shape.z << ", scheme " << one.scheme;
-        }
-    }
-};
+class SweepsLarge : public OnCompilingGpu {};
 
 const std::vector<Case> meshes = {{{128, 128, 100, 1}, odd, odd, odd, 0}, {{100, 70, 65, 3}, even, odd, even, 0}, {{257, 31, 40, 2}, odd, even, odd, 0}, {{64, 250, 33, 2}, odd, odd, even, 0},
                               {{200, 256, 18, 1}, odd, odd, odd, 0},  {{512, 400, 5, 1}, even, even, odd, 0}, {{30, 600, 9, 2}, odd, odd, odd, 0},  {{1000, 300, 1, 2}, odd, odd, even, 1},
@@ -109,10 +99,10 @@ const std::vector<Case> many_meshes = {{{64, 64, 48, 100}, odd, odd, odd, 0}, {{
                                        // On an H200, in doubles, nobody is there to bring planes alone.
                                        {{256, 32, 96, 8}, odd, odd, odd, 0}};
 
-TEST_P(SweepsLarge, AgreeWithTheCpuF64) { compare<double>(meshes, 1e-13); }
-TEST_P(SweepsLarge, AgreeWithTheCpuF32) { compare<float>(meshes, 3e-5); }
-TEST_P(SweepsLarge, ManyMeshesAgreeWithTheCpuF64) { compare<double>(many_meshes, 1e-13); }
-TEST_P(SweepsLarge, ManyMeshesAgreeWithTheCpuF32) { compare<float>(many_meshes, 3e-5); }
+TEST_P(SweepsLarge, AgreeWithTheCpuF64) { compare<Fields<double>>(meshes, 2, 1e-13); }
+TEST_P(SweepsLarge, AgreeWithTheCpuF32) { compare<Fields<float>>(meshes, 2, 3e-5); }
+TEST_P(SweepsLarge, ManyMeshesAgreeWithTheCpuF64) { compare<Fields<double>>(many_meshes, 2, 1e-13); }
+TEST_P(SweepsLarge, ManyMeshesAgreeWithTheCpuF32) { compare<Fields<float>>(many_meshes, 2, 3e-5); }
 
 // Smaller ones are one thread's, however many there are.
 TEST(SweepsOnThreads, BitsDoNotDependOnTheirNumber) {
@@ -148,97 +138,56 @@ TEST_P(SweepsLarge, LinesThatFailAreCountedAndNamed) {
     EXPECT_EQ(outcome.mesh, 1);
     EXPECT_EQ(outcome.y, 33);
     EXPECT_EQ(outcome.z, 20);
-    double off = 0;
-    for (const std::int64_t mesh : {0, 2})
-        for (std::size_t k = at(0, 0, 0, mesh); k < at(0, 0, 0, mesh + 1); ++k) {
-            off = std::max(off, std::abs(ours.u[k] - expected.u[k]));
-            ASSERT_NE(ours.u[k], before[k]) << "the other meshes have had their first step";
-        }
-    EXPECT_LE(off, 1e-13);
+    for (const std::int64_t mesh : {0, 2}) {
+        EXPECT_LE(ours.off(expected, mesh), 1e-13);
+        for (std::size_t k = at(0, 0, 0, mesh); k < at(0, 0, 0, mesh + 1); ++k) ASSERT_NE(ours.u[k], before[k]) << "the other meshes have had their first step";
+    }
 }
+
+/// With products of the right-hand side that neighbours have too.
+const auto with_products = [](auto& fields) { fields.sweeps.front().rhs = weighted; };
 
 // All steps of a few small meshes are one launch, others have one per pass.
-TEST_P(SweepsLarge, ASmallMeshHasTheBitsThatItHasInABatch) {
-    constexpr std::int64_t each = 64 * 64 * 64, meshes = 3;
-    Fields<double> batch({{64, 64, 64, meshes}, odd, odd, odd, 0});
-    const std::vector<double> before = batch.u;
-    ASSERT_TRUE(batch.run(queue, 3).ok());
-    for (std::int64_t m = 0; m < meshes; ++m) {
-        Fields<double> one({{64, 64, 64, 1}, odd, odd, odd, 0});
-        one.u.assign(before.begin() + m * each, before.begin() + (m + 1) * each);
-        ASSERT_TRUE(one.run(queue, 3).ok());
-        ASSERT_TRUE(std::equal(one.u.begin(), one.u.end(), batch.u.begin() + m * each)) << m;
-    }
-}
+TEST_P(SweepsLarge, ASmallMeshHasTheBitsThatItHasInABatch) { one_of_many<Fields<double>>(Case{{64, 64, 64, 3}, odd, odd, odd, 0}); }
 
 // On chip a few meshes are dealt to more blocks than many.
-template <class T>
-void one_of_many(Queue& queue, const Case& shape, const PointFunction& rhs = {}) {
-    const std::int64_t each = shape.shape.x * shape.shape.y * shape.shape.z;
-    Fields<T> batch(shape);
-    if (rhs) batch.sweeps.front().rhs = rhs;
-    const std::vector<T> before = batch.u;
-    ASSERT_TRUE(batch.run(queue, 3).ok());
-    for (const std::int64_t m : {std::int64_t{0}, shape.shape.meshes - 1}) {
-        Case alone = shape;
-        alone.shape.meshes = 1;
-        Fields<T> one(alone);
-        if (rhs) one.sweeps.front().rhs = rhs;
-        one.source.assign(batch.source.begin() + m * each, batch.source.begin() + (m + 1) * each);
-        one.u.assign(before.begin() + m * each, before.begin() + (m + 1) * each);
-        ASSERT_TRUE(one.run(queue, 3).ok());
-        ASSERT_TRUE(std::equal(one.u.begin(), one.u.end(), batch.u.begin() + m * each)) << shape.shape.x << ", " << m;
-    }
-}
-
 TEST_P(SweepsLarge, AMeshOnMoreBlocksHasTheBitsThatItHasInABatch) {
-    one_of_many<float>(queue, {{64, 64, 64, 20}, odd, even, odd, 0}, weighted);
-    one_of_many<float>(queue, {{48, 48, 48, 40}, ring, odd, ring, 0}, weighted);
-    one_of_many<double>(queue, {{48, 48, 48, 20}, odd, ring, even, 0}, weighted);
+    one_of_many<Fields<float>>(Case{{64, 64, 64, 20}, odd, even, odd, 0}, with_products);
+    one_of_many<Fields<float>>(Case{{48, 48, 48, 40}, ring, odd, ring, 0}, with_products);
+    one_of_many<Fields<double>>(Case{{48, 48, 48, 20}, odd, ring, even, 0}, with_products);
 }
 
 // Lines along y are solved in parts of other passes where there are enough of them.
 TEST_P(SweepsLarge, AMeshHasTheBitsThatItHasInALargeBatch) {
-    for (const MeshShape& shape : {MeshShape{64, 64, 64, 66}, MeshShape{100, 96, 56, 36}}) {
-        const std::int64_t each = shape.x * shape.y * shape.z;
-        Fields<double> batch({shape, odd, odd, odd, 0});
-        const std::vector<double> before = batch.u;
-        ASSERT_TRUE(batch.run(queue, 3).ok());
-        for (const std::int64_t m : {std::int64_t{0}, shape.meshes - 1}) {
-            Fields<double> one({{shape.x, shape.y, shape.z, 1}, odd, odd, odd, 0});
-            one.u.assign(before.begin() + m * each, before.begin() + (m + 1) * each);
-            ASSERT_TRUE(one.run(queue, 3).ok());
-            ASSERT_TRUE(std::equal(one.u.begin(), one.u.end(), batch.u.begin() + m * each)) << m;
-        }
-    }
+    for (const MeshShape& shape : {MeshShape{64, 64, 64, 66}, MeshShape{100, 96, 56, 36}}) one_of_many<Fields<double>>(Case{shape, odd, odd, odd, 0});
 }
 
 // Groups of meshes are cut otherwise than one mesh; and a right-hand side may be compiled for both as a compiler likes.
 TEST_P(SweepsLarge, AMeshHasTheBitsThatItHasInGroups) {
-    one_of_many<float>(queue, {{80, 80, 80, 34}, odd, even, odd, 0});
-    one_of_many<float>(queue, {{80, 80, 80, 34}, odd, even, odd, 0}, weighted);
-    one_of_many<float>(queue, {{96, 96, 96, 20}, odd, even, odd, 0}, weighted);
-    one_of_many<float>(queue, {{128, 128, 128, 9}, odd, even, odd, 0}, weighted);
-    one_of_many<double>(queue, {{640, 640, 1, 42}, odd, odd, even, 1});
+    one_of_many<Fields<float>>(Case{{80, 80, 80, 34}, odd, even, odd, 0});
+    one_of_many<Fields<float>>(Case{{80, 80, 80, 34}, odd, even, odd, 0}, with_products);
+    one_of_many<Fields<float>>(Case{{96, 96, 96, 20}, odd, even, odd, 0}, with_products);
+    one_of_many<Fields<float>>(Case{{128, 128, 128, 9}, odd, even, odd, 0}, with_products);
+    one_of_many<Fields<double>>(Case{{640, 640, 1, 42}, odd, odd, even, 1});
 }
 
 // Where the kernels change with the batch: all steps in one launch, a launch per pass, parts of lines in other passes, groups. Products of the right-hand side are neighbours' too.
 TEST_P(SweepsLarge, AMeshHasItsBitsInWhateverKernelsTakeItF64) {
-    for (const MeshShape& shape : {MeshShape{64, 64, 64, 3}, {64, 64, 64, 66}, {80, 80, 80, 2}, {80, 80, 80, 34}, {80, 64, 64, 52}}) one_of_many<double>(queue, {shape, odd, even, odd, 0}, weighted);
+    for (const MeshShape& shape : {MeshShape{64, 64, 64, 3}, {64, 64, 64, 66}, {80, 80, 80, 2}, {80, 80, 80, 34}, {80, 64, 64, 52}}) one_of_many<Fields<double>>(Case{shape, odd, even, odd, 0}, with_products);
 }
 
 TEST_P(SweepsLarge, AMeshHasItsBitsInWhateverKernelsTakeItF32) {
-    for (const MeshShape& shape : {MeshShape{72, 72, 72, 24}, {80, 80, 80, 3}, {80, 80, 80, 24}, {128, 128, 128, 9}, {192, 192, 192, 3}}) one_of_many<float>(queue, {shape, odd, even, odd, 0}, weighted);
+    for (const MeshShape& shape : {MeshShape{72, 72, 72, 24}, {80, 80, 80, 3}, {80, 80, 80, 24}, {128, 128, 128, 9}, {192, 192, 192, 3}}) one_of_many<Fields<float>>(Case{shape, odd, even, odd, 0}, with_products);
 }
 
 TEST_P(SweepsLarge, ALargeMeshHasItsBitsInWhateverKernelsTakeItF64) {
-    for (const MeshShape& shape : {MeshShape{96, 96, 96, 20}, {128, 128, 128, 9}, {192, 192, 192, 3}, {256, 256, 256, 2}}) one_of_many<double>(queue, {shape, odd, even, odd, 0}, weighted);
+    for (const MeshShape& shape : {MeshShape{96, 96, 96, 20}, {128, 128, 128, 9}, {192, 192, 192, 3}, {256, 256, 256, 2}}) one_of_many<Fields<double>>(Case{shape, odd, even, odd, 0}, with_products);
 }
 
 // Values of sides are subtracted from right-hand sides.
 TEST_P(SweepsLarge, AMeshWithValuesOnItsSidesHasItsBitsInWhateverKernelsTakeIt) {
-    one_of_many<double>(queue, {{96, 80, 64, 36}, odd, odd, odd, 3});
-    one_of_many<float>(queue, {{80, 80, 80, 34}, odd, odd, odd, 3});
+    one_of_many<Fields<double>>(Case{{96, 80, 64, 36}, odd, odd, odd, 3});
+    one_of_many<Fields<float>>(Case{{80, 80, 80, 34}, odd, odd, odd, 3});
 }
 
 TEST_P(SweepsLarge, AMeshOfALargeBatchThatFailsIsNamed) {
@@ -259,13 +208,10 @@ TEST_P(SweepsLarge, AMeshOfALargeBatchThatFailsIsNamed) {
         EXPECT_EQ(outcome.mesh, static_cast<std::int64_t>(bad.front()));
         EXPECT_EQ(outcome.y, 33);
         EXPECT_EQ(outcome.z, 20);
-        double off = 0;
         for (std::size_t m = 0; m < meshes; ++m) {
             if (std::find(bad.begin(), bad.end(), m) != bad.end()) EXPECT_EQ(ours.u[m * each], before[m * each]);
-            else
-                for (std::size_t k = m * each; k < (m + 1) * each; ++k) off = std::max(off, std::abs(ours.u[k] - first.u[k]));
+            else EXPECT_LE(ours.off(first, static_cast<std::int64_t>(m)), 1e-13) << "other meshes have had their first step, and no more";
         }
-        EXPECT_LE(off, 1e-13) << "other meshes have had their first step, and no more";
     }
 }
 
@@ -288,9 +234,7 @@ TEST_P(SweepsLarge, AMatrixThatNeedsPivotsGetsThem) {
     for (Fields<double>* fields : {&ours, &expected}) fields->sweeps[0].lines[1].constant = {1, 1e-9, 1}, fields->parameters = {0.1, 0.1, 0.1};
     ASSERT_TRUE(ours.run(queue, 1).ok());
     ASSERT_TRUE(expected.run(cpu, 1).ok());
-    double off = 0;
-    for (std::size_t k = 0; k < ours.u.size(); ++k) off = std::max(off, std::isfinite(ours.u[k]) ? std::abs(ours.u[k] - expected.u[k]) : INFINITY);
-    EXPECT_LE(off, 1e-10);
+    EXPECT_LE(largest_difference(ours.u, expected.u), 1e-10);
 }
 
 TRIFOLD_ON_EVERY_DEVICE(SweepsLarge);

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Sweeps whose matrices vary from point to point over meshes that no chip holds, on GPUs, against the cpu.
-#include <algorithm>
 #include <cmath>
 #include <vector>
 
-#include "contract/tridiagonal/devices.hpp"
+#include "contract/tridiagonal/sweeps_beside.hpp"
 #include "support/random.hpp"
 
 namespace trifold::tests {
@@ -87,6 +86,13 @@ struct Fields {
         sweeps = {{one.drifts ? mixed : solid ? conduct : conduct_flat, lines, add, 0, sides}};
     }
 
+    void take(const Fields& all, std::int64_t mesh) {
+        const auto each = shape.x * shape.y * shape.z, own = one.alike ? 0 : mesh * each;
+        u.assign(all.u.begin() + mesh * each, all.u.begin() + (mesh + 1) * each);
+        k.assign(all.k.begin() + own, all.k.begin() + own + each);
+        source = all.source;
+    }
+
     SweepOutcome run(Queue& queue, std::int64_t steps) {
         const AnyField fields[] = {Field<T>::packed(u.data(), shape, sides), Field<const T>::strided(k.data(), {1, shape.x, shape.x * shape.y, one.alike ? 0 : shape.x * shape.y * shape.z}, mirrored),
                                    Field<const T>::strided(source.data(), {1, 0, 0, 0})};
@@ -99,59 +105,19 @@ const std::vector<Case> made = {{{256, 256, 130, 1}, odd, odd, odd, false, false
 const std::vector<Case> kept = {{{256, 40, 17, 2}, odd, odd, even, true, true}, {{512, 700, 1, 1}, odd, odd, even, false, false}, {{256, 600, 1, 3}, ring, even, even, false, true},
                                 {{100, 70, 65, 3}, odd, odd, odd, false, true}, {{97, 61, 53, 1}, ring, odd, even, true, false}, {{256, 64, 48, 2}, odd, odd, ring, false, true}};
 
-class SweepsVarying : public OnDevice {
-protected:
-    void SetUp() override {
-        if (!GetParam().starts_with("cuda:")) GTEST_SKIP() << "for GPUs that compile sweeps";
-    }
-    Queue cpu{context(), "cpu"};
+class SweepsVarying : public OnCompilingGpu {};
 
-    template <class T>
-    void compare(const std::vector<Case>& cases, double allowed) {
-        for (const Case& one : cases) {
-            Fields<T> ours(one), expected = ours;
-            ASSERT_EQ(ours.run(queue, 3).reason, Reason::exact);
-            ASSERT_TRUE(expected.run(cpu, 3).ok());
-            double off = 0;
-            for (std::size_t k = 0; k < ours.u.size(); ++k) {
-                const double difference = std::abs(double(ours.u[k]) - double(expected.u[k]));
-                off = difference <= off ? off : std::isfinite(difference) ? difference : INFINITY;
-            }
-            EXPECT_LE(off, allowed) << one.shape.x << " x " << one.shape.y << " x " << one.shape.z;
-        }
-    }
-
-    template <class T>
-    void one_of_many(const Case& shape) {
-        const std::int64_t each = shape.shape.x * shape.shape.y * shape.shape.z;
-        Fields<T> batch(shape);
-        const std::vector<T> before = batch.u;
-        ASSERT_TRUE(batch.run(queue, 3).ok());
-        for (const std::int64_t m : {std::int64_t{0}, shape.shape.meshes - 1}) {
-            Case alone = shape;
-            alone.shape.meshes = 1;
-            Fields<T> one(alone);
-            one.source = batch.source;
-            if (shape.alike) one.k = batch.k;
-            else one.k.assign(batch.k.begin() + m * each, batch.k.begin() + (m + 1) * each);
-            one.u.assign(before.begin() + m * each, before.begin() + (m + 1) * each);
-            ASSERT_TRUE(one.run(queue, 3).ok());
-            EXPECT_TRUE(std::equal(one.u.begin(), one.u.end(), batch.u.begin() + m * each)) << shape.shape.x << ", " << m;
-        }
-    }
-};
-
-TEST_P(SweepsVarying, MadeInRegistersAgreeWithTheCpuF64) { compare<double>(made, 2e-13); }
-TEST_P(SweepsVarying, MadeInRegistersAgreeWithTheCpuF32) { compare<float>(made, 5e-5); }
-TEST_P(SweepsVarying, KeptAgreeWithTheCpuF64) { compare<double>(kept, 2e-13); }
-TEST_P(SweepsVarying, KeptAgreeWithTheCpuF32) { compare<float>(kept, 5e-5); }
+TEST_P(SweepsVarying, MadeInRegistersAgreeWithTheCpuF64) { compare<Fields<double>>(made, 3, 2e-13); }
+TEST_P(SweepsVarying, MadeInRegistersAgreeWithTheCpuF32) { compare<Fields<float>>(made, 3, 5e-5); }
+TEST_P(SweepsVarying, KeptAgreeWithTheCpuF64) { compare<Fields<double>>(kept, 3, 2e-13); }
+TEST_P(SweepsVarying, KeptAgreeWithTheCpuF32) { compare<Fields<float>>(kept, 3, 5e-5); }
 
 TEST_P(SweepsVarying, AMeshHasTheBitsThatItHasInABatch) {
     for (const bool alike : {true, false}) {
-        one_of_many<double>({{64, 64, 64, 4}, odd, even, odd, false, alike});
-        one_of_many<float>({{512, 512, 1, 3}, odd, even, odd, false, alike});
-        one_of_many<float>({{256, 256, 130, 2}, odd, even, odd, false, alike});
-        one_of_many<double>({{256, 48, 64, 3}, ring, even, odd, true, alike});
+        one_of_many<Fields<double>>(Case{{64, 64, 64, 4}, odd, even, odd, false, alike});
+        one_of_many<Fields<float>>(Case{{512, 512, 1, 3}, odd, even, odd, false, alike});
+        one_of_many<Fields<float>>(Case{{256, 256, 130, 2}, odd, even, odd, false, alike});
+        one_of_many<Fields<double>>(Case{{256, 48, 64, 3}, ring, even, odd, true, alike});
     }
 }
 
