@@ -95,6 +95,19 @@ private:
     cudaEvent_t begin_ = nullptr, end_ = nullptr;
 };
 
+/// What `call` enqueues on the stream, so many times, as one graph.
+template <class F>
+cudaGraphExec_t graph_of(cudaStream_t stream, int times, F call) {
+    cudaGraph_t recorded = nullptr;
+    cudaGraphExec_t made = nullptr;
+    check(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal), "capture");
+    for (int k = 0; k < times; ++k) call();
+    check(cudaStreamEndCapture(stream, &recorded), "capture");
+    check(cudaGraphInstantiate(&made, recorded, 0), "graph");
+    cudaGraphDestroy(recorded);
+    return made;
+}
+
 namespace detail {
 
 template <int Reads, int N>
