@@ -11,25 +11,13 @@
 #include "hwy/highway.h"
 
 #include "backends/cpu/mesh/fused-inl.h"
+#include "backends/cpu/mesh/star-inl.h"
 #include "devices/prefetch_level.hpp"
 
 HWY_BEFORE_NAMESPACE();
 namespace trifold::bench::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 namespace kernels = cpu::HWY_NAMESPACE;
-
-/// The loads of seven points, the outer planes and rows in the place of what lies beyond them.
-template <class D, class T = hn::TFromD<D>>
-HWY_INLINE void move_right_hand_side(D d, const HeatMoves<T>& m, std::int64_t z, std::int64_t y, T* HWY_RESTRICT to) {
-    const auto row_at = [&](std::int64_t k, std::int64_t j) HWY_ATTR { return m.u + (k * m.n + j) * m.n; };
-    const T *const here = row_at(z, y), *const up = row_at(z, std::max<std::int64_t>(y - 1, 0)), *const down = row_at(z, std::min(y + 1, m.n - 1)),
-                  *const before = row_at(std::max<std::int64_t>(z - 1, 0), y), *const after = row_at(std::min(z + 1, m.n - 1), y);
-    for (std::int64_t i = 0; i < m.n; i += static_cast<std::int64_t>(hn::Lanes(d))) {
-        const auto along = hn::Xor(hn::Xor(hn::LoadU(d, here + i - 1), hn::LoadU(d, here + i + 1)), hn::LoadU(d, here + i));
-        const auto across = hn::Xor(hn::Xor(hn::LoadU(d, up + i), hn::LoadU(d, down + i)), hn::Xor(hn::LoadU(d, before + i), hn::LoadU(d, after + i)));
-        hn::StoreU(hn::Xor(along, across), d, to + i);
-    }
-}
 
 template <class T>
 void move_step(const HeatMoves<T>& m) {
@@ -41,7 +29,9 @@ void move_step(const HeatMoves<T>& m) {
         std::fill_n(m.row, m.apart, T(0));
         for (std::int64_t y = 0; y < n; y += strip_rows) {
             const std::int64_t rows = std::min(strip_rows, n - y);
-            for (std::int64_t r = 0; r < rows; ++r) move_right_hand_side(d, m, z, y + r, m.strip + r * m.apart);
+            // The outer planes and rows in the place of what lies beyond them.
+            const T *const here = m.u + (z * n + y) * n, *const plane_after = z + 1 < n ? here + n * n : here, *const plane_before = z > 0 ? here - n * n : here;
+            kernels::star_of_rows<true>(cpu::Star<T>{}, {here, y > 0 ? here - n : here, y + rows < n ? here + rows * n : here, plane_before, plane_after, n, n, n}, rows, n, m.strip, m.apart);
             coming.rows[0] = {m.u + ((z + 1) * n + y + strip_rows) * n, n};
             T *const front = m.front + y * m.apart, *const to = m.w + (z * n + y) * to_pitch;
             const cpu::AlongZ<T> along_z{1, 0, false};

@@ -12,6 +12,7 @@
 #include "backends/cpu/mesh/fused.hpp"
 #include "backends/cpu/mesh/matrices.hpp"
 #include "backends/cpu/mesh/passes.hpp"
+#include "backends/cpu/mesh/star.hpp"
 #include "backends/cpu/useful_threads.hpp"
 #include "devices/prefetch_level.hpp"
 
@@ -42,7 +43,7 @@ struct Worker {
     std::vector<mesh::LineEnds<T>> ends;
     AlignedBuffer values, scratch;
     std::vector<std::int8_t> status;
-    std::vector<T> row;
+    std::vector<T> row, beyond;  // beyond: rows of a star beyond the mesh's sides
 
     Worker(const mesh::Checked& checked) : rows(checked, checked.problem->shape.x), row(static_cast<std::size_t>(checked.problem->shape.x)) {}
 
@@ -129,9 +130,10 @@ protected:
         T* const strip = static_cast<T*>(worker.team(static_cast<std::size_t>(most * apart) * sizeof(T), 1).scratch);
         for (std::int64_t y = y0; y < y1; y += most) {
             const std::int64_t rows = std::min(most, y1 - y);
+            if (star_) right_hand_sides(worker, mesh, z, y, rows, strip, apart);
             for (std::int64_t r = 0; r < most; ++r) {
                 T* const row = strip + r * apart;
-                if (r < rows) right_hand_side(worker, mesh, z, y + r, row);
+                if (r < rows && !star_) right_hand_side(worker, mesh, z, y + r, row);
                 std::fill(row + (r < rows ? shape_.x : 0), row + apart, T(0));
             }
             if (!visit(y, rows, strip, y + most < y1 ? coming(mesh, z, y + most) : coming(mesh, z + 1, y0))) return false;
@@ -178,8 +180,14 @@ protected:
         return found;
     }
 
+    // Of a star: rows that have room for whole vectors.
+    void right_hand_sides(Worker<T>& worker, std::int64_t mesh, std::int64_t z, std::int64_t y, std::int64_t rows, T* to, std::int64_t apart) const {
+        star_right_hand_sides(star_, star_rows(star_, problem_, mesh, z, y, rows, worker.beyond), rows, shape_.x, to, apart);
+    }
+
     void right_hand_side(Worker<T>& worker, std::int64_t mesh, std::int64_t z, std::int64_t y, T* row) {
-        if (one_->sweep->rhs) evaluate(worker, one_->sweep->rhs, one_->rhs, mesh, z, y, 0, shape_.x, {row});
+        if (star_) right_hand_sides(worker, mesh, z, y, 1, row, 0);
+        else if (one_->sweep->rhs) evaluate(worker, one_->sweep->rhs, one_->rhs, mesh, z, y, 0, shape_.x, {row});
         else worker.rows.copy(one_->sweep->target, mesh, z, y, 0, shape_.x, row);
     }
 
@@ -240,6 +248,7 @@ protected:
     std::deque<Worker<T>> workers_;
 
     const mesh::CheckedSweep* one_ = nullptr;
+    Star<T> star_;  // its right-hand side, where it is one
     std::int64_t step_ = 0;
 };
 

@@ -27,17 +27,20 @@ HWY_INLINE bool finite(D d, V v) {
 template <class D>
 inline constexpr std::int64_t groups_of = lanes_of<D> * sizeof(hn::TFromD<D>) == 64 ? 1 : 2;
 
-/// A line of the cache of the coming rows from … to - 1, at value i of each.
+/// The i-th part of the coming rows from … to - 1: as many lines of the cache as these are rows. Rows that follow each other in memory are asked for in order.
 template <class T>
-HWY_INLINE void ask_for(const ComingRows<T>& coming, std::int64_t from, std::int64_t to, std::int64_t i) {
-    if (i % static_cast<std::int64_t>(64 / sizeof(T)) != 0) return;
+HWY_INLINE void ask_for(const ComingRows<T>& coming, std::int64_t from, std::int64_t to, std::int64_t i, std::int64_t n) {
+    constexpr std::int64_t line = 64 / sizeof(T);
+    if (i % line != 0) return;
     for (int c = 0; c < coming.count; ++c) {
         const Coming<T>& rows = coming.rows[static_cast<std::size_t>(c)];
-        const T* p = rows.first + from * rows.row_stride + i;
+        const bool in_order = rows.row_stride == n;
+        const T* p = rows.first + from * rows.row_stride + (in_order ? i * (to - from) : i);
+        const std::int64_t step = in_order ? line : rows.row_stride;
         if (coming.second_level)
-            for (std::int64_t r = from; r < to; ++r, p += rows.row_stride) prefetch_second_level(p);
+            for (std::int64_t r = from; r < to; ++r, p += step) prefetch_second_level(p);
         else
-            for (std::int64_t r = from; r < to; ++r, p += rows.row_stride) hwy::Prefetch(p);
+            for (std::int64_t r = from; r < to; ++r, p += step) hwy::Prefetch(p);
     }
 }
 
@@ -72,7 +75,7 @@ HWY_INLINE bool strip_of(D d, const LineFactors<T>& along_x, const LineFactors<T
     V w[G];
     for (std::int64_t g = 0; g < G; ++g) w[g] = hn::Zero(d);
     for (std::int64_t i = 0; i < n; i += N) {
-        ask_for(coming, 0, G * N / 2, i);
+        ask_for(coming, 0, G * N / 2, i, along_x.n);
         for (std::int64_t g = 0; g < G; ++g) {
             T* const square = strip + g * N * strip_pitch + i;
             V tile[N];
@@ -88,7 +91,7 @@ HWY_INLINE bool strip_of(D d, const LineFactors<T>& along_x, const LineFactors<T
     const V scale_z = hn::Set(d, along_z.scale), lower_z = hn::Set(d, along_z.lower);
     for (std::int64_t g = 0; g < G; ++g) w[g] = hn::Zero(d);
     for (std::int64_t i = n - N; i >= 0; i -= N) {
-        ask_for(coming, G * N / 2, G * N, i);
+        ask_for(coming, G * N / 2, G * N, n - N - i, along_x.n);
         V before = first > 0 ? hn::LoadU(d, last_row + i) : hn::Zero(d);
         for (std::int64_t g = 0; g < G; ++g) {
             const T* const square = strip + g * N * strip_pitch + i;

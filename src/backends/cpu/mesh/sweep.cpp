@@ -29,7 +29,7 @@ struct SharedLine {
 template <class T>
 class Sweeps : Solid<T> {
     using Base = Solid<T>;
-    using Base::checked_, Base::problem_, Base::shape_, Base::threads_, Base::far_, Base::failed_, Base::workers_, Base::one_, Base::step_;
+    using Base::checked_, Base::problem_, Base::shape_, Base::threads_, Base::far_, Base::failed_, Base::workers_, Base::one_, Base::star_, Base::step_;
     using Base::evaluate, Base::ask_for, Base::pitch, Base::between, Base::target, Base::take, Base::give, Base::each_row, Base::right_hand_side, Base::update, Base::lines_of;
     using typename Base::Points;
 
@@ -37,6 +37,7 @@ public:
     Sweeps(const mesh::Checked& checked, const Launch& launch, SweepOutcome& outcome) : Base(checked, launch), outcome_(outcome) {
         for (const CheckedSweep& one : checked.sweeps) {
             passes_.push_back(passes_of(one, problem_));
+            stars_.push_back(star_of<T>(one, problem_));
             shared_.emplace_back(one.sweep->lines.size());
             kept_.emplace_back(one.sweep->lines.size());
         }
@@ -65,7 +66,7 @@ public:
     }
 
     bool run(std::size_t number, std::int64_t step) {
-        one_ = &checked_.sweeps[number];
+        one_ = &checked_.sweeps[number], star_ = stars_[number];
         shared_now_ = &shared_[number], kept_now_ = &kept_[number];
         step_ = step;
         for (std::size_t k = 0; k < one_->sweep->lines.size(); ++k) make_shared(k);
@@ -384,6 +385,7 @@ private:
 
     SweepOutcome& outcome_;
     std::vector<std::vector<Pass>> passes_;
+    std::vector<Star<T>> stars_;  // per sweep
     std::vector<std::vector<SharedLine<T>>> shared_;  // per sweep and line solve
     std::vector<std::vector<std::unique_ptr<KeptLines<T>>>> kept_;  // likewise; none where matrices are made where they are used
     std::array<std::int64_t, 5> first_ = none;
