@@ -53,7 +53,7 @@ report::BenchRow measure(const std::string& problem, std::int64_t rows, const Op
         asked.report = &report;
         const Outcome outcome = tridiagonal::solve(queue, data.problem(x), asked);
         row.branch = outcome.branch;
-        row.reason = name_of(outcome.reason);
+        row.reason = name_of(outcome.reason), row.ok = outcome.ok();
         row.certified_share = outcome.certified_share;
         row.needed_bytes = report.roof.needed_bytes;
         row.predicted_s = report.plan.predicted_s;
@@ -83,10 +83,12 @@ int run(const Options& o) {
         }
     line.clear();
     print(o.json ? report::json(table) : report::text(table));
-    const bool all_good = std::all_of(table.rows.begin(), table.rows.end(), [](const report::BenchRow& row) {
-        return row.reason != "singular" && row.reason != "not_finite" && row.reason != "unstable" &&
-               row.reason != "not_certified";
-    });
+    bool all_good = true;
+    for (const report::BenchRow& row : table.rows) {
+        if (row.ok) continue;
+        all_good = false;
+        say("not solved: " + row.problem + ", " + report::count_text(row.rows) + " rows: " + row.reason);
+    }
     return all_good ? good : numerical;
 }
 

@@ -150,6 +150,7 @@ private:
 
     // From snapshot to snapshot, part by part: each is brought to the device and back once.
     bool steps(heat::Parts<T>& parts) {
+        record_.reason = name_of(Reason::none);
         // What a first piece of a tenth of a second may be: where fields stay on chip between steps, pieces are not free.
         const double points_per_s = copies_ ? 2e10 : o_.device == "cpu" ? 4e8 : 1e7;
         steps_at_once_ = std::max<std::int64_t>(1, static_cast<std::int64_t>(0.1 * points_per_s / static_cast<double>(parts.points_entered())));

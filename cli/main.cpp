@@ -20,7 +20,7 @@ namespace {
 
 const char* const exit_codes =
     "\nExit codes: 0 ok, 1 internal, 2 usage, 3 bad input, 4 numerical (singular, not certified),\n"
-    "5 device unavailable, 6 verification failed, 130 interrupted.\n\n"
+    "5 device unavailable, 6 verification failed, 130 interrupted (128 + the signal).\n\n"
     "Examples:\n"
     "  trifold solve 'gen:diffusion?rows=100000&number=10&contrast=1e4&seed=1'\n"
     "  trifold solve problem.npz -o x.npy\n"

@@ -209,7 +209,7 @@ private:
             // The input may be to blame where it was generated, and not looked at.
             if (outcome.reason == Reason::not_finite) require_finite();
             tell();
-            say("not solved: " + std::string(name_of(outcome.reason)) + place(outcome) +
+            say("not solved: " + std::string(name_of(outcome.reason)) + place(outcome) + hint(outcome) +
                 (o_.output.empty() ? "" : "; " + o_.output + " was not written"));
             return numerical;
         }
@@ -249,6 +249,13 @@ private:
         };
         write(o_.trace, report::chrome_trace(record_.report));
         write(o_.timeline, report::timeline_svg(record_.report));
+    }
+
+    // What is not finite then is not the input.
+    std::string hint(const Outcome& outcome) const {
+        if (outcome.reason != Reason::not_finite) return {};
+        const bool single = data_.rhs.dtype() == DType::f32;
+        return std::string(" (the input is finite: x, or what leads to it, is beyond ") + name_of(data_.rhs.dtype()) + "; scale the system" + (single ? ", or --precision f64)" : ")");
     }
 
     std::string place(const Outcome& outcome) const {

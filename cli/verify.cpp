@@ -68,7 +68,7 @@ Command verify_command(CLI::App& parent) {
     CLI::App* app =
         parent.add_subcommand("verify", "compute the backward error of a solution; exit code 6 where it is too large");
     options->add_input(*app, options->input);
-    app->add_option("SOLUTION", options->solution, "X.npy, shaped like rhs; '-' = stdin")->required();
+    app->add_option("SOLUTION", options->solution, "X.npy, shaped like rhs; '-' = stdin")->required()->check(not_empty);
     app->add_option("--tolerance", options->tolerance,
                     "largest normwise backward error that passes; 0 = 1000 roundings of the type")
         ->capture_default_str();

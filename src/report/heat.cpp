@@ -32,9 +32,9 @@ std::string text(const HeatRecord& record) {
     const auto row = [&](const char* label, const std::string& what) { out += fmt::format("  {:<13}{}\n", label, what); };
     row("scheme", fmt::format("{}, on {}{}", record.scheme, record.device, record.threads > 0 ? fmt::format(", {} {}", record.threads, record.threads == 1 ? "thread" : "threads") : ""));
     row("step", fmt::format("{:.4g}, mesh number {:.4g}{}", record.step, record.number, record.number > accurate_mesh_number ? ": the shortest waves hardly decay" : ""));
-    row("outcome", record.ok ? record.reason : record.reason + ": " + record.place);
+    row("outcome", !record.ok ? record.reason + ": " + record.place : record.iterations == 0 ? record.reason + ": no steps, the field is the initial one" : record.reason);
     if (record.ok) {
-        row("solve", fmt::format("{}, {}{}", seconds_text(record.solve_s), rate_text(rate(record), "points"), record.parts > 1 ? fmt::format(", in {} parts", record.parts) : ""));
+        if (record.iterations > 0) row("solve", fmt::format("{}, {}{}", seconds_text(record.solve_s), rate_text(rate(record), "points"), record.parts > 1 ? fmt::format(", in {} parts", record.parts) : ""));
         if (record.roof_bytes_per_s > 0)
             row("roof", fmt::format("{:.1f} GB/s measured now: a step takes as long as moving {:.3g} words a point", record.roof_bytes_per_s / 1e9, words_per_step(record)));
         const Energy& energy = record.energy;

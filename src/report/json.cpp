@@ -73,16 +73,19 @@ Json object(const Outcome& outcome) {
             {"device", outcome.device}};
 }
 
-Json roof_of(const Record& record) {
-    const Roof& roof = record.report.roof;
+Json object(const Roof& roof, bool solved) {
     const bool known = roof.bytes_per_s > 0;
     return {{"kind", "bandwidth"},
             {"value", known ? Json(roof.bytes_per_s) : Json(nullptr)},
             {"unit", "B/s"},
-            {"source", roof.source.empty() ? Json(nullptr) : Json(roof.source)},
+            {"source", !known || roof.source.empty() ? Json(nullptr) : Json(roof.source)},
             {"needed_bytes", roof.needed_bytes},
-            {"fraction", known && record.report.outcome.ok() ? number(roof.fraction) : Json(nullptr)},
-            {"disturbed", known && record.report.outcome.ok() ? Json(disturbed(roof)) : Json(nullptr)}};
+            {"fraction", known && solved ? number(roof.fraction) : Json(nullptr)},
+            {"disturbed", known && solved ? Json(disturbed(roof)) : Json(nullptr)}};
+}
+
+Json roof_of(const Record& record) {
+    return object(record.report.roof, record.report.outcome.ok());
 }
 
 Json object(const DeviceEnergy& energy, double unknowns) {
@@ -219,15 +222,9 @@ std::string json(const BenchTable& table) {
                                   {"reason", row.reason},
                                   {"solve_s", row.solve_s},
                                   {"predicted_s", number(row.predicted_s)},
-                                  {"rows_per_s", number(static_cast<double>(row.rows) / row.solve_s)},
+                                  {"rows_per_s", number(row.rate())},
                                   {"certified_share", number(row.certified_share)},
-                                  {"roof",
-                                   {{"kind", "bandwidth"},
-                                    {"value", row.roof_bytes_per_s},
-                                    {"unit", "B/s"},
-                                    {"source", "measured now"},
-                                    {"needed_bytes", row.needed_bytes},
-                                    {"fraction", number(row.fraction())}}}});
+                                  {"roof", object(row.roof(), row.ok)}});
     result["machine"] = object(table.machine);
     return line(result);
 }

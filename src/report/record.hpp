@@ -97,8 +97,13 @@ struct BenchRow {
     std::int64_t rows = 0;
     DType dtype = DType::f64;
     std::string branch, reason;
-    double solve_s = 0, roof_bytes_per_s = 0, needed_bytes = 0, predicted_s = 0, certified_share = unknown;
-    double fraction() const { return needed_bytes / solve_s / roof_bytes_per_s; }
+    bool ok = true;
+    double solve_s = 0, roof_bytes_per_s = 0, needed_bytes = 0, predicted_s = 0, certified_share = unknown;  ///< no roof: 0
+    double rate() const { return ok && solve_s > 0 ? static_cast<double>(rows) / solve_s : unknown; }
+    Roof roof() const {
+        const bool known = ok && solve_s > 0 && roof_bytes_per_s > 0;
+        return {roof_bytes_per_s, "measured now", needed_bytes, known ? needed_bytes / solve_s / roof_bytes_per_s : unknown};
+    }
 };
 
 struct BenchTable {

@@ -215,13 +215,16 @@ std::string text(const BenchTable& table) {
     std::string out = fmt::format("{} {} on {}\n\n{:<22} {:>12} {:>4}  {:<10} {:>10} {:>14} {:>8} {:>12} {:>10}\n",
                                   table.threads, table.threads == 1 ? "thread" : "threads", table.machine.cpu, "problem", "rows", "type", "algorithm", "solve",
                                   "rate", "of roof", "roof", "certified");
-    for (const BenchRow& row : table.rows)
-        out += fmt::format("{:<22} {:>12} {:>4}  {:<10} {:>10} {:>14} {:>8} {:>12} {:>10}\n", row.problem,
-                           count_text(row.rows), name_of(row.dtype), row.branch, seconds_text(row.solve_s),
-                           rate_text(static_cast<double>(row.rows) / row.solve_s, "rows"), percent_text(row.fraction()),
-                           rate_text(row.roof_bytes_per_s, "B"),
-                           std::isnan(row.certified_share) ? "-" : percent_text(row.certified_share));
-    return out;
+    const auto share = [](double value) { return std::isnan(value) ? "-" : percent_text(value); };
+    bool in_error = false;
+    for (const BenchRow& row : table.rows) {
+        const Roof roof = row.roof();
+        in_error = in_error || disturbed(roof);
+        out += fmt::format("{:<22} {:>12} {:>4}  {:<10} {:>10} {:>14} {:>8} {:>12} {:>10}\n", row.problem, count_text(row.rows), name_of(row.dtype), row.branch,
+                           row.ok ? seconds_text(row.solve_s) : "-", row.ok ? rate_text(row.rate(), "rows") : row.reason, share(roof.fraction),
+                           roof.bytes_per_s > 0 ? rate_text(roof.bytes_per_s, "B") : "-", share(row.certified_share));
+    }
+    return out + (in_error ? "\nAbove 103 % of its roof something else disturbed the measurement: measure again.\n" : "");
 }
 
 std::string text(const PlanRecord& record, bool explain) {

@@ -36,6 +36,8 @@ class BadInput(CommandTest):
         self.refuse(3, ['directory'], 'solve', self.folder)
         self.refuse(3, ['/dev/null', 'not a regular file'], 'solve', '/dev/null')
         self.refuse(2, ['INPUT', 'empty'], 'solve', '')
+        self.refuse(2, ['SOLUTION', 'names no file'], 'verify', 'gen:poisson', '')
+        self.refuse(3, ['a?[1mb?ä.npz'], 'solve', b'a\x1b[1mb\xff\xc3\xa4.npz')  # nothing that a terminal would obey
 
     def test_lists_of_devices(self):
         self.good()
@@ -128,6 +130,12 @@ class BadInput(CommandTest):
         self.assertEqual(self.read('x.npy'), b'old')
         report = self.run_json('solve', 'p.npz', code=4)
         self.assertEqual((report['outcome']['ok'], report['outcome']['reason'], report['outcome']['row']), (False, 'singular', 2))
+
+    def test_beyond_the_type(self):
+        self.good(rhs=[1e308] * 4, diag=[1e-5] * 4, lower=[0.0] * 4, upper=[0.0] * 4)
+        self.assertIn('not_finite at row 0 (the input is finite: x, or what leads to it, is beyond f64; scale the system)', self.run_it('solve', 'p.npz', code=4)[1])
+        self.good(rhs=[1e30] * 4, diag=[1e-30] * 4, lower=[0.0] * 4, upper=[0.0] * 4)
+        self.assertIn('beyond f32; scale the system, or --precision f64)', self.run_it('solve', 'p.npz', '--precision', 'f32', code=4)[1])
 
     def test_singular_system_of_a_batch(self):
         shape = (3, 4)

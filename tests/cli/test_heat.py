@@ -127,6 +127,8 @@ class Heat(CommandTest):
         self.refuse(3, ['memory'], 'heat', '--mesh', '100000x100000x1000')
 
     def test_nothing_to_do(self):
+        self.assertIn('none: no steps', self.run_it('heat', '--mesh', '8x8', '--iterations', '0')[0])
+        self.assertEqual(self.run_json('heat', '--mesh', '8x8', '--iterations', '0')['outcome']['reason'], 'none')
         report = self.run_json('heat', '--mesh', '8x8', '--iterations', '0', '-o', 'u.npy', '--energy', '--plot', 'p.svg')
         self.assertTrue(report['outcome']['ok'])
         self.assertEqual(report['time']['solve_s'], 0)

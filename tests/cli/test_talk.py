@@ -55,6 +55,17 @@ class Reports(CommandTest):
                                   'bench': ['bench', '--rows', '1000', '--repeat', '1']}.items():
             self.assertEqual(self.run_json(*arguments)['schema'], f'trifold.{schema}/1')
 
+    def test_bench_shows_no_rate_of_what_was_not_solved(self):
+        out, err = self.run_it('bench', '--problems', 'gen:poisson,gen:dominant', '--rows', '50000', '--repeat', '1', '--algorithm', 'certified', code=4)
+        self.assertIn('not solved: gen:poisson, 50 000 rows: not_certified', err)
+        self.assertRegex(out, r'gen:poisson .*certified +- +not_certified +- ')
+        self.assertRegex(out, r'gen:dominant .*rows/s')
+        rows = self.run_json('bench', '--problems', 'gen:poisson', '--rows', '50000', '--repeat', '1', '--algorithm', 'certified', code=4)['rows']
+        self.assertEqual((rows[0]['rows_per_s'], rows[0]['roof']['fraction']), (None, None))
+        out, _ = self.run_it('bench', '--rows', '100', '--repeat', '1')  # too little for a roof
+        self.assertNotIn('inf', out)
+        self.assertNotIn('0.00 B/s', out)
+
     def test_plan_explains(self):
         plan = self.run_json('plan', 'gen:poisson?rows=1e11', '--explain')  # more than any memory holds: nothing is read
         self.assertEqual(plan['problem']['rows'], 100000000000)
