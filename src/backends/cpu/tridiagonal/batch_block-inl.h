@@ -4,8 +4,8 @@
 // Forward through all rows in tiles, c' and d' kept in scratch (in the second-level cache for up to about 1000 rows); every
 // test is known before the first store. Backward; systems so long that scratch holds only a segment of their rows have
 // each segment eliminated again from the carry that was kept at its start (9 words per row instead of 5, no array of the system's length).
-// Lanes that failed are eliminated once more with pivoting (one segment) or left to the caller (several): they get their own
-// rhs back in place.
+// Lanes that failed are eliminated once more with pivoting (one segment) or left to the caller (several): what elimination refuses
+// is not stored, so that rhs stays in place. What overflows only as x is stored (batch.hpp).
 //
 // Blocks of one line of systems whose rows lie side by side: batch_columns-inl.h. Whole lines of systems side by side: batch_lines-inl.h. There, and in FP64
 // here, a block is eliminated while the one before it is substituted. The others ask for memory one or two tiles ahead of use, and for the next block's first tiles all through the backward sweep.
