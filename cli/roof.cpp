@@ -52,7 +52,7 @@ void ProblemRoof::sample() {
         return;
     }
     std::vector<double> found;
-    for (devices::RoofProbe& probe : probes_) found.push_back(probe.measure(0.15).bytes_per_s);
+    for (devices::RoofProbe& probe : probes_) found.push_back(probe.measure(std::clamp(8e-9 * probe.bytes_per_pass(), 0.02, 0.15)).bytes_per_s);  // some hundred passes
     const auto best = std::max_element(found.begin(), found.end());
     samples_.push_back(*best);
     std::swap(probes_[0], probes_[static_cast<std::size_t>(best - found.begin())]);
