@@ -21,6 +21,8 @@ endif()
 add_library(trifold_compile INTERFACE)
 target_compile_features(trifold_compile INTERFACE cxx_std_20)
 target_compile_options(trifold_compile INTERFACE -Wall -Wextra)
+# Part of a project that names no build type: as released, not without any optimisation.
+target_compile_options(trifold_compile INTERFACE $<$<CONFIG:>:-O3$<SEMICOLON>-DNDEBUG>)
 target_include_directories(trifold_compile INTERFACE ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/src)
 
 # For rooms whose units Highway dispatches: without a baseline g++ 12 also compiles Highway's scalar target, which lacks
