@@ -5,6 +5,7 @@ import glob
 import json
 import os
 import re
+import resource
 import subprocess
 
 from harness import TRIFOLD, CommandTest, main
@@ -56,6 +57,17 @@ class OpenCL(CommandTest):
         self.assertNotIn('compiled', err)
         if slow:  # else the driver compiled in less than a fifth of a second
             self.assertLess(json.loads(again)['time']['solve_s'], 0.2)
+
+    def test_a_disk_that_takes_nothing(self):
+        """PoCL compiles through files. Another driver may not need them."""
+        if not has_opencl():
+            self.skipTest('no OpenCL device on this machine')
+        self.environment['POCL_CACHE_DIR'] = self.environment['XDG_CACHE_HOME'] = self.path('.cache')
+        done = subprocess.run([TRIFOLD, *ON_OPENCL, '-q'], env=self.environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=60,
+                              preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (1024, 1024)))
+        if done.returncode:
+            self.assertEqual((done.returncode, done.stdout), (1, b''))
+            self.assertIn(b'is that disk full?', done.stderr)
 
     def test_environment(self):
         if not has_opencl():

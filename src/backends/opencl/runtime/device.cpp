@@ -63,7 +63,7 @@ cl::Program build_from_source(OpenDevice& device, const std::string& name, const
         const std::string log = program.getBuildInfo<CL_PROGRAM_BUILD_LOG>(device.info.device);
         const std::string kept = cache.keep_failure(key, "// " + options + "\n" + text, log);
         stop(ErrorCode::internal, "its compiler refuses " + name + ".cl: " + first_error(log),
-             kept.empty() ? "" : ("text and log are in " + kept).c_str());
+             kept.empty() ? "nothing can be kept in $XDG_CACHE_HOME or ~/.cache, which drivers need too: is that disk full?" : ("text and log are in " + kept).c_str());
     }
     const std::vector<std::vector<unsigned char>> binaries = program.getInfo<CL_PROGRAM_BINARIES>();
     if (binaries.size() == 1 && !binaries[0].empty()) cache.store(key, {reinterpret_cast<const char*>(binaries[0].data()), binaries[0].size()});
