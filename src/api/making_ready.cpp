@@ -8,9 +8,11 @@
 #include <mutex>
 #include <set>
 #include <system_error>
+#include <utility>
 
 #include "backends/registry.hpp"
 #include "base/aligned_buffer.hpp"
+#include "base/keep_for_good.hpp"
 #include "devices/context_state.hpp"
 
 namespace trifold::tridiagonal {
@@ -85,7 +87,7 @@ bool make_ready(Context::State& state, const split::Part& part, const System& sy
             if (patience_s > 0) setting.patience_s = patience_s;
             const split::Result result = split::solve((*copy)->system, setting);
             if (!result.left_behind.empty()) {
-                static_cast<void>(copy->release());  // the driver may still read it
+                keep_for_good(std::move(*copy));  // the driver may still read it
                 state.leave_behind(part.name);
                 if (part.runtime) state.kits.leave_behind(*part.runtime, part.number);
                 return;

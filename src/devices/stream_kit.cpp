@@ -4,6 +4,8 @@
 #include <new>
 #include <utility>
 
+#include "base/keep_for_good.hpp"
+
 namespace trifold::devices {
 namespace {
 
@@ -80,7 +82,7 @@ void StreamKits::give_back(std::unique_ptr<ScratchArena> scratch) {
 void StreamKits::leave_behind(const Runtime& runtime, int device) noexcept {
     const std::lock_guard lock(mutex_);
     for (auto& kit : kits_)
-        if (&kit->runtime() == &runtime && kit->device() == device) static_cast<void>(kit.release());
+        if (&kit->runtime() == &runtime && kit->device() == device) keep_for_good(std::move(kit));
     std::erase(kits_, nullptr);
 }
 

@@ -11,7 +11,10 @@ from harness import TRIFOLD, CommandTest, main
 
 class Interrupt(CommandTest):
     def start(self, *arguments):
-        return subprocess.Popen([TRIFOLD, *arguments], cwd=self.folder, env=self.environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        process = subprocess.Popen([TRIFOLD, *arguments], cwd=self.folder, env=self.environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        self.addCleanup(process.communicate)  # second
+        self.addCleanup(process.kill)
+        return process
 
     def heeds(self, process, number):
         """A signal that comes before the command has begun ends it as any other program."""

@@ -6,6 +6,7 @@
 #include <map>
 #include <utility>
 
+#include "base/keep_for_good.hpp"
 #include "families/tridiagonal/coupling.hpp"
 #include "families/tridiagonal/split/attempt.hpp"
 #include "families/tridiagonal/split/seam.hpp"
@@ -121,7 +122,7 @@ private:
     // What a lane that was left behind still refers to is nobody's.
     void leave_reducers() {
         for (std::size_t k = 0; k < setting_.parts.size(); ++k)
-            if (left_[k]) static_cast<void>(reducers_[k].release()), static_cast<void>(scratch_[k].release());
+            if (left_[k]) keep_for_good(std::move(reducers_[k])), keep_for_good(std::move(scratch_[k]));
     }
 
     // The rows of all pieces, in the order of the system.
