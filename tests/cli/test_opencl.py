@@ -117,7 +117,7 @@ class OpenCL(CommandTest):
         those = ','.join(name for name in ('cpu', 'opencl:0.0') if '% of the rows' in lines[name])
         self.assertIn(f' on {those}, 2 threads', text)
         for line in lines.values():
-            self.assertTrue('% of the rows' in line or 'no rows: ' in line, text)
+            self.assertTrue('% of the rows' in line or 'no rows: ' in line or 'left out: ' in line, text)  # a busy machine still compiles
         # Joules without a counter or watts are not known, and said to be.
         unknown = self.run_json(*split, '--watts', 'cpu=100')['energy']
         self.assertEqual((unknown['kind'], unknown['joules']), ('unknown', None))
