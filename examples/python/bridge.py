@@ -12,14 +12,15 @@ def solve(lower, diag, upper, rhs, *options):
 
     lower, diag and upper are shaped like rhs, or one row for all systems, or numbers. `options` are the command's:
     '--axis', '0', '--periodic', '--device', 'cuda:0' and so on. Raises ArithmeticError where a system cannot be solved
-    and ValueError for input that is refused, both with the command's own words.
+    and ValueError for input that is refused, both with the command's own words; TypeError for complex numbers.
     """
     rhs = numpy.asarray(rhs)
     dtype = rhs.dtype if rhs.dtype in (numpy.float32, numpy.float64) else numpy.float64
     archive = io.BytesIO()
-    numpy.savez(archive, **{name: numpy.asarray(array, dtype=dtype) for name, array in (('lower', lower), ('diag', diag), ('upper', upper), ('rhs', rhs))})
+    numpy.savez(archive, **{name: numpy.asarray(array).astype(dtype, casting='same_kind', copy=False) for name, array in (('lower', lower), ('diag', diag), ('upper', upper), ('rhs', rhs))})
     command = [os.environ.get('TRIFOLD', 'trifold'), 'solve', '-', '-o', '-', '--quiet', '--no-roof', *options]
     done = subprocess.run(command, input=archive.getvalue(), stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     if done.returncode:
-        raise (ArithmeticError if done.returncode in (4, 6) else ValueError)(done.stderr.decode().strip().splitlines()[-1])
+        said = done.stderr.decode().strip().splitlines()
+        raise (ArithmeticError if done.returncode in (4, 6) else ValueError)(said[-1] if said else f'trifold ended with {done.returncode}')
     return numpy.load(io.BytesIO(done.stdout))

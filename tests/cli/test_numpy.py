@@ -97,6 +97,9 @@ class NumPy(CommandTest):
             solve(0, 0, 0, [1, 2, 3])
         with self.assertRaisesRegex(ValueError, "'diag'.*does not fit"):
             solve(0, [1.0, 2], 0, [1, 2, 3])
+        self.assertLess(abs(solve(-1, 4, -1, numpy.arange(5)) - dense_solve(numpy.full(5, -1.0), numpy.full(5, 4.0), numpy.full(5, -1.0), numpy.arange(5))).max(), 1e-15)
+        with self.assertRaises(TypeError):  # an imaginary part is not dropped
+            solve(0, 1j, 0, [1, 2, 3])
         done = subprocess.run([sys.executable, os.path.join(EXAMPLES, 'options.py')], env=dict(self.environment, TRIFOLD=TRIFOLD), stdout=subprocess.PIPE, timeout=120)
         self.assertEqual(done.returncode, 0, done.stdout.decode())
 
