@@ -31,7 +31,7 @@ void move_step(const HeatMoves<T>& m) {
             const std::int64_t rows = std::min(strip_rows, n - y);
             // The outer planes and rows in the place of what lies beyond them.
             const T *const here = m.u + (z * n + y) * n, *const plane_after = z + 1 < n ? here + n * n : here, *const plane_before = z > 0 ? here - n * n : here;
-            kernels::star_of_rows<true>(cpu::Star<T>{}, {here, y > 0 ? here - n : here, y + rows < n ? here + rows * n : here, plane_before, plane_after, n, n, n}, rows, n, m.strip, m.apart);
+            kernels::star_of_rows<true>(cpu::Star<T>{}, {here, y > 0 ? here - n : here, y + rows < n ? here + rows * n : here, plane_before, plane_after, nullptr, n, n, n}, rows, n, m.strip, m.apart);
             coming.rows[0] = {m.u + ((z + 1) * n + y + strip_rows) * n, n};
             T *const front = m.front + y * m.apart, *const to = m.w + (z * n + y) * to_pitch;
             const cpu::AlongZ<T> along_z{1, 0, false};

@@ -24,6 +24,7 @@ TRIFOLD_POINT_FUNCTION(plain_flow, {
     real u = at(0, 0, 0, 0);
     out(0) = p(0) * ((at(0, -1, 0, 0) - u) - (u - at(0, 1, 0, 0))) + p(1) * (at(0, 0, -1, 0) - u) + p(2) * ((at(0, 0, 1, 0) - u) + (at(0, 0, 0, -1) - u)) + p(1) / 2 * (at(0, 0, 0, 1) - u);
 })
+TRIFOLD_POINT_FUNCTION(fed_flow, { out(0) = p(0) * (at(0, -1, 0, 0) + at(0, 1, 0, 0) - 2.5 * at(0, 0, 0, 0)) + p(1) * at(1, 0, 0, 0) + p(2) * (at(0, 0, 0, 1) - at(0, 0, 0, 0)); })
 TRIFOLD_POINT_FUNCTION(sum, { out(0) = at(0, 0, 0, 0) + at(2, 0, 0, 0); })
 TRIFOLD_POINT_FUNCTION(swapped_sum, {out(0) = at(2,0,0,0)  +  at(0,0,0,0);})
 TRIFOLD_POINT_FUNCTION(damped, { out(0) = at(0, 0, 0, 0) + p(1) * at(2, 0, 0, 0) - p(0) * at(1, 0, 0, 0); })
@@ -73,6 +74,7 @@ protected:
                 Meshes<T> ours(shape, 31, shape.y % 2 ? 0 : 5);
                 ours.update = update;
                 if (update.name == swapped_sum.name) ours.rhs = plain_flow;
+                else if (!update) ours.rhs = fed_flow;
                 else if (shape.z % 2 == 0) ours.rhs = {};
                 Meshes<T> expected = ours;
                 ASSERT_EQ(ours.steps(cpu, 2).reason, Reason::exact);

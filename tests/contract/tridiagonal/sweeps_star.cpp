@@ -20,11 +20,17 @@ TRIFOLD_POINT_FUNCTION(of_itself, {
     real u = at(0, 0, 0, 0);
     out(0) = p(0) * (at(0, -1, 0, 0) + at(0, 1, 0, 0) - 2 * u) + p(2) * (at(0, 0, -1, 0) - 2 * u + at(0, 0, 1, 0));
 })
+// With a part of the point's own, and of the other field's.
+TRIFOLD_POINT_FUNCTION(fed, {
+    real v = at(1, 0, 0, 0);
+    out(0) = p(0) * (at(1, -1, 0, 0) + at(1, 1, 0, 0)) + p(2) * (at(1, 0, 0, -1) + at(1, 0, 1, 0)) - 1.25 * v + p(3) * at(0, 0, 0, 0);
+})
 TRIFOLD_POINT_FUNCTION(upwind, { out(0) = p(1) * (at(0, 0, -1, 0) - at(0, 0, 0, 0)); })
-// A sum of numbers that is not 0; a corner; two points away.
+// The point has no part; a corner; two points away; the other field away from the point.
 TRIFOLD_POINT_FUNCTION(growing, { out(0) = p(0) * (at(0, -1, 0, 0) + at(0, 1, 0, 0)); })
 TRIFOLD_POINT_FUNCTION(corner, { out(0) = p(0) * (at(0, -1, 1, 0) - at(0, 0, 0, 0)); })
 TRIFOLD_POINT_FUNCTION(far_away, { out(0) = p(0) * (at(0, 2, 0, 0) - at(0, 0, 0, 0)); })
+TRIFOLD_POINT_FUNCTION(mixed_up, { out(0) = p(0) * (at(0, 1, 0, 0) - at(0, 0, 0, 0)) + p(1) * at(1, 0, 1, 0); })
 TRIFOLD_POINT_FUNCTION(grown, { out(0) = at(0, 0, 0, 0) + at(2, 0, 0, 0); })
 
 template <class T>
@@ -73,7 +79,7 @@ protected:
         for (const MeshShape& shape : {MeshShape{32, 20, 5, 2}, MeshShape{33, 16, 4, 1}, MeshShape{47, 19, 3, 2}, MeshShape{64, 3, 3, 1}, MeshShape{100, 35, 6, 1}, MeshShape{48, 33, 1, 3}, MeshShape{63, 17, 1, 2},
                                        MeshShape{31, 9, 3, 2}, MeshShape{16, 8, 1, 2}})
             for (const auto& sides : {fixed, insulated, mixed, rings, all_rings})
-                for (const PointFunction& rhs : {lopsided, of_itself, upwind, growing, corner, far_away}) {
+                for (const PointFunction& rhs : {lopsided, of_itself, fed, upwind, growing, corner, far_away, mixed_up}) {
                     Fields<T> ours(shape, sides), expected(shape, sides);
                     ASSERT_EQ(ours.run(queue, rhs, 2).reason, Reason::exact);
                     ASSERT_TRUE(expected.run(reference, rhs, 2).ok());

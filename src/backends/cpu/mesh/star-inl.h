@@ -50,10 +50,11 @@ struct StarRegisters {
     static constexpr int N = static_cast<int>(lanes_of<D>);
 
     D d;
-    V west, east, south, north, below, above;
+    V west, east, south, north, below, above, own, other;
 
     HWY_INLINE StarRegisters(D tag, const Star<T>& s)
-        : d(tag), west(hn::Set(d, s.west)), east(hn::Set(d, s.east)), south(hn::Set(d, s.south)), north(hn::Set(d, s.north)), below(hn::Set(d, s.below)), above(hn::Set(d, s.above)) {}
+        : d(tag), west(hn::Set(d, s.west)), east(hn::Set(d, s.east)), south(hn::Set(d, s.south)), north(hn::Set(d, s.north)), below(hn::Set(d, s.below)), above(hn::Set(d, s.above)),
+          own(hn::Set(d, s.own)), other(hn::Set(d, s.other)) {}
 
     /// before, after: the vectors beside u along x.
     HWY_INLINE V at(V before, V u, V after, V in_south, V in_north, V under, V over) const {
@@ -63,13 +64,19 @@ struct StarRegisters {
         v = hn::MulAdd(hn::Sub(in_south, u), south, v);
         v = hn::MulAdd(hn::Sub(in_north, u), north, v);
         v = hn::MulAdd(hn::Sub(under, u), below, v);
-        return hn::MulAdd(hn::Sub(over, u), above, v);
+        v = hn::MulAdd(hn::Sub(over, u), above, v);
+        return hn::MulAdd(u, own, v);
+    }
+
+    HWY_INLINE V plus(V v, V g) const {
+        if constexpr (moves) return hn::Xor(v, g);
+        else return hn::MulAdd(g, other, v);
     }
 };
 
 /// `rows` rows at once: what lies between two of them is loaded for both. `here`: the row before them, they, the row behind them. n ≥ two vectors. Behind the last point zeros.
-template <int rows, bool moves, class D, class T = hn::TFromD<D>>
-HWY_INLINE void star_over(D d, const Star<T>& star, const T* const* here, const T* const* below, const T* const* above, std::int64_t n, T* HWY_RESTRICT to, std::int64_t pitch) {
+template <int rows, bool others, bool moves, class D, class T = hn::TFromD<D>>
+HWY_INLINE void star_over(D d, const Star<T>& star, const T* const* here, const T* const* below, const T* const* above, const T* const* other, std::int64_t n, T* HWY_RESTRICT to, std::int64_t pitch) {
     constexpr int N = static_cast<int>(lanes_of<D>);
     using V = hn::Vec<D>;
     const StarRegisters<moves, D> numbers(d, star);
@@ -83,7 +90,9 @@ HWY_INLINE void star_over(D d, const Star<T>& star, const T* const* here, const 
         for (int r = 0; r < rows; ++r) {
             after[r] = hn::LoadU(d, here[r + 1] + i + N);
             const V north = r + 1 < rows ? own[r + 1 < rows ? r + 1 : r] : hn::LoadU(d, here[rows + 1] + i);
-            hn::StoreU(numbers.at(before[r], own[r], after[r], south, north, hn::LoadU(d, below[r] + i), hn::LoadU(d, above[r] + i)), d, to + r * pitch + i);
+            V v = numbers.at(before[r], own[r], after[r], south, north, hn::LoadU(d, below[r] + i), hn::LoadU(d, above[r] + i));
+            if constexpr (others) v = numbers.plus(v, hn::LoadU(d, other[r] + i));
+            hn::StoreU(v, d, to + r * pitch + i);
             south = before[r] = own[r], own[r] = after[r];
         }
     }
@@ -99,9 +108,12 @@ HWY_INLINE void star_over(D d, const Star<T>& star, const T* const* here, const 
         const T* const row = here[r + 1];
         const V u = hn::LoadU(d, row + i), rest = part(row), next = hn::IfThenElse(inside, rest, hn::MulAdd(rest, sign, offset));
         const V last = hn::LoadU(d, row + i - N);
-        hn::StoreU(numbers.at(last, u, next, hn::LoadU(d, here[r] + i), hn::LoadU(d, here[r + 2] + i), hn::LoadU(d, below[r] + i), hn::LoadU(d, above[r] + i)), d, to + r * pitch + i);
+        V v = numbers.at(last, u, next, hn::LoadU(d, here[r] + i), hn::LoadU(d, here[r + 2] + i), hn::LoadU(d, below[r] + i), hn::LoadU(d, above[r] + i));
+        if constexpr (others) v = numbers.plus(v, hn::LoadU(d, other[r] + i));
+        hn::StoreU(v, d, to + r * pitch + i);
         if (left == 0) continue;
-        const V v = numbers.at(u, next, next, part(here[r]), part(here[r + 2]), part(below[r]), part(above[r]));
+        v = numbers.at(u, next, next, part(here[r]), part(here[r + 2]), part(below[r]), part(above[r]));
+        if constexpr (others) v = numbers.plus(v, part(other[r]));
         hn::StoreU(hn::IfThenElseZero(inside, v), d, to + r * pitch + i + N);
     }
 }
@@ -110,11 +122,16 @@ template <bool moves = false, class T>
 HWY_INLINE void star_of_rows(const Star<T>& star, const StarRows<T>& from, std::int64_t rows, std::int64_t n, T* to, std::int64_t pitch) {
     constexpr std::int64_t at_once = 4;
     const hn::ScalableTag<T> d;
-    const T *here[at_once + 2], *below[at_once], *above[at_once];
+    const T *here[at_once + 2], *below[at_once], *above[at_once], *other[at_once];
     const auto over = [&]<int count>(std::int64_t first, std::integral_constant<int, count>) HWY_ATTR {
         for (std::int64_t r = 0; r < count; ++r) below[r] = from.below + (first + r) * from.below_pitch, above[r] = from.above + (first + r) * from.above_pitch;
         for (std::int64_t r = -1; r <= count; ++r) here[r + 1] = first + r < 0 ? from.south : first + r == rows ? from.north : from.here + (first + r) * from.pitch;
-        star_over<count, moves>(d, star, here, below, above, n, to + first * pitch, pitch);
+        if (from.other) {
+            for (std::int64_t r = 0; r < count; ++r) other[r] = from.other + (first + r) * from.other_pitch;
+            star_over<count, true, moves>(d, star, here, below, above, other, n, to + first * pitch, pitch);
+            return;
+        }
+        star_over<count, false, moves>(d, star, here, below, above, other, n, to + first * pitch, pitch);
     };
     std::int64_t r = 0;
     for (; r + at_once <= rows; r += at_once) over(r, std::integral_constant<int, at_once>());

@@ -26,23 +26,30 @@ Star<T> star_of(const mesh::CheckedSweep& one, const MeshProblem& problem) {
     const auto terms = mesh::linear_terms(one.sweep->rhs, problem.parameters);
     if (!terms || terms->empty()) return {};
     Star<T> star;
-    star.field = terms->front().field;
+    // The one that is looked around in, and at most another one.
+    for (const mesh::Term& term : *terms)
+        if (term.dx != 0 || term.dy != 0 || term.dz != 0) star.field = term.field;
+    if (star.field < 0) return {};
     const AnyField& field = problem.fields[static_cast<std::size_t>(star.field)];
     if (field.stride[0] != 1 || field.sides[0].low.edge == Edge::periodic) return {};
-    double sum = 0, size = 0;
+    double sum = 0, neighbours = 0, own = 0;
     for (const mesh::Term& term : *terms) {
-        if (term.field != star.field) return {};
-        sum += term.coefficient, size += std::abs(term.coefficient);
-        const int places[3] = {term.dx, term.dy, term.dz};
-        T* const numbers[3][2] = {{&star.west, &star.east}, {&star.south, &star.north}, {&star.below, &star.above}};
-        int away = 0;
-        for (int axis = 0; axis < 3; ++axis) {
-            away += std::abs(places[axis]);
-            if (places[axis] != 0) *numbers[axis][places[axis] > 0 ? 1 : 0] = static_cast<T>(term.coefficient);
+        const int places[3] = {term.dx, term.dy, term.dz}, away = std::abs(term.dx) + std::abs(term.dy) + std::abs(term.dz);
+        if (term.field != star.field) {
+            if (away > 0 || star.other_field >= 0 || problem.fields[static_cast<std::size_t>(term.field)].stride[0] != 1) return {};
+            star.other_field = term.field, star.other = static_cast<T>(term.coefficient);
+            continue;
         }
         if (away > 1) return {};
+        sum += term.coefficient;
+        (away == 0 ? own : neighbours) += std::abs(term.coefficient);
+        T* const numbers[3][2] = {{&star.west, &star.east}, {&star.south, &star.north}, {&star.below, &star.above}};
+        for (int axis = 0; axis < 3; ++axis)
+            if (places[axis] != 0) *numbers[axis][places[axis] > 0 ? 1 : 0] = static_cast<T>(term.coefficient);
     }
-    if (std::abs(sum) > 8 * std::numeric_limits<double>::epsilon() * size) return {};
+    if (neighbours > 4 * own) return {};
+    // Rounding in the last place is not a part of the point's own.
+    if (std::abs(sum) > 8 * std::numeric_limits<double>::epsilon() * own) star.own = static_cast<T>(sum);
     const mesh::Mirrored<T> low(field.sides[0], n, -1), high(field.sides[0], n, n);
     star.low_sign = low.sign, star.low_offset = low.offset, star.high_sign = high.sign, star.high_offset = high.offset;
     return star;
@@ -52,7 +59,8 @@ template <class T>
 StarRows<T> star_rows(const Star<T>& star, const MeshProblem& problem, std::int64_t mesh, std::int64_t z, std::int64_t y, std::int64_t rows, std::vector<T>& copies) {
     const AnyField& field = problem.fields[static_cast<std::size_t>(star.field)];
     const std::int64_t n = problem.shape.x;
-    const auto row = [&](std::int64_t k, std::int64_t j) { return static_cast<const T*>(field.data) + mesh * field.stride[3] + k * field.stride[2] + j * field.stride[1]; };
+    const auto row_of = [mesh](const AnyField& f, std::int64_t k, std::int64_t j) { return static_cast<const T*>(f.data) + mesh * f.stride[3] + k * f.stride[2] + j * f.stride[1]; };
+    const auto row = [&](std::int64_t k, std::int64_t j) { return row_of(field, k, j); };
     // Places among the copies: 0, 1 for rows south and north, then those below, then those above. All have room before the first pointer to one is taken.
     const auto copy = [&](const mesh::Mirrored<T>& at, const T* from, std::int64_t place) {
         if (const auto due = static_cast<std::size_t>(2 * (rows + 1) * n); copies.size() < due) copies.resize(due);
@@ -71,6 +79,10 @@ StarRows<T> star_rows(const Star<T>& star, const MeshProblem& problem, std::int6
         return copy(at, row(at.index, y), place);
     };
     found.below = star.below == 0 ? found.here : along_z(z - 1, 2, found.below_pitch), found.above = star.above == 0 ? found.here : along_z(z + 1, 2 + rows, found.above_pitch);
+    if (star.other_field >= 0) {
+        const AnyField& other = problem.fields[static_cast<std::size_t>(star.other_field)];
+        found.other = row_of(other, z, y), found.other_pitch = other.stride[1];
+    }
     found.south = along_y(y - 1, 0), found.north = along_y(y + rows, 1);
     return found;
 }
