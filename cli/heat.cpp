@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <cstdio>
 #include <limits>
 #include <memory>
 #include <optional>
@@ -291,7 +292,9 @@ private:
         record_.total_s = watch_.total(), record_.phases = watch_.steps();
         record_.peak_bytes = report::peak_bytes();
         record_.machine = report::this_machine(build_commit());
-        print(o_.json ? report::json(record_) : report::text(record_));
+        const std::string text = o_.json ? report::json(record_) : report::text(record_);
+        if (o_.output != "-") print(text);
+        else if (!o_.quiet) std::fputs(text.c_str(), stderr);
         if (solved) return good;
         say("not solved: " + record_.reason + ", " + record_.place + (o_.output.empty() ? "" : "; " + o_.output + " was not written"));
         return numerical;
@@ -322,13 +325,14 @@ private:
 };
 
 int run(const Options& o) {
-    if (!o.output.empty() && !o.output.ends_with(".npy")) throw Error(ErrorCode::usage, "-o " + o.output, "is not an .npy file", "name it *.npy");
+    if (!o.output.empty() && o.output != "-" && !o.output.ends_with(".npy")) throw Error(ErrorCode::usage, "-o " + o.output, "is not an .npy file", "name it *.npy, or - for stdout");
+    if (o.output == "-" && terminal_on_stdout()) throw Error(ErrorCode::usage, "-o -", "stdout is a terminal", "name a file or redirect stdout");
     if (!o.plot.empty() && !o.plot.ends_with(".svg") && !o.plot.ends_with(".png"))
         throw Error(ErrorCode::usage, "--plot " + o.plot, "is neither an .svg nor a .png file", "name it *.svg for field, profile and change, *.png for the field");
     if (o.plot.ends_with(".png") && o.mesh.find('x') == std::string::npos) throw Error(ErrorCode::usage, "--plot " + o.plot, "a line is no image", "name it *.svg");
     if (o.device.find(',') != std::string::npos || o.device == "all")
         throw Error(ErrorCode::usage, "--device " + o.device, "one device advances meshes", "name one: cpu, cuda:N or reference");
-    if (o.snapshots > 0 && o.output.empty()) throw Error(ErrorCode::usage, "--snapshots", "have no name", "add -o FIELD.npy; they become FIELD-STEP.npy");
+    if (o.snapshots > 0 && (o.output.empty() || o.output == "-")) throw Error(ErrorCode::usage, "--snapshots", "have no name", "add -o FIELD.npy; they become FIELD-STEP.npy");
     if (o.dtype() == DType::f32) return Run<float>(o).run();
     return Run<double>(o).run();
 }
@@ -348,7 +352,7 @@ Command heat_command(CLI::App& parent) {
     app->add_option("--boundary", options->boundary, "dirichlet, neumann, periodic; or per side: x-=dirichlet:1,x+=neumann,y=periodic")->capture_default_str();
     app->add_option("--conductivity", options->conductivity, "a number, or FILE.npy shaped (z, y, x)")->capture_default_str();
     app->add_option("--source", options->source, "FILE.npy shaped (z, y, x)")->check(not_empty);
-    app->add_option("-o,--output", options->output, "FIELD.npy for the field at the end")->check(not_empty);
+    app->add_option("-o,--output", options->output, "FIELD.npy for the field at the end; '-' = stdout")->check(not_empty);
     app->add_option("--snapshots", options->snapshots, "as many fields on the way, as FIELD-STEP.npy")->capture_default_str()->transform(whole_number(0, 10000));
     app->add_option("--plot", options->plot, "FILE.svg: the field, a profile, how it settles; FILE.png: the field")->check(not_empty);
     app->add_option("--device", options->device, "where to run; see: trifold devices")->capture_default_str();

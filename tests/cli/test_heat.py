@@ -46,6 +46,14 @@ class Heat(CommandTest):
         self.run_it(*arguments[:-1], '3', '-o', 'third.npy')
         self.assertEqual(self.read('third.npy'), self.read('end-3.npy'))
 
+    def test_a_field_on_stdout(self):
+        self.run_it('heat', '--mesh', '9x7', '--iterations', '4', '-o', 'u.npy')
+        out, err = self.run_it('heat', '--mesh', '9x7', '--iterations', '4', '-o', '-', raw=True)
+        self.assertEqual(out, self.read('u.npy'))
+        self.assertIn('trifold heat: a mesh of 9 x 7', err)
+        self.assertEqual(self.run_it('heat', '--mesh', '9x7', '-o', '-', '-q', raw=True)[1], '')
+        self.refuse(2, ['--snapshots', 'no name'], 'heat', '--mesh', '9x7', '-o', '-', '--snapshots', '2')
+
     def test_schemes_agree_and_types(self):
         self.run_it('heat', '--mesh', '33x20', '--iterations', '10', '-o', 'a.npy')
         self.run_it('heat', '--mesh', '33x20', '--iterations', '10', '--scheme', 'peaceman-rachford', '-o', 'b.npy')
