@@ -40,12 +40,6 @@ constexpr double probably = 1.5;
 // Rows per second that a device may have alone, by what it does beside the others.
 double at_most(const Knowledge& known, std::size_t k) { return (known.problem().coupled && known.member(k).linked ? whole_at_most : alone_at_most) * known.own(known.all(), k); }
 
-// The taken set takes so much more or less than at the last trial of this one.
-bool machine_moved(const Knowledge& known, std::uint32_t set, std::uint32_t taken) {
-    const double then = known.of(known.then_key(set));
-    return then > 0 && std::abs(std::log(known.recent(taken, counted_of_taken) / then)) > moved;
-}
-
 // After how many solves `set`, which gains so much over what is taken (a logarithm), may be timed. rival: it is decided between it and that.
 double due_in(const Knowledge& known, std::uint32_t set, std::uint32_t taken, double gain, bool rival) {
     const double last = known.of(known.last_key(set)), begun = known.of(known.beginnings_key(set)), solves = known.of(known.solves_key()), taken_at = known.of(known.taken_at_key());
@@ -57,10 +51,13 @@ double due_in(const Knowledge& known, std::uint32_t set, std::uint32_t taken, do
     } else if (known.timed(set) == 0 && begun < judged_by) {
         // The first time of a set may have compiled programs that are kept: what that cost says nothing of the next one's.
         wait = first_pause * begun, since = last, costs = 0;
+    } else if (known.timed(set) == 1 && single(set) && more < disturbed - 1 && !(known.own(known.all(), static_cast<std::size_t>(std::countr_zero(set))) > 0)) {
+        // Nothing else is known of it, and that one solve may have been disturbed.
+        wait = seldom_looks, since = last, costs = 0;
     } else {
         const int trials = known.beside(set, taken).trials;
         rival = rival || (trials < judged_by && more < (trials == 0 ? worth_a_look - 1 : close));
-        wait = rival && trials == 0 ? single(set) == single(taken) ? at_once : soon : rival && trials == 1 && gain > worth_a_change ? again : machine_moved(known, set, taken) ? least_between : std::clamp(last - taken_at, least_between, most_between) * (rival ? 1 : of_others);
+        wait = rival && trials == 0 ? single(set) == single(taken) ? at_once : soon : rival && trials == 1 && gain > worth_a_change ? again : known.moved_since(set, taken) ? least_between : std::clamp(last - taken_at, least_between, most_between) * (rival ? 1 : of_others);
         costs = more * (more > far_slower - 1 ? 1 : more > slower - 1 ? 2 : more > close ? least_run : close_run) + known.of(known.after_key());
     }
     const double left = std::max(allowed + allowed_share * solves - known.of(known.spent_key()), 0.0) * (rival ? 1 : allowed_others);
@@ -84,6 +81,11 @@ double hope(const Knowledge& known, std::uint32_t set) {
     return std::max(known.own(known.all(), static_cast<std::size_t>(std::countr_zero(set))) / known.rate(set), 1.0);
 }
 
+// By how much more than one device several are slowed down by solves that take far longer, as far as that is sure.
+double tails(const Knowledge& known, std::uint32_t several, std::uint32_t one) {
+    return std::max(known.excess(several) - known.excess(one) - std::hypot(known.excess_error(several), known.excess_error(one)), 0.0);
+}
+
 // Whether `set`, which gains so much over what is taken (a logarithm) by trials, and by what each has taken, takes its place.
 bool replaces(const Knowledge& known, std::uint32_t set, std::uint32_t taken, double gain, double thought) {
     if (known.problem().objective != Objective::time) return gain > worth_a_change;
@@ -91,13 +93,14 @@ bool replaces(const Knowledge& known, std::uint32_t set, std::uint32_t taken, do
     const int trials = beside.trials;
     const bool joins = single(taken) && !single(set), leaves = !single(taken) && single(set);
     if (trials == 0 && (known.timed(set) < judged_by || known.timed(taken) < judged_by)) return leaves && gain > 0;
+    // Only by a trial since the taken set was taken: else three sets may each seem faster than the one before, for ever.
+    if (known.of(known.tried_key(set)) < known.of(known.taken_at_key())) return false;
     const double error = trials > 0 ? beside.error : deviation_of_median * std::hypot(known.scatter(set), known.scatter(taken)) / std::sqrt(samples);
     // Several in all their solves, not in the typical one only.
-    const double tails = std::max(std::log(joins ? known.tail(set) / known.tail(taken) : known.tail(taken) / known.tail(set)), 0.0);
-    if (leaves) return -gain <= std::max(stays_surely[std::min(trials, judged_by)] * error, tails);
+    if (leaves) return -gain <= std::max(stays_surely[std::min(trials, judged_by)] * error, tails(known, taken, set));
     // The taken set was disturbed before a trial: by its last solves, of which most were not, it is the faster one.
     if (!(thought > 0)) return false;
-    if (joins) return trials != 1 && gain > std::max({worth_joining(known, set, left_of_that), (trials == 2 ? surely_of_two : surely) * error, tails});
+    if (joins) return trials != 1 && gain > std::max({worth_joining(known, set, left_of_that), (trials == 2 ? surely_of_two : surely) * error, tails(known, set, taken)});
     return gain > std::max(worth_a_change, (single(set) ? 1 : probably) * error);
 }
 
@@ -174,7 +177,7 @@ SplitChoice choose_members(const devices::Rates& rates, std::span<const SplitMem
     }
     if (const auto on_trial = static_cast<std::uint32_t>(rates.tally(known.trial_key())); on_trial && on_trial <= all) return {on_trial, true};
     bool other_machine = false;
-    for (const auto& [set, cost] : costs) other_machine = other_machine || machine_moved(known, set, taken);
+    for (const auto& [set, cost] : costs) other_machine = other_machine || known.moved_since(set, taken);
     std::uint32_t other = 0, faster = 0;
     double quiet = quiet_at_most, other_gain = 0, most_gain = 0;
     for (const std::uint32_t set : known.candidates(best)) {
@@ -187,8 +190,8 @@ SplitChoice choose_members(const devices::Rates& rates, std::span<const SplitMem
         if (known.seen(set) > 0 && replaces(known, set, taken, gain, thought) && (faster == 0 || gain > most_gain)) faster = set, most_gain = gain;
         const bool rival = (single(set) != single(taken) && (single(set) ? set == best_single : set == best_several)) ||
                            (known.seen(set) < 1 && single(set) && (other_machine || at_most(known, static_cast<std::size_t>(std::countr_zero(set))) > known.rate(taken)));
-        const double hoped = beside.trials > 0 && !machine_moved(known, set, taken) ? gain : std::max(gain, thought + (time && single(set) && known.timed(set) < judged_by ? std::log(hope(known, set)) : 0));
-        const double due = due_in(known, set, taken, hoped, rival);
+        const double hoped = beside.trials > 0 && !known.moved_since(set, taken) ? gain : std::max(gain, thought + (time && single(set) && known.timed(set) < judged_by ? std::log(hope(known, set)) : 0));
+        const double due = due_in(known, set, taken, time && single(set) && !single(taken) ? hoped + tails(known, taken, set) : hoped, rival);
         quiet = std::min(quiet, due);
         if (due <= 0 && (other == 0 || gain > other_gain)) other = set, other_gain = gain;
     }

@@ -24,11 +24,11 @@ inline constexpr int samples = 9;
 // What is said of fewer solves is not relied upon.
 inline constexpr int judged_by = 3;
 
-// The deviation of one solve, by the median deviation (normal noise). A median's is so much of it, over the root of their number.
-inline constexpr double deviation = 1.4826, deviation_of_median = 1.2533;
+// The deviation of one solve, by the median deviation (normal noise). A median's is so much of it, over the root of their number, that of `shift` so much.
+inline constexpr double deviation = 1.4826, deviation_of_median = 1.2533, deviation_of_shift = 1.05;
 
-// A trial is so many solves in a row at least. The last ones that count, and of the taken set before it.
-inline constexpr int least_run = 4, counted = 3, counted_of_taken = 5;
+// A trial is so many solves in a row at least. All but so many first ones count, at least so many last ones, and of the taken set before it.
+inline constexpr int least_run = 4, first_ones = 3, counted = 3, counted_of_taken = 6;
 
 // Where both take about as long, which costs little, a trial is longer: what follows another set's solve becomes faster for a while.
 inline constexpr double close = 0.1;
@@ -39,6 +39,12 @@ inline constexpr double far_slower = 1.5, slower = 1.25, surely_slower = 1.15;
 
 // The taken set takes so much more or less time than at a trial, or a trial says so much else than those before: the machine is another one.
 inline constexpr double moved = 0.15;
+
+// A solve that takes so much longer than a typical one is no noise: something disturbed it, or the set is like that at times. Most of them take about so much longer, and count as that much at most. About so many last solves say how often.
+inline constexpr double longer = 0.4, mostly_longer = 2, longest_counted = 4, excess_of = 64;
+
+// What disturbs a solve makes it so many times longer at most, mostly: what one solve alone says is not believed beyond that.
+inline constexpr double disturbed = 3;
 
 inline bool holds(std::uint32_t set, std::size_t k) { return set >> k & 1; }
 inline bool single(std::uint32_t set) { return std::popcount(set) == 1; }
@@ -61,6 +67,15 @@ inline double deviation_about(double middle, std::vector<double> values) {
     return deviation * median(values);
 }
 
+/// How far apart typical values are: the median of all differences, nearly as sure as that of means where noise is normal, and one value in four may be anything.
+inline double shift(const std::vector<double>& a, const std::vector<double>& b) {
+    std::vector<double> all;
+    for (const double one : a)
+        for (const double other : b) all.push_back(one - other);
+    std::sort(all.begin(), all.end());
+    return (all[(all.size() - 1) / 2] + all[all.size() / 2]) / 2;
+}
+
 class Knowledge {
 public:
     Knowledge(const devices::Rates& rates, std::span<const SplitMember> members, const SplitProblem& problem)
@@ -69,6 +84,7 @@ public:
     std::uint32_t all() const { return all_; }
     std::string total_key(std::uint32_t set, int sample) const { return "took " + of(set).name + " #" + std::to_string(sample); }
     std::string seen_key(std::uint32_t set) const { return "timed " + of(set).name; }
+    std::string excess_key(std::uint32_t set) const { return "excess " + of(set).name; }
     std::string beginning_key(std::uint32_t set) const { return "began " + of(set).name; }
     std::string beginnings_key(std::uint32_t set) const { return "beginnings " + of(set).name; }
     std::string own_key(std::uint32_t set, std::size_t k) const { return "share " + members_[k].name + " of " + of(set).name; }
@@ -84,6 +100,7 @@ public:
     std::string begun_key() const { return "begun" + of_all_; }
     std::string after_key() const { return "after" + of_all_; }
     std::string then_key(std::uint32_t set) const { return "then " + of(set).name; }
+    std::string tried_key(std::uint32_t set) const { return "tried " + names_of(members_, set) + of_all_; }
     std::string beside_key(std::uint32_t a, std::uint32_t b) const { return "beside " + of(std::min(a, b)).name + " | " + names_of(members_, std::max(a, b)); }
     std::string solves_key() const { return "solves" + of_all_; }
     std::string last_key(std::uint32_t set) const { return "last " + names_of(members_, set) + of_all_; }
@@ -103,8 +120,9 @@ public:
     /// Of one solve, relative; 0 where too little was seen to tell.
     double scatter(std::uint32_t set) const { return of(set).scatter; }
 
-    /// The time of all its last solves over that of as many typical ones, which one that took three times as long counts in; 1 as above.
-    double tail(std::uint32_t set) const { return of(set).tail; }
+    /// What a typical solve and those that take far longer come to, over typical ones alone, less one; and what that is wrong by.
+    double excess(std::uint32_t set) const { return timed(set) > 0 ? rates_.of(excess_key(set)) / std::min<double>(timed(set), excess_of) : 0; }
+    double excess_error(std::uint32_t set) const { return timed(set) > 0 ? std::sqrt(mostly_longer * rates_.of(excess_key(set))) / std::min<double>(timed(set), excess_of) : 0; }
 
     /// Rows per second, the median of the last solves, so many.
     double recent(std::uint32_t set, int solves) const {
@@ -113,6 +131,20 @@ public:
         std::vector<double> last;
         for (int k = 1; k <= count; ++k) last.push_back(rates_.of(total_key(set, (timed(set) - k) % samples)));
         return median(last);
+    }
+
+    /// Logarithms of what its last solves did.
+    std::vector<double> last(std::uint32_t set, int solves) const {
+        std::vector<double> logs;
+        for (int k = 1; k <= std::min(timed(set), std::min(solves, samples)); ++k) logs.push_back(std::log(rates_.of(total_key(set, (timed(set) - k) % samples))));
+        if (logs.empty()) logs.push_back(std::log(rate(set)));
+        return logs;
+    }
+
+    /// The taken set takes far more or less than at the last trial of this one.
+    bool moved_since(std::uint32_t set, std::uint32_t taken) const {
+        const double then = rates_.of(then_key(set));
+        return then > 0 && std::abs(std::log(recent(taken, counted_of_taken) / then)) > moved;
     }
 
     /// By trials of one of them in place of the other.
@@ -207,7 +239,7 @@ private:
     struct Facts {
         std::string name;  // of the set, and of the kind of system
         int timed = 0, seen = 0;
-        double rate = 0, scatter = 0, tail = 1;
+        double rate = 0, scatter = 0;
     };
 
     const Facts& of(std::uint32_t set) const {
@@ -220,10 +252,8 @@ private:
         std::vector<double> known;
         for (int k = 0; k < count; ++k) known.push_back(rates_.of("took " + one.name + " #" + std::to_string(k)));
         if (count > 0) {
-            double time = 0;
-            for (const double rate : known) time += 1 / rate;
             one.rate = median(known);
-            if (count >= judged_by) one.tail = time / count * one.rate, one.scatter = deviation_about(one.rate, known) / one.rate;
+            if (count >= judged_by) one.scatter = deviation_about(one.rate, known) / one.rate;
             return one;
         }
         // Where this process has not begun with it, its beginning in another one has to do.
