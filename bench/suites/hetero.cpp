@@ -167,7 +167,8 @@ private:
             std::shuffle(order.begin(), order.end(), random);
             for (Series* const one : order) {
                 if (round < 0) break;
-                one->times.push_back(solve<T>(*one, given, problem));
+                // Trials are what learning costs, which hetero_choice tells.
+                one->times.push_back(settled(*one, [&](Series& series) { return solve<T>(series, given, problem); }, most_trials));
                 if (const std::string who = chosen(one->report); ++one->who[who] && one->all && who == one->name && !given.ceiling) one->of_all.push_back(one->times.back());
                 if (round == 0) one->error = arrays_->backward_error<T>(rows, given.in_place);
             }
@@ -245,7 +246,7 @@ private:
         row.set("kind", "solve").set("matrix", given.name()).set("devices", one.name).set("dtype", name_of(dtype_of<T>)).set("rows", n).set("threads", static_cast<double>(context_.threads()));
         row.set("rounds", static_cast<double>(one.times.size())).set("seconds", seconds).set("rows_per_s", rate).set("least_seconds", *std::min_element(one.times.begin(), one.times.end()));
         row.set("branch", one.outcome.branch).set("reason", name_of(one.outcome.reason)).set("ok", one.outcome.ok()).set("backward_error", one.error);
-        row.set("learning_solves", static_cast<double>(one.learning.size())).set("learning_rows_per_s", n / median(one.learning)).set("first_seconds", one.learning.front());
+        row.set("learning_solves", static_cast<double>(one.learning.size())).set("trial_solves", static_cast<double>(one.trials.size())).set("learning_rows_per_s", n / median(one.learning)).set("first_seconds", one.learning.front());
         if (parts.size() > 1) {
             double sum = 0, least = INFINITY;
             const Series* best = nullptr;
@@ -400,6 +401,7 @@ private:
         if (std::find(record_.notes.begin(), record_.notes.end(), text) == record_.notes.end()) record_.notes.push_back(text);
     }
 
+    static constexpr int most_trials = 2;   // of a set in a round
     static constexpr double side_s = 0.12;  // that cores, links and sets run for in a round
 
     const Settings& settings_;

@@ -62,7 +62,7 @@ public:
             std::shuffle(turns_.begin(), turns_.end(), random);
             for (const auto& [one, times] : turns_) {
                 follow(*one, solve);
-                times->push_back(settled(*one, solve));
+                times->push_back(settled(*one, solve, most_trials));
                 before_ = chosen(one->report), ++one->who[before_];
             }
             if (round >= least_rounds && budget_.left() < 0) break;
@@ -88,8 +88,7 @@ private:
     static constexpr int learning_solves = 100, least_learning = 16, warm_solves = 4;
     static constexpr std::size_t look_beside = 16;
     static constexpr double of_learning = 0.4;
-    // What solves after a trial is not settled yet, nor does it go on for ever.
-    static constexpr int after_trial = 4, most_trials = 8;
+    static constexpr int most_trials = 8;
     // A single device that is so many times slower than the best one while it learns does not become it.
     static constexpr double never_the_best = 1.5;
 
@@ -101,17 +100,7 @@ private:
         if (own == before_) return;
         for (std::size_t k = 0; k < singles_; ++k)
             if (all_[k].name == own) return void(solve(all_[k]));
-        settled(one, solve);
-    }
-
-    /// One solve, no trial: trials before it go on to their end.
-    double settled(Series& one, const std::function<double(Series&)>& solve) {
-        double seconds = solve(one);
-        for (int trial = 0; on_trial(one) && trial < most_trials; ++trial) {
-            while (on_trial(one)) one.trials.push_back(seconds), seconds = solve(one);
-            for (int k = 0; k < after_trial && !on_trial(one); ++k) one.trials.push_back(seconds), seconds = solve(one);
-        }
-        return seconds;
+        settled(one, solve, most_trials);
     }
 
     /// What will not be the best of any set takes no more turns.

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -65,6 +66,17 @@ inline bool on_trial(const Series& one) {
 inline bool learns(const Series& one) {
     if (one.learning.size() < 2) return true;
     return one.learning.size() < 40 && on_trial(one);
+}
+
+/// Seconds of one solve, no trial: trials before it go on to their end, so many of them, with some solves that follow them, which are not settled yet.
+inline double settled(Series& one, const std::function<double(Series&)>& solve, int most_trials) {
+    constexpr int after_trial = 4, longest_trial = 32;  // longer than any: a device that is not ready is asked for again and again
+    double seconds = solve(one);
+    for (int trial = 0; on_trial(one) && trial < most_trials; ++trial) {
+        for (int k = 0; k < longest_trial && on_trial(one); ++k) one.trials.push_back(seconds), seconds = solve(one);
+        for (int k = 0; k < after_trial && !on_trial(one); ++k) one.trials.push_back(seconds), seconds = solve(one);
+    }
+    return seconds;
 }
 
 /// How many times as fast as `than`: what disturbs a round disturbs both.
