@@ -109,18 +109,23 @@ class OpenCL(CommandTest):
                 rows[event['pid']] = rows.get(event['pid'], 0) + event['args']['rows']
         self.assertEqual([rows.get(k, 0) for k in range(2)], [device['rows'] for device in report['devices']])
         self.assertTrue(self.read('t.svg').startswith(b'<svg'))
-        # Who had rows is named in the first line.
-        self.forget()
-        text, _ = self.run_it(*split)
+        # Who had rows is named in the first line. On a busy machine kept programs may take more than the second that the others wait.
+        late = 'left out: its programs are being compiled'
+        for _ in range(5):
+            self.forget()
+            text, _ = self.run_it(*split)
+            if late not in text:
+                break
         lines = {line.split(':')[0].split()[-1] if 'opencl' not in line else 'opencl:0.0': line for line in text.splitlines() if ' cpu: ' in line or ' opencl:0.0: ' in line}
         self.assertEqual(len(lines), 2, text)
         those = ','.join(name for name in ('cpu', 'opencl:0.0') if '% of the rows' in lines[name])
         self.assertIn(f' on {those}, 2 threads', text)
         for line in lines.values():
-            self.assertTrue('% of the rows' in line or 'no rows: ' in line or 'left out: ' in line, text)  # a busy machine still compiles
+            self.assertTrue('% of the rows' in line or 'no rows: ' in line or late in line, text)
         # Joules without a counter or watts are not known, and said to be.
-        unknown = self.run_json(*split, '--watts', 'cpu=100')['energy']
-        self.assertEqual((unknown['kind'], unknown['joules']), ('unknown', None))
+        report = self.run_json(*split, '--watts', 'cpu=100')
+        if late[len('left out: '):] not in json.dumps(report['devices']):
+            self.assertEqual((report['energy']['kind'], report['energy']['joules']), ('unknown', None))
 
     def test_trace_of_one_device_is_empty(self):
         _, err = self.run_it('solve', BATCH, '--trace', 't.json')
@@ -144,11 +149,11 @@ class OpenCL(CommandTest):
         self.assertIn('not known before a first solve', self.run_it('plan', *problem)[0])
         report = self.run_json('solve', *problem, '--repeat', '16', '--no-roof')
         self.assertEqual(report['plan']['device'], 'cpu,opencl:0.0')
-        for _ in range(6):  # a set that is due to be timed is taken for that, on a busy machine after sixteen solves too
+        for _ in range(20):  # a set that is due to be timed is taken for that, on a busy machine after sixteen solves too; nothing is learnt while a device is not ready
             plan = self.run_json('plan', *problem)['plan']
             joined = [c for c in plan['candidates'] if c['algorithm'] == 'joined']
             taken = next(c for c in joined if c['taken'])
-            if 'taken to be timed' not in taken['why']:
+            if 'as it was seen' in taken['why'] and 'taken to be timed' not in taken['why']:
                 break
             self.run_json('solve', *problem, '--repeat', '3', '--no-roof')
         self.assertIn('least time; as it was seen', taken['why'])
