@@ -192,6 +192,17 @@ protected:
     }
 
     void right_hand_side(const Block& block, T* values, int threads) {
+        // Rows that are in cache anyway: several at once. (From further away 160^3 in doubles took 10 % longer so.)
+        if (star_ && !far_ && threads == 1) {
+            constexpr std::int64_t most = 4;
+            const std::int64_t apart = pitch(false, block);
+            for (std::int64_t r = block.first_row, end; r < block.end_row; r = end) {
+                const std::int64_t p = r / shape_.y;
+                end = std::min({r + most, (p + 1) * shape_.y, block.end_row});
+                right_hand_sides(workers_[static_cast<std::size_t>(omp_get_thread_num())], p / shape_.z, p % shape_.z, r - p * shape_.y, end - r, values + (r - block.first_row) * apart, apart);
+            }
+            return;
+        }
         each_row(false, block, values, threads, [&](Worker<T>& worker, std::int64_t mesh, std::int64_t z, std::int64_t y, T* row) {
             const ComingRows<T> next = coming(mesh, z, y + 2);
             for (int k = 0; k < next.count && shape_.z > 1; ++k) ask_for(next.rows[static_cast<std::size_t>(k)].first, shape_.x);
