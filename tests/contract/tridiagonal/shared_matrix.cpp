@@ -2,6 +2,7 @@
 // Many right-hand sides of one matrix, which a device may eliminate once: every layout and size about the places where kernels
 // change, and what goes wrong in the matrix or in one right-hand side.
 #include <cmath>
+#include <initializer_list>
 
 #include "contract/tridiagonal/devices.hpp"
 #include "contract/tridiagonal/trial.hpp"
@@ -67,6 +68,18 @@ protected:
                     ASSERT_TRUE(outcome.ok());
                     EXPECT_EQ(outcome.rescued, 0);
                     errors_are_small(trial);
+                }
+    }
+
+    void columns_are_solved(std::initializer_list<std::int64_t> all_rows, std::initializer_list<std::vector<std::int64_t>> batches) {
+        for (const std::int64_t rows : all_rows)
+            for (const std::vector<std::int64_t>& batch : batches)
+                for (const bool in_place : {false, true}) {
+                    Recipe recipe = recipe_of(rows, batch, Layout::interleaved);
+                    recipe.in_place = in_place;
+                    expect_solved<double>(queue, recipe);
+                    expect_solved<float>(queue, recipe);
+                    if (HasFailure()) return;
                 }
     }
 };
@@ -183,15 +196,7 @@ TEST_P(SharedMatrix, ARightHandSideThatIsNotFiniteFailsAlone) {
 }
 
 TEST_P(SharedMatrix, ManyColumnsWhoseRowsBeginAnywhere) {
-    for (const std::int64_t rows : {7, 100, 255, 400, 1000})
-        for (const std::vector<std::int64_t>& batch : {std::vector<std::int64_t>{517}, {3, 255}})
-            for (const bool in_place : {false, true}) {
-                Recipe recipe = recipe_of(rows, batch, Layout::interleaved);
-                recipe.in_place = in_place;
-                expect_solved<double>(queue, recipe);
-                expect_solved<float>(queue, recipe);
-                if (HasFailure()) return;
-            }
+    columns_are_solved({7, 100, 255, 400, 1000}, {{517}, {3, 255}});
 }
 
 TEST_P(SharedMatrix, ColumnsThatAreNotFiniteFailAloneWhereverSetsEnd) {
@@ -221,15 +226,7 @@ TEST_P(SharedMatrix, ColumnsThatAreNotFiniteFailAloneWhereverSetsEnd) {
 
 // Rows in whole vectors, sets of columns that are full or nearly so.
 TEST_P(SharedMatrix, ManyColumnsInWholeVectors) {
-    for (const std::int64_t rows : {2, 31, 32, 33, 64, 129, 200, 256, 257, 512, 513, 800, 1024})
-        for (const std::vector<std::int64_t>& batch : {std::vector<std::int64_t>{252}, {3, 128}, {2, 3, 64}})
-            for (const bool in_place : {false, true}) {
-                Recipe recipe = recipe_of(rows, batch, Layout::interleaved);
-                recipe.in_place = in_place;
-                expect_solved<double>(queue, recipe);
-                expect_solved<float>(queue, recipe);
-                if (HasFailure()) return;
-            }
+    columns_are_solved({2, 31, 32, 33, 64, 129, 200, 256, 257, 512, 513, 800, 1024}, {{252}, {3, 128}, {2, 3, 64}});
 }
 
 // More sets than a device has blocks for at a time.
