@@ -22,6 +22,8 @@ struct FoundDevice {
     bool part = false;            ///< of another device
     std::size_t memory = 0, largest_block = 0, local_memory = 0, group = 1;  ///< bytes; most work items of a group
     std::string driver;           ///< platform, device and driver version: what a compiled program is for
+
+    bool is_pocl() const { return driver.starts_with("Portable Computing Language"); }
 };
 
 int device_count();

@@ -70,7 +70,7 @@ private:
 
 bool wanted(const FoundDevice& device) {
     const char* const own = std::getenv("TRIFOLD_OPENCL_AFFINITY");
-    return device.units > 1 && device.driver.starts_with("Portable Computing Language") && !std::getenv("POCL_AFFINITY") && !(own && std::string_view(own) == "0") &&
+    return device.units > 1 && device.is_pocl() && !std::getenv("POCL_AFFINITY") && !(own && std::string_view(own) == "0") &&
            (device.device.getInfo<CL_DEVICE_EXECUTION_CAPABILITIES>() & CL_EXEC_NATIVE_KERNEL);
 }
 
