@@ -13,6 +13,12 @@ __global__ void scale(double* values, std::int64_t count, double factor) {
     if (i < count) values[i] *= factor;
 }
 
+/// Keeps some of the multiprocessors for a while.
+__global__ void keep_busy(long long clocks) {
+    const long long begin = clock64();
+    while (clock64() - begin < clocks) {}
+}
+
 // Systems that are all the same matrix but for their diagonal: 4 + system, and a known solution i + 1.
 struct Streams : testing::Test {
     static constexpr std::int64_t rows = 200, systems = 1000, count = rows * systems;
@@ -216,6 +222,45 @@ TEST_F(Streams, WhileAGraphIsRecordedNothingWaits) {
     TRIFOLD_CUDA(cudaStreamEndCapture(stream, &graph));  // the refusal has not spoilt the recording
     cudaGraphDestroy(graph);
     EXPECT_NE(said.find("solve_async"), std::string::npos) << said;
+}
+
+// Blocks of columns in bands wait for each other before they mark a system. Two such solves of right-hand sides that all fail begin beside a third kernel.
+TEST_F(Streams, TwoSolvesThatFailDoNotWaitForEachOther) {
+    constexpr std::int64_t long_rows = 1000, pitch = 8001, size = long_rows * pitch;
+    Owned<double> couplings(std::vector<double>(long_rows, -1)), diagonal(std::vector<double>(long_rows, 4));
+    const Owned<double> bad(std::vector<double>(size, NAN));
+    cudaStream_t busy = nullptr, second = nullptr;
+    TRIFOLD_CUDA(cudaStreamCreateWithFlags(&busy, cudaStreamNonBlocking));
+    TRIFOLD_CUDA(cudaStreamCreateWithFlags(&second, cudaStreamNonBlocking));
+    {
+        Owned<double> x[2] = {Owned<double>(std::vector<double>(size, 0)), Owned<double>(std::vector<double>(size, 0))};
+        Queue queues[2] = {Queue(context, "cuda:0", stream), Queue(context, "cuda:0", second)};
+        PendingOutcome pending[2] = {PendingOutcome(queues[0]), PendingOutcome(queues[1])};
+        std::vector<std::unique_ptr<Owned<char>>> scratch;
+        tridiagonal::Problem problems[2];
+        tridiagonal::Options options[2];
+        for (int k = 0; k < 2; ++k) {
+            tridiagonal::Problem& p = problems[k];
+            p.matrix.lower = p.matrix.upper = View<const double>::rows({couplings.data, long_rows});
+            p.matrix.diag = View<const double>::rows({diagonal.data, long_rows});
+            p.rhs = View<const double>::interleaved(bad.data, long_rows, pitch);
+            p.x = View<double>::interleaved(x[k].data, long_rows, pitch);
+            const std::size_t bytes = tridiagonal::workspace(queues[k], p)[0].bytes;
+            scratch.push_back(std::make_unique<Owned<char>>(std::vector<char>(bytes + 1)));
+            options[k].workspace = {scratch.back()->data, bytes};
+        }
+        for (int turn = 0; turn < 20; ++turn) {
+            keep_busy<<<100, 1024, 0, busy>>>(200000 + 10000 * turn);
+            for (int k = 0; k < 2; ++k) tridiagonal::solve_async(queues[k], problems[k], options[k], pending[k]);
+            for (PendingOutcome& each : pending) {
+                const Outcome outcome = each.read();
+                EXPECT_EQ(outcome.failures, pitch);
+                EXPECT_FALSE(outcome.ok());
+            }
+        }
+    }
+    cudaStreamDestroy(busy);
+    cudaStreamDestroy(second);
 }
 
 TEST_F(Streams, WorkIsOrderedWithTheUsers) {

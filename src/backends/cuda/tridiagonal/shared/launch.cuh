@@ -25,8 +25,8 @@ void set_array_range(SharedJob<T>& job) {
     ++job.highest;
 }
 
-// As many blocks as the device runs at once, or clusters of blocks; each takes one tile after another.
-template <auto kernel, class T, class... More>
+// As many blocks as the device runs at once, or clusters of blocks; each takes one tile after another. Together: none begins before all can, since they wait for each other.
+template <auto kernel, bool Together = false, class T, class... More>
 void launch_persistent(SharedJob<T>& job, unsigned tiles, bool drawn, int threads, int bytes, cudaStream_t stream, const More&... more) {
     static PerDevice prepared;
     prepared.once([] {
@@ -39,7 +39,7 @@ void launch_persistent(SharedJob<T>& job, unsigned tiles, bool drawn, int thread
     config.dynamicSmemBytes = static_cast<std::size_t>(bytes);
     config.stream = stream;
     config.gridDim = dim3(cluster);
-    cudaLaunchAttribute attribute[2];
+    cudaLaunchAttribute attribute[3];
     config.attrs = attribute;
     if (cluster > 1) {
         attribute[0].id = cudaLaunchAttributeClusterDimension;
@@ -52,6 +52,7 @@ void launch_persistent(SharedJob<T>& job, unsigned tiles, bool drawn, int thread
     const unsigned most = residency(kernel, config, cluster) * cluster;
     job.turns = drawn ? 1 : (tiles + most - 1) / most;
     config.gridDim = dim3(drawn ? std::min(tiles, most) : ((tiles + job.turns - 1) / job.turns + cluster - 1) / cluster * cluster);
+    if (Together) attribute[config.numAttrs].id = cudaLaunchAttributeCooperative, attribute[config.numAttrs++].val.cooperative = 1;
     if (!job.opening.outcome) while_the_kernel_before_ends(attribute[config.numAttrs++]);
     enqueue_kernel(config, kernel, job, more...);
 }
@@ -219,8 +220,8 @@ bool cut_bands(SharedJob<T>& job, const SharedKernel<T>& kernel) {
 template <class T, int R, int Threads>
 void launch_bands(SharedJob<T>& job, cudaStream_t stream) {
     const unsigned blocks = job.tiles * static_cast<unsigned>(job.cluster);
-    if (job.copies == ColumnCopies::vectors) launch_persistent<solve_shared_bands<T, R, Threads, ColumnCopies::vectors>>(job, blocks, true, Threads, bands_bytes<T, R>(job), stream);
-    else launch_persistent<solve_shared_bands<T, R, Threads, ColumnCopies::lines>>(job, blocks, false, Threads, bands_bytes<T, R>(job), stream);
+    if (job.copies == ColumnCopies::vectors) launch_persistent<solve_shared_bands<T, R, Threads, ColumnCopies::vectors>, true>(job, blocks, true, Threads, bands_bytes<T, R>(job), stream);
+    else launch_persistent<solve_shared_bands<T, R, Threads, ColumnCopies::lines>, true>(job, blocks, false, Threads, bands_bytes<T, R>(job), stream);
 }
 
 template <class T, int R, int Stages, bool Couple, bool Aside, int Threads, int Blocks>
