@@ -83,19 +83,22 @@ __global__ void __launch_bounds__(512) move_shared_columns(const __grid_constant
     }
 }
 
-template <class T, int R>
-__global__ void __launch_bounds__(512, 1) move_shared_bands(const __grid_constant__ cuda::SharedJob<T> job) {
+template <class T, int R, cuda::ColumnCopies Copies>
+__global__ void __launch_bounds__(512, 1) move_shared_bands(const __grid_constant__ cuda::SharedJob<T> job, const __grid_constant__ cuda::BandMaps<Copies> maps) {
     using namespace cuda;
     using Layout = BandsLayout<T, R>;
     extern __shared__ __align__(128) int4 shared[];
     __shared__ unsigned long long arrival;
     T* const memory = reinterpret_cast<T*>(shared);
-    const int first_row = static_cast<int>(blockIdx.x) % job.cluster * job.segments * R;
+    const int first_row = static_cast<int>(blockIdx.x) % job.cluster * job.segments * R, rows = min(max(job.rows - first_row, 0), job.segments * R);
     const unsigned team = blockIdx.x / static_cast<unsigned>(job.cluster), teams = gridDim.x / static_cast<unsigned>(job.cluster);
-    ColumnSets<T, R, ColumnCopies::lines> sets(job, memory, shared_address(&arrival), first_row, min(max(job.rows - first_row, 0), job.segments * R), bands_deal<T>);
+    auto sets = [&] {
+        if constexpr (Copies == ColumnCopies::tensors) return ShiftedSets<T, R>(job, maps, memory, shared_address(&arrival), first_row, rows);
+        else return ColumnSets<T, R, Copies>(job, memory, shared_address(&arrival), first_row, rows, bands_deal<T>);
+    }();
     sets.load(sets.source(team));
     after_the_kernel_before();
-    const BandStore<T, R> out(job, memory + Layout(job.segments, job.across, job.cluster, true).stage, first_row);
+    const BandStore<T, R> out(job, memory + Layout(job.segments, job.across, job.cluster, true, 1).stage, first_row);
     for (unsigned tile = team, turn = 0; turn < job.turns; tile += teams, ++turn) {
         T y[R];
         const auto next = sets.source(tile + teams);
@@ -108,7 +111,11 @@ __global__ void __launch_bounds__(512, 1) move_shared_bands(const __grid_constan
 
 template <class T, int R>
 void enqueue_shared_bands(cuda::SharedJob<T>& job) {
-    cuda::launch_persistent<move_shared_bands<T, R>>(job, job.tiles * static_cast<unsigned>(job.cluster), false, 512, cuda::bands_bytes<T, R>(job), nullptr);
+    using enum cuda::ColumnCopies;
+    const unsigned blocks = job.tiles * static_cast<unsigned>(job.cluster);
+    const int bytes = cuda::bands_bytes<T, R>(job);
+    if (cuda::ShiftedMaps maps; job.copies == tensors && cuda::encode_shifted<T, R>(job, maps)) cuda::launch_persistent<move_shared_bands<T, R, tensors>>(job, blocks, false, 512, bytes, nullptr, maps);
+    else cuda::launch_persistent<move_shared_bands<T, R, lines>>(job, blocks, false, 512, bytes, nullptr, cuda::ColumnMaps{});
 }
 
 template <class T, int R, int Stages, bool Couple, int Threads, bool Aside = false>

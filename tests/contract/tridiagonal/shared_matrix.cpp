@@ -261,6 +261,9 @@ TEST_P(SharedMatrix, ManySetsOfColumnsOfWhichSomeAreNotFinite) {
     many_sets<double>(queue, recipe_of(100, {19200}, Layout::interleaved));
     many_sets<double>(queue, recipe_of(600, {6400}, Layout::interleaved));
     many_sets<float>(queue, recipe_of(600, {9600}, Layout::interleaved));
+    many_sets<float>(queue, recipe_of(1024, {3200}, Layout::interleaved));
+    many_sets<float>(queue, recipe_of(1000, {5201}, Layout::interleaved));
+    many_sets<double>(queue, recipe_of(500, {5201}, Layout::interleaved));
 }
 
 TEST_P(SharedMatrix, GivesTheSameBitsAgain) {

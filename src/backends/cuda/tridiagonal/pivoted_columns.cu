@@ -80,13 +80,21 @@ bool takes(const System& system) {
     return system.dtype == DType::f32 ? fits<float, 32, 16>(system) : fits<double, 32, 16>(system);
 }
 
+// Then all are marked, or only those whose right-hand sides are not finite: no launch for few.
+bool one_matrix(const System& system) {
+    for (const Operand* operand : {&system.lower, &system.diag, &system.upper})
+        for (int l = 0; l < system.levels; ++l)
+            if (system.extent[l] > 1 && operand->level_stride[l] != 0) return false;
+    return true;
+}
+
 }  // namespace
 
 unsigned long long least_marked_by_columns(const System& system) {
     // Few that are scattered: each is read in pieces of 32 bytes, more than once where they are long. A launch more is little beside large batches only.
     constexpr std::int64_t once = 128, large = std::int64_t{1} << 24;
     if (!takes(system)) return 0;
-    if (system.rows <= once) return 1;
+    if (system.rows <= once || one_matrix(system)) return 1;
     return system.rows * system.systems() >= large ? static_cast<unsigned long long>(system.systems()) / 4 : 0;
 }
 

@@ -3,6 +3,7 @@
 // lane, whole sectors of 32 bytes but where a line of systems begins or ends. (Not by the copy engine: what it is asked to store waits behind the next set, which it is asked for before.)
 #pragma once
 
+#include "backends/cuda/tridiagonal/shared/band_block.cuh"
 #include "backends/cuda/tridiagonal/shared/column_sets.cuh"
 
 namespace trifold::cuda {
@@ -24,7 +25,7 @@ class BandStore {
     static constexpr int line = 128 / static_cast<int>(sizeof(T)), V = 16 / static_cast<int>(sizeof(T));
 
 public:
-    static constexpr int chunk = 2 * V;
+    static constexpr int chunk = band_chunk<T>;
 
     __device__ __forceinline__ BandStore(const SharedJob<T>& job, T* stage, int first_row) : job_(job), stage_(stage), first_row_(first_row) {}
 
@@ -40,13 +41,18 @@ public:
         int row = staged / chunk * R + staged % chunk;
         T* at = origin + row * job_.x.row_stride;
         const T* const from = stage_ + staged * pitch;
+        const bool inside = set.before && set.own != set.columns;
         int other = job_.segments * chunk * pitch;
 #pragma unroll
         for (int first = 0; first < R; first += chunk) {
 #pragma unroll
             for (int k = 0; k < chunk; ++k) to[k * pitch + (shift + static_cast<unsigned>(k) * by & line - 1)] = y[first + k];
-            __syncthreads();
-            if (set.columns && first_row_ + row < job_.rows) store(set, at, first / chunk & 1 ? from + other : from, lane, lanes);
+            asm volatile("bar.sync %0, %1;" ::"r"(1 + segment), "r"(job_.across) : "memory");  // a segment's threads store its rows
+            if (set.columns && first_row_ + row < job_.rows) {
+                const T* const here = first / chunk & 1 ? from + other : from;
+                if (inside) store_inside(set.own, at, here, lane * V, lanes * V);
+                else store(set, at, here, lane, lanes);
+            }
             shift += chunk * by, row += chunk;
             advance(at, chunk * job_.x.row_stride);
             to += first / chunk & 1 ? -other : other;
@@ -66,6 +72,17 @@ public:
     }
 
 private:
+    /// Of a set with others on both sides: whole sectors, two vectors a lane.
+    __device__ __forceinline__ void store_inside(int own, T* at, const T* staged, int first, int apart) const {
+        using Vector = typename SharedVector<T>::type;
+        const int begins = static_cast<int>(reinterpret_cast<std::uintptr_t>(at) / sizeof(T)), end = own + (-(begins + own) & chunk - 1);
+        first += -begins & chunk - 1;
+        Vector* const to = reinterpret_cast<Vector*>(at + first);
+        const Vector* const from = reinterpret_cast<const Vector*>(staged + (begins & line - 1) + first);
+        if (first < end) __stcs(to, from[0]);
+        if (first + apart < end) __stcs(to + apart / V, from[apart / V]);
+    }
+
     __device__ __forceinline__ void store(const ColumnSet& set, T* at, const T* staged, int lane, int lanes) const {
         const T* const from = staged + (static_cast<int>(reinterpret_cast<std::uintptr_t>(at) / sizeof(T)) & line - 1);
         const StoredPiece<T> piece(at, set);

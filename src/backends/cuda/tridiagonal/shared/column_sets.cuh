@@ -37,6 +37,20 @@ __device__ __forceinline__ int offset_end(const SharedJob<T>& job) {
     else return column_slack<T>(Copies);
 }
 
+/// Where sets overlap: asks for the sectors at the ends of a line, which nobody else fills.
+template <class T>
+__device__ __forceinline__ void touch_line_ends(const SharedJob<T>& job, unsigned tile, int first_row, int rows) {
+    const ColumnSet set = set_of(job, tile);
+    if (!set.columns) return;
+    const T* const to = place(job, job.x, set.system) + first_row * job.x.row_stride;
+#pragma unroll 1
+    for (int row = static_cast<int>(threadIdx.x); row < rows; row += static_cast<int>(blockDim.x)) {
+        const T* const at = to + row * job.x.row_stride;
+        if (!set.before) ask_for_part_of_sector(at);
+        if (set.own == set.columns) ask_for_part_of_sector(at + set.columns);
+    }
+}
+
 template <class T, int R, ColumnCopies Copies>
 struct ColumnSets {
     static constexpr int V = 16 / static_cast<int>(sizeof(T)), slack = column_slack<T>(Copies);
@@ -79,18 +93,7 @@ struct ColumnSets {
         return {at, column < set.columns ? rows - first : 0, 0};
     }
 
-    /// Where sets overlap: asks for the sectors at the ends of a line, which nobody else fills.
-    __device__ __forceinline__ void touch(unsigned tile) const {
-        const ColumnSet set = set_of(job, tile);
-        if (!set.columns) return;
-        const T* const to = place(job, job.x, set.system) + first_row * job.x.row_stride;
-#pragma unroll 1
-        for (int row = static_cast<int>(threadIdx.x); row < rows; row += static_cast<int>(blockDim.x)) {
-            const T* const at = to + row * job.x.row_stride;
-            if (!set.before) ask_for_part_of_sector(at);
-            if (set.own == set.columns) ask_for_part_of_sector(at + set.columns);
-        }
-    }
+    __device__ __forceinline__ void touch(unsigned tile) const { touch_line_ends(job, tile, first_row, rows); }
 
     /// Enqueues the copies of a set.
     __device__ __forceinline__ void load(const Source& from) const {

@@ -17,6 +17,37 @@ struct ColumnMaps {
     TensorMap rhs, x;
 };
 
+/// A set of columns with its place in shared memory: `size` elements from row `first_row` on; nothing beyond the last set. load, store: by one thread.
+template <class T>
+struct RingSet {
+    const ColumnMaps& maps;
+    const unsigned place, barrier;
+    const int column, row, line, bytes;
+    const bool there;
+
+    __device__ __forceinline__ RingSet(const SharedJob<T>& job, const ColumnMaps& maps, unsigned tile, const T* memory, unsigned barrier, int first_row, int size)
+        : maps(maps), place(shared_address(memory)), barrier(barrier), column(static_cast<int>(tile % job.tiles_per_line) * job.across), row(first_row),
+          line(static_cast<int>(tile / job.tiles_per_line)), bytes(size * static_cast<int>(sizeof(T))), there(tile < job.tiles) {}
+
+    __device__ __forceinline__ void load() const {
+        if (!there) return;
+        Arrival{barrier}.expect(static_cast<unsigned>(bytes));
+        asm volatile("cp.async.bulk.tensor.3d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3, %4}], [%5];" ::"r"(place), "l"(&maps.rhs), "r"(column), "r"(row), "r"(line),
+                     "r"(barrier)
+                     : "memory");
+    }
+    __device__ __forceinline__ void wait(unsigned parity) const {
+        if (there) Arrival{barrier}.wait(parity);
+    }
+    __device__ __forceinline__ void store() const {
+        asm volatile("cp.async.bulk.tensor.3d.global.shared::cta.tile.bulk_group [%0, {%1, %2, %3}], [%4];" ::"l"(&maps.x), "r"(column), "r"(row), "r"(line), "r"(place) : "memory");
+        asm volatile("cp.async.bulk.commit_group;" ::: "memory");
+    }
+};
+
+/// What this thread has stored has been read: its place may be filled again.
+__device__ __forceinline__ void await_stored_places() { asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory"); }
+
 template <class T, int R, int Threads, int Blocks>
 __global__ void __launch_bounds__(Threads, Blocks) solve_shared_ring(const __grid_constant__ SharedJob<T> job, const __grid_constant__ ColumnMaps maps) {
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
@@ -29,15 +60,10 @@ __global__ void __launch_bounds__(Threads, Blocks) solve_shared_ring(const __gri
     const int size = segments * R * across;
     const ColumnsLayout<T, R> layout(segments, across, 0);
     T* const behind = memory + (ring_stages - 1) * size;  // the layout has one set
+    const auto set_at = [&](unsigned tile, int stage) { return RingSet<T>(job, maps, tile, memory + stage * size, shared_address(arrivals + stage), 0, size); };
     const auto load = [&](unsigned tile, int stage) {
         tiles[stage] = tile;
-        if (tile >= job.tiles) return;
-        const unsigned line = tile / job.tiles_per_line, in_line = tile - line * job.tiles_per_line;
-        const Arrival arrival{shared_address(arrivals + stage)};
-        arrival.expect(static_cast<unsigned>(size) * static_cast<unsigned>(sizeof(T)));
-        asm volatile("cp.async.bulk.tensor.3d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3, %4}], [%5];" ::"r"(shared_address(memory + stage * size)), "l"(&maps.rhs),
-                     "r"(static_cast<int>(in_line) * across), "r"(0), "r"(static_cast<int>(line)), "r"(arrival.barrier)
-                     : "memory");
+        set_at(tile, stage).load();
     };
     if (thread == 0) {
         for (int s = 0; s < ring_stages; ++s) Arrival{shared_address(arrivals + s)}.prepare(1);
@@ -53,7 +79,7 @@ __global__ void __launch_bounds__(Threads, Blocks) solve_shared_ring(const __gri
     if (thread == 0) job.opening.enter();
     if (!__syncthreads_and(safe)) {
         for (int s = 0; s < ring_stages; ++s)
-            if (tiles[s] < job.tiles) Arrival{shared_address(arrivals + s)}.wait(0);
+            set_at(tiles[s], s).wait(0);
         mark_all(job);
         return;
     }
@@ -86,13 +112,7 @@ __global__ void __launch_bounds__(Threads, Blocks) solve_shared_ring(const __gri
         }
         if (some && there && !bad) store_column<ColumnCopies::vectors, false>(job, set, y);
         if (thread == 0) {
-            if (!some) {
-                const unsigned line = tile / job.tiles_per_line, in_line = tile - line * job.tiles_per_line;
-                asm volatile("cp.async.bulk.tensor.3d.global.shared::cta.tile.bulk_group [%0, {%1, %2, %3}], [%4];" ::"l"(&maps.x), "r"(static_cast<int>(in_line) * across), "r"(0),
-                             "r"(static_cast<int>(line)), "r"(shared_address(memory + stage * size))
-                             : "memory");
-                asm volatile("cp.async.bulk.commit_group;\n\tcp.async.bulk.wait_group.read 0;" ::: "memory");
-            }
+            if (!some) set_at(tile, stage).store(), await_stored_places();
             load(later, stage);
         }
     }

@@ -28,12 +28,12 @@ struct SharedOperand {
 };
 
 /// How columns come into shared memory (column_sets.cuh).
-enum class ColumnCopies : std::uint8_t { elements, vectors, rows, lines };
+enum class ColumnCopies : std::uint8_t { elements, vectors, rows, lines, tensors };  // tensors: bands only (column_tensors.cuh)
 
 /// Elements that a row may begin behind its place in shared memory, as it does behind a boundary of so many in device memory.
 template <class T>
 constexpr int column_slack(ColumnCopies copies) {
-    return copies == ColumnCopies::rows ? 16 / static_cast<int>(sizeof(T)) : copies == ColumnCopies::lines ? 128 / static_cast<int>(sizeof(T)) : 0;
+    return copies == ColumnCopies::rows ? 16 / static_cast<int>(sizeof(T)) : copies >= ColumnCopies::lines ? 128 / static_cast<int>(sizeof(T)) : 0;
 }
 
 /// Systems are numbered with the last level fastest; there are fewer than 2^31.
@@ -58,6 +58,7 @@ struct SharedJob {
     unsigned set_columns = 0;        ///< columns: systems of a set ≤ across; with `whole_sectors` from one set to the next
     bool lines = false;              ///< columns: a set's are of one line
     int slack = 0;                   ///< columns: column_slack of `copies`
+    unsigned plane_rows = 0;         ///< copies as tensors: rows from one index of an outer level to the next; 0 where there is none
     bool whole_sectors = false;      ///< columns: sets overlap, and each stores whole sectors of 32 bytes
     unsigned turns = 0;              ///< columns that are not drawn: sets of a block, the same for all, some of them beyond the last one
     int cluster = 1;                 ///< columns: blocks in step; bands: blocks that share columns

@@ -6,6 +6,7 @@ namespace trifold::cuda {
 template <>
 SharedKernels<float> shared_kernels<float>() {
     static constexpr SharedKernel<float> kernels[] = {
+        ring_bands_kernel<float, 32, 512, 1024>(),
         bands_kernel<float, 64, 512>(),
         ring_kernel<float, 32, 512, 1, 256>(),
         columns_kernel<float, 32, 512, 1, 256>(),

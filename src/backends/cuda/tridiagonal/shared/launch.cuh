@@ -8,6 +8,7 @@
 #include "backends/cuda/tridiagonal/block/residency.hpp"
 #include "backends/cuda/tridiagonal/device/overlap.cuh"
 #include "backends/cuda/tridiagonal/shared/bands.cuh"
+#include "backends/cuda/tridiagonal/shared/bands_in_place.cuh"
 #include "backends/cuda/tridiagonal/shared/columns.cuh"
 #include "backends/cuda/tridiagonal/shared/columns_ring.cuh"
 #include "backends/cuda/tridiagonal/shared/kernels.hpp"
@@ -25,7 +26,8 @@ void set_array_range(SharedJob<T>& job) {
     ++job.highest;
 }
 
-// As many blocks as the device runs at once, or clusters of blocks; each takes one tile after another. Together: none begins before all can, since they wait for each other.
+// As many blocks as the device runs at once, or clusters of blocks; each takes one tile after another. Together: none begins before all can, since they wait for each other. (Not
+// clusters of seven: the driver refuses as many of these as it says there is room for.)
 template <auto kernel, bool Together = false, class T, class... More>
 void launch_persistent(SharedJob<T>& job, unsigned tiles, bool drawn, int threads, int bytes, cudaStream_t stream, const More&... more) {
     static PerDevice prepared;
@@ -52,7 +54,7 @@ void launch_persistent(SharedJob<T>& job, unsigned tiles, bool drawn, int thread
     const unsigned most = residency(kernel, config, cluster) * cluster;
     job.turns = drawn ? 1 : (tiles + most - 1) / most;
     config.gridDim = dim3(drawn ? std::min(tiles, most) : ((tiles + job.turns - 1) / job.turns + cluster - 1) / cluster * cluster);
-    if (Together) attribute[config.numAttrs].id = cudaLaunchAttributeCooperative, attribute[config.numAttrs++].val.cooperative = 1;
+    if (Together && cluster != 7) attribute[config.numAttrs].id = cudaLaunchAttributeCooperative, attribute[config.numAttrs++].val.cooperative = 1;
     if (!job.opening.outcome) while_the_kernel_before_ends(attribute[config.numAttrs++]);
     enqueue_kernel(config, kernel, job, more...);
 }
@@ -125,6 +127,7 @@ void launch_columns(SharedJob<T>& job, cudaStream_t stream) {
         case ColumnCopies::elements: return launch.template operator()<ColumnCopies::elements>();
         case ColumnCopies::vectors: return launch.template operator()<ColumnCopies::vectors>();
         case ColumnCopies::rows: return launch.template operator()<ColumnCopies::rows>();
+        case ColumnCopies::tensors:
         case ColumnCopies::lines: return launch.template operator()<ColumnCopies::lines>();
     }
 }
@@ -146,23 +149,36 @@ bool encode_columns(const SharedJob<T>& job, const SharedOperand<T>& operand, Te
     return encode(map, shape);
 }
 
-template <class T, int R, int Threads, int MostRows>
-bool cut_ring(SharedJob<T>& job, const SharedKernel<T>&) {
-    constexpr int widest = 512 / static_cast<int>(sizeof(T)), V = 16 / static_cast<int>(sizeof(T));
+// Whether the copy engine takes rhs and x as tensors.
+template <class T>
+bool in_tensors(const SharedJob<T>& job) {
+    constexpr int V = 16 / static_cast<int>(sizeof(T));
     const int last = job.levels - 1;
-    if (job.copies != ColumnCopies::vectors || job.rows > MostRows || job.levels > 2 || !tensor_maps_exist()) return false;
+    if (job.copies != ColumnCopies::vectors || job.levels > 2 || !tensor_maps_exist()) return false;
     if (job.x.level_stride[last] != 1 || job.x.row_stride % V != 0 || reinterpret_cast<std::uintptr_t>(job.x.data) % 16 != 0) return false;
     for (const SharedOperand<T>* o : {&job.rhs, &job.x})
         if (o->row_stride < 0 || (last && (o->level_stride[0] < 0 || o->level_stride[0] % V != 0))) return false;
-    job.segments = (job.rows + R - 1) / R;
-    for (job.across = widest; job.across * job.segments > Threads;) job.across /= 2;
+    return true;
+}
+
+// Sets of columns that are drawn; a line's last one should not be mostly others' room.
+template <class T>
+bool cut_lines(SharedJob<T>& job) {
     set_array_range(job);
     job.draw = 1;
-    job.lines = true, job.line_extent = job.extent[last], job.set_columns = static_cast<unsigned>(job.across);
+    job.lines = true, job.line_extent = job.extent[job.levels - 1], job.set_columns = static_cast<unsigned>(job.across);
     job.tiles_per_line = (job.line_extent + job.set_columns - 1) / job.set_columns;
     job.tiles = job.tiles_per_line * (job.systems / job.line_extent);
-    // A line's last set should not be mostly others' room.
-    return job.across * job.segments % 32 == 0 && job.line_extent * 10 >= job.tiles_per_line * job.set_columns * 9 && ring_bytes<T, R>(job) <= shared_block_bytes;
+    return job.line_extent * 10 >= job.tiles_per_line * job.set_columns * 9;
+}
+
+template <class T, int R, int Threads, int MostRows>
+bool cut_ring(SharedJob<T>& job, const SharedKernel<T>&) {
+    constexpr int widest = 512 / static_cast<int>(sizeof(T));
+    if (job.rows > MostRows || !in_tensors(job)) return false;
+    job.segments = (job.rows + R - 1) / R;
+    for (job.across = widest; job.across * job.segments > Threads;) job.across /= 2;
+    return job.across * job.segments % 32 == 0 && cut_lines(job) && ring_bytes<T, R>(job) <= shared_block_bytes;
 }
 
 template <class T, int R, int Threads, int Blocks>
@@ -173,8 +189,13 @@ void launch_ring(SharedJob<T>& job, cudaStream_t stream) {
 }
 
 template <class T, int R>
-int bands_bytes(const SharedJob<T>& job) {
-    return BandsLayout<T, R>(job.segments, job.across, job.cluster, job.copies != ColumnCopies::vectors).total * static_cast<int>(sizeof(T));
+int bands_bytes(const SharedJob<T>& job, int stages = 1) {
+    return BandsLayout<T, R>(job.segments, job.across, job.cluster, job.copies != ColumnCopies::vectors, stages).total * static_cast<int>(sizeof(T));
+}
+
+template <class T, int R>
+int ring_bands_bytes(const SharedJob<T>& job) {
+    return bands_bytes<T, R>(job, band_stages) + in_place_words<T>(job.segments, job.across) * static_cast<int>(sizeof(T));
 }
 
 // Rows in whole vectors, x apart from rhs, too long for a block that takes 256 bytes of each: two blocks do. (More tell each other too much.)
@@ -190,15 +211,46 @@ bool cut_halves(SharedJob<T>& job, const SharedKernel<T>&) {
     return bands_bytes<T, R>(job) <= shared_block_bytes;
 }
 
+// Rows that begin anywhere as tensors: one level above them at most, which is more rows.
+template <class T>
+bool in_shifted_tensors(SharedJob<T>& job) {
+    const std::int64_t row = job.rhs.row_stride, above = job.rhs.level_stride[0];
+    if (job.levels > 2 || row <= 0 || !tensor_maps_exist()) return false;
+    job.plane_rows = 0;
+    if (job.levels == 1) return true;
+    if (above <= 0 || above % row != 0 || above / row * job.extent[0] >= std::int64_t{1} << 31) return false;
+    job.plane_rows = static_cast<unsigned>(above / row);
+    return true;
+}
+
+// A tensor of those rows that begin at the same offset from a 16-byte boundary, begun a little before.
+template <class T, int R>
+bool encode_shifted(const SharedJob<T>& job, ShiftedMaps& maps) {
+    constexpr unsigned E = tensor_offsets<T>;
+    const std::uint64_t rows = job.rows + std::uint64_t{job.plane_rows} * (job.levels > 1 ? job.extent[0] - 1 : 0);
+    for (unsigned e = 0; e < E; ++e) {
+        T* const first = job.rhs.data + e * job.rhs.row_stride;
+        const auto shift = reinterpret_cast<std::uintptr_t>(first) % 16 / sizeof(T);
+        MapShape shape{first - shift, {job.extent[job.levels - 1] + shift, (rows - e + E - 1) / E}};
+        shape.bytes[0] = static_cast<std::uint64_t>(job.rhs.row_stride) * E * sizeof(T);
+        shape.box[0] = static_cast<std::uint32_t>(tensor_columns(job.across)) + E, shape.box[1] = static_cast<std::uint32_t>(job.segments * R) / E;
+        shape.dimensions = 2, shape.wide = sizeof(T) == 8, shape.lines = false;
+        if (!encode(maps.rhs[e], shape)) return false;
+    }
+    return true;
+}
+
 // Rows that begin anywhere, x apart from rhs: the widest pieces for which a cluster has room, where those of a block alone would be narrow. (Measured.)
 template <class T, int R, int Threads>
 bool cut_bands(SharedJob<T>& job, const SharedKernel<T>& kernel) {
-    constexpr int narrow = 512;  // bytes
     const unsigned extent = job.extent[job.levels - 1], over = 32 / static_cast<unsigned>(sizeof(T)) - 1;
+    const bool tensors = in_shifted_tensors(job), anywhere = parts_of_sectors(job);
+    // As tensors also where a block alone has half a kilobyte, unless blocks would have few rows, or, in single precision, a line is one set.
+    const int narrow = tensors && anywhere && job.rows > 192 && (sizeof(T) == 8 || extent > 256) ? 1024 : 512;  // bytes
     int alone = 1024 / static_cast<int>(sizeof(T));
     while (alone * ((job.rows + R - 1) / R) > Threads) alone /= 2;
     if (alone * static_cast<int>(sizeof(T)) >= narrow || job.rhs.level_stride[job.levels - 1] != 1) return false;
-    if (!parts_of_sectors(job)) return cut_halves<T, R, Threads>(job, kernel);
+    if (!anywhere) return cut_halves<T, R, Threads>(job, kernel);
     set_array_range(job);
     for (job.across = Threads / 2; job.across >= 64; job.across /= 2) {
         job.segments = Threads / job.across;
@@ -207,7 +259,7 @@ bool cut_bands(SharedJob<T>& job, const SharedKernel<T>& kernel) {
         const unsigned sets = extent <= across ? 1 : (extent - over - 1) / (across - over) + 1;
         if (job.cluster > most_bands || sets * across * 10 > extent * 13 || bands_bytes<T, R>(job) > shared_block_bytes) continue;
         job.whole_sectors = job.lines = true;
-        job.copies = ColumnCopies::lines;
+        job.copies = tensors && job.cluster > 1 ? ColumnCopies::tensors : ColumnCopies::lines;
         job.slack = column_slack<T>(job.copies);
         job.line_extent = extent;
         job.tiles_per_line = sets, job.set_columns = across - over;
@@ -220,8 +272,11 @@ bool cut_bands(SharedJob<T>& job, const SharedKernel<T>& kernel) {
 template <class T, int R, int Threads>
 void launch_bands(SharedJob<T>& job, cudaStream_t stream) {
     const unsigned blocks = job.tiles * static_cast<unsigned>(job.cluster);
-    if (job.copies == ColumnCopies::vectors) launch_persistent<solve_shared_bands<T, R, Threads, ColumnCopies::vectors>, true>(job, blocks, true, Threads, bands_bytes<T, R>(job), stream);
-    else launch_persistent<solve_shared_bands<T, R, Threads, ColumnCopies::lines>, true>(job, blocks, false, Threads, bands_bytes<T, R>(job), stream);
+    if (job.copies == ColumnCopies::vectors) return launch_persistent<solve_shared_bands<T, R, Threads, ColumnCopies::vectors, 1>, true>(job, blocks, true, Threads, bands_bytes<T, R>(job), stream, ColumnMaps{});
+    if (ShiftedMaps maps; job.copies == ColumnCopies::tensors && encode_shifted<T, R>(job, maps))
+        return launch_persistent<solve_shared_bands<T, R, Threads, ColumnCopies::tensors, 1>, true>(job, blocks, true, Threads, bands_bytes<T, R>(job), stream, maps);
+    job.copies = ColumnCopies::lines;
+    launch_persistent<solve_shared_bands<T, R, Threads, ColumnCopies::lines, 1>, true>(job, blocks, false, Threads, bands_bytes<T, R>(job), stream, ColumnMaps{});
 }
 
 template <class T, int R, int Stages, bool Couple, bool Aside, int Threads, int Blocks>
@@ -267,6 +322,35 @@ void launch_rows(SharedJob<T>& job, cudaStream_t stream) {
 template <class T, int R, int Threads, int Blocks, int MostRows>
 constexpr SharedKernel<T> columns_kernel() {
     return {R, true, false, false, Threads, cut_columns<T, R, Threads, MostRows>, launch_columns<T, R, Threads, Blocks>};
+}
+
+// Longer ones, by a cluster's blocks that have about as many rows each.
+template <class T, int R, int Threads, int MostRows>
+bool cut_ring_bands(SharedJob<T>& job, const SharedKernel<T>&) {
+    job.across = 256 / static_cast<int>(sizeof(T));
+    const int most = Threads / job.across * R, fewest = 5 * most / 4;
+    if (job.rows < fewest || job.rows > MostRows || !in_tensors(job)) return false;
+    job.cluster = (job.rows + most - 1) / most;
+    // In place the kernel for one block each is as fast where blocks have fewer rows than they have room for. (Measured, as all of this.)
+    if (8 * job.rows < 7 * job.cluster * most && !apart_from_x(job)) return false;
+    job.segments = (job.rows + job.cluster * R - 1) / (job.cluster * R);
+    ColumnMaps maps;
+    return cut_lines(job) && ring_bands_bytes<T, R>(job) <= shared_block_bytes && encode_columns<T, R>(job, job.rhs, maps.rhs) && encode_columns<T, R>(job, job.x, maps.x);
+}
+
+template <class T, int R, int Threads>
+void launch_ring_bands(SharedJob<T>& job, cudaStream_t stream) {
+    const unsigned blocks = job.tiles * static_cast<unsigned>(job.cluster);
+    const int threads = job.across * job.segments, bytes = ring_bands_bytes<T, R>(job);
+    ColumnMaps maps;
+    encode_columns<T, R>(job, job.rhs, maps.rhs), encode_columns<T, R>(job, job.x, maps.x);  // as when it was cut
+    if (apart_from_x(job)) launch_persistent<solve_shared_bands<T, R, Threads, ColumnCopies::vectors, band_stages>, true>(job, blocks, true, threads, bytes, stream, maps);
+    else launch_persistent<solve_shared_bands_in_place<T, R, Threads>>(job, blocks, true, threads, bytes, stream, maps);
+}
+
+template <class T, int R, int Threads, int MostRows>
+constexpr SharedKernel<T> ring_bands_kernel() {
+    return {R, true, false, true, Threads, cut_ring_bands<T, R, Threads, MostRows>, launch_ring_bands<T, R, Threads>};
 }
 
 template <class T, int R, int Threads, int Blocks, int MostRows>
