@@ -81,9 +81,10 @@ private:
 #pragma unroll
                 for (int v = 0; v < C::kept; ++v) held[k][v] = unforeseen(held[k][v]);  // the same roundings of what is made of it, whether held, kept in memory or just made
         }
+        // Where nothing is held there is one mesh and no loop: what places are made of would be kept for its next turn, in registers that loads want.
 #pragma unroll 1
-        for (std::int64_t number = begin; number < end; ++number) {
-            const std::int64_t mesh = a.backwards ? begin + end - 1 - number : number;
+        for (std::int64_t number = begin; number < (C::held ? end : begin + 1); ++number) {
+            const std::int64_t mesh = C::held && a.backwards ? begin + end - 1 - number : number;
             TakenKept<C> near[count];
             T out[count] = {};
             take(near, Looks{a, x, y, z, mesh, T(0)});
@@ -160,10 +161,10 @@ __device__ __forceinline__ void right_hand_sides(const MeshArguments<typename C:
     using Own = RightHandSides<C>;
     follow_previous();
     if (!runs(a.state, a.sweep)) return;
-    const auto meshes = static_cast<unsigned>(a.extent[3]), tasks = (meshes + each - 1) / each * Own::pieces;
+    const auto meshes = static_cast<unsigned>(a.extent[3]), tasks = (C::held ? (meshes + each - 1) / each : meshes) * Own::pieces;
     for (unsigned task = blockIdx.x; task < tasks; task += gridDim.x) {
-        const unsigned number = a.backwards ? tasks - 1 - task : task, begin = number / Own::pieces * each;
-        Own{a, p, kept}.run(number % Own::pieces, begin, begin + each < meshes ? begin + each : meshes, static_cast<int>(threadIdx.x));
+        const unsigned number = a.backwards ? tasks - 1 - task : task, begin = number / Own::pieces * (C::held ? each : 1);
+        Own{a, p, kept}.run(number % Own::pieces, begin, C::held ? begin + each < meshes ? begin + each : meshes : begin + 1, static_cast<int>(threadIdx.x));
     }
 }
 
