@@ -77,7 +77,7 @@ def solve_table(solves, table):
     yield from table(['devices', 'system', 'type', 'Mrows', 'threads', 'rounds', 'ms', 'Mrows/s', 'who took part', 'of the best device', 'of the sum', 'all of them Mrows/s', 'of the ceiling', 'of the link', 'while learning (solves)', 'backward error'],
                      [[row['devices'], row['matrix'], row['dtype'], f'{row["rows"] / 1e6:.0f}', f'{row["threads"]:.0f}', few(row.get('rounds')), f'{1e3 * row["seconds"]:.1f}', million(row['rows_per_s']),
                        row.get('chosen', row['devices']), percent(row.get('of_the_best')), percent(row.get('of_the_sum')), million(row.get('all_rows_per_s')),
-                       percent(row.get('of_the_ceiling') if row['matrix'] == 'dominant' else None), percent(row.get('of_the_link')),
+                       percent(row.get('of_the_ceiling')), percent(row.get('of_the_link')),
                        f'{million(row.get("learning_rows_per_s"))} ({row["learning_solves"]:.0f})' if ',' in row['devices'] and row.get('learning_solves', 0) > 1 else '–', few(row['backward_error'], 2)] for row in solves])
     order = ', in another order every time' if any(row.get('rounds') for row in solves) else ''
     yield ('One system of the host\'s memory, pinned where the device can and nothing else is said, x apart. Medians of rounds, in each of which every line is solved once' + order + ', after the two or three solves by'
@@ -103,8 +103,8 @@ def ceilings(record, table):
     yield ('What cores and links do alone and side by side, in turns with the solves above: the cpu solves the rows that it had in the split while the others are copied to the devices, and as much as x of them back, in'
            ' pieces of 32 MiB from the same registered arrays. On all threads and on one less, which a split leaves to who waits for copies; as `cpu` solves, and in chunks that its threads take as in a split; the largest sum is the ceiling.')
     yield ''
-    yield from table(['devices', 'type', 'Mrows', 'to GB/s', 'from GB/s', 'to, 4 : 1', 'cpu Mrows/s', 'threads beside', 'cpu beside copies', 'to beside the cpu', 'sum Mrows/s', 'least of the others'],
-                     [[row['devices'], row['dtype'], f'{row["rows"] / 1e6:.0f}', giga(row['to_bytes_per_s']), giga(row['from_bytes_per_s']), giga(row['solve_to_bytes_per_s']), million(row.get('cpu_rows_per_s')),
+    yield from table(['devices', 'system', 'type', 'Mrows', 'to GB/s', 'from GB/s', 'to, 4 : 1', 'cpu Mrows/s', 'threads beside', 'cpu beside copies', 'to beside the cpu', 'sum Mrows/s', 'least of the others'],
+                     [[row['devices'], row.get('matrix', 'dominant'), row['dtype'], f'{row["rows"] / 1e6:.0f}', giga(row['to_bytes_per_s']), giga(row['from_bytes_per_s']), giga(row['solve_to_bytes_per_s']), million(row.get('cpu_rows_per_s')),
                        (f'{row["threads_beside"]:.0f}' + (', chunks' if row.get('in_chunks') else '')) if row.get('threads_beside') else '–', million(row.get('cpu_rows_per_s_while_copies')), giga(row['to_bytes_per_s_while_cpu']),
                        million(row['ceiling_rows_per_s']), million(min((value for key, value in row.items() if key.startswith('sum_rows_per_s_')), default=None))] for row in rows])
 

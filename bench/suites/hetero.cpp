@@ -65,9 +65,9 @@ public:
 
     void run_kinds() {
         const std::int64_t least = prepare(256e6), half = least / 2;
-        budget_ = Budget(left_, 8);
+        budget_ = Budget(left_, 12);
         const auto kind = [&]<class T>(const Given& given, std::int64_t rows, bool fill) {
-            budget_.stage(1);
+            budget_.stage(given.ceiling ? 3 : 1);
             if (fill) arrays_->fill<T>(given.matrix, rows);
             size<T>(given, rows);
         };
@@ -76,8 +76,8 @@ public:
         kind.operator()<double>({}, half, true);
         kind.operator()<double>({.in_place = true}, half, false);
         kind.operator()<double>({.matrix = Matrix::random}, half, true);
-        kind.operator()<double>({.matrix = Matrix::poisson}, half, true);
-        kind.operator()<float>({.matrix = Matrix::poisson}, least, true);
+        kind.operator()<double>({.matrix = Matrix::poisson, .ceiling = true}, half, true);
+        kind.operator()<float>({.matrix = Matrix::poisson, .ceiling = true}, least, true);
         registered_.clear();
         kind.operator()<float>({.pageable = true}, half, true);
     }
@@ -188,7 +188,7 @@ private:
             if (round >= 2 && budget_.left() - static_cast<double>(all.size()) * joules_s < before_s - budget_.left()) break;
         }
         std::map<std::string, double> ceiling, link;
-        for (const Side& side : sides) side.put<T>(rows, context_.threads(), record_, ceiling, link);
+        for (const Side& side : sides) side.put<T>(matrix_names[static_cast<int>(given.matrix)], rows, context_.threads(), record_, ceiling, link);
         std::map<std::string, const Series*> alone;
         for (const Series& one : all) put<T>(one, given, rows, problem, joules_s, alone, ceiling, link);
         budget_.done((std::string(name_of(dtype_of<T>)) + " " + given.name()).c_str());

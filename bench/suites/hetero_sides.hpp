@@ -68,7 +68,7 @@ public:
     }
 
     template <class T>
-    void put(std::int64_t rows, int threads, Record& record, std::map<std::string, double>& ceiling, std::map<std::string, double>& link) const {
+    void put(const char* matrix, std::int64_t rows, int threads, Record& record, std::map<std::string, double>& ceiling, std::map<std::string, double>& link) const {
         const double row_in = 4 * sizeof(T);
         const auto sum = [&](const Way& way) {
             std::vector<double> sums;
@@ -77,7 +77,7 @@ public:
         };
         const Way& best = *std::max_element(ways_.begin(), ways_.end(), [&](const Way& a, const Way& b) { return sum(a) < sum(b); });
         Row row;
-        row.set("kind", "ceiling").set("devices", name_).set("dtype", name_of(dtype_of<T>)).set("rows", static_cast<double>(rows)).set("threads", static_cast<double>(threads));
+        row.set("kind", "ceiling").set("matrix", matrix).set("devices", name_).set("dtype", name_of(dtype_of<T>)).set("rows", static_cast<double>(rows)).set("threads", static_cast<double>(threads));
         row.set("rounds", static_cast<double>(to_.size())).set("cpu_share", static_cast<double>(cut_) / static_cast<double>(rows));
         row.set("to_bytes_per_s", median(to_)).set("from_bytes_per_s", median(from_)).set("solve_to_bytes_per_s", median(solve_to_)).set("solve_from_bytes_per_s", median(solve_from_));
         if (!best.idle()) {

@@ -13,6 +13,18 @@
 
 namespace trifold::devices {
 
+/// Pieces of `rows` rows each, one after the other in a device's memory, between unknowns that are known: x before the first piece, x of every piece's first and last row, x behind the last piece,
+/// 2 count + 2 numbers. A coupling that is no array is a number; one that meets a known 0 is not read.
+struct Pieces {
+    DType dtype = DType::f64;
+    std::int64_t count = 0, rows = 0;
+    const void *lower = nullptr, *upper = nullptr;
+    double lower_value = 0, upper_value = 0;
+    void* rhs = nullptr;
+    const void* x = nullptr;
+    const void* known = nullptr;
+};
+
 struct Runtime {
     /// Aligned to 256. Says what was asked and what is free where that is less.
     bool (*allocate)(int device, std::size_t bytes, void** memory, Failure& failure) = nullptr;
@@ -47,10 +59,15 @@ struct Runtime {
     bool (*register_host)(int device, void* memory, std::size_t bytes, Failure& failure) = nullptr;
     void (*unregister_host)(int device, void* memory) = nullptr;
 
-    /// Optional. Enqueues x += alpha g + beta h over arrays of its memory; sizes[0] and sizes[1], there too, become the largest |x| + |alpha g| + |beta h| that was
-    /// met and the largest |x| that was made of it.
-    bool (*combine)(int device, void* stream, DType dtype, std::int64_t rows, void* x, const void* g, const void* h, double alpha, double beta, double* sizes,
-                    Failure& failure) = nullptr;
+    /// Optional, both or none, over `count` parts of `rows` rows each, one after the other in arrays of its memory. `gather_ends` enqueues that ends[6 k …] become y, g and h of part k, of each its first and its last.
+    /// `combine`: x += factors[2 k] g + factors[2 k + 1] h; sizes[2 k] and sizes[2 k + 1], there too, become the largest |x| + |factors[2 k] g| + |factors[2 k + 1] h| that was met in part k and the largest |x| that was made of it.
+    bool (*gather_ends)(int device, void* stream, DType dtype, std::int64_t count, std::int64_t rows, const void* y, const void* g, const void* h, void* ends, Failure& failure) = nullptr;
+    bool (*combine)(int device, void* stream, DType dtype, std::int64_t count, std::int64_t rows, void* x, const void* g, const void* h, const void* factors, double* sizes, Failure& failure) = nullptr;
+
+    /// Optional, both or none. `close_pieces` enqueues that rhs of every piece's first and last row loses what the unknowns beside the piece contribute, so that the pieces are systems of their own.
+    /// `judge_pieces`: *worst, there too, becomes the largest difference of a piece's first or last x from what is known of it, over the piece's largest |x|; infinite where that is no number.
+    bool (*close_pieces)(int device, void* stream, const Pieces& pieces, Failure& failure) = nullptr;
+    bool (*judge_pieces)(int device, void* stream, const Pieces& pieces, float* worst, Failure& failure) = nullptr;
 
     /// The roof: bytes per second of the fastest stream found that reads `reads` (1 to 4) arrays of `bytes` bytes and writes one
     /// more, or the last of them (`in_place`). Takes that memory and gives it back; waits.

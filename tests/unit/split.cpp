@@ -16,6 +16,7 @@ namespace {
 struct Split : testing::Test {
     devices::ScratchArena scratch;
     devices::StreamKits kits;
+    std::int64_t slot_rows = 8192;
 
     split::Part cpu() const { return {"cpu", &ops_of("cpu"), nullptr, 0}; }
     split::Part fake(const char* name = "fake:0") const { return {name, &FakeDevice::ops(), &FakeDevice::runtime(), 0}; }
@@ -57,7 +58,7 @@ struct Split : testing::Test {
         setting.rows_per_s = rates;
         setting.trouble = trouble;
         setting.least_rows = 2048;
-        setting.slot_rows = 8192;
+        setting.slot_rows = slot_rows;
         setting.scratch = &scratch;
         setting.kits = &kits;
         return split::solve(system, setting);
@@ -187,6 +188,62 @@ TEST_F(Split, ASumThatLosesItsDigits) {
             }
 }
 
+// In the second pass a device's link has nothing to bring: it takes pieces that the cpu has reduced, where neither operands nor x are staged.
+TEST_F(Split, ADeviceFinishesWhatTheCpuHasReduced) {
+    FakeDevice::registered() = true;
+    const auto pieces = [&]<class T>(T, std::int64_t rows, int spoiled) {
+        // How far the cpu is when the device begins nobody says.
+        const int before = FakeDevice::closed_chunks();
+        for (int k = 0; k < 40 && FakeDevice::closed_chunks() == before; ++k) {
+            SplitCase<T> c(Matrix::poisson, rows, false, static_cast<std::uint64_t>(rows));
+            FakeDevice::spoiled_pieces() = spoiled;
+            const split::Result result = solve(c.system(), {cpu(), fake()}, {}, {1e9, 1e7});
+            FakeDevice::spoiled_pieces() = 0;
+            ASSERT_TRUE(result.solved && result.coupled) << result.why;
+            EXPECT_LE(c.residual(), 32) << rows << " rows, f" << 8 * sizeof(T);
+            std::int64_t solved = 0;
+            for (const DeviceShare& share : result.devices) {
+                EXPECT_TRUE(share.state.empty() || share.state == "took what was left") << share.state;
+                solved += share.rows;
+            }
+            EXPECT_EQ(solved, rows);
+        }
+        EXPECT_GT(FakeDevice::closed_chunks(), before);
+    };
+    for (const std::int64_t rows : {496 * 1024, 500009})
+        for (const int spoiled : {0, 1, 100}) pieces(0.f, rows, spoiled), pieces(0., rows, spoiled);
+    FakeDevice::registered() = false;
+}
+
+TEST_F(Split, AnyCallOfTwoPassesMayFailBesideTheCpu) {
+    const int before = FakeDevice::closed_chunks();
+    for (std::int64_t fail_at = 1; fail_at < 400; fail_at += fail_at < 60 ? 3 : 7)
+        for (const bool in_place : {false, true}) {
+            FakeDevice::registered() = !in_place;
+            SplitCase<double> c(Matrix::poisson, 400000, in_place, 5);
+            const split::Result result = solve(c.system(), {cpu(), fake()}, {{}, {fail_at, 1}}, {1e9, 1e7});
+            FakeDevice::registered() = false;
+            ASSERT_TRUE(result.solved) << result.why << ", call " << fail_at;
+            ASSERT_LE(c.residual(), 48) << "call " << fail_at << (in_place ? ", in place" : "");
+        }
+    EXPECT_GT(FakeDevice::closed_chunks(), before);
+}
+
+// Longer chunks than their error lets them be are cut into equal systems, which one call solves.
+TEST_F(Split, LongChunksInParts) {
+    slot_rows = 1 << 20;
+    FakeDevice::largest_batch() = 0;
+    for (const bool in_place : {false, true}) {
+        SplitCase<float> c(Matrix::poisson, 1200007, in_place, 9);
+        const split::Result result = solve(c.system(), {fake()});
+        ASSERT_TRUE(result.solved && result.coupled) << result.why;
+        EXPECT_LE(c.residual(), 32);
+        EXPECT_EQ(result.devices[0].state, "");
+        EXPECT_EQ(result.devices[0].rows, 1200007);
+        EXPECT_GT(FakeDevice::largest_batch(), 1);
+    }
+}
+
 TEST_F(Split, TwoPassesOnPartsOfAnOpenclDevice) {
     std::vector<split::Part> parts = opencl_parts();
     if (parts.empty()) GTEST_SKIP() << "no OpenCL device in the host's memory";
@@ -215,6 +272,27 @@ TEST_F(Split, TwoPassesOnAnOpenclDeviceWithMemoryOfItsOwn) {
         EXPECT_GT(result.devices[1].rows, 0);
         EXPECT_EQ(result.devices[0].rows + result.devices[1].rows, 1 << 20);
     }
+    // Pieces that the cpu has reduced.
+    const auto pieces = [&]<class T>(T) {
+        std::size_t sent = 0;
+        SplitCase<T> c(Matrix::poisson, 1 << 20, false, 3);
+        std::vector<T>* const arrays[] = {&c.lower, &c.diag, &c.upper, &c.rhs, &c.x};
+        Failure failure;
+        for (std::vector<T>* array : arrays) ASSERT_TRUE(parts[1].runtime->register_host(parts[1].number, array->data(), array->size() * sizeof(T), failure)) << failure.message;
+        for (int k = 0; k < 40 && sent == 0; ++k) {
+            const split::Result result = solve(c.system(), parts, {}, {1e9, 1e7});
+            ASSERT_TRUE(result.solved && result.coupled) << result.why;
+            EXPECT_LE(c.residual(), 32);
+            EXPECT_EQ(result.devices.size(), 2u) << "what was sent was not good";
+            double joined = 0;
+            for (const TraceEvent& event : result.trace)
+                if (event.device < 0) joined = event.end_s;
+            for (const TraceEvent& event : result.trace) sent += std::string_view(event.phase) == "to device" && event.begin_s > joined;
+        }
+        for (std::vector<T>* array : arrays) parts[1].runtime->unregister_host(parts[1].number, array->data());
+        EXPECT_GT(sent, 0u);
+    };
+    pieces(0.f), pieces(0.);
 }
 
 TEST_F(Split, AnyCallOfTwoPassesOnAnOpenclDeviceMayFail) {

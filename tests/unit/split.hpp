@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cmath>
 #include <cstring>
+#include <limits>
 #include <map>
 #include <mutex>
 #include <vector>
@@ -40,7 +41,7 @@ public:
                 ::operator delete(memory, std::align_val_t{256});
             };
             r.memory_info = [](int, std::size_t* free, std::size_t* total, Failure&) { return *free = *total = std::size_t{1} << 26, true; };
-            r.where = [](int, const void* address) { return is_theirs(address) ? Memory{MemoryKind::device, 0} : Memory{}; };
+            r.where = [](int, const void* address) { return is_theirs(address) ? Memory{MemoryKind::device, 0} : registered() ? Memory{MemoryKind::registered, 0} : Memory{}; };
             r.copy = [](int, void*, void* to, const void* from, std::size_t bytes, Failure&) { return std::memcpy(to, from, bytes), true; };
             r.synchronize = [](int, void*, Failure&) { return true; };
             r.enter = [](int, void*, bool, bool* capturing, Failure&) { return *capturing = false, true; };
@@ -55,11 +56,26 @@ public:
             r.wait_for = [](int, void*, void*, Failure&) { return true; };
             r.allocate_pinned = [](int, std::size_t bytes, void** memory, Failure&) { return *memory = ::operator new(bytes, std::align_val_t{256}), true; };
             r.release_pinned = [](int, void* memory) { ::operator delete(memory, std::align_val_t{256}); };
-            r.combine = [](int, void*, DType dtype, std::int64_t rows, void* x, const void* g, const void* h, double alpha, double beta, double* sizes, Failure&) {
+            r.gather_ends = [](int, void*, DType dtype, std::int64_t count, std::int64_t rows, const void* y, const void* g, const void* h, void* ends, Failure&) {
+                const std::size_t size = size_of(dtype);
+                char* to = static_cast<char*>(ends);
+                for (std::int64_t k = 0; k < count; ++k)
+                    for (const void* array : {y, g, h})
+                        for (const std::int64_t row : {k * rows, (k + 1) * rows - 1}) std::memcpy(to, static_cast<const char*>(array) + static_cast<std::size_t>(row) * size, size), to += size;
+                return true;
+            };
+            r.combine = [](int, void*, DType dtype, std::int64_t count, std::int64_t rows, void* x, const void* g, const void* h, const void* factors, double* sizes, Failure&) {
                 const bool loses = spoiled_sums() > 0 && spoiled_sums()-- > 0;
-                if (dtype == DType::f32) combine(rows, static_cast<float*>(x), static_cast<const float*>(g), static_cast<const float*>(h), alpha, beta, sizes);
-                else combine(rows, static_cast<double*>(x), static_cast<const double*>(g), static_cast<const double*>(h), alpha, beta, sizes);
-                if (loses) sizes[0] = 1e30 * sizes[1];
+                if (dtype == DType::f32) combine(count, rows, static_cast<float*>(x), static_cast<const float*>(g), static_cast<const float*>(h), static_cast<const float*>(factors), sizes);
+                else combine(count, rows, static_cast<double*>(x), static_cast<const double*>(g), static_cast<const double*>(h), static_cast<const double*>(factors), sizes);
+                if (loses) sizes[2 * (count / 2)] = 1e30 * sizes[2 * (count / 2) + 1];
+                return true;
+            };
+            r.close_pieces = [](int, void*, const devices::Pieces& pieces, Failure&) { return pieces.dtype == DType::f32 ? close<float>(pieces) : close<double>(pieces), true; };
+            r.judge_pieces = [](int, void*, const devices::Pieces& pieces, float* worst, Failure&) {
+                *worst = pieces.dtype == DType::f32 ? judge<float>(pieces) : judge<double>(pieces);
+                if (spoiled_pieces() > 0 && spoiled_pieces()-- > 0) *worst = std::numeric_limits<float>::infinity();
+                closed_chunks()++;
                 return true;
             };
             return r;
@@ -73,15 +89,16 @@ public:
             t.device = "fake:0";
             t.refuses = [](const System&, Algorithm) -> const char* { return nullptr; };
             // Short ones take more than long ones.
-            t.workspace = [](const System& system, Algorithm, int) { return ops_of("cpu").workspace(system, Algorithm::lu, 1) + (system.rows < 5000 ? std::size_t{1} << 20 : 0); };
+            t.workspace = [](const System& system, Algorithm, int) { return ops_of("cpu").workspace(system, system.levels > 0 ? Algorithm::automatic : Algorithm::lu, 1) + (system.rows < 5000 ? std::size_t{1} << 20 : 0); };
             t.outcome_bytes = sizeof(Outcome);
             t.enqueue = [](int, const System& system, Algorithm, const Launch& launch, void* outcome, Failure& failure) {
                 for (const Operand* operand : {&system.lower, &system.diag, &system.upper, &system.rhs, &system.x})
                     if (operand->kind == Operand::Kind::view && !is_theirs(static_cast<char*>(operand->data) + 8))
                         return failure.say(ErrorCode::internal, "an array of the host reached the device");
                 if (launch.scratch_bytes < ops().workspace(system, Algorithm::automatic, 1)) return failure.say(ErrorCode::bad_input, "the workspace is too small");
+                largest_batch() = std::max(largest_batch().load(), static_cast<int>(system.systems()));
                 Outcome found;
-                ops_of("cpu").solve(system, Algorithm::lu, launch, found);
+                ops_of("cpu").solve(system, system.levels > 0 ? Algorithm::automatic : Algorithm::lu, launch, found);
                 std::memcpy(outcome, &found, sizeof found);
                 return true;
             };
@@ -97,6 +114,25 @@ public:
         return left;
     }
 
+    /// So many chunks of pieces are said not to meet what is known of their ends; how many were closed and judged in all; the most systems that one call was given.
+    static std::atomic<int>& spoiled_pieces() {
+        static std::atomic<int> left{0};
+        return left;
+    }
+    /// Whether the host's memory is said to be registered, so that nothing is staged but x in place.
+    static std::atomic<bool>& registered() {
+        static std::atomic<bool> all{false};
+        return all;
+    }
+    static std::atomic<int>& largest_batch() {
+        static std::atomic<int> systems{0};
+        return systems;
+    }
+    static std::atomic<int>& closed_chunks() {
+        static std::atomic<int> count{0};
+        return count;
+    }
+
 private:
     using Clock = std::chrono::steady_clock;
     struct State {
@@ -104,13 +140,40 @@ private:
         std::map<const char*, std::size_t> blocks;
     };
     template <class T>
-    static void combine(std::int64_t rows, T* x, const T* g, const T* h, double alpha, double beta, double* sizes) {
-        sizes[0] = sizes[1] = 0;
-        for (std::int64_t i = 0; i < rows; ++i) {
-            sizes[0] = std::max(sizes[0], std::abs(double{x[i]}) + std::abs(alpha * g[i]) + std::abs(beta * h[i]));
-            x[i] = static_cast<T>(x[i] + alpha * g[i] + beta * h[i]);
-            sizes[1] = std::max(sizes[1], std::abs(double{x[i]}));
+    static void combine(std::int64_t count, std::int64_t rows, T* x, const T* g, const T* h, const T* factors, double* sizes) {
+        for (std::int64_t k = 0; k < count; ++k) {
+            const T alpha = factors[2 * k], beta = factors[2 * k + 1];
+            double& met = sizes[2 * k] = 0;
+            double& made = sizes[2 * k + 1] = 0;
+            for (std::int64_t i = k * rows; i < (k + 1) * rows; ++i) {
+                met = std::max(met, std::abs(double{x[i]}) + std::abs(double{alpha} * g[i]) + std::abs(double{beta} * h[i]));
+                x[i] = static_cast<T>(x[i] + alpha * g[i] + beta * h[i]);
+                made = std::max(made, std::abs(double{x[i]}));
+            }
         }
+    }
+    template <class T>
+    static void close(const devices::Pieces& p) {
+        const T *known = static_cast<const T*>(p.known), *lower = static_cast<const T*>(p.lower), *upper = static_cast<const T*>(p.upper);
+        T* const rhs = static_cast<T*>(p.rhs);
+        for (std::int64_t k = 0; k < p.count; ++k) {
+            const std::int64_t first = k * p.rows, last = first + p.rows - 1;
+            if (known[2 * k] != 0) rhs[first] -= (lower ? lower[first] : static_cast<T>(p.lower_value)) * known[2 * k];
+            if (known[2 * k + 3] != 0) rhs[last] -= (upper ? upper[last] : static_cast<T>(p.upper_value)) * known[2 * k + 3];
+        }
+    }
+    template <class T>
+    static float judge(const devices::Pieces& p) {
+        const T *known = static_cast<const T*>(p.known), *x = static_cast<const T*>(p.x);
+        float worst = 0;
+        for (std::int64_t k = 0; k < p.count; ++k) {
+            T most = 0;
+            for (std::int64_t i = 0; i < p.rows; ++i) most = std::max(most, std::abs(x[k * p.rows + i]));
+            const T away = std::max(std::abs(x[k * p.rows] - known[2 * k + 1]), std::abs(x[(k + 1) * p.rows - 1] - known[2 * k + 2]));
+            const float ratio = !std::isfinite(away) || !std::isfinite(most) ? std::numeric_limits<float>::infinity() : away > 0 ? static_cast<float>(away / most) : 0;
+            worst = std::max(worst, ratio);
+        }
+        return worst;
     }
     static State& state() {
         static State& all = *new State;  // for threads that were left behind, to the end

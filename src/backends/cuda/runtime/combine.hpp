@@ -9,7 +9,8 @@
 
 namespace trifold::cuda {
 
-/// devices::Runtime::combine.
-void enqueue_combine(DType dtype, std::int64_t rows, void* x, const void* g, const void* h, double alpha, double beta, double* sizes, cudaStream_t stream);
+/// devices::Runtime::gather_ends and combine.
+void enqueue_gather_ends(DType dtype, std::int64_t count, std::int64_t rows, const void* y, const void* g, const void* h, void* ends, cudaStream_t stream);
+void enqueue_combine(DType dtype, std::int64_t count, std::int64_t rows, void* x, const void* g, const void* h, const void* factors, double* sizes, cudaStream_t stream);
 
 }  // namespace trifold::cuda

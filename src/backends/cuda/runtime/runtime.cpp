@@ -5,6 +5,7 @@
 #include <cstdlib>
 
 #include "backends/cuda/runtime/combine.hpp"
+#include "backends/cuda/runtime/pieces.hpp"
 #include "backends/cuda/runtime/energy.hpp"
 #include "backends/cuda/runtime/stream.hpp"
 
@@ -184,10 +185,27 @@ void unregister_host(int device, void* memory) {
     cudaGetLastError();
 }
 
-bool combine(int device, void* stream, DType dtype, std::int64_t rows, void* x, const void* g, const void* h, double alpha, double beta, double* sizes,
-             Failure& failure) {
+bool gather_ends(int device, void* stream, DType dtype, std::int64_t count, std::int64_t rows, const void* y, const void* g, const void* h, void* ends, Failure& failure) {
     const OnDevice on(device);
-    enqueue_combine(dtype, rows, x, g, h, alpha, beta, sizes, stream_of(stream));
+    enqueue_gather_ends(dtype, count, rows, y, g, h, ends, stream_of(stream));
+    return good(cudaGetLastError(), "launching a kernel", failure);
+}
+
+bool combine(int device, void* stream, DType dtype, std::int64_t count, std::int64_t rows, void* x, const void* g, const void* h, const void* factors, double* sizes, Failure& failure) {
+    const OnDevice on(device);
+    enqueue_combine(dtype, count, rows, x, g, h, factors, sizes, stream_of(stream));
+    return good(cudaGetLastError(), "launching a kernel", failure);
+}
+
+bool close_pieces(int device, void* stream, const devices::Pieces& pieces, Failure& failure) {
+    const OnDevice on(device);
+    enqueue_close_pieces(pieces, stream_of(stream));
+    return good(cudaGetLastError(), "launching a kernel", failure);
+}
+
+bool judge_pieces(int device, void* stream, const devices::Pieces& pieces, float* worst, Failure& failure) {
+    const OnDevice on(device);
+    enqueue_judge_pieces(pieces, worst, stream_of(stream));
     return good(cudaGetLastError(), "launching a kernel", failure);
 }
 
@@ -246,7 +264,10 @@ const devices::Runtime& runtime() {
         r.release_pinned = release_pinned;
         r.register_host = register_host;
         r.unregister_host = unregister_host;
+        r.gather_ends = gather_ends;
         r.combine = combine;
+        r.close_pieces = close_pieces;
+        r.judge_pieces = judge_pieces;
         r.bandwidth = bandwidth;
         r.joules = joules;
         return r;

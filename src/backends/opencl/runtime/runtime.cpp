@@ -161,24 +161,81 @@ bool wait_for(int device, void* stream, void* event, Failure& failure) {
 
 void release_mark(int, void* event) { delete static_cast<Mark*>(event); }
 
-bool combine(int device, void* stream, DType dtype, std::int64_t rows, void* x, const void* g, const void* h, double alpha, double beta, double* sizes, Failure& failure) {
+void set_array(cl::Kernel& kernel, cl_uint at, const Place& place, std::size_t size) { kernel.setArg(at, place.buffer), kernel.setArg(at + 1, static_cast<cl_long>(place.offset / size)); }
+
+bool gather_ends(int device, void* stream, DType dtype, std::int64_t count, std::int64_t rows, const void* y, const void* g, const void* h, void* ends, Failure& failure) {
+    return guarded("gathering the ends of parts", failure, [&] {
+        OpenDevice& d = open_device(device);
+        DeviceQueue& on = queue_of(device, stream);
+        const Place places[] = {place_of(y), place_of(g), place_of(h), place_of(ends)};
+        const std::lock_guard lock(d.mutex);
+        cl::Kernel& kernel = d.kernel({"combine", "gather_ends"}, dtype);
+        kernel.setArg(0, static_cast<cl_long>(count)), kernel.setArg(1, static_cast<cl_long>(rows));
+        for (cl_uint k = 0; k < 4; ++k) set_array(kernel, 2 + 2 * k, places[k], size_of(dtype));
+        d.run(on, kernel, static_cast<std::size_t>(count), 64);
+        on.queue.flush();
+    });
+}
+
+bool combine(int device, void* stream, DType dtype, std::int64_t count, std::int64_t rows, void* x, const void* g, const void* h, const void* factors, double* sizes, Failure& failure) {
     return guarded("adding up a chunk's parts", failure, [&] {
         OpenDevice& d = open_device(device);
         DeviceQueue& on = queue_of(device, stream);
-        const Place to = place_of(x), left = place_of(g), right = place_of(h), found = place_of(sizes);
+        const Place places[] = {place_of(x), place_of(g), place_of(h), place_of(factors)}, found = place_of(sizes);
         const std::lock_guard lock(d.mutex);
-        on.queue.enqueueFillBuffer(found.buffer, cl_uint{0}, found.offset, 2 * sizeof(double));
+        on.queue.enqueueFillBuffer(found.buffer, cl_uint{0}, found.offset, 2 * static_cast<std::size_t>(count) * sizeof(double));
         cl::Kernel& kernel = d.kernel({"combine", "combine"}, dtype);
-        const auto at = [&](const Place& place) { return static_cast<cl_long>(place.offset / size_of(dtype)); };
-        kernel.setArg(0, static_cast<cl_long>(rows));
-        kernel.setArg(1, to.buffer), kernel.setArg(2, at(to));
-        kernel.setArg(3, left.buffer), kernel.setArg(4, at(left));
-        kernel.setArg(5, right.buffer), kernel.setArg(6, at(right));
-        if (dtype == DType::f32) kernel.setArg(7, static_cast<cl_float>(alpha)), kernel.setArg(8, static_cast<cl_float>(beta));
-        else kernel.setArg(7, alpha), kernel.setArg(8, beta);
-        kernel.setArg(9, found.buffer), kernel.setArg(10, static_cast<cl_long>(found.offset / sizeof(cl_int)));
-        constexpr std::size_t group = 64, most = 1 << 18;
-        d.run(on, kernel, std::min(static_cast<std::size_t>(rows), most), group);
+        constexpr std::int64_t group = 64, most = 1 << 18;
+        const std::int64_t items = std::clamp((rows + group - 1) / group, std::int64_t{1}, std::max<std::int64_t>(most / group / count, 4)) * group;
+        kernel.setArg(0, static_cast<cl_long>(rows)), kernel.setArg(1, static_cast<cl_long>(items));
+        for (cl_uint k = 0; k < 4; ++k) set_array(kernel, 2 + 2 * k, places[k], size_of(dtype));
+        set_array(kernel, 10, found, sizeof(cl_int));
+        d.run(on, kernel, static_cast<std::size_t>(count * items), static_cast<std::size_t>(group));
+        on.queue.flush();
+    });
+}
+
+// Of a coupling that is no array some buffer is named, which is not read.
+void set_coupling(cl::Kernel& kernel, cl_uint at, DType dtype, const void* array, double value, const Place& other) {
+    const Place place = array ? place_of(array) : other;
+    kernel.setArg(at, place.buffer), kernel.setArg(at + 1, static_cast<cl_long>(array ? place.offset / size_of(dtype) : 0));
+    if (dtype == DType::f32) kernel.setArg(at + 2, static_cast<cl_float>(value));
+    else kernel.setArg(at + 2, value);
+    kernel.setArg(at + 3, static_cast<cl_int>(array != nullptr));
+}
+
+constexpr std::size_t pieces_in_group = 64;
+
+bool close_pieces(int device, void* stream, const devices::Pieces& p, Failure& failure) {
+    return guarded("closing a chunk's pieces", failure, [&] {
+        OpenDevice& d = open_device(device);
+        DeviceQueue& on = queue_of(device, stream);
+        const Place rhs = place_of(p.rhs), known = place_of(p.known);
+        const std::lock_guard lock(d.mutex);
+        cl::Kernel& kernel = d.kernel({"pieces", "close_pieces"}, p.dtype);
+        kernel.setArg(0, static_cast<cl_long>(p.count)), kernel.setArg(1, static_cast<cl_long>(p.rows));
+        set_coupling(kernel, 2, p.dtype, p.lower, p.lower_value, rhs);
+        set_coupling(kernel, 6, p.dtype, p.upper, p.upper_value, rhs);
+        kernel.setArg(10, rhs.buffer), kernel.setArg(11, static_cast<cl_long>(rhs.offset / size_of(p.dtype)));
+        kernel.setArg(12, known.buffer), kernel.setArg(13, static_cast<cl_long>(known.offset / size_of(p.dtype)));
+        d.run(on, kernel, static_cast<std::size_t>(p.count), pieces_in_group);
+        on.queue.flush();
+    });
+}
+
+bool judge_pieces(int device, void* stream, const devices::Pieces& p, float* worst, Failure& failure) {
+    return guarded("judging a chunk's pieces", failure, [&] {
+        OpenDevice& d = open_device(device);
+        DeviceQueue& on = queue_of(device, stream);
+        const Place x = place_of(p.x), known = place_of(p.known), found = place_of(worst);
+        const std::lock_guard lock(d.mutex);
+        on.queue.enqueueFillBuffer(found.buffer, cl_uint{0}, found.offset, sizeof(float));
+        cl::Kernel& kernel = d.kernel({"pieces", "judge_pieces"}, p.dtype);
+        kernel.setArg(0, static_cast<cl_long>(p.count)), kernel.setArg(1, static_cast<cl_long>(p.rows));
+        kernel.setArg(2, x.buffer), kernel.setArg(3, static_cast<cl_long>(x.offset / size_of(p.dtype)));
+        kernel.setArg(4, known.buffer), kernel.setArg(5, static_cast<cl_long>(known.offset / size_of(p.dtype)));
+        kernel.setArg(6, found.buffer), kernel.setArg(7, static_cast<cl_long>(found.offset / sizeof(cl_int)));
+        d.run(on, kernel, static_cast<std::size_t>(p.count), pieces_in_group);
         on.queue.flush();
     });
 }
@@ -229,7 +286,10 @@ const devices::Runtime& runtime() {
         r.release_pinned = release_pinned;
         r.register_host = register_host;
         r.unregister_host = release_pinned;
+        r.gather_ends = gather_ends;
         r.combine = combine;
+        r.close_pieces = close_pieces;
+        r.judge_pieces = judge_pieces;
         r.bandwidth = bandwidth;
         return r;
     }();

@@ -9,6 +9,7 @@
 #include "base/keep_for_good.hpp"
 #include "families/tridiagonal/coupling.hpp"
 #include "families/tridiagonal/split/attempt.hpp"
+#include "families/tridiagonal/split/finishing.hpp"
 #include "families/tridiagonal/split/seam.hpp"
 #include "families/tridiagonal/two_pass.hpp"
 
@@ -18,8 +19,13 @@ namespace {
 // Rows beside a boundary over which its two equations are judged: as many as are finished together elsewhere.
 constexpr std::int64_t beside = 512;
 
-// Of a chunk that is reduced by its spikes: where nothing is forgotten, their error grows with its rows, and so does what adding them up loses.
-std::int64_t longest_spike(DType dtype) { return dtype == DType::f32 ? std::int64_t{1} << 20 : std::int64_t{1} << 23; }
+// A part of a chunk that is reduced by its spikes. Near a zero of x, where neither y nor what is added to it is small, a row's residual is that of the part's largest x, and what nothing forgets grows with its rows: in parts
+// that are not much longer than the windows by which boundaries are judged it is what is accepted there. Of parts of 2^20 rows in FP32 and Poisson's equation, sums were up to six times as large as x and more, and every
+// other solve was refused for one that was eight times as large.
+constexpr std::int64_t longest_spike = std::int64_t{1} << 14;
+
+// Of chunks that go to such a device: the last ones decide how long one waits for another.
+constexpr std::int64_t longest_chunk = std::int64_t{1} << 21;
 
 class Coupled : Attempt {
 public:
@@ -27,7 +33,9 @@ public:
         : Attempt(system, setting, start), piece_(two_pass_chunk_rows(system.rows, system.dtype)), scratch_(setting.parts.size()) {}
 
     ~Coupled() {
+        const bool behind = std::any_of(left_.begin(), left_.end(), [](char left) { return left; });
         leave_reducers();
+        if (behind) keep_for_good(std::move(finishing_));
         reducers_.clear();
         for (auto& scratch : scratch_)
             if (scratch) setting_.kits->give_back(std::move(scratch));
@@ -68,18 +76,17 @@ private:
 
     std::vector<Pace> lanes() {
         std::vector<Pace> paces;
-        rows_.assign(setting_.parts.size(), 0);
+        rows_.assign(setting_.parts.size(), {});
         for (std::size_t k = 0; k < setting_.parts.size(); ++k) {
             Pace pace = pace_of(k);
-            pace.fixed = pace.rows_per_s > 0;  // of both passes, and this one is but the first
             if (!pace.takes_part) {
                 paces.push_back(pace);
                 continue;
             }
             const char* why = reducer_refuses(setting_.parts[k], system_);
             if (!why && !on_host(k)) {
-                rows_[k] = reducer_rows(system_, setting_.parts[k], std::min(wanted_slot_rows(), longest_spike(system_.dtype)));
-                pace.most = rows_[k] / piece_ * piece_, pace.ahead = 2;
+                rows_[k] = reducer_rows(system_, setting_.parts[k], std::min(wanted_slot_rows(), longest_chunk), longest_spike, piece_);
+                pace.most = rows_[k].chunk, pace.ahead = 2;
                 pace.least = std::min(pace.least, pace.most);
                 if (pace.most < 2 * least_chunk()) why = "its memory does not hold a chunk";
             }
@@ -94,7 +101,7 @@ private:
         const int lane = static_cast<int>(k);
         if (k == rescuer()) return reducer_on_host(shared, lane, host_part(), host_threads(), true, piece_, *setting_.scratch, Calls({}, nullptr), done_[k]);
         const Part& part = setting_.parts[k];
-        if (part.runtime) return reducer_on_device(shared, lane, part, rows_[k], copiers(), *setting_.kits, calls_of(k), done_[k]);
+        if (part.runtime) return reducer_on_device(shared, lane, part, rows_[k], piece_, copiers(), *setting_.kits, calls_of(k), done_[k]);
         if (is_host(k)) return reducer_on_host(shared, lane, part, host_threads(), true, piece_, *setting_.scratch, calls_of(k), done_[k]);
         scratch_[k] = setting_.kits->take_scratch();
         return reducer_on_host(shared, lane, part, host_threads(), false, piece_, *scratch_[k], calls_of(k), done_[k]);
@@ -137,7 +144,14 @@ private:
         // Kept memory: pages of a fresh block would take longer than the coupling.
         const devices::Scratch block = setting_.scratch->take(count * sizeof(InterfaceRow));
         InterfaceRow* const rows = static_cast<InterfaceRow*>(block.data());
-        for (const auto& [first, one] : all) std::copy(one->rows.begin(), one->rows.end(), rows + place_[one]);
+        std::vector<const Reduced*> in_order;
+        for (const auto& [first, one] : all) in_order.push_back(one);
+        const auto chunks = static_cast<std::int64_t>(in_order.size());
+#pragma omp parallel for num_threads(host_threads()) schedule(dynamic, 1)
+        for (std::int64_t k = 0; k < chunks; ++k) {
+            const Reduced& one = *in_order[static_cast<std::size_t>(k)];
+            std::copy(one.rows.begin(), one.rows.end(), rows + place_.at(&one));
+        }
         return couple_rows(rows, count, boundary_.data() + 1);
     }
 
@@ -149,29 +163,72 @@ private:
 
     const double* ends_of(const Reduced& one) const { return boundary_.data() + 1 + place_.at(&one); }
 
+    // Of the lane with this number: what it reduced lies in the host's memory, where any other may finish it.
+    bool in_host_memory(std::size_t k) const { return k == rescuer() || on_host(k); }
+
+    void open_finishing() {
+        std::int64_t most = INT64_MAX;
+        for (std::size_t k = 0; k < rows_.size(); ++k)
+            if (reducers_[k] && !in_host_memory(k)) most = std::min(most, rows_[k].chunk / piece_);
+        finishing_ = std::make_unique<Finishing>(piece_, std::min<std::int64_t>(8, most), most);
+        for (std::size_t k = 0; k < reducers_.size(); ++k)
+            if (reducers_[k] && in_host_memory(k))
+                for (const Reduced& one : reducers_[k]->reduced) finishing_->add(one, ends_of(one));
+        finishing_->open();
+    }
+
     bool second_pass(Shared& shared) {
+        open_finishing();
         std::vector<char> bad(reducers_.size(), 0);
         std::vector<std::vector<Reduced*>> left(reducers_.size());
         const auto lost = [&](std::size_t k) {
+            if (in_host_memory(k)) return;
             for (Reduced& one : reducers_[k]->reduced)
                 if (!std::all_of(one.pieces.begin(), one.pieces.end(), [](const Piece& p) { return p.stored; })) left[k].push_back(&one);
         };
         const auto finish = [&](std::size_t k) {
             Reducer& lane = *reducers_[k];
             bool failed = false, refused = false;
-            for (Reduced& one : lane.reduced)
-                if (!failed && !refused) failed = !lane.finish(one, ends_of(one), refused);
+            if (in_host_memory(k)) {
+                for (Finishing::Task* task; !failed && !refused && (task = finishing_->front());) failed = !lane.finish(task->part, task->ends, refused);
+            } else {
+                // Two of its own come back while one goes there.
+                for (std::size_t own = 0; !failed;) {
+                    Finishing::Task* const task = lane.takes_pieces() ? finishing_->back() : nullptr;
+                    if (!task && own == lane.reduced.size()) break;
+                    if (task) failed = !lane.finish_sent(task->part, task->ends);
+                    for (int twice = 0; twice < 2 && own < lane.reduced.size() && !failed; ++twice, ++own) failed = !lane.finish(lane.reduced[own], ends_of(lane.reduced[own]), refused);
+                }
+            }
             if (!failed && !refused) failed = !lane.flush(refused);
             bad[k] = refused;
             if (failed) done_[k].retired = lane.why;
             if (!refused) lost(k);
         };
         on_lanes([&](std::size_t k) { return reducers_[k] && k != rescuer(); }, finish, lost);
-        if (reducers_[rescuer()]) finish(rescuer());
-        if (std::any_of(bad.begin(), bad.end(), [](char b) { return b; })) return refused_ = "a chunk's residual was too large", false;
+        const auto any_bad = [&] { return std::any_of(bad.begin(), bad.end(), [](char b) { return b; }); };
+        constexpr const char* too_large = "a chunk's residual was too large";
+        if (!any_bad() && reducers_[rescuer()]) finish(rescuer());
+        if (any_bad() || !finish_what_was_sent(shared)) return refused_ = too_large, false;
         for (const auto& chunks : left)
             for (Reduced* one : chunks)
                 if (!finish_again(shared, *one)) return refused_ = "a chunk that was lost could not be solved again", false;
+        return true;
+    }
+
+    // Pieces that a device did not solve, or that no lane came to: by the host.
+    bool finish_what_was_sent(Shared& shared) {
+        std::unique_ptr<Reducer> host;
+        for (Finishing::Task& task : finishing_->tasks()) {
+            if (task.finished()) continue;
+            if (!host) host = reducer_on_host(shared, static_cast<int>(rescuer()), host_part(), host_threads(), true, piece_, *setting_.scratch, Calls({}, nullptr), done_[rescuer()]);
+            bool refused = false;
+            // A lane that was left behind may still look at the task.
+            Finishing::Task again = task;
+            Finishing::unfold(again);
+            if (!host->finish(again.part, again.ends, refused) || refused) return false;
+            task.part.pieces = again.part.pieces;
+        }
         return true;
     }
 
@@ -209,12 +266,14 @@ private:
     // In place: what was stored becomes the right-hand side again that it solves; around boundaries it was kept.
     void restore() {
         if (!system_.in_place) return;
-        for (const auto& lane : reducers_) {
-            if (!lane) continue;
-            for (const Reduced& one : lane->reduced)
-                for (const Piece& piece : one.pieces)
-                    if (piece.stored) multiply_in_place(slice(system_, piece.first, piece.rows), coupling(piece, true) * piece.before, coupling(piece, false) * piece.after);
-        }
+        const auto put_back = [&](const Reduced& one) {
+            for (const Piece& piece : one.pieces)
+                if (piece.stored) multiply_in_place(slice(system_, piece.first, piece.rows), coupling(piece, true) * piece.before, coupling(piece, false) * piece.after);
+        };
+        for (const auto& lane : reducers_)
+            if (lane)
+                for (const Reduced& one : lane->reduced) put_back(one);
+        for (const Finishing::Task& task : finishing_->tasks()) put_back(task.part);
         for (const auto& [row, seam] : seams_) Windows::put_back(system_, seam, beside);
     }
 
@@ -225,7 +284,8 @@ private:
 
     const std::int64_t piece_;
     const char* refused_ = "";
-    std::vector<std::int64_t> rows_;
+    std::vector<SpikeRows> rows_;  // by part
+    std::unique_ptr<Finishing> finishing_;
     std::vector<std::unique_ptr<devices::ScratchArena>> scratch_;
     std::vector<std::unique_ptr<Reducer>> reducers_;
     std::map<const Reduced*, std::size_t> place_;  // of its first row among all

@@ -3,12 +3,15 @@
 // it; all of them are coupled by pivoted elimination in double precision; whoever reduced a chunk finishes it from its ends.
 //
 // Who has `reduce` and `finish` (the cpu) eliminates with pivots, in pieces of some hundred rows: words 4, then 5 per row. A device with memory of its own solves
-// its chunk as a system of its own three times,
+// its chunk, or equal parts of it as a batch, as systems of their own three times,
 //
 //     A y = rhs,   A g = e_first,   A h = e_last,        x = y - lower[s] x[s-1] g - upper[e] x[e+1] h
 //
 // keeps y, g and h there, and later adds them: 4 words in, 1 out. x at its ends is then what the coupled rows say, up to rounding, since they were made
 // from this y, g and h.
+//
+// So the second pass is a link's first turned round: its way there is idle. Such a device then takes pieces that were reduced in the host's memory too, closed between ends that are known, as a batch of
+// systems: 4 words in, 1 out (finishing.hpp).
 #pragma once
 
 #include <map>
@@ -48,6 +51,10 @@ public:
     /// stored when all is flushed the host does again. False: the lane is out.
     virtual bool finish(Reduced& one, const double* boundary, bool& bad) = 0;
 
+    /// Whether it finishes pieces of equal length that were reduced in the host's memory: `finish_sent`, as `finish`; what is not stored then it is not good for, and is not asked again.
+    virtual bool takes_pieces() const { return false; }
+    virtual bool finish_sent(Reduced&, const double* /*boundary*/) { return false; }
+
     /// Waits for what `finish` has left under way, and stores it.
     virtual bool flush(bool& bad) = 0;
 
@@ -60,15 +67,20 @@ public:
 std::unique_ptr<Reducer> reducer_on_host(Shared& shared, int lane, const Part& part, int threads, bool own, std::int64_t piece_rows, devices::ScratchArena& scratch,
                                          Calls call, Done& done);
 
+/// Rows of a chunk there, and of its parts.
+struct SpikeRows {
+    std::int64_t chunk = 0, part = 0;
+};
+
 /// On a device with memory of its own that can combine.
-std::unique_ptr<Reducer> reducer_on_device(Shared& shared, int lane, const Part& part, std::int64_t rows, int copiers, devices::StreamKits& kits, Calls call,
+std::unique_ptr<Reducer> reducer_on_device(Shared& shared, int lane, const Part& part, SpikeRows rows, std::int64_t piece_rows, int copiers, devices::StreamKits& kits, Calls call,
                                            Done& done);
 
 /// nullptr, or why it cannot.
 const char* reducer_refuses(const Part& part, const System& system);
 
-/// Rows of a chunk there; 0 where not even small ones fit.
-std::int64_t reducer_rows(const System& system, const Part& part, std::int64_t most);
+/// A chunk of `most` rows or fewer, in parts of `longest`; 0 where not even small ones fit.
+SpikeRows reducer_rows(const System& system, const Part& part, std::int64_t most, std::int64_t longest, std::int64_t piece_rows);
 
 /// What is accepted of a piece's residual and at a seam, in unit roundoffs.
 inline constexpr double widest = 32;

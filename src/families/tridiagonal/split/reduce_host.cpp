@@ -116,14 +116,17 @@ private:
         devices::Scratch block;
         const Launch with = launch(block, w.system);
         const auto pieces = static_cast<std::size_t>(w.partition.chunks());
-        std::vector<InterfaceRow> rows(2 * pieces);
-        std::vector<std::int64_t> zero_pivot(pieces);
-        part_.ops->reduce(w.system, w.partition, with, rows.data(), zero_pivot.data());
+        // Kept memory, as below: pages of fresh ones take as long as a tenth of the chunk.
+        const devices::Scratch kept = scratch_.take(2 * pieces * sizeof(InterfaceRow) + pieces * sizeof(std::int64_t));
+        InterfaceRow* const rows = static_cast<InterfaceRow*>(kept.data());
+        std::int64_t* const zero_pivot = reinterpret_cast<std::int64_t*>(rows + 2 * pieces);
+        part_.ops->reduce(w.system, w.partition, with, rows, zero_pivot);
         if (failure_.code) return false;
-        out.rows.assign(rows.begin() + 2 * w.before, rows.end() - 2 * w.after);
+        out.rows.assign(rows + 2 * w.before, rows + 2 * pieces - 2 * w.after);
+        out.pieces.reserve(pieces);
         const std::int64_t offset = out.chunk->first - w.before * piece_;
         for (std::int64_t k = w.before; k < w.partition.chunks() - w.after; ++k) {
-            singular = singular || zero_pivot[static_cast<std::size_t>(k)] >= 0;
+            singular = singular || zero_pivot[k] >= 0;
             out.pieces.push_back({offset + w.partition.first(k), w.partition.last(k) - w.partition.first(k) + 1});
         }
         return true;

@@ -4,13 +4,15 @@
 //
 //   first pass    to:   | chunk 0 | chunk 1 | …       two chunks' operands at a time; y, g and h of all stay
 //                 run:            | y g h 0 | y g h 1 | …
-//   second pass   run:  | x 0 | x 1 | …
-//                 from:       | x 0 | x 1 | …
+//   second pass   to:   | pieces a    | pieces b    | …         of chunks that were reduced in the host's memory
+//                 run:  | x 0 | x 1 | x a | x 2 | x 3 | x b | …
+//                 from:       | x 0 | x 1 | x a | x 2 | x 3 | …
 //
-// The two right-hand sides of one unit are parts of one array of zeros with a 1 in the middle.
+// A chunk is cut into parts of equal length, which one call solves, and what is left of it. The right-hand sides of one unit are parts of one array of zeros with a 1 at the end of every part's length.
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstring>
 
 #include "families/tridiagonal/split/coupled.hpp"
 #include "families/tridiagonal/split/stream_link.hpp"
@@ -19,46 +21,84 @@ namespace trifold::tridiagonal::split {
 namespace {
 
 constexpr int under_way = 2;
+constexpr int most_groups = 2;
 constexpr double share_of_memory = 0.8;
 constexpr std::size_t zero_block = std::size_t{1} << 20;
 
 // The spikes' parts of x may be so many times larger than x itself; each is good to a few roundings of its own.
 constexpr double most_cancelled = 8;
 
+// Equal systems one after the other in a chunk.
+struct Group {
+    std::int64_t first, rows, count;
+};
+
+std::vector<Group> groups_of(std::int64_t rows, std::int64_t part) {
+    std::vector<Group> out;
+    const std::int64_t whole = rows / part, rest = rows - whole * part;
+    if (whole > 0) out.push_back({0, part, whole});
+    if (rest > 0) out.push_back({whole * part, rest, 1});
+    return out;
+}
+
+std::int64_t count_of(std::int64_t rows, std::int64_t part) { return (rows + part - 1) / part; }
+
+/// Rows first … of `chunk`, on the device, as equal systems.
+System as_batch(const System& chunk, const Group& group) {
+    System out = slice(chunk, group.first, group.rows);
+    if (group.count == 1) return out;
+    out.levels = 1, out.extent[0] = group.count, out.number_stride[0] = 1;
+    for (Operand* operand : {&out.lower, &out.diag, &out.upper, &out.rhs, &out.x}) operand->level_stride[0] = group.rows * operand->row_stride;
+    return out;
+}
+
+std::size_t scratch_of_batches(const System& system, const Ops& ops, std::int64_t rows, std::int64_t part) {
+    std::size_t most = 0;
+    for (std::int64_t count = 2; count * part <= rows; ++count) {
+        most = std::max(most, ops.workspace(as_batch(shaped(system, count * part), {0, part, count}), Algorithm::automatic, 1));
+        if (count >= 32) count += count / 8;
+    }
+    if (rows >= 2 * part) most = std::max(most, ops.workspace(as_batch(shaped(system, rows), {0, part, rows / part}), Algorithm::automatic, 1));
+    return most + most / 4;
+}
+
 // Per chunk that stays, and per chunk that is under way.
 struct Sizes {
-    std::size_t array, pass, scratch, zeros, outcome;
+    std::size_t array, pass, scratch, zeros, outcome, numbers, known;
 
-    Sizes(const System& system, const Ops& ops, std::int64_t rows) {
-        array = align(static_cast<std::size_t>(rows) * size_of(system.dtype));
-        scratch = align(scratch_up_to(system, ops, rows));
+    Sizes(const System& system, const Ops& ops, SpikeRows rows, std::int64_t piece) {
+        array = align(static_cast<std::size_t>(rows.chunk) * size_of(system.dtype));
+        scratch = align(std::max({scratch_up_to(system, ops, rows.chunk), scratch_of_batches(system, ops, rows.chunk, rows.part), scratch_of_batches(system, ops, rows.chunk, piece)}));
         outcome = align(ops.outcome_bytes);
         const Operands operands(system);
         int arrays = 0;
         for (int k = 0; k < 4; ++k) arrays += operands.array(k);
-        pass = static_cast<std::size_t>(arrays) * array + scratch + 3 * outcome;
+        numbers = align(static_cast<std::size_t>(count_of(rows.chunk, rows.part) + 1) * 8 * sizeof(double) + 1024) / 1024 * 1024;  // six and two to a part
+        known = align((2 * static_cast<std::size_t>(rows.chunk / piece) + 2) * size_of(system.dtype) + sizeof(float)) + 256;
+        pass = static_cast<std::size_t>(arrays + 1) * array + scratch + 3 * most_groups * outcome + known + numbers;
         zeros = 2 * array;
     }
 };
 
-/// y, g and h of one chunk, `array` bytes apart, and behind them how large they are.
+/// y, g and h of one chunk, `array` bytes apart, and behind them how large they are, part by part.
 struct Stay {
     char* y = nullptr;
-    std::size_t array = 0;
+    std::size_t array = 0, numbers = 0;
     char* of(int k) const { return y + static_cast<std::size_t>(k) * array; }
     double* sizes() const { return reinterpret_cast<double*>(y + 3 * array); }
-    std::size_t bytes() const { return 3 * array + 256; }
+    std::size_t bytes() const { return 3 * array + numbers; }
 };
 
 class StreamReducer : public Reducer {
 public:
-    StreamReducer(Shared& shared, int lane, const Part& part, std::int64_t rows, int copiers, devices::StreamKits& kits, Calls call, Done& done)
+    StreamReducer(Shared& shared, int lane, const Part& part, SpikeRows rows, std::int64_t piece_rows, int copiers, devices::StreamKits& kits, Calls call, Done& done)
         : kits_(kits), kit_(kits.take(*part.runtime, part.number)), part_(part), link_(std::make_unique<StreamLink>(shared, lane, part_, copiers, *kit_, std::move(call), 1, done)), rows_(rows),
-          sizes_(shared.system, *part.ops, rows) {}
+          piece_(piece_rows), sizes_(shared.system, *part.ops, rows, piece_rows) {}
 
     ~StreamReducer() override {
         if (begun_) link_->drain();
         for (Slot& slot : slots_) link_->release(slot);
+        for (Slot& slot : back_) link_->release(slot);
         link_.reset();
         if (why.empty() || !begun_) kits_.give_back(std::move(kit_));
     }
@@ -71,7 +111,7 @@ public:
             Slot& slot = slots_[static_cast<std::size_t>(next)];
             if (slot.chunk && !collect(slot)) return leave();
             if (stopped_) return true;
-            const bool empty = !slots_[0].chunk && !slots_[1].chunk, full = room_ < 3 * sizes_.array + 256;
+            const bool empty = !slots_[0].chunk && !slots_[1].chunk, full = room_ < 3 * sizes_.array + sizes_.numbers;
             Chunk* chunk = nullptr;
             if (!full && link_->shared.board.take(link_->lane, empty, chunk) == Board::Taken::chunk) {
                 slot.chunk = chunk;
@@ -84,29 +124,62 @@ public:
     }
 
     bool finish(Reduced& one, const double* boundary, bool&) override {
-        const std::size_t which = static_cast<std::size_t>(&one - reduced.data());
-        Slot& slot = slots_[which % under_way];
+        const std::size_t which = static_cast<std::size_t>(&one - reduced.data()), n = which % under_way;
+        Slot& slot = back_[n];
         if (slot.chunk && !retrieve(slot)) return leave();
-        const Chunk& chunk = *one.chunk;
-        const System here = slice(link_->shared.system, chunk.first, chunk.rows);
-        Piece& piece = one.pieces[0];
-        piece.before = chunk.first > 0 ? boundary[-1] : 0;
-        piece.after = chunk.first + chunk.rows < link_->shared.system.rows ? boundary[2] : 0;
         slot.chunk = one.chunk;
         slot.began = link_->shared.seconds();
-        under_[which % under_way] = &one;
+        under_[n] = &one;
         const Stay& own = stays_[which];
-        const double alpha = -coupling(here, true) * piece.before, beta = -coupling(here, false) * piece.after;
-        const bool good =
-            link_->device([&] { return link_->runtime.combine(link_->part.number, kit_->run, link_->shared.system.dtype, chunk.rows, own.y, own.of(1), own.of(2), alpha, beta,
-                                                               own.sizes(), link_->failure); }) &&
-            link_->copy(kit_->run, sizes_here(which % under_way), own.sizes(), 2 * sizeof(double)) && link_->mark(slot, solved, kit_->run) && link_->fetch(slot, own.y);
+        link_->shared.system.dtype == DType::f32 ? write_factors<float>(n, one, boundary) : write_factors<double>(n, one, boundary);
+        if (!link_->copy(kit_->run, factors(n), factors_here_[n], 2 * one.pieces.size() * link_->size)) return leave();
+        std::size_t part = 0;
+        for (const Group& group : groups_of(one.chunk->rows, rows_.part)) {
+            const std::size_t at = static_cast<std::size_t>(group.first) * link_->size;
+            if (!link_->device([&] { return link_->runtime.combine(link_->part.number, kit_->run, link_->shared.system.dtype, group.count, group.rows, own.y + at, own.of(1) + at, own.of(2) + at,
+                                                                   factors(n) + 2 * part * link_->size, own.sizes() + 2 * part, link_->failure); }))
+                return leave();
+            part += static_cast<std::size_t>(group.count);
+        }
+        const bool good = link_->copy(kit_->run, sizes_here_[n], own.sizes(), 2 * part * sizeof(double)) && link_->mark(slot, solved, kit_->run) && link_->fetch(slot, own.y);
+        return good || leave();
+    }
+
+    bool takes_pieces() const override { return begun_ && good_for_pieces_ && link_->runtime.close_pieces && nothing_staged(); }
+
+    bool finish_sent(Reduced& one, const double* boundary) override {
+        const std::size_t n = sent_++ % under_way;
+        Slot& slot = slots_[n];
+        if (slot.chunk && !retrieve_sent(slot)) return leave();
+        slot.chunk = one.chunk;
+        pieces_[n] = &one;
+        const System& all = link_->shared.system;
+        const std::size_t count = one.pieces.size();
+        for (std::size_t k = 0; k < count; ++k) {
+            Piece& piece = one.pieces[k];
+            piece.before = piece.first > 0 ? boundary[static_cast<std::ptrdiff_t>(2 * k) - 1] : 0;
+            piece.after = piece.first + piece.rows < all.rows ? boundary[2 * k + 2] : 0;
+        }
+        all.dtype == DType::f32 ? write_known<float>(n, one, boundary) : write_known<double>(n, one, boundary);
+        if (!link_->copy(kit_->to, known_[n], known_here_[n], (2 * count + 2) * link_->size) || !link_->send(slot)) return leave();
+        const System there = link_->there(slot, x_[n]);
+        devices::Pieces pieces;
+        pieces.dtype = all.dtype, pieces.count = static_cast<std::int64_t>(count), pieces.rows = piece_;
+        pieces.lower = slot.array[0], pieces.upper = slot.array[2], pieces.lower_value = there.lower.value, pieces.upper_value = there.upper.value;
+        pieces.rhs = slot.array[3], pieces.x = x_[n], pieces.known = known_[n];
+        float* const worst = reinterpret_cast<float*>(static_cast<char*>(known_[n]) + worst_at());
+        const bool good = link_->device([&] { return link_->runtime.close_pieces(link_->part.number, kit_->run, pieces, link_->failure); }) &&
+                          link_->solve(as_batch(there, {0, piece_, pieces.count}), scratch_[n], sizes_.scratch, outcome_[n], outcome_here_[n], kit_->run) &&
+                          link_->device([&] { return link_->runtime.judge_pieces(link_->part.number, kit_->run, pieces, worst, link_->failure); }) &&
+                          link_->copy(kit_->run, known_here_[n] + worst_at(), worst, sizeof(float)) && link_->mark(slot, solved, kit_->run) && link_->fetch(slot, x_[n]);
         return good || leave();
     }
 
     bool flush(bool&) override {
-        for (Slot& slot : slots_)
+        for (Slot& slot : back_)
             if (slot.chunk && !retrieve(slot)) return leave();
+        for (Slot& slot : slots_)
+            if (slot.chunk && !retrieve_sent(slot)) return leave();
         return true;
     }
 
@@ -115,27 +188,34 @@ private:
         std::size_t free = 0, total = 0;
         if (!link_->device([&] { return link_->runtime.memory_info(link_->part.number, &free, &total, link_->failure); })) return false;
         const double room = share_of_memory * static_cast<double>(free) - static_cast<double>(under_way * sizes_.pass + sizes_.zeros);
-        const double all = 3.0 * static_cast<double>(link_->size) * static_cast<double>(link_->shared.system.rows) + 8.0 * static_cast<double>(sizes_.array);
+        const double all = 3.0 * static_cast<double>(link_->size) * static_cast<double>(link_->shared.system.rows) + 8.0 * static_cast<double>(sizes_.array + sizes_.numbers);
         room_ = static_cast<std::size_t>(std::max(0.0, std::min(room, all))) / 256 * 256;
-        std::size_t pinned = 3 * sizes_.outcome + 256;
+        std::size_t pinned = 3 * most_groups * sizes_.outcome + 3 * sizes_.numbers + sizes_.known;
         for (int k = 0; k < 5; ++k)
-            if (link_->staged(k)) pinned += sizes_.array;
-        if (room_ < 3 * sizes_.array + 256) return link_->failure.say(ErrorCode::bad_input, "its memory does not hold one chunk");
+            if (link_->staged(k)) pinned += (k == 4 ? 2 : 1) * sizes_.array;
+        if (room_ < 3 * sizes_.array + sizes_.numbers) return link_->failure.say(ErrorCode::bad_input, "its memory does not hold one chunk");
         if (!link_->prepare(room_ + under_way * sizes_.pass + sizes_.zeros, under_way * pinned + zero_block + 256)) return false;
 
         char *there = kit_->device_memory() + room_, *here = kit_->host_memory();
         const Operands operands(link_->shared.system);
         for (int n = 0; n < under_way; ++n) {
-            Slot& slot = slots_[static_cast<std::size_t>(n)];
-            slot.number = n;
-            outcome_[n] = there, there += 3 * sizes_.outcome;
+            Slot &slot = slots_[static_cast<std::size_t>(n)], &back = back_[static_cast<std::size_t>(n)];
+            slot.number = n, back.number = under_way + n;
+            outcome_[n] = there, there += 3 * most_groups * sizes_.outcome;
             scratch_[n] = there, there += sizes_.scratch;
-            outcome_here_[n] = here, here += 3 * sizes_.outcome;
-            numbers_here_[n] = here, here += 256;
+            known_[n] = there, there += sizes_.known;
+            ends_[n] = there, there += sizes_.numbers;
+            x_[n] = there, there += sizes_.array;
+            outcome_here_[n] = here, here += 3 * most_groups * sizes_.outcome;
+            numbers_here_[n] = here, here += sizes_.numbers;
+            sizes_here_[n] = reinterpret_cast<double*>(here), here += sizes_.numbers;
+            factors_here_[n] = here, here += sizes_.numbers;
+            known_here_[n] = here, here += sizes_.known;
             for (int k = 0; k < 5; ++k) {
                 if (k < 4 && operands.array(k)) slot.array[k] = there, there += sizes_.array;
                 if (link_->staged(k)) slot.pinned[k] = here, here += sizes_.array;
             }
+            if (link_->staged(4)) back.pinned[4] = here, here += sizes_.array;
         }
         zeros_ = there;
         free_ = kit_->device_memory();
@@ -144,7 +224,7 @@ private:
 
     // From a small block over and over: a long one of the host's would take as long as several chunks.
     bool fill_zeros(char* block) {
-        const std::size_t bytes = 2 * static_cast<std::size_t>(rows_) * link_->size, middle = static_cast<std::size_t>(rows_ - 1) * link_->size;
+        const std::size_t bytes = static_cast<std::size_t>(rows_.chunk + rows_.part) * link_->size;
         std::memset(block, 0, zero_block);
         for (std::size_t at = 0; at < bytes; at += zero_block)
             if (!link_->copy(kit_->run, zeros_ + at, block, std::min(zero_block, bytes - at))) return false;
@@ -152,10 +232,43 @@ private:
         const float one_f = 1;
         char* const there = block + zero_block;
         std::memcpy(there, link_->size == 4 ? static_cast<const void*>(&one_f) : &one, link_->size);
-        return link_->copy(kit_->run, zeros_ + middle, there, link_->size);
+        for (std::int64_t row = rows_.part - 1; row < rows_.chunk + rows_.part; row += rows_.part)
+            if (!link_->copy(kit_->run, zeros_ + static_cast<std::size_t>(row) * link_->size, there, link_->size)) return false;
+        return true;
     }
 
-    double* sizes_here(std::size_t slot) const { return reinterpret_cast<double*>(numbers_here_[slot] + 128); }
+    // Where the host copies operands or x it has no time for that, nor its memory.
+    bool nothing_staged() const {
+        for (int k = 0; k < 5; ++k)
+            if (link_->staged(k)) return false;
+        return true;
+    }
+
+    std::size_t worst_at() const { return sizes_.known - 256; }
+
+    char* factors(std::size_t n) const { return ends_[n] + sizes_.numbers / 4 * 3; }
+
+    // By which g and h are added.
+    template <class T>
+    void write_factors(std::size_t n, Reduced& one, const double* boundary) {
+        T* const to = reinterpret_cast<T*>(factors_here_[n]);
+        for (std::size_t k = 0; k < one.pieces.size(); ++k) {
+            Piece& piece = one.pieces[k];
+            const System here = slice(link_->shared.system, piece.first, piece.rows);
+            piece.before = piece.first > 0 ? boundary[static_cast<std::ptrdiff_t>(2 * k) - 1] : 0;
+            piece.after = piece.first + piece.rows < link_->shared.system.rows ? boundary[2 * k + 2] : 0;
+            to[2 * k] = static_cast<T>(-coupling(here, true) * piece.before), to[2 * k + 1] = static_cast<T>(-coupling(here, false) * piece.after);
+        }
+    }
+
+    // x of every end, and beside them, in the system's type.
+    template <class T>
+    void write_known(std::size_t n, const Reduced& one, const double* boundary) {
+        T* const to = reinterpret_cast<T*>(known_here_[n]);
+        const std::size_t count = one.pieces.size();
+        for (std::size_t k = 0; k < 2 * count; ++k) to[k + 1] = static_cast<T>(boundary[k]);
+        to[0] = static_cast<T>(one.pieces.front().before), to[2 * count + 1] = static_cast<T>(one.pieces.back().after);
+    }
 
     // lower of the first row, upper of the last one: 0 where nothing lies beyond.
     double coupling(const System& here, bool first) const {
@@ -173,27 +286,31 @@ private:
     bool enqueue(Slot& slot) {
         const auto n = static_cast<std::size_t>(slot.number);
         const std::int64_t rows = slot.chunk->rows;
-        const Stay own{free_, align(static_cast<std::size_t>(rows) * link_->size)};
+        const Stay own{free_, align(static_cast<std::size_t>(rows) * link_->size), sizes_.numbers};
         free_ += own.bytes(), room_ -= own.bytes();
         stay_of_[n] = stays_.size();
         stays_.push_back(own);
         if (!link_->send(slot)) return false;
-        for (int k = 0; k < 3; ++k) {
-            System one = link_->there(slot, own.of(k));
-            if (k > 0) one.rhs.kind = Operand::Kind::view, one.rhs.row_stride = 1, one.rhs.data = zeros_ + static_cast<std::size_t>(k == 1 ? rows_ - 1 : rows_ - rows) * link_->size;
-            if (!link_->solve(one, scratch_[n], sizes_.scratch, static_cast<char*>(outcome_[n]) + static_cast<std::size_t>(k) * sizes_.outcome,
-                              outcome_here_[n] + static_cast<std::size_t>(k) * sizes_.outcome, kit_->run))
-                return false;
-            for (int end = 0; end < 2; ++end)
-                if (!link_->copy(kit_->run, numbers_here_[n] + static_cast<std::size_t>(2 * k + end) * link_->size,
-                                 own.of(k) + static_cast<std::size_t>(end ? rows - 1 : 0) * link_->size, link_->size))
+        std::size_t solves = 0, part = 0;
+        for (const Group& group : groups_of(rows, rows_.part)) {
+            for (int k = 0; k < 3; ++k, ++solves) {
+                System one = link_->there(slot, own.of(k));
+                if (k > 0) one.rhs.kind = Operand::Kind::view, one.rhs.row_stride = 1, one.rhs.data = zeros_ + (k == 1 ? rows_.part - 1 - group.first : rows_.part - group.rows - group.first) * static_cast<std::int64_t>(link_->size);
+                if (!link_->solve(as_batch(one, group), scratch_[n], sizes_.scratch, static_cast<char*>(outcome_[n]) + solves * sizes_.outcome, outcome_here_[n] + solves * sizes_.outcome, kit_->run))
                     return false;
+            }
+            const std::size_t at = static_cast<std::size_t>(group.first) * link_->size;
+            if (!link_->device([&] { return link_->runtime.gather_ends(link_->part.number, kit_->run, link_->shared.system.dtype, group.count, group.rows, own.y + at, own.of(1) + at, own.of(2) + at,
+                                                                       ends_[n] + 6 * part * link_->size, link_->failure); }))
+                return false;
+            part += static_cast<std::size_t>(group.count);
         }
+        if (!link_->copy(kit_->run, numbers_here_[n], ends_[n], 6 * part * link_->size)) return false;
         return link_->mark(slot, solved, kit_->run);
     }
 
-    double number(std::size_t slot, int k) const {
-        const char* const at = numbers_here_[slot] + static_cast<std::size_t>(k) * link_->size;
+    double number(std::size_t slot, std::size_t k) const {
+        const char* const at = numbers_here_[slot] + k * link_->size;
         return link_->size == 4 ? static_cast<double>(*reinterpret_cast<const float*>(at)) : *reinterpret_cast<const double*>(at);
     }
 
@@ -202,21 +319,29 @@ private:
         Chunk& chunk = *slot.chunk;
         if (!link_->wait(slot, true, false)) return false;
         Outcome outcome;
-        for (int k = 0; k < 3; ++k) {
-            link_->part.ops->read_outcome(outcome_here_[n] + static_cast<std::size_t>(k) * sizes_.outcome, outcome);
+        const std::vector<Group> groups = groups_of(chunk.rows, rows_.part);
+        for (std::size_t k = 0; k < 3 * groups.size(); ++k) {
+            link_->part.ops->read_outcome(outcome_here_[n] + k * sizes_.outcome, outcome);
             if (outcome.ok()) continue;
-            outcome.row = outcome.row >= 0 ? outcome.row + chunk.first : -1;
+            const Group& group = groups[k / 3];
+            outcome.row = outcome.row >= 0 ? outcome.row + std::max<std::int64_t>(outcome.system, 0) * group.rows + group.first + chunk.first : -1;
+            outcome.system = -1;
             link_->shared.board.stop(outcome);
             stopped_ = true;
             return release_chunks(), true;
         }
-        const System here = slice(link_->shared.system, chunk.first, chunk.rows);
-        const double a = coupling(here, true), c = coupling(here, false);
         Reduced out;
         out.chunk = &chunk;
-        out.pieces.push_back({chunk.first, chunk.rows});
-        for (int end = 0; end < 2; ++end)
-            out.rows.push_back({{a * number(n, 2 + end), end == 0 ? 1.0 : 0.0, end == 1 ? 1.0 : 0.0, c * number(n, 4 + end)}, number(n, end)});
+        std::size_t at = 0;
+        for (const Group& group : groups)
+            for (std::int64_t part = 0; part < group.count; ++part, at += 6) {
+                const Piece piece{chunk.first + group.first + part * group.rows, group.rows};
+                const System here = slice(link_->shared.system, piece.first, piece.rows);
+                const double a = coupling(here, true), c = coupling(here, false);
+                out.pieces.push_back(piece);
+                for (std::size_t end = 0; end < 2; ++end)
+                    out.rows.push_back({{a * number(n, at + 2 + end), end == 0 ? 1.0 : 0.0, end == 1 ? 1.0 : 0.0, c * number(n, at + 4 + end)}, number(n, at + end)});
+            }
         if (reduced.size() != stay_of_[n]) return link_->failure.say(ErrorCode::internal, "chunks of a reducer out of order");
         reduced.push_back(std::move(out));
         const double now = link_->shared.seconds(), seconds = now - std::max(slot.began, last_);
@@ -229,28 +354,46 @@ private:
     }
 
     bool retrieve(Slot& slot) {
-        const auto n = static_cast<std::size_t>(slot.number);
+        const auto n = static_cast<std::size_t>(slot.number - under_way);
         if (!link_->wait(slot, false, true)) return false;
-        const double terms = sizes_here(n)[0], size = sizes_here(n)[1];
         // What loses its sum another device does again.
-        const bool good = terms <= most_cancelled * size;
+        bool good = true;
+        for (std::size_t k = 0; k < under_[n]->pieces.size(); ++k) good = good && sizes_here_[n][2 * k] <= most_cancelled * sizes_here_[n][2 * k + 1];
+        settle(slot, *under_[n], good);
+        return true;
+    }
+
+    bool retrieve_sent(Slot& slot) {
+        const auto n = static_cast<std::size_t>(slot.number);
+        if (!link_->wait(slot, true, true)) return false;
+        Outcome outcome;
+        link_->part.ops->read_outcome(outcome_here_[n], outcome);
+        float worst = 0;
+        std::memcpy(&worst, known_here_[n] + worst_at(), sizeof worst);
+        const bool good = outcome.ok() && static_cast<double>(worst) <= widest * unit_roundoff(link_->shared.system.dtype);
+        good_for_pieces_ = good_for_pieces_ && good;
+        settle(slot, *pieces_[n], good);
+        return true;
+    }
+
+    void settle(Slot& slot, Reduced& one, bool good) {
         if (good) link_->store(slot);
-        under_[n]->pieces[0].stored = good;
+        for (Piece& piece : one.pieces) piece.stored = good;
         link_->done.share.busy_s += link_->shared.seconds() - std::max(slot.began, last_);
         last_ = link_->shared.seconds();
         if (good) link_->done.share.rows += slot.chunk->rows, link_->done.share.chunks += 1;
         slot.chunk = nullptr;
-        return true;
     }
 
     void release_chunks() {
         link_->quiet();
         for (Slot& slot : slots_)
-            if (slot.chunk && under_[static_cast<std::size_t>(slot.number)] == nullptr) link_->shared.board.give_back(*slot.chunk), slot.chunk = nullptr;
+            if (slot.chunk && !pieces_[static_cast<std::size_t>(slot.number)]) link_->shared.board.give_back(*slot.chunk), slot.chunk = nullptr;
     }
 
     bool leave() {
         why = link_->failure.message;
+        good_for_pieces_ = false;
         link_->shared.board.retire(link_->lane);
         release_chunks();
         return false;
@@ -261,17 +404,19 @@ private:
     std::unique_ptr<devices::StreamKit> kit_;
     const Part part_;
     std::unique_ptr<StreamLink> link_;
-    const std::int64_t rows_;
+    const SpikeRows rows_;
+    const std::int64_t piece_;
     const Sizes sizes_;
-    std::array<Slot, under_way> slots_;
+    std::array<Slot, under_way> slots_, back_;  // what comes; what has been there since the first pass
     void *outcome_[under_way] = {}, *scratch_[under_way] = {};
-    char *outcome_here_[under_way] = {}, *numbers_here_[under_way] = {}, *zeros_ = nullptr;
-    std::size_t stay_of_[under_way] = {}, room_ = 0;
+    char *outcome_here_[under_way] = {}, *numbers_here_[under_way] = {}, *factors_here_[under_way] = {}, *known_here_[under_way] = {}, *known_[under_way] = {}, *ends_[under_way] = {}, *x_[under_way] = {}, *zeros_ = nullptr;
+    double* sizes_here_[under_way] = {};
+    std::size_t stay_of_[under_way] = {}, room_ = 0, sent_ = 0;
     char* free_ = nullptr;
     std::vector<Stay> stays_;
-    Reduced* under_[under_way] = {};  // in the second pass
+    Reduced *under_[under_way] = {}, *pieces_[under_way] = {};  // in the second pass
     double last_ = 0;
-    bool stopped_ = false;
+    bool stopped_ = false, good_for_pieces_ = true;
 };
 
 }  // namespace
@@ -282,20 +427,21 @@ const char* reducer_refuses(const Part& part, const System& system) {
     return part.ops->refuses(system, Algorithm::two_pass);
 }
 
-std::int64_t reducer_rows(const System& system, const Part& part, std::int64_t most) {
+SpikeRows reducer_rows(const System& system, const Part& part, std::int64_t most, std::int64_t longest, std::int64_t piece_rows) {
     std::size_t free = 0, total = 0;
     Failure failure;
-    if (!part.runtime->memory_info(part.number, &free, &total, failure)) return 0;
-    for (std::int64_t rows = most; rows >= 4096; rows /= 2) {
-        const Sizes sizes(system, *part.ops, rows);
-        if (static_cast<double>(under_way * sizes.pass + sizes.zeros + 6 * sizes.array + 512) <= share_of_memory * static_cast<double>(free)) return rows;
+    if (!part.runtime->memory_info(part.number, &free, &total, failure)) return {};
+    for (std::int64_t chunk = most / piece_rows * piece_rows; chunk >= std::max<std::int64_t>(4096, 4 * piece_rows); chunk = chunk / 2 / piece_rows * piece_rows) {
+        const SpikeRows rows{chunk, std::min(chunk, longest / piece_rows * piece_rows)};
+        const Sizes sizes(system, *part.ops, rows, piece_rows);
+        if (static_cast<double>(under_way * sizes.pass + sizes.zeros + 6 * sizes.array + 2 * sizes.numbers) <= share_of_memory * static_cast<double>(free)) return rows;
     }
-    return 0;
+    return {};
 }
 
-std::unique_ptr<Reducer> reducer_on_device(Shared& shared, int lane, const Part& part, std::int64_t rows, int copiers, devices::StreamKits& kits, Calls call,
+std::unique_ptr<Reducer> reducer_on_device(Shared& shared, int lane, const Part& part, SpikeRows rows, std::int64_t piece_rows, int copiers, devices::StreamKits& kits, Calls call,
                                            Done& done) {
-    return std::make_unique<StreamReducer>(shared, lane, part, rows, copiers, kits, std::move(call), done);
+    return std::make_unique<StreamReducer>(shared, lane, part, rows, piece_rows, copiers, kits, std::move(call), done);
 }
 
 }  // namespace trifold::tridiagonal::split
