@@ -192,12 +192,12 @@ private:
             if (in_host_memory(k)) {
                 for (Finishing::Task* task; !failed && !refused && (task = finishing_->front());) failed = !lane.finish(task->part, task->ends, refused);
             } else {
-                // Two of its own come back while one goes there.
+                // Two of its own come back while one goes there, and are combined before its kernels wait for that.
                 for (std::size_t own = 0; !failed;) {
-                    Finishing::Task* const task = lane.takes_pieces() ? finishing_->back() : nullptr;
-                    if (!task && own == lane.reduced.size()) break;
-                    if (task) failed = !lane.finish_sent(task->part, task->ends);
                     for (int twice = 0; twice < 2 && own < lane.reduced.size() && !failed; ++twice, ++own) failed = !lane.finish(lane.reduced[own], ends_of(lane.reduced[own]), refused);
+                    Finishing::Task* const task = !failed && lane.takes_pieces() ? finishing_->back() : nullptr;
+                    if (task) failed = !lane.finish_sent(task->part, task->ends);
+                    else if (own == lane.reduced.size()) break;
                 }
             }
             if (!failed && !refused) failed = !lane.flush(refused);
