@@ -253,28 +253,35 @@ TEST(Parts, AreCutByTheShapeOfAMesh) {
 }
 
 // What was timed fits on the chip that it was timed on.
-TEST(TimedCuts, Fit) {
+TEST(TimedCuts, FitAndHaveTheSegmentsOfTheShape) {
     const Chip chip;
     int found = 0;
     for (const std::size_t bytes : {4, 8})
         for (const auto& [nx, along, across] : {std::tuple{64, 64, 64}, {80, 64, 64}, {80, 80, 80}, {96, 96, 96}, {128, 128, 128}, {192, 192, 192}, {256, 256, 256}}) {
-            const TimedCut* const timed = timed_cut(bytes, nx, along, across);
-            if (!timed) continue;
+            const TimedCut* const alone = timed_cut(bytes, nx, along, across, 1);
+            if (!alone) continue;
             ++found;
-            const RowsCut rows = rows_of(*timed, chip, {1, 1, 1, 1}, true);
-            const ColumnsCut columns = columns_of(*timed, chip, true);
-            ASSERT_TRUE(rows.fits() && columns.fits()) << nx;
-            EXPECT_EQ(along % timed->segment, 0) << nx;
-            EXPECT_EQ(rows.chunk % timed->segment, 0) << nx;
-            EXPECT_GE(rows.lanes * rows.segment_rows, nx);
-            EXPECT_GE(columns.segments * columns.segment_rows, across) << nx;
-            EXPECT_EQ(columns.threads % 32, 0) << nx;
-            for (const auto& [threads, shared, blocks] : {std::tuple{rows.threads, rows.shared, rows.blocks}, {columns.threads, columns.shared, columns.blocks}}) {
-                EXPECT_LE(blocks * threads, 2048) << nx;
-                EXPECT_LE(static_cast<std::size_t>(blocks) * (shared + 1024), chip.shared_per_multiprocessor) << nx;
+            for (const std::int64_t meshes : {1, 24, 48, 72, 1000}) {
+                const TimedCut* const timed = timed_cut(bytes, nx, along, across, meshes);
+                EXPECT_EQ(std::tuple(timed->segment, timed->lanes, timed->segment_rows, timed->columns_rows, timed->columns_segments),
+                          std::tuple(alone->segment, alone->lanes, alone->segment_rows, alone->columns_rows, alone->columns_segments))
+                    << nx;
+                const RowsCut rows = rows_of(*timed, chip, {1, 1, 1, 1}, true);
+                const ColumnsCut columns = columns_of(*timed, chip, true);
+                ASSERT_TRUE(rows.fits() && columns.fits()) << nx;
+                EXPECT_EQ(along % timed->segment, 0) << nx;
+                EXPECT_EQ(timed->segment % (16 / static_cast<int>(bytes)), 0) << nx << ": a mesh alone has segments of lines in vectors";
+                EXPECT_EQ(rows.chunk % timed->segment, 0) << nx;
+                EXPECT_GE(rows.lanes * rows.segment_rows, nx);
+                EXPECT_GE(columns.segments * columns.segment_rows, across) << nx;
+                EXPECT_EQ(columns.threads % 32, 0) << nx;
+                for (const auto& [threads, shared, blocks] : {std::tuple{rows.threads, rows.shared, rows.blocks}, {columns.threads, columns.shared, columns.blocks}}) {
+                    EXPECT_LE(blocks * threads, 2048) << nx;
+                    EXPECT_LE(static_cast<std::size_t>(blocks) * (shared + 1024), chip.shared_per_multiprocessor) << nx;
+                }
             }
         }
-    EXPECT_GE(found, 11);
+    EXPECT_GE(found, 12);
 }
 
 TEST(LaneTable, RefusesWhatNeedsPivots) {

@@ -16,6 +16,7 @@ struct RowsCut {
     int pitch = 0, depth = 0, chunk = 1;
     int threads = 0, blocks = 0;
     bool bringer = true;                  ///< a warp besides brings planes; else whoever leaves a place last
+    bool apart = false;                   ///< rows are carried out through places of their own, so that no warp waits for another
     bool alike = false;                   ///< the segments between the first and the last one have the same factors, kept once
     std::size_t shared = 0;
 
@@ -73,15 +74,18 @@ struct TimedCut {
     std::size_t value_bytes;
     int nx, along, across;
     int segment, lanes, segment_rows;                                      ///< of lines ahead, and of lines along x
-    int rows, warps, chunk, blocks;                                        ///< of rows.cuh where there are groups
+    int rows, warps, chunk, blocks, places;                                ///< of rows.cuh where there are groups; places of the ring for a right-hand side that reaches one plane
+    bool apart;
     int columns_rows, columns_segments, columns, stages;                   ///< of columns.cuh; the last two where there are groups
     bool prefetch;
     int columns_blocks;
     int held_stages = 0;                                                   ///< whole planes, where fields and values are packed
+    std::int64_t from = 0;                                                 ///< so many meshes, or more
+    std::int64_t grouped_from = 0;                                         ///< in groups from so many meshes on, though they have few points; 0: as others
 };
 
 /// nullptr: not timed, the models above decide.
-const TimedCut* timed_cut(std::size_t value_bytes, int nx, int along, int across);
+const TimedCut* timed_cut(std::size_t value_bytes, int nx, int along, int across, std::int64_t meshes);
 
 /// With all that follows from it; not fitting where another GPU has less shared memory or another right-hand side needs more.
 RowsCut rows_of(const TimedCut& timed, const Chip& chip, const Reach& reach, bool alike);

@@ -146,7 +146,7 @@ Parts parts_of(const Checked& checked, const Chip& chip, const CheckedSweep& one
         parts.reach = reach;
         if (axis == 2) std::swap(parts.reach.y, parts.reach.z);
         const int fetched = fetched_by(one, checked.solution_field());
-        parts.timed = reach.fields == 1 && fetched == 1 ? timed_cut(bytes, nx, parts.along, parts.across) : nullptr;
+        parts.timed = reach.fields == 1 && fetched == 1 ? timed_cut(bytes, nx, parts.along, parts.across, shape.meshes) : nullptr;
         parts.segment = parts.timed ? parts.timed->segment : cut_segment(chip, bytes, nx, parts.along, parts.across);
         if (parts.segment == 0) continue;
         RowsCut shape;
@@ -189,7 +189,7 @@ int groups_of(const MeshShape& shape) {
     constexpr std::int64_t least_points = std::int64_t{1} << 24, least_of_many = 12'000'000, many = 16;
     const bool boxes = shape.z > 1 && shape.meshes >= many;
     if (shape.meshes < 2 || shape.points() < (boxes ? least_of_many : least_points)) return 1;
-    return boxes ? static_cast<int>(std::clamp<std::int64_t>(shape.points() >> 22, 2, 4)) : 2;
+    return boxes ? static_cast<int>(std::clamp<std::int64_t>((shape.points() + (1 << 22) - 1) >> 22, 2, 4)) : 2;
 }
 
 /// A pass for each line solve. With parts: what decides roundings is as it is there.
@@ -245,7 +245,7 @@ bool plan_in_parts(const Checked& checked, const Chip& chip, const CheckedSweep&
     const auto nx = static_cast<int>(shape.x);
     // Pieces of 128 bytes of short rows; of longer pieces, or rows, nothing is gained, and what rows store would lie far apart (512^3: 8 % of columns).
     const std::size_t piece_bytes = static_cast<std::size_t>(last.columns.columns) * bytes, row_bytes = static_cast<std::size_t>(nx) * bytes;
-    last.piece = !parts.timed && nx % last.columns.columns == 0 && piece_bytes <= 128 && row_bytes <= 1024 ? last.columns.columns : nx;
+    last.piece = (!parts.timed || groups == 1) && nx % last.columns.columns == 0 && piece_bytes <= 128 && row_bytes <= 1024 ? last.columns.columns : nx;
     first.piece = joins.piece = last.piece;
     own.passes = {first, joins, last};
     return true;
@@ -293,6 +293,8 @@ Plan plan_of(const Checked& checked, const Chip& chip) {
         reach_of(one, first);
         const bool alike = checked.dtype == DType::f32 ? same_rows(matrix_of<float>(checked, static_cast<int>(s), 0)) : same_rows(matrix_of<double>(checked, static_cast<int>(s), 0));
         const Parts parts = parts_of(checked, chip, one, first.reach, alike);
+        // Timed, in place of three passes.
+        if (plan.groups == 1 && checked.sweeps.size() == 1 && parts.timed && parts.timed->grouped_from && shape.meshes >= parts.timed->grouped_from) plan.groups = 3;
         SweepPlan own;
         if (parts.segment == 0 || !plan_in_parts(checked, chip, one, first, parts, plan.groups, own)) {
             if (const char* const why = plan_in_passes(checked, chip, one, first, parts, alike, plan.groups, own)) return refuse(why);

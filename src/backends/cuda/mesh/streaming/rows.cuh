@@ -7,7 +7,7 @@
 //   memory: by a warp of its own, or, where C::bringer is false, by whichever warp leaves a place last. Every (other) warp has K neighbouring rows in each lane, and `lanes` lanes along a
 //   row, each R points of it: it makes their right-hand sides, eliminates its segments, joins them with its neighbours by shuffles and writes
 //   the solution to the place that is free by then, from where the warp carries its rows out. Warps meet at barriers in memory that
-//   they arrive at long before they wait for them: after their last look at a plane, and once they have carried rows out.
+//   they arrive at long before they wait for them: after their last look at a plane, and once they have carried rows out. Where C::apart, warps carry rows out through places of their own and wait for planes alone.
 // Words per point: 1 read (and (H + 2 reach) / H of the second-level cache), 1 written, 1 / C::ahead of ends.
 // Shared memory, words per point: 1 arrives, (K + 2) / K for neighbours along x and y and 2 along z, 5 / K of factors (less where rows share a warp), 2 for
 //   carrying out, 11 / R of shuffles: of the 15.6 that an H200's multiprocessors move while memory moves 2, 10.5 in three dimensions with K = 2 (ncu, 256^3).
@@ -129,7 +129,7 @@ __device__ __forceinline__ void bring(const MeshArguments<typename C::real>& a, 
 
 /// C: real, fields, nx, ny, nz, edge(field, axis, side), stride(field, axis), K, R, lanes, warps, pitch (of rows in shared memory), depth (places of the ring), chunk (planes of a
 /// task), staged (bit f: field f), any_staged (one of them), staged_count, bringer (a warp besides brings planes; or who leaves a place last does), bulk (rows are copied whole, 16 bytes at a time), vectors (rows of values are), has_rhs, target, reach_x, reach_y,
-/// reach_z, Parameters, rhs(near, …), ends_x, line_x, along (the axis that blocks go along: 1, 2), alike (lanes.cuh), ahead (rows of a segment of lines along y; 0), piece (points of a row that lie side by side, those of all rows of a plane before the next ones; nx), ends_y, moves_alone (nothing is
+/// reach_z, Parameters, rhs(near, …), ends_x, line_x, along (the axis that blocks go along: 1, 2), alike (lanes.cuh), apart (rows go out through places of their own), ahead (rows of a segment of lines along y; 0), piece (points of a row that lie side by side, those of all rows of a plane before the next ones; nx), ends_y, moves_alone (nothing is
 /// computed: what a benchmark calls the ceiling).
 /// What a thread keeps from pass to pass: factors in `kept`, the barriers behind them and where their phases are.
 template <class C>
@@ -322,7 +322,8 @@ __device__ __forceinline__ void rows_tasks(Rows<C>& own_rows, const MeshArgument
                     else right_hand_sides<C, false>(a, p, plane, x, across, at, task.mesh, x == 0, x == nx - R, d);
                 }
                 __syncwarp();
-                if (lane == 0) looked(warp, step).arrive();
+                if constexpr (C::apart) leave(turn.place);
+                else if (lane == 0) looked(warp, step).arrive();
                 if (!idle) {
                     T x_last[K], before[K];
 #pragma unroll
@@ -354,9 +355,9 @@ __device__ __forceinline__ void rows_tasks(Rows<C>& own_rows, const MeshArgument
                         }
                     }
                     lines.forwards(d, at);
-                    // Out: through the oldest place of the ring, which nobody looks at any more.
-                    neighbours_looked();
-                    T* const rows = memory + turn.place * L::place + L::beside + (beside + warp_row) * C::pitch;
+                    // Out: through places of the warp's own, or the oldest place of the ring, which nobody looks at any more.
+                    if constexpr (!C::apart) neighbours_looked();
+                    T* const rows = memory + (C::apart ? L::out + warp_row * C::pitch : turn.place * L::place + L::beside + (beside + warp_row) * C::pitch);
                     const int first = task.first_row + warp_row, there_are = n - first < L::warp_rows ? n - first : L::warp_rows;
                     const WayOut<C> way{rows, (row - warp_row) * C::pitch + x, there_are, lane, there, segment == segments - 1};
                     if constexpr (C::ahead == 0) {
@@ -372,12 +373,12 @@ __device__ __forceinline__ void rows_tasks(Rows<C>& own_rows, const MeshArgument
                             way.template carry<C::piece, n * C::piece>(lines.z, begins);
                         }
                     }
-                    before_bulk_copies();
-                } else {
+                    if constexpr (!C::apart) before_bulk_copies();
+                } else if constexpr (!C::apart) {
                     neighbours_looked();
                 }
                 __syncwarp();
-                leave(turn.place);
+                if constexpr (!C::apart) leave(turn.place);
                 turn.next();
             }
         }
