@@ -229,6 +229,11 @@ TEST_P(SharedMatrix, ManyColumnsInWholeVectors) {
     columns_are_solved({2, 31, 32, 33, 64, 129, 200, 256, 257, 512, 513, 800, 1024}, {{252}, {3, 128}, {2, 3, 64}});
 }
 
+// Bands that have room for x on its way out, too: it was not counted where rows are whole vectors, and the launch was refused.
+TEST_P(SharedMatrix, ManyColumnsInWholeVectorsThatAreNoSectors) {
+    columns_are_solved({400, 448}, {{402}, {3, 402}});
+}
+
 // More sets than a device has blocks for at a time.
 template <class T>
 void many_sets(Queue& queue, Recipe recipe) {

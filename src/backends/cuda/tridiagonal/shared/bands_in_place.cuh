@@ -73,7 +73,8 @@ __global__ void __launch_bounds__(Threads, 1) solve_shared_bands_in_place(const 
         __syncthreads();
         if (segment == 0) {
             T head, x_before = 0;
-            const T g = block.reduce(last, first, head);
+            typename BandBlock<T, R>::Few ends;
+            const T g = block.reduce(last, first, ends, head);
             block.tell(arrived, barrier, g, head);
             const unsigned tell = __shfl_sync(~0u, told, 0);
             if (thread < blocks) {
@@ -83,7 +84,7 @@ __global__ void __launch_bounds__(Threads, 1) solve_shared_bands_in_place(const 
             }
             Arrival{barrier}.wait_cluster(turn >> 1 & 1);
             const T x_band = block.join_all(arrived, x_before);
-            block.substitute(last, first, x_band, x_before);
+            block.substitute(last, first, ends, x_band, x_before);
         }
         __syncthreads();
 

@@ -26,8 +26,7 @@ void set_array_range(SharedJob<T>& job) {
     ++job.highest;
 }
 
-// As many blocks as the device runs at once, or clusters of blocks; each takes one tile after another. Together: none begins before all can, since they wait for each other. (Not
-// clusters of seven: the driver refuses as many of these as it says there is room for.)
+// As many blocks as the device runs at once, or clusters of blocks; each takes one tile after another. Together: none begins before all can, since they wait for each other.
 template <auto kernel, bool Together = false, class T, class... More>
 void launch_persistent(SharedJob<T>& job, unsigned tiles, bool drawn, int threads, int bytes, cudaStream_t stream, const More&... more) {
     static PerDevice prepared;
@@ -54,7 +53,7 @@ void launch_persistent(SharedJob<T>& job, unsigned tiles, bool drawn, int thread
     const unsigned most = residency(kernel, config, cluster) * cluster;
     job.turns = drawn ? 1 : (tiles + most - 1) / most;
     config.gridDim = dim3(drawn ? std::min(tiles, most) : ((tiles + job.turns - 1) / job.turns + cluster - 1) / cluster * cluster);
-    if (Together && cluster != 7) attribute[config.numAttrs].id = cudaLaunchAttributeCooperative, attribute[config.numAttrs++].val.cooperative = 1;
+    if (Together) attribute[config.numAttrs].id = cudaLaunchAttributeCooperative, attribute[config.numAttrs++].val.cooperative = 1;
     if (!job.opening.outcome) while_the_kernel_before_ends(attribute[config.numAttrs++]);
     enqueue_kernel(config, kernel, job, more...);
 }
@@ -252,6 +251,7 @@ bool cut_bands(SharedJob<T>& job, const SharedKernel<T>& kernel) {
     if (alone * static_cast<int>(sizeof(T)) >= narrow || job.rhs.level_stride[job.levels - 1] != 1) return false;
     if (!anywhere) return cut_halves<T, R, Threads>(job, kernel);
     set_array_range(job);
+    job.copies = ColumnCopies::lines;  // which wants room for x on its way out
     for (job.across = Threads / 2; job.across >= 64; job.across /= 2) {
         job.segments = Threads / job.across;
         job.cluster = (job.rows + job.segments * R - 1) / (job.segments * R);
@@ -259,7 +259,7 @@ bool cut_bands(SharedJob<T>& job, const SharedKernel<T>& kernel) {
         const unsigned sets = extent <= across ? 1 : (extent - over - 1) / (across - over) + 1;
         if (job.cluster > most_bands || sets * across * 10 > extent * 13 || bands_bytes<T, R>(job) > shared_block_bytes) continue;
         job.whole_sectors = job.lines = true;
-        job.copies = tensors && job.cluster > 1 ? ColumnCopies::tensors : ColumnCopies::lines;
+        if (tensors && job.cluster > 1) job.copies = ColumnCopies::tensors;
         job.slack = column_slack<T>(job.copies);
         job.line_extent = extent;
         job.tiles_per_line = sets, job.set_columns = across - over;
