@@ -98,6 +98,54 @@ TEST_F(OpenclBatches, LongerThanIsAskedForAtOnce) {
         for (const std::int64_t rows : {511, 512, 513, 1700}) all(context, {rows, 150, beside ? 150 : rows, beside}, rows % 2 == 0, 40);
 }
 
+// Where several groups of a GPU have a column, and stay for the next ones.
+TEST_F(OpenclBatches, OfColumnsThatGroupsShare) {
+    Context context({.threads = 2, .profile_path = "none", .log = {}});
+    for (const std::int64_t rows : {129, 200, 256, 257, 300, 384, 511, 512})
+        for (const std::int64_t systems : {5, 32, 61, 132}) all(context, {rows, systems, (systems + 3) / 4 * 4, true}, rows % 2 == 0 && systems != 132, systems == 61 ? 7 : 0, 0);
+    for (const std::int64_t rows : {131, 258, 512}) all(context, {rows, 9000, 9008, true}, rows == 131, 101, 0);
+}
+
+/// The middle axis of three; every `bad`-th system needs pivots.
+template <class T>
+void along_the_middle(Context& context, const std::string& device, std::int64_t outer, std::int64_t rows, std::int64_t inner, std::int64_t bad) {
+    const std::int64_t shape[] = {outer, rows, inner};
+    const auto size = static_cast<std::size_t>(outer * rows * inner);
+    std::vector<T> at[5];
+    std::mt19937 random(static_cast<unsigned>(rows));
+    for (int k = 0; k < 5; ++k) {
+        at[k].resize(size);
+        for (T& v : at[k]) v = k == 1 ? T(3) + T(random() % 1024) / 1024 : T(random() % 2048) / 1024 - 1;
+    }
+    const auto place = [&](std::int64_t o, std::int64_t r, std::int64_t i) { return static_cast<std::size_t>((o * rows + r) * inner + i); };
+    for (std::int64_t s = bad / 2; bad && s < outer * inner; s += bad)
+        for (std::int64_t r = 0; r < rows; r += 2) at[1][place(s / inner, r, s % inner)] = T(1e-9);
+    tridiagonal::Problem problem;
+    const auto view = [&](int k) { return View<const T>::along_axis(at[k].data(), shape, 1); };
+    problem.matrix = {view(0), view(1), view(2)}, problem.rhs = view(3), problem.x = View<T>::along_axis(at[4].data(), shape, 1);
+    Queue queue(context, device);
+    ASSERT_TRUE(tridiagonal::solve(queue, problem, {}).ok());
+    for (std::int64_t o = 0; o < outer; ++o)
+        for (std::int64_t i = 0; i < inner; ++i) {
+            double most = 0, off = 0;
+            for (std::int64_t r = 0; r < rows; ++r) {
+                const auto of = [&](std::int64_t row) { return row >= 0 && row < rows ? static_cast<double>(at[4][place(o, row, i)]) : 0.0; };
+                const auto here = [&](int k) { return static_cast<double>(at[k][place(o, r, i)]); };
+                most = std::max(most, std::abs(of(r)));
+                off = std::max(off, std::abs(here(3) - here(1) * of(r) - here(0) * of(r - 1) - here(2) * of(r + 1)));
+            }
+            ASSERT_LE(off, 32 * (sizeof(T) == 8 ? 0x1p-53 : 0x1p-24) * (6 * most + 1)) << outer << " x " << rows << " x " << inner << ", f" << 8 * sizeof(T) << ", " << o << ", " << i;
+        }
+}
+
+TEST_F(OpenclBatches, OfColumnsAlongTheMiddleAxis) {
+    Context context({.threads = 2, .profile_path = "none", .log = {}});
+    for (const std::int64_t rows : {64, 130, 256, 300, 512}) {
+        along_the_middle<float>(context, device, 7, rows, 100, rows == 300 ? 11 : 0), along_the_middle<double>(context, device, 7, rows, 100, rows == 300 ? 11 : 0);
+        along_the_middle<float>(context, device, 41, rows, 160, 97), along_the_middle<double>(context, device, 3, rows, 31, 13);
+    }
+}
+
 // More than 24 MiB: x is stored past the caches where its rows begin on lines.
 TEST_F(OpenclBatches, ThatNoCacheHolds) {
     Context context({.threads = 2, .profile_path = "none", .log = {}});

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Long systems one after the other on a device with memory of its own, none of which waits for the one before: what did not hold is solved again, and what depends on it.
+// Long systems, and batches, one after the other on a device with memory of its own, none of which waits for the one before: what did not hold is solved again, and what depends on it.
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cmath>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -119,6 +120,105 @@ TEST_F(Trust, ManyOneAfterTheOther) {
     }
     EXPECT_TRUE(outcome.read().ok());
     EXPECT_LE(error(x, queue, 1), 1e-6);
+}
+
+/// Batches of 200 rows, side by side or not: a matrix that needs no pivots, and one of which every 37th system does.
+class TrustedBatches : public Trust {
+protected:
+    static constexpr std::int64_t length = 200, systems = 300, all = length * systems;
+
+    void SetUp() override {
+        Trust::SetUp();
+        if (IsSkipped()) return;
+        queue_ = std::make_unique<Queue>(context_, name_);
+        for (DeviceArray<double>* a : {&lower_, &good_, &bad_, &rhs_, &x_, &y_, &z_}) *a = DeviceArray<double>(*queue_, all);
+        std::vector<double> a(all), b(all), c(all), d(all);
+        for (std::int64_t i = 0; i < all; ++i) a[i] = -1 + 0.01 * (i % 7), b[i] = 3 + 0.1 * (i % 5), d[i] = i % 11 - 5.0;
+        put(lower_, a), put(good_, b), put(rhs_, d);
+        for (std::int64_t s = 5; s < systems; s += 37)
+            for (std::int64_t r = 0; r < length; r += 2) b[beside ? r * systems + s : s * length + r] = 1e-9;
+        put(bad_, b);
+        // So many are not trusted after one that was broken (trusted.cpp), as in the test before.
+        tridiagonal::Problem few;
+        const auto corner = [](const DeviceArray<double>& a) { return View<const double>::contiguous(a.data(), 2, 2); };
+        few.matrix = {corner(lower_), corner(good_), corner(lower_)}, few.rhs = corner(rhs_), few.x = View<double>::contiguous(x_.data(), 2, 2);
+        const tridiagonal::Options with = options(*queue_, few);
+        tridiagonal::PendingOutcome outcome(*queue_);
+        for (int k = 0; k < 1000; ++k) solve_async(*queue_, few, with, outcome);
+        ASSERT_TRUE(outcome.read().ok());
+    }
+
+    void put(DeviceArray<double>& to, const std::vector<double>& from) { copy(*queue_, to.data(), from.data(), all * sizeof(double)); }
+    std::vector<double> got(const DeviceArray<double>& from) {
+        std::vector<double> host(all);
+        copy(*queue_, host.data(), from.data(), all * sizeof(double));
+        return host;
+    }
+
+    template <class T>
+    View<T> view(T* data) const { return beside ? View<T>::interleaved(data, length, systems) : View<T>::contiguous(data, systems, length); }
+
+    void solve_next(const DeviceArray<double>& diag, const DeviceArray<double>& rhs, DeviceArray<double>& x, tridiagonal::PendingOutcome& outcome) {
+        solve_async(*queue_, problem_of(diag, rhs, x), options_, outcome);
+    }
+    Outcome solve_alone(const DeviceArray<double>& diag, const DeviceArray<double>& rhs, DeviceArray<double>& x) { return tridiagonal::solve(*queue_, problem_of(diag, rhs, x), {}); }
+
+    tridiagonal::Problem problem_of(const DeviceArray<double>& diag, const DeviceArray<double>& rhs, DeviceArray<double>& x) {
+        tridiagonal::Problem p;
+        p.matrix = {view<const double>(lower_.data()), view<const double>(diag.data()), view<const double>(lower_.data())};
+        p.rhs = view<const double>(rhs.data()), p.x = view<double>(x.data());
+        if (!options_.workspace.data) options_ = options(*queue_, p);
+        return p;
+    }
+
+    void chain() {
+        tridiagonal::PendingOutcome outcomes[4] = {tridiagonal::PendingOutcome(*queue_), tridiagonal::PendingOutcome(*queue_), tridiagonal::PendingOutcome(*queue_), tridiagonal::PendingOutcome(*queue_)};
+        solve_next(good_, rhs_, x_, outcomes[0]), solve_next(bad_, x_, y_, outcomes[1]), solve_next(good_, y_, z_, outcomes[2]);
+        const std::vector<double> x = got(x_), y = got(y_), z = got(z_);
+        solve_next(good_, z_, rhs_, outcomes[3]);  // what the first one read
+        EXPECT_EQ(outcomes[0].read().rescued, 0);
+        EXPECT_EQ(outcomes[1].read().rescued, 8);
+        EXPECT_EQ(outcomes[2].read().rescued, 0);
+        EXPECT_TRUE(outcomes[3].read().ok());
+        EXPECT_EQ(solve_alone(bad_, x_, y_).rescued, 8);
+        EXPECT_EQ(y, got(y_));
+        ASSERT_TRUE(solve_alone(good_, y_, x_).ok());
+        EXPECT_EQ(z, got(x_));
+    }
+
+    bool beside = false;
+    std::unique_ptr<Queue> queue_;
+    DeviceArray<double> lower_, good_, bad_, rhs_, x_, y_, z_;
+    tridiagonal::Options options_;
+};
+
+TEST_F(TrustedBatches, WhatNeedsPivotsIsSolvedAgainAndWhatDependsOnIt) { chain(); }
+
+struct TrustedBatchesBeside : TrustedBatches {
+    TrustedBatchesBeside() { beside = true; }
+};
+TEST_F(TrustedBatchesBeside, WhatNeedsPivotsIsSolvedAgainAndWhatDependsOnIt) { chain(); }
+
+// Batches behind windows and before them, and more than are kept; one that writes what an earlier one reads.
+TEST_F(TrustedBatches, AmongLongSystems) {
+    DeviceArray<double> given(*queue_, rows), long_x(*queue_, rows);
+    const std::vector<double> poisson = image_of_ones(2);
+    copy(*queue_, given.data(), poisson.data(), rows * sizeof(double));
+    tridiagonal::PendingOutcome outcome(*queue_), whole(*queue_), last(*queue_);
+    const std::vector<double> first = got(rhs_);
+    const tridiagonal::Options with = options(*queue_, problem(2, given, long_x));
+    const DeviceArray<std::byte> kept = std::move(scratch_);
+    solve_async(*queue_, problem(2, given, long_x), with, whole);
+    for (int k = 0; k < 70; ++k) solve_next(good_, rhs_, x_, outcome);
+    solve_async(*queue_, problem(2, given, long_x), with, whole);
+    solve_next(bad_, x_, rhs_, last);
+    EXPECT_EQ(last.read().rescued, 8);
+    EXPECT_TRUE(whole.read().ok() && outcome.read().ok());
+    EXPECT_LE(error(long_x, *queue_, 1), 1e-6);
+    const std::vector<double> x = got(x_);
+    put(rhs_, first);
+    ASSERT_TRUE(solve_alone(good_, rhs_, y_).ok());
+    EXPECT_EQ(x, got(y_));
 }
 
 }  // namespace

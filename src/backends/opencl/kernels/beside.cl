@@ -61,8 +61,9 @@ INLINE Relation item_below(const __local REAL* box, int item, int by) {
 #define PUT(row) box[item] = (row).a, box[ITEMS + item] = (row).c, box[2 * ITEMS + item] = (row).d
 
 __attribute__((reqd_work_group_size(ITEMS, 1, 1)))
-__kernel void beside(SOLVER_ARGUMENTS) {
+__kernel void beside(SOLVER_ARGUMENTS, MAY_BE_ALONE) {
     UNPACK_ARGUMENTS
+    TELL_ALONE()
     __local REAL box[3 * ITEMS];
     __local int bad[W];
     const int lane_level = (int)job.levels - 1, item = (int)get_local_id(0), column = item % W, part = item / W, n = (int)job.rows;
@@ -274,8 +275,7 @@ __kernel void beside(SOLVER_ARGUMENTS) {
         }
     }
     if (item < W && turn * W + item < lanes) {
-        marks[k0 + item] = bad[item] ? TO_PIVOT : SOLVED;
-        if (bad[item]) atomic_inc(&found->marked);
+        judge_system(trusted, bad[item], marks + k0 + item, found);
         if (status) status[number_at(&job, index) + (turn * W + item) * job.number_stride[lane_level]] = GOOD;
     }
 }

@@ -106,6 +106,15 @@ INLINE int last_group(volatile __global QueueState* state, __local int* last) {
     return *last;
 }
 
+/// A batch on a GPU that may be its call's only kernel: `trusted`, then it tells that all is well, and counts in `broken` what is not; else marks are for the kernel that follows.
+#define MAY_BE_ALONE Telling telling, __global uchar *outcome_buffer, int trusted
+#define TELL_ALONE() \
+    if (trusted && get_global_id(0) == 0) *(__global Found*)(outcome_buffer + telling.at) = telling.fresh;
+INLINE void judge_system(int trusted, int bad, __global uchar* mark, volatile __global Found* found) {
+    if (!trusted) *mark = bad ? TO_PIVOT : SOLVED;
+    if (bad) atomic_inc(trusted ? &((volatile __global QueueState*)found)->broken : &found->marked);
+}
+
 /// Every kernel that solves has these arguments first.
 #define SOLVER_ARGUMENTS \
     Job job, Where where, __global REAL *lower, __global REAL *diag, __global REAL *upper, __global REAL *rhs, __global REAL *x, \

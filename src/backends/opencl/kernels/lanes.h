@@ -61,17 +61,21 @@ INLINE REAL at_most(int size) {
 #endif
 }
 
-/// The largest size of several numbers: FP32 in one instruction, which passes over NaN. `strange` stays 0 while r is finite, at the price of a multiply-add.
+/// The largest size of several numbers: FP32 in one instruction, which passes over NaN. RAISE_REST does not, or `strange` stays 0 only while all are finite, at the price of a multiply-add.
 #if REAL_BYTES == 8
 typedef int Size;
 #define RAISE(most, x) most = max(most, size_of(x))
-#define NOTE_STRANGE(strange, r)
+#define RAISE_REST(most, strange, r) RAISE(most, r)
 #define SIZE_AT_LEAST(size) at_least(size)
 #define SIZE_AT_MOST(size) at_most(size)
 #else
 typedef REAL Size;
 #define RAISE(most, x) most = fmax(most, fabs(x))
-#define NOTE_STRANGE(strange, r) strange = fma(r, (REAL)0, strange)
+#ifdef PTX
+#define RAISE_REST(most, strange, r) asm("max.NaN.f32 %0, %0, %1;" : "+f"(most) : "f"(fabs(r)))
+#else
+#define RAISE_REST(most, strange, r) RAISE(most, r), strange = fma(r, (REAL)0, strange)
+#endif
 #define SIZE_AT_LEAST(size) (size)
 #define SIZE_AT_MOST(size) (size)
 #endif

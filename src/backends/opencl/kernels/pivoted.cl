@@ -79,7 +79,7 @@ INLINE void tell(const Job* job, volatile __global QueueState* state, const vola
     state->found.first = ~0u, state->found.failures = state->found.rescued = state->found.marked = state->found.tickets = 0, state->groups_done = 0;
 }
 
-// The last kernel of a batch. only_marked: systems that an unpivoted kernel has marked; else all, and marks and status are set here.
+// The last kernel of a batch. only_marked: systems that an unpivoted kernel has marked (2: in either of two places, ring.cl); else all, and marks and status are set here.
 __kernel void pivoted(SOLVER_ARGUMENTS, word slots, word slot_step, word row_step, int only_marked, Telling telling, __global uchar* outcome_buffer) {
     UNPACK_ARGUMENTS
     volatile __global QueueState* const state = (volatile __global QueueState*)found;
@@ -93,7 +93,7 @@ __kernel void pivoted(SOLVER_ARGUMENTS, word slots, word slot_step, word row_ste
         return;
     }
     for (word k = slot; k < job.systems && slot < slots; k += slots) {
-        if (only_marked && marks[k] != TO_PIVOT) continue;
+        if (only_marked && marks[k] != TO_PIVOT && !(only_marked == 2 && *(__global uchar*)(verdicts + k) == TO_PIVOT)) continue;
         word index[4], row;
         indices_of(&job, k, index);
         const Line a = line_of(&job.lower, lower, index), b = line_of(&job.diag, diag, index), c = line_of(&job.upper, upper, index),

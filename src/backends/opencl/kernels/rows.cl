@@ -12,21 +12,43 @@
 // Numerics: of every lane and system in it max|rhs - A x| ≤ 16 roundoffs max|diag| max|x| is seen, else the system is marked for pivoted.cl and nothing of it stored.
 #include "lanes.h"
 
+/// Systems of at least R rows: no lane has the ends of two, and no lane has to look after two systems.
+#ifndef LONG
+#define LONG 0
+#endif
+/// One system in a group.
+#ifndef ALONE
+#define ALONE 0
+#endif
+#define EACH_SYSTEM(s) for (uint s = (uint)lane; s < systems; s = LONG ? ~0u : s + WARP)
+
 /// From system to system of the last level.
 #define PITCH_OF(source) (DENSE ? (word)n : lane_level < 0 ? 0 : (source)->level_stride[lane_level])
+
+/// x of row i of a lane, what is left of it, and sizes. HOLDS: what was seen of a system's rows.
+#define LOOK_AT_ROW(i) \
+    const REAL above = i ? D[i ? i - 1 : 0] : joined.left, below = i + 1 < R ? D[i + 1 < R ? i + 1 : i] : joined.after, own = D[i], bi = b[i]; \
+    const REAL r = fma(-c[i], below, fma(-a[i], above, fma(-bi, own, f[i]))); \
+    RAISE_REST(rest, strange, r); \
+    RAISE(entry, bi); \
+    RAISE(size, own);
+#define ALLOWED(entry, size) ((REAL)16 * (REAL)UNIT * SIZE_AT_LEAST(entry) * SIZE_AT_LEAST(size))
+#define HOLDS(rest, entry, size, strange) \
+    (!joined.broken && SIZE_AT_MOST(rest) <= ALLOWED(entry, size) && ALLOWED(entry, size) <= (REAL)LARGEST && (strange) == (REAL)0)
 
 /// Element e of the group, in the order of memory: of system s, row i. inverse: 2^32 / rows, rounded up.
 #define PLACE_OF(e) const uint s = mul_hi((uint)(e), inverse), i = (uint)(e) - s * n;
 
 __attribute__((reqd_work_group_size(WARP, 1, 1)))
-__kernel void rows(SOLVER_ARGUMENTS, uint per_group, uint inverse) {
+__kernel void rows(SOLVER_ARGUMENTS, MAY_BE_ALONE, uint per_group, uint inverse) {
     UNPACK_ARGUMENTS
+    TELL_ALONE()
     __local REAL box[4 * BOX] __attribute__((aligned(128)));
     __local REAL meeting[EXCHANGE_WORDS];
     __local ulong arrived;
     __local uchar bad[WARP * R];
     __local int any_bad;
-    const int lane_level = (int)job.levels - 1, lane = (int)get_local_id(0);
+    const int lane_level = DENSE ? 0 : (int)job.levels - 1, lane = (int)get_local_id(0);
     const uint n = (uint)job.rows;
     const word lanes = lane_level < 0 ? 1 : job.extent[lane_level];
     word groups = 0, turn = get_group_id(0), k0 = 0, index[4] = {0, 0, 0, 0};
@@ -66,11 +88,14 @@ __kernel void rows(SOLVER_ARGUMENTS, uint per_group, uint inverse) {
             }
         }
     }
-    for (uint s = (uint)lane; s < systems; s += WARP) bad[s] = 0;
+    EACH_SYSTEM(s) bad[s] = 0;
     if (lane == 0) any_bad = 0;
     barrier(CLK_LOCAL_MEM_FENCE);
-    for (uint e = count + (uint)lane; e < WARP * R; e += WARP) IN_BOX(0, e) = IN_BOX(2, e) = IN_BOX(3, e) = (REAL)0, IN_BOX(1, e) = (REAL)1;
-    for (uint s = (uint)lane; s < systems; s += WARP) IN_BOX(0, s * n) = (REAL)0, IN_BOX(2, s * n + n - 1) = (REAL)0;
+    // What fills the lanes must not count among the entries of a system that is alone.
+    const REAL of_last = IN_BOX(1, count - 1), filling = ALONE && of_last != (REAL)0 ? of_last : (REAL)1;
+#pragma unroll 1
+    for (uint e = count + (uint)lane; e < WARP * R; e += WARP) IN_BOX(0, e) = IN_BOX(2, e) = IN_BOX(3, e) = (REAL)0, IN_BOX(1, e) = filling;
+    EACH_SYSTEM(s) IN_BOX(0, s * n) = (REAL)0, IN_BOX(2, s * n + n - 1) = (REAL)0;
     barrier(CLK_LOCAL_MEM_FENCE);
     ELIMINATE_LANES(joined)
     solve_lanes(&joined, lane, meeting);
@@ -81,23 +106,48 @@ __kernel void rows(SOLVER_ARGUMENTS, uint per_group, uint inverse) {
     Size rest = 0, entry = 0, size = 0;
     REAL strange = 0;
     if (p) RAISE(size, joined.left);
+#if LONG
+    // Without branches, and nothing is stored before all is read: loads go ahead of each other. `first`: the system that ends in this lane.
+#if !ALONE
+    const uint end = n - p;
+    Size first_rest = 0, first_entry = 0, first_size = 0;
+    REAL first_strange = 0;
+#endif
     UNROLL for (int i = 0; i < R; ++i) {
-        const REAL above = i ? D[i ? i - 1 : 0] : joined.left, below = i + 1 < R ? D[i + 1 < R ? i + 1 : i] : joined.after, own = D[i], bi = b[i];
-        const REAL r = fma(-c[i], below, fma(-a[i], above, fma(-bi, own, f[i])));
-        RAISE(rest, r);
-        NOTE_STRANGE(strange, r);
-        RAISE(entry, bi);
-        RAISE(size, own);
+        LOOK_AT_ROW(i)
+#if !ALONE
+        const int ends = i + 1 == (int)end;
+        first_rest = ends ? rest : first_rest, first_entry = ends ? entry : first_entry, first_size = ends ? size : first_size, first_strange = ends ? strange : first_strange;
+        rest = ends ? 0 : rest, entry = ends ? 0 : entry, size = ends ? 0 : size, strange = ends ? (REAL)0 : strange;
+#endif
+    }
+#if ALONE
+    RAISE(size, joined.after);
+    if (s == 0 && !HOLDS(rest, entry, size, strange)) bad[0] = 1, any_bad = 1;
+#else
+    if (end <= R) {
+        if (s < systems && !HOLDS(first_rest, first_entry, first_size, first_strange)) bad[s] = 1, any_bad = 1;
+        ++s;
+    }
+    if (end != R) {
+        RAISE(size, joined.after);
+        if (s < systems && !HOLDS(rest, entry, size, strange)) bad[s] = 1, any_bad = 1;
+    }
+#endif
+    UNROLL for (int i = 0; i < R; ++i) f[i] = D[i];
+#else
+    UNROLL for (int i = 0; i < R; ++i) {
+        LOOK_AT_ROW(i)
         const int ends = ++p == n;
         if (ends || i == R - 1) {
             if (!ends) RAISE(size, below);
-            const REAL allowed = (REAL)16 * (REAL)UNIT * SIZE_AT_LEAST(entry) * SIZE_AT_LEAST(size);
-            if (s < systems && (joined.broken || !(SIZE_AT_MOST(rest) <= allowed && allowed <= (REAL)LARGEST && strange == (REAL)0))) bad[s] = 1, any_bad = 1;
+            if (s < systems && !HOLDS(rest, entry, size, strange)) bad[s] = 1, any_bad = 1;
             rest = entry = size = 0, strange = 0;
             if (ends) p = 0, ++s;
         }
         f[i] = own;
     }
+#endif
 #ifdef BULK
     stored_here();
 #endif
@@ -124,9 +174,8 @@ __kernel void rows(SOLVER_ARGUMENTS, uint per_group, uint inverse) {
             if (!bad[s]) to[(word)i * x_step + (word)s * x_pitch] = out[e];
         }
     }
-    for (uint s = (uint)lane; s < systems; s += WARP) {
-        marks[k0 + s] = bad[s] ? TO_PIVOT : SOLVED;
-        if (bad[s]) atomic_inc(&found->marked);
+    EACH_SYSTEM(s) {
+        judge_system(trusted, bad[s], marks + k0 + s, found);
         if (status) status[number_at(&job, index) + (lane_level < 0 ? 0 : (turn * per_group + s) * job.number_stride[lane_level])] = GOOD;
     }
 }

@@ -112,6 +112,7 @@ double OpenDevice::run_timed(const cl::Kernel& kernel, std::size_t items, std::s
 
 bool OpenDevice::settle(Failure& failure) {
     const std::lock_guard lock(order);
+    in_a_row = false;
     return !look_back || std::exchange(look_back, nullptr)(failure);
 }
 

@@ -27,6 +27,10 @@ struct DeviceQueue {
     cl::CommandQueue queue;
     cl::Buffer state;    ///< kernels/job.h
     bool fresh = false;  ///< the state is, when all that is enqueued has run
+
+    /// What groups tell each other (kernels/ring.cl), made when first needed, and the last turn that was said of any.
+    cl::Buffer letters;
+    cl_uint letters_sent = 0;
 };
 
 /// Of the last solve by kernels of spike.cl, in seconds on the device.
@@ -53,6 +57,10 @@ public:
     /// What was enqueued in `main` on trust, to be looked at before anybody else may see it; empty: nothing. False where that failed.
     std::function<bool(Failure&)> look_back;
     bool settle(Failure& failure);
+
+    /// Under `order`: a batch has been enqueued in `main` since somebody looked; batches that are not trusted yet, since one did not hold.
+    bool in_a_row = false;
+    int wary = 0;
 
     SpikeTimes spike_times;  ///< under `mutex`
 

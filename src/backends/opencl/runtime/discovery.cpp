@@ -41,6 +41,15 @@ int compute_capability(const cl::Device& device) {
     return clGetDeviceInfo(device(), major, sizeof value, &value, nullptr) == CL_SUCCESS ? static_cast<int>(value) : 0;
 }
 
+// Without what the user's options for the compiler take away (docs/decisions/0050).
+int assembler_of(const cl::Device& device) {
+    const char* const own = std::getenv("TRIFOLD_OPENCL_OPTIONS");
+    const std::string_view told = own ? own : "";
+    if (told.find("-UPTX") != told.npos) return 0;
+    const int major = compute_capability(device);
+    return told.find("-UBULK") != told.npos ? std::min(major, 8) : major;
+}
+
 FoundDevice look_at(const cl::Device& device, const std::string& platform_name, std::string name) {
     FoundDevice f;
     f.name = std::move(name);
@@ -52,7 +61,7 @@ FoundDevice look_at(const cl::Device& device, const std::string& platform_name, 
     f.in_host_memory = (f.kind == Kind::cpu || device.getInfo<CL_DEVICE_HOST_UNIFIED_MEMORY>()) && (!plays("gpu") || plays("unified"));
     const std::string extensions = device.getInfo<CL_DEVICE_EXTENSIONS>();
     f.fp64 = extensions.find("cl_khr_fp64") != extensions.npos && !plays("f32");
-    if (f.wide && extensions.find("cl_nv_device_attribute_query") != extensions.npos) f.ptx = compute_capability(device);
+    if (f.wide && extensions.find("cl_nv_device_attribute_query") != extensions.npos) f.ptx = assembler_of(device);
     f.units = static_cast<int>(device.getInfo<CL_DEVICE_MAX_COMPUTE_UNITS>());
     f.memory = device.getInfo<CL_DEVICE_GLOBAL_MEM_SIZE>();
     f.largest_block = device.getInfo<CL_DEVICE_MAX_MEM_ALLOC_SIZE>();

@@ -25,6 +25,9 @@ std::size_t batch_scratch(bool wide, const tridiagonal::System& system, tridiago
 /// Enqueues. algorithm: automatic or lu.
 void enqueue_batch(Call& call, tridiagonal::Algorithm algorithm);
 
+/// One launch, for what may_be_alone; what needs pivots is counted in the queue's state and left as it was.
+void enqueue_batch_on_trust(Call& call);
+
 /// Waits. In the host's memory a launch that mostly has nothing to do, for systems that need pivots, is made only where there are some: it costs as much as some hundred systems.
 void solve_batch(Call& call, tridiagonal::Algorithm algorithm);
 

@@ -13,6 +13,7 @@
 #include "backends/opencl/tridiagonal/batch.hpp"
 #include "backends/opencl/tridiagonal/chunks.hpp"
 #include "backends/opencl/tridiagonal/coupled.hpp"
+#include "backends/opencl/tridiagonal/gpu_batch.hpp"
 #include "backends/opencl/tridiagonal/spike.hpp"
 #include "backends/opencl/tridiagonal/strips.hpp"
 #include "backends/opencl/tridiagonal/trusted.hpp"
@@ -170,6 +171,21 @@ bool windows_on_trust(int device, const System& system, const Launch& launch, vo
     return by_windows(device, system, launch, outcome, failure, Verdict::trusted, done);
 }
 
+bool batch_in_two(int device, const System& system, const Launch& launch, void* outcome, Failure& failure) {
+    return enqueued(device, system, launch, outcome, failure, [&](Call& call) { enqueue_batch(call, Algorithm::automatic); });
+}
+
+bool batch_on_trust(int device, const System& system, const Launch& launch, void* outcome, Failure& failure) {
+    return enqueued(device, system, launch, outcome, failure, enqueue_batch_on_trust);
+}
+
+/// A batch behind others at which nobody has looked: one launch instead of two. The first one is not: who waits for each would wait for the verdict apart.
+bool on_trust(OpenDevice& open, const System& system, Algorithm algorithm, const Launch& launch) {
+    if (algorithm != Algorithm::automatic || system.levels == 0 || launch.stream || !open.info.wide || !may_be_alone(open.info, system)) return false;
+    if (open.wary > 0) return --open.wary, false;
+    return open.in_a_row;
+}
+
 bool enqueue(int device, const System& system, Algorithm algorithm, const Launch& launch, void* outcome, Failure& failure) {
     const bool windows = algorithm == Algorithm::automatic && cut_up(system, algorithm) && windows_fit(found(device), system.dtype) && windows_scratch(system);
     const bool couples = algorithm == Algorithm::automatic && cut_up(system, algorithm) && found(device).wide;
@@ -183,10 +199,12 @@ bool enqueue(int device, const System& system, Algorithm algorithm, const Launch
     if (windows && !launch.stream) return enqueue_trusted(device, system, launch, outcome, failure, windows_on_trust, windows_that_wait);
     OpenDevice& open = open_device(device);
     const std::lock_guard lock(open.order);
+    if (on_trust(open, system, algorithm, launch)) return enqueue_trusted(device, system, launch, outcome, failure, batch_on_trust, batch_in_two);
     if (!open.settle(failure)) return false;
     if (is_spike(algorithm)) return by_spike(device, system, algorithm, launch, outcome, failure);
     if (windows) return windows_that_wait(device, system, launch, outcome, failure);
     if (cut_up(system, algorithm)) return couple_chunks(device, system, launch, outcome, failure);
+    open.in_a_row = true;
     return enqueued(device, system, launch, outcome, failure, [&](Call& call) { enqueue_batch(call, algorithm); });
 }
 

@@ -28,9 +28,10 @@ struct Trusted {
     System system;
     Launch launch;
     void* outcome;
+    Solves waits;
     std::vector<Span> reads, writes;
 
-    Trusted(const System& s, const Launch& how, void* told) : system(s), launch(how), outcome(told) {
+    Trusted(const System& s, const Launch& how, void* told, Solves else_by) : system(s), launch(how), outcome(told), waits(else_by) {
         launch.failure = nullptr;
         const Operand* const operands[] = {&s.lower, &s.diag, &s.upper, &s.rhs};
         for (const Operand* operand : operands)
@@ -39,7 +40,7 @@ struct Trusted {
         const auto bytes = [](const void* at, std::size_t count) { return Span{static_cast<const char*>(at), static_cast<const char*>(at) + count - 1}; };
         writes.push_back(bytes(outcome, sizeof(Found)));
         if (launch.scratch_bytes) writes.push_back(bytes(launch.scratch, launch.scratch_bytes));
-        if (launch.status) writes.push_back(bytes(launch.status + s.number, 1));
+        if (launch.status) writes.push_back(bytes(launch.status + s.number, static_cast<std::size_t>(s.systems())));
     }
 
     Span span(const Operand& operand) const {
@@ -60,7 +61,10 @@ std::vector<Trusted>& trusted_on(int device) {
     return (*all)[device];
 }
 
-bool look_back(int device, Solves waits, Failure& failure) {
+/// A workload of which some batch needs pivots mostly has more of them: all would be solved twice.
+constexpr int wary_batches = 1000;
+
+bool look_back(int device, Failure& failure) {
     const std::vector<Trusted> list = std::exchange(trusted_on(device), {});
     OpenDevice& open = open_device(device);
     constexpr std::size_t at = offsetof(QueueState, broken);
@@ -71,10 +75,11 @@ bool look_back(int device, Solves waits, Failure& failure) {
         if (broken) open.main.queue.enqueueWriteBuffer(open.main.state, CL_TRUE, at, sizeof none, &none);
     });
     if (!seen || !broken) return seen;
+    if (std::ranges::any_of(list, [](const Trusted& one) { return one.system.levels > 0; })) open.wary = wary_batches;
     return std::ranges::all_of(list, [&](const Trusted& one) {
         Launch launch = one.launch;
         launch.failure = &failure;
-        return waits(device, one.system, launch, one.outcome, failure);
+        return one.waits(device, one.system, launch, one.outcome, failure);
     });
 }
 
@@ -83,13 +88,14 @@ bool look_back(int device, Solves waits, Failure& failure) {
 bool enqueue_trusted(int device, const System& system, const Launch& launch, void* outcome, Failure& failure, Solves trusts, Solves waits) {
     OpenDevice& open = open_device(device);
     const std::lock_guard lock(open.order);
-    Trusted next(system, launch, outcome);
+    Trusted next(system, launch, outcome, waits);
     if (next.writes_into(next)) return open.settle(failure) && waits(device, system, launch, outcome, failure);
     const std::vector<Trusted>& before = trusted_on(device);
     if ((before.size() == most_trusted || std::ranges::any_of(before, [&](const Trusted& one) { return next.writes_into(one); })) && !open.settle(failure)) return false;
     if (!trusts(device, system, launch, outcome, failure)) return false;
     trusted_on(device).push_back(std::move(next));
-    open.look_back = [device, waits](Failure& why) { return look_back(device, waits, why); };
+    open.look_back = [device](Failure& why) { return look_back(device, why); };
+    open.in_a_row = true;
     return true;
 }
 
