@@ -37,6 +37,27 @@ void run_rows(const cuda::MeshArguments<typename C::real>& a, const std::array<S
         }
 }
 
+/// With what meshes share held, some meshes a turn: L lanes to a line, two warps along y, two along z.
+template <class T, int X, int Y, int Z, int Kind, int Lanes>
+struct HeldOf : RowsOf<T, X, Y, Z, Kind, Lanes, 1> {
+    static constexpr unsigned tiled = 1;
+    static constexpr int warps = 4, stages = 3, beside = Lanes > 32 ? 128 / Lanes : 2;
+};
+
+template <class C>
+void run_held(const cuda::MeshArguments<typename C::real>& a, const std::array<Sides, 3>& ends, std::int64_t each, bool reversed) {
+    using T = typename C::real;
+    using Own = cuda::fused::HeldRows<C>;
+    const Parameters<T> parameters{{static_cast<T>(numbers[0]), static_cast<T>(numbers[1])}};
+    cuda::fused::PassArguments<T> pass{};
+    pass.twice[0] = static_cast<T>(2 * ends[0].low.value), pass.twice[1] = static_cast<T>(2 * ends[0].high.value);
+    for (std::int64_t mesh = 0; mesh < a.extent[3]; mesh += each)
+        for (unsigned piece = 0; piece < Own::pieces; ++piece) {
+            BlocksOnHost block(1, Own::threads, (Own::in_memory * sizeof(T) + 63) / 64 * 64, reversed);
+            block.run([&](unsigned char* shared) { Own{a, parameters, pass}.run(piece, mesh, std::min(mesh + each, a.extent[3]), cuda::thread_number(), reinterpret_cast<T*>(shared)); });
+        }
+}
+
 template <class C>
 void run_made(const cuda::MeshArguments<typename C::real>& a, const std::array<Sides, 3>& ends, bool reversed) {
     using T = typename C::real;
@@ -92,6 +113,46 @@ TEST(Fused, RowsWithTheirRightHandSides) {
     rows_agree<float, 64, 19, 1, 1, 32, 2>(5e-6);
 }
 
+/// A batch whose meshes share their conductivity, and the same one after the other: the same bits.
+template <class T, int X, int Y, int Z, int Kind, int Lanes>
+void held_agree(double allowed) {
+    static Context context({.threads = 1, .profile_path = "none", .log = {}});
+    Queue reference(context, "reference");
+    Random random(29);
+    const Heated<T> start({X, Y, Z, 3}, Kind, random);
+    Heated<T> expected = start;
+    const std::vector<Sweep> sweeps{{flow, {{0, {}, along_x}}, {}, 0, start.sides}};
+    const std::vector<AnyField> fields = expected.fields();
+    ASSERT_TRUE(sweep(reference, {expected.shape, fields, sweeps, numbers}, 1).ok());
+    std::vector<T> found[2];
+    for (const std::int64_t each : {1, 2}) {
+        Heated<T> ours = start;
+        MeshState state;
+        std::vector<T>& values = found[each - 1];
+        values.assign(ours.u.size(), NAN);
+        std::vector<unsigned char> failed(3);
+        cuda::MeshArguments<T> a = arguments_of(ours, values, failed, state);
+        a.backwards = each == 2;
+        run_held<HeldOf<T, X, Y, Z, Kind, Lanes>>(a, ours.sides, each, each == 2);
+        EXPECT_EQ(state.failed_at, MeshState::none);
+        for (std::size_t i = 0; i < values.size(); ++i) ASSERT_NEAR(values[i], expected.u[i], allowed) << i;
+    }
+    EXPECT_EQ(found[0], found[1]);
+}
+
+TEST(Fused, RowsThatHoldWhatMeshesShare) {
+    held_agree<double, 16, 9, 11, 0, 4>(1e-14);
+    held_agree<double, 24, 9, 11, 1, 8>(1e-14);
+    held_agree<double, 24, 9, 5, 2, 8>(1e-14);
+    held_agree<float, 32, 5, 7, 0, 16>(5e-6);
+    held_agree<float, 96, 5, 6, 2, 32>(5e-6);
+    held_agree<double, 96, 7, 4, 0, 32>(1e-14);
+    held_agree<double, 64, 19, 1, 1, 32>(1e-14);
+    held_agree<double, 256, 5, 3, 1, 128>(1e-14);
+    held_agree<double, 192, 5, 1, 2, 64>(1e-14);
+    held_agree<float, 512, 5, 1, 0, 128>(5e-6);
+}
+
 TEST(Fused, LinesAcrossWhoseMatricesAreMade) {
     rows_agree<double, 16, 12, 15, 0, 4, 3, 4, 5>(1e-14);
     rows_agree<double, 16, 12, 14, 1, 4, 3, 2, 7>(1e-14);
@@ -101,20 +162,26 @@ TEST(Fused, LinesAcrossWhoseMatricesAreMade) {
 }
 
 // A line that is not finite is named, and those that look at it, each once.
-TEST(Fused, RowsNameALineThatIsNotFinite) {
+template <int X, class Run>
+void names_a_line_of_rows(Run run) {
     Random random(24);
-    Heated<double> ours({16, 9, 11, 2}, 0, random);
-    ours.u[16 * 9 * 11 + 16 * (9 * 4 + 3) + 5] = INFINITY;
+    Heated<double> ours({X, 9, 11, 2}, 0, random);
+    ours.u[X * 9 * 11 + X * (9 * 4 + 3) + 5] = INFINITY;
     MeshState state;
     std::vector<double> values(ours.u.size());
     std::vector<unsigned char> failed(2);
-    const cuda::MeshArguments<double> a = arguments_of(ours, values, failed, state);
-    run_rows<RowsOf<double, 16, 9, 11, 0, 8, 4>>(a, ours.plain, false);
+    run(arguments_of(ours, values, failed, state), ours.plain);
     EXPECT_EQ(state.failed_at, 0u);
     EXPECT_EQ(state.failures[0], 5u);
     EXPECT_EQ(state.first[0] >> 56, 0u);
-    EXPECT_EQ(static_cast<std::int64_t>(state.first[0] << 8 >> 12), 16 * 9 * 11 + 16 * 9 * 3 + 16 * 3);
+    EXPECT_EQ(static_cast<std::int64_t>(state.first[0] << 8 >> 12), X * 9 * 11 + X * 9 * 3 + X * 3);
     EXPECT_EQ(failed[1], 1);
+}
+
+TEST(Fused, RowsNameALineThatIsNotFinite) {
+    names_a_line_of_rows<16>([](const auto& a, const auto& ends) { run_rows<RowsOf<double, 16, 9, 11, 0, 8, 4>>(a, ends, false); });
+    names_a_line_of_rows<16>([](const auto& a, const auto& ends) { run_held<HeldOf<double, 16, 9, 11, 0, 8>>(a, ends, 2, false); });
+    names_a_line_of_rows<256>([](const auto& a, const auto& ends) { run_held<HeldOf<double, 256, 9, 11, 0, 128>>(a, ends, 2, false); });
 }
 
 }  // namespace

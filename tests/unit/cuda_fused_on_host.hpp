@@ -28,6 +28,19 @@ void bring(void* to, const void* from) {
     std::memcpy(to, from, bytes);
 }
 inline void brought() {}
+inline void bring_as_one() {}
+using SharedPlace = char*;
+inline SharedPlace shared_place(void* at) { return static_cast<char*>(at); }
+template <int bytes>
+void bring_if(bool wanted, SharedPlace to, const void* from) {
+    if (wanted) std::memcpy(to, from, bytes);
+}
+template <class T>
+const T* unforeseen_place(const T* at) {
+    return at;
+}
+template <int left>
+void brought_but() {}
 inline void refuse(MeshState* state, unsigned long long sweep) { state->refused_at = std::min(state->refused_at, sweep); }
 inline unsigned long long failed_at(const MeshState* state) { return state->failed_at; }
 inline void report_line(MeshState* state, unsigned long long sweep, unsigned long long key) {
@@ -50,6 +63,19 @@ inline unsigned lanes_with(bool one) {
     for (int lane = 0; lane < 32; ++lane) all |= from_lane(one ? 1.f : 0.f, lane, 32) != 0 ? 1u << lane : 0u;
     return all;
 }
+inline void warp_barrier() { block_barrier(); }
+inline void line_barrier(int, int) { block_barrier(); }
+/// Of one line a block.
+inline bool any_of_line(int, int, bool one) {
+    static bool any;
+    any = false;
+    block_barrier();
+    if (one) any = true;
+    block_barrier();
+    const bool found = any;
+    block_barrier();
+    return found;
+}
 namespace fused {
 template <class T>
 T reciprocal(T x) {
@@ -61,6 +87,7 @@ T reciprocal(T x) {
 
 #include "backends/cuda/mesh/arguments.hpp"
 #include "backends/cuda/mesh/fused/columns.cuh"
+#include "backends/cuda/mesh/fused/held.cuh"
 #include "backends/cuda/mesh/fused/kept.cuh"
 #include "backends/cuda/mesh/fused/right_hand_side.cuh"
 #include "backends/cuda/mesh/fused/rows.cuh"

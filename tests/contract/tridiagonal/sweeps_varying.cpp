@@ -58,6 +58,7 @@ struct Case {
     Edge x, y, z;
     bool drifts;  // lines along x are not symmetric, and right-hand sides look at corners
     bool alike;   // meshes share their conductivity
+    bool x_alone = false;  // no lines but those along x
 };
 
 constexpr Edge even = Edge::even, odd = Edge::odd, ring = Edge::periodic;
@@ -83,6 +84,7 @@ struct Fields {
         const bool solid = shape.z > 1;
         std::vector<LineSolve> lines{{0, {}, one.drifts ? drifting_x : rows_x}, {1, {}, rows_y}};
         if (solid) lines.push_back({2, {}, rows_z});
+        if (one.x_alone) lines.resize(1);
         sweeps = {{one.drifts ? mixed : solid ? conduct : conduct_flat, lines, add, 0, sides}};
     }
 
@@ -100,10 +102,11 @@ struct Fields {
     }
 };
 
-// In passes that make their matrices, as large boxes do, rings among them; and such as keep them, or hold what their right-hand sides divide.
+// In passes that make their matrices, as large boxes do, rings among them; and such as keep them, or hold what meshes share.
 const std::vector<Case> made = {{{256, 256, 130, 1}, odd, odd, odd, false, false}, {{256, 128, 256, 1}, ring, ring, ring, false, false}, {{192, 212, 208, 1}, even, odd, even, true, false}};
 const std::vector<Case> kept = {{{256, 40, 17, 2}, odd, odd, even, true, true}, {{512, 700, 1, 1}, odd, odd, even, false, false}, {{256, 600, 1, 3}, ring, even, even, false, true},
-                                {{100, 70, 65, 3}, odd, odd, odd, false, true}, {{97, 61, 53, 1}, ring, odd, even, true, false}, {{256, 64, 48, 2}, odd, odd, ring, false, true}};
+                                {{100, 70, 65, 3}, odd, odd, odd, false, true}, {{97, 61, 53, 1}, ring, odd, even, true, false}, {{256, 64, 48, 2}, odd, odd, ring, false, true},
+                                {{96, 67, 41, 5}, odd, odd, even, false, true}, {{48, 57, 50, 2}, ring, odd, odd, true, false}, {{512, 250, 1, 4}, even, odd, odd, true, true}};
 
 class SweepsVarying : public OnCompilingGpu {};
 
@@ -112,12 +115,25 @@ TEST_P(SweepsVarying, MadeInRegistersAgreeWithTheCpuF32) { compare<Fields<float>
 TEST_P(SweepsVarying, KeptAgreeWithTheCpuF64) { compare<Fields<double>>(kept, 3, 2e-13); }
 TEST_P(SweepsVarying, KeptAgreeWithTheCpuF32) { compare<Fields<float>>(kept, 3, 5e-5); }
 
+TEST_P(SweepsVarying, LinesAlongXAlone) {
+    compare<Fields<double>>(std::vector<Case>{{{256, 256, 130, 1}, odd, odd, odd, false, false, true}, {{96, 64, 41, 2}, odd, even, odd, false, true, true}, {{512, 250, 1, 3}, odd, odd, odd, false, true, true}}, 3, 2e-13);
+}
+
 TEST_P(SweepsVarying, AMeshHasTheBitsThatItHasInABatch) {
     for (const bool alike : {true, false}) {
         one_of_many<Fields<double>>(Case{{64, 64, 64, 4}, odd, even, odd, false, alike});
         one_of_many<Fields<float>>(Case{{512, 512, 1, 3}, odd, even, odd, false, alike});
         one_of_many<Fields<float>>(Case{{256, 256, 130, 2}, odd, even, odd, false, alike});
         one_of_many<Fields<double>>(Case{{256, 48, 64, 3}, ring, even, odd, true, alike});
+    }
+}
+
+// Held from mesh to mesh, or made by warps that go along a mesh.
+TEST_P(SweepsVarying, AMeshHasTheBitsThatItHasInABatchOfItsSize) {
+    for (const bool alike : {true, false}) {
+        one_of_many<Fields<double>>(Case{{96, 64, 41, 3}, odd, odd, even, false, alike});
+        one_of_many<Fields<float>>(Case{{48, 57, 48, 5}, ring, odd, odd, true, alike});
+        one_of_many<Fields<float>>(Case{{128, 40, 50, 3}, even, odd, ring, false, alike});
     }
 }
 

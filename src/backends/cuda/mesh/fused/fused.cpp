@@ -143,6 +143,14 @@ private:
         arguments_of_line(one, s, 0);
         // A block for each task: those that come while the pass before ends would lie on few multiprocessors.
         one.shape = {.blocks = static_cast<unsigned>(rows.pieces(shape_) * shape_.meshes), .threads = static_cast<unsigned>(32 * rows.warps), .early = true, .stream = run_.stream};
+        if (rows.beside > 0) {
+            int at_once = 0;
+            one.shape.shared = rows.shared;
+            if (!good(cudaFuncSetAttribute(one.kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(rows.shared)), "asking for shared memory", failure)) return false;
+            if (!good(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&at_once, one.kernel, static_cast<int>(one.shape.threads.x), rows.shared), "asking how many blocks run at once", failure)) return false;
+            const std::int64_t pieces = rows.pieces(shape_), each = rows.alike ? meshes_each(pieces, static_cast<std::int64_t>(at_once) * run_.chip.multiprocessors) : 1;
+            one.arguments.tasks = each, one.shape.blocks = static_cast<unsigned>((shape_.meshes + each - 1) / each * pieces);
+        }
         launches_[s].push_back(one);
         return true;
     }

@@ -204,6 +204,10 @@ std::int64_t rhs_pieces(const SweepPlan& sweep, const MeshShape& shape) {
 }
 
 std::int64_t RowsPlan::pieces(const MeshShape& shape) const {
+    if (beside > 0) {
+        const std::int64_t rows_y = beside * 32 / lanes, rows_z = warps / beside;
+        return (shape.y + rows_y - 1) / rows_y * ((shape.z + rows_z - 1) / rows_z);
+    }
     const std::int64_t chunks = ((shape.z > 1 ? shape.z : shape.y) + deep - 1) / deep, beside = shape.z > 1 ? shape.y : chunks, lines = 32 * warps / lanes;
     return (beside + lines - 1) / lines * (shape.z > 1 ? chunks : 1);
 }
@@ -248,15 +252,17 @@ KeptValues kept_values(const Checked& checked, const Chip& chip, const CheckedSw
     return kept;
 }
 
-/// The right-hand side and lines along x in one pass of warps, and no matrices kept, where a box is large: 128^3 x 16 would be 11 and 23 % slower (floats, doubles), 96^3 x 72 12 and 1. By the shape of a mesh alone, since it decides roundings.
+/// Where lines along y and z make their matrices too: with those kept and shared 128^3 x 16 is faster.
+bool large(const MeshShape& shape) { return shape.x * shape.y * shape.z >= std::int64_t{1} << 23; }
+
+/// The right-hand side and lines along x in one pass of warps, and no matrices kept, where a box is large. By the shape of a mesh alone, since it decides roundings.
 RowsPlan plan_rows(const Checked& checked, const CheckedSweep& one, const KeptValues& kept) {
-    constexpr std::int64_t least_points = 1 << 23;
     constexpr int least_rows = 4, most_rows = 8, most_kept = 8, deep = 32;
     RowsPlan plan;
     const MeshShape& shape = checked.problem->shape;
     const int n = static_cast<int>(shape.x);
-    if (one.sweep->lines.front().axis != 0 || reach_of(one.rhs)[0] > 1 || reach_of(one.coefficients.front())[0] > 1 || kept.split.kept > most_kept) return plan;
-    if (shape.z == 1 || shape.x * shape.y * shape.z < least_points) return plan;
+    if (one.sweep->lines.size() < 2 || one.sweep->lines.front().axis != 0 || reach_of(one.rhs)[0] > 1 || reach_of(one.coefficients.front())[0] > 1 || kept.split.kept > most_kept) return plan;
+    if (shape.z == 1 || !large(shape)) return plan;
     for (const int lanes : {4, 8, 16, 32})
         if (n % lanes == 0 && n / lanes >= least_rows && n / lanes <= most_rows && plan.lanes == 0) plan.lanes = lanes, plan.rows = n / lanes;
     if (plan.lanes == 0) return plan;
@@ -264,6 +270,33 @@ RowsPlan plan_rows(const Checked& checked, const CheckedSweep& one, const KeptVa
     plan.warps = 8, plan.blocks = checked.dtype == DType::f64 ? 1 : 2;
     for (plan.deep = deep; plan.deep > 1 && shape.y * shape.z * plan.lanes / 32 / plan.deep < 1600;) plan.deep /= 2;
     return plan;
+}
+
+/// The same in smaller meshes, which hold what does not change, and go from mesh to mesh where these share it (held.cuh). By the shape of a mesh alone, likewise. An H200, ms of 100 steps, right-hand side and lines along x two passes, and so: 96^3 x 72
+/// 81.3 and 63.9 in floats, 152.7 and 108.8 in doubles, 48^3 x 72 10.9 and 9.7, 19.7 and 15.8, 128^3 x 16 45.4 and 34.5, 79.8 and 67.8; a mesh alone of 128^3 4.9 and 5.6, 9.0 and 9.4.
+RowsPlan plan_held(const Checked& checked, const Chip& chip, const CheckedSweep& one, const KeptValues& kept, bool alike) {
+    constexpr int most_rows = 5, most_kept = 8;
+    constexpr std::size_t of_the_system = 1024;
+    RowsPlan plan;
+    const MeshShape& shape = checked.problem->shape;
+    const int n = static_cast<int>(shape.x);
+    const std::array<int, 3> reach = reach_of(one.rhs);
+    if (one.sweep->lines.size() < 2 || one.sweep->lines.front().axis != 0 || reach[0] > 1 || reach_of(one.coefficients.front())[0] > 1 || kept.split.kept > most_kept || shape.z == 1) return plan;
+    for (const int lanes : {4, 8, 16, 32})
+        if (n % lanes == 0 && n / lanes >= 2 && n / lanes <= most_rows && plan.lanes == 0) plan.lanes = lanes, plan.rows = n / lanes;
+    if (plan.lanes == 0) return plan;
+    const bool wide = checked.dtype == DType::f64;
+    plan.warps = wide ? 6 : 8, plan.blocks = 2, plan.beside = wide ? 3 : 4, plan.stages = 3, plan.alike = alike;
+    int fields = 0, most_fields = 0;
+    for (int f = 0; f < std::min<int>(one.rhs.fields, static_cast<int>(checked.problem->fields.size())); ++f) {
+        if (!reads(one.rhs, f) || (!is_target(checked, f) && kept.split.kept > 0)) continue;
+        ++most_fields;
+        if (checked.problem->fields[static_cast<std::size_t>(f)].stride[3] != 0) plan.tiled |= 1u << f, ++fields;
+    }
+    const int lines = 32 / plan.lanes, tile = (plan.beside * lines + 2 * reach[1]) * (plan.warps / plan.beside + 2 * reach[2]) * n, own = plan.warps * lines * (n + (plan.rows % 2 == 0 ? plan.lanes : 0));
+    const auto shared = [&](int count) { return static_cast<std::size_t>(plan.stages * count * tile + own) * size_of(checked.dtype); };
+    plan.shared = shared(fields);
+    return static_cast<std::size_t>(plan.blocks) * (shared(most_fields) + of_the_system) > chip.shared_per_multiprocessor ? RowsPlan{} : plan;
 }
 
 /// Lines across memory beside rows: by the shape of a mesh alone, likewise. Left as it is where lines cannot be cut evenly.
@@ -318,8 +351,9 @@ Plan plan_of(const Checked& checked, const Chip& chip, bool keeps) {
         own.apart = own.passes.front().kept && one.sweep->rhs;
         if (own.apart) own.kept = kept_values(checked, chip, one);
         if (own.apart && own.passes.front().made) own.rows = plan_rows(checked, one, own.kept);
+        if (own.apart && own.passes.front().made && !own.rows) own.rows = plan_held(checked, chip, one, own.kept, own.passes.front().alike && own.kept.meshes < shape.meshes);
         if (own.rows) own.passes.front().kept = false, own.passes.front().kept_sets = 0, own.kept.values.clear(), own.kept.words = 0, own.kept.held = true;
-        for (std::size_t k = 1; own.rows && k < own.passes.size(); ++k) plan_columns(checked, chip, one, k, own.passes[k]);
+        for (std::size_t k = 1; own.rows && large(shape) && k < own.passes.size(); ++k) plan_columns(checked, chip, one, k, own.passes[k]);
         // Warps that wait at the same time do more than points that share neighbours do.
         const int words_read = (own.kept.count() > 0 ? reads_of_targets(checked, one.rhs) + own.kept.count() : reads_of(one.rhs)) * static_cast<int>(size_of(checked.dtype) / 4);
         own.rhs_points = words_read > 16 && own.kept.count() == 0 ? 1 : 4, own.rhs_blocks = own.kept.count() > 0 ? 2 : own.rhs_points > 1 ? 3 : 5;

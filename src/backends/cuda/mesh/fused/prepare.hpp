@@ -59,10 +59,15 @@ struct KeptValues {
     int count() const noexcept { return held ? split.kept : static_cast<int>(values.size()); }
 };
 
-/// The right-hand side and the lines along x in one pass (rows.cuh).
+/// The right-hand side and the lines along x in one pass (rows.cuh, held.cuh).
 struct RowsPlan {
     int lanes = 0, rows = 0;  ///< of a line, and of each of its lanes
     int warps = 0, blocks = 0, deep = 0;
+    int beside = 0;       ///< held.cuh: warps of a block side by side along y; 0: rows.cuh
+    int stages = 0;       ///< of held.cuh: meshes whose rows are in shared memory or on their way there, and
+    unsigned tiled = 0;   ///< fields whose rows these are
+    std::size_t shared = 0;
+    bool alike = false;   ///< of held.cuh: a block goes from mesh to mesh
 
     explicit operator bool() const noexcept { return lanes > 0; }
     std::int64_t pieces(const MeshShape& shape) const;

@@ -88,7 +88,7 @@ public:
         if (plan_.exchanged >= 0)
             kernels += "extern \"C\" __global__ void bring_back(const MeshState* state, real* target, const real* other, std::int64_t points, unsigned long long from, unsigned long long to, unsigned exchanging, unsigned each) "
                        "{ fused::bring_back(state, target, other, points, from, to, exchanging, each); }\n";
-        return (keeps ? jit::rough_division : "") + functions_.text() + (keeps ? "#include \"backends/cuda/mesh/fused/kept.cuh\"\n#include \"backends/cuda/mesh/fused/right_hand_side.cuh\"\n#include \"backends/cuda/mesh/fused/rows.cuh\"\n#include \"backends/cuda/mesh/fused/columns.cuh\"\n" : "#include \"backends/cuda/mesh/fused/pass.cuh\"\n") + "using namespace trifold::cuda;\nusing real = " + (checked_.dtype == DType::f32 ? "float" : "double") + ";\n" + common(checked_) + kernels;
+        return (keeps ? jit::rough_division : "") + functions_.text() + (keeps ? "#include \"backends/cuda/mesh/fused/kept.cuh\"\n#include \"backends/cuda/mesh/fused/right_hand_side.cuh\"\n#include \"backends/cuda/mesh/fused/rows.cuh\"\n#include \"backends/cuda/mesh/fused/held.cuh\"\n#include \"backends/cuda/mesh/fused/columns.cuh\"\n" : "#include \"backends/cuda/mesh/fused/pass.cuh\"\n") + "using namespace trifold::cuda;\nusing real = " + (checked_.dtype == DType::f32 ? "float" : "double") + ";\n" + common(checked_) + kernels;
     }
 
 private:
@@ -195,14 +195,15 @@ private:
         }
         const bool keeps = own.kept.split.kept > 0, ring = sides.low.edge == Edge::periodic;
         const LineSolve& line = sweep.lines.front();
-        std::string text = "struct " + type + " : Common {\n    static constexpr int axis = 0, n = nx, R = " + text_of(rows.rows) + ", warps = " + text_of(rows.warps) + ", deep = " + text_of(rows.deep) + ", line = 0, kept = " + text_of(own.kept.split.kept) + ", " +
-                           reaches(reach_of(one.rhs)) + ";\n    static constexpr bool ring = " + flag(ring) + ", held = true, has_coefficients = " + flag(static_cast<bool>(line.coefficients)) + ";\n    static __device__ constexpr int end(int side) { return side == 0 ? " +
+        std::string text = "struct " + type + " : Common {\n    static constexpr int axis = 0, n = nx, R = " + text_of(rows.rows) + ", warps = " + text_of(rows.warps) + ", deep = " + text_of(rows.deep) + ", beside = " + text_of(rows.beside) + ", stages = " + text_of(rows.stages) + ", line = 0, kept = " + text_of(own.kept.split.kept) + ", " +
+                           reaches(reach_of(one.rhs)) + ";\n    static constexpr unsigned tiled = " + text_of(rows.tiled) + ";\n    static constexpr bool ring = " + flag(ring) + ", held = true, has_coefficients = " + flag(static_cast<bool>(line.coefficients)) + ";\n    static __device__ constexpr int end(int side) { return side == 0 ? " +
                            text_of(static_cast<int>(sides.low.edge)) + " : " + text_of(static_cast<int>(sides.high.edge)) + "; }\n    static __device__ constexpr int shared(int value, int what) {\n        constexpr int all[][2] = {" + (shared.empty() ? "{-1, 0}" : shared) +
                            "};\n        return all[value][what];\n    }\n    static __device__ constexpr bool aligned(int field) {\n        constexpr bool all[] = {" + aligned + "};\n        return all[field];\n    }\n" +
-                           window(one.rhs, one.coefficients.front(), checked_.solution_field());
+                           (rows.beside ? reads("rhs_reads", one.rhs, checked_.solution_field()) + reads("coefficients_reads", one.coefficients.front(), checked_.solution_field()) : window(one.rhs, one.coefficients.front(), checked_.solution_field()));
         text += keeps ? function("rhs", sweep.rhs.name, own.kept.split.rest) + rough_function("keep", sweep.rhs.name, own.kept.split.once, own.kept.split.kept) : function("rhs", sweep.rhs);
         if (line.coefficients) text += rough_function("coefficients", line.coefficients.name, line.coefficients.source, 3);
-        text += "};\nextern \"C\" __global__ void __launch_bounds__(" + text_of(32 * rows.warps) + ", " + text_of(rows.blocks) + ") " + name + arguments() + ", const __grid_constant__ fused::PassArguments<real> pass) { fused::rows<" + type + ">(a, p, pass); }\n";
+        text += "};\nextern \"C\" __global__ void __launch_bounds__(" + text_of(32 * rows.warps) + ", " + text_of(rows.blocks) + ") " + name + arguments() + ", const __grid_constant__ fused::PassArguments<real> pass) { fused::" + (rows.beside ? "held_rows<" : "rows<") + type + ">(a, p, pass); }\n";
+        if (rows.beside) text += "static_assert(fused::HeldRows<" + type + ">::in_memory * sizeof(real) == " + text_of(static_cast<std::int64_t>(rows.shared)) + ");\n";
         if (line.coefficients) text += "extern \"C\" __global__ void " + name_of_check(s, 0) + arguments() + ", std::int64_t points) { fused::check<" + type + ">(a, p, points); }\n";
         return text;
     }

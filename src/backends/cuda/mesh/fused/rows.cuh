@@ -23,6 +23,7 @@ __device__ __forceinline__ T from_lane(T value, int lane, int lanes) {
     return __shfl_sync(~0u, value, lane, lanes);
 }
 __device__ __forceinline__ unsigned lanes_with(bool one) { return __ballot_sync(~0u, one); }
+__device__ __forceinline__ void warp_barrier() { __syncwarp(); }
 
 }  // namespace trifold::cuda
 

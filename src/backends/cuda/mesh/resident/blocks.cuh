@@ -106,6 +106,10 @@ __device__ __forceinline__ float unforeseen(float value) {
     asm volatile("" : "+f"(value));
     return value;
 }
+__device__ __forceinline__ int unforeseen(int value) {
+    asm volatile("" : "+r"(value));
+    return value;
+}
 __device__ __forceinline__ double unforeseen(double value) {
     asm volatile("" : "+d"(value));
     return value;
