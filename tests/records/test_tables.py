@@ -114,7 +114,7 @@ class Tables(unittest.TestCase):
                 text = file.read()
             self.assertIn('| cpu,cuda:0 | 256 | 6400 | 80 % | 396 | 51 % |', text)  # 396 of 279 + 501
             self.assertIn('| cpu | f32 | 256 | 17 | 15 | estimated: 350 W while it computes | 1.39 |', text)
-            self.assertIn('| cpu,cuda:0 | f32 | 256 | 55.0 | 55.0 | 53.0 | 5000 | 15 | 4250 | 41.7 | 6860 | 6700 |', text)
+            self.assertIn('| cpu,cuda:0 | dominant | f32 | 256 | 55.0 | 55.0 | 53.0 | 5000 | 15 | 4250 | 41.7 | 6860 | 6700 |', text)
             bars = [element for element in xml.etree.ElementTree.parse(os.path.join(folder, 'images/hetero-h200.svg')).getroot() if element.tag.endswith('rect')]
             self.assertEqual(len(bars), 1 + 3 + 1 + 7)
             # oclspkt's figures: 6 from the cpu alone, 7 from the peer (50 times), 8 from two sizes, 10 from the joules; of joules over sizes there is one point.
