@@ -154,8 +154,9 @@ io::Array field_from(const std::string& path, const MeshShape& shape, DType dtyp
     MeshShape due = shape;
     if (!batch) due.meshes = 1;
     const io::Shape expected = array_shape(due, dtype);
-    if (array.shape().extents != expected.extents || (array.shape().fortran && array.dims() > 1))
-        throw Error(ErrorCode::bad_input, path, "is " + array.shape().text() + " where " + expected.text() + " is due", "the mesh is x by y by z; an array has x last, in C order");
+    if (array.shape().extents != expected.extents)
+        throw Error(ErrorCode::bad_input, path, "is " + array.shape().text() + " where " + expected.text() + " is due", "the mesh is x by y by z; an array's indices are mesh, z, y, x");
+    array = io::in_c_order(std::move(array), path);
     const std::int64_t bad = array.dtype() == DType::f32 ? first_not_finite<float>(array) : first_not_finite<double>(array);
     if (bad >= 0)
         throw Error(ErrorCode::bad_input, path, "not finite at x = " + std::to_string(bad % due.x) + ", y = " + std::to_string(bad / due.x % due.y) + ", z = " +

@@ -42,6 +42,7 @@ int run(Options& o) {
     record.systems = data.systems();
     record.shape = data.rhs.shape().extents;
     record.axis = data.axis;
+    record.periodic = data.periodic;
     record.dtype = data.rhs.dtype();
     const bool on_host = queue.memory().kind != MemoryKind::device;
     if (on_host && o.explain && !context.state().profile().measured()) {

@@ -1,12 +1,51 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "io/convert.hpp"
 
+#include <algorithm>
 #include <cmath>
+#include <vector>
 
 #include "base/number_text.hpp"
 #include "trifold/error.hpp"
 
 namespace trifold::io {
+namespace {
+
+// Squares of the first and the last index: what is read side by side is written apart, and the reverse.
+template <class T>
+void reverse_order(const Shape& from, const Shape& to, const T* in, T* out) {
+    constexpr std::int64_t side = 64;
+    const std::vector<std::int64_t> read = from.strides(), write = to.strides();
+    const std::size_t last = from.extents.size() - 1;
+    const std::int64_t firsts = from.extents[0], lasts = from.extents[last], between = from.elements() / (firsts * lasts);
+#pragma omp parallel for collapse(2) if (from.elements() > 65536)
+    for (std::int64_t b = 0; b < between; ++b)
+        for (std::int64_t i0 = 0; i0 < firsts; i0 += side) {
+            std::int64_t rest = b, from_here = 0, to_here = 0;
+            for (std::size_t d = 1; d < last; ++d) from_here += rest % from.extents[d] * read[d], to_here += rest % from.extents[d] * write[d], rest /= from.extents[d];
+            for (std::int64_t j0 = 0; j0 < lasts; j0 += side)
+                for (std::int64_t i = i0; i < std::min(i0 + side, firsts); ++i)
+                    for (std::int64_t j = j0; j < std::min(j0 + side, lasts); ++j) out[to_here + i * write[0] + j] = in[from_here + i + j * read[last]];
+        }
+}
+
+}  // namespace
+
+Array in_c_order(Array array, const std::string& where) {
+    Shape shape = array.shape();
+    if (!shape.fortran) return array;
+    shape.fortran = false;
+    Array result(shape, where);
+    if (shape.elements() == 0) return result;
+    if (shape.extents.size() < 2) {
+        std::copy_n(static_cast<const char*>(array.data()), shape.bytes(), static_cast<char*>(result.data()));
+    } else if (array.dtype() == DType::f32) {
+        reverse_order(array.shape(), shape, array.as<float>(), result.as<float>());
+    } else {
+        reverse_order(array.shape(), shape, array.as<double>(), result.as<double>());
+    }
+    return result;
+}
 
 Array converted(const Array& array, DType to, bool values, const std::string& where, std::int64_t* vanished) {
     Shape shape = array.shape();

@@ -238,6 +238,7 @@ std::string json(const PlanRecord& record) {
                    {"precision", name_of(record.dtype)},
                    {"shape", record.shape},
                    {"axis", record.axis},
+                   {"periodic", record.periodic},
                    {"input", record.input}}},
                  {"plan", object(record.plan, true)},
                  {"memory", {{"problem_bytes", record.problem_bytes}, {"workspace_bytes", record.workspace_bytes}, {"available_bytes", record.available_bytes}}},

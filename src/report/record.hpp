@@ -143,6 +143,7 @@ struct PlanRecord {
     std::int64_t rows = 0, systems = 0;
     std::vector<std::int64_t> shape;
     int axis = 0;
+    bool periodic = false;
     DType dtype = DType::f64;
     Plan plan;
     std::int64_t workspace_bytes = 0, problem_bytes = 0;

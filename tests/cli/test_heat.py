@@ -43,6 +43,10 @@ class Heat(CommandTest):
         self.run_it(*arguments, '-o', 'reference.npy', '--device', 'reference')
         ours, theirs = (read_npy(self.read(name))[0] for name in ('end.npy', 'reference.npy'))
         self.assertLess(max(abs(a - b) for a, b in zip(ours, theirs)), 1e-12)
+        turned = [1 + ((z * 4 + y) * 3 + x) % 7 for x in range(3) for y in range(4) for z in range(5)]
+        self.write('turned.npy', npy(turned, (5, 4, 3), fortran=True))
+        self.run_it(*['turned.npy' if one == 'k.npy' else one for one in arguments], '-o', 'same.npy')
+        self.assertEqual(self.read('same.npy'), self.read('end.npy'))
         self.run_it(*arguments[:-1], '3', '-o', 'third.npy')
         self.assertEqual(self.read('third.npy'), self.read('end-3.npy'))
 

@@ -34,7 +34,7 @@ const Program* program(const std::string& text, const std::string& name, Failure
 bool machine_code(const std::string& text, const std::string& name, int architecture, std::string& cubin, Failure& failure);
 
 struct LaunchShape {
-    dim3 blocks, threads;
+    dim3 blocks{}, threads{};
     std::size_t shared = 0;
     bool early = false;  ///< its blocks may come while the kernel before it ends: it waits by itself where it needs that one's results
     bool together = false;  ///< all blocks run at the same time, or none does
