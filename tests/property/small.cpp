@@ -36,7 +36,8 @@ struct Spread {
     std::vector<T> values;
 
     Spread(std::int64_t by, const std::vector<T>& from)
-        : step(by), rows(static_cast<std::int64_t>(from.size())), values(from.size() * static_cast<std::size_t>(std::abs(by)) + 1, std::numeric_limits<T>::quiet_NaN()) {
+        : step(by), rows(static_cast<std::int64_t>(from.size())), values(from.size() * static_cast<std::size_t>(std::abs(by)) + 1) {
+        for (std::size_t k = 0; k < values.size(); ++k) values[k] = static_cast<T>(std::cos(static_cast<double>(k)));  // as likely as any other
         for (std::int64_t i = 0; i < rows; ++i) at(i) = from[static_cast<std::size_t>(i)];
     }
     T& at(std::int64_t i) { return values[static_cast<std::size_t>(step > 0 ? i * step : (rows - 1 - i) * -step)]; }

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Sizes: single systems and batches up to larger than every block, chunk and tile; agreement with the oracle.
+#include <tuple>
+#include <vector>
+
 #include "contract/tridiagonal/devices.hpp"
 #include "contract/tridiagonal/trial.hpp"
 #include "support/measure.hpp"
@@ -42,6 +45,24 @@ TEST_P(Size, Single) {
             attempt<double>(rows, {}, dominant);
             attempt<float>(rows, {}, dominant);
         }
+}
+
+// Rows apart in memory, between numbers that would make a system too: alone, and few systems beside each other.
+TEST_P(Size, RowsApart) {
+    for (const std::int64_t rows : {5, 127, 1023, 1024, 1025, 1026, 2047, 4097, 8191, 8192, 8193, 16411, 70001})
+        for (const bool dominant : {true, false})
+            for (const bool in_place : {false, true}) {
+                Recipe recipe;
+                recipe.rows = rows, recipe.dominant = dominant, recipe.in_place = in_place, recipe.around = Around::numbers;
+                for (const auto& [layout, batch, seed] : {std::tuple{Layout::scattered, std::vector<std::int64_t>{}, 1}, {Layout::scattered, {}, 2}, {Layout::reversed, {}, 1}, {Layout::interleaved, {2}, 1}, {Layout::scattered, {3}, 4}}) {
+                    recipe.layout = layout, recipe.batch = batch, recipe.seed = static_cast<std::uint64_t>(rows + seed);
+                    SCOPED_TRACE(recipe.text());
+                    Trial<double> trial(recipe);
+                    trial.expect_solved(tridiagonal::solve(queue, trial.problem()));
+                    Trial<float> single(recipe);
+                    single.expect_solved(tridiagonal::solve(queue, single.problem()));
+                }
+            }
 }
 
 TEST_P(Size, Batch) {

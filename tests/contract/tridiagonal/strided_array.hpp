@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// An array of any layout in a block of memory whose other places hold NaN and must stay as they are.
+// An array of any layout in a block of memory whose other places hold NaN, or numbers like those of its elements, and must stay as they are.
 #pragma once
 
 #include <algorithm>
@@ -23,11 +23,14 @@ inline const char* name_of(Layout layout) {
     return names[static_cast<int>(layout)];
 }
 
+/// What lies between and around the elements. NaN shows where it is read, unless who reads it takes another way then; numbers make a wrong answer of it.
+enum class Around { nan, numbers };
+
 template <class T>
 class StridedArray {
 public:
     /// `same` is made by the same random numbers: two arrays of the same seed have the same strides.
-    StridedArray(std::int64_t rows, const std::vector<std::int64_t>& batch, Layout layout, std::uint64_t seed) : batch_(batch) {
+    StridedArray(std::int64_t rows, const std::vector<std::int64_t>& batch, Layout layout, std::uint64_t seed, Around around = Around::nan) : batch_(batch) {
         Random random(seed);
         std::vector<std::int64_t> extents{rows};
         extents.insert(extents.end(), batch.begin(), batch.end());
@@ -52,6 +55,9 @@ public:
         for (std::size_t d = 0; d < batch.size(); ++d) dims_.push_back({batch[d], strides[d + 1]});
         memory_.assign(static_cast<std::size_t>(std::max<std::int64_t>(stride, 1) + 2 * guard), std::numeric_limits<T>::quiet_NaN());
         first_ = guard + first;
+        if (around == Around::numbers)
+            for (T& value : memory_) value = static_cast<T>(random.uniform(-1, 1));
+        around_ = memory_;
     }
 
     std::int64_t systems() const { return std::accumulate(batch_.begin(), batch_.end(), std::int64_t{1}, std::multiplies<>()); }
@@ -76,14 +82,12 @@ public:
             for (std::int64_t i = 0; i < axis_.extent; ++i) at(i, k) = value();
     }
 
-    /// Whether every place that is no element still is the NaN that it was.
+    /// Whether every place that is no element still is what it was.
     bool surroundings_untouched() const {
-        StridedArray clean = *this;
-        clean.fill([] { return std::numeric_limits<T>::quiet_NaN(); });
-        const T pattern = std::numeric_limits<T>::quiet_NaN();
-        for (const T& value : clean.memory_)
-            if (std::memcmp(&value, &pattern, sizeof(T)) != 0) return false;
-        return true;
+        StridedArray now = *this, before = *this;
+        before.memory_ = around_;
+        now.fill([] { return T(0); }), before.fill([] { return T(0); });
+        return now.same_bits(before);
     }
 
     bool same_bits(const StridedArray& other) const {
@@ -95,7 +99,7 @@ private:
     std::vector<std::int64_t> batch_;
     Dim axis_;
     std::vector<Dim> dims_;
-    std::vector<T> memory_;
+    std::vector<T> memory_, around_;
     std::int64_t first_ = 0;
 };
 

@@ -46,7 +46,7 @@ std::string Recipe::text() const {
     if (!lengths.empty()) out << ", " << lengths.size() << " ragged systems";
     out << ", " << name_of(layout) << ", lower " << name_of(lower) << ", diag " << name_of(diag) << ", upper " << name_of(upper);
     for (const auto& [name, on] : {std::pair{"periodic", periodic}, {"transposed", transposed}, {"accumulate", accumulate},
-                                   {"in place", in_place}, {"one rhs", one_rhs}, {"dominant", dominant}})
+                                   {"in place", in_place}, {"one rhs", one_rhs}, {"dominant", dominant}, {"numbers around", around == Around::numbers}})
         if (on) out << ", " << name;
     out << ", seed " << seed;
     return out.str();
@@ -106,7 +106,7 @@ Trial<T>::Trial(const Recipe& recipe) : recipe_(recipe) {
                     for (std::int64_t& extent : extents)
                         if (random.chance(0.6)) extent = 1;
                 const std::int64_t rows = band->source == Source::flat ? std::min<std::int64_t>(1, total) : packed ? std::max<std::int64_t>(total - 1, 0) : total;
-                band->array.emplace(rows, extents, r.layout, random.bits());
+                band->array.emplace(rows, extents, r.layout, random.bits(), r.around);
                 band->array->fill(draw);
                 View<const T> view = band->array->const_view();
                 view.axis.extent = packed ? rows : total;
@@ -123,10 +123,10 @@ Trial<T>::Trial(const Recipe& recipe) : recipe_(recipe) {
         bands_.push_back(std::move(band));
     }
     const std::uint64_t layout_seed = random.bits();
-    rhs_.emplace(total, r.one_rhs ? std::vector<std::int64_t>(r.batch.size(), 1) : r.batch, r.layout, layout_seed);
+    rhs_.emplace(total, r.one_rhs ? std::vector<std::int64_t>(r.batch.size(), 1) : r.batch, r.layout, layout_seed, r.around);
     rhs_->fill([&] { return static_cast<T>(random.normal(3, 1)); });
     if (!r.in_place) {
-        x_.emplace(total, r.batch, r.layout, random.bits());
+        x_.emplace(total, r.batch, r.layout, random.bits(), r.around);
         x_->fill([&] { return static_cast<T>(r.accumulate ? random.uniform(-1, 1) : NAN); });
         x_before_ = x_;
     }
@@ -253,6 +253,7 @@ Recipe random_recipe(std::uint64_t seed) {
     Random random(seed);
     Recipe r;
     r.seed = seed;
+    r.around = seed % 2 ? Around::nan : Around::numbers;
     const std::int64_t sizes[] = {1, 2, 3, 4, 7, 8, 16, 17, 31, 33, 64, 65, 100, 257};
     r.rows = sizes[random.below(14)];
     r.periodic = random.chance(0.25);

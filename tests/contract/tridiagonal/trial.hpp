@@ -35,6 +35,7 @@ struct Recipe {
     bool periodic = false, transposed = false, accumulate = false, in_place = false;
     bool one_rhs = false;               ///< one right-hand side for all systems, by zero strides; not in place
     bool dominant = true;               ///< else diag is as small as the couplings: pivoting is needed
+    Around around = Around::nan;
     std::uint64_t seed = 1;
 
     std::string text() const;
@@ -63,7 +64,7 @@ public:
     /// Writable entries of views that are `full` or `shared`.
     T& coefficient(int band, std::int64_t i, std::int64_t k);
 
-    /// NaN around all arrays is still there, and what must only be read has not changed.
+    /// What lies around all arrays is still there, and what must only be read has not changed.
     bool surroundings_untouched() const;
 
     /// Every system was solved with an error like that of a backward stable method; reports failures to GoogleTest.

@@ -53,14 +53,14 @@ bool is_small(const System& system, Algorithm algorithm) {
     return algorithm == Algorithm::automatic && system.levels == 0 && system.rows <= small_rows && !tridiagonal::why_not_plain(system);
 }
 
-// Often too short for the certified pass, and sooner done from both ends than in two passes.
+// Often too short for the certified pass, and sooner done from both ends than in two passes. What needs pivots takes these, or LU where rows are apart.
 bool is_short(const System& system, Algorithm algorithm) {
     return algorithm == Algorithm::automatic && system.levels == 0 && system.rows <= from_ends_rows && !tridiagonal::why_not_plain(system);
 }
 
 std::size_t workspace(const System& system, Algorithm algorithm, int threads) {
     if (is_small(system, algorithm)) return 0;
-    if (is_short(system, algorithm)) return std::max(from_ends_bytes(system), tridiagonal::two_pass_workspace(cpu_ops(), system, threads));
+    if (is_short(system, algorithm)) return std::max(from_ends_bytes(system), two_pass_refuses(system) ? single_bytes(system) : tridiagonal::two_pass_workspace(cpu_ops(), system, threads));
     if (tridiagonal::why_not_plain(system)) return general_bytes(system, threads);
     if (algorithm == Algorithm::two_pass) return two_pass_scratch(system, tridiagonal::two_pass_chunk_rows(system.rows, system.dtype), threads);
     return system.levels > 0 ? batch_bytes(system, algorithm, threads) : single_bytes(system);
@@ -77,7 +77,8 @@ void solve(const System& system, Algorithm algorithm, const Launch& launch, Outc
             if (launch.status) launch.status[system.number] = static_cast<std::int8_t>(outcome.reason);
             return;
         }
-        outcome = tridiagonal::solve_two_pass(cpu_ops(), system, launch);
+        if (two_pass_refuses(system)) solve_single(system, Algorithm::lu, launch, outcome);
+        else outcome = tridiagonal::solve_two_pass(cpu_ops(), system, launch);
         outcome.tried_other = true;
         return;
     }
