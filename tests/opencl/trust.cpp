@@ -22,6 +22,7 @@ protected:
         for (const Device* d : registered_devices())
             if (name_.empty() && std::string_view(d->name).starts_with("opencl:") && !why_unavailable(*d) && d->runtime) name_ = d->name;
         if (name_.empty()) GTEST_SKIP() << "no OpenCL device with memory of its own";
+        queue_ = std::make_unique<Queue>(context_, name_);
     }
 
     /// -1, diagonal, -1 applied to ones: its solution is 1 everywhere. Windows hold for a diagonal of 4; for 2 nothing is forgotten.
@@ -59,11 +60,12 @@ protected:
 
     std::string name_;
     Context context_{{.threads = 2, .profile_path = "none", .log = {}}};
+    std::unique_ptr<Queue> queue_;
     DeviceArray<std::byte> scratch_;
 };
 
 TEST_F(Trust, WhatDependsOnABrokenSolveIsSolvedAgain) {
-    Queue queue(context_, name_);
+    Queue& queue = *queue_;
     DeviceArray<double> rhs(queue, rows), x(queue, rows), y(queue, rows), z(queue, rows);
     // Poisson's equation, which windows cannot solve; y is made of x by a matrix for which they hold, z of y.
     const std::vector<double> given = image_of_ones(2);
@@ -90,7 +92,7 @@ TEST_F(Trust, WhatDependsOnABrokenSolveIsSolvedAgain) {
 
 // A solve that writes what an earlier one reads: that one is looked at first.
 TEST_F(Trust, AnInputMayBeWrittenByTheNextSolve) {
-    Queue queue(context_, name_);
+    Queue& queue = *queue_;
     DeviceArray<double> rhs(queue, rows), other(queue, rows), x(queue, rows);
     const std::vector<double> given = image_of_ones(2), four = image_of_ones(4);
     copy(queue, rhs.data(), given.data(), rows * sizeof(double)), copy(queue, other.data(), four.data(), rows * sizeof(double));
@@ -105,7 +107,7 @@ TEST_F(Trust, AnInputMayBeWrittenByTheNextSolve) {
 
 // More than are kept, some broken; memory that is given back meanwhile.
 TEST_F(Trust, ManyOneAfterTheOther) {
-    Queue queue(context_, name_);
+    Queue& queue = *queue_;
     DeviceArray<double> rhs(queue, rows), x(queue, rows);
     const std::vector<double> given = image_of_ones(2), four = image_of_ones(4);
     copy(queue, rhs.data(), four.data(), rows * sizeof(double));
@@ -130,7 +132,6 @@ protected:
     void SetUp() override {
         Trust::SetUp();
         if (IsSkipped()) return;
-        queue_ = std::make_unique<Queue>(context_, name_);
         for (DeviceArray<double>* a : {&lower_, &good_, &bad_, &rhs_, &x_, &y_, &z_}) *a = DeviceArray<double>(*queue_, all);
         std::vector<double> a(all), b(all), c(all), d(all);
         for (std::int64_t i = 0; i < all; ++i) a[i] = -1 + 0.01 * (i % 7), b[i] = 3 + 0.1 * (i % 5), d[i] = i % 11 - 5.0;
@@ -187,7 +188,6 @@ protected:
     }
 
     bool beside = false;
-    std::unique_ptr<Queue> queue_;
     DeviceArray<double> lower_, good_, bad_, rhs_, x_, y_, z_;
     tridiagonal::Options options_;
 };

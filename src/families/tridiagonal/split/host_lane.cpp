@@ -55,7 +55,7 @@ namespace {
 class HostLane {
 public:
     HostLane(Shared& shared, int lane, const Part& part, bool own, devices::ScratchArena& scratch, Calls call, double slower, Done& done)
-        : shared_(shared), lane_(lane), part_(part), beside_(!own), scratch_(scratch), call_(std::move(call)), slower_(slower), done_(done) {}
+        : shared_(shared), lane_(lane), part_(part), beside_(!own), of_rows_(shared.system.rows), tolerance_(shared.tolerance), scratch_(scratch), call_(std::move(call)), slower_(slower), done_(done) {}
 
     /// Chunks by `threads` threads together; `slot` of `slots` that do so at the same time.
     void run(int threads, int slot, int slots) {
@@ -102,7 +102,7 @@ private:
                 own.x.data = aside.data(), own.in_place = false;
             }
             if (!call_.begin(failure, shared_.board, lane_)) return false;
-            if (!call_(failure, [&] { return solve_chunk(*part_.ops, own, shared_.system.rows, threads, shared_.tolerance, scratch_, outcome, failure); })) return false;
+            if (!call_(failure, [&] { return solve_chunk(*part_.ops, own, of_rows_, threads, tolerance_, scratch_, outcome, failure); })) return false;
             hold((slower_ - 1) * (shared_.seconds() - begin));
             note(slot, "kernel", chunk, begin, needed_bytes(own, own.rows));
             if (beside_ && outcome.ok()) {
@@ -124,8 +124,10 @@ private:
 
     Shared& shared_;
     const int lane_;
-    const Part part_;  // stays with this thread
+    const Part part_;  // stays with this thread, as what follows, which is looked at inside calls
     const bool beside_;
+    const std::int64_t of_rows_;
+    const double tolerance_;
     devices::ScratchArena& scratch_;
     Calls call_;
     const double slower_;

@@ -33,7 +33,7 @@ public:
             out.chunk = chunk;
             bool good = false, singular = false;
             try {
-                good = call_.begin(failure_, shared_.board, lane_) && call_(failure_, [&] { return reduce_one(out, singular); });
+                good = call_.begin(failure_, shared_.board, lane_) && call_(failure_, [&, own = Rows{chunk->first, chunk->rows}] { return reduce_one(own, out, singular); });
             } catch (const std::exception& error) {
                 failure_.say(ErrorCode::bad_input, error.what());
             }
@@ -58,7 +58,7 @@ public:
 
     bool reduce_again(Reduced& one) override {
         bool singular = false;
-        return call_(failure_, [&] { return reduce_one(one, singular); }) && !singular;
+        return call_(failure_, [&, own = Rows{one.chunk->first, one.chunk->rows}] { return reduce_one(own, one, singular); }) && !singular;
     }
 
     bool finish(Reduced& one, const double* boundary, bool& bad) override {
@@ -80,6 +80,11 @@ public:
     bool flush(bool&) override { return true; }
 
 private:
+    /// Of a chunk, which is the board's, and gone when a call returns whose lane was left behind.
+    struct Rows {
+        std::int64_t first, count;
+    };
+
     /// The chunk with its outer pieces.
     struct Wider {
         std::int64_t before, after;  // pieces more: 0 or 1
@@ -87,11 +92,11 @@ private:
         Partition partition;
     };
 
-    Wider widen(const Chunk& chunk) const {
+    Wider widen(const Rows& own) const {
         const std::int64_t n = system_.rows;
         Wider w;
-        w.before = chunk.first > 0, w.after = chunk.first + chunk.rows < n;
-        const std::int64_t first = chunk.first - w.before * piece_, end = chunk.first + chunk.rows + w.after * piece_;
+        w.before = own.first > 0, w.after = own.first + own.count < n;
+        const std::int64_t first = own.first - w.before * piece_, end = own.first + own.count + w.after * piece_;
         w.system = slice(system_, first, end - first);
         w.partition = {end - first, piece_};
         return w;
@@ -111,8 +116,8 @@ private:
         return out;
     }
 
-    bool reduce_one(Reduced& out, bool& singular) {
-        const Wider w = widen(*out.chunk);
+    bool reduce_one(const Rows& own, Reduced& out, bool& singular) {
+        const Wider w = widen(own);
         devices::Scratch block;
         const Launch with = launch(block, w.system);
         const auto pieces = static_cast<std::size_t>(w.partition.chunks());
@@ -124,7 +129,7 @@ private:
         if (failure_.code) return false;
         out.rows.assign(rows + 2 * w.before, rows + 2 * pieces - 2 * w.after);
         out.pieces.reserve(pieces);
-        const std::int64_t offset = out.chunk->first - w.before * piece_;
+        const std::int64_t offset = own.first - w.before * piece_;
         for (std::int64_t k = w.before; k < w.partition.chunks() - w.after; ++k) {
             singular = singular || zero_pivot[k] >= 0;
             out.pieces.push_back({offset + w.partition.first(k), w.partition.last(k) - w.partition.first(k) + 1});
