@@ -107,6 +107,14 @@ TEST_P(Option, Combinations) {
     }
 }
 
+TEST_P(Option, CombinationsOfFewAndLong) {
+    for (std::uint64_t seed = 1; seed <= 80; ++seed) {
+        expect_solved<double>(queue, random_recipe(seed, true));
+        expect_solved<float>(queue, random_recipe(seed + 100000, true));
+        if (HasFailure()) FAIL() << "seed " << seed;
+    }
+}
+
 TRIFOLD_ON_EVERY_DEVICE(Option);
 
 }  // namespace

@@ -249,13 +249,14 @@ void Trial<T>::expect_solved(const Outcome& outcome, const std::vector<std::int8
 template class Trial<float>;
 template class Trial<double>;
 
-Recipe random_recipe(std::uint64_t seed) {
+Recipe random_recipe(std::uint64_t seed, bool few_and_long) {
     Random random(seed);
     Recipe r;
     r.seed = seed;
     r.around = seed % 2 ? Around::nan : Around::numbers;
     const std::int64_t sizes[] = {1, 2, 3, 4, 7, 8, 16, 17, 31, 33, 64, 65, 100, 257};
-    r.rows = sizes[random.below(14)];
+    const std::int64_t long_sizes[] = {1023, 1024, 1025, 1500, 2047, 2500, 3001, 4097, 5000, 8191, 8192, 8193, 12000, 20001};
+    r.rows = (few_and_long ? long_sizes : sizes)[random.below(14)];
     r.periodic = random.chance(0.25);
     r.transposed = random.chance(0.25);
     const int form = static_cast<int>(random.below(4));
@@ -268,19 +269,22 @@ Recipe random_recipe(std::uint64_t seed) {
     if (r.diag == Source::packed) r.diag = Source::full;
     for (Source* source : {&r.lower, &r.upper})
         if (*source == Source::packed && (r.periodic || ragged)) *source = Source::full;
+    const auto keep_bounded = [&] {
+        for (Source* source : {&r.lower, &r.upper})
+            if (*source == Source::scalar || *source == Source::flat) *source = Source::full;
+    };
     if (ragged) {
         r.rows = 0;
         if (r.periodic) r.transposed = false;
-        for (std::int64_t k = random.below(20); k >= 0; --k) r.lengths.push_back(random.below(4) ? random.below(40) : 0);
+        for (std::int64_t k = random.below(few_and_long ? 5 : 20); k >= 0; --k) r.lengths.push_back(random.below(4) ? random.below(few_and_long ? 9000 : 40) : 0);
+        if (!r.dominant && few_and_long) keep_bounded();
         for (const std::int64_t length : r.lengths) r.rows += length;
         return r;
     }
     const std::int64_t dims = random.below(5);
-    for (std::int64_t d = 0; d < dims; ++d) r.batch.push_back(dims == 1 ? 1 + random.below(70) : 1 + random.below(6));
+    for (std::int64_t d = 0; d < dims; ++d) r.batch.push_back(dims == 1 ? 1 + random.below(few_and_long ? 20 : 70) : 1 + random.below(few_and_long ? 3 : 6));
     r.one_rhs = !r.in_place && random.chance(0.1);
-    if (!r.dominant && r.rows > 64)
-        for (Source* source : {&r.lower, &r.upper})
-            if (*source == Source::scalar || *source == Source::flat) *source = Source::full;
+    if (!r.dominant && r.rows > 64) keep_bounded();
     return r;
 }
 

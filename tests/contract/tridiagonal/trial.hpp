@@ -96,7 +96,7 @@ void expect_solved(Queue& queue, const Recipe& recipe) {
     trial.expect_solved(tridiagonal::solve(queue, trial.problem(), options), &status);
 }
 
-/// Any legal combination of options, from a seed.
-Recipe random_recipe(std::uint64_t seed);
+/// Any legal combination of options, from a seed; few and long systems, or up to some hundred short ones.
+Recipe random_recipe(std::uint64_t seed, bool few_and_long = false);
 
 }  // namespace trifold::tests
