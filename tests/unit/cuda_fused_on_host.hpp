@@ -64,18 +64,6 @@ inline unsigned lanes_with(bool one) {
     return all;
 }
 inline void warp_barrier() { block_barrier(); }
-inline void line_barrier(int, int) { block_barrier(); }
-/// Of one line a block.
-inline bool any_of_line(int, int, bool one) {
-    static bool any;
-    any = false;
-    block_barrier();
-    if (one) any = true;
-    block_barrier();
-    const bool found = any;
-    block_barrier();
-    return found;
-}
 namespace fused {
 template <class T>
 T reciprocal(T x) {

@@ -4,16 +4,16 @@
 //   values = (lower, diag, upper)^-1 rhs(fields),   lower, diag, upper = coefficients(fields) or constants
 //
 // Arrays: fields any strides, in pieces of 16 bytes where these allow; values packed. Overwritten: values.
-// Who does what: a team of L lanes has a line, R points each (team.cuh), a block C::beside teams side by side along y and others along z. Rows of C::tiled fields, and those beside the block's, come to shared memory for C::stages - 1 meshes
+// Who does what: L lanes have a line, R points each (held_segment.cuh), a warp 32 / L lines, a block C::beside warps side by side along y and others along z. Rows of C::tiled fields, and those beside the block's, come to shared memory for C::stages - 1 meshes
 //   ahead. Values that a right-hand side keeps (right_hand_side.cuh) and all that is left of the matrix and of its reduction are in registers: a mesh after the first costs no division. Lines leave through shared memory, in the order of
-//   memory. Where a line is one warp's at most a lane looks around the rows that it solves for, else around points L apart, whose right-hand sides change lanes in shared memory.
+//   memory.
 // Words per point: one of each tiled field, and 1 (heat: 2 where a right-hand side and kept matrices take 4).
 // A mesh alone, or one with a matrix of its own, is the same with one turn, and has the same bits. Numerics: reduced.cuh.
 #pragma once
 
+#include "backends/cuda/mesh/fused/held_segment.cuh"
 #include "backends/cuda/mesh/fused/kept.cuh"
 #include "backends/cuda/mesh/fused/right_hand_side.cuh"
-#include "backends/cuda/mesh/fused/team.cuh"
 
 #ifdef __CUDACC__
 
@@ -50,17 +50,14 @@ __device__ __forceinline__ const T* unforeseen_place(const T* at) {
 
 namespace trifold::cuda::fused {
 
-/// C: as Rows' without a window, and beside (teams of a block side by side along y, others along z), stages, tiled (bit f: rows of field f come to shared memory), rhs_reads, coefficients_reads.
+/// C: as Rows' without a window, and beside (warps of a block side by side along y, others along z), stages, tiled (bit f: rows of field f come to shared memory), rhs_reads, coefficients_reads.
 template <class C>
 struct HeldRows {
     using T = typename C::real;
     static constexpr int R = C::R, L = C::n / R, threads = 32 * C::warps, kept = C::kept > 0 ? C::kept : 1;
-    using Own = Team<T, L>;
-    static constexpr int lines = 32 / Own::wide, teams = C::warps / Own::warps, rows_y = C::beside * lines, rows_z = teams / C::beside, pieces_y = (C::ny + rows_y - 1) / rows_y, pieces_z = (C::nz + rows_z - 1) / rows_z;
+    static constexpr int lines = 32 / L, rows_y = C::beside * lines, rows_z = C::warps / C::beside, pieces_y = (C::ny + rows_y - 1) / rows_y, pieces_z = (C::nz + rows_z - 1) / rows_z;
     static constexpr unsigned pieces = pieces_y * pieces_z;
-    static constexpr int run_of_rows = R * Own::warps, padding = run_of_rows % 2 == 0 ? 1 : 0, places = L * R + L / Own::warps * padding, slots = Own::warps > 1 ? 2 * L : 0;  ///< of a line in shared memory
-    static constexpr bool direct = Own::warps == 1;  ///< a lane looks around the rows that it solves for
-    static constexpr int step = direct ? 1 : L;      ///< between a lane's points
+    static constexpr int padding = R % 2 == 0 ? 1 : 0, places = L * R + L * padding;  ///< of a line in shared memory
     /// Rows of a mesh's fields, with those beside a block's, for some meshes ahead.
     static constexpr int stages = C::stages, tile_y = rows_y + 2 * C::reach_y, tile_z = rows_z + 2 * C::reach_z, tile = tile_y * tile_z * C::n;
     static constexpr __device__ bool tiled(int f) { return C::tiled >> f & 1; }
@@ -69,22 +66,21 @@ struct HeldRows {
         for (int k = 0; k < f; ++k) count += tiled(k);
         return count;
     }
-    static constexpr int stage = tiles_before(C::fields) * tile, in_memory = stages * stage + teams * lines * (places + slots);
-    static_assert(C::n == L * R && (32 % L == 0 || L % 32 == 0) && R >= 2 && C::warps % Own::warps == 0 && teams % C::beside == 0 && (Own::warps == 1 || teams < 16));
+    static constexpr int stage = tiles_before(C::fields) * tile, in_memory = stages * stage + C::warps * lines * places;
+    static_assert(C::n == L * R && 32 % L == 0 && R >= 2 && C::warps % C::beside == 0);
 
     const MeshArguments<T>& a;
     const typename C::Parameters& p;
     const PassArguments<T>& pass;
 
     __device__ __forceinline__ void run(unsigned piece, std::int64_t begin, std::int64_t end, int thread, T* memory) const {
-        const int team = thread / 32 / Own::warps, line = thread % 32 / Own::wide, y = static_cast<int>(piece % pieces_y) * rows_y + team % C::beside * lines, z = static_cast<int>(piece / pieces_y) * rows_z + team / C::beside;
-        const int y_block = y - team % C::beside * lines, z_block = z - team / C::beside;
+        const int warp = thread / 32, line = thread % 32 / L, y_block = static_cast<int>(piece % pieces_y) * rows_y, z_block = static_cast<int>(piece / pieces_y) * rows_z;
+        const int y = y_block + warp % C::beside * lines, z = z_block + warp / C::beside;
         const bool inside = y_block >= C::reach_y && y_block + rows_y - 1 + C::reach_y < C::ny && z_block >= C::reach_z && z_block + rows_z - 1 + C::reach_z < C::nz;
-        T* const own = memory + stages * stage + (team * lines + line) * (places + slots);
-        const Own lanes{team, thread % Own::wide, thread / 32 % Own::warps, own + places};
-        const Block block{memory, y_block, z_block, ((team / C::beside + C::reach_z) * tile_y + team % C::beside * lines + line + C::reach_y) * C::n, thread / 32, thread % 32};
-        if (inside) lines_at<true>(lanes, block, y + line, z, begin, end, own);
-        else lines_at<false>(lanes, block, y + line, z, begin, end, own);
+        T* const own = memory + stages * stage + (warp * lines + line) * places;
+        const Block block{memory, y_block, z_block, ((warp / C::beside + C::reach_z) * tile_y + warp % C::beside * lines + line + C::reach_y) * C::n, warp, thread % 32};
+        if (inside) lines_at<true>(thread % L, block, y + line, z, begin, end, own);
+        else lines_at<false>(thread % L, block, y + line, z, begin, end, own);
         block_barrier();
     }
 
@@ -160,13 +156,13 @@ private:
             if constexpr (tiled(f)) {
                 using Beyond = Near<C, false>;
                 tiles.low[tiles_before(f)] = unforeseen(Beyond::template place<f, 0, -1>(first, C::n) - first);
-                tiles.high[tiles_before(f)] = unforeseen(Beyond::template place<f, 0, 1>(first + step * (R - 1), C::n) - first);
+                tiles.high[tiles_before(f)] = unforeseen(Beyond::template place<f, 0, 1>(first + R - 1, C::n) - first);
             }
             find_ends<f + 1>(tiles, first);
         }
     }
 
-    /// Around point first + step j of a line: in a tile, or, if there is none, in memory. Inside: nothing beyond a side of y or z.
+    /// Around point first + j of a line: in a tile, or, if there is none, in memory. Inside: nothing beyond a side of y or z.
     template <bool Inside, bool InTiles, int j>
     struct Look {
         const MeshArguments<T>& a;
@@ -178,20 +174,20 @@ private:
         template <int f, int dx, int dy, int dz>
         __device__ __forceinline__ T at() const {
             using Beyond = Near<C, false>;
-            constexpr bool side = (dx < 0 && (direct ? j : L * j) + dx < 0) || (dx > 0 && (direct ? j + dx >= R : L * (j + 1) + dx > C::n));
+            constexpr bool side = (dx < 0 && j + dx < 0) || (dx > 0 && j + dx >= R);
             T value;
             if constexpr (InTiles && tiled(f)) {
                 const T* const from = memory + (at_point + (side ? dx < 0 ? at_tiles.low[tiles_before(f)] : at_tiles.high[tiles_before(f)] : 0));
-                value = from[tiles_before(f) * tile + (side ? 0 : step * j + dx) + (dz * tile_y + dy) * C::n];
+                value = from[tiles_before(f) * tile + (side ? 0 : j + dx) + (dz * tile_y + dy) * C::n];
             } else {
                 constexpr long along_x = C::stride(f, 0), along_y = C::stride(f, 1), along_z = C::stride(f, 2);
                 const T* from = a.field[f].data + mesh * C::stride(f, 3) + (first * along_x + y * along_y + z * along_z);
-                if constexpr (side) from += (Beyond::template place<f, 0, dx>(first + step * j, C::n) - (first + step * j)) * along_x;
+                if constexpr (side) from += (Beyond::template place<f, 0, dx>(first + j, C::n) - (first + j)) * along_x;
                 if constexpr (!Inside && dy != 0) from += (Beyond::template place<f, 1, dy>(y, C::ny) - y) * along_y;
                 if constexpr (!Inside && dz != 0) from += (Beyond::template place<f, 2, dz>(z, C::nz) - z) * along_z;
-                value = from[(step * j + (side ? 0 : dx)) * along_x + (Inside ? dy * along_y + dz * along_z : 0)];
+                value = from[(j + (side ? 0 : dx)) * along_x + (Inside ? dy * along_y + dz * along_z : 0)];
             }
-            if constexpr (side) value = mirrored<f, 0, dx>(first + step * j, C::n, value);
+            if constexpr (side) value = mirrored<f, 0, dx>(first + j, C::n, value);
             if constexpr (!Inside) value = mirrored<f, 2, dz>(z, C::nz, mirrored<f, 1, dy>(y, C::ny, value));
             return value;
         }
@@ -211,11 +207,11 @@ private:
     }
 
     template <bool Inside>
-    __device__ __forceinline__ void lines_at(const Own& team, const Block& block, int y_asked, int z_asked, std::int64_t begin, std::int64_t end, T* own) const {
+    __device__ __forceinline__ void lines_at(int lane, const Block& block, int y_asked, int z_asked, std::int64_t begin, std::int64_t end, T* own) const {
         constexpr std::int64_t points = std::int64_t{C::nx} * C::ny * C::nz;
-        const int lane = team.part * 32 + team.lane, segment = team.segment(), first = direct ? segment * R : lane, y = Inside ? y_asked : smaller(y_asked, C::ny - 1), z = Inside ? z_asked : smaller(z_asked, C::nz - 1);
+        const int first = lane * R, y = Inside ? y_asked : smaller(y_asked, C::ny - 1), z = Inside ? z_asked : smaller(z_asked, C::nz - 1);
         const bool there = Inside || (y_asked < C::ny && z_asked < C::nz);
-        T* const rows = own + staged(segment * R);
+        T* const rows = own + staged(first);
         Rows brought_rows;
         find_rows(brought_rows, block);
         Tiles tiles;
@@ -235,14 +231,14 @@ private:
             take<Inside, false>(near, nullptr, tiles, 0, first, y, z, begin);
 #pragma unroll
             for (int j = 0; j < R; ++j) {
-                C::keep(near[j], p, held[j], std::int64_t{first + step * j}, std::int64_t{y}, std::int64_t{z}, begin, a.step);
+                C::keep(near[j], p, held[j], std::int64_t{first + j}, std::int64_t{y}, std::int64_t{z}, begin, a.step);
 #pragma unroll
-                for (int v = 0; v < C::kept; ++v) held[j][v] = direct && j > 0 && C::shared(v, 0) == 0 ? held[j > 0 ? j - 1 : 0][C::shared(v, 1)] : unforeseen(held[j][v]);
+                for (int v = 0; v < C::kept; ++v) held[j][v] = j > 0 && C::shared(v, 0) == 0 ? held[j > 0 ? j - 1 : 0][C::shared(v, 1)] : unforeseen(held[j][v]);
             }
         }
 #pragma unroll
         for (int i = 0; i < R; ++i) {
-            const int x = segment * R + i;
+            const int x = first + i;
             T row[3];
 #pragma unroll
             for (int c = 0; c < 3; ++c) row[c] = C::has_coefficients ? T(c == 1) : pass.constant[c];
@@ -254,11 +250,11 @@ private:
                 for (int c = 0; c < 3; ++c) row[c] = unforeseen(row[c]);
             }
             if constexpr (!C::ring) {
-                if (i == 0 && segment == 0) {
+                if (i == 0 && lane == 0) {
                     if (C::end(0) == edge_odd) low = pass.twice[0] * row[0];
                     row[1] += C::end(0) == edge_even ? row[0] : -row[0], row[0] = 0;
                 }
-                if (i == R - 1 && segment == L - 1) {
+                if (i == R - 1 && lane == L - 1) {
                     if (C::end(1) == edge_odd) high = pass.twice[1] * row[2];
                     row[1] += C::end(1) == edge_even ? row[2] : -row[2], row[2] = 0;
                 }
@@ -266,7 +262,7 @@ private:
             matrix.add(i, row);
         }
         low = unforeseen(low), high = unforeseen(high);
-        matrix.join(team);
+        matrix.join(lane);
         int which = 0;
 #pragma unroll 1
         for (int turn = 0; turn < count; ++turn, mesh += to_next) {
@@ -283,22 +279,17 @@ private:
                 T out[1] = {};
 #pragma unroll
                 for (int v = 0; v < kept; ++v) near[j].held[v] = held[j][v];
-                C::rhs(near[j], p, out, std::int64_t{first + step * j}, std::int64_t{y}, std::int64_t{z}, std::int64_t{mesh}, a.step);
-                if constexpr (direct) d[j] = out[0];
-                else own[in_order(lane, j)] = out[0];
-            }
-            if constexpr (!direct) {
-                team.barrier();
-#pragma unroll
-                for (int i = 0; i < R; ++i) d[i] = rows[i];
+                C::rhs(near[j], p, out, std::int64_t{first + j}, std::int64_t{y}, std::int64_t{z}, std::int64_t{mesh}, a.step);
+                d[j] = out[0];
             }
             if (!C::ring && C::end(0) == edge_odd) d[0] -= low;
             if (!C::ring && C::end(1) == edge_odd) d[R - 1] -= high;
-            matrix.solve(d, team);
+            matrix.solve(d, lane);
             const bool bad = !(d[0] * T(0) + d[R - 1] * T(0) == T(0)) && there;
 #pragma unroll
             for (int i = 0; i < R; ++i) rows[i] = d[i];
-            meet_and_report(team, bad, y, z, mesh);
+            warp_barrier();
+            report(lane, bad, y, z, mesh);
             T* const to = a.values + std::int64_t{mesh} * points + ((z * C::ny + y) * C::nx + lane);
             if (there) {
 #pragma unroll
@@ -308,20 +299,15 @@ private:
     }
 
     static __device__ __forceinline__ int in_order(int lane, int j) {
-        if constexpr (padding == 0 || L % run_of_rows == 0) return staged(lane) + j * staged(L);
+        if constexpr (padding == 0 || L % R == 0) return staged(lane) + j * staged(L);
         else return staged(lane + L * j);
     }
-    static __device__ __forceinline__ int staged(int x) { return x + (padding ? x / run_of_rows : 0); }
+    static __device__ __forceinline__ int staged(int x) { return x + (padding ? x / R : 0); }
 
-    /// What the lanes of a line have stored is there. Rare: lines that are not finite, each once.
-    __device__ __forceinline__ void meet_and_report(const Own& team, bool bad, int y, int z, std::int64_t mesh) const {
-        if constexpr (Own::warps == 1) {
-            team.barrier();
-            const unsigned marks = lanes_with(bad);
-            if (!marks || team.lane != 0 || !(marks >> (thread_number() % 32) & (~0u >> (32 - L)))) return;
-        } else {
-            if (!any_of_line(1 + team.line, 32 * Own::warps, bad) || team.segment() != 0) return;
-        }
+    /// Rare: lines that are not finite, each once.
+    __device__ __forceinline__ void report(int lane, bool bad, int y, int z, std::int64_t mesh) const {
+        const unsigned marks = lanes_with(bad);
+        if (!marks || lane != 0 || !(marks >> (thread_number() % 32) & (~0u >> (32 - L)))) return;
         *reinterpret_cast<volatile unsigned char*>(&a.failed[mesh]) = static_cast<unsigned char>(C::line + 1);
         report_line(a.state, a.sweep, MeshState::key(C::line, ((mesh * C::nz + z) * C::ny + y) * C::nx, false, C::not_finite));
     }
