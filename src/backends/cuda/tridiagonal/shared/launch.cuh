@@ -26,8 +26,7 @@ void set_array_range(SharedJob<T>& job) {
     ++job.highest;
 }
 
-// As many blocks as the device runs at once, or clusters of blocks; each takes one tile after another. Together: none begins before all can, since they wait for each other. (Clusters of
-// seven have not been run so: the driver refused a launch of them whose rooms were counted too small, which may not have been all.)
+// As many blocks as the device runs at once, or clusters of blocks; each takes one tile after another. Together: none begins before all can, since they wait for each other.
 template <auto kernel, bool Together = false, class T, class... More>
 void launch_persistent(SharedJob<T>& job, unsigned tiles, bool drawn, int threads, int bytes, cudaStream_t stream, const More&... more) {
     static PerDevice prepared;
@@ -54,7 +53,7 @@ void launch_persistent(SharedJob<T>& job, unsigned tiles, bool drawn, int thread
     const unsigned most = residency(kernel, config, cluster) * cluster;
     job.turns = drawn ? 1 : (tiles + most - 1) / most;
     config.gridDim = dim3(drawn ? std::min(tiles, most) : ((tiles + job.turns - 1) / job.turns + cluster - 1) / cluster * cluster);
-    if (Together && cluster != 7) attribute[config.numAttrs].id = cudaLaunchAttributeCooperative, attribute[config.numAttrs++].val.cooperative = 1;
+    if (Together) attribute[config.numAttrs].id = cudaLaunchAttributeCooperative, attribute[config.numAttrs++].val.cooperative = 1;
     if (!job.opening.outcome) while_the_kernel_before_ends(attribute[config.numAttrs++]);
     enqueue_kernel(config, kernel, job, more...);
 }
