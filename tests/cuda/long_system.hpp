@@ -2,10 +2,12 @@
 // Long systems on the GPU for tests: their solution in twice the precision, and what a good one is.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <optional>
 #include <random>
+#include <type_traits>
 
 #include "cuda/gpu.hpp"
 
@@ -16,28 +18,29 @@ using tridiagonal::Algorithm;
 /// LU with partial pivoting in twice the precision: what x would be.
 template <class T>
 struct System {
+    using Twice = std::conditional_t<sizeof(T) == 4, double, long double>;
     std::vector<T> lower, diag, upper, rhs;
 
     explicit System(std::size_t n) : lower(n), diag(n), upper(n), rhs(n) {}
     std::size_t size() const { return diag.size(); }
 
-    std::vector<long double> exact() const {
+    std::vector<Twice> exact() const {
         const std::size_t n = size();
-        std::vector<long double> p(n), u(n), w(n), y(n);
-        long double d = diag[0], s = n > 1 ? upper[0] : 0, f = rhs[0];
+        std::vector<Twice> p(n), u(n), w(n), y(n);
+        Twice d = diag[0], s = n > 1 ? upper[0] : 0, f = rhs[0];
         for (std::size_t i = 0; i + 1 < n; ++i) {
-            const long double a = lower[i + 1], b = diag[i + 1], c = i + 2 < n ? upper[i + 1] : 0, g = rhs[i + 1];
+            const Twice a = lower[i + 1], b = diag[i + 1], c = i + 2 < n ? upper[i + 1] : 0, g = rhs[i + 1];
             if (std::abs(a) > std::abs(d)) {
-                const long double m = d / a;
+                const Twice m = d / a;
                 p[i] = a, u[i] = b, w[i] = c, y[i] = g;
                 d = s - m * b, s = -m * c, f = f - m * g;
             } else {
-                const long double m = a / d;
+                const Twice m = a / d;
                 p[i] = d, u[i] = s, w[i] = 0, y[i] = f;
                 d = b - m * s, s = c, f = g - m * f;
             }
         }
-        std::vector<long double> x(n + 2, 0);
+        std::vector<Twice> x(n + 2, 0);
         x[n - 1] = f / d;
         for (std::size_t i = n - 1; i-- > 0;) x[i] = (y[i] - u[i] * x[i + 1] - w[i] * x[i + 2]) / p[i];
         x.resize(n);
@@ -69,29 +72,51 @@ protected:
         return tridiagonal::solve(*queue, system.problem(x), options);
     }
 
+    /// On the device, each array `off` elements into its memory.
+    template <class T>
+    Outcome solve_there(const System<T>& system, std::vector<T>& x, std::int64_t off = 0, bool in_place = false, Algorithm algorithm = Algorithm::automatic) {
+        std::vector<DeviceArray<T>> arrays;
+        std::vector<T> padded(system.size() + static_cast<std::size_t>(off));
+        for (const std::vector<T>* const from : {&system.lower, &system.diag, &system.upper, &system.rhs, &system.rhs}) {
+            std::copy(from->begin(), from->end(), padded.begin() + off);
+            arrays.emplace_back(*queue, std::span<const T>(padded));
+        }
+        const auto at = [&](int k) { return View<T>::rows(std::span<T>(arrays[static_cast<std::size_t>(k)].data() + off, system.size())); };
+        tridiagonal::Problem problem;
+        problem.matrix.lower = at(0), problem.matrix.diag = at(1), problem.matrix.upper = at(2);
+        problem.rhs = at(in_place ? 4 : 3), problem.x = at(4);
+        tridiagonal::Options options;
+        options.algorithm = algorithm;
+        const Outcome outcome = tridiagonal::solve(*queue, problem, options);
+        arrays[4].download(std::span<T>(padded));
+        x.assign(padded.begin() + off, padded.end());
+        return outcome;
+    }
+
     /// Where there is a certificate it bounds the true error; the residual of every row is small in any case.
     template <class T>
     void expect_good(const System<T>& system, const std::vector<T>& x, const Outcome& outcome) {
         ASSERT_TRUE(outcome.ok()) << name_of(outcome.reason);
-        const std::vector<long double> truth = system.exact();
-        long double error = 0, largest = 0;
+        using Twice = typename System<T>::Twice;
+        const std::vector<Twice> truth = system.exact();
+        Twice error = 0, largest = 0;
         const std::size_t n = system.size();
         for (std::size_t i = 0; i < n; ++i) {
-            error = std::max(error, std::abs(static_cast<long double>(x[i]) - truth[i])),
+            error = std::max(error, std::abs(static_cast<Twice>(x[i]) - truth[i])),
             largest = std::max(largest, std::abs(truth[i]));
             ASSERT_TRUE(std::isfinite(x[i]));
         }
-        if (std::isfinite(outcome.certificate)) EXPECT_LE(error, outcome.certificate * largest * (1 + 1e-3L));
-        long double worst = 0, size = 0;
+        if (std::isfinite(outcome.certificate)) EXPECT_LE(error, outcome.certificate * largest * (1 + 1e-3));
+        Twice worst = 0, size = 0;
         for (std::size_t i = 0; i < n; ++i) {
-            long double r = system.rhs[i], m = std::abs(static_cast<long double>(system.diag[i]));
-            r -= static_cast<long double>(system.diag[i]) * x[i];
+            Twice r = system.rhs[i], m = std::abs(static_cast<Twice>(system.diag[i]));
+            r -= static_cast<Twice>(system.diag[i]) * x[i];
             if (i > 0)
-                r -= static_cast<long double>(system.lower[i]) * x[i - 1],
-                    m += std::abs(static_cast<long double>(system.lower[i]));
+                r -= static_cast<Twice>(system.lower[i]) * x[i - 1],
+                    m += std::abs(static_cast<Twice>(system.lower[i]));
             if (i + 1 < n)
-                r -= static_cast<long double>(system.upper[i]) * x[i + 1],
-                    m += std::abs(static_cast<long double>(system.upper[i]));
+                r -= static_cast<Twice>(system.upper[i]) * x[i + 1],
+                    m += std::abs(static_cast<Twice>(system.upper[i]));
             worst = std::max(worst, std::abs(r)), size = std::max(size, m);
         }
         EXPECT_LE(worst, 40 * unit_roundoff(sizeof(T) == 8 ? DType::f64 : DType::f32) * size * largest);

@@ -96,10 +96,10 @@ TEST_F(LongSystems, KeepTheSumsOfRows) {
             std::vector<T> x;
             expect_good(system, x, solve(system, x, Algorithm::automatic));
             if (HasFatalFailure()) return;
-            const std::vector<long double> truth = system.exact();
-            long double error = 0, largest = 0;
+            const auto truth = system.exact();
+            typename System<T>::Twice error = 0, largest = 0;
             for (std::size_t i = 0; i < n; ++i)
-                error = std::max(error, std::abs(static_cast<long double>(x[i]) - truth[i])), largest = std::max(largest, std::abs(truth[i]));
+                error = std::max(error, std::abs(x[i] - truth[i])), largest = std::max(largest, std::abs(truth[i]));
             const double condition = 0.4 * static_cast<double>(n) * static_cast<double>(n);
             EXPECT_LE(error, 1e-3 * condition * unit_roundoff(sizeof(T) == 8 ? DType::f64 : DType::f32) * largest);
         }

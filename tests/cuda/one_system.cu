@@ -17,26 +17,6 @@ System<T> made(std::size_t n, int kind, std::mt19937_64& random) {
     return s;
 }
 
-/// On the device, each array `off` elements into its memory.
-template <class T>
-Outcome solve_there(const Queue& queue, const System<T>& system, std::vector<T>& x, std::int64_t off, bool in_place) {
-    std::vector<DeviceArray<T>> arrays;
-    std::vector<T> padded(system.size() + static_cast<std::size_t>(off));
-    for (const std::vector<T>* const from : {&system.lower, &system.diag, &system.upper, &system.rhs, &system.rhs}) {
-        std::copy(from->begin(), from->end(), padded.begin() + off);
-        arrays.emplace_back(queue, std::span<const T>(padded));
-    }
-    const auto at = [&](int k) { return View<T>::rows(std::span<T>(arrays[static_cast<std::size_t>(k)].data() + off, system.size())); };
-    tridiagonal::Problem problem;
-    problem.matrix.lower = at(0), problem.matrix.diag = at(1), problem.matrix.upper = at(2);
-    problem.rhs = at(in_place ? 4 : 3), problem.x = at(4);
-    Queue& mutable_queue = const_cast<Queue&>(queue);
-    const Outcome outcome = tridiagonal::solve(mutable_queue, problem, {});
-    arrays[4].download(std::span<T>(padded));
-    x.assign(padded.begin() + off, padded.end());
-    return outcome;
-}
-
 TEST_F(OneSystem, AnyLengthAnywhere) {
     std::mt19937_64 random(31);
     const auto check = [&]<class T>(T) {
@@ -46,7 +26,7 @@ TEST_F(OneSystem, AnyLengthAnywhere) {
                     SCOPED_TRACE(testing::Message() << n << " rows, kind " << kind << ", off " << off << (sizeof(T) == 8 ? ", f64" : ", f32"));
                     const auto system = made<T>(n, kind, random);
                     std::vector<T> x;
-                    const Outcome outcome = solve_there(*queue, system, x, off, off == 1);
+                    const Outcome outcome = solve_there(system, x, off, off == 1);
                     expect_good(system, x, outcome);
                     if (n <= 4608) {
                         EXPECT_EQ(outcome.rescued, kind == 2 ? 1 : 0);
@@ -73,13 +53,13 @@ TEST_F(OneSystem, PivotsOfManyRows) {
                 for (const int off : {0, 1}) {
                     SCOPED_TRACE(testing::Message() << n << " rows, " << (waves ? "waves" : "random") << ", off " << off << (sizeof(T) == 8 ? ", f64" : ", f32"));
                     std::vector<T> x, again;
-                    const Outcome outcome = solve_there(*queue, system, x, off, off == 1);
+                    const Outcome outcome = solve_there(system, x, off, off == 1);
                     expect_good(system, x, outcome);
                     if (!waves) {  // these may do without
                         EXPECT_TRUE(outcome.tried_other);
                         EXPECT_STREQ(outcome.branch, "two_pass");
                     }
-                    solve_there(*queue, system, again, off, off == 1);
+                    solve_there(system, again, off, off == 1);
                     EXPECT_EQ(x, again);
                     if (HasFatalFailure()) return;
                 }
@@ -95,12 +75,12 @@ TEST_F(OneSystem, ASingularOneKeepsItsRightHandSide) {
         auto system = made<double>(n, 0, random);
         system.lower[1500] = system.diag[1500] = system.upper[1500] = 0;
         std::vector<double> x;
-        const Outcome outcome = solve_there(*queue, system, x, 0, true);
+        const Outcome outcome = solve_there(system, x, 0, true);
         EXPECT_EQ(outcome.reason, Reason::singular);
         EXPECT_EQ(outcome.failures, 1);
         EXPECT_EQ(x, system.rhs);
         system.diag[1500] = std::numeric_limits<double>::quiet_NaN();
-        const Outcome other = solve_there(*queue, system, x, 0, false);
+        const Outcome other = solve_there(system, x);
         EXPECT_EQ(other.reason, Reason::not_finite);
         EXPECT_EQ(other.row, 1500);
     }

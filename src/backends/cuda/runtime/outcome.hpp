@@ -25,9 +25,10 @@ struct DeviceOutcome {
     int reason = 1;                       ///< Reason where nothing fails
     double residual = -1, certificate = -1;  ///< as in Outcome; negative = not computed
     unsigned long long handed_over = 0;   ///< long systems: what gave up, see below
-    unsigned long long seams = 0;         ///< one long system: bits of the largest disagreement between windows with halos
+    unsigned long long seams = 0;         ///< one long system: bits of the largest disagreement between windows with wide halos; all ones: given up
     unsigned judged = 0;                  ///< one long system: blocks of its judge that have finished
     unsigned undecayed = 0;               ///< long systems: a second pass is wanted
+    unsigned forgets = ~0u;               ///< one long system: where windows with halos gave up, by how much the least of their half warps forgets, in powers of two / 32
     unsigned arrived = 0, done = 0;       ///< long systems: arrivals of blocks where they wait for each other, blocks that have finished
     bool certified = false;               ///< the certificate covers every row
     unsigned tickets = 0;                 ///< batches: how often a warp has asked for its next tile

@@ -35,6 +35,9 @@ std::size_t up(std::size_t bytes) { return (bytes + 255) / 256 * 256; }
 template <class T>
 int chunks_of(const System& system) { return static_cast<int>((system.rows * system.systems() + Shape<T>::rows - 1) / Shape<T>::rows); }
 
+/// Rows of a half warp.
+int half_of(const System& system) { return lanes / 2 * (system.dtype == DType::f32 ? Shape<float>::rows : Shape<double>::rows); }
+
 int kept_of(int warps) { return warps * (lanes - 2 * halo); }
 
 /// Scratch: seams, maxima of the blocks, and in place flags and what is saved of rhs; then that of solve_windows.
@@ -161,7 +164,7 @@ BatchLaunch solve_in_halos(const System& system, const BatchLaunch& launch, trid
 std::size_t certified_scratch(const System& system) { return halos_scratch(system) + windows_scratch(system); }
 
 void solve_certified(const System& system, const BatchLaunch& launch, bool fall_back) {
-    solve_windows(system, solve_in_halos(system, launch, tridiagonal::Algorithm::certified), {.after_halos = true, .fall_back = fall_back});
+    solve_windows(system, solve_in_halos(system, launch, tridiagonal::Algorithm::certified), {.after_halos = true, .rows_of_half = half_of(system), .fall_back = fall_back});
 }
 
 }  // namespace trifold::cuda

@@ -214,7 +214,6 @@ __global__ void __launch_bounds__(32 * Warps, 1) sweep_kernel(const __grid_const
         }
         WarpWindow<T, R> part;
         bool fails = part.solve(job, a, b, c, d, chunk, scratch, lane, j < job.wary);
-        fails |= j > 0 && handed_over != 0;
         const bool keeps = part.active && lane >= halo && lane < lanes - halo;
         const int first = window * job.kept + warp * each, last = min(first + each, job.chunks) - 1;
         if (keeps) {
@@ -233,11 +232,17 @@ __global__ void __launch_bounds__(32 * Warps, 1) sweep_kernel(const __grid_const
                 else job.seams[window].above = below;
             }
         }
+        const bool own = fails;
+        fails |= j > 0 && handed_over != 0;
         leave_to_copies();
         Stages::stored();  // the window before this one: its memory is written next
         if (j == 0) grid.barrier_wait(std::move(met));  // the outcome is reset
         given_up = __syncthreads_or(fails);
         if (given_up && thread == 0) job.give_up();
+        if (given_up && j == 0) {  // what later windows find depends on who looks when
+            const unsigned least = __reduce_min_sync(~0u, own ? part.forgotten : ~0u);
+            if (lane == 0) atomicMin(&job.outcome->forgets, least);
+        }
         if (InPlace && j == 0) {
             grid.sync();  // nothing is saved where a first window gives up
             given_up = !job.mine();

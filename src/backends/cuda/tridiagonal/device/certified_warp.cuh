@@ -39,6 +39,7 @@ struct WarpWindow {
     T delta_middle, delta, growth;
     T mine, left, after;           ///< unknowns: the lane's last, the one before its first, the one after its last
     bool active, broken;
+    unsigned forgotten;            ///< by the lesser half of the warp
 
     /// a, b, c, d: the lane's rows. Returns true, in one lane at least, where halos have not forgotten what is beyond them, or a number is not finite. wary: where halos forget
     /// by unlike amounts, more is asked of those that forget less than others: what is to come has some that forget still less.
@@ -107,6 +108,7 @@ struct WarpWindow {
         }
         const T x_next = __shfl_down_sync(~0u, mine, 1);
         after = lane < 31 ? fused(-next.c, x_next, fused(-next.a, mine, next.d)) : T(0);
+        forgotten = min(from_the_left, from_the_right) >> 16;
         const int first_chunk = chunk - lane;
         bool fails = broken;
         fails |= first_chunk > 0 & first_chunk + halo < job.chunks & !forgets_enough(job.enough, from_the_left, wary);

@@ -29,6 +29,10 @@ constexpr double accepted_roundoffs = 16;
 // What may be left of an unknown that is neglected, as log2: at least this much less than the tolerance.
 constexpr double neglect_margin = 4;
 
+/// Rows from which on windows with wide halos are worth their meetings.
+template <class T>
+inline constexpr std::int64_t least_wide = sizeof(T) == 8 ? 1 << 22 : 1 << 24;
+
 std::size_t up(std::size_t bytes) {
     return (bytes + 255) / 256 * 256;
 }
@@ -67,6 +71,12 @@ std::int64_t windows_of_one(const System& system) {
     return (system.rows + SharedOf<T>::rows - 1) / SharedOf<T>::rows;
 }
 
+/// Windows of one system, of either kind.
+template <class T>
+std::size_t most_windows(const System& system) {
+    return static_cast<std::size_t>(system.rows / std::min(WideMemory<T>::kept, SharedOf<T>::rows) + 1);
+}
+
 /// Scratch: what windows, systems, blocks and warps say of themselves; then that of two_pass.
 template <class T>
 struct Parts {
@@ -80,7 +90,7 @@ struct Parts {
         chain = ends + up(windows * sizeof(T));
         groups = chain + up(3 * windows * sizeof(T));
         seams = groups + up(most_blocks * warps_of<T> * sizeof(Interface<T>));
-        stored = seams + up(windows * sizeof(Seam<T>));
+        stored = seams + up((system.levels == 0 ? most_windows<T>(system) : windows) * sizeof(Seam<T>));
         state = stored + up(windows);
         largest = state + up(systems * sizeof(unsigned));
         maxima = largest + up(systems * sizeof(unsigned));
@@ -91,7 +101,8 @@ struct Parts {
 template <class T>
 void solve(const System& system, const BatchLaunch& launch, const WindowsOptions& options) {
     using Shared = SharedOf<T>;
-    static_assert(sizeof(Shared) <= 227 * 1024);
+    constexpr std::size_t most_bytes = std::max(sizeof(Shared), sizeof(WideMemory<T>));
+    static_assert(most_bytes <= 227 * 1024 && warps_of<T> >= WideShape<T>::warps + 3);
     static_assert(most_blocks * warps_of<T> <= 2 * lanes * lanes);  // solve_chain joins them twice
     const Parts<T> parts(system);
     if (launch.scratch_bytes < parts.rest) return;
@@ -111,18 +122,23 @@ void solve(const System& system, const BatchLaunch& launch, const WindowsOptions
     job.in_place = system.in_place, job.second = options.fall_back, job.after_halos = options.after_halos;
     job.negligible = static_cast<T>(std::ldexp(tolerance, -static_cast<int>(neglect_margin)));
     job.plain = is_plain(system), job.even = job.plain && is_even(system);
+    job.rows_of_half = options.rows_of_half;
     at(job.interfaces, parts.interfaces), at(job.joined, parts.joined), at(job.ends, parts.ends);
     at(job.chain, parts.chain), at(job.groups, parts.groups);
     at(job.seams, parts.seams), at(job.stored, parts.stored), at(job.state, parts.state),
         at(job.largest, parts.largest), at(job.maxima, parts.maxima);
     job.outcome = launch.outcome, job.status = launch.status;
 
-    auto* const kernel = window_kernel<T, Shape<T>::rows, Shape<T>::warps>;
+    constexpr auto kernel_of = [](bool wide) { return wide ? window_kernel<T, Shape<T>::rows, Shape<T>::warps, true> : window_kernel<T, Shape<T>::rows, Shape<T>::warps, false>; };
     static PerDevice prepared;
     prepared.once([&] {
-        cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, sizeof(Shared));
-        cudaFuncSetAttribute(kernel, cudaFuncAttributePreferredSharedMemoryCarveout, cudaSharedmemCarveoutMaxShared);
+        for (const bool wide : {false, true}) {
+            cudaFuncSetAttribute(kernel_of(wide), cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(wide ? most_bytes : sizeof(Shared)));
+            cudaFuncSetAttribute(kernel_of(wide), cudaFuncAttributePreferredSharedMemoryCarveout, cudaSharedmemCarveoutMaxShared);
+        }
     });
+    const bool wide =
+        options.rows_of_half > 0 && job.even && system.levels == 0 && !system.in_place && system.rows >= least_wide<T> && reinterpret_cast<std::uintptr_t>(system.x.data) % 16 == 0;
     // Blocks wait for each other, so all have to be there.
     cudaLaunchConfig_t config = {};
     int blocks = std::min({job.windows, multiprocessors_of_current(), most_blocks});
@@ -130,11 +146,11 @@ void solve(const System& system, const BatchLaunch& launch, const WindowsOptions
     if (job.windows > blocks && job.per_system > 1 && blocks % job.per_system == 0 && blocks - 1 > centre + 1) --blocks;
     config.gridDim = dim3(static_cast<unsigned>(blocks));
     config.blockDim = dim3(lanes * warps_of<T>);
-    config.dynamicSmemBytes = sizeof(Shared);
+    config.dynamicSmemBytes = wide ? most_bytes : sizeof(Shared);
     config.stream = launch.stream;
     cudaLaunchAttribute attributes[2];
     config.attrs = attributes, config.numAttrs = together_after(attributes);
-    enqueue_kernel(config, kernel, job);
+    enqueue_kernel(config, kernel_of(wide), job);
     if (!options.fall_back) return;
     BatchLaunch rest = launch;
     rest.scratch = scratch + parts.rest, rest.scratch_bytes = launch.scratch_bytes - parts.rest;

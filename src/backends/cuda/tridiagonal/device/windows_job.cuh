@@ -62,6 +62,7 @@ struct Job {
     T negligible = 0;            ///< the same for a coupling
     bool plain = false;  ///< all are arrays whose rows lie side by side, of at most one level
     bool even = false;   ///< and every system begins at a multiple of 16 bytes
+    int rows_of_half = 0;  ///< rows of which DeviceOutcome::forgets speaks
     bool after_halos = false;               ///< only where certified_kernel.cuh has given up
     bool in_place = false, second = false;  ///< x is rhs; a second pass follows where one does not do
 

@@ -19,6 +19,7 @@
 
 #include "backends/cuda/tridiagonal/device/overlap.cuh"
 #include "backends/cuda/tridiagonal/device/windows_roles.cuh"
+#include "backends/cuda/tridiagonal/device/windows_wide.cuh"
 
 namespace trifold::cuda::windows {
 
@@ -124,7 +125,8 @@ __device__ void judge(const Job<T>& job) {
     job.outcome->certified = true;
 }
 
-template <class T, int R, int Warps>
+/// With: where windows with wide halos may do. What never takes them is not charged for their registers.
+template <class T, int R, int Warps, bool With>
 __global__ void __launch_bounds__(lanes*(Warps + helpers), 1) window_kernel(const __grid_constant__ Job<T> job) {
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
     extern __shared__ __align__(128) unsigned char bytes[];
@@ -134,50 +136,59 @@ __global__ void __launch_bounds__(lanes*(Warps + helpers), 1) window_kernel(cons
     constexpr int room = sizeof shared.raw / sizeof(T);
     const int lane = static_cast<int>(threadIdx.x) % lanes, warp = alike(static_cast<int>(threadIdx.x) / lanes);
     after_the_kernel_before();
+    const unsigned forgets = With ? *const_cast<volatile unsigned*>(&job.outcome->forgets) : 0;
     if (job.after_halos && alike(*const_cast<volatile unsigned long long*>(&job.outcome->handed_over) < windows_turn)) return;
-    if (warp == Warps) Mover<T, R, Warps>{job, shared, lane}.prepare();
-    clear(job);
-    __syncthreads();
-
-    Block<T, R, Warps> block{job, shared, warp, lane};
-    Maxima most;
-    unsigned meetings = 1;
-    const auto sweep = [&](auto second) {
-        if (warp < Warps) {
-            block.template compute<second()>(most);
-        } else if (warp == Warps) {
-            block.move();
-        } else if constexpr (second()) {
-            block.fetch_ends();
-        } else {
-            if (lane == 0) {  // nobody looks at what others have not cleared yet
-                __threadfence();
-                atomicAdd(&job.outcome->arrived, 1u);
-                while (seen(&job.outcome->arrived) < gridDim.x) {
-                }
-            }
-            __syncwarp();
-            block.solve_ends();
-        }
-    };
-    sweep(std::false_type{});
-    meet(job, meetings);
-    if (job.second && *const_cast<volatile unsigned*>(&job.outcome->undecayed)) {
-        if (job.in_place) restore(job, memory, Shared::rows, again);
-        solve_chain(job, memory, room, meetings);
-        asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
-        __syncthreads();
-        most = {};
-        block.second = true;
-        sweep(std::true_type{});
-        meet(job, meetings);
+    Maxima most, of_wide;
+    bool solved = false;
+    if constexpr (With) {
+        const int halo = halo_of(job, forgets);
+        solved = halo > 0 && solve_widely(&job, halo, bytes, &of_wide);
+        if (solved) most = of_wide;
     }
-    check_seams(job);
-    if (job.in_place) {
+    if (!solved) {
+        if (warp == Warps) Mover<T, R, Warps>{job, shared, lane}.prepare();
+        clear(job);
+        __syncthreads();
+
+        Block<T, R, Warps> block{job, shared, warp, lane};
+        unsigned meetings = 1;
+        const auto sweep = [&](auto second) {
+            if (warp < Warps) {
+                block.template compute<second()>(most);
+            } else if (warp == Warps) {
+                block.move();
+            } else if constexpr (second()) {
+                block.fetch_ends();
+            } else {
+                if (lane == 0) {  // nobody looks at what others have not cleared yet
+                    __threadfence();
+                    atomicAdd(&job.outcome->arrived, 1u);
+                    while (seen(&job.outcome->arrived) < gridDim.x) {
+                    }
+                }
+                __syncwarp();
+                block.solve_ends();
+            }
+        };
+        sweep(std::false_type{});
         meet(job, meetings);
-        const State from = job.second ? left : again;
-        if (*const_cast<volatile unsigned long long*>(&job.outcome->handed_over) >= windows_turn + from)
-            restore(job, memory, Shared::rows, from);
+        if (job.second && *const_cast<volatile unsigned*>(&job.outcome->undecayed)) {
+            if (job.in_place) restore(job, memory, Shared::rows, again);
+            solve_chain(job, memory, room, meetings);
+            asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+            __syncthreads();
+            most = {};
+            block.second = true;
+            sweep(std::true_type{});
+            meet(job, meetings);
+        }
+        check_seams(job);
+        if (job.in_place) {
+            meet(job, meetings);
+            const State from = job.second ? left : again;
+            if (*const_cast<volatile unsigned long long*>(&job.outcome->handed_over) >= windows_turn + from)
+                restore(job, memory, Shared::rows, from);
+        }
     }
 
     __syncthreads();

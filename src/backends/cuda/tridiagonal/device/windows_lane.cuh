@@ -70,6 +70,19 @@ struct Lane {
     float lasting;
     bool dominant;  ///< all rows of the warp: nothing has to be checked
 
+    /// Where rows sum to 2^-24 of their size: half is forgotten over a thousand rows and more.
+    static constexpr T little = T(R) * T(R) * T(0x1p-23);
+
+    /// Bits of numbers are their logarithms, but for 0.0861, in these units. Rows that are hardly dominant are not taken for it: rounding of
+    /// |b| - |a| - |c| then is at most a quarter of it.
+    static constexpr unsigned octave = sizeof(T) == 8 ? 1u << 20 : 1u << 23, most_hardly = (sizeof(T) == 8 ? 30u : 22u) * octave;
+
+    /// (|a| + |b| + |c|) / (|b| - |a| - |c|), not less, and eight times that: residuals of rows that nobody looks at are at most eight times those that
+    /// are accepted (docs/algorithms/gpu_single.md).
+    __device__ __forceinline__ static float lasts_by_rows(unsigned hardly) {
+        return exp2f(static_cast<float>(min(hardly, most_hardly)) * (1.0f / octave) + 4.6f);
+    }
+
     /// All lanes. Leaves in `part` what there is of the warp: a Part in shared memory, or all of it in every lane. What is not
     /// finite goes on as it is: no x will pass its check.
     template <class Place>
@@ -154,8 +167,6 @@ private:
     /// that or one that is not, or hardly.
     template <bool Sums, Bound By, class Place>
     __device__ __forceinline__ bool run(const T* a, const T* b, const T* c, const T* d, int lane, Place& part) {
-        // Where rows sum to 2^-24 of their size: half is forgotten over a thousand rows and more.
-        constexpr T little = T(R) * T(R) * T(0x1p-23);
         Chunk<T, R> rows;
         constexpr bool by_chunks = By == Bound::chunks, by_rows = By == Bound::rows;
         T n[by_chunks ? R : 1];  // |U^-1| |L^-1| times the rows' sizes
@@ -255,16 +266,6 @@ private:
             if (lane == lanes - 1) part.last = own;
         }
         return wanted;
-    }
-
-    /// Bits of numbers are their logarithms, but for 0.0861, in these units. Rows that are hardly dominant are not taken for it: rounding of
-    /// |b| - |a| - |c| then is at most a quarter of it.
-    static constexpr unsigned octave = sizeof(T) == 8 ? 1u << 20 : 1u << 23, most_hardly = (sizeof(T) == 8 ? 30u : 22u) * octave;
-
-    /// (|a| + |b| + |c|) / (|b| - |a| - |c|), not less, and eight times that: residuals of rows that nobody looks at are at most eight times those that
-    /// are accepted (docs/algorithms/gpu_single.md).
-    __device__ __forceinline__ static float lasts_by_rows(unsigned hardly) {
-        return exp2f(static_cast<float>(min(hardly, most_hardly)) * (1.0f / octave) + 4.6f);
     }
 
     /// x, or -x where `by` is negative.
