@@ -95,6 +95,12 @@ TEST_P(SideBySide, MiddleAxis) {
             }
 }
 
+// Where rows are a large power of two apart, tiles of columns are taken from places far apart.
+TEST_P(SideBySide, RowsALargePowerOfTwoApart) {
+    solve<float>(interleaved(130, 65536, false, true));
+    solve<double>(interleaved(66, 65536, false, true));
+}
+
 TEST_P(SideBySide, PivotsAreTakenWhereTheyAreNeeded) {
     for (const std::int64_t rows : {8, 16, 40, 128, 256, 300, 600, 1000, 1100}) {
         solve<double>(interleaved(rows, 36, false, false));

@@ -6,6 +6,7 @@
 
 #include "backends/cuda/tridiagonal/block/tensor_map.hpp"
 #include "backends/cuda/tridiagonal/block/tile_job.hpp"
+#include "backends/cuda/tridiagonal/block/tile_order.hpp"
 
 namespace trifold::cuda {
 
@@ -44,6 +45,7 @@ struct ColumnJob {
     unsigned slice_bytes = 0;       ///< of a slice, by the copy engine
     std::int64_t outer_rows[4][3] = {};  ///< shifted: rows from one index of an outer level to the next, per operand
     bool one_run = true;            ///< no outer levels
+    TileOrder order;                ///< of the tiles of a run, where there is one run only
     bool deep = false;              ///< maps have five dimensions (columns, rows, three outer ones), else three
     ColumnCut cut;
     int rows = 0;

@@ -18,7 +18,7 @@ template <class T>
 __device__ __forceinline__ ColumnPlace column_place(const ColumnJob<T>& job, unsigned tile) {
     ColumnPlace place{0, {0, 0, 0}};
     if (job.one_run) {
-        place.column = static_cast<std::int64_t>(tile) * job.cut.columns;
+        place.column = static_cast<std::int64_t>(job.order(tile)) * job.cut.columns;
         return place;
     }
     const unsigned run = tile / job.tiles_per_run;
