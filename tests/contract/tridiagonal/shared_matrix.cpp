@@ -271,6 +271,12 @@ TEST_P(SharedMatrix, ManySetsOfColumnsOfWhichSomeAreNotFinite) {
     many_sets<double>(queue, recipe_of(500, {5201}, Layout::interleaved));
 }
 
+// Sets are taken from places far apart then.
+TEST_P(SharedMatrix, ManySetsOfColumnsWhoseRowsAreALargePowerOfTwoApart) {
+    many_sets<float>(queue, recipe_of(40, {65536}, Layout::interleaved));
+    many_sets<float>(queue, recipe_of(320, {32768}, Layout::interleaved));
+}
+
 TEST_P(SharedMatrix, GivesTheSameBitsAgain) {
     for (const Layout layout : layouts)
         for (const std::int64_t rows : {31, 129, 600, 1000}) {

@@ -98,14 +98,6 @@ constexpr ColumnShape column_shapes<double>[5] = {{128, 32, 1, 2}, {256, 32, 1, 
 template <>
 constexpr ColumnShape column_shapes<float>[5] = {{128, 32, 2, 1}, {256, 32, 2, 1, true}, {640, 32, 2, 1, true}, {1024, 32, 2, 1, true, 2}, {4096, 32, 1, 1, true}};
 
-// 512 rows in single precision, 512 KiB apart or multiples of that: two slices do better, 90.8 instead of 89.2 % of the roof. With other rows or distances they lose 1 to 2. (Measured.)
-template <class T>
-bool takes_two_slices(const TileJob<T>& job, const ColumnShape& shape) {
-    constexpr int rows = 512, fewest = 505;
-    constexpr std::int64_t apart = 512 * 1024 / static_cast<std::int64_t>(sizeof(T));
-    return sizeof(T) == 4 && shape.dominant && shape.pieces == 1 && job.rows >= fewest && job.rows <= rows && job.operand[3].row_stride % apart == 0;
-}
-
 int power_of_two(int n) {
     int p = 1;
     while (p < n) p *= 2;
@@ -169,7 +161,7 @@ bool cut_columns(const TileJob<T>& job, ColumnCut& cut, bool checked) {
     const ColumnShape *shape = checked ? checked_shapes<T> : column_shapes<T>, *const end = checked ? std::end(checked_shapes<T>) : std::end(column_shapes<T>);
     while (shape->rows < job.rows)
         if (++shape == end) return false;
-    cut.lane_columns = shape->lane_columns, cut.share = shape->share, cut.resident = shape->resident, cut.dominant = shape->dominant, cut.pieces = takes_two_slices(job, *shape) ? 2 : shape->pieces;
+    cut.lane_columns = shape->lane_columns, cut.share = shape->share, cut.resident = shape->resident, cut.dominant = shape->dominant, cut.pieces = shape->pieces;
     const int per_warp = 32 / cut.lane_columns, R = column_chunk * cut.pieces, chunks = (job.rows + R - 1) / R, most = column_threads<T> / 32 / cut.resident * per_warp / cut.share;
     cut.chunks = std::min(std::max(power_of_two(chunks), per_warp), most);
     cut.blocks = (chunks + cut.chunks - 1) / cut.chunks;

@@ -146,7 +146,7 @@ __global__ void __launch_bounds__(Threads, 1) solve_shared_bands(const __grid_co
         y[R - 1] = x;
         substitute_rows(own, before, y);
 
-        const ColumnSet set = set_of(job, tile);
+        const ColumnSet set = set_of(job, ring ? job.order(tile) : tile);
         // What is not finite has reached the segment's first row, or its last.
         const bool bad = column < set.columns && !(y[0] * T(0) + x * T(0) == T(0));
         bool from_registers = true;

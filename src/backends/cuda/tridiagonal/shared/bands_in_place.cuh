@@ -93,7 +93,7 @@ __global__ void __launch_bounds__(Threads, 1) solve_shared_bands_in_place(const 
         if (before < job.tiles) {
             unsigned low = 0, high = 0;
             for (int b = 0; b < blocks; ++b) low |= __float_as_uint(bad_there[odd * most_bands + b].x), high |= __float_as_uint(bad_there[odd * most_bands + b].y);
-            const ColumnSet set = set_of(job, before);
+            const ColumnSet set = set_of(job, job.order(before));
             const bool fails = (column & 32 ? high : low) >> (column & 31) & 1;
             apart = low | high;
             if (thread == 0) bad_here[odd ^ 1][0] = bad_here[odd ^ 1][1] = 0;
@@ -117,7 +117,7 @@ __global__ void __launch_bounds__(Threads, 1) solve_shared_bands_in_place(const 
             for (int i = 0; i < R; ++i) place[i * across] = y[i];
             asm volatile("fence.proxy.async.shared::cta;" ::: "memory");  // the copy engine will read x
             // What is not finite has reached the segment's first row, or its last.
-            if (column < set_of(job, tile).columns && !(y[0] * T(0) + x * T(0) == T(0))) atomicOr(&bad_here[odd][column >> 5], 1u << (column & 31));
+            if (column < set_of(job, job.order(tile)).columns && !(y[0] * T(0) + x * T(0) == T(0))) atomicOr(&bad_here[odd][column >> 5], 1u << (column & 31));
         }
         if (apart) __syncthreads();
         if (mover) await_stored_places(), set_at(third, left).load();

@@ -26,7 +26,7 @@ struct RingSet {
     const bool there;
 
     __device__ __forceinline__ RingSet(const SharedJob<T>& job, const ColumnMaps& maps, unsigned tile, const T* memory, unsigned barrier, int first_row, int size)
-        : maps(maps), place(shared_address(memory)), barrier(barrier), column(static_cast<int>(tile % job.tiles_per_line) * job.across), row(first_row),
+        : maps(maps), place(shared_address(memory)), barrier(barrier), column(static_cast<int>(job.order(tile) % job.tiles_per_line) * job.across), row(first_row),
           line(static_cast<int>(tile / job.tiles_per_line)), bytes(size * static_cast<int>(sizeof(T))), there(tile < job.tiles) {}
 
     __device__ __forceinline__ void load() const {
@@ -101,7 +101,7 @@ __global__ void __launch_bounds__(Threads, Blocks) solve_shared_ring(const __gri
         for (int i = 0; i < R; ++i) at[i * across] = y[i];
         asm volatile("fence.proxy.async.shared::cta;" ::: "memory");  // the copy engine will read x
 
-        const ColumnSet set = set_of(job, tile);
+        const ColumnSet set = set_of(job, job.order(tile));
         const bool there = column < set.columns;
         // What is not finite has reached the segment's first row, or its last.
         bool bad = there && !(y[0] * T(0) + x * T(0) == T(0));

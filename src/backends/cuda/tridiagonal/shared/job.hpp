@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "backends/cuda/runtime/opening.hpp"
+#include "backends/cuda/tridiagonal/block/tile_order.hpp"
 
 namespace trifold::cuda {
 
@@ -52,6 +53,7 @@ struct SharedJob {
 
     // Cut for one kernel. Systems lie in lines: those that differ in the last level, or all where lines are of no use.
     unsigned tiles = 0, tiles_per_line = 0, line_extent = 1;
+    TileOrder order;                 ///< columns that come and go as tensors: of the sets, where there is one level only
     const T *lowest = nullptr, *highest = nullptr; ///< of rhs, its end excluded; what is between may be read
 
     int across = 0, segments = 0;    ///< columns: threads side by side, a power of two, and segments of a column

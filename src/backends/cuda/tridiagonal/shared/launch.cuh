@@ -168,6 +168,7 @@ bool cut_lines(SharedJob<T>& job) {
     job.lines = true, job.line_extent = job.extent[job.levels - 1], job.set_columns = static_cast<unsigned>(job.across);
     job.tiles_per_line = (job.line_extent + job.set_columns - 1) / job.set_columns;
     job.tiles = job.tiles_per_line * (job.systems / job.line_extent);
+    if (job.levels == 1) job.order = tile_order(job.x.row_stride * static_cast<std::int64_t>(sizeof(T)), job.across * static_cast<int>(sizeof(T)), job.tiles);
     return job.line_extent * 10 >= job.tiles_per_line * job.set_columns * 9;
 }
 
