@@ -127,7 +127,11 @@ __global__ void __launch_bounds__(Threads, 1) solve_shared_bands(const __grid_co
             if (mover) await_stored_places(), set_at(third, stage ? stage - 1 : Stages - 1).load();  // what has left in the turn before makes room
         if (segment == 0) {
             T head, before = 0, x_band;
-            const T g = block.reduce(last, first, head);
+            [[maybe_unused]] typename BandBlock<T, R>::Few ends;  // of at most eight segments
+            const T g = [&] {
+                if constexpr (ring) return block.reduce(last, first, ends, head);
+                else return block.reduce(last, first, head);
+            }();
             if (blocks > 1) {
                 block.tell(arrived, barrier, g, head);
                 if constexpr (draws) {
@@ -139,7 +143,8 @@ __global__ void __launch_bounds__(Threads, 1) solve_shared_bands(const __grid_co
             } else {
                 x_band = g * block.join[0].inverse;
             }
-            block.substitute(last, first, x_band, before);
+            if constexpr (ring) block.substitute(last, first, ends, x_band, before);
+            else block.substitute(last, first, x_band, before);
         }
         __syncthreads();
         const T x = last[segment * across], before = segment ? last[(segment - 1) * across] : first[0];
