@@ -184,7 +184,7 @@ std::vector<BatchShape> shapes(std::int64_t count) {
     for (int n : {32, 64, 100, 128, 256, 300, 400, 512, 1000, 1024, 2048}) list.push_back({"contiguous", n, 1, count / n, n, 1, 0, Peer::strided});
     list.push_back({"padded", 250, 1, count / 256, 256});
     list.push_back({"padded", 255, 1, count / 257, 257});
-    for (int n : {32, 64, 128, 256, 512, 1024}) list.push_back({"interleaved", n, count / n, count / n, 1, 1, 0, Peer::interleaved});
+    for (int n : {32, 64, 128, 256, 512, 1024, 2048}) list.push_back({"interleaved", n, count / n, count / n, 1, 1, 0, Peer::interleaved});
     for (int n : {100, 500, 1000, 2000}) list.push_back({"odd pitch", n, count / n | 1, (count / n | 1) - 2, 1});
     for (const bool scalars : {false, true}) {
         list.push_back({"256^3 x", 256, 1, count >> 8, 256, 1, 0, Peer::none, scalars});

@@ -113,9 +113,9 @@ template <class T, int R>
 void enqueue_shared_bands(cuda::SharedJob<T>& job) {
     using enum cuda::ColumnCopies;
     const unsigned blocks = job.tiles * static_cast<unsigned>(job.cluster);
-    const int bytes = cuda::bands_bytes<T, R>(job);
-    if (cuda::ShiftedMaps maps; job.copies == tensors && cuda::encode_shifted<T, R>(job, maps)) cuda::launch_persistent<move_shared_bands<T, R, tensors>>(job, blocks, false, 512, bytes, nullptr, maps);
-    else cuda::launch_persistent<move_shared_bands<T, R, lines>>(job, blocks, false, 512, bytes, nullptr, cuda::ColumnMaps{});
+    const int threads = job.across * job.segments, bytes = cuda::bands_bytes<T, R>(job);
+    if (cuda::ShiftedMaps maps; job.copies == tensors && cuda::encode_shifted<T, R>(job, maps)) cuda::launch_persistent<move_shared_bands<T, R, tensors>>(job, blocks, false, threads, bytes, nullptr, maps);
+    else cuda::launch_persistent<move_shared_bands<T, R, lines>>(job, blocks, false, threads, bytes, nullptr, cuda::ColumnMaps{});
 }
 
 template <class T, int R, int Stages, bool Couple, int Threads, bool Aside = false>

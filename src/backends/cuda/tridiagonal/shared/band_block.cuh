@@ -10,7 +10,8 @@
 
 namespace trifold::cuda {
 
-inline constexpr int most_bands = 8;
+inline constexpr int most_bands = 8;            ///< that tell each other, all to all
+inline constexpr int most_gathered_bands = 16;  ///< band_gather.cuh
 
 /// Places for sets where they come and go by the copy engine as tensors (columns_ring.cuh): one is solved, one comes, one leaves. With two of them 1024 rows 84.8 instead of 87.6 % of the roof.
 inline constexpr int band_stages = 3;
@@ -26,15 +27,16 @@ struct BandsLayout {
     static constexpr int segment = 4 * R + vector;
     int stage, pairs, factors, ends, links, bands, join, last, first, flags, total;
 
-    __host__ __device__ BandsLayout(int segments, int across, int blocks, bool staged, int stages) {
+    /// joined: of the job.
+    __host__ __device__ BandsLayout(int segments, int across, int blocks, bool staged, int stages, int joined = 0) {
         stage = segments * R * (across + (staged ? line : 0));
         pairs = stages * stage + (staged ? 2 * segments * band_chunk<T> * (across + line) : 0);
-        factors = pairs + (blocks > 1 ? 4 * blocks * across : 0);
+        factors = pairs + (blocks == 1 ? 0 : joined ? (2 * blocks << joined) + 2 * across : 4 * blocks * across);
         ends = factors + segments * segment;
         links = ends + segments * 8;
         bands = links + segments * 8;
-        join = bands + (most_bands + 1) * 8;
-        last = join + most_bands * 4;
+        join = bands + (blocks + 1) * 8;
+        last = join + blocks * 4;
         first = last + segments * across;
         flags = first + segments * across;
         total = flags + 16;
@@ -80,13 +82,13 @@ struct BandBlock {
         }
         safe = __syncthreads_and(safe);
         if (thread == 0) {
-            safe = factor_band(ends, segments, links, bands[most_bands]) && safe;
+            safe = factor_band(ends, segments, links, bands[blocks]) && safe;
             *fine = safe;
         }
         if (blocks > 1) meet_in_cluster();
         else __syncthreads();
         if (thread < blocks) {
-            const unsigned there = in_block(shared_address(bands + most_bands), thread);
+            const unsigned there = in_block(shared_address(bands + blocks), thread);
             unsigned words[sizeof(SegmentEnds<T>) / 4], good;
 #pragma unroll
             for (unsigned w = 0; w < sizeof words / 4; ++w) asm volatile("ld.shared::cluster.u32 %0, [%1];" : "=r"(words[w]) : "r"(there + 4 * w) : "memory");
@@ -142,7 +144,7 @@ struct BandBlock {
     }
 
     /// To all blocks. arrived: of the thread's column, a pair per block.
-    __device__ __forceinline__ void tell(T* arrived, unsigned barrier, T g, T head) const {
+    __device__ __forceinline__ void tell(const T* arrived, unsigned barrier, T g, T head) const {
         const unsigned slot = shared_address(arrived + 2 * rank * across);
 #pragma unroll 1
         for (int b = 0; b < blocks; ++b) send(in_block(slot, b), g, head, in_block(barrier, b));

@@ -4,7 +4,7 @@
 // Shapes and strides: job.hpp; rhs and x have stride 1 along a line and lie apart. Nothing else is overwritten but the marks.
 // Who does what: a cluster has `across` columns, each of its blocks a band of their rows, `segments` × R of them; a thread has R consecutive rows of one column in registers. What a block
 //   has of the matrix is eliminated once (segment.cuh, band_join.cuh), and what joins the blocks in every block (join.cuh). Of a right-hand side every block sends two numbers per column to
-//   all blocks of the cluster (st.async), once; nobody waits for a barrier of the cluster. While a set is solved the next one is on its way into shared memory (column_sets.cuh).
+//   all blocks of the cluster (st.async), once, or to the one that joins this column, which tells all (band_gather.cuh); nobody waits for a barrier of the cluster. While a set is solved the next one is on its way into shared memory (column_sets.cuh).
 //   Copies: lines and tensors, rows begin anywhere, and x leaves through shared memory (band_store.cuh); vectors, rows in whole sectors, and x leaves from registers or, as the set came, by the copy
 //   engine (columns_ring.cuh).
 // Words per row: 1 read, 1 written. A piece of a row that begins anywhere costs parts of sectors at both ends, which memory takes slowly: a block alone has room for 128 bytes of each of
@@ -15,6 +15,7 @@
 
 #include "backends/cuda/tridiagonal/device/overlap.cuh"
 #include "backends/cuda/tridiagonal/shared/band_block.cuh"
+#include "backends/cuda/tridiagonal/shared/band_gather.cuh"
 #include "backends/cuda/tridiagonal/shared/band_store.cuh"
 #include "backends/cuda/tridiagonal/shared/column_tensors.cuh"
 #include "backends/cuda/tridiagonal/shared/columns_ring.cuh"
@@ -36,16 +37,24 @@ __device__ __forceinline__ void mark_system(const SharedJob<T>& job, unsigned sy
     if (!(atomicOr(reinterpret_cast<unsigned*>(job.marks + system / 4 * 4), 1u << shift) >> shift & 1)) atomicAdd(job.handed_over, 1ull);
 }
 
+/// A number from which places are found anew in every turn: registers are full, and what would be brought back from local memory waits behind all that was stored (with 8 bytes of it 59 instead of 81 % of
+/// the roof at 500 rows in double precision).
+__device__ __forceinline__ int anew(int number) {
+    asm volatile("" : "+r"(number));
+    return number;
+}
+
 template <ColumnCopies Copies>
 using BandMaps = std::conditional_t<Copies == ColumnCopies::tensors, ShiftedMaps, ColumnMaps>;
 
 /// Stages: 1, or `band_stages`: then sets come and go by the copy engine as tensors (columns_ring.cuh), and a set has as many rows of a block as it has threads for; `maps` is for these and for `tensors`.
-template <class T, int R, int Threads, ColumnCopies Copies, int Stages>
-__global__ void __launch_bounds__(Threads, 1) solve_shared_bands(const __grid_constant__ SharedJob<T> job, const __grid_constant__ BandMaps<Copies> maps) {
+/// Gathered: what joins the blocks goes by way of band_gather.cuh.
+template <class T, int R, int Threads, ColumnCopies Copies, int Stages, bool Gathered = false>
+__global__ void __launch_bounds__(Threads, 512 / Threads) solve_shared_bands(const __grid_constant__ SharedJob<T> job, const __grid_constant__ BandMaps<Copies> maps) {
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
     using Layout = BandsLayout<T, R>;
     extern __shared__ __align__(128) int4 shared[];
-    __shared__ unsigned long long barriers[2 + Stages];  // pairs of even and of odd turns, sets
+    __shared__ unsigned long long barriers[3 + Stages];  // pairs (gathered: results) of even and of odd turns, sets, gathered pairs
     __shared__ unsigned drawn[2];
     constexpr bool whole = Copies == ColumnCopies::vectors;  // pieces are whole sectors, and x leaves from registers
     T* const memory = reinterpret_cast<T*>(shared);
@@ -56,8 +65,9 @@ __global__ void __launch_bounds__(Threads, 1) solve_shared_bands(const __grid_co
     const unsigned team = blockIdx.x / static_cast<unsigned>(blocks), teams = gridDim.x / static_cast<unsigned>(blocks);
     constexpr bool ring = Stages > 1;
     const bool mover = ring && thread + 32 == threads;  // not of a warp that joins
-    const Layout layout(segments, across, blocks, !whole, Stages);
+    const Layout layout(segments, across, blocks, !whole, Stages, Gathered ? job.joined : 0);
     if (thread < 2) Arrival{shared_address(barriers + thread)}.prepare(1);
+    if (Gathered && thread == 0) Arrival{shared_address(barriers + 2 + Stages)}.prepare(1);
     const int band_rows = min(max(job.rows - first_row, 0), segments * R);
     auto sets = [&] {
         if constexpr (Copies == ColumnCopies::tensors) return ShiftedSets<T, R>(job, maps, memory, shared_address(barriers + 2), first_row, band_rows);
@@ -94,6 +104,7 @@ __global__ void __launch_bounds__(Threads, 1) solve_shared_bands(const __grid_co
     const T* const own = block.factors + segment * Layout::segment;
     const BandStore<T, R> out(job, memory + layout.stage, first_row);
     T* const pairs = memory + layout.pairs;
+    [[maybe_unused]] const BandGather<T> gather(pairs, shared_address(barriers + 2 + Stages), rank, blocks, across, job.joined);
     constexpr bool draws = whole || Copies == ColumnCopies::tensors;
     // What a cluster's first block has drawn goes to the others with the pairs of the turn behind: a draw is slow, and all of them wait for pairs.
     unsigned tile = team, after = team + teams, third = after + teams, later = third + teams;
@@ -106,8 +117,11 @@ __global__ void __launch_bounds__(Threads, 1) solve_shared_bands(const __grid_co
         if (draws && thread == 0 && rank == 0) later = 3 * teams + atomicAdd(job.tickets, 1u);
         [[maybe_unused]] const auto next = sets.source(after);
         const unsigned barrier = shared_address(barriers + (turn & 1));
-        T* const arrived = pairs + (turn & 1) * 2 * blocks * across + 2 * column;
-        if (thread == 0 && blocks > 1) Arrival{barrier}.expect(static_cast<unsigned>(2 * blocks * across) * static_cast<unsigned>(sizeof(T)) + (draws ? 4 : 0));
+        const T* const arrived = Gathered ? gather.results + 2 * column : pairs + (turn & 1) * 2 * blocks * across + 2 * column;
+        if (thread == 0 && blocks > 1) {
+            Arrival{barrier}.expect(static_cast<unsigned>(2 * (Gathered ? 1 : blocks) * across) * static_cast<unsigned>(sizeof(T)) + (draws ? 4 : 0));
+            if (Gathered) Arrival{gather.news}.expect(gather.bytes());
+        }
         [[maybe_unused]] T* const place = memory + stage * layout.stage + segment * R * across + column;
         if constexpr (ring) {
             set_at(tile, stage).wait(phase);
@@ -121,7 +135,12 @@ __global__ void __launch_bounds__(Threads, 1) solve_shared_bands(const __grid_co
 
         eliminate_rows(own, y);
         const T z = first_of_rows(own, y);
-        last[segment * across] = y[R - 1], first[segment * across] = z;
+        if (whole) {
+            const int at = anew(thread);
+            memory[layout.last + at] = y[R - 1], memory[layout.first + at] = z;
+        } else {
+            last[segment * across] = y[R - 1], first[segment * across] = z;
+        }
         __syncthreads();
         if constexpr (ring)
             if (mover) await_stored_places(), set_at(third, stage ? stage - 1 : Stages - 1).load();  // what has left in the turn before makes room
@@ -133,13 +152,16 @@ __global__ void __launch_bounds__(Threads, 1) solve_shared_bands(const __grid_co
                 else return block.reduce(last, first, head);
             }();
             if (blocks > 1) {
-                block.tell(arrived, barrier, g, head);
+                if constexpr (Gathered) gather.hand_in(anew(column), g, head);
+                else block.tell(arrived, barrier, g, head);
                 if constexpr (draws) {
                     const unsigned tell = __shfl_sync(~0u, told, 0);
                     if (rank == 0 && thread < blocks) send(in_block(shared_address(drawn + (turn & 1)), thread), tell, in_block(barrier, thread));
                 }
+                if constexpr (Gathered) gather.solve(block.join, turn & 1, barrier);
                 Arrival{barrier}.wait_cluster(turn >> 1 & 1);
-                x_band = block.join_all(arrived, before);
+                if constexpr (Gathered) x_band = arrived[0], before = arrived[1];
+                else x_band = block.join_all(arrived, before);
             } else {
                 x_band = g * block.join[0].inverse;
             }
@@ -147,7 +169,9 @@ __global__ void __launch_bounds__(Threads, 1) solve_shared_bands(const __grid_co
             else block.substitute(last, first, x_band, before);
         }
         __syncthreads();
-        const T x = last[segment * across], before = segment ? last[(segment - 1) * across] : first[0];
+        const int at = Gathered || whole ? anew(thread) : thread;
+        const T* const lasts = memory + layout.last;
+        const T x = lasts[at], before = segment ? lasts[at - across] : first[0];
         y[R - 1] = x;
         substitute_rows(own, before, y);
 

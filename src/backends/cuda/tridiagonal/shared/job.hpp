@@ -64,6 +64,7 @@ struct SharedJob {
     bool whole_sectors = false;      ///< columns: sets overlap, and each stores whole sectors of 32 bytes
     unsigned turns = 0;              ///< columns that are not drawn: sets of a block, the same for all, some of them beyond the last one
     int cluster = 1;                 ///< columns: blocks in step; bands: blocks that share columns
+    int joined = 0;                  ///< bands: 2^joined columns of a set are joined by one block for all (band_gather.cuh); 0: all columns by every block
     ColumnCopies copies = ColumnCopies::elements;
 
     int groups = 1, pitch = 0;       ///< rows: systems of a warp's run, and rows from one to the next ≥ rows

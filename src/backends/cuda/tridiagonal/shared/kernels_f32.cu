@@ -7,6 +7,7 @@ template <>
 SharedKernels<float> shared_kernels<float>() {
     static constexpr SharedKernel<float> kernels[] = {
         ring_bands_kernel<float, 32, 512, 1024>(),
+        gathered_kernel<float, 64, 256>(),
         bands_kernel<float, 64, 512>(),
         ring_kernel<float, 32, 512, 1, 256>(),
         columns_kernel<float, 32, 512, 1, 256>(),

@@ -6,6 +6,7 @@ namespace trifold::cuda {
 template <>
 SharedKernels<double> shared_kernels<double>() {
     static constexpr SharedKernel<double> kernels[] = {
+        gathered_kernel<double, 32, 256>(),
         bands_kernel<double, 32, 512>(),
         columns_kernel<double, 16, 512, 1, 256>(),
         columns_kernel<double, 32, 512, 1, 1024>(),

@@ -33,6 +33,7 @@ void launch_persistent(SharedJob<T>& job, unsigned tiles, bool drawn, int thread
     prepared.once([] {
         cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shared_block_bytes);
         cudaFuncSetAttribute(kernel, cudaFuncAttributePreferredSharedMemoryCarveout, cudaSharedmemCarveoutMaxShared);
+        cudaFuncSetAttribute(kernel, cudaFuncAttributeNonPortableClusterSizeAllowed, 1);
     });
     const auto cluster = static_cast<unsigned>(job.cluster);
     cudaLaunchConfig_t config = {};
@@ -190,7 +191,7 @@ void launch_ring(SharedJob<T>& job, cudaStream_t stream) {
 
 template <class T, int R>
 int bands_bytes(const SharedJob<T>& job, int stages = 1) {
-    return BandsLayout<T, R>(job.segments, job.across, job.cluster, job.copies != ColumnCopies::vectors, stages).total * static_cast<int>(sizeof(T));
+    return BandsLayout<T, R>(job.segments, job.across, job.cluster, job.copies != ColumnCopies::vectors, stages, job.joined).total * static_cast<int>(sizeof(T));
 }
 
 template <class T, int R>
@@ -268,6 +269,54 @@ bool cut_bands(SharedJob<T>& job, const SharedKernel<T>& kernel) {
         return true;
     }
     return false;
+}
+
+// Whether the device has clusters of more blocks than all must have.
+inline bool has_large_clusters() {
+    int device = 0, major = 0;
+    return cudaGetDevice(&device) == cudaSuccess && cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device) == cudaSuccess && (major == 9 || major == 10);
+}
+
+// Where smaller bands fit whole clusters better than larger ones do, or these do not suffice. (Measured; of planes with few columns only the latter.) anywhere: rows begin anywhere.
+template <class T>
+bool in_small_bands(const SharedJob<T>& job, bool anywhere) {
+    if (job.rows > 1024 && (sizeof(T) == 8 || !anywhere)) return true;
+    const bool as_well = sizeof(T) == 8 && job.rows > 224 && job.rows <= 256;
+    return anywhere && job.extent[job.levels - 1] > 1024 && job.rows > 128 && job.rows <= 448 && !as_well;
+}
+
+// The same by up to sixteen blocks, two on a multiprocessor, as tensors.
+template <class T, int R, int Threads>
+bool cut_gathered(SharedJob<T>& job, const SharedKernel<T>&) {
+    const bool anywhere = parts_of_sectors(job);
+    const unsigned extent = job.extent[job.levels - 1], over = anywhere ? 32 / static_cast<unsigned>(sizeof(T)) - 1 : 0;
+    if (job.rows > 2048 || !in_small_bands(job, anywhere) || job.rhs.level_stride[job.levels - 1] != 1 || job.x.level_stride[job.levels - 1] != 1 || !apart_from_x(job) || !in_shifted_tensors(job)) return false;
+    set_array_range(job);
+    job.copies = ColumnCopies::tensors;
+    const bool large = has_large_clusters();
+    for (job.across = 1024 / static_cast<int>(sizeof(T)); job.across >= 64; job.across /= 2) {
+        job.segments = Threads / job.across;
+        job.cluster = (job.rows + job.segments * R - 1) / (job.segments * R);
+        job.joined = joined_shift(job.across, job.cluster);
+        const auto across = static_cast<unsigned>(job.across);
+        const unsigned sets = extent <= across ? 1 : (extent - over - 1) / (across - over) + 1;
+        if (job.cluster < 2 || job.cluster > (large ? most_gathered_bands : most_bands) || sets * across * 10 > extent * 13 || bands_bytes<T, R>(job) > shared_block_bytes) continue;
+        job.whole_sectors = job.lines = true;
+        job.slack = column_slack<T>(job.copies);
+        job.line_extent = extent;
+        job.tiles_per_line = sets, job.set_columns = across - over;
+        job.tiles = sets * (job.systems / extent);
+        ShiftedMaps maps;
+        return encode_shifted<T, R>(job, maps);
+    }
+    return false;
+}
+
+template <class T, int R, int Threads>
+void launch_gathered(SharedJob<T>& job, cudaStream_t stream) {
+    ShiftedMaps maps;
+    encode_shifted<T, R>(job, maps);  // as when it was cut
+    launch_persistent<solve_shared_bands<T, R, Threads, ColumnCopies::tensors, 1, true>, true>(job, job.tiles * static_cast<unsigned>(job.cluster), true, Threads, bands_bytes<T, R>(job), stream, maps);
 }
 
 template <class T, int R, int Threads>
@@ -357,6 +406,11 @@ constexpr SharedKernel<T> ring_bands_kernel() {
 template <class T, int R, int Threads, int Blocks, int MostRows>
 constexpr SharedKernel<T> ring_kernel() {
     return {R, true, false, false, Threads, cut_ring<T, R, Threads, MostRows>, launch_ring<T, R, Threads, Blocks>};
+}
+
+template <class T, int R, int Threads>
+constexpr SharedKernel<T> gathered_kernel() {
+    return {R, true, false, true, Threads, cut_gathered<T, R, Threads>, launch_gathered<T, R, Threads>};
 }
 
 template <class T, int R, int Threads>
