@@ -28,13 +28,13 @@ template <class T>
 inline constexpr int bytes = 16 + static_cast<int>(sizeof(T)) * (2 * Stages<T>::all_elements + scratch_words<T>);
 
 template <class T>
-Job<T> job_of(const T* const (&read)[4], T* x, std::int64_t n, int blocks) {
+Job<T> job_of(const T* const (&read)[4], T* x, std::int64_t n) {
     Job<T> job;
     for (int k = 0; k < 4; ++k) job.input[k].data = read[k], job.input[k].row_stride = 1, job.input[k].path = Input<T>::Path::bulk;
     job.all_bulk = job.bulk_x = true, job.x = x, job.rows = n;
     job.chunks = static_cast<int>((n + Shape<T>::rows - 1) / Shape<T>::rows), job.kept = Shape<T>::warps * (lanes - 2 * halo);
-    job.windows = (job.chunks + job.kept - 1) / job.kept, job.sweep_blocks = std::min(blocks, job.windows);
-    job.strict = -95, job.enough = 57 * log_unit, job.accept = T(0x1p-20), job.roundoff = T(0x1p-24);
+    job.windows = (job.chunks + job.kept - 1) / job.kept;
+    job.strict = -95, job.enough = 57 * log_unit, job.accept = T(0x1p-20);
     return job;
 }
 

@@ -90,7 +90,7 @@ public:
         const int blocks = cuda::multiprocessors_of_current();
         auto* const failed = reinterpret_cast<unsigned*>(worst_);
         cudaMemset(worst_, 0, sizeof *worst_);
-        const auto halos_job = halos::job_of<T>(read, a_.x, n, blocks);
+        const auto halos_job = halos::job_of<T>(read, a_.x, n);
         const auto coupled_job = coupled::job_of<T>(system_of(n, false, 1));
         constexpr int halos_bytes = halos::bytes<T>, coupled_bytes = sizeof(cuda::windows::SharedOf<T>);
         const auto large = [](auto* kernel, int bytes) { cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes); };
@@ -254,7 +254,7 @@ private:
 
         Moves(const Bench& from, std::int64_t n) : of(from), coupled_job(bench::coupled::job_of<T>(from.system_of(n, false, 1))) {
             const T* const read[4] = {from.a_.lower, from.a_.diag, from.a_.upper, from.a_.rhs};
-            halos_job = bench::halos::job_of<T>(read, from.a_.x, n, blocks);
+            halos_job = bench::halos::job_of<T>(read, from.a_.x, n);
             cudaFuncSetAttribute(bench::halos::part<T, true>, cudaFuncAttributeMaxDynamicSharedMemorySize, bench::halos::bytes<T>);
             cudaFuncSetAttribute(bench::coupled::copies<T>, cudaFuncAttributeMaxDynamicSharedMemorySize, sizeof(cuda::windows::SharedOf<T>));
         }

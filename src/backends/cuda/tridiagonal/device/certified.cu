@@ -22,7 +22,7 @@ using tridiagonal::System;
 
 constexpr int most_blocks = 1024;
 
-/// So few windows are judged by the sweep's last block: two seams per thread.
+/// Seams of so few windows are waited for by their words, or looked at by the sweep's last block: two per thread.
 constexpr int few_windows = 512;
 
 // Accepted residual of a row in units of roundoff, against (|a| + |b| + |c|) max|x| nearby: elimination leaves 1 to 10.
@@ -34,9 +34,6 @@ std::size_t up(std::size_t bytes) { return (bytes + 255) / 256 * 256; }
 
 template <class T>
 int chunks_of(const System& system) { return static_cast<int>((system.rows * system.systems() + Shape<T>::rows - 1) / Shape<T>::rows); }
-
-/// Rows of a half warp.
-int half_of(const System& system) { return lanes / 2 * (system.dtype == DType::f32 ? Shape<float>::rows : Shape<double>::rows); }
 
 int kept_of(int warps) { return warps * (lanes - 2 * halo); }
 
@@ -71,9 +68,9 @@ Input<T> input_of(const Operand& from) {
     return to;
 }
 
-/// The scratch behind its own, for what comes next; none where that is too small.
+/// The scratch behind its own, for what comes next; none where that is too small. left: where the kernel behind it may conclude, from what, if it shall.
 template <class T>
-BatchLaunch solve(const System& system, const BatchLaunch& launch, tridiagonal::Algorithm branch) {
+BatchLaunch solve(const System& system, const BatchLaunch& launch, tridiagonal::Algorithm branch, Verdict<T>* left = nullptr) {
     constexpr int R = Shape<T>::rows, W = Shape<T>::warps;
     const Parts<T> parts(system);
     BatchLaunch rest = launch;
@@ -95,8 +92,8 @@ BatchLaunch solve(const System& system, const BatchLaunch& launch, tridiagonal::
     job.rows = system.rows * system.systems(), job.chunks = chunks_of<T>(system);
     job.each = system.levels ? static_cast<int>(system.rows) : 0;
     job.strict = static_cast<float>(std::log2(tolerance) - lane_margin), job.enough = static_cast<int>(std::ceil(log_unit * (halo_margin - std::log2(tolerance))));
-    job.accept = static_cast<T>(std::max(accepted_roundoffs * u, tolerance)), job.roundoff = static_cast<T>(u);
-    job.seams = reinterpret_cast<Seam<T>*>(scratch), job.blocks = reinterpret_cast<Maxima<T>*>(scratch + parts.blocks);
+    job.accept = static_cast<T>(std::max(accepted_roundoffs * u, tolerance));
+    job.seams = reinterpret_cast<Seam<T>*>(scratch);
     job.outcome = launch.outcome;
     job.fresh = fresh_outcome(system.rows, system.systems(), static_cast<int>(branch));
     if (system.in_place) {
@@ -120,12 +117,15 @@ BatchLaunch solve(const System& system, const BatchLaunch& launch, tridiagonal::
     });
     job.kept = kept_of(W);
     job.windows = (job.chunks + job.kept - 1) / job.kept;
-    job.sweep_blocks = std::min({job.windows, multiprocessors, most_blocks});
+    const int blocks = std::min({job.windows, multiprocessors, most_blocks});
+    job.verdict = {.words = reinterpret_cast<unsigned*>(scratch + parts.blocks), .count = blocks, .several = job.each != 0, .accept = job.accept, .roundoff = static_cast<T>(u)};
     job.all_judge = job.windows > few_windows;
-    job.wary = (job.windows / job.sweep_blocks + 15) / 16;
+    job.judged_next = left && !job.all_judge;  // to clear what many seams say, to begin with, takes longer than a meeting
+    if (job.judged_next) *left = job.verdict;
+    job.wary = (job.windows / blocks + 15) / 16;
     const auto few = static_cast<unsigned>(std::min((job.windows + 7) / 8, 8 * multiprocessors));
     cudaLaunchConfig_t config = {};
-    config.gridDim = dim3(static_cast<unsigned>(job.sweep_blocks)), config.blockDim = dim3(32 * W), config.dynamicSmemBytes = shared_bytes<T, R, W>;
+    config.gridDim = dim3(static_cast<unsigned>(blocks)), config.blockDim = dim3(32 * W), config.dynamicSmemBytes = shared_bytes<T, R, W>;
     config.stream = launch.stream;
     cudaLaunchAttribute cooperative;
     cooperative.id = cudaLaunchAttributeCooperative, cooperative.val.cooperative = 1;
@@ -134,6 +134,13 @@ BatchLaunch solve(const System& system, const BatchLaunch& launch, tridiagonal::
     if (system.in_place) launch_after(restore_kernel<T, R, W>, few, 256, static_cast<std::size_t>(job.kept * R + 2) * sizeof(T), launch.stream, job);
     rest.scratch = scratch + parts.rest, rest.scratch_bytes = launch.scratch_bytes - parts.rest;
     return rest;
+}
+
+template <class T>
+void solve_then_windows(const System& system, const BatchLaunch& launch, bool fall_back) {
+    Verdict<T> left;
+    const BatchLaunch rest = solve<T>(system, launch, tridiagonal::Algorithm::certified, system.in_place ? nullptr : &left);
+    solve_windows(system, rest, {.after_halos = true, .halos = system.in_place ? nullptr : &left, .rows_of_half = lanes / 2 * Shape<T>::rows, .fall_back = fall_back});
 }
 
 }  // namespace
@@ -164,7 +171,8 @@ BatchLaunch solve_in_halos(const System& system, const BatchLaunch& launch, trid
 std::size_t certified_scratch(const System& system) { return halos_scratch(system) + windows_scratch(system); }
 
 void solve_certified(const System& system, const BatchLaunch& launch, bool fall_back) {
-    solve_windows(system, solve_in_halos(system, launch, tridiagonal::Algorithm::certified), {.after_halos = true, .rows_of_half = half_of(system), .fall_back = fall_back});
+    if (system.dtype == DType::f32) solve_then_windows<float>(system, launch, fall_back);
+    else solve_then_windows<double>(system, launch, fall_back);
 }
 
 }  // namespace trifold::cuda

@@ -59,6 +59,15 @@ struct Maxima {
     Largest<T> excess;               ///< residual at a seam where it is beyond what is allowed there
 };
 
+/// What is concluded from, when all blocks of the sweep have ended or counted themselves.
+template <class T>
+struct Verdict {
+    unsigned* words = nullptr;    ///< of Maxima, every word of all blocks of the sweep side by side
+    int count = 0;                ///< of blocks
+    bool several = false;
+    T accept = 0, roundoff = 0;   ///< accepted residual of a row, relative to its size and to the largest |x| nearby
+};
+
 template <class T>
 struct Job {
     Input<T> input[4];  ///< lower, diag, upper, rhs
@@ -74,13 +83,13 @@ struct Job {
     float strict = 0;              ///< log2 of what may be left of a lane's unknown where lanes are put into each other
     int enough = 0;                ///< powers of two by which a halo must forget what is beyond it, in units of 1/32
     int wary = 0;                  ///< in so many first windows of a block halos that forget less than others must forget more
-    T accept = 0, roundoff = 0;    ///< accepted residual of a row, relative to its size and to the largest |x| nearby
+    T accept = 0;                  ///< as in Verdict
     T* saved = nullptr;            ///< in place: rhs beside every seam, halo chunks on either side, as Stage::load reads them
     unsigned char* stored = nullptr;  ///< in place: per window, whether its x is there; behind the last, whether any is
     T* inner = nullptr;            ///< in place: per window and warp, x before and after the warp's own rows as it solved them
     Seam<T>* seams = nullptr;      ///< windows - 1
-    Maxima<T>* blocks = nullptr;   ///< one per block of the sweep
-    int sweep_blocks = 0;
+    Verdict<T> verdict;
+    bool judged_next = false;      ///< by the kernel behind this one
     bool all_judge = false;        ///< the sweep's blocks meet when they are done, and look at the seams between windows together; else the last one does
     DeviceOutcome* outcome = nullptr;
     DeviceOutcome fresh;           ///< what the sweep begins with

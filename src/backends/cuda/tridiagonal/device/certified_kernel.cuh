@@ -18,6 +18,7 @@
 #include <utility>
 
 #include "backends/cuda/tridiagonal/device/certified_load.cuh"
+#include "backends/cuda/tridiagonal/device/certified_verdict.cuh"
 #include "backends/cuda/tridiagonal/device/certified_warp.cuh"
 #include "backends/cuda/tridiagonal/device/overlap.cuh"
 
@@ -52,17 +53,6 @@ __device__ __forceinline__ int part_systems(const Job<T>& job, T* a, T* c, int o
 
 inline constexpr int judge_threads = 256;
 
-/// The residual that seams between windows add, those of this block among `blocks`, as this thread has seen it.
-template <class T>
-__device__ __forceinline__ void add_excess(const Job<T>& job, int block, int blocks, Largest<T>& excess) {
-    for (int s = block * judge_threads + static_cast<int>(threadIdx.x); s < job.windows - 1; s += blocks * judge_threads) {
-        T words[sizeof(Seam<T>) / sizeof(T)];
-#pragma unroll
-        for (int m = 0; m < static_cast<int>(sizeof words / sizeof words[0]); ++m) words[m] = __ldcg(reinterpret_cast<const T*>(job.seams + s) + m);
-        excess.add(excess_of(Side<T>{words[0], words[1], words[2], words[3]}, Side<T>{words[4], words[5], words[6], words[7]}));
-    }
-}
-
 /// Word m of the block's maxima, by thread m < 8. All threads.
 template <class T>
 __device__ __forceinline__ unsigned gather(const Maxima<T>& most, unsigned* words) {
@@ -86,43 +76,16 @@ __device__ __forceinline__ unsigned gather(const Maxima<T>& most, unsigned* word
 template <class T>
 __device__ __forceinline__ void decide(const Job<T>& job, unsigned* parts, bool seams) {
     const bool mine = job.mine();
-    const int m = static_cast<int>(threadIdx.x) / 32;  // a warp per maximum
-    constexpr int some = 6;                            // asked for together
-    const auto of_block = [&](int k) { return __ldcg(reinterpret_cast<const unsigned*>(job.blocks + k) + m); };
-    unsigned words[some];
-#pragma unroll
-    for (int i = 0; i < some; ++i) {
-        const int k = static_cast<int>(threadIdx.x) % 32 + 32 * i;
-        words[i] = k < job.sweep_blocks ? of_block(k) : 0;
-    }
     Largest<T> excess;
-    if (seams) add_excess(job, 0, 1, excess);
-    unsigned x = 0;
-#pragma unroll
-    for (int i = 0; i < some; ++i) x = max(x, words[i]);
-    for (int k = static_cast<int>(threadIdx.x) % 32 + 32 * some; k < job.sweep_blocks; k += 32) x = max(x, of_block(k));
-    x = __reduce_max_sync(~0u, x);
+    if (seams) add_excess(job, static_cast<int>(threadIdx.x), judge_threads, excess);
+    gather_blocks(job.verdict, parts);
     const unsigned most_excess = __reduce_max_sync(~0u, held_bits(excess));
-    if (threadIdx.x % 32 == 0) parts[m] = x, parts[8 + m] = most_excess;
+    if (threadIdx.x % 32 == 0) parts[8 + threadIdx.x / 32] = most_excess;
     __syncthreads();
     if (threadIdx.x != 0 || !mine) return;
     for (int w = 0; w < judge_threads / 32; ++w) parts[7] = max(parts[7], parts[8 + w]);
-    const auto most = [&](int k) { return static_cast<double>(number_of<T>(parts[k])) * beyond_cut<double>; };
-    const double largest = most(0), inner = most(1), ends = most(2), inner_unit = most(3), ends_unit = most(4), reach = most(5), growth = larger(most(6), 1.0);
-    const double accept = job.accept, floor = job.each ? 0 : 0x1p-40 * accept;  // of several systems one may be small
-    if (!(most(7) <= floor * largest)) {
-        job.give_up();
-        return;
-    }
-    // A row's residual: what was accepted, once more at a seam, and the rounding of the residual itself.
-    const double theta = 2 * accept + 8 * static_cast<double>(job.roundoff);
-    const double perturbed = theta * inner_unit * growth / 4;  // of the chunks' own elimination
-    double bound = 1.0625 * theta * (inner + reach * ends);
-    if (largest > 0) bound = bound / largest + floor * (inner_unit + reach * ends_unit);
-    const bool holds = !job.each && perturbed <= 0x1p-5 && bound <= 0x1p-6;
-    job.outcome->reason = static_cast<int>(holds ? Reason::certified : Reason::exact);
-    if (holds) job.outcome->certificate = bound;
-    job.outcome->certified = holds;
+    if (seams_hold(job.verdict, parts)) conclude(job.verdict, parts, job.outcome);
+    else job.give_up();
 }
 
 /// How many have come before; what these had written is seen. One instruction in place of an atomic between two fences.
@@ -185,6 +148,8 @@ __global__ void __launch_bounds__(32 * Warps, 1) sweep_kernel(const __grid_const
     if (blockIdx.x == 0 && thread == 0) *job.outcome = job.fresh;
     if constexpr (InPlace)
         for (int w = static_cast<int>(blockIdx.x) * 32 * Warps + thread; w <= job.windows; w += static_cast<int>(gridDim.x) * 32 * Warps) job.stored[w] = 0;
+    const bool judged_next = !InPlace && job.judged_next;
+    if (judged_next) clear_sides(job);
     const cooperative_groups::grid_group grid = cooperative_groups::this_grid();
     auto met = grid.barrier_arrive();
     Maxima<T> most;
@@ -271,18 +236,21 @@ __global__ void __launch_bounds__(32 * Warps, 1) sweep_kernel(const __grid_const
     if (next < job.windows) stage_of(j).wait(j >> 1 & 1);
     Stages::stored();
     if (given_up) {  // nobody asks any more
-        if (job.all_judge) static_cast<void>(grid.barrier_arrive());
+        if (job.all_judge && !judged_next) static_cast<void>(grid.barrier_arrive());
         return;
     }
-    static_assert(32 * Warps == judge_threads);
-    if (job.all_judge) {
+    static_assert(32 * Warps == judge_threads && Warps == most_warps);
+    if (judged_next) {
+        static_cast<void>(look_at_seams(job, most.excess));  // where others have given up, nobody asks what is said here
+    } else if (job.all_judge) {
         grid.sync();
-        add_excess(job, static_cast<int>(blockIdx.x), stride, most.excess);
+        add_excess(job, static_cast<int>(blockIdx.x) * judge_threads + thread, stride * judge_threads, most.excess);
     }
     __syncthreads();
     unsigned* const words = reinterpret_cast<unsigned*>(meeting);
     const unsigned of_block = gather(most, words);
-    if (thread < 8) reinterpret_cast<unsigned*>(job.blocks + blockIdx.x)[thread] = of_block;
+    if (thread < most_warps) job.verdict.words[thread * job.verdict.count + static_cast<int>(blockIdx.x)] = of_block;
+    if (judged_next) return;
     __syncthreads();
     bool last = false;
     if (thread == 0) last = count_arrival(&job.outcome->judged) == gridDim.x - 1;

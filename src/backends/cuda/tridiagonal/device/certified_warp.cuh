@@ -6,16 +6,11 @@
 // Numerics: docs/algorithms/gpu_single.md, whose names are used here: A, C of a chunk's rows, a, c, delta of lanes, n, q, X.
 #pragma once
 
-#include "backends/cuda/tridiagonal/device/certified_job.cuh"
+#include "backends/cuda/tridiagonal/device/certified_verdict.cuh"
 #include "backends/cuda/tridiagonal/thread/largest_bits.cuh"
 #include "backends/cuda/tridiagonal/warp/lanes.cuh"
 
 namespace trifold::cuda::certified {
-
-template <class T>
-__device__ __forceinline__ T larger(T a, T b) {  // NaN wins
-    return a > b || a != a ? a : b;
-}
 
 /// Powers of two, in units of 1/32, rounded down by more than the hardware's logarithms are off.
 inline constexpr int log_unit = 32, most_forgotten = 2047;
@@ -208,12 +203,5 @@ private:
         rows.reduce();
     }
 };
-
-/// The residual that a seam adds to its two rows, where it is more than is allowed there; else 0.
-template <class T>
-__device__ __forceinline__ T excess_of(const Side<T>& above, const Side<T>& below) {
-    const T upper = above.coupling * fabs(below.own - above.seen), lower = below.coupling * fabs(above.own - below.seen);
-    return larger(upper <= above.allowed ? T(0) : upper, lower <= below.allowed ? T(0) : lower);
-}
 
 }  // namespace trifold::cuda::certified

@@ -123,6 +123,7 @@ void solve(const System& system, const BatchLaunch& launch, const WindowsOptions
     job.negligible = static_cast<T>(std::ldexp(tolerance, -static_cast<int>(neglect_margin)));
     job.plain = is_plain(system), job.even = job.plain && is_even(system);
     job.rows_of_half = options.rows_of_half;
+    if (options.halos) job.halos = *static_cast<const certified::Verdict<T>*>(options.halos);
     at(job.interfaces, parts.interfaces), at(job.joined, parts.joined), at(job.ends, parts.ends);
     at(job.chain, parts.chain), at(job.groups, parts.groups);
     at(job.seams, parts.seams), at(job.stored, parts.stored), at(job.state, parts.state),

@@ -14,6 +14,7 @@ std::size_t windows_scratch(const tridiagonal::System& system);
 
 struct WindowsOptions {
     bool after_halos = false;  ///< only where solve_certified has given up before it in the stream
+    const void* halos = nullptr;  ///< a certified::Verdict<T>, that of a sweep which leaves it to this kernel; of no blocks where it does not
     int rows_of_half = 0;      ///< and said of so many rows by how much they forget: DeviceOutcome::forgets
     bool fall_back = true;     ///< in two passes, then by solve_two_pass; else one system is reported as not_certified
 };

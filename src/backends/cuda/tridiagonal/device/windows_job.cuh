@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "backends/cuda/runtime/outcome.hpp"
+#include "backends/cuda/tridiagonal/device/certified_job.cuh"
 #include "backends/cuda/tridiagonal/operand.cuh"
 #include "backends/cuda/tridiagonal/thread/chunk.cuh"
 
@@ -62,6 +63,7 @@ struct Job {
     T negligible = 0;            ///< the same for a coupling
     bool plain = false;  ///< all are arrays whose rows lie side by side, of at most one level
     bool even = false;   ///< and every system begins at a multiple of 16 bytes
+    certified::Verdict<T> halos;  ///< of windows with halos, where this kernel concludes for them
     int rows_of_half = 0;  ///< rows of which DeviceOutcome::forgets speaks
     bool after_halos = false;               ///< only where certified_kernel.cuh has given up
     bool in_place = false, second = false;  ///< x is rhs; a second pass follows where one does not do

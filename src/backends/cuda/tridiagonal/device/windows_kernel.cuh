@@ -17,6 +17,7 @@
 //   the error: docs/algorithms/gpu_single.md.
 #pragma once
 
+#include "backends/cuda/tridiagonal/device/certified_verdict.cuh"
 #include "backends/cuda/tridiagonal/device/overlap.cuh"
 #include "backends/cuda/tridiagonal/device/windows_roles.cuh"
 #include "backends/cuda/tridiagonal/device/windows_wide.cuh"
@@ -125,6 +126,23 @@ __device__ void judge(const Job<T>& job) {
     job.outcome->certified = true;
 }
 
+/// Whether windows with halos have solved all, which they have left to this kernel to conclude: that spares them a meeting, and this one reads a word in any case. parts: shared memory.
+template <class T>
+__device__ __forceinline__ bool halos_do(const Job<T>& job, unsigned* parts) {
+    const bool given_up = *const_cast<volatile unsigned long long*>(&job.outcome->handed_over) >= windows_turn;
+    if (job.halos.count == 0) return alike(!given_up);
+    const unsigned warp = threadIdx.x / lanes;  // others than the first block ask for what decides alone
+    if (blockIdx.x == 0 ? warp < certified::most_warps : warp == 0 || warp == 7) certified::gather_blocks(job.halos, parts);
+    __syncthreads();
+    const bool do_all = alike(!given_up && certified::seams_hold(job.halos, parts));
+    if (blockIdx.x == 0 && threadIdx.x == 0 && !given_up) {
+        if (do_all) certified::conclude(job.halos, parts, job.outcome);
+        else *const_cast<volatile unsigned long long*>(&job.outcome->handed_over) = windows_turn;  // others may see it before they have found it: it is the same
+    }
+    __syncthreads();
+    return do_all;
+}
+
 /// With: where windows with wide halos may do. What never takes them is not charged for their registers.
 template <class T, int R, int Warps, bool With>
 __global__ void __launch_bounds__(lanes*(Warps + helpers), 1) window_kernel(const __grid_constant__ Job<T> job) {
@@ -137,7 +155,7 @@ __global__ void __launch_bounds__(lanes*(Warps + helpers), 1) window_kernel(cons
     const int lane = static_cast<int>(threadIdx.x) % lanes, warp = alike(static_cast<int>(threadIdx.x) / lanes);
     after_the_kernel_before();
     const unsigned forgets = With ? *const_cast<volatile unsigned*>(&job.outcome->forgets) : 0;
-    if (job.after_halos && alike(*const_cast<volatile unsigned long long*>(&job.outcome->handed_over) < windows_turn)) return;
+    if (job.after_halos && halos_do(job, reinterpret_cast<unsigned*>(bytes))) return;
     Maxima most, of_wide;
     bool solved = false;
     if constexpr (With) {
