@@ -227,14 +227,15 @@ struct SplitCase {
         return s;
     }
 
-    /// Normwise over blocks of 1024 rows, in unit roundoffs: what is accepted of a seam, a chunk and a row.
-    double residual() const {
+    /// Normwise over blocks of so many rows, in unit roundoffs: what is accepted of a seam, a chunk and a row; of a device's parts of 2^14 rows near a zero of x it is as
+    /// small beside the part's largest x alone (docs/algorithms/split.md).
+    double residual(std::size_t block = 1024) const {
         const std::vector<T>& v = in_place ? rhs : x;
         double worst = 0;
         const std::size_t n = v.size();
-        for (std::size_t first = 0; first < n; first += 1024) {
+        for (std::size_t first = 0; first < n; first += block) {
             double most = 0, matrix = 0, size = 0, right = 0;
-            for (std::size_t i = first; i < std::min(n, first + 1024); ++i) {
+            for (std::size_t i = first; i < std::min(n, first + block); ++i) {
                 const double a = i > 0 ? lower[i] : T(0), c = i + 1 < n ? upper[i] : T(0), b = diag[i];
                 const double before = i > 0 ? v[i - 1] : T(0), after = i + 1 < n ? v[i + 1] : T(0);
                 const double r = static_cast<double>(given[i]) - a * before - b * static_cast<double>(v[i]) - c * after;
