@@ -64,7 +64,7 @@ __global__ void __launch_bounds__(threads<T>, 1) part(const __grid_constant__ Jo
             const T *const a = stage.at(0) + at, *const b = stage.at(1) + at, *const c = stage.at(2) + at, *const d = stage.at(3) + at;
             WarpWindow<T, R> own;
             bool fails = own.solve(job, a, b, c, d, first * job.kept - halo + warp * each + lane, scratch, lane, false);
-            cuda::certified::Side<T> above, below;
+            cuda::Side<T> above, below;
             if (own.active && lane >= halo && lane < lanes - halo)
                 fails |= own.keep(job, a, b, c, d, stage.at(4) + (warp * each + lane - halo) * R, most, above, below);
             bad |= fails;

@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "backends/cuda/runtime/outcome.hpp"
+#include "backends/cuda/tridiagonal/device/seam.cuh"
 #include "backends/cuda/tridiagonal/thread/largest_bits.cuh"
 
 namespace trifold::cuda::certified {
@@ -35,18 +36,6 @@ struct Input {
     T value = 0;
     std::int64_t row_stride = 0;
     Path path = Path::scalar;
-};
-
-/// Where two windows meet, as one of them sees it.
-template <class T>
-struct Side {
-    T own, seen;          ///< x of its row at the seam; x of the neighbour's row there as this side solved it
-    T coupling, allowed;  ///< of its row: |a| or |c| over |a| + |b| + |c|; the residual accepted, in the same measure
-};
-
-template <class T>
-struct Seam {
-    Side<T> above, below;  ///< of the window before it, of the window after it
 };
 
 /// Maxima over rows, in the notation of docs/algorithms/gpu_single.md, cut as Largest does: one word each.

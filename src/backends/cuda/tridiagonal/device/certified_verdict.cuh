@@ -6,18 +6,6 @@
 
 namespace trifold::cuda::certified {
 
-template <class T>
-__device__ __forceinline__ T larger(T a, T b) {  // NaN wins
-    return a > b || a != a ? a : b;
-}
-
-/// The residual that a seam adds to its two rows, where it is more than is allowed there; else 0.
-template <class T>
-__device__ __forceinline__ T excess_of(const Side<T>& above, const Side<T>& below) {
-    const T upper = above.coupling * fabs(below.own - above.seen), lower = below.coupling * fabs(above.own - below.seen);
-    return larger(upper <= above.allowed ? T(0) : upper, lower <= below.allowed ? T(0) : lower);
-}
-
 /// Words of seams are waited for by their value: all ones until they are there, which is no number, nor the NaN that arithmetic leaves.
 __device__ __forceinline__ bool is_there(double x) { return __double_as_longlong(x) != -1ll; }
 __device__ __forceinline__ bool is_there(float x) { return __float_as_int(x) != -1; }

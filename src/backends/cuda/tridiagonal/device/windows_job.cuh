@@ -30,18 +30,6 @@ struct Part {
     Relation<T> first, on_the_way[5], last;
 };
 
-/// Where two windows meet, as one of them sees it.
-template <class T>
-struct Side {
-    T own, seen;          ///< x of its row at the seam; x of the neighbour's row there as this side has it
-    T coupling, allowed;  ///< of its row: |a| or |c| over |a| + |b| + |c|; the residual accepted, in the same measure
-};
-
-template <class T>
-struct Seam {
-    Side<T> above, below;  ///< of the window before it, of the window after it
-};
-
 /// Maxima over rows, in the notation of docs/algorithms/gpu_single.md, as bits (in double precision the upper half of
 /// them): n, |A| + |C|, |c'|; delta / (1 - q) in single precision.
 struct Maxima {

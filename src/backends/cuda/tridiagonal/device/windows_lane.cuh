@@ -20,11 +20,6 @@
 namespace trifold::cuda::windows {
 
 template <class T>
-__device__ __forceinline__ T larger(T a, T b) {  // NaN wins
-    return a > b || a != a ? a : b;
-}
-
-template <class T>
 __device__ __forceinline__ T largest_of_warp(T x) {
     for (int step = 16; step > 0; step /= 2) x = larger(x, __shfl_xor_sync(~0u, x, step));
     return x;
@@ -287,14 +282,6 @@ private:
 template <class T>
 __device__ __forceinline__ Side<T> side_of(T own, T seen, T coupling, T a, T b, T c, T allowed) {
     return {own, seen, fabs(coupling) * reciprocal(fabs(a) + fabs(b) + fabs(c)), allowed};
-}
-
-/// The residual that a seam adds to its two rows, where it is more than is allowed there; else 0.
-template <class T>
-__device__ __forceinline__ T excess_of(const Side<T>& above, const Side<T>& below) {
-    const T upper = above.coupling * fabs(below.own - above.seen),
-            lower = below.coupling * fabs(above.own - below.seen);
-    return larger(upper <= above.allowed ? T(0) : upper, lower <= below.allowed ? T(0) : lower);
 }
 
 }  // namespace trifold::cuda::windows
