@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// One system on several devices: the parts that tests give it, a solve, and what has to be true of it.
+#pragma once
+
+#include "unit/split.hpp"
+
+#include <gtest/gtest.h>
+
+namespace trifold::tests {
+
+struct Split : testing::Test {
+    devices::ScratchArena scratch;
+    devices::StreamKits kits;
+    std::int64_t slot_rows = 8192;
+
+    split::Part cpu() const { return {"cpu", &ops_of("cpu"), nullptr, 0}; }
+    split::Part fake(const char* name = "fake:0") const { return {name, &FakeDevice::ops(), &FakeDevice::runtime(), 0}; }
+
+    /// Empty where there is no OpenCL, or no device of it in the host's memory.
+    std::vector<split::Part> opencl_parts() const {
+        std::vector<split::Part> out;
+        try {
+            for (const char* name : {"opencl:0.0/0/2", "opencl:0.0/1/2"}) {
+                const Device& device = device_at(find_device(name));
+                if (device.runtime) return {};
+                out.push_back({device.name, &ops_of(name), device.runtime, device.number});
+            }
+        } catch (const Error&) {
+            out.clear();
+        }
+        return out;
+    }
+
+    /// Empty where it is none, or works in the host's memory: TRIFOLD_OPENCL_AS=gpu.
+    std::vector<split::Part> opencl_with_memory() const {
+        try {
+            const Device& device = device_at(find_device("opencl:0.0"));
+            if (device.runtime && device.runtime->open_stream) return {{device.name, &ops_of(device.name), device.runtime, device.number}};
+        } catch (const Error&) {
+        }
+        return {};
+    }
+
+    split::Result solve(const System& system, const std::vector<split::Part>& parts, const std::vector<split::Trouble>& trouble = {},
+                        const std::vector<double>& rates = {}, double patience_s = 30) {
+        split::Setting setting;
+        setting.patience_s = patience_s;
+        setting.parts = parts;
+        setting.host = &ops_of("cpu");
+        setting.threads = 2;
+        setting.tolerance = unit_roundoff(system.dtype);
+        setting.reach = split::look(system, *setting.host, setting.tolerance, 2);
+        setting.rows_per_s = rates;
+        setting.trouble = trouble;
+        setting.least_rows = 2048;
+        setting.slot_rows = slot_rows;
+        setting.scratch = &scratch;
+        setting.kits = &kits;
+        return split::solve(system, setting);
+    }
+
+    template <class T>
+    void attempt(Matrix kind, std::int64_t rows, bool in_place, const std::vector<split::Part>& parts) {
+        SplitCase<T> c(kind, rows, in_place, static_cast<std::uint64_t>(rows));
+        const split::Result result = solve(c.system(), parts);
+        ASSERT_TRUE(result.solved) << result.why << ", " << name_of(result.outcome.reason) << " row " << result.outcome.row << ", " << rows << " rows, f" << 8 * sizeof(T) << (in_place ? ", in place" : "");
+        EXPECT_TRUE(result.outcome.ok());
+        EXPECT_LE(c.residual(), 32) << rows << " rows, f" << 8 * sizeof(T) << (in_place ? ", in place" : "");
+        std::int64_t solved = 0;
+        for (const DeviceShare& share : result.devices) {
+            solved += share.rows;
+            EXPECT_EQ(share.state, "") << share.name;
+        }
+        EXPECT_EQ(solved, rows);
+    }
+
+    void attempt_all(const std::vector<split::Part>& parts) {
+        for (const Matrix kind : {Matrix::dominant, Matrix::diffusion, Matrix::random})
+            for (const std::int64_t rows : {65536, 100003, 262144})
+                for (const bool in_place : {false, true}) {
+                    attempt<float>(kind, rows, in_place, parts);
+                    attempt<double>(kind, rows, in_place, parts);
+                }
+    }
+};
+
+}  // namespace trifold::tests
