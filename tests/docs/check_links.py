@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
 """usage: check_links.py <source tree>: every relative link of every page leads to a file, and to a heading where it names one; every page
-of docs/guide, docs/algorithms and docs/decisions is reached from docs/README.md or the index of decisions."""
+of docs/guide, docs/algorithms, docs/notes and docs/decisions is reached from docs/README.md or the index of decisions."""
 import os
 import re
 import sys
@@ -39,7 +39,7 @@ def main():
                 wrong.append(f'{shown}: {target} has no heading #{anchor}')
             elif shown in ('docs/README.md', 'docs/decisions/README.md'):
                 linked.add(path)
-    for folder in ('guide', 'algorithms', 'decisions'):
+    for folder in ('guide', 'algorithms', 'notes', 'decisions'):
         for page in pages(os.path.join(root, 'docs', folder)):
             if page not in linked and not page.endswith('README.md'):
                 wrong.append(f'docs/README.md (decisions: docs/decisions/README.md) does not list {os.path.relpath(page, root)}')

@@ -63,6 +63,24 @@ class Tables(unittest.TestCase):
             self.assertIn('| the same | one, 16 threads | 0.45 | 95 % |  |', text)
             self.assertEqual(text, headline.renewed(text, folder))
 
+    # So are those of pages, and a page without marks stays as it is.
+    def test_figures_of_a_page(self):
+        sys.path.insert(0, os.path.join(ROOT, 'scripts'))
+        import page_figures
+        row = {'case': 'contiguous', 'matrix': 'arrays', 'rows': 64, 'precision': 'f64', 'fraction': 0.944, 'times_cusparse': 10.72}
+        with tempfile.TemporaryDirectory() as folder:
+            os.makedirs(os.path.join(folder, 'one'))
+            with open(os.path.join(folder, 'one/cuda_shared.json'), 'w', encoding='utf-8') as file:
+                json.dump({'rows': [{**row, 'failed': True, 'fraction': 2}, row], 'machine': {'gpu': 'One', 'commit': 'abc'}}, file)
+            page = 'before\n<!-- figures of one matrix: scripts/bench-tables -->\nold\n<!-- end of figures -->\nafter\n'
+            text = page_figures.renewed(page, folder)
+            self.assertTrue(text.startswith('before\n') and text.endswith('\nafter\n'))
+            self.assertNotIn('old', text)
+            self.assertIn('| contiguous, 64 | 94 % | – | 10.7 × | – | – | – |', text)
+            self.assertIn('(One, commit abc.', text)
+            self.assertEqual(text, page_figures.renewed(text, folder))
+        self.assertEqual(page_figures.renewed('no marks\n', ROOT), 'no marks\n')
+
     def test_tables_and_picture_of_a_record(self):
         rows = [measured([n, n], 3000, 'f32', 120, '2d') for n in (64, 96)]
         rows.append(measured([128, 128], 3000, 'f32', 120, '2d', joules=4.0, watts=500.0))
