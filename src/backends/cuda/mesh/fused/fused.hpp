@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Sweeps as one pass over memory per line solve: docs/algorithms/gpu_sweeps.md.
+// Sweeps as one pass over memory per line solve: docs/algorithms/gpu_fused.md.
 #pragma once
 
 #include "backends/cuda/mesh/plan.hpp"
