@@ -31,6 +31,14 @@ def heat_rival(row):
     return [f'{row["points_per_s"] / 1e9:.1f}', times(row.get('times_rival'))]
 
 
+def short_times(row):
+    return [f'{1000 * row["ms"]:.1f} µs', times(row.get('times_cusparse'))] + [f'{1000 * row[key]:.1f} µs' if row.get(key) else '–' for key in ('graph_ms', 'graph_of_many_ms')]
+
+
+def one(case, rows=2 ** 26, systems=1, **more):
+    return {'case': case, 'rows': rows, 'systems': systems, **more}
+
+
 def shared(case, rows, matrix='arrays'):
     return {'case': case, 'rows': rows, 'matrix': matrix}
 
@@ -49,6 +57,15 @@ TABLES = {
         ('256³, conductivity varies (made in registers)', 'varying/256^3x1/*/k'), ('48³ × 72, one conductivity for all meshes (held)', 'varying/48^3x72/*/k'), ('96³ × 72, the same', 'varying/96^3x72/*/k'),
         ('512² × 60, the same (kept)', 'varying/512^2x60/*/k'), ('1024², conductivity varies (kept)', 'varying/1024^2x1/*/k'), ('1024², the same, in half steps', 'halves/1024^2x1/*/k/halves'),
         ('256³, rings with one matrix', 'sides/256^3x1/*/periodic'), ('96³ × 72, the same', 'sides/96^3x72/*/periodic'), ('1024², the same', 'sides/1024^2x1/*/periodic')]),
+    'long systems': ('cuda_single', 'matrix', BESIDE_CUSPARSE, [
+        ('dominance 3: halos', one('dominant')), ('the same, in place', one('dominant, in place')), ('layered diffusion, number 0.01: halos', one('diffusion 0.01')),
+        ('number 1: wide halos', one('diffusion 1')), ('number 10: wide halos', one('diffusion 10')), ('number 1000: coupled, one pass', one('diffusion 1000')),
+        ('-1, 2, -1: coupled, two passes', one('poisson')), ('a random matrix: two pivoted passes', one('random')),
+        ('dominance 3, 64 of 2^20 rows: halos', one('several, dominant', 2 ** 20, 64)), ('-1, 2, -1, 64 of 2^20 rows: two passes', one('several, poisson', 2 ** 20, 64)),
+        ('-1, 2, -1, 300 of 100 000 rows: coupled as a whole', one('several, poisson', 100000, 300))]),
+    'short systems': ('cuda_single', 'system', (['between events', 'over cuSPARSE', 'as a graph', 'one after the other'], short_times), [
+        ('4096 rows that decay', one('latency', 4096)), ('4096 rows of -1, 2, -1', one('latency, poisson', 4096)), ('1024 rows that need pivots', one('latency, indefinite', 1024)),
+        ('4096 rows that need pivots', one('latency, indefinite', 4096)), ('2^20 rows that decay', one('latency', 2 ** 20))]),
 }
 
 

@@ -38,7 +38,7 @@ struct Input {
     Path path = Path::scalar;
 };
 
-/// Maxima over rows, in the notation of docs/algorithms/gpu_single.md, cut as Largest does: one word each.
+/// Maxima over rows, in the notation of docs/algorithms/gpu_single_bound.md, cut as Largest does: one word each.
 template <class T>
 struct Maxima {
     Largest<T> largest;              ///< |x|

@@ -10,7 +10,7 @@
 // Several systems that lie one after the other are one to which couplings between them are cleared as they come.
 // Numerics: no pivoting. Of every row stored |rhs - A x| ≤ accept (|a|+|b|+|c|) X was seen, X the largest |x| of its chunk and the two beside it;
 //   seams included, where a violation counts only beyond 2^-40 accept of the largest |x| of all. That is a small backward error,
-//   whatever the matrix. The certificate turns residuals into a bound of the error: docs/algorithms/gpu_single.md.
+//   whatever the matrix. The certificate turns residuals into a bound of the error: docs/algorithms/gpu_single_bound.md.
 #pragma once
 
 #include <cooperative_groups.h>
@@ -72,7 +72,7 @@ __device__ __forceinline__ unsigned gather(const Maxima<T>& most, unsigned* word
     return most_of_block;
 }
 
-/// By one block, when all others are done: docs/algorithms/gpu_single.md, "The verdict". seams: whether those between windows have not been looked at yet.
+/// By one block, when all others are done: docs/algorithms/gpu_single_bound.md, "The verdict". seams: whether those between windows have not been looked at yet.
 template <class T>
 __device__ __forceinline__ void decide(const Job<T>& job, unsigned* parts, bool seams) {
     const bool mine = job.mine();

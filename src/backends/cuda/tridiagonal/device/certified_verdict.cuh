@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What the windows of one long system, or of several, say of the error: seams between them, and the certificate (docs/algorithms/gpu_single.md, "The verdict").
+// What the windows of one long system, or of several, say of the error: seams between them, and the certificate (docs/algorithms/gpu_single_bound.md, "The verdict").
 #pragma once
 
 #include "backends/cuda/tridiagonal/device/certified_job.cuh"

@@ -3,7 +3,7 @@
 //
 //   a[i] x[i-1] + b[i] x[i] + c[i] x[i+1] = d[i],   R rows per lane; lanes halo … 31-halo are kept
 //
-// Numerics: docs/algorithms/gpu_single.md, whose names are used here: A, C of a chunk's rows, a, c, delta of lanes, n, q, X.
+// Numerics: docs/algorithms/gpu_single_bound.md, whose names are used here: A, C of a chunk's rows, a, c, delta of lanes, n, q, X.
 #pragma once
 
 #include "backends/cuda/tridiagonal/device/certified_verdict.cuh"

@@ -30,7 +30,7 @@ struct Part {
     Relation<T> first, on_the_way[5], last;
 };
 
-/// Maxima over rows, in the notation of docs/algorithms/gpu_single.md, as bits (in double precision the upper half of
+/// Maxima over rows, in the notation of docs/algorithms/gpu_single_bound.md, as bits (in double precision the upper half of
 /// them): n, |A| + |C|, |c'|; delta / (1 - q) in single precision.
 struct Maxima {
     unsigned inner = 0, reach = 0, growth = 0;

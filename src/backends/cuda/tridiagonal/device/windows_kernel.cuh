@@ -14,7 +14,7 @@
 // Numerics: no pivoting. Of every row stored, but where all of a warp's rows are dominant, |rhs - A x| ≤ accept (|a|+|b|+|c|) X was seen, X the largest |x| of its
 //   warp, of the window's other warps' last rows and the two beside it; seams included, where a violation counts only beyond 2^-40 accept of the largest |x|
 //   of its system. That is a small backward error, whatever the matrix. The certificate turns residuals into a bound of
-//   the error: docs/algorithms/gpu_single.md.
+//   the error: docs/algorithms/gpu_single_bound.md.
 #pragma once
 
 #include "backends/cuda/tridiagonal/device/certified_verdict.cuh"
@@ -94,7 +94,7 @@ __device__ __forceinline__ void check_seams(const Job<T>& job) {
     }
 }
 
-/// By the first warp of the last block: docs/algorithms/gpu_single.md, "The verdict".
+/// By the first warp of the last block: docs/algorithms/gpu_single_bound.md, "The verdict".
 template <class T>
 __device__ void judge(const Job<T>& job) {
     if (threadIdx.x >= lanes) return;

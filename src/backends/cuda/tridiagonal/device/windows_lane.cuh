@@ -7,7 +7,7 @@
 // Between the two a lane keeps 1 / pivots, its row among the lanes', and the maxima of its bound; the rows stay in
 // shared memory. With the unknown before the chunk and its last one known, c and d come back by two multiplications and
 // no division.
-// Numerics: docs/algorithms/gpu_single.md, whose names are used here: A, C of a chunk's rows, a, c, delta of lanes, n,
+// Numerics: docs/algorithms/gpu_single_bound.md, whose names are used here: A, C of a chunk's rows, a, c, delta of lanes, n,
 //   q, X.
 #pragma once
 
@@ -73,7 +73,7 @@ struct Lane {
     static constexpr unsigned octave = sizeof(T) == 8 ? 1u << 20 : 1u << 23, most_hardly = (sizeof(T) == 8 ? 30u : 22u) * octave;
 
     /// (|a| + |b| + |c|) / (|b| - |a| - |c|), not less, and eight times that: residuals of rows that nobody looks at are at most eight times those that
-    /// are accepted (docs/algorithms/gpu_single.md).
+    /// are accepted (docs/algorithms/gpu_single_bound.md).
     __device__ __forceinline__ static float lasts_by_rows(unsigned hardly) {
         return exp2f(static_cast<float>(min(hardly, most_hardly)) * (1.0f / octave) + 4.6f);
     }
