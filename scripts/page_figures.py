@@ -39,6 +39,14 @@ def one(case, rows=2 ** 26, systems=1, **more):
     return {'case': case, 'rows': rows, 'systems': systems, **more}
 
 
+def pivoted(row):
+    return [percent(row['fraction']), times(row.get('times_cusparse'))]
+
+
+def batch(case, rows):
+    return {'case': case, 'rows': rows}
+
+
 def shared(case, rows, matrix='arrays'):
     return {'case': case, 'rows': rows, 'matrix': matrix}
 
@@ -66,6 +74,17 @@ TABLES = {
     'short systems': ('cuda_single', 'system', (['between events', 'over cuSPARSE', 'as a graph', 'one after the other'], short_times), [
         ('4096 rows that decay', one('latency', 4096)), ('4096 rows of -1, 2, -1', one('latency, poisson', 4096)), ('1024 rows that need pivots', one('latency, indefinite', 1024)),
         ('4096 rows that need pivots', one('latency, indefinite', 4096)), ('2^20 rows that decay', one('latency', 2 ** 20))]),
+    'batches': ('cuda_batch', 'layout, rows of a system', BESIDE_CUSPARSE, [
+        ('contiguous, 3', batch('contiguous', 3)), ('contiguous, 64', batch('contiguous', 64)), ('contiguous, 512', batch('contiguous', 512)), ('contiguous, 4096', batch('contiguous', 4096)),
+        ('contiguous, 8192', batch('contiguous', 8192)), ('padded, 250', batch('padded', 250)), ('interleaved, 64', batch('interleaved', 64)), ('interleaved, 512', batch('interleaved', 512)),
+        ('interleaved, 1024', batch('interleaved', 1024)), ('interleaved, 4096', batch('interleaved', 4096)), ('512³ along y', batch('512^3 y', 512)), ('512³ along z', batch('512^3 z', 512)),
+        ('odd planes along y, 255', batch('odd y', 255))]),
+    'pivots': ('cuda_batch', 'which systems, layout, rows', (['of the roof', 'over cuSPARSE'], pivoted), [
+        ('one in a hundred, contiguous, 512', batch('contiguous few', 512)), ('one in a hundred, contiguous, 4096', batch('contiguous few', 4096)), ('one in a hundred, interleaved, 64', batch('interleaved few', 64)),
+        ('one in a hundred, interleaved, 1024', batch('interleaved few', 1024)), ('all, contiguous, 64', batch('contiguous lu', 64)), ('all, contiguous, 512', batch('contiguous lu', 512)),
+        ('all, contiguous, 4096', batch('contiguous lu', 4096)), ('all, interleaved, 64', batch('interleaved lu', 64)), ('all, interleaved, 256', batch('interleaved lu', 256)),
+        ('all, interleaved, 1024', batch('interleaved lu', 1024)), ('unpivoted first, most marked, contiguous, 512', batch('contiguous rescue', 512)),
+        ('the same, interleaved, 512', batch('interleaved rescue', 512))]),
 }
 
 

@@ -7,7 +7,7 @@
 //   what is singular, is for one thread's solve_line, which also finds the row.
 // Words per row: 4 read, 1 written; in scratch some 18 more between the caches and the multiprocessor.
 // Limit: instructions, 600 a row at 512 rows in double precision (ncu): two eliminations of 120, a quarter of all for joining lanes, a quarter for copies before these went by pieces; half of the
-//   issue slots were used, for loading, solving and storing of a block follow each other and two blocks share a multiprocessor. Measured: docs/algorithms/gpu_batches.md.
+//   issue slots were used, for loading, solving and storing of a block follow each other and two blocks share a multiprocessor. Measured: docs/notes/gpu_pivots.md.
 // Numerics: pivoted_chunk.cuh, pivoted_pair.cuh.
 #pragma once
 

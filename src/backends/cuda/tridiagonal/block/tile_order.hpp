@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Which of the tiles side by side is the n-th. What is under way at a time are some thirty tiles that follow each other, of all rows: where rows lie a large power of two apart, their addresses differ
-// in the lowest bits and in the highest ones only, and the memory is used unevenly. So runs of a few tiles side by side are taken in turns from places some way apart. (Measured: gpu_batches.md.)
+// in the lowest bits and in the highest ones only, and the memory is used unevenly. So runs of a few tiles side by side are taken in turns from places some way apart. (Measured: docs/notes/gpu_batches.md.)
 #pragma once
 
 #include <cstdint>
