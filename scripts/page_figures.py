@@ -27,6 +27,10 @@ def heat_words(row):
     return [f'{row["points_per_s"] / 1e9:.0f}', 'on chip' if on_chip else percent(row['fraction_5_words']), percent(row.get('fraction_of_moves')), times(row.get('times_rival'))]
 
 
+def on_chip(row):
+    return heat_rival(row) if row['kind'] == 'resident' else ['streams', '–']
+
+
 def heat_rival(row):
     return [f'{row["points_per_s"] / 1e9:.1f}', times(row.get('times_rival'))]
 
@@ -85,6 +89,10 @@ TABLES = {
         ('all, contiguous, 4096', batch('contiguous lu', 4096)), ('all, interleaved, 64', batch('interleaved lu', 64)), ('all, interleaved, 256', batch('interleaved lu', 256)),
         ('all, interleaved, 1024', batch('interleaved lu', 1024)), ('unpivoted first, most marked, contiguous, 512', batch('contiguous rescue', 512)),
         ('the same, interleaved, 512', batch('interleaved rescue', 512))]),
+    'meshes on chip': ('cuda_heat', 'mesh', (['Gpoints/s', 'over cuSPARSE'], on_chip), [
+        ('64² × 3000', '2d/64^2x3000/'), ('128² × 1500', '2d/128^2x1500/'), ('256² × 60', '2d-large/256^2x60/'), ('512² × 60', '2d-large/512^2x60/'), ('768² × 60', '2d-large/768^2x60/'), ('32³ × 72', '3d/32^3x72/'),
+        ('48³ × 24', '3d/48^3x24/'), ('48³ × 72', '3d/48^3x72/'), ('64³', '3d-large/64^3x1/'), ('64³ × 128', '3d-large/64^3x128/'), ('64² × 3000, conductivity varies', 'varying/64^2x3000/*/k'),
+        ('128² × 1500, the same', 'varying/128^2x1500/*/k'), ('256² × 180, the same', 'varying/256^2x180/*/k'), ('32³ × 72, the same', 'varying/32^3x72/*/k')]),
 }
 
 
