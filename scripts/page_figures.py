@@ -43,6 +43,14 @@ def one(case, rows=2 ** 26, systems=1, **more):
     return {'case': case, 'rows': rows, 'systems': systems, **more}
 
 
+def beside_cuda(row):
+    return [percent(row['fraction']), f'{row["times_first"]:.2f} ×' if row.get('times_first') else '–']
+
+
+def opencl(case, rows):
+    return {'case': case, 'rows': rows, 'device': 'opencl:0.0'}
+
+
 def pivoted(row):
     return [percent(row['fraction']), times(row.get('times_cusparse'))]
 
@@ -93,6 +101,11 @@ TABLES = {
         ('64² × 3000', '2d/64^2x3000/'), ('128² × 1500', '2d/128^2x1500/'), ('256² × 60', '2d-large/256^2x60/'), ('512² × 60', '2d-large/512^2x60/'), ('768² × 60', '2d-large/768^2x60/'), ('32³ × 72', '3d/32^3x72/'),
         ('48³ × 24', '3d/48^3x24/'), ('48³ × 72', '3d/48^3x72/'), ('64³', '3d-large/64^3x1/'), ('64³ × 128', '3d-large/64^3x128/'), ('64² × 3000, conductivity varies', 'varying/64^2x3000/*/k'),
         ('128² × 1500, the same', 'varying/128^2x1500/*/k'), ('256² × 180, the same', 'varying/256^2x180/*/k'), ('32³ × 72, the same', 'varying/32^3x72/*/k')]),
+    'opencl': ('opencl', 'what', (['of the roof', "of CUDA's time"], beside_cuda), [
+        ('rows side by side, 64', opencl('batch, contiguous', 64)), ('256', opencl('batch, contiguous', 256)), ('512', opencl('batch, contiguous', 512)),
+        ('systems side by side, 64 rows', opencl('batch, interleaved', 64)), ('256', opencl('batch, interleaved', 256)), ('512', opencl('batch, interleaved', 512)),
+        ('one system that forgets, 2^24 rows', opencl('one system, dominant', 2 ** 24)), ('2^26 rows', opencl('one system, dominant', 2 ** 26)), ('streamed from the host, FP64 2^27 rows', opencl('streamed from the host', 2 ** 27)),
+        ('FP32 2^28 rows', opencl('streamed from the host', 2 ** 28))]),
 }
 
 
