@@ -29,6 +29,7 @@ TRIFOLD_POINT_FUNCTION(add_to_v, { out(0) = at(1, 0, 0, 0) + at(2, 0, 0, 0); })
 int main(int argc, char** argv) {
     using namespace trifold;
     const std::int64_t cells = argc > 1 ? std::atoll(argv[1]) : 192, steps = argc > 2 ? std::atoll(argv[2]) : 4000;
+    if (cells < 3 || steps < 0) return std::fputs("usage: reaction_diffusion [cells, at least 3] [steps] [device]\n", stderr), 2;
     const double feed = 0.03, kill = 0.0615, step = 1, number_u = 0.16 * step, number_v = 0.08 * step;
 
     const MeshShape shape{.x = cells, .y = cells};

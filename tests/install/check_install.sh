@@ -23,6 +23,8 @@ cmake -S "$source/examples/reaction_diffusion" -B "$scratch/example" -G Ninja -D
     -DCMAKE_CXX_FLAGS="$flags" >/dev/null
 cmake --build "$scratch/example" >/dev/null
 "$scratch/example/reaction_diffusion" 64 500 >"$scratch/pattern"
+"$scratch/example/reaction_diffusion" cuda:0 2>"$scratch/usage" && exit 1  # not a number of cells
+grep -q '^usage: ' "$scratch/usage"
 grep -q '[@%#*+]' "$scratch/pattern"
 
 # What the guide shows is what users write.
