@@ -76,7 +76,7 @@ int run(const Options& o) {
     io::save_tridiagonal(o.output, data, line.bar(), watch_temporary);
     line.clear();
     if (!o.quiet)
-        say(o.output + ": " + report::problem_text(data.rows(), data.systems()) + ", " + name_of(data.rhs.dtype()) +
+        say((o.output == "-" ? "stdout" : o.output) + ": " + report::problem_text(data.rows(), data.systems()) + ", " + name_of(data.rhs.dtype()) +
             ", " + bytes_text(static_cast<double>(data.bytes())) + ", " + report::seconds_text(watch.total()));
     return good;
 }

@@ -26,35 +26,45 @@ const char* const exit_codes =
     "  trifold solve problem.npz -o x.npy\n"
     "  trifold help solve\n";
 
+// "Could not convert: --axis = x", of an option that takes a number.
+std::string not_a_number(const CLI::App& where, const std::string& parser) {
+    const std::size_t name = parser.find("--"), equals = parser.find(" = ");
+    if (name == std::string::npos || equals == std::string::npos) return parser;
+    const std::string option = parser.substr(name, equals - name);
+    const CLI::Option* const known = where.get_option_no_throw(option);
+    return option + ": '" + parser.substr(equals + 3) + "' is no " + (known && known->get_type_name() == "INT" ? "whole number" : "number");
+}
+
 // What was mistyped, and what was probably meant.
 int usage_error(const CLI::App& app, const CLI::App* chosen, const CLI::ParseError& error) {
     const CLI::App& where = chosen ? *chosen : app;
     const std::string help = "see: trifold " + (chosen ? chosen->get_name() + " " : std::string()) + "--help";
     std::vector<std::string> rest = app.remaining(true);
     if (rest.empty()) {
-        say(std::string(error.what()) + " (" + help + ")");
+        say((dynamic_cast<const CLI::ConversionError*>(&error) ? not_a_number(where, error.what()) : error.what()) + " (" + help + ")");
         return static_cast<int>(ErrorCode::usage);
     }
     const std::string wrong = rest.front().substr(0, rest.front().find('='));
     const bool option = wrong.starts_with("-");
+    const std::string dashes = option ? "--" : "", name = wrong.substr(option ? std::min(wrong.find_first_not_of('-'), wrong.size()) : 0);  // dashes are no likeness
     std::vector<std::string> known;
     if (option)
         for (const CLI::Option* candidate : where.get_options()) {
-            for (const std::string& name : candidate->get_lnames()) known.push_back("--" + name);
+            known.insert(known.end(), candidate->get_lnames().begin(), candidate->get_lnames().end());
         }
     else if (!chosen)
         for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; }))
             known.push_back(command->get_name());
     const std::vector<std::string_view> views(known.begin(), known.end());
-    if (chosen && std::find(views.begin(), views.end(), wrong) != views.end()) {
+    if (chosen && wrong == dashes + name && std::find(views.begin(), views.end(), name) != views.end()) {
         say("'" + wrong + "' belongs behind the command: trifold " + chosen->get_name() + " " + wrong + " ... (" + help + ")");
         return static_cast<int>(ErrorCode::usage);
     }
-    const std::string meant = nearest(wrong, views);
+    const std::string meant = nearest(name, views);
     say(std::string(option   ? "unknown option '"
                     : chosen ? "unexpected argument '"
                              : "unknown subcommand '") +
-        wrong + "' (" + (meant.empty() ? "" : "did you mean '" + meant + "'? ") + help + ")");
+        wrong + "' (" + (meant.empty() ? "" : "did you mean '" + dashes + meant + "'? ") + help + ")");
     return static_cast<int>(ErrorCode::usage);
 }
 

@@ -240,7 +240,7 @@ private:
     void write_traces() {
         if (o_.trace.empty() && o_.timeline.empty()) return;
         watch_.start("write trace");
-        if (record_.report.trace.empty()) say("nothing was split or streamed: the trace has no events");
+        if (record_.report.trace.empty() && !o_.quiet) say("nothing was split or streamed: the trace has no events");
         const auto write = [](const std::string& path, const std::string& text) {
             if (path.empty()) return;
             io::AtomicFile file(path, watch_temporary);

@@ -48,6 +48,8 @@ int run(const Options& o) {
     line.stage("check the residual");
     const BackwardError error = backward_error(data.problem(x), context.threads());
     line.clear();
+    if (std::isnan(error.worst))  // is the problem to blame, or x?
+        if (const std::string place = data.first_not_finite(); !place.empty()) throw Error(ErrorCode::bad_input, data.name, place, "mend the array and save it anew");
     report::Verification v{o.input,
                            o.solution,
                            data.rows(),

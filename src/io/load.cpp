@@ -74,7 +74,7 @@ TridiagonalData load_npz(const std::string& path, const LoadOptions& options) {
     const NpzReader archive(path);
     TridiagonalData data;
     data.name = path;
-    data.description = "arrays lower, diag, upper, rhs of " + path;
+    data.description = "arrays lower, diag, upper, rhs of " + (path == "-" ? "stdin" : path);
     std::string ignored;
     for (const std::string& name : archive.names())
         if (std::find(std::begin(array_names), std::end(array_names), name) == std::end(array_names))

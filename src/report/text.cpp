@@ -95,7 +95,8 @@ void add_devices(Page& page, const Record& record) {
                                 share.chunks == 1 ? "chunk" : "chunks", rate_text(share.rows_per_s, "rows"), seconds_text(share.busy_s));
         for (const DeviceTimes& times : figures.devices)
             if (times.name == share.name && times.link_s > 0)
-                line += fmt::format(", link {} in use, {} of its kernels hidden behind it", seconds_text(times.link_s), percent_text(times.kernel_s > 0 ? times.hidden_s / times.kernel_s : 0));
+                line += fmt::format(", link {} in use, {} of its kernels hidden behind it{}", seconds_text(times.link_s), percent_text(times.kernel_s > 0 ? times.hidden_s / times.kernel_s : 0),
+                                    times.host_s > 0 ? ", " + seconds_text(times.host_s) + " of copies within the host's memory" : "");  // through pinned buffers, where arrays are pageable
         for (const DeviceEnergy& energy : record.energy.devices)
             if (energy.device == share.name && energy.joules > 0)
                 line += fmt::format(", {:.3g} J {}, {}/J", energy.joules, energy.kind, quantity_text(static_cast<double>(share.rows) / energy.joules, "rows"));
@@ -176,16 +177,17 @@ std::string text(const Record& record, bool colour) {
     page.row("machine", m.cpu + ", " + std::to_string(m.cores) + (m.cores == 1 ? " core, " : " cores, ") +
                             bytes_text(static_cast<double>(m.memory_bytes)) + "; " + m.compiler + "; trifold " +
                             m.version + (m.commit.empty() ? "" : " (" + m.commit + ")"));
-    if (!record.output.empty()) page.row("written", record.output);
+    if (!record.output.empty()) page.row("written", record.output == "-" ? "to stdout" : record.output);
     return page.take();
 }
 
 std::string text(const Verification& v, bool colour) {
     Page page(colour);
     page.title("trifold verify: " + problem_text(v.rows, v.systems) + ", " + name_of(v.dtype));
-    page.row("residual", bound_text(v.residual) + " backward error, allowed " + bound_text(v.tolerance));
+    const bool finite = std::isfinite(v.residual);
+    page.row("residual", (finite ? bound_text(v.residual) + " backward error" : "not finite: NaN or infinity in x, or products beyond its type") + ", allowed " + bound_text(v.tolerance));
     if (v.row >= 0)
-        page.row("largest at",
+        page.row(finite ? "largest at" : "first at",
                  "row " + std::to_string(v.row) + (v.systems > 1 ? " of system " + std::to_string(v.system) : ""));
     page.row("verdict", v.ok() ? page.good("good") : page.bad("not a solution"));
     return page.take();

@@ -241,9 +241,12 @@ class BadInput(CommandTest):
         self.run_it('verify', 'p.npz', 'x.npy')
         out, _ = self.run_it('verify', 'p.npz', self.write('wrong.npy', npy([1.0] * 4)), code=6)
         self.assertIn('not a solution', out)
-        self.run_it('verify', 'p.npz', self.write('nan.npy', npy([1.0, math.nan, 1, 1])), code=6)
+        out, _ = self.run_it('verify', 'p.npz', self.write('nan.npy', npy([1.0, math.nan, 1, 1])), code=6)
+        self.assertIn('not finite', out)
         self.refuse(3, ['short.npy', 'f64[3]', 'f64[4]'], 'verify', 'p.npz', self.write('short.npy', npy([1.0] * 3)))
         self.refuse(3, ['p.npy', 'is one array'], 'solve', self.write('p.npy', npy([1.0])))
+        self.good(diag=[4.0, math.nan, 4, 4])  # the problem is to blame, not x
+        self.refuse(3, ['p.npz', "'diag'", 'element [1] is nan'], 'verify', 'p.npz', 'x.npy')
 
 
 class BadUsage(CommandTest):
@@ -264,6 +267,10 @@ class BadUsage(CommandTest):
                 (['solve', small, '--tolerance', '2'], ['tolerance']),
                 (['solve', small, '--tolerance', '-1e-12'], ['tolerance', '-1e-12']),
                 (['solve', small, '--repeat', '0'], ['--repeat']),
+                (['solve', small, '--tolerance', 'small'], ["--tolerance: 'small' is no number"]),
+                (['solve', small, '--axis', '1.5'], ["--axis: '1.5' is no whole number"]),
+                (['heat', '--mesh', '8x8', '--number', 'one'], ["--number: 'one' is no number"]),
+                (['solve', small, '--foo'], ["unknown option '--foo' (see: "]),
                 (['solve', small, '--axis', '1'], ['--axis 1']),
                 (['solve', 'gen:posson?rows=10'], ["did you mean 'poisson'"]),
                 (['solve', 'gen:poisson?row=10'], ["did you mean 'rows'"]),

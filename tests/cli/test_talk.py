@@ -46,6 +46,7 @@ class Reports(CommandTest):
             self.assertAlmostEqual(energy['rows_per_joule'] * energy['joules'], 5000, 3)
         else:
             self.assertEqual((energy['kind'], energy['joules'], energy['rows_per_joule']), ('unknown', None, None))
+            self.assertEqual((energy['solves'], energy['seconds']), (0, 0))  # nobody counts: nothing is repeated
         self.assertIn('  energy', self.run_it('solve', SMALL, '--energy')[0])
 
     def test_every_schema(self):
@@ -104,8 +105,10 @@ class Reports(CommandTest):
         self.assertNotIn("'cpu' is none", err)
 
     def test_a_timeline_without_events_is_a_picture(self):
-        self.run_it('solve', 'gen:poisson?rows=100', '--timeline', 't.svg')
+        _, err = self.run_it('solve', 'gen:poisson?rows=100', '--timeline', 't.svg')
         self.assertTrue(self.read('t.svg').startswith(b'<svg '))
+        self.assertIn('no events', err)
+        self.assertEqual(self.run_it('solve', 'gen:poisson?rows=100', '--timeline', 't.svg', '-q')[1], '')
 
     def test_nothing_to_solve(self):
         npz(self.path('e.npz'), **{name: npy([], (0, 5)) for name in ('lower', 'diag', 'upper', 'rhs')})

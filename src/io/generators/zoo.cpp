@@ -68,7 +68,7 @@ const char* refuses(const Values& values) {
 }  // namespace
 
 const GeneratorKind zoo_kind{
-    "zoo",  "the matrices that tridiagonal solvers are compared on, by number", parameters, fill, nullptr, false,
+    "zoo",  "matrices that solvers are compared on, by number (Klein and Strzodka 2021, table 1)", parameters, fill, nullptr, false,
     refuses};
 
 }  // namespace trifold::io
