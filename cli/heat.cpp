@@ -247,7 +247,9 @@ private:
     void plot() {
         constexpr std::int64_t most = 512;
         const std::int64_t every_x = (shape_.x + most - 1) / most, every_y = (shape_.y + most - 1) / most;
-        picture_.title = "trifold heat: " + o_.mesh + ", " + std::to_string(o_.iterations) + " steps, " + o_.boundary;
+        picture_.title = "trifold heat: " + o_.mesh + ", " + std::to_string(o_.iterations) + (o_.iterations == 1 ? " step, " : " steps, ") + o_.boundary +
+                         (shape_.meshes > 1 ? ", the first of " + std::to_string(shape_.meshes) + " meshes" : "");
+        if (shape_.z > 1) picture_.plane = ", plane z = " + std::to_string(shape_.z / 2);
         if (shape_.y > 1)
             for (std::int64_t y = every_y / 2; y < shape_.y; y += every_y, ++picture_.height) {
                 picture_.width = 0;
@@ -286,6 +288,7 @@ private:
             if (shape_.along(axis) > 1) record_.mesh.push_back(shape_.along(axis));
         record_.batch = shape_.meshes, record_.iterations = o_.iterations, record_.points = static_cast<double>(shape_.points());
         record_.dtype = dtype_of<T>, record_.scheme = o_.scheme, record_.boundary = o_.boundary, record_.initial = o_.initial;
+        record_.conductivity = o_.conductivity, record_.source = o_.source;
         record_.ok = solved;
         record_.threads = record_.device == "cpu" ? context.threads() : 0;
         record_.step = problem_.step;
@@ -296,7 +299,9 @@ private:
         if (o_.output != "-") print(text);
         else if (!o_.quiet) std::fputs(text.c_str(), stderr);
         if (solved) return good;
-        say("not solved: " + record_.reason + ", " + record_.place + (o_.output.empty() ? "" : "; " + o_.output + " was not written"));
+        const std::string single = sizeof(T) == 4 ? " f32; scale it, or --precision f64)" : " f64; scale it)";
+        const std::string hint = record_.reason == name_of(Reason::not_finite) ? " (what was given is finite: the field, or what leads to it, is beyond" + single : "";
+        say("not solved: " + record_.reason + ", " + record_.place + hint + (o_.output.empty() ? "" : "; " + o_.output + " was not written"));
         return numerical;
     }
 

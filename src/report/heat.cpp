@@ -28,8 +28,9 @@ double words_per_step(const HeatRecord& record) {
 }  // namespace
 
 std::string text(const HeatRecord& record) {
-    std::string out = fmt::format("trifold heat: {}, {} steps, {}\n", mesh_text(record), count_text(record.iterations), name_of(record.dtype));
+    std::string out = fmt::format("trifold heat: {}, {} {}, {}\n", mesh_text(record), count_text(record.iterations), record.iterations == 1 ? "step" : "steps", name_of(record.dtype));
     const auto row = [&](const char* label, const std::string& what) { out += fmt::format("  {:<13}{}\n", label, what); };
+    row("problem", fmt::format("begins as {}; sides {}; conductivity {}{}", record.initial, record.boundary, record.conductivity, record.source.empty() ? "" : "; source " + record.source));
     row("scheme", fmt::format("{}, on {}{}", record.scheme, record.device, record.threads > 0 ? fmt::format(", {} {}", record.threads, record.threads == 1 ? "thread" : "threads") : ""));
     row("step", fmt::format("{:.4g}, mesh number {:.4g}{}", record.step, record.number, record.number > accurate_mesh_number ? ": the shortest waves hardly decay" : ""));
     row("outcome", !record.ok ? record.reason + ": " + record.place : record.iterations == 0 ? record.reason + ": no steps, the field is the initial one" : record.reason);
@@ -51,7 +52,7 @@ std::string text(const HeatRecord& record) {
     row("memory", "peak " + bytes_text(static_cast<double>(record.peak_bytes)));
     const Machine& m = record.machine;
     row("machine", fmt::format("{}, {} cores; {}; trifold {}{}", m.cpu, m.cores, m.compiler, m.version, m.commit.empty() ? "" : " (" + m.commit + ")"));
-    for (const std::string& path : record.written) row("written", path);
+    for (const std::string& path : record.written) row("written", path == "-" ? "to stdout" : path);
     return out;
 }
 
@@ -64,7 +65,8 @@ std::string json(const HeatRecord& record) {
     const Json result{{"schema", "trifold.heat/1"},
                       {"problem",
                        {{"mesh", record.mesh}, {"batch", record.batch}, {"iterations", record.iterations}, {"precision", name_of(record.dtype)}, {"step", record.step},
-                        {"mesh_number", record.number}, {"scheme", record.scheme}, {"boundary", record.boundary}, {"initial", record.initial}}},
+                        {"mesh_number", record.number}, {"scheme", record.scheme}, {"boundary", record.boundary}, {"initial", record.initial}, {"conductivity", record.conductivity},
+                        {"source", record.source.empty() ? Json(nullptr) : Json(record.source)}}},
                       {"outcome", {{"ok", record.ok}, {"reason", record.reason}, {"place", record.place.empty() ? Json(nullptr) : Json(record.place)}, {"device", record.device}, {"threads", record.threads}, {"parts", record.parts}}},
                       {"field", {{"least", number(record.least)}, {"most", number(record.most)}, {"mean", number(record.mean)}}},
                       {"time", {{"clock", "wall"}, {"total_s", record.total_s}, {"solve_s", record.solve_s}, {"phases", phases}}},

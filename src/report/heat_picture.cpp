@@ -11,6 +11,7 @@
 namespace trifold::report {
 namespace {
 
+constexpr std::int64_t least_side = 480;  // pixels of an image's longer side, about
 constexpr double panel_width = 360, panel_height = 300, left = 64, top = 56, apart = 90;
 constexpr const char* ink = "#333333";
 constexpr const char* blue = "#2166ac";
@@ -121,7 +122,7 @@ void profile(std::string& out, int number, const HeatPicture& picture) {
 }
 
 void settling(std::string& out, int number, const HeatPicture& picture) {
-    Panel panel(out, number, "largest change of that line per step");
+    Panel panel(out, number, "largest change of that line per step, log scale");
     panel.frame();
     Range steps, change;
     for (const auto& [step, value] : picture.change)
@@ -132,6 +133,7 @@ void settling(std::string& out, int number, const HeatPicture& picture) {
     std::vector<std::pair<double, double>> points;
     for (const auto& [step, value] : picture.change)
         if (value > 0) points.emplace_back(steps.share(step), change.share(std::log10(value)));
+    if (points.size() == 1) points.push_back({1, points.front().second}), points.front().first = 0;  // a line can be seen, a point not
     panel.line(points.size(), red, [&](std::size_t k) { return points[k]; });
     panel.label(0, panel_height + 20, fmt::format("step {:.0f}", steps.low), "start");
     panel.label(panel_width, panel_height + 20, fmt::format("step {:.0f}", steps.high), "end");
@@ -141,13 +143,16 @@ void settling(std::string& out, int number, const HeatPicture& picture) {
 
 std::string png(const std::vector<float>& values, std::int64_t width, std::int64_t height) {
     const Range range = range_of(values);
+    // Cells of a small mesh are squares that can be seen, and viewers have nothing to smear.
+    const std::int64_t square = std::max<std::int64_t>(1, least_side / std::max(width, height));
     std::vector<unsigned char> pixels;
-    pixels.reserve(values.size() * 3);
-    for (std::int64_t y = height - 1; y >= 0; --y)
-        for (std::int64_t x = 0; x < width; ++x) {
-            const auto rgb = colour(range.share(values[static_cast<std::size_t>(y * width + x)]));
+    pixels.reserve(values.size() * static_cast<std::size_t>(3 * square * square));
+    for (std::int64_t y = height * square - 1; y >= 0; --y)
+        for (std::int64_t x = 0; x < width * square; ++x) {
+            const auto rgb = colour(range.share(values[static_cast<std::size_t>(y / square * width + x / square)]));
             pixels.insert(pixels.end(), rgb.begin(), rgb.end());
         }
+    width *= square, height *= square;
     png_image image{};
     image.version = PNG_IMAGE_VERSION;
     image.width = static_cast<png_uint_32>(width), image.height = static_cast<png_uint_32>(height);
@@ -168,7 +173,7 @@ std::string svg(const HeatPicture& picture) {
                                   "<rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n<text x=\"{2}\" y=\"22\" font-size=\"15\" fill=\"{3}\">{4}</text>\n",
                                   width, height, left, ink, escaped(picture.title));
     if (plane) {
-        Panel panel(out, 0, "the field at the end");
+        Panel panel(out, 0, "the field at the end" + picture.plane);
         panel.image(png(picture.field, picture.width, picture.height), picture.width, picture.height);
         panel.scale(range_of(picture.field));
     }

@@ -11,6 +11,7 @@ namespace trifold::report {
 
 struct HeatPicture {
     std::string title;
+    std::string plane;                       ///< which one the field is, after "the field at the end"; empty where there is one
     std::int64_t width = 0, height = 0;      ///< of the field that is shown: a plane through the middle of the first mesh
     std::vector<float> field;                ///< [y][x]; empty where the mesh has one dimension
     std::vector<float> first, last;          ///< along x through the middle, at the beginning and at the end
@@ -19,7 +20,7 @@ struct HeatPicture {
 
 std::string svg(const HeatPicture& picture);
 
-/// `width` × `height` values as a PNG file, largest at the top of the scale; rows from bottom to top. Empty where it cannot be made.
+/// `width` × `height` values as a PNG file, a square of pixels each where they are few; rows from bottom to top. Empty where it cannot be made.
 std::string png(const std::vector<float>& values, std::int64_t width, std::int64_t height);
 
 }  // namespace trifold::report

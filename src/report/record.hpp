@@ -121,7 +121,8 @@ struct HeatRecord {
     std::int64_t batch = 1, iterations = 0;
     double points = 0;               ///< of all meshes
     DType dtype = DType::f64;
-    std::string scheme, boundary, initial, device, reason, place;  ///< place: of a failure, in words
+    std::string scheme, boundary, initial, conductivity, source;   ///< as they were asked for; no source: empty
+    std::string device, reason, place;                             ///< place: of a failure, in words
     bool ok = false;
     int threads = 0;
     double step = unknown, number = unknown;

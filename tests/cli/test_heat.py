@@ -77,6 +77,11 @@ class Heat(CommandTest):
         data = self.read('p.png')
         self.assertEqual(data[:8], b'\x89PNG\r\n\x1a\n')
         self.assertEqual(struct.unpack('>II', data[16:24]), (350, 9))
+        self.run_it('heat', '--mesh', '16x12', '--iterations', '2', '--plot', 'p.png')  # of few cells, each a square that can be seen
+        self.assertEqual(struct.unpack('>II', self.read('p.png')[16:24]), (480, 360))
+        self.run_it('heat', '--mesh', '8x6x5', '--batch', '2', '--iterations', '1', '--plot', 'p.svg')
+        for part in ('1 step,', 'the first of 2 meshes', 'plane z = 2', 'log scale'):
+            self.assertIn(part, self.read('p.svg').decode())
         self.refuse(2, ['neither an .svg nor a .png'], 'heat', '--mesh', '8x8', '--plot', 'p.jpg')
         self.refuse(2, ['no image'], 'heat', '--mesh', '8', '--plot', 'p.png')
         self.refuse(3, ['nowhere'], 'heat', '--mesh', '8x8', '--plot', 'nowhere/p.svg')
@@ -145,6 +150,20 @@ class Heat(CommandTest):
         self.assertTrue(report['outcome']['ok'])
         self.assertEqual(report['time']['solve_s'], 0)
         self.assertEqual(self.files(), ['p.svg', 'u.npy'])
+
+    def test_what_was_asked_for_is_reported(self):
+        self.write('s.npy', npy([0.1] * 64, (8, 8)))
+        out, _ = self.run_it('heat', '--mesh', '8x8', '--iterations', '1', '--boundary', 'x=periodic', '--conductivity', '2.5', '--source', 's.npy')
+        self.assertIn('8 x 8, 1 step, f64', out)
+        self.assertIn('begins as spot; sides x=periodic; conductivity 2.5; source s.npy', out)
+        problem = self.run_json('heat', '--mesh', '8x8', '--iterations', '1')['problem']
+        self.assertEqual((problem['conductivity'], problem['source']), ('1', None))
+
+    def test_a_field_beyond_its_type(self):
+        self.write('u.npy', npy([3e38] * 64, (8, 8), '<f4'))
+        _, err = self.run_it('heat', '--mesh', '8x8', '--precision', 'f32', '--initial', 'u.npy', '--boundary', 'x-=dirichlet:3e38,x+=dirichlet:-3e38', code=4)
+        self.assertIn('not_finite, step 0, along x, mesh 0', err)
+        self.assertIn('beyond f32; scale it, or --precision f64', err)
 
     def test_parts_of_a_batch_are_as_all_of_it(self):
         arguments = ['heat', '--mesh', '12x9', '--batch', '7', '--iterations', '8', '--snapshots', '1', '--precision', 'f32']
