@@ -115,13 +115,47 @@ def is_it(row, wanted, kind):
     return row.get('precision') == kind and not row.get('failed') and all(row.get(key) == value for key, value in wanted.items())
 
 
+# Suite, matrix, type, rows.
+SEVERAL = [('hetero', 'dominant', 'f32', 256e6), ('hetero', 'dominant', 'f32', 512e6), ('hetero', 'dominant', 'f32', 1024e6), ('hetero', 'dominant', 'f32', 1280e6), ('hetero', 'dominant', 'f64', 640e6),
+           ('hetero_kinds', 'dominant, in place', 'f32', 256e6), ('hetero_kinds', 'dominant', 'f64', 128e6), ('hetero_kinds', 'dominant, in place', 'f64', 128e6), ('hetero_kinds', 'random', 'f64', 128e6),
+           ('hetero_kinds', 'poisson', 'f64', 128e6), ('hetero_kinds', 'poisson', 'f32', 256e6), ('hetero_kinds', 'dominant, pageable', 'f32', 128e6)]
+
+
+def several(results):
+    """Both devices beside each alone, of the first machine that has both records."""
+    suites = sorted({suite for suite, *_ in SEVERAL})
+    machines = [machine for machine in sorted(os.listdir(results)) if all(os.path.exists(os.path.join(results, machine, suite + '.json')) for suite in suites)]
+    if not machines:
+        return
+    records = {suite: read(os.path.join(results, machines[0], suite + '.json')) for suite in suites}
+    yield '| system | `cpu` | `cuda:0` | both | chosen | of the best single | of the parts |'
+    yield '|---|---:|---:|---:|---:|---:|---:|'
+    for suite, *wanted in SEVERAL:
+        rows = {row['devices']: row for row in records[suite]['rows'] if row.get('kind') == 'solve' and [row['matrix'], row['dtype'], row['rows']] == wanted and row.get('ok', True)}
+        both = rows.get('cpu,cuda:0')
+        if both and 'cpu' in rows and 'cuda:0' in rows:
+            rates = [rows['cpu']['rows_per_s'], rows['cuda:0']['rows_per_s'], both.get('all_rows_per_s'), both['rows_per_s']]
+            cells = ['–' if rate is None else f'{rate / 1e9:.2f}' for rate in rates]
+            yield (f'| {wanted[2] / 1e6:.0f} million rows, FP{wanted[1][1:]}, {wanted[0]} | {" | ".join(cells)} ({both.get("chosen", "–")}) | {percent(both.get("of_the_best"))} |'
+                   f' {percent(both.get("of_the_ceiling"))} |')
+    yield ''
+    yield f'({machines[0]}, commit {records[suites[0]]["machine"].get("commit", "–")}. All cases, and what the columns say: [benchmarks](../benchmarks.md).)'
+
+
+def read(path):
+    with open(path, encoding='utf-8') as file:
+        return json.load(file)
+
+
 def lines(name, results):
+    if name == 'several devices':
+        yield from several(results)
+        return
     suite, what, (columns, cells), wanted = TABLES[name]
     machines = [machine for machine in sorted(os.listdir(results)) if os.path.exists(os.path.join(results, machine, suite + '.json'))]
     if not machines:
         return
-    with open(os.path.join(results, machines[0], suite + '.json'), encoding='utf-8') as file:
-        record = json.load(file)
+    record = read(os.path.join(results, machines[0], suite + '.json'))
     kinds = ('f64', 'f32')
     yield f'| {what} | ' + ' | '.join(column if k else f'FP{kind[1:]} {column}' for kind in kinds for k, column in enumerate(columns)) + ' |'
     yield '|---|' + '---:|' * (len(kinds) * len(columns))
