@@ -51,6 +51,15 @@ def opencl(case, rows):
     return {'case': case, 'rows': rows, 'device': 'opencl:0.0'}
 
 
+def cpu_pass(row):
+    bound = lambda key: percent(row['fraction'] * row['seconds'] / row[key] if row.get(key) else None)
+    return [percent(row['fraction']), bound('moving_s'), bound('computing_s'), times(row.get('speedup'))]
+
+
+def cpu_heat(case, threads):
+    return {'case': case, 'threads': threads, 'solver': 'Trifold, Douglas-Gunn'}
+
+
 def pivoted(row):
     return [percent(row['fraction']), times(row.get('times_cusparse'))]
 
@@ -106,13 +115,16 @@ TABLES = {
         ('systems side by side, 64 rows', opencl('batch, interleaved', 64)), ('256', opencl('batch, interleaved', 256)), ('512', opencl('batch, interleaved', 512)),
         ('one system that forgets, 2^24 rows', opencl('one system, dominant', 2 ** 24)), ('2^26 rows', opencl('one system, dominant', 2 ** 26)), ('streamed from the host, FP64 2^27 rows', opencl('streamed from the host', 2 ** 27)),
         ('FP32 2^28 rows', opencl('streamed from the host', 2 ** 28))]),
+    'sweeps on the cpu': ('heat', 'mesh, threads', (['of the roof', 'moves alone', 'arithmetic alone', 'over LAPACK'], cpu_pass), [
+        ('256³, 1', cpu_heat('256^3', 1)), ('256³, 2', cpu_heat('256^3', 2)), ('400³, 1', cpu_heat('400^3', 1)), ('400³, 2', cpu_heat('400^3', 2)),
+        ('128² × 1500, 1', cpu_heat('128^2 x 1500', 1)), ('128² × 1500, 2', cpu_heat('128^2 x 1500', 2)), ('32² × 1500, 1', cpu_heat('32^2 x 1500', 1)), ('32² × 1500, 2', cpu_heat('32^2 x 1500', 2))]),
 }
 
 
 def is_it(row, wanted, kind):
     if isinstance(wanted, str):
         wanted = {'case': wanted.replace('*', kind) if '*' in wanted else wanted + kind}
-    return row.get('precision') == kind and not row.get('failed') and all(row.get(key) == value for key, value in wanted.items())
+    return row.get('precision', row.get('dtype')) == kind and not row.get('failed') and all(row.get(key) == value for key, value in wanted.items())
 
 
 # Suite, matrix, type, rows.
