@@ -8,6 +8,16 @@
 #include "trifold/error.hpp"
 
 namespace trifold::cli {
+namespace {
+
+// Threads that a stream over so many bytes is tried with. Near the caches one thread may do better than a team: a team waits for its last, and on a core that others use that one
+// waits for its turn, thousands of times as long as a pass takes.
+std::vector<int> teams(std::size_t bytes, int threads) {
+    constexpr std::size_t near = std::size_t{64} << 20;
+    return threads > 1 && bytes <= near ? std::vector<int>{threads, 1} : std::vector<int>{threads};
+}
+
+}  // namespace
 
 ProblemRoof::ProblemRoof(const io::TridiagonalData& data, const io::Array& x, const Queue& queue) : queue_(queue) {
     const auto whole = static_cast<std::size_t>(x.shape().bytes());
@@ -29,10 +39,12 @@ ProblemRoof::ProblemRoof(const io::TridiagonalData& data, const io::Array& x, co
     Context& context = queue.context();
     arrays.write = x.as<unsigned char>();
     // Stores past the cache are the faster ones where the arrays do not fit it; near it, both are tried.
-    probes_.emplace_back(arrays, bytes, devices::Store::past_cache, context.threads());
-    const bool far_outside =
-        bytes * static_cast<std::size_t>(arrays.reads + 1) > 4 * context.state().topology().last_level();
-    if (!far_outside) probes_.emplace_back(arrays, bytes, devices::Store::regular, context.threads());
+    const std::size_t all = bytes * static_cast<std::size_t>(arrays.reads + 1);
+    const bool far_outside = all > 4 * context.state().topology().last_level();
+    for (const int threads : teams(all, context.threads())) {
+        probes_.emplace_back(arrays, bytes, devices::Store::past_cache, threads);
+        if (!far_outside) probes_.emplace_back(arrays, bytes, devices::Store::regular, threads);
+    }
 }
 
 // What the device's own stream finds; where it has no memory left for that, there is no roof.
@@ -52,7 +64,8 @@ void ProblemRoof::sample() {
         return;
     }
     std::vector<double> found;
-    for (devices::RoofProbe& probe : probes_) found.push_back(probe.measure(std::clamp(8e-9 * probe.bytes_per_pass(), 0.02, 0.15)).bytes_per_s);  // some hundred passes
+    const double several = probes_.size() > 2 ? 0.5 : 1;
+    for (devices::RoofProbe& probe : probes_) found.push_back(probe.measure(several * std::clamp(8e-9 * probe.bytes_per_pass(), 0.02, 0.15)).bytes_per_s);  // some hundred passes
     const auto best = std::max_element(found.begin(), found.end());
     samples_.push_back(*best);
     std::swap(probes_[0], probes_[static_cast<std::size_t>(best - found.begin())]);
@@ -74,12 +87,15 @@ double stream_bandwidth(const Queue& queue, std::size_t bytes, int reads) {
         return device.runtime->bandwidth && device.runtime->bandwidth(device.number, queue.stream(), reads, false, most, &found, failure) ? found : 0;
     }
     double best = 0;
-    for (const devices::Store store : {devices::Store::past_cache, devices::Store::regular}) try {
-            devices::RoofProbe probe({.reads = reads, .store = store}, (static_cast<std::size_t>(reads) + 1) * std::min(bytes, most), queue.context().threads());
-            best = std::max(best, probe.measure(0.1).bytes_per_s);
-        } catch (const Error&) {
-            return best;
-        }
+    const std::size_t all = (static_cast<std::size_t>(reads) + 1) * std::min(bytes, most);
+    try {
+        for (const int threads : teams(all, queue.context().threads()))
+            for (const devices::Store store : {devices::Store::past_cache, devices::Store::regular}) {
+                devices::RoofProbe probe({.reads = reads, .store = store}, all, threads);
+                best = std::max(best, probe.measure(0.1).bytes_per_s);
+            }
+    } catch (const Error&) {
+    }
     return best;
 }
 
