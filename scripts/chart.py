@@ -25,6 +25,7 @@ def frame(left, top, title, width=WIDTH, height=HEIGHT):
 
 
 def short(value):
+    if 1000 <= value < 10000: return f'{value:.0f}'
     return f'{value:.3g}'.replace('e+0', 'e').replace('e+', 'e').replace('e-0', 'e-')
 
 
@@ -77,16 +78,17 @@ def lines_chart(panels, names, log_y=False, y_text=short):
 
 
 def bars(groups, unit):
-    """groups: (title, [(name, value)…]); a block of horizontal bars each, one scale within a block."""
-    left, width, step, out, y = 170, 520, 18, [], 20
-    for k, (title, values) in enumerate(groups):
+    """groups: (title, [(name, value)…]); a block of horizontal bars each, one scale for all, so that they compare."""
+    names = [name for _, values in groups for name, _ in values]
+    left, width, step, out, y = max(170, 20 + 6 * max(len(name) for name in names)), 520, 18, [], 20
+    most = max(value for _, values in groups for _, value in values)
+    for title, values in groups:
         y += 14
         out.append(label(left, y, title, 12, 'start', ' font-weight="bold"'))
         y += 8
-        most = max(value for _, value in values)
         for name, value in values:
             out.append(label(left - 8, y + 12, name, 11, 'end'))
-            out.append(f'<rect x="{left}" y="{y + 2}" width="{width * value / most:.1f}" height="{step - 5}" fill="{"#999999" if "published" in title else COLOURS[k % len(COLOURS)]}"/>')
+            out.append(f'<rect x="{left}" y="{y + 2}" width="{width * value / most:.1f}" height="{step - 5}" fill="{"#999999" if "published" in title else COLOURS[0]}"/>')
             out.append(label(left + width * value / most + 6, y + 12, f'{value:.0f} {unit}' if value >= 10 else f'{value:.2g} {unit}', 11, 'start'))
             y += step
         y += 12
