@@ -6,6 +6,7 @@
 #include "build_info.hpp"
 #include "common.hpp"
 #include "devices/context_state.hpp"
+#include "families/tridiagonal/ops.hpp"
 #include "output.hpp"
 #include "planner/calibrate.hpp"
 #include "progress.hpp"
@@ -30,6 +31,16 @@ const char* name_of(CellKind kind) {
     return "?";
 }
 
+// No family of its own: sweeps over meshes are solves of lines, by who has kernels for them. Of a device that is not there nobody can tell.
+void add_sweeps(report::DeviceList& list, const Device& device) {
+    for (const Cell& cell : device.cells) {
+        const auto* ops = static_cast<const tridiagonal::Ops*>(std::string_view(cell.family) == "tridiagonal" ? cell.ops : nullptr);
+        if (!ops) continue;
+        const bool native = ops->mesh_sweep || ops->mesh_run;
+        list.cells.push_back({device.name, "sweeps", name_of(native ? CellKind::native : CellKind::absent), native ? ops->mesh_run ? "compiled at run time" : "" : "the device has no kernels for sweeps over meshes"});
+    }
+}
+
 void add_grid(report::DeviceList& list) {
     for (const Device* device : registered_devices()) {
         if (const char* why = why_unavailable(*device))
@@ -41,6 +52,7 @@ void add_grid(report::DeviceList& list) {
                 if (std::string_view(own.family) == family.name) cell.kind = name_of(own.kind), cell.note = own.note;
             list.cells.push_back(std::move(cell));
         }
+        add_sweeps(list, *device);
     }
 }
 
@@ -90,7 +102,7 @@ int run(const Options& o) {
 Command devices_command(CLI::App& parent) {
     auto options = std::make_shared<Options>();
     CLI::App* app = parent.add_subcommand("devices", "list the devices, what each can do, and how fast its memory is");
-    app->add_flag("--matrix", options->matrix, "the grid device x family: native, delegated (to whom), absent (why)");
+    app->add_flag("--matrix", options->matrix, "who computes what: native, delegated (to whom), absent (why)");
     app->add_flag("--measure", options->measure,
                   "measure this machine's bandwidth and pace anew and keep them for planning");
     options->add_threads(*app);

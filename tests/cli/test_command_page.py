@@ -8,8 +8,8 @@ from arrays import npz
 from harness import CommandTest, main
 
 SOURCE = os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', '..')
-NAMES = {'time.phases', 'time.solve_phases'}      # their keys are names of phases
-GROUPS = {'roof', 'machine', 'devices[].roof', 'devices[].energy', 'devices[].link', 'devices[].time', 'rows[].roof'}
+NAMES = {'time.phases', 'time.solve_phases', 'models[].kernel_ratio'}      # their keys are names of phases or devices
+GROUPS = {'roof', 'machine', 'devices[].roof', 'devices[].energy', 'devices[].link', 'devices[].time', 'rows[].roof', 'models[].best'}
 
 
 def text(*path):
@@ -48,7 +48,8 @@ class Page(CommandTest):
         self.environment['XDG_CACHE_HOME'] = self.path('kept')
         for schema, command in {'trifold.report/1': ['solve', 'p.npz'], 'trifold.verify/1': ['verify', 'p.npz', 'x.npy'], 'trifold.plan/1': ['plan', 'gen:poisson?rows=1e5'],
                                 'trifold.devices/1': ['devices', '--measure', '--threads', '1'], 'trifold.bench/1': ['bench', '--rows', '1000', '--repeat', '1'],
-                                'trifold.heat/1': ['heat', '--mesh', '8x8']}.items():
+                                'trifold.heat/1': ['heat', '--mesh', '8x8'],
+                                'trifold.machine_plan/1': ['plan', '--machine', os.path.join(SOURCE, 'bench', 'published', 'oclspkt.json')]}.items():
             report = self.run_json(*command)
             self.assertEqual(report['schema'], schema)
             documented = named(self.section(schema))

@@ -88,6 +88,8 @@ class Reports(CommandTest):
     def test_devices(self):
         out, _ = self.run_it('devices', '--matrix')
         self.assertRegex(out, r'cpu +tridiagonal +native')
+        self.assertRegex(out, r'cpu +sweeps +native')
+        self.assertRegex(out, r'reference +sweeps +native')
         grid = self.run_json('devices')['matrix']
         self.assertLessEqual({'cpu', 'reference'}, {cell['device'] for cell in grid})
 
