@@ -60,6 +60,10 @@ def cpu_heat(case, threads):
     return {'case': case, 'threads': threads, 'solver': 'Trifold, Douglas-Gunn'}
 
 
+def cpu_pivoted(matrix, threads, how=''):
+    return {'case': f'{matrix}, 3.2e+07 rows{how}', 'threads': threads, 'solver': 'two_pass'}
+
+
 def pivoted(row):
     return [percent(row['fraction']), times(row.get('times_cusparse'))]
 
@@ -118,6 +122,9 @@ TABLES = {
     'sweeps on the cpu': ('heat', 'mesh, threads', (['of the roof', 'moves alone', 'arithmetic alone', 'over LAPACK'], cpu_pass), [
         ('256³, 1', cpu_heat('256^3', 1)), ('256³, 2', cpu_heat('256^3', 2)), ('400³, 1', cpu_heat('400^3', 1)), ('400³, 2', cpu_heat('400^3', 2)),
         ('128² × 1500, 1', cpu_heat('128^2 x 1500', 1)), ('128² × 1500, 2', cpu_heat('128^2 x 1500', 2)), ('32² × 1500, 1', cpu_heat('32^2 x 1500', 1)), ('32² × 1500, 2', cpu_heat('32^2 x 1500', 2))]),
+    'pivoted systems': ('pivoted', 'matrix, threads', (['of the roof', 'moves alone', 'arithmetic alone', 'over LAPACK'], cpu_pass), [
+        ('random (one pass), 1', cpu_pivoted('random', 1)), ('random, 2', cpu_pivoted('random', 2)), ('random, in place, 1', cpu_pivoted('random', 1, ', in place')),
+        ('waves (two rows at a time), 1', cpu_pivoted('waves', 1)), ('waves, 2', cpu_pivoted('waves', 2))]),
 }
 
 

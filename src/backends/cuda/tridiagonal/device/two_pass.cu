@@ -16,11 +16,11 @@
 //   enough; what then still is not, is solved by LU. Kernels that find nothing to do return at once, since nothing comes back to
 //   the host. blockIdx.y = system.
 // Words per row: 4 read; 4 read + 1 written; the levels move about 1.2. In place 2 more.
-// Numerics: as docs/algorithms/two_pass.md. What two rows say of a chunk's interior drowns in their rounding the more, the more
+// Numerics: as docs/algorithms/gpu_two_pass.md. What two rows say of a chunk's interior drowns in their rounding the more, the more
 //   chunks are coupled: hence the long ones. A system is accepted where the largest residual of every block of 2048 rows is at
 //   most 10 u of max|A| max|x| + max|rhs| there, or at most 4 u of the largest such scale: LAPACK's measure. Maxima
 //   are by atomics, so that their order does not matter, and bits repeat.
-// Source: docs/algorithms/two_pass.md.
+// Source: docs/algorithms/gpu_two_pass.md.
 #include "backends/cuda/tridiagonal/device/two_pass.hpp"
 
 #include <algorithm>
@@ -157,7 +157,7 @@ void launch_chain(const Job<T>& job, PivotedJob<T> rest, cudaStream_t stream) {
     enqueue_kernel(config, chain_kernel<T, false>, job, rest);
 }
 
-/// A cluster's lanes have chunks half as long as others: what that costs in accuracy is little in short systems (docs/algorithms/two_pass.md).
+/// A cluster's lanes have chunks half as long as others: what that costs in accuracy is little in short systems (docs/notes/two_pass.md).
 Cut cut_of_left(const System& system, bool cluster) { return Cut(system.rows, cluster ? 256 : 128, system.systems()); }
 
 template <class T>

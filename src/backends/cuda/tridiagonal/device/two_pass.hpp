@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Long systems, one or several, pivoted, in two passes over their rows (docs/algorithms/two_pass.md).
+// Long systems, one or several, pivoted, in two passes over their rows (docs/algorithms/gpu_two_pass.md).
 #pragma once
 
 #include "backends/cuda/tridiagonal/batch.hpp"
