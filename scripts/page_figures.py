@@ -64,6 +64,22 @@ def cpu_pivoted(matrix, threads, how=''):
     return {'case': f'{matrix}, 3.2e+07 rows{how}', 'threads': threads, 'solver': 'two_pass'}
 
 
+def cpu_batch_cells(row):
+    return [percent(row['fraction']), percent(row.get('fraction_of_order')), times(row.get('speedup'))]
+
+
+def cpu_batch(case, threads):
+    return {'case': case, 'threads': threads, 'solver': 'automatic'}
+
+
+def cpu_kept(row):
+    return [percent(row['fraction']), times(row.get('speedup'))]
+
+
+def cpu_factored(case, threads):
+    return {'case': case, 'threads': threads, 'solver': 'factored'}
+
+
 def pivoted(row):
     return [percent(row['fraction']), times(row.get('times_cusparse'))]
 
@@ -125,6 +141,15 @@ TABLES = {
     'pivoted systems': ('pivoted', 'matrix, threads', (['of the roof', 'moves alone', 'arithmetic alone', 'over LAPACK'], cpu_pass), [
         ('random (one pass), 1', cpu_pivoted('random', 1)), ('random, 2', cpu_pivoted('random', 2)), ('random, in place, 1', cpu_pivoted('random', 1, ', in place')),
         ('waves (two rows at a time), 1', cpu_pivoted('waves', 1)), ('waves, 2', cpu_pivoted('waves', 2))]),
+    'batches on the cpu': ('batch', 'systems × rows, threads', (['of the roof', 'of its moves', 'over a Thomas loop'], cpu_batch_cells), [
+        ('131072 × 256, 1', cpu_batch('131072 x 256', 1)), ('131072 × 256, 2', cpu_batch('131072 x 256', 2)), ('400³ along x, 1', cpu_batch('400^3 along x', 1)), ('400³ along y, 1', cpu_batch('400^3 along y', 1)),
+        ('400³ along z, 1', cpu_batch('400^3 along z', 1)), ('512³ along x, 1', cpu_batch('512^3 along x', 1)), ('512³ along y, 1', cpu_batch('512^3 along y', 1)), ('512³ along z, 1', cpu_batch('512^3 along z', 1))]),
+    'certified on the cpu': ('single', 'rows, threads', (['of the roof', 'moves alone', 'arithmetic alone', 'over LAPACK'], cpu_pass), [
+        ('10⁸, dominant, 1', cpu_batch('memory, 1e+08 rows', 1)), ('10⁸, dominant, 2', cpu_batch('memory, 1e+08 rows', 2))]),
+    'kept factors': ('factored', 'systems × rows, threads', (['of the roof', 'over LAPACK'], cpu_kept), [
+        ('32768 × 256, one matrix, 1', cpu_factored('32768 x 256, one matrix', 1)), ('32768 × 256, one matrix, 2', cpu_factored('32768 x 256, one matrix', 2)), ('32768 × 256, a matrix each, 1', cpu_factored('32768 x 256', 1)),
+        ('8 · 10⁶ rows that decay, 1', cpu_factored('8e+06 rows, decaying', 1)), ("8 · 10⁶ rows of Poisson's equation, 1", cpu_factored('8e+06 rows, Poisson', 1)),
+        ('100 000 rows that decay, 1', cpu_factored('100000 rows, decaying', 1))]),
 }
 
 

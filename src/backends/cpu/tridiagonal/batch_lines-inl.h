@@ -12,7 +12,7 @@
 //
 // Elimination waits for memory, substitution for the second-level cache: one after the other the memory idles while a block is substituted.
 // Row i of this block is eliminated together with row n-1-i of the one before, so that lines are asked for all the time; twice, because
-// a core drops requests (Zen 4: measured, docs/algorithms/batches.md), and a line that is not there costs a memory latency in a chain.
+// a core drops requests (Zen 4: measured, docs/notes/batches.md), and a line that is not there costs a memory latency in a chain.
 #include <algorithm>
 #include <cstdint>
 #include <limits>
