@@ -52,6 +52,10 @@ void CommonOptions::add_data(CLI::App& app) {
 void CommonOptions::add_objective(CLI::App& app) {
     app.add_option("--optimise", objective, "time, energy or edp (energy times time): for what the devices that share a solve are chosen; the latter two need --watts")
         ->capture_default_str();
+    add_watts(app);
+}
+
+void CommonOptions::add_watts(CLI::App& app) {
     app.add_option("--watts", watts_text, "DEVICE=WATTS,…: what devices draw while they compute; joules are estimated so where there is no counter, or without --energy");
 }
 
@@ -68,7 +72,7 @@ void CommonOptions::note_watts(const Queue& queue) const {
     for (const auto& [name, value] : watts) {
         bool asked = name == device.name;
         for (const Device* part : device.parts) asked = asked || name == part->name;
-        if (!asked) say("--watts: '" + name + "' is none of the devices that are asked to solve (" + device.name + ")");
+        if (!asked) say("--watts: '" + name + "' is none of the devices that are asked to compute (" + device.name + ")");
     }
 }
 

@@ -46,6 +46,7 @@ struct CommonOptions {
     void add_threads(CLI::App& app);
     void add_periodic(CLI::App& app);
     void add_objective(CLI::App& app);  ///< --optimise, --watts
+    void add_watts(CLI::App& app);
 
     /// The view of `watts` in what is returned is of this object. Throws Error(usage).
     void apply_objective(tridiagonal::Options& settings);

@@ -63,6 +63,7 @@ public:
         Context context(o_.context());
         use_threads_of(context);
         Queue queue(context, o_.device);
+        o_.note_watts(queue);
         prepare();
         copies_ = queue.memory().kind == MemoryKind::device;
         if (copies_) watch_.start("prepare device");
@@ -279,6 +280,10 @@ private:
             record_.energy.joules *= static_cast<double>(shape_.points()) * static_cast<double>(o_.iterations) / (static_cast<double>(parts.points_entered()) * static_cast<double>(count));
             record_.energy_steps = count * record_.energy.solves;
         }
+        if (const auto watts = o_.watts.find(record_.device); watts != o_.watts.end() && record_.solve_s > 0 && !std::isfinite(record_.energy.joules)) {
+            record_.energy.joules = watts->second * record_.solve_s;
+            record_.energy.kind = "estimated", record_.energy.note = report::watts_note(watts->second);
+        }
         watch_.stop();
         line_.clear();
     }
@@ -329,7 +334,7 @@ private:
     double advanced_ = 0;       // points times steps, in record_.solve_s
 };
 
-int run(const Options& o) {
+int run(Options& o) {
     if (!o.output.empty() && o.output != "-" && !o.output.ends_with(".npy")) throw Error(ErrorCode::usage, "-o " + o.output, "is not an .npy file", "name it *.npy, or - for stdout");
     if (o.output == "-" && terminal_on_stdout()) throw Error(ErrorCode::usage, "-o -", "stdout is a terminal", "name a file or redirect stdout");
     if (!o.plot.empty() && !o.plot.ends_with(".svg") && !o.plot.ends_with(".png"))
@@ -338,6 +343,7 @@ int run(const Options& o) {
     if (o.device.find(',') != std::string::npos || o.device == "all")
         throw Error(ErrorCode::usage, "--device " + o.device, "one device advances meshes", "name one: cpu, cuda:N or reference");
     if (o.snapshots > 0 && (o.output.empty() || o.output == "-")) throw Error(ErrorCode::usage, "--snapshots", "have no name", "add -o FIELD.npy; they become FIELD-STEP.npy");
+    o.watts = report::watts_from(o.watts_text);
     if (o.dtype() == DType::f32) return Run<float>(o).run();
     return Run<double>(o).run();
 }
@@ -365,6 +371,7 @@ Command heat_command(CLI::App& parent) {
     options->add_threads(*app);
     app->add_option("--precision", options->precision, "f32 or f64 (default)");
     app->add_flag("--energy", options->energy, "advance for two seconds more and read the device's energy counters");
+    options->add_watts(*app);
     app->add_flag("--no-roof", options->no_roof, "do not measure the bandwidth after the run");
     options->add_talk(*app);
     set_examples(*app, "  trifold heat --mesh 128x128 --batch 100 --iterations 120 --precision f32\n"

@@ -42,6 +42,8 @@ Watts watts_from(const std::string& text) {
     return watts;
 }
 
+std::string watts_note(double watts) { return fmt::format("{:.3g} W while it computes", watts); }
+
 std::vector<DeviceEnergy> energy_without_joules(const trifold::Report& report) {
     std::vector<DeviceEnergy> out;
     for (const DeviceShare& share : report.devices) out.push_back({share.name, unknown, "unknown", ""});
@@ -68,7 +70,7 @@ void complete(Energy& energy, const trifold::Report& report, const Watts& watts)
         const auto known = watts.find(one.device);
         if (!std::isnan(one.joules) || known == watts.end()) continue;
         one.joules = known->second * computing_s(one.device, report, times);
-        one.kind = "estimated", one.note = fmt::format("{:.3g} W while it computes", known->second);
+        one.kind = "estimated", one.note = watts_note(known->second);
     }
     add_up(energy);
 }

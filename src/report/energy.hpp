@@ -20,6 +20,9 @@ std::vector<DeviceEnergy> energy_without_joules(const trifold::Report& report);
 /// Joules, kind and note of all from those of each: "measured" where all are, "unknown" where one is, else "estimated".
 void add_up(Energy& energy);
 
+/// "300 W while it computes"
+std::string watts_note(double watts);
+
 /// Where a device has no measured joules, and its watts are known: watts × the time in which it computed. Then the sum.
 void complete(Energy& energy, const trifold::Report& report, const Watts& watts);
 

@@ -40,8 +40,8 @@ std::string text(const HeatRecord& record) {
             row("roof", fmt::format("{:.1f} GB/s measured now: a step takes as long as moving {:.3g} words a point", record.roof_bytes_per_s / 1e9, words_per_step(record)));
         const Energy& energy = record.energy;
         if (std::isfinite(energy.joules))
-            row("energy", fmt::format("{:.3g} J for the run, {}/J, {} ({}; {} steps in {})", energy.joules, quantity_text(rate(record) * record.solve_s / energy.joules, "points"),
-                                      energy.kind, energy.note, count_text(record.energy_steps), seconds_text(energy.seconds)));
+            row("energy", fmt::format("{:.3g} J for the run, {}/J, {} ({}{})", energy.joules, quantity_text(rate(record) * record.solve_s / energy.joules, "points"), energy.kind, energy.note,
+                                      record.energy_steps > 0 ? fmt::format("; {} steps in {}", count_text(record.energy_steps), seconds_text(energy.seconds)) : ""));
         else if (!energy.note.empty())
             row("energy", "unknown: " + energy.note);
         row("field", fmt::format("{:.6g} to {:.6g}, mean {:.10g}", record.least, record.most, record.mean));

@@ -201,6 +201,16 @@ class Heat(CommandTest):
         self.assertEqual(plain['energy']['kind'], 'unknown')
         self.assertEqual(report['field'], plain['field'])  # of the steps that were asked for
 
+    def test_energy_of_given_watts(self):
+        report = self.run_json('heat', '--mesh', '64x64', '--iterations', '50', '--watts', 'cpu=100')
+        self.assertEqual((report['energy']['kind'], report['energy']['note']), ('estimated', '100 W while it computes'))
+        self.assertAlmostEqual(report['energy']['joules'], 100 * report['time']['solve_s'])
+        self.assertAlmostEqual(report['energy']['points_per_joule'] * 100, report['rate']['points_per_s'], 3)
+        out, err = self.run_it('heat', '--mesh', '8x8', '--watts', 'gpu=100')
+        self.assertIn("'gpu' is none of the devices", err)
+        self.assertNotIn('energy', out)
+        self.refuse(2, ['--watts', 'DEVICE=WATTS'], 'heat', '--mesh', '8x8', '--watts', '100')
+
     def test_a_gpu_that_is_not_there(self):
         devices = json.loads(self.run_it('devices', '--json')[0])
         if any(device['name'] == 'cuda:0' for device in devices['devices']):
