@@ -1,18 +1,21 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
 """usage: check_links.py <source tree>: every relative link of every page leads to a file, and to a heading where it names one; every page
-of docs/guide, docs/algorithms, docs/notes and docs/decisions is reached from docs/README.md or the index of decisions."""
+of docs/guide, docs/algorithms, docs/notes and docs/decisions is reached from docs/README.md or the index of decisions; every page that
+a comment of a source names is there, with the heading that it quotes."""
 import os
 import re
 import sys
 
+NAMED = re.compile(r'docs/[\w./-]*?\w\.md(?:,(?: section)? "([^"\n]+)")?')
+SOURCES = ('.hpp', '.cpp', '.h', '.cuh', '.cu', '.cl')
 LINK = re.compile(r'\]\(([^)#\s]*)(?:#([^)\s]*))?\)')
 
 
-def pages(root):
+def pages(root, ends=('.md',)):
     for folder, folders, names in os.walk(root):
         folders[:] = [name for name in folders if not name.startswith(('.', 'build')) and name != '__pycache__']
-        yield from (os.path.join(folder, name) for name in names if name.endswith('.md'))
+        yield from (os.path.join(folder, name) for name in names if name.endswith(ends))
 
 
 def read(path):
@@ -39,6 +42,13 @@ def main():
                 wrong.append(f'{shown}: {target} has no heading #{anchor}')
             elif shown in ('docs/README.md', 'docs/decisions/README.md'):
                 linked.add(path)
+    for source in (path for folder in ('src', 'include', 'cli', 'bench', 'tests', 'examples') for path in pages(os.path.join(root, folder), SOURCES)):
+        for found in NAMED.finditer(read(source)):
+            path, shown = os.path.join(root, found[0].split(',')[0]), os.path.relpath(source, root)
+            if not os.path.exists(path):
+                wrong.append(f'{shown}: {found[0]} is not there')
+            elif found[1] and found[1] not in re.findall(r'^#+ (.*)$', read(path), re.M):
+                wrong.append(f'{shown}: {found[0].split(",")[0]} has no heading "{found[1]}"')
     for folder in ('guide', 'algorithms', 'notes', 'decisions'):
         for page in pages(os.path.join(root, 'docs', folder)):
             if page not in linked and not page.endswith('README.md'):
