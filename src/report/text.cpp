@@ -240,15 +240,14 @@ std::string text(const PlanRecord& record, bool explain) {
     const bool known = !std::isnan(plan.predicted_s), several = plan.device.find(',') != std::string::npos;
     out += known ? fmt::format("  {:<13}{} predicted ({})\n", "time", seconds_text(plan.predicted_s), plan.profile) : fmt::format("  {:<13}not known before a first solve\n", "time");
     const double problem = static_cast<double>(record.problem_bytes), workspace = static_cast<double>(record.workspace_bytes), available = static_cast<double>(record.available_bytes);
-    out += fmt::format("  {:<13}problem {}, workspace {}{}\n", "memory", bytes_text(problem), bytes_text(workspace),
+    out += fmt::format("  {:<13}problem {}, workspace {} at most{}\n", "memory", bytes_text(problem), bytes_text(workspace),
                        problem + workspace > available ? ": more than the " + bytes_text(available) + " available" : "");
     if (!explain) return out;
     std::size_t widest = 12;
     for (const Candidate& c : plan.candidates) widest = std::max(widest, c.device.size() + 1);
     out += fmt::format("\n  {:<18}{:<{}}{:>12}   {:<11}{}\n", "candidate", "device", widest, "predicted", "", "why");
     for (const Candidate& c : plan.candidates) {
-        const bool falls_back =
-            !c.taken && std::find(plan.branch.begin(), plan.branch.end(), c.algorithm) != plan.branch.end();
+        const bool falls_back = !c.taken && std::find(plan.branch.begin() + (plan.branch.empty() ? 0 : 1), plan.branch.end(), c.algorithm) != plan.branch.end();
         const char* state = c.taken ? "taken" : several ? "" : falls_back ? "fall-back" : "refused";
         constexpr std::string_view said = "refused: ";
         const std::string_view why = std::string_view(c.why).starts_with(said)

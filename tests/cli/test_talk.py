@@ -76,6 +76,8 @@ class Reports(CommandTest):
         self.assertEqual([c['taken'] for c in plan['plan']['candidates']].count(True), 1)
         for candidate in plan['plan']['candidates']:
             self.assertTrue(candidate['why'], candidate)
+        out, _ = self.run_it('plan', 'gen:dominant?rows=256&systems=10000', '--explain')
+        self.assertNotIn('fall-back', out)  # another way to run the same algorithm is none
         out, _ = self.run_it('plan', 'gen:poisson?rows=1000', '--explain')
         for candidate in plan['plan']['candidates']:
             self.assertIn(candidate['algorithm'], out)
