@@ -173,6 +173,16 @@ TEST(Normalise, InPlaceIsSeen) {
     EXPECT_NE(misuse(s.problem).find("adds to x"), std::string::npos);
 }
 
+TEST(Normalise, AFactorHasNoRightHandSide) {
+    Single s;
+    try {
+        normalise(s.problem.matrix, 7, {}, DType::f64);
+        FAIL();
+    } catch (const Error& error) {
+        EXPECT_EQ(std::string(error.what()).rfind("lower: 5 rows where the factor has 7 (give n rows", 0), 0u) << error.what();
+    }
+}
+
 TEST(Normalise, MisuseNamesTheArray) {
     const auto says = [](auto change, const char* array, const char* words) {
         Single s;
@@ -185,6 +195,7 @@ TEST(Normalise, MisuseNamesTheArray) {
     says([](Single& s) { s.problem.matrix.lower = View<const double>::rows(std::span<const double>(s.lower).first(3)); }, "lower", "n-1");
     says([](Single& s) { s.problem.x = View<double>::rows(std::span<double>(s.x).first(4)); }, "x", "shape");
     says([](Single& s) { s.problem.x = View<const double>::rows(s.x); }, "x", "read-only");
+    says([](Single& s) { s.problem.x = {}; }, "x", "no view was given");
     says([](Single& s) { s.problem.rhs.data = nullptr; }, "rhs", "null");
     says([](Single& s) { s.problem.rhs.axis.extent = -5; }, "rhs", "negative");
     says([](Single& s) { s.problem.x.axis.stride = 0; }, "x", "same memory");

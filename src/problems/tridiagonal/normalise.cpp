@@ -24,6 +24,7 @@ std::string shape_text(const AnyView& view) {
 struct Dims {
     int count = 0;
     std::int64_t extent[max_batch_dims] = {};
+    const char* whose = "rhs";  // who decides them, and the rows and the type
 };
 
 // Beyond every address space, and with room for what is computed from it.
@@ -106,21 +107,21 @@ void set_operand(Operand& result, const char* name, const Coefficient& coefficie
     const AnyView& view = std::get<AnyView>(coefficient);
     check_view(name, view);
     if (view.dtype != dtype)
-        misuse(name, std::string("type ") + name_of(view.dtype) + " where rhs has " + name_of(dtype), "use one type for all arrays");
+        misuse(name, std::string("type ") + name_of(view.dtype) + " where " + dims.whose + " has " + name_of(dtype), "use one type for all arrays");
     const bool packed = packs && rows > 0 && view.axis.extent == rows - 1;
     if (view.axis.extent != rows && !packed)
-        misuse(name, std::to_string(view.axis.extent) + " rows where rhs has " + std::to_string(rows),
-               packs ? "give n rows, or n-1 as LAPACK does" : "give as many rows as rhs");
+        misuse(name, std::to_string(view.axis.extent) + " rows where " + dims.whose + " has " + std::to_string(rows),
+               packs ? "give n rows, or n-1 as LAPACK does" : "give as many rows");
     if (packed && periodic && rows > 1)
         misuse(name, "a packed array of n-1 rows in a periodic system", "give n rows: the first of lower and the last of upper are the corners");
     if (view.batch_dims != 0 && view.batch_dims != dims.count)
-        misuse(name, std::to_string(view.batch_dims) + " batch dimensions where rhs has " + std::to_string(dims.count),
+        misuse(name, std::to_string(view.batch_dims) + " batch dimensions where " + dims.whose + " has " + std::to_string(dims.count),
                "give the same batch dimensions (stride 0 shares), or none for one matrix that all systems share");
     result.kind = Operand::Kind::view;
     result.row_stride = view.axis.stride;
     for (int d = 0; d < view.batch_dims; ++d) {
         if (view.batch[d].extent != dims.extent[d] && view.batch[d].extent != 1)
-            misuse(name, "extent " + std::to_string(view.batch[d].extent) + " in batch dimension " + std::to_string(d) + " where rhs has " +
+            misuse(name, "extent " + std::to_string(view.batch[d].extent) + " in batch dimension " + std::to_string(d) + " where " + dims.whose + " has " +
                              std::to_string(dims.extent[d]));
         result.level_stride[d] = view.batch[d].extent == 1 ? 0 : view.batch[d].stride;
     }
@@ -243,7 +244,7 @@ System normalise(const Problem& problem, Memory device) {
     check_memory(problem, device);
     check_view("rhs", rhs);
     check_view("x", x);
-    if (!x.writable) misuse("x", "a read-only view", "give a View<double> or View<float>");
+    if (!x.writable) misuse("x", x.data || rhs.axis.extent == 0 ? "a read-only view" : "no view was given", "give a View<double> or View<float>");
     if (x.dtype != rhs.dtype)
         misuse("x", std::string("type ") + name_of(x.dtype) + " where rhs has " + name_of(rhs.dtype), "use one type for all arrays");
     bool same_shape = x.axis.extent == rhs.axis.extent && x.batch_dims == rhs.batch_dims;
@@ -305,6 +306,7 @@ System normalise(const Matrix& matrix, std::int64_t rows, std::span<const std::i
     system.dtype = dtype;
     system.rows = rows;
     Dims dims;
+    dims.whose = "the factor";
     std::int64_t stride = rows;
     dims.count = static_cast<int>(batch.size());
     system.rhs.kind = system.x.kind = Operand::Kind::view;
