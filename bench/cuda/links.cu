@@ -225,6 +225,7 @@ void pin(Memory& memory, nlohmann::ordered_json& record) {
 
 int main_of(int argc, char** argv) {
     const std::string path = argc > 1 ? argv[1] : "";
+    if (path.starts_with("-")) return std::fprintf(stderr, "usage: cuda_links_bench [FILE [SECONDS [MIB]]]\n"), 2;
     const double seconds = argc > 2 ? std::max(0.01, std::atof(argv[2])) : 0.5;
     const std::size_t mib = argc > 3 ? static_cast<std::size_t>(std::max(64, std::atoi(argv[3]))) : 512;
     check(cudaSetDeviceFlags(cudaDeviceScheduleBlockingSync), "no device");

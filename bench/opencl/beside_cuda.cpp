@@ -194,7 +194,7 @@ std::vector<std::string> split(const std::string& text) {
 
 }  // namespace
 
-int main(int argc, char** argv) {
+int main(int argc, char** argv) try {
     std::string json, names = "cuda:0,opencl:0.0";
     int rounds = 15, log2_rows = 26, length = 0;  // 0: all lengths of batches
     bool f32 = false, f64 = false, batches = false, single = false, streaming = false;
@@ -210,7 +210,7 @@ int main(int argc, char** argv) {
         else if (word == "batches") batches = true;
         else if (word == "single") single = true;
         else if (word == "streaming") streaming = true;
-        else return std::fprintf(stderr, "unknown word '%s'\n", argv[k]), 2;
+        else return std::fprintf(stderr, "usage: opencl_gpu_bench [--json FILE] [--devices A,B] [--rounds N] [--rows LOG2] [--length ROWS] [f32] [f64] [batches] [single] [streaming]\n"), 2;
     }
     if (!f32 && !f64) f32 = f64 = true;
     if (!batches && !single && !streaming) batches = single = streaming = true;
@@ -250,4 +250,6 @@ int main(int argc, char** argv) {
     record["rows"] = std::move(rows);
     if (!json.empty()) std::ofstream(json) << record.dump(1) << '\n';
     return 0;
+} catch (const trifold::Error& error) {
+    return std::fprintf(stderr, "%s\n", error.what()), static_cast<int>(error.code());
 }
