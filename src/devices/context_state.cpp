@@ -57,7 +57,7 @@ const devices::Profile& Context::State::profile() {
         const std::string machine = devices::fingerprint(topology()), file = devices::profile_file(folder, machine);
         std::string why;
         if (auto kept = devices::load_profile(file, machine, why)) make_current(std::move(*kept));
-        else if (!why.empty()) log("profile " + file + " ignored: " + why);
+        else if (!why.empty()) log("profile " + file + " ignored: " + why + " (trifold devices --measure writes it anew)");
     });
     return profile_at_hand();
 }
