@@ -2,6 +2,7 @@
 #include "api/host_solve.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace trifold::tridiagonal {
 
@@ -26,14 +27,6 @@ void merge(Outcome& all, const Outcome& one) {
     if (all.branch[0] == '\0') all.branch = one.branch;
 }
 
-System longest_line(const System& system) {
-    std::int64_t best = 0;
-    if (system.offsets)
-        for (std::int64_t k = 1; k < system.ragged_systems; ++k)
-            if (system.offsets[k + 1] - system.offsets[k] > system.offsets[best + 1] - system.offsets[best]) best = k;
-    return system_at(system, best);
-}
-
 }  // namespace
 
 Outcome solve_few(const Ops& ops, const System& batch, const Options& options) {
@@ -49,19 +42,18 @@ Outcome solve_few(const Ops& ops, const System& batch, const Options& options) {
 }
 
 HostSolve::HostSolve(Context::State& state, const System& system, const Decision& decision, const Options& options, Phases& phases)
-    : state_(state), system_(system), decision_(decision), options_(options), phases_(phases) {
-    if (decision_.one_by_one) longest_ = longest_line(system_);
-}
+    : state_(state), system_(system), decision_(decision), options_(options), phases_(phases) {}
 
 Outcome HostSolve::run() { return decision_.one_by_one ? solve_each() : solve_one(system_); }
 
-// Taken when a branch is about to run: what only a fall-back needs is seldom needed, and LU's is as large as the system.
-void HostSolve::take_scratch(Algorithm algorithm) {
-    const System& system = decision_.one_by_one ? longest_ : system_;
-    const std::size_t wanted = branch_workspace(*decision_.ops, system, algorithm, decision_.threads);
+// Taken when a branch is about to run, once for all systems: what only a fall-back needs is seldom needed, and LU's is as large as the system.
+void HostSolve::take_scratch(int k) {
+    if (std::exchange(scratch_taken_[k], true)) return;
+    const auto bytes = [&](auto of_one, auto of_lines) { return (decision_.one_by_one ? of_lines : of_one)(*decision_.ops, system_, decision_.branch[k], decision_.threads); };
+    const std::size_t wanted = bytes(branch_workspace, lines_workspace);
     if (wanted <= scratch_.bytes()) return;
     scratch_ = {};
-    scratch_ = state_.scratch.take(wanted, branch_least_workspace(*decision_.ops, system, algorithm, decision_.threads), options_.workspace);
+    scratch_ = state_.scratch.take(wanted, bytes(branch_least_workspace, least_lines_workspace), options_.workspace);
     workspace_bytes_ = std::max(workspace_bytes_, std::min(wanted, scratch_.bytes()));
 }
 
@@ -70,7 +62,7 @@ Outcome HostSolve::solve_one(const System& system) {
     const double tolerance = options_.tolerance > 0 ? options_.tolerance : unit_roundoff(system.dtype);
     bool handed_over = false;
     for (int k = 0; k < decision_.branches; ++k) {
-        take_scratch(decision_.branch[k]);
+        take_scratch(k);
         Failure failure;
         const Launch launch{.threads = decision_.team, .scratch = scratch_.data(), .scratch_bytes = scratch_.bytes(), .tolerance = tolerance,
                             .status = options_.status, .device = decision_.ops->number, .failure = &failure};

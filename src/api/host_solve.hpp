@@ -27,7 +27,7 @@ public:
 private:
     Outcome solve_one(const System& system);
     Outcome solve_each();
-    void take_scratch(Algorithm algorithm);
+    void take_scratch(int k);
     void log_hand_over(int k, const Outcome& outcome);
 
     Context::State& state_;
@@ -35,7 +35,7 @@ private:
     const Decision& decision_;
     const Options& options_;
     Phases& phases_;
-    System longest_;
+    bool scratch_taken_[Decision::max_branches] = {};
     devices::Scratch scratch_;
     std::size_t workspace_bytes_ = 0;
     double seconds_ = 0;

@@ -139,8 +139,7 @@ std::size_t workspace_bound(const Queue& queue, const System& system, Algorithm 
     const Decision decision = decide(queue, system, requested);
     std::size_t bytes = 0;
     auto cover = [&](const Ops& ops, Algorithm algorithm, bool one_by_one) {
-        const System& each = one_by_one ? typical_line(system) : system;
-        bytes = std::max(bytes, branch_workspace(ops, each, algorithm, state.threads));
+        bytes = std::max(bytes, (one_by_one ? lines_workspace : branch_workspace)(ops, system, algorithm, state.threads));
     };
     for (int k = 0; k < decision.branches; ++k) cover(*decision.ops, decision.branch[k], decision.one_by_one);
     if (requested != Algorithm::automatic || (decision.delegated_because && decision.ops == &reference())) return bytes;
@@ -154,7 +153,7 @@ std::size_t certain_workspace(const Queue& queue, const System& system, Algorith
     if (system.rows == 0 || system.systems() == 0) return 0;
     const Decision decision = decide(queue, system, requested);
     if (decision.ops->enqueue) return 0;
-    return branch_least_workspace(*decision.ops, decision.one_by_one ? typical_line(system) : system, decision.branch[0], decision.threads);
+    return (decision.one_by_one ? least_lines_workspace : branch_least_workspace)(*decision.ops, system, decision.branch[0], decision.threads);
 }
 
 }  // namespace trifold::tridiagonal

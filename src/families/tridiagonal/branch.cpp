@@ -1,11 +1,25 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "families/tridiagonal/branch.hpp"
 
+#include <algorithm>
+
 #include "families/tridiagonal/certified.hpp"
 #include "families/tridiagonal/plain.hpp"
 #include "families/tridiagonal/two_pass.hpp"
 
 namespace trifold::tridiagonal {
+namespace {
+
+template <class Bytes>
+std::size_t most_of_lines(const System& batch, const Bytes& bytes_of) {
+    if (!batch.offsets) return bytes_of(system_at(batch, 0));
+    std::size_t most = 0;
+    for (std::int64_t k = 0; k < batch.ragged_systems; ++k)
+        if (batch.offsets[k + 1] > batch.offsets[k]) most = std::max(most, bytes_of(system_at(batch, k)));
+    return most;
+}
+
+}  // namespace
 
 bool solves_small(const Ops& ops, const System& system) noexcept {
     return ops.solve_small && system.rows <= ops.small_rows && system.levels == 0 && !why_not_plain(system);
@@ -44,6 +58,14 @@ std::size_t branch_workspace(const Ops& ops, const System& system, Algorithm alg
 std::size_t branch_least_workspace(const Ops& ops, const System& system, Algorithm algorithm, int threads) {
     if (!ops.enqueue && algorithm == Algorithm::two_pass) return two_pass_least_workspace(ops, system, threads);
     return branch_workspace(ops, system, algorithm, threads);
+}
+
+std::size_t lines_workspace(const Ops& ops, const System& batch, Algorithm algorithm, int threads) {
+    return most_of_lines(batch, [&](const System& line) { return branch_workspace(ops, line, algorithm, threads); });
+}
+
+std::size_t least_lines_workspace(const Ops& ops, const System& batch, Algorithm algorithm, int threads) {
+    return most_of_lines(batch, [&](const System& line) { return branch_least_workspace(ops, line, algorithm, threads); });
 }
 
 bool run_branch(const Ops& ops, const System& system, Algorithm algorithm, const Launch& launch, Outcome& outcome) {

@@ -22,6 +22,10 @@ const char* branch_refuses(const Ops& ops, const System& system, Algorithm algor
 std::size_t branch_workspace(const Ops& ops, const System& system, Algorithm algorithm, int threads);
 std::size_t branch_least_workspace(const Ops& ops, const System& system, Algorithm algorithm, int threads);
 
+/// The same for a batch whose systems are solved one after another. Of a ragged one the longest need not take most: shorter systems are cut into more chunks where chunks grow with the rows.
+std::size_t lines_workspace(const Ops& ops, const System& batch, Algorithm algorithm, int threads);
+std::size_t least_lines_workspace(const Ops& ops, const System& batch, Algorithm algorithm, int threads);
+
 /// Runs one branch. Returns true when `outcome` is final (good or bad); false when the branch hands over to a safer one: rhs
 /// then holds the right-hand side, to rounding where it had been overwritten in place, and outcome says why it gave up.
 bool run_branch(const Ops& ops, const System& system, Algorithm algorithm, const Launch& launch, Outcome& outcome);

@@ -147,7 +147,12 @@ void fill_matrix(System& system, const Matrix& matrix, const Dims& dims) {
     set_operand(upper, "upper", matrix.upper, dtype, n, dims, matrix.periodic, true, false, -turn);
     set_operand(system.diag, "diag", matrix.diag, dtype, n, dims, matrix.periodic, false, false, 0);
     system.periodic = matrix.periodic;
-    if (!matrix.periodic) return;
+    if (!matrix.periodic) {
+        // One row couples to nothing; kernels may multiply a number by zero for that, which infinity does not bear.
+        for (Operand* operand : {&system.lower, &system.upper})
+            if (n == 1 && operand->kind == Operand::Kind::scalar) operand->value = 0;
+        return;
+    }
     // In both cases row 0's neighbour across the end is what the shifted lower reads at row 0, and likewise at the last row:
     // plain: lower[0], upper[n-1]; transposed: upper[n-1], lower[0].
     system.top_right = matrix.transposed ? at_row(upper, n, dtype) : lower;

@@ -147,6 +147,18 @@ TEST_P(Failure, WhatIsNotFiniteIsNamed) {
                 }
 }
 
+// One row couples to nothing, whatever number is given for that.
+TEST_P(Failure, CouplingsOfOneRowAreNotRead) {
+    for (const double bad : {double(NAN), double(INFINITY)})
+        for (const std::int64_t systems : {1, 4, 5000}) {
+            Trial<double> trial(batch_of(1, systems, Layout::interleaved, false));
+            tridiagonal::Problem problem = trial.problem();
+            problem.matrix.lower = problem.matrix.upper = bad;
+            ASSERT_TRUE(tridiagonal::solve(queue, problem).ok()) << systems << " systems, " << bad;
+            others_are_solved(trial, {});
+        }
+}
+
 // Systems of a batch that are solved one after another keep their numbers.
 TEST_P(Failure, WhatIsNotCertifiedIsNamed) {
     if (GetParam() != "cpu") GTEST_SKIP();

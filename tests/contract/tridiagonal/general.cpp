@@ -2,6 +2,7 @@
 // Periodic, accumulating and ragged systems where they are long, many or bad.
 #include <algorithm>
 #include <cmath>
+#include <memory>
 
 #include "contract/tridiagonal/devices.hpp"
 #include "contract/tridiagonal/trial.hpp"
@@ -85,6 +86,28 @@ TEST_P(General, RingsThatAreNearlySingular) {
             }
 }
 
+// Nothing decays, and pivots are needed: roundings of all rows meet where the fold of the ring ends.
+template <class T>
+void ring_of_waves(Queue& queue, std::int64_t rows, double diag, bool constant) {
+    SCOPED_TRACE(testing::Message() << rows << " rows, " << diag << ", constant " << constant << ", " << trifold::name_of(dtype_of<T>));
+    Bands<T> ring(rows, true);
+    std::ranges::fill(ring.lower, T(-1)), std::ranges::fill(ring.diag, static_cast<T>(diag)), std::ranges::fill(ring.upper, T(-1));
+    for (std::int64_t i = 0; i < rows; ++i) ring.rhs[i] = constant ? T(1) : static_cast<T>(std::sin(1.7 * static_cast<double>(i)));
+    std::vector<T> x(ring.rhs.size());
+    tridiagonal::Problem problem;
+    problem.matrix = {View<const T>::rows(ring.lower), View<const T>::rows(ring.diag), View<const T>::rows(ring.upper), true, false};
+    problem.rhs = View<const T>::rows(ring.rhs), problem.x = View<T>::rows(x);
+    ASSERT_TRUE(tridiagonal::solve(queue, problem).ok());
+    // Of long rings that are joined, as many roundoffs are accepted (general_long.cpp).
+    EXPECT_LE(backward_error(cast<double>(ring), as_double(x)), (rows <= 8192 ? 10 : 32) * unit_roundoff(dtype_of<T>));
+}
+
+TEST_P(General, RingsOfWaves) {
+    for (const std::int64_t rows : {1000, 3584, 8192, 20000, 100000})
+        for (const double diag : {0.5, 1.3})
+            for (const bool constant : {false, true}) ring_of_waves<double>(queue, rows, diag, constant), ring_of_waves<float>(queue, rows, diag, constant);
+}
+
 TEST_P(General, Long) {
     for (const std::int64_t rows : {8192, 8193, 20000, 70001})
         for (const bool dominant : {true, false})
@@ -148,6 +171,39 @@ TEST_P(General, RaggedBatchesWithLongPieces) {
                 attempt<double>(recipe);
                 attempt<float>(recipe);
                 if (HasFailure()) return;
+            }
+}
+
+// Solved one after another by some; shorter ones may be cut into more chunks. What is asked for must do for all of them.
+TEST_P(General, ScratchOfRaggedBatchesAndRingsIsEnoughForTheShorterOnes) {
+    for (const std::vector<std::int64_t>& lengths : {std::vector<std::int64_t>{8192, 6143}, {64, 63, 4}, {6144, 6143, 1}, {10240, 10239}, {12288, 300, 12287, 0, 9}, {63488, 63487}, {}})
+        for (const bool dominant : {true, false})
+            for (const auto algorithm : {tridiagonal::Algorithm::automatic, tridiagonal::Algorithm::two_pass, tridiagonal::Algorithm::certified, tridiagonal::Algorithm::lu}) {
+                Recipe recipe = recipe_of(lengths.empty() ? 10240 : 0, {}, lengths.empty(), false);
+                recipe.lengths = lengths, recipe.dominant = dominant;
+                for (const std::int64_t length : lengths) recipe.rows += length;
+                SCOPED_TRACE(recipe.text() + ", " + tridiagonal::name_of(algorithm));
+                Trial<double> trial(recipe);
+                tridiagonal::Options options;
+                options.algorithm = algorithm;
+                std::size_t bytes = 0;
+                try {
+                    bytes = tridiagonal::workspace(queue, trial.problem(), options).at(0).bytes;
+                } catch (const Error& refusal) {
+                    ASSERT_NE(algorithm, tridiagonal::Algorithm::automatic) << refusal.what();
+                    continue;
+                }
+                std::vector<std::byte> scratch(bytes + 128 + (1 << 20), std::byte{77});
+                void* aligned = scratch.data();
+                std::size_t room = scratch.size();
+                ASSERT_TRUE(std::align(64, bytes, aligned, room));
+                options.workspace = {aligned, bytes};
+                Outcome outcome;
+                std::string error;
+                const bool solved = tridiagonal::try_solve(queue, trial.problem(), options, outcome, error);
+                ASSERT_TRUE(std::all_of(static_cast<std::byte*>(aligned) + bytes, scratch.data() + scratch.size(), [](std::byte b) { return b == std::byte{77}; }));
+                if (solved && outcome.ok()) trial.expect_solved(outcome);
+                else { ASSERT_NE(algorithm, tridiagonal::Algorithm::automatic) << error; }
             }
 }
 

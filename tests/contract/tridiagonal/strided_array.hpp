@@ -6,7 +6,9 @@
 #include <cstring>
 #include <functional>
 #include <limits>
+#include <new>
 #include <numeric>
+#include <span>
 #include <vector>
 
 #include "support/random.hpp"
@@ -26,11 +28,25 @@ inline const char* name_of(Layout layout) {
 /// What lies between and around the elements. NaN shows where it is read, unless who reads it takes another way then; numbers make a wrong answer of it.
 enum class Around { nan, numbers };
 
+/// Memory that begins with a cache line, so that where in a line an array begins is the same in every run.
+template <class T>
+struct LineAllocator {
+    using value_type = T;
+    LineAllocator() = default;
+    template <class U>
+    LineAllocator(const LineAllocator<U>&) {}
+    T* allocate(std::size_t count) { return static_cast<T*>(::operator new(count * sizeof(T), std::align_val_t{64})); }
+    void deallocate(T* memory, std::size_t) { ::operator delete(memory, std::align_val_t{64}); }
+    friend bool operator==(const LineAllocator&, const LineAllocator&) = default;
+};
+
 template <class T>
 class StridedArray {
 public:
     /// `same` is made by the same random numbers: two arrays of the same seed have the same strides.
-    StridedArray(std::int64_t rows, const std::vector<std::int64_t>& batch, Layout layout, std::uint64_t seed, Around around = Around::nan) : batch_(batch) {
+    /// `shift`: elements by which the first one lies behind the beginning of a cache line.
+    StridedArray(std::int64_t rows, const std::vector<std::int64_t>& batch, Layout layout, std::uint64_t seed, Around around = Around::nan, std::int64_t shift = 16 / sizeof(T))
+        : batch_(batch) {
         Random random(seed);
         std::vector<std::int64_t> extents{rows};
         extents.insert(extents.end(), batch.begin(), batch.end());
@@ -53,8 +69,8 @@ public:
         }
         axis_ = {rows, strides[0]};
         for (std::size_t d = 0; d < batch.size(); ++d) dims_.push_back({batch[d], strides[d + 1]});
-        memory_.assign(static_cast<std::size_t>(std::max<std::int64_t>(stride, 1) + 2 * guard), std::numeric_limits<T>::quiet_NaN());
-        first_ = guard + first;
+        memory_.assign(static_cast<std::size_t>(std::max<std::int64_t>(stride, 1) + 2 * guard + shift), std::numeric_limits<T>::quiet_NaN());
+        first_ = guard + shift + first;
         if (around == Around::numbers)
             for (T& value : memory_) value = static_cast<T>(random.uniform(-1, 1));
         around_ = memory_;
@@ -82,6 +98,16 @@ public:
             for (std::int64_t i = 0; i < axis_.extent; ++i) at(i, k) = value();
     }
 
+    /// Row by row, from its row and system.
+    template <class Function>
+    void fill_by_place(Function value) {
+        for (std::int64_t k = 0; k < systems(); ++k)
+            for (std::int64_t i = 0; i < axis_.extent; ++i) at(i, k) = value(i, k);
+    }
+
+    /// All that it lies in, gaps and surroundings too.
+    std::span<T> memory() { return memory_; }
+
     /// Whether every place that is no element still is what it was.
     bool surroundings_untouched() const {
         StridedArray now = *this, before = *this;
@@ -99,7 +125,7 @@ private:
     std::vector<std::int64_t> batch_;
     Dim axis_;
     std::vector<Dim> dims_;
-    std::vector<T> memory_, around_;
+    std::vector<T, LineAllocator<T>> memory_, around_;
     std::int64_t first_ = 0;
 };
 

@@ -24,11 +24,26 @@ double noise(const Noise& parameters, std::int64_t row, std::int64_t system) {
     return parameters.offset > 0 ? std::copysign(parameters.offset + std::abs(value), value) : value;
 }
 
+template <class T, class Value>
+void fill(T* tile, std::int64_t first_row, std::int64_t rows, std::int64_t first_system, std::int64_t systems, const Value& value) {
+    for (std::int64_t i = 0; i < rows; ++i)
+        for (std::int64_t j = 0; j < systems; ++j) tile[i * systems + j] = static_cast<T>(value(first_row + i, first_system + j));
+}
+
 template <class T>
 void fill_noise(T* tile, std::int64_t first_row, std::int64_t rows, std::int64_t first_system, std::int64_t systems, const void* parameters) {
-    for (std::int64_t i = 0; i < rows; ++i)
-        for (std::int64_t j = 0; j < systems; ++j)
-            tile[i * systems + j] = static_cast<T>(noise(*static_cast<const Noise*>(parameters), first_row + i, first_system + j));
+    fill(tile, first_row, rows, first_system, systems, [&](std::int64_t row, std::int64_t system) { return noise(*static_cast<const Noise*>(parameters), row, system); });
+}
+
+struct Placed {
+    const Entries* entries;
+    int band;
+};
+
+template <class T>
+void fill_placed(T* tile, std::int64_t first_row, std::int64_t rows, std::int64_t first_system, std::int64_t systems, const void* parameters) {
+    const Placed& placed = *static_cast<const Placed*>(parameters);
+    fill(tile, first_row, rows, first_system, systems, [&](std::int64_t row, std::int64_t system) { return placed.entries->coefficient(placed.band, row, system); });
 }
 
 }  // namespace
@@ -46,8 +61,10 @@ std::string Recipe::text() const {
     if (!lengths.empty()) out << ", " << lengths.size() << " ragged systems";
     out << ", " << name_of(layout) << ", lower " << name_of(lower) << ", diag " << name_of(diag) << ", upper " << name_of(upper);
     for (const auto& [name, on] : {std::pair{"periodic", periodic}, {"transposed", transposed}, {"accumulate", accumulate},
-                                   {"in place", in_place}, {"one rhs", one_rhs}, {"dominant", dominant}, {"numbers around", around == Around::numbers}})
+                                   {"in place", in_place}, {"one rhs", one_rhs}, {"dominant", dominant}, {"numbers around", around == Around::numbers},
+                                   {"mixed layouts", mixed}})
         if (on) out << ", " << name;
+    if (front) out << ", " << front << " dimensions in front";
     out << ", seed " << seed;
     return out.str();
 }
@@ -59,6 +76,7 @@ struct Trial<T>::Band {
     std::optional<StridedArray<T>> array, before;
     std::vector<std::int64_t> weight;  // of a batch index in the array's system number; 0 = broadcast
     Noise parameters{};
+    Placed placed{};
     double scalar = 0;
     std::int64_t first_row = 0;        // packed lower: 1
     Coefficient coefficient;
@@ -77,10 +95,13 @@ Trial<T>::Trial(const Recipe& recipe) : recipe_(recipe) {
         rows_of_.assign(static_cast<std::size_t>(systems), r.rows);
     }
     Random random(r.seed);
+    const auto layout = [&] { return r.mixed ? layouts[random.below(std::size(layouts))] : r.layout; };
+    const auto shift = [&] { return r.mixed ? random.below(16) : std::int64_t{16 / sizeof(T)}; };
     for (int b = 0; b < 3; ++b) {
         auto band = std::make_unique<Band>();
         band->source = b == 0 ? r.lower : b == 1 ? r.diag : r.upper;
         band->parameters = {random.bits(), b == 1 && r.dominant ? 2.2 : 0.0};
+        band->placed = {r.entries.get(), b};
         band->weight.assign(r.batch.size(), 0);
         const auto draw = [&, band = band.get()] {
             double value = random.uniform(-1, 1);
@@ -91,23 +112,28 @@ Trial<T>::Trial(const Recipe& recipe) : recipe_(recipe) {
         };
         switch (band->source) {
             case Source::scalar:
-                band->scalar = static_cast<double>(draw());
+                band->scalar = static_cast<double>(r.entries ? static_cast<T>(r.entries->coefficient(b, 0, 0)) : draw());
                 band->coefficient = band->scalar;
                 break;
             case Source::generator:
-                band->coefficient = Generator{fill_noise<float>, fill_noise<double>, &band->parameters, sizeof(Noise), nullptr};
+                if (r.entries) band->coefficient = Generator{fill_placed<float>, fill_placed<double>, &band->placed, sizeof(Placed), nullptr};
+                else band->coefficient = Generator{fill_noise<float>, fill_noise<double>, &band->parameters, sizeof(Noise), nullptr};
                 break;
             default: {
                 const bool packed = band->source == Source::packed;
                 band->first_row = packed && b == 0 ? 1 : 0;
                 std::vector<std::int64_t> extents = r.batch;
                 if (band->source == Source::shared) extents.clear();
+                else std::fill_n(extents.begin(), r.front, 1);
                 if (band->source == Source::broadcast)
                     for (std::int64_t& extent : extents)
                         if (random.chance(0.6)) extent = 1;
                 const std::int64_t rows = band->source == Source::flat ? std::min<std::int64_t>(1, total) : packed ? std::max<std::int64_t>(total - 1, 0) : total;
-                band->array.emplace(rows, extents, r.layout, random.bits(), r.around);
-                band->array->fill(draw);
+                const Layout own = layout();
+                const std::int64_t first = shift();
+                band->array.emplace(rows, extents, own, random.bits(), r.around, first);
+                if (r.entries) band->array->fill_by_place([&](std::int64_t i, std::int64_t k) { return static_cast<T>(r.entries->coefficient(b, i + band->first_row, k)); });
+                else band->array->fill(draw);
                 View<const T> view = band->array->const_view();
                 view.axis.extent = packed ? rows : total;
                 if (band->source == Source::flat) view.axis.stride = 0;
@@ -122,11 +148,16 @@ Trial<T>::Trial(const Recipe& recipe) : recipe_(recipe) {
         }
         bands_.push_back(std::move(band));
     }
+    const Layout rhs_layout = layout();
+    const std::int64_t rhs_shift = shift();
     const std::uint64_t layout_seed = random.bits();
-    rhs_.emplace(total, r.one_rhs ? std::vector<std::int64_t>(r.batch.size(), 1) : r.batch, r.layout, layout_seed, r.around);
-    rhs_->fill([&] { return static_cast<T>(random.normal(3, 1)); });
+    rhs_.emplace(total, r.one_rhs ? std::vector<std::int64_t>(r.batch.size(), 1) : r.batch, rhs_layout, layout_seed, r.around, rhs_shift);
+    if (r.entries) rhs_->fill_by_place([&](std::int64_t i, std::int64_t k) { return static_cast<T>(r.entries->right(i, k)); });
+    else rhs_->fill([&] { return static_cast<T>(random.normal(3, 1)); });
     if (!r.in_place) {
-        x_.emplace(total, r.batch, r.layout, random.bits(), r.around);
+        const Layout x_layout = layout();
+        const std::int64_t x_shift = shift();
+        x_.emplace(total, r.batch, x_layout, random.bits(), r.around, x_shift);
         x_->fill([&] { return static_cast<T>(r.accumulate ? random.uniform(-1, 1) : NAN); });
         x_before_ = x_;
     }
@@ -162,7 +193,8 @@ double Trial<T>::value(int b, std::int64_t i, std::int64_t k) const {
     const Band& band = *bands_[b];
     const std::int64_t row = i + (offsets_.empty() ? 0 : offsets_[k]);
     if (band.source == Source::scalar) return band.scalar;
-    if (band.source == Source::generator) return static_cast<double>(static_cast<T>(noise(band.parameters, row, k)));
+    if (band.source == Source::generator)
+        return static_cast<double>(static_cast<T>(recipe_.entries ? recipe_.entries->coefficient(b, row, k) : noise(band.parameters, row, k)));
     std::int64_t number = 0, rest = offsets_.empty() ? k : 0;
     for (std::size_t d = recipe_.batch.size(); d-- > 0;) {
         number += rest % recipe_.batch[d] * band.weight[d];
@@ -212,6 +244,33 @@ std::vector<double> Trial<T>::solution(std::int64_t k) const {
         for (std::int64_t i = 0; i < rows_of_[k]; ++i)
             x[i] -= static_cast<double>(element(*x_before_, i, k));
     return x;
+}
+
+template <class T>
+std::vector<double> Trial<T>::stored_before(std::int64_t k) const {
+    std::vector<double> x;
+    for (std::int64_t i = 0; i < rows_of_[k]; ++i) x.push_back(recipe_.accumulate ? static_cast<double>(element(*x_before_, i, k)) : 0);
+    return x;
+}
+
+template <class T>
+std::vector<std::span<T>> Trial<T>::memory() {
+    std::vector<std::span<T>> all{rhs_->memory()};
+    if (x_) all.push_back(x_->memory());
+    for (const auto& band : bands_)
+        if (band->array) all.push_back(band->array->memory());
+    return all;
+}
+
+template <class T>
+tridiagonal::Matrix Trial<T>::matrix_behind_front() const {
+    tridiagonal::Matrix matrix = problem_.matrix;
+    for (Coefficient* const coefficient : {&matrix.lower, &matrix.diag, &matrix.upper})
+        if (AnyView* const view = std::get_if<AnyView>(coefficient); view && view->batch_dims > 0) {
+            std::copy(view->batch.begin() + static_cast<std::ptrdiff_t>(recipe_.front), view->batch.begin() + view->batch_dims, view->batch.begin());
+            view->batch_dims -= static_cast<int>(recipe_.front);
+        }
+    return matrix;
 }
 
 template <class T>

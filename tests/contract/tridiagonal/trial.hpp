@@ -5,6 +5,7 @@
 
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -26,6 +27,15 @@ enum class Source {
 inline constexpr Source sources[] = {Source::full, Source::packed, Source::shared, Source::broadcast, Source::flat, Source::scalar, Source::generator};
 const char* name_of(Source source);
 
+/// Entries by their place, in place of those that a recipe draws. Pure: a generator asks more than once, from any thread.
+class Entries {
+public:
+    virtual ~Entries() = default;
+    /// Of lower, diag or upper (0, 1, 2); `number` counts the matrices of that band's array.
+    virtual double coefficient(int band, std::int64_t row, std::int64_t number) const = 0;
+    virtual double right(std::int64_t row, std::int64_t system) const = 0;
+};
+
 struct Recipe {
     std::int64_t rows = 0;
     std::vector<std::int64_t> batch;
@@ -36,6 +46,9 @@ struct Recipe {
     bool one_rhs = false;               ///< one right-hand side for all systems, by zero strides; not in place
     bool dominant = true;               ///< else diag is as small as the couplings: pivoting is needed
     Around around = Around::nan;
+    bool mixed = false;                 ///< every array has a layout of its own, and begins up to 15 elements further on
+    std::size_t front = 0;              ///< leading batch dimensions along which no coefficient varies (not with generators)
+    std::shared_ptr<const Entries> entries;
     std::uint64_t seed = 1;
 
     std::string text() const;
@@ -57,12 +70,19 @@ public:
     /// What a solve has made of it: x, less what was there before where it is added to.
     std::vector<double> solution(std::int64_t k) const;
 
-    /// x as it is, to compare bits.
+    /// x as it is, to compare bits, and as it was, where it is added to.
     std::vector<T> stored(std::int64_t k) const;
+    std::vector<double> stored_before(std::int64_t k) const;
 
     T& rhs(std::int64_t i, std::int64_t k);
     /// Writable entries of views that are `full` or `shared`.
     T& coefficient(int band, std::int64_t i, std::int64_t k);
+
+    /// The memory of every array, to be copied elsewhere and back.
+    std::vector<std::span<T>> memory();
+
+    /// The matrix as a Factor takes it that is used for the leading dimensions as well.
+    tridiagonal::Matrix matrix_behind_front() const;
 
     /// What lies around all arrays is still there, and what must only be read has not changed.
     bool surroundings_untouched() const;

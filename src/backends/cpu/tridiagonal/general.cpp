@@ -200,9 +200,9 @@ std::size_t general_bytes(const System& system, int threads) {
     const std::size_t each = system.dtype == DType::f32 ? thread_bytes<float>(system) : thread_bytes<double>(system);
     std::size_t bytes = each * static_cast<std::size_t>(useful_threads(system, threads)) + static_cast<std::size_t>(system.ragged_systems) * sizeof(std::int64_t);
     if (!system.offsets || system.rows <= least_general_long) return bytes;
-    System longest = system_at(system, 0);
-    longest.rows = system.rows;
-    return std::max(bytes, general_long_bytes(longest, threads));
+    for (std::int64_t k = 0; k < system.ragged_systems; ++k)
+        if (system.offsets[k + 1] - system.offsets[k] > least_general_long) bytes = std::max(bytes, general_long_bytes(system_at(system, k), threads));
+    return bytes;
 }
 
 void solve_general(const System& system, const Launch& launch, Outcome& outcome) {

@@ -50,14 +50,16 @@ Outcome solve_plain(const System& system, const Launch& launch) {
     return outcome;
 }
 
+// A ring is solved without its last row, which may be cut into more chunks than with it.
 std::size_t plain_bytes(const System& line, int threads) {
     std::size_t bytes = 0;
-    for (const Algorithm algorithm : {Algorithm::certified, Algorithm::two_pass})
-        for (const bool in_place : {false, true}) {
-            System system = plain(line, line.rows, line.rhs, line.x);
-            system.in_place = in_place;
-            if (!tridiagonal::branch_refuses(cpu_ops(), system, algorithm)) bytes = std::max(bytes, tridiagonal::branch_workspace(cpu_ops(), system, algorithm, threads));
-        }
+    for (const std::int64_t rows : {line.rows, line.rows - (line.periodic ? 1 : 0)})
+        for (const Algorithm algorithm : {Algorithm::certified, Algorithm::two_pass})
+            for (const bool in_place : {false, true}) {
+                System system = plain(line, rows, line.rhs, line.x);
+                system.in_place = in_place;
+                if (!tridiagonal::branch_refuses(cpu_ops(), system, algorithm)) bytes = std::max(bytes, tridiagonal::branch_workspace(cpu_ops(), system, algorithm, threads));
+            }
     return whole_lines(bytes);
 }
 

@@ -63,6 +63,8 @@ Verdict solve_one(const System& system, bool periodic, void* memory, Scratch scr
     const std::int64_t n = system.rows;
     const std::span<T> x = scratch.take<T>(n);
     gather(system.rhs, system.number, 0, x);
+    for (std::int64_t i = 0; i < n; ++i)
+        if (!std::isfinite(x[i])) return {Reason::not_finite, i};
     if (folds(periodic, n)) solve_folded(band_at<T>(memory, n), x, scratch.take<T>(n));
     else solve(lu_at<T>(memory, n), x);
     for (std::int64_t i = 0; i < n; ++i)

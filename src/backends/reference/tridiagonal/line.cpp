@@ -97,10 +97,10 @@ std::size_t line_bytes(const System& system, Algorithm algorithm) {
         case Algorithm::truncated_spike: {
             const std::size_t solving = words(2) + factors + Scratch::bytes_of<Pair<double>>(blocks + 1);
             // error_bound: five arrays of doubles and a pivoted factorisation, of a ring at most.
-            bytes += std::max(solving, 5 * Scratch::bytes_of<double>(n) + Scratch::bytes_of<double>(n * 7) + 2 * Scratch::bytes_of<double>(n));
+            bytes += std::max(solving, 5 * Scratch::bytes_of<double>(n) + Scratch::bytes_of<double>(n * Banded<double>::width) + 3 * Scratch::bytes_of<double>(n));
             break;
         }
-        default: bytes += system.periodic ? words(Banded<double>::width + 1) : factors; break;
+        default: bytes += system.periodic ? words(Banded<double>::width + 3) : factors; break;
     }
     if (system.periodic && !pivots(algorithm) && algorithm != Algorithm::truncated_spike) bytes += words(4);
     return bytes;

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What users may call, in combinations that nobody has listed: shapes, layouts, kinds of matrices, sources of coefficients, options and ways, drawn from one
+// number a case; what must hold is random_verdict.cpp's.
+//
+//   property_random_solves                                    some hundred cases on every device, from a seed that is printed
+//   property_random_solves --device cpu --seed 7              the case that is drawn from 7, and a simpler one that fails as well
+//   property_random_solves --device cpu,opencl:0.0 --seconds 600 [--most 1000000] [--from 1]
+#include <gtest/gtest.h>
+
+#include <charconv>
+#include <chrono>
+#include <cstdio>
+#include <random>
+#include <string_view>
+
+#include "contract/tridiagonal/devices.hpp"
+#include "property/random_case.hpp"
+
+namespace trifold::tests {
+namespace {
+
+struct Arguments {
+    std::string device;
+    std::uint64_t seed = 0, from = 0;
+    std::int64_t most = 60000;
+    double seconds = 0, shrink = 3;
+    bool one = false, begins = false, loud = false;
+} arguments;
+
+// Empty where it went as promised.
+std::string report(const std::string& device, std::uint64_t seed) {
+    const Case drawn = draw(seed, arguments.most);
+    if (arguments.loud) std::fprintf(stderr, "%llu: %s\n", static_cast<unsigned long long>(seed), drawn.text().c_str());
+    std::string wrong;
+    try {
+        wrong = attempt(device, drawn);
+    } catch (const std::exception& error) {
+        return drawn.text() + "\nthe test stopped: " + error.what() + "\n";
+    }
+    if (wrong.empty()) return "";
+    std::string text = drawn.text() + "\n" + wrong + "again: property_random_solves --device " + device + " --seed " + std::to_string(seed);
+    if (arguments.most != 60000) text += " --most " + std::to_string(arguments.most);
+    text += "\n";
+    const Case simple = shrunk(device, drawn, arguments.shrink);
+    if (simple.text() != drawn.text()) text += "simpler: " + simple.text() + "\n" + attempt(device, simple);
+    return text;
+}
+
+// As many as go into the seconds; the first few failures are shown.
+int cases(const std::string& device, std::uint64_t from, std::int64_t count, double seconds) {
+    const auto start = std::chrono::steady_clock::now();
+    int failed = 0;
+    std::int64_t done = 0;
+    const auto goes_on = [&] {
+        const double taken = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+        return done < count && taken < seconds && failed < 12;
+    };
+    for (; goes_on(); ++done) {
+        const std::string text = report(device, from + static_cast<std::uint64_t>(done));
+        if (text.empty()) continue;
+        ++failed;
+        std::printf("seed %llu: %s\n", static_cast<unsigned long long>(from) + static_cast<unsigned long long>(done), text.c_str());
+        std::fflush(stdout);
+    }
+    std::printf("%s: %lld cases from seed %llu, %d failed\n", device.c_str(), static_cast<long long>(done), static_cast<unsigned long long>(from), failed);
+    return failed;
+}
+
+std::uint64_t any_seed() { return arguments.begins ? arguments.from : std::random_device{}() * std::uint64_t{1000000}; }
+
+class RandomSolves : public testing::TestWithParam<std::string> {};
+
+TEST_P(RandomSolves, AreAsPromised) { EXPECT_EQ(cases(GetParam(), any_seed(), 1500, 12), 0); }
+
+TRIFOLD_ON_EVERY_DEVICE(RandomSolves);
+
+bool parse(int count, char** values) {
+    const auto number = [](std::string_view text, auto& to) { return std::from_chars(text.data(), text.data() + text.size(), to).ec == std::errc{}; };
+    for (int k = 1; k + 1 < count; k += 2) {
+        const std::string_view name = values[k], value = values[k + 1];
+        bool good = true;
+        if (name == "--device") arguments.device = value;
+        else if (name == "--seed") good = number(value, arguments.seed), arguments.one = true;
+        else if (name == "--from") good = number(value, arguments.from), arguments.begins = true;
+        else if (name == "--most") good = number(value, arguments.most);
+        else if (name == "--seconds") good = number(value, arguments.seconds);
+        else if (name == "--loud") arguments.loud = value != "0";
+        else if (name == "--shrink") good = number(value, arguments.shrink);
+        else good = false;
+        if (!good) return false;
+    }
+    return count % 2 == 1;
+}
+
+}  // namespace
+}  // namespace trifold::tests
+
+int main(int count, char** values) {
+    using namespace trifold::tests;
+    testing::InitGoogleTest(&count, values);
+    if (!parse(count, values)) return std::fprintf(stderr, "arguments: [--device NAME] [--seed N | --seconds S [--from N]] [--most ELEMENTS] [--shrink S]\n"), 2;
+    if (arguments.device.empty()) arguments.device = "cpu";
+    if (arguments.one) {
+        const std::string text = report(arguments.device, arguments.seed);
+        std::printf("%s\n%s\n", draw(arguments.seed, arguments.most).text().c_str(), text.empty() ? "as promised" : text.c_str());
+        return !text.empty();
+    }
+    if (arguments.seconds > 0) return cases(arguments.device, any_seed(), INT64_MAX, arguments.seconds) != 0;
+    return RUN_ALL_TESTS();
+}
