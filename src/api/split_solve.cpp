@@ -257,7 +257,7 @@ void add_candidates(const devices::Rates& rates, std::span<const SplitMember> me
     for (std::uint32_t set = 1; set <= all; ++set) {
         const SplitEstimate known = estimate_members(rates, members, problem, set);
         Candidate one;
-        one.algorithm = problem.coupled ? "coupled" : "joined";
+        one.algorithm = problem.coupled ? "coupled" : problem.slowly ? "joined_slowly" : "joined";
         one.device = names_of(members, set);
         one.predicted_s = known.seconds;
         one.taken = set == choice.members;
@@ -295,8 +295,9 @@ void plan_split(Context::State& state, const Device& device, const System& syste
     SplitProblem problem = split_problem(system, options, pageable);
     plan = plan_of(members);
     plan.branch = {"joined", "coupled"};
-    for (const bool coupled : {false, true}) {
-        problem.coupled = coupled;
+    // Shapes do not tell how soon the matrix forgets.
+    for (const auto& [slowly, coupled] : std::initializer_list<std::pair<bool, bool>>{{false, false}, {true, false}, {false, true}}) {
+        problem.slowly = slowly, problem.coupled = coupled;
         // Not known for the one does not mean that it is as for the other.
         const double before = plan.predicted_s;
         add_candidates(state.rates(), members, problem, choose_members(state.rates(), members, problem), plan);

@@ -155,9 +155,9 @@ class OpenCL(CommandTest):
         plan = self.run_json('plan', *problem)['plan']
         self.assertEqual((plan['device'], plan['branch'], plan['predicted_s']), ('cpu,opencl:0.0', ['joined', 'coupled'], None))
         self.assertEqual([(c['algorithm'], c['device']) for c in plan['candidates']],
-                         [(way, devices) for way in ('joined', 'coupled') for devices in ('cpu', 'opencl:0.0', 'cpu,opencl:0.0')])
+                         [(way, devices) for way in ('joined', 'joined_slowly', 'coupled') for devices in ('cpu', 'opencl:0.0', 'cpu,opencl:0.0')])
         # The first solve is everybody's.
-        self.assertEqual([c['device'] for c in plan['candidates'] if c['taken']], ['cpu,opencl:0.0'] * 2)
+        self.assertEqual([c['device'] for c in plan['candidates'] if c['taken']], ['cpu,opencl:0.0'] * 3)
         self.assertIn('not known before a first solve', self.run_it('plan', *problem)[0])
         report = self.run_json('solve', *problem, '--repeat', '16', '--no-roof')
         self.assertEqual(report['plan']['device'], 'cpu,opencl:0.0')
