@@ -24,7 +24,14 @@ def read(path):
 
 
 def anchors(text):
-    return {re.sub(r'[^\w\- ]', '', heading.lower()).strip().replace(' ', '-') for heading in re.findall(r'^#+ (.*)$', text, re.M)}
+    """As GitHub makes them: a heading that stands there again gets a number."""
+    found = {}
+    for heading in re.findall(r'^#+ (.*)$', text, re.M):
+        anchor = re.sub(r'[^\w\- ]', '', heading.lower()).strip().replace(' ', '-')
+        count = found[anchor] = found.get(anchor, -1) + 1
+        if count:
+            found[f'{anchor}-{count}'] = 0
+    return found
 
 
 def main():
