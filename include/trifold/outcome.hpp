@@ -42,7 +42,7 @@ struct Outcome {
 
     Reason reason = Reason::none;
     std::int64_t system = -1;    ///< first system that failed, -1 = none
-    std::int64_t row = -1;       ///< first bad row of that system (counted from 0), -1 = not known
+    std::int64_t row = -1;       ///< first bad row of that system (counted from 0), -1 = not known; of a singular one where no pivot was found, which exchanged rows may put below the one to blame
     std::int64_t failures = 0;   ///< number of systems that failed
     std::int64_t rescued = 0;    ///< number of systems (or chunks of a single one) that took the fall-back path and are good
     double residual = unknown;   ///< max over rows of |rhs - A x| / (|A| |x| + |rhs|) per block of rows, where computed

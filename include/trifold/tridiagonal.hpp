@@ -39,7 +39,7 @@ struct Problem {
     std::span<const std::int64_t> offsets{};  ///< ragged batch: system k owns rows offsets[k] … offsets[k+1]-1 of one-dimensional views
 };
 
-/// Algorithms that can be asked for by name; which device has which is printed by `trifold devices --matrix`.
+/// Algorithms that can be asked for by name. One that the device has no kernels for is computed by the reference, from host memory; the outcome says by whom.
 enum class Algorithm : std::uint8_t {
     automatic,         ///< the planner decides; every path is certified or pivoted
     thomas,            ///< LU without pivoting (Thomas 1949)
