@@ -58,7 +58,7 @@ const char* describe_sweeps(const Checked& checked, Plan& plan) {
     for (const CheckedSweep& one : checked.sweeps) {
         const Sweep& sweep = *one.sweep;
         SweepPlan& own = plan.sweep[plan.sweeps++];
-        own = {plan.lines, static_cast<int>(sweep.lines.size()), sweep.target, false};
+        own.first_line = plan.lines, own.lines = static_cast<int>(sweep.lines.size()), own.target = sweep.target, own.looks_away = false;
         FieldPlan read;
         look(one.rhs.field[at(sweep.target)], read);
         own.looks_away = read.ghosts[0] + read.ghosts[1] + read.ghosts[2] > 0;
