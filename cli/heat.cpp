@@ -64,11 +64,11 @@ public:
         use_threads_of(context);
         Queue queue(context, o_.device);
         o_.note_watts(queue);
-        prepare();
         copies_ = queue.memory().kind == MemoryKind::device;
+        prepare();
         if (copies_) watch_.start("prepare device");
         line_.stage("prepare " + o_.device);
-        heat::Parts<T> parts(queue, problem_, u_.as<T>(), o_.at_once);
+        heat::Parts<T> parts(queue, problem_, u_.as<T>(), at_once_);
         line_.clear();
         warn(parts);
         record_.device = o_.device;
@@ -91,12 +91,24 @@ private:
         const io::Shape array = array_shape(shape_, dtype_of<T>);
         if (!o_.output.empty()) io::require_writable(o_.output, array.bytes() + 128, watch_temporary);
         if (!o_.plot.empty()) io::require_writable(o_.plot, 1 << 20, watch_temporary);
-        require_memory("heat", 2 * bytes, "use a smaller mesh or batch, or --precision f32");
+        settle_parts(bytes);
         for (int axis = 0; axis < 3; ++axis) problem_.spacing[static_cast<std::size_t>(axis)] = 1.0 / static_cast<double>(shape_.along(axis));
         read_coefficients();
         problem_.step = 1;
         settle_step(heat::mesh_number(problem_));
         u_ = initial(array);
+    }
+
+    // On the host boxes and large planes take as much again while they are advanced: of a batch, so many at once as there is memory for.
+    void settle_parts(double bytes) {
+        constexpr double stays_in_cache = 1 << 20;  // of a plane, on the cpu
+        const double of_one = bytes / static_cast<double>(shape_.meshes), work = copies_ || (shape_.z == 1 && o_.device == "cpu" && of_one <= stays_in_cache) ? 0 : of_one;
+        const double fields = of_one * ((o_.conductivity.ends_with(".npy") ? 1 : 0) + (o_.source.empty() ? 0 : 1));
+        require_memory("heat", bytes + fields + work, "use a smaller mesh or batch, or --precision f32");
+        at_once_ = o_.at_once;
+        const double room = static_cast<double>(available_memory()) - bytes - fields;
+        if (at_once_ > 0 || work * static_cast<double>(shape_.meshes) <= room) return;
+        at_once_ = std::max<std::int64_t>(1, static_cast<std::int64_t>(room / work)), cut_ = true;
     }
 
     void settle_step(double number_of_one) {
@@ -141,7 +153,7 @@ private:
         record_.parts = parts.count();
         if (!o_.quiet && parts.count() > 1)
             say("the batch is advanced in " + std::to_string(parts.count()) + " parts of " + std::to_string(parts.meshes()) + " meshes, one after the other" +
-                (parts.cut_for_memory() ? ": " + o_.device + " has no memory for more at once" : ""));
+                (cut_ || parts.cut_for_memory() ? ": " + o_.device + " has no memory for more at once" : ""));
         record_.number = heat::mesh_number(problem_);
         if (o_.quiet || record_.number <= report::accurate_mesh_number) return;
         char text[160];
@@ -330,6 +342,8 @@ private:
     report::HeatRecord record_;
     report::HeatPicture picture_;
     bool copies_ = false;             // to a device with memory of its own
+    std::int64_t at_once_ = 0;        // meshes in a part
+    bool cut_ = false;                // fewer than asked for
     std::int64_t steps_at_once_ = 1, most_at_once_ = INT64_MAX;
     double advanced_ = 0;       // points times steps, in record_.solve_s
 };

@@ -3,6 +3,7 @@
 """trifold heat: fields in and out, snapshots, parts of a batch, energy, warnings, refusals."""
 import json
 import math
+import resource
 import signal
 import struct
 import subprocess
@@ -176,6 +177,22 @@ class Heat(CommandTest):
         report = self.run_json(*arguments, '-o', 'parts.npy', '--at-once', '3')
         self.assertEqual(report['outcome']['parts'], 3)
         self.assertEqual(self.run_it(*arguments, '-o', 'parts.npy', '--at-once', '7')[1], '')
+
+    def test_a_batch_that_does_not_fit_is_cut(self):
+        """Where addresses are limited, so is memory: boxes take as much again while they are advanced, small planes do not."""
+        def limited(limit):
+            return lambda: resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+        self.environment['OMP_NUM_THREADS'] = '1'
+        field = 200 * 64 ** 3 * 8
+        if subprocess.run([TRIFOLD, '--version'], preexec_fn=limited(field), capture_output=True).returncode != 0:
+            self.skipTest('a sanitizer takes more addresses')
+        boxes = ['heat', '--mesh', '64x64x64', '--batch', '200', '--iterations', '1', '--no-roof', '--json']
+        out, err = self.run_it(*boxes, preexec_fn=limited(field * 3 // 2 + (150 << 20)))
+        self.assertIn('one after the other: cpu has no memory for more at once', err)
+        self.assertEqual(json.loads(out)['field'], self.run_json(*boxes[:-1])['field'])
+        planes = ['heat', '--mesh', '128x128', '--batch', '3200', '--iterations', '1', '--no-roof']
+        self.assertEqual(self.run_it(*planes, preexec_fn=limited(field + (200 << 20)))[1], '')
+        self.refuse(3, ['needs', 'of memory'], *boxes, preexec_fn=limited(field))
 
     def test_roof(self):
         report = self.run_json('heat', '--mesh', '64x64x64', '--iterations', '5')
