@@ -29,6 +29,13 @@ std::map<std::uintptr_t, Block>& blocks() {
 
 }  // namespace
 
+void size_text(char (&out)[32], std::size_t bytes) {
+    const double b = static_cast<double>(bytes);
+    if (b >= 1 << 30) std::snprintf(out, sizeof out, "%.1f GiB", b / (1 << 30));
+    else if (b >= 1 << 20) std::snprintf(out, sizeof out, "%.0f MiB", b / (1 << 20));
+    else std::snprintf(out, sizeof out, "%zu bytes", bytes);
+}
+
 void* reserve(int device, std::size_t bytes) {
     cl::Buffer buffer(open_device(device).context, CL_MEM_READ_WRITE, bytes);
     void* const range = mmap(nullptr, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -83,9 +90,9 @@ void Touched::make() {
     runs_ = std::move(merged);
     for (const Run& run : runs_)
         if (run.last - run.first >= device_.info.largest_block) {
-            char message[200];
-            std::snprintf(message, sizeof message, "an array reaches over %.1f GiB of memory, and its driver takes at most %.1f GiB at once",
-                          static_cast<double>(run.last - run.first + 1) / (1 << 30), static_cast<double>(device_.info.largest_block) / (1 << 30));
+            char all[32], most[32], message[200];
+            size_text(all, run.last - run.first + 1), size_text(most, device_.info.largest_block);
+            std::snprintf(message, sizeof message, "an array reaches over %s of memory, and its driver takes at most %s at once", all, most);
             Stop stop;
             stop.failure.say(ErrorCode::bad_input, message, "solve fewer rows or systems at a time, use f32, or take device 'cpu'");
             throw stop;

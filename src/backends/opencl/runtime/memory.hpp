@@ -22,6 +22,9 @@ void give_back(void* address);
 /// Bytes of this device that are reserved.
 std::size_t reserved(int device);
 
+/// For messages: "1.5 GiB", "320 MiB", "17 bytes".
+void size_text(char (&out)[32], std::size_t bytes);
+
 struct Place {
     cl::Buffer buffer;
     std::size_t offset = 0;  ///< bytes

@@ -13,13 +13,6 @@
 namespace trifold::opencl {
 namespace {
 
-void size_text(char (&out)[32], std::size_t bytes) {
-    const double b = static_cast<double>(bytes);
-    if (b >= 1 << 30) std::snprintf(out, sizeof out, "%.1f GiB", b / (1 << 30));
-    else if (b >= 1 << 20) std::snprintf(out, sizeof out, "%.0f MiB", b / (1 << 20));
-    else std::snprintf(out, sizeof out, "%zu bytes", bytes);
-}
-
 // OpenCL does not say what others hold.
 std::size_t left(int device) {
     const std::size_t all = found(device).memory;
