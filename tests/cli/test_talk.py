@@ -131,7 +131,7 @@ class Reports(CommandTest):
     def test_examples_run(self):
         """In order, in one folder, as they stand in --help."""
         seen = 0
-        for command in ('generate', 'solve', 'verify', 'plan', 'bench', 'devices', ''):
+        for command in ('generate', 'solve', 'verify', 'plan', 'heat', 'bench', 'devices', ''):
             text, _ = self.run_it(*([command] if command else []), '--help')
             examples = re.findall(r'^  (trifold .*)$', text.split('Examples:')[1], re.M)
             self.assertTrue(examples, command)
@@ -139,7 +139,7 @@ class Reports(CommandTest):
                 line = 'set -o pipefail; trifold() { "$TRIFOLD" "$@"; }; ' + example
                 done = subprocess.run(['bash', '-c', line], cwd=self.folder, env={**self.environment, 'TRIFOLD': TRIFOLD}, stdin=subprocess.DEVNULL,
                                       stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=60)
-                self.assertEqual(done.returncode, 0, f'{example}\n{done.stderr.decode()}')
+                self.assertIn(done.returncode, (0, 5) if 'cuda:0' in example else (0,), f'{example}\n{done.stderr.decode()}')
                 seen += 1
         self.assertGreater(seen, 12)
 
