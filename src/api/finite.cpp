@@ -3,16 +3,26 @@
 
 #include <algorithm>
 #include <cmath>
+#include <type_traits>
+#include <vector>
 
 namespace trifold::tridiagonal {
 namespace {
 
 constexpr std::int64_t block_rows = 4096;
 
-// First row in [from, to) of one operand whose value is NaN or infinite, or -1.
+// First row in [from, to) of one operand whose value in the system `number` is NaN or infinite, or -1.
 template <class T>
-std::int64_t first_bad(const Operand& operand, std::int64_t from, std::int64_t to) {
-    if (operand.kind == Operand::Kind::generator || from >= to) return -1;
+std::int64_t first_bad(const Operand& operand, std::int64_t number, std::int64_t from, std::int64_t to) {
+    if (from >= to) return -1;
+    if (operand.kind == Operand::Kind::generator) {
+        std::vector<T> made(static_cast<std::size_t>(to - from));
+        const Generator& g = *operand.generator;
+        if constexpr (std::is_same_v<T, float>) g.fill_f32(made.data(), from + operand.generator_shift, to - from, number, 1, g.parameters);
+        else g.fill_f64(made.data(), from + operand.generator_shift, to - from, number, 1, g.parameters);
+        const auto bad = std::ranges::find_if(made, [](T value) { return !std::isfinite(value); });
+        return bad == made.end() ? -1 : from + (bad - made.begin());
+    }
     if (operand.kind == Operand::Kind::scalar) return std::isfinite(static_cast<T>(operand.value)) ? -1 : from;
     const T* data = static_cast<const T*>(operand.data);
     const std::int64_t stride = operand.row_stride;
@@ -31,12 +41,12 @@ std::int64_t first_bad_row(const System& line, std::int64_t from, std::int64_t t
     auto note = [&bad](std::int64_t row) {
         if (row >= 0 && (bad < 0 || row < bad)) bad = row;
     };
-    note(first_bad<T>(line.lower, std::max<std::int64_t>(from, 1), to));
-    note(first_bad<T>(line.diag, from, to));
-    note(first_bad<T>(line.upper, from, std::min(to, n - 1)));
-    note(first_bad<T>(line.rhs, from, to));
-    if (line.periodic && from == 0) note(first_bad<T>(line.top_right, 0, 1));
-    if (line.periodic && to == n && first_bad<T>(line.bottom_left, 0, 1) == 0) note(n - 1);
+    note(first_bad<T>(line.lower, line.number, std::max<std::int64_t>(from, 1), to));
+    note(first_bad<T>(line.diag, line.number, from, to));
+    note(first_bad<T>(line.upper, line.number, from, std::min(to, n - 1)));
+    note(first_bad<T>(line.rhs, line.number, from, to));
+    if (line.periodic && from == 0) note(first_bad<T>(line.top_right, line.number, 0, 1));
+    if (line.periodic && to == n && first_bad<T>(line.bottom_left, line.number, 0, 1) == 0) note(n - 1);
     return bad;
 }
 

@@ -96,7 +96,7 @@ public:
         std::string wrong = made.refused ? refusal(first, made) : c_.misuse != Misuse::none ? "was not refused\n" : verdict(first, made.outcome, made.status, how);
         if (!wrong.empty()) return describe(made) + wrong;
         if (made.refused || several_) return "";
-        const Made again = solve(other, second, !c_.own_workspace && c_.way == Way::solve);
+        const Made again = solve(other, second, c_.way == Way::async || !c_.own_workspace);
         if (again.refused) return "the second time: " + again.error;
         wrong = differences(first, second, made.outcome, again.outcome, made.status);
         if (made.status != again.status) wrong += "another status the second time\n";
@@ -235,6 +235,7 @@ private:
 }  // namespace
 
 std::string attempt(const std::string& device, const Case& c) {
+    const SimdBelow simd(c.simd);
     return c.dtype == DType::f32 ? Attempt<float>(device, c).text() : Attempt<double>(device, c).text();
 }
 

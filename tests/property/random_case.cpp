@@ -100,6 +100,7 @@ std::string Case::text() const {
     if (tolerance > 0) out << "; tolerance " << tolerance;
     for (const auto& [name, on] : {std::pair{"check_finite", check_finite}, {"no status", !status}, {"report", report}, {"own workspace", own_workspace}, {"other threads", other_threads}})
         if (on) out << "; " << name;
+    if (simd) out << "; " << simd << " instruction sets below the best";
     return out.str();
 }
 
@@ -133,6 +134,8 @@ Case draw(std::uint64_t seed, std::int64_t most) {
     c.entries.rows = r.rows, c.entries.periodic = r.periodic;
     if (!kept && random.chance(0.03)) c.misuse = static_cast<Misuse>(1 + random.below(misuses - 1));
     c.in_device_memory = !kept && (c.way == Way::async || random.chance(0.4));
+    Random sets(~seed);
+    if (sets.chance(0.3)) c.simd = static_cast<int>(1 + sets.below(4));
     if (kept) return c;
     if (random.chance(0.1)) c.algorithm = static_cast<tridiagonal::Algorithm>(random.below(tridiagonal::algorithm_count));
     if (random.chance(0.1)) c.tolerance = std::pow(10.0, -static_cast<double>(3 + random.below(10)));

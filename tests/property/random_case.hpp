@@ -28,8 +28,18 @@ struct Case {
     tridiagonal::Algorithm algorithm = tridiagonal::Algorithm::automatic;
     double tolerance = 0;
     bool check_finite = false, status = true, report = false, own_workspace = false, other_threads = false;
+    int simd = 0;                      ///< instruction sets below the best, for the cpu's kernels
 
     std::string text() const;
+};
+
+/// While it lives, the cpu's kernels use an instruction set that is so many below the best.
+class SimdBelow {
+public:
+    explicit SimdBelow(int steps);
+    ~SimdBelow();
+    SimdBelow(const SimdBelow&) = delete;
+    SimdBelow& operator=(const SimdBelow&) = delete;
 };
 
 /// `most`: elements of x, about.

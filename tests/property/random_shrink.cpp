@@ -47,6 +47,7 @@ std::vector<Change> changes() {
                             [](Case& c) { c.algorithm = tridiagonal::Algorithm::automatic; },
                             [](Case& c) { c.tolerance = 0; },
                             [](Case& c) { c.check_finite = c.report = c.own_workspace = c.other_threads = false, c.status = true; },
+                            [](Case& c) { c.simd = 0; },
                             [](Case& c) { c.in_device_memory = false; },
                             [](Case& c) { c.entries.kind = {Kind::dominant}; },
                             [](Case& c) { c.entries.kind.resize((c.entries.kind.size() + 1) / 2); },

@@ -41,8 +41,12 @@ std::string report(const std::string& device, std::uint64_t seed) {
     std::string text = drawn.text() + "\n" + wrong + "again: property_random_solves --device " + device + " --seed " + std::to_string(seed);
     if (arguments.most != 60000) text += " --most " + std::to_string(arguments.most);
     text += "\n";
-    const Case simple = shrunk(device, drawn, arguments.shrink);
-    if (simple.text() != drawn.text()) text += "simpler: " + simple.text() + "\n" + attempt(device, simple);
+    try {
+        const Case simple = shrunk(device, drawn, arguments.shrink);
+        if (simple.text() != drawn.text()) text += "simpler: " + simple.text() + "\n" + attempt(device, simple);
+    } catch (const std::exception& error) {
+        text += std::string("while it was made simpler: ") + error.what() + "\n";
+    }
     return text;
 }
 

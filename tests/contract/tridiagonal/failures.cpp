@@ -147,6 +147,27 @@ TEST_P(Failure, WhatIsNotFiniteIsNamed) {
                 }
 }
 
+TEST_P(Failure, WhatAGeneratorMakesIsLookedAtToo) {
+    for (const std::int64_t rows : {9, 5000})
+        for (const std::int64_t systems : {1, 3}) {
+            Trial<double> trial(batch_of(rows, systems, Layout::contiguous, false));
+            tridiagonal::Problem problem = trial.problem();
+            Generator diagonal;
+            diagonal.fill_f64 = [](double* tile, std::int64_t row, std::int64_t n, std::int64_t system, std::int64_t count, const void*) {
+                for (std::int64_t i = 0; i < n; ++i)
+                    for (std::int64_t j = 0; j < count; ++j) tile[i * count + j] = row + i == 7 && (system + j) % 2 == 0 ? NAN : 3;
+            };
+            problem.matrix.diag = diagonal;
+            tridiagonal::Options options;
+            options.check_finite = true;
+            const Outcome outcome = tridiagonal::solve(queue, problem, options);
+            EXPECT_EQ(outcome.reason, Reason::not_finite);
+            EXPECT_EQ(outcome.system, 0);
+            EXPECT_EQ(outcome.row, 7);
+            EXPECT_TRUE(trial.surroundings_untouched());
+        }
+}
+
 // One row couples to nothing, whatever number is given for that.
 TEST_P(Failure, CouplingsOfOneRowAreNotRead) {
     for (const double bad : {double(NAN), double(INFINITY)})

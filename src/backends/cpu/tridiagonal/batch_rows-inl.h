@@ -169,18 +169,20 @@ HWY_INLINE void eliminate_pivoted(D d, Rows<T> a, Rows<T> b, Rows<T> c, Rows<T> 
             const auto swap = hn::Gt(hn::Abs(ai), hn::Abs(diag[k]));
             const auto replace = hn::IsNaN(hn::Load(d, test + k * N));
             const V r = hn::Div(one, hn::IfThenElse(swap, ai, diag[k]));
-            const V m = hn::Mul(hn::IfThenElse(swap, diag[k], ai), r);  // multiplier, at most 1
+            const V left = hn::IfThenElse(swap, diag[k], ai);  // what is eliminated
             const V first = hn::IfThenElse(swap, bi, upper[k]), other = hn::IfThenElse(swap, upper[k], bi);
             const V value = hn::IfThenElse(swap, fi, rhs[k]), other_value = hn::IfThenElse(swap, rhs[k], fi);
             const V second = hn::IfThenElseZero(swap, ci);
+            // With the rounded quotients that x will be made of, not with a multiplier: a row may wait for thousands of others, and where these are equal so are their roundings, which would add up.
+            const V q1 = hn::Mul(first, r), q2 = hn::Mul(second, r), value_q = hn::Mul(value, r);
             T* const s = to.s + k * N;
-            hn::Store(hn::IfThenElse(replace, hn::Mul(first, r), hn::Load(d, s)), d, s);
-            hn::Store(hn::IfThenElse(replace, hn::Mul(value, r), hn::Load(d, s + to.half)), d, s + to.half);
-            hn::Store(hn::IfThenElseZero(replace, hn::Mul(second, r)), d, to.u + k * N);
+            hn::Store(hn::IfThenElse(replace, q1, hn::Load(d, s)), d, s);
+            hn::Store(hn::IfThenElse(replace, value_q, hn::Load(d, s + to.half)), d, s + to.half);
+            hn::Store(hn::IfThenElseZero(replace, q2), d, to.u + k * N);
             sum[k] = hn::MulAdd(hn::Add(hn::Add(hn::Abs(ai), hn::Abs(bi)), hn::Abs(ci)), zero, sum[k]);
-            diag[k] = hn::NegMulAdd(m, first, other);
-            upper[k] = hn::IfThenElse(swap, hn::NegMulAdd(m, ci, zero), ci);
-            rhs[k] = hn::NegMulAdd(m, value, other_value);
+            diag[k] = hn::NegMulAdd(left, q1, other);
+            upper[k] = hn::IfThenElse(swap, hn::NegMulAdd(left, q2, zero), ci);
+            rhs[k] = hn::NegMulAdd(left, value_q, other_value);
         }
         a.p += a.row_step, b.p += b.row_step, c.p += c.row_step, f.p += f.row_step;
         to = to.skip(1);
