@@ -43,7 +43,7 @@ SweepResult run(const System& system, const Stretches& cut, const Launch& launch
     job.each_group(launch.threads, [&](std::int64_t group, T* scratch) { dispatch(job, group, scratch); });
     SweepResult result;
     if (job.stop.load() == 0) {
-        sweep_ends(job, result);
+        if (!sweep_ends(job, result) && system.in_place) restore_groups(job, launch.threads);
         return result;
     }
     result.stop = static_cast<SweepStop>(job.stop.load());

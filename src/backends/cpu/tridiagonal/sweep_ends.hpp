@@ -13,13 +13,10 @@ namespace trifold::cpu {
 
 inline int thread_number() { return omp_get_thread_num(); }
 
-/// Elimination of rows first … last from the state c, d of the row before; c', d' go to out, then substitution from the system's
-/// row last+1, which is x_next. `forward` is the sum 1 + t_i (1 + t_{i-1} (…)) at the row before.
+/// Elimination of rows first … last from the state c, d of the row before; c', d' go to out. `forward` is the sum 1 + t_i (1 + t_{i-1} (…)) at the row before.
 template <class T>
-void solve_end(const SweepArrays<T>& arrays, std::int64_t first, std::int64_t last, T c, T d, T x_next, double forward, T* out,
-               tridiagonal::EndBound& bound) {
-    const std::int64_t count = last - first + 1;
-    for (std::int64_t i = 0; i < count; ++i) {
+void eliminate_end(const SweepArrays<T>& arrays, std::int64_t first, std::int64_t last, T c, T d, double forward, T* out, tridiagonal::EndBound& bound) {
+    for (std::int64_t i = 0; i <= last - first; ++i) {
         const T a = arrays.at(0, first + i), inverse = 1 / std::fma(-a, c, arrays.at(1, first + i));
         d = std::fma(-a, d, arrays.at(3, first + i)) * inverse;
         c = arrays.at(2, first + i) * inverse;
@@ -27,8 +24,13 @@ void solve_end(const SweepArrays<T>& arrays, std::int64_t first, std::int64_t la
         out[3 * i] = c, out[3 * i + 1] = d, out[3 * i + 2] = static_cast<T>(forward * 1.001);
         bound.largest_c = std::fmax(bound.largest_c, std::abs(static_cast<double>(c)));
     }
+}
+
+/// Substitution from the system's row last+1, which is x_next.
+template <class T>
+void substitute_end(const SweepArrays<T>& arrays, std::int64_t first, std::int64_t last, T x_next, const T* out, tridiagonal::EndBound& bound) {
     double sum = 0, product = 1;
-    for (std::int64_t i = count - 1; i >= 0; --i) {
+    for (std::int64_t i = last - first; i >= 0; --i) {
         const double here = std::abs(static_cast<double>(out[3 * i]));
         sum = static_cast<double>(out[3 * i + 2]) + here * sum;
         product *= here;
@@ -40,16 +42,24 @@ void solve_end(const SweepArrays<T>& arrays, std::int64_t first, std::int64_t la
     }
 }
 
+/// False where a |c'| is beyond what is accepted: then nothing is stored here, and in place what lies there is the right-hand side.
 template <class T>
-void sweep_ends(SweepJob<T>& job, tridiagonal::SweepResult& result) {
-    const std::int64_t lanes = job.cut.lanes, tail = job.cut.tail();
+bool sweep_ends(SweepJob<T>& job, tridiagonal::SweepResult& result) {
+    const std::int64_t lanes = job.cut.lanes, tail = job.cut.tail(), rows = job.arrays.rows;
     const T c = job.ends[lanes - 1], d = job.ends[2 * lanes - 1];
-    T* const work = job.ends + 2 * lanes;
-    const double sum = job.bounds[job.cut.stretches() - 1].end_sum;
-    solve_end(job.arrays, tail, job.arrays.rows - 1, c, d, T(0), sum, work, result.tail);
-    solve_end(job.arrays, 0, job.cut.first - 1, T(0), T(0), job.arrays.x[job.cut.first], 0.0, work, result.head);
+    T *const of_tail = job.ends + 2 * lanes, *const of_head = of_tail + 3 * (rows - tail);
+    eliminate_end(job.arrays, tail, rows - 1, c, d, job.bounds[job.cut.stretches() - 1].end_sum, of_tail, result.tail);
+    eliminate_end(job.arrays, 0, job.cut.first - 1, T(0), T(0), 0.0, of_head, result.head);
+    const bool head_grows = result.head.largest_c > job.cut.growth;
+    if (head_grows || result.tail.largest_c > job.cut.growth) {
+        result.stop = tridiagonal::SweepStop::growth, result.row = head_grows ? 0 : tail;
+        return false;
+    }
+    substitute_end(job.arrays, tail, rows - 1, T(0), of_tail, result.tail);
+    substitute_end(job.arrays, 0, job.cut.first - 1, job.arrays.x[job.cut.first], of_head, result.head);
     result.tail.near = static_cast<double>(job.arrays.x[tail]);
     result.head.near = static_cast<double>(job.arrays.x[job.cut.first - 1]);
+    return true;
 }
 
 /// x[first … last] ← the right-hand side it solves where `before` and `after` are the x beside it.

@@ -91,8 +91,12 @@ __kernel void rows(SOLVER_ARGUMENTS, MAY_BE_ALONE, uint per_group, uint inverse)
     EACH_SYSTEM(s) bad[s] = 0;
     if (lane == 0) any_bad = 0;
     barrier(CLK_LOCAL_MEM_FENCE);
-    // What fills the lanes must not count among the entries of a system that is alone.
-    const REAL of_last = IN_BOX(1, count - 1), filling = ALONE && of_last != (REAL)0 ? of_last : (REAL)1;
+    // What fills the lanes must not count among the entries of a system that is alone: normal, and so is its reciprocal.
+#if REAL_BYTES == 8
+    const REAL filling = 0x1p-1000;
+#else
+    const REAL filling = 0x1p-120f;
+#endif
 #pragma unroll 1
     for (uint e = count + (uint)lane; e < WARP * R; e += WARP) IN_BOX(0, e) = IN_BOX(2, e) = IN_BOX(3, e) = (REAL)0, IN_BOX(1, e) = filling;
     EACH_SYSTEM(s) IN_BOX(0, s * n) = (REAL)0, IN_BOX(2, s * n + n - 1) = (REAL)0;

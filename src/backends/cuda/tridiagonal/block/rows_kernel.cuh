@@ -27,10 +27,12 @@ namespace trifold::cuda {
 
 static_assert(warp_words == WarpRows<float>::words && quad_words == Quads<float, 16>::words);
 
-/// What elimination must not see: lower of first rows, upper of last rows, and rows that do not exist, which become x = 0.
+/// What elimination must not see: lower of first rows, upper of last rows, and rows that do not exist, which become x = 0. Their diagonal is less than any that matters: rows of the same lane are
+/// judged by the largest one of all.
 template <int R, bool Couple, class T>
 __device__ __forceinline__ void close_rows(const TileJob<T>& job, int columns, const RowsPlace<T>& home, const RowsTile<T>& at, int lane) {
-    const auto nothing = [&](int row) { at.a[row] = 0, at.b[row] = 1, at.c[row] = 0, at.d[row] = 0; };
+    constexpr T least = sizeof(T) == 8 ? T(0x1p-1000) : T(0x1p-120);  // normal, and so is its reciprocal
+    const auto nothing = [&](int row) { at.a[row] = 0, at.b[row] = least, at.c[row] = 0, at.d[row] = 0; };
     const int end = (columns - 1) * job.pitch + home.rows;
     if (Couple || columns == 1) {
         if (lane == 0 && home.first_row == 0) at.a[0] = 0;
