@@ -11,7 +11,7 @@ PREFIX ?= /usr/local
 export CMAKE_BUILD_PARALLEL_LEVEL ?= $(shell nproc)
 
 .DEFAULT_GOAL := help
-.PHONY: help run install test bench fuzz device-bundle check-fresh clean
+.PHONY: help run install test bench fuzz device-bundle check-fresh check-arm64 clean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1|/p' $(MAKEFILE_LIST) | while IFS='|' read -r name what; do \
@@ -59,6 +59,9 @@ device-bundle: ## pack what tests and measures on a machine with a GPU: build/de
 check-fresh: ## prove make run and make test on a fresh Debian 12, in a chroot (root or sudo)
 	@scripts/setup fresh
 	@scripts/check-fresh
+
+check-arm64: ## build for 64-bit ARM and run the suites of the cpu under emulation (root or sudo)
+	@scripts/check-arm64
 
 clean: ## remove every build tree
 	rm -rf build

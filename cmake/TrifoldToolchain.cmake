@@ -30,6 +30,9 @@ target_include_directories(trifold_compile INTERFACE ${PROJECT_SOURCE_DIR}/inclu
 set(TRIFOLD_SIMD_BASELINE "")
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
   set(TRIFOLD_SIMD_BASELINE -march=x86-64-v2)
+elseif(CMAKE_SYSTEM_PROCESSOR MATCHES "aarch64|arm64")
+  # Vectors are members and elements of arrays here, which those of SVE, whose length is known at run time only, cannot be. Highway compiles NEON with its AES, and does not mix both.
+  set(TRIFOLD_SIMD_BASELINE -march=armv8-a+crypto "-DHWY_DISABLED_TARGETS=(HWY_SVE|HWY_SVE2|HWY_SVE_256|HWY_SVE2_128)")
 endif()
 
 # Every such unit is compiled once per instruction set, and sanitizers make that long: ENDS leaves out what lies between the

@@ -1,17 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "families/device.hpp"
 
-#include <hwy/highway.h>
-
 #include "backends/cpu/tridiagonal/cell.hpp"
+#include "devices/stream.hpp"
 #include "devices/topology.hpp"
 
 namespace trifold {
 
 static std::string describe(const Device&) {
     const devices::Topology& topology = devices::read_topology();
-    const std::int64_t best = hwy::SupportedTargets() & -hwy::SupportedTargets();  // the lowest bit is the widest
-    return topology.model + ", " + std::to_string(topology.hardware_threads) + " hardware threads, vectors: " + hwy::TargetName(best);
+    return topology.model + ", " + std::to_string(topology.hardware_threads) + " hardware threads, vectors: " + devices::simd_target();
 }
 
 const Device& cpu_device() {
