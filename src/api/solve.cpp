@@ -2,6 +2,7 @@
 // solve and its sisters: validate, plan, run the branches, fill the outcome.
 #include <algorithm>
 #include <optional>
+#include <vector>
 
 #include "api/check_options.hpp"
 #include "api/device_solve.hpp"
@@ -15,6 +16,7 @@
 #include "families/tridiagonal/branch.hpp"
 #include "planner/decision.hpp"
 #include "problems/tridiagonal/normalise.hpp"
+#include "trifold/device_memory.hpp"
 #include "trifold/tridiagonal.hpp"
 
 namespace trifold::tridiagonal {
@@ -282,6 +284,13 @@ private:
     std::vector<TraceEvent> trace_;
 };
 
+// Nothing was solved. The status may lie in the device's memory.
+void fill_status(const Queue& queue, std::int8_t* status, std::int64_t systems) {
+    const std::vector<std::int8_t> none(static_cast<std::size_t>(systems), static_cast<std::int8_t>(Reason::none));
+    if (memory_of(queue, status).kind == MemoryKind::device) copy(queue, status, none.data(), none.size());
+    else std::ranges::copy(none, status);
+}
+
 }  // namespace
 
 Outcome solve(Queue& queue, const Problem& problem, const Options& options) {
@@ -290,7 +299,7 @@ Outcome solve(Queue& queue, const Problem& problem, const Options& options) {
     if (system.rows == 0 || system.systems() == 0) {
         Outcome nothing;
         nothing.device = queue.device();
-        if (options.status) std::fill(options.status, options.status + system.systems(), static_cast<std::int8_t>(Reason::none));
+        if (options.status) fill_status(queue, options.status, system.systems());
         if (options.report) {
             *options.report = {};
             options.report->rows = system.rows, options.report->systems = system.systems();

@@ -98,7 +98,7 @@ std::string Case::text() const {
     if (in_device_memory) out << "; in device memory";
     if (algorithm != tridiagonal::Algorithm::automatic) out << "; algorithm " << tridiagonal::name_of(algorithm);
     if (tolerance > 0) out << "; tolerance " << tolerance;
-    for (const auto& [name, on] : {std::pair{"check_finite", check_finite}, {"no status", !status}, {"report", report}, {"own workspace", own_workspace}, {"other threads", other_threads}})
+    for (const auto& [name, on] : {std::pair{"check_finite", check_finite}, {"no status", !status}, {"report", report}, {"own workspace", own_workspace}, {"other threads", other_threads}, {"called twice", twice}})
         if (on) out << "; " << name;
     if (simd) out << "; " << simd << " instruction sets below the best";
     return out.str();
@@ -123,6 +123,9 @@ Case draw(std::uint64_t seed, std::int64_t most) {
     if (!kept && random.chance(0.1)) {
         if (r.periodic) r.transposed = false;
         for (std::int64_t k = random.below(30); k >= 0; --k) r.lengths.push_back(random.chance(0.2) ? random.below(2) : extent(random, most / 30));
+        Random beside(seed + 1);
+        if (beside.chance(0.5)) r.before_systems = beside.below(40), r.behind_systems = beside.below(40);
+        r.rows = r.before_systems + r.behind_systems;
         for (const std::int64_t length : r.lengths) r.rows += length;
     } else {
         draw_shape(random, r, most, random.chance(0.6));
@@ -143,6 +146,7 @@ Case draw(std::uint64_t seed, std::int64_t most) {
     c.status = random.chance(0.8), c.report = random.chance(0.2) && c.way == Way::solve;
     c.own_workspace = c.way == Way::async || random.chance(0.3);
     c.other_threads = random.chance(0.3);
+    c.twice = sets.chance(0.3);
     return c;
 }
 

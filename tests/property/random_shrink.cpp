@@ -20,13 +20,20 @@ void set_rows(Case& c, std::int64_t rows) {
 void halve_pieces(Case& c) {
     if (c.recipe.lengths.empty()) return;
     c.recipe.lengths.resize((c.recipe.lengths.size() + 1) / 2);
-    c.recipe.rows = 0;
+    c.recipe.rows = c.recipe.before_systems + c.recipe.behind_systems;
     for (const std::int64_t length : c.recipe.lengths) c.recipe.rows += length;
+    c.entries.rows = c.recipe.rows;
+}
+
+void nothing_beside(Case& c) {
+    c.recipe.rows -= c.recipe.before_systems + c.recipe.behind_systems;
+    c.recipe.before_systems = c.recipe.behind_systems = 0;
     c.entries.rows = c.recipe.rows;
 }
 
 std::vector<Change> changes() {
     std::vector<Change> all{halve_pieces,
+                            nothing_beside,
                             [](Case& c) { set_rows(c, c.recipe.rows / 2); },
                             [](Case& c) { set_rows(c, c.recipe.rows * 7 / 8); },
                             [](Case& c) { set_rows(c, c.recipe.rows - 1); },
@@ -48,6 +55,7 @@ std::vector<Change> changes() {
                             [](Case& c) { c.tolerance = 0; },
                             [](Case& c) { c.check_finite = c.report = c.own_workspace = c.other_threads = false, c.status = true; },
                             [](Case& c) { c.simd = 0; },
+                            [](Case& c) { c.twice = false; },
                             [](Case& c) { c.in_device_memory = false; },
                             [](Case& c) { c.entries.kind = {Kind::dominant}; },
                             [](Case& c) { c.entries.kind.resize((c.entries.kind.size() + 1) / 2); },

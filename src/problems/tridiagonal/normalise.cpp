@@ -148,9 +148,8 @@ void fill_matrix(System& system, const Matrix& matrix, const Dims& dims) {
     set_operand(system.diag, "diag", matrix.diag, dtype, n, dims, matrix.periodic, false, false, 0);
     system.periodic = matrix.periodic;
     if (!matrix.periodic) {
-        // One row couples to nothing; kernels may multiply a number by zero for that, which infinity does not bear.
-        for (Operand* operand : {&system.lower, &system.upper})
-            if (n == 1 && operand->kind == Operand::Kind::scalar) operand->value = 0;
+        // One row couples to nothing: an array of couplings may be empty (packed), a number infinite.
+        if (n == 1) system.lower = system.upper = Operand{};
         return;
     }
     // In both cases row 0's neighbour across the end is what the shifted lower reads at row 0, and likewise at the last row:

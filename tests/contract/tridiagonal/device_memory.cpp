@@ -252,6 +252,45 @@ TEST_P(DeviceMemory, WhatNeedsTheHostIsRefusedWhenEnqueued) {
     }
 }
 
+TEST_P(DeviceMemory, WhereThereIsNothingToSolveTheStatusSaysSo) {
+    const std::vector<std::int8_t> before(5, 55);
+    DeviceArray<std::int8_t> status(queue, before);
+    const DeviceArray<double> memory(queue, 1);
+    Problem problem;
+    const Dim batch[] = {{5, 0}};
+    problem.rhs = View<const double>::strided(memory.data(), {0, 1}, batch, memory.memory()), problem.x = View<double>::strided(memory.data(), {0, 1}, batch, memory.memory());
+    Options options;
+    options.status = status.data();
+    EXPECT_EQ(tridiagonal::solve(queue, problem, options).reason, Reason::none);
+    std::vector<std::int8_t> found(5);
+    status.download(found);
+    EXPECT_EQ(found, std::vector<std::int8_t>(5, static_cast<std::int8_t>(Reason::none)));
+}
+
+// LAPACK's arrays of n-1 rows, and transposed ones: there is nothing in front of the first row, nor behind the last one.
+TEST_P(DeviceMemory, ArraysWithoutCornersAreNotReadBeyondTheirEnds) {
+    for (const std::int64_t rows : {1, 2, 7, 40, 300, 1000})
+        for (const std::int64_t systems : {1, 40, 3000})
+            for (const bool transposed : {false, true}) {
+                if (rows * systems > 400000) continue;
+                SCOPED_TRACE(testing::Message() << rows << " rows, " << systems << " systems, transposed " << transposed);
+                std::vector<double> couplings(static_cast<std::size_t>((rows - 1) * systems), -1.0), diag(static_cast<std::size_t>(rows * systems), 4.0), rhs(diag.size()), x(diag.size());
+                for (std::int64_t i = 0; i < rows; ++i)
+                    for (std::int64_t k = 0; k < systems; ++k) rhs[static_cast<std::size_t>(i * systems + k)] = rows == 1 ? 4 : i == 0 || i + 1 == rows ? 3 : 2;
+                const DeviceArray<double> d_lower(queue, couplings), d_upper(queue, couplings), d_diag(queue, diag), d_rhs(queue, rhs), d_x(queue, x);
+                const Memory where = d_diag.memory();
+                Problem problem;
+                problem.matrix.lower = View<const double>::interleaved(d_lower.data(), rows - 1, systems, 0, where);
+                problem.matrix.upper = View<const double>::interleaved(d_upper.data(), rows - 1, systems, 0, where);
+                problem.matrix.diag = View<const double>::interleaved(d_diag.data(), rows, systems, 0, where);
+                problem.matrix.transposed = transposed;
+                problem.rhs = View<const double>::interleaved(d_rhs.data(), rows, systems, 0, where), problem.x = View<double>::interleaved(d_x.data(), rows, systems, 0, where);
+                ASSERT_TRUE(tridiagonal::solve(queue, problem).ok());
+                d_x.download(x);
+                for (const double value : x) ASSERT_NEAR(value, 1, 1e-14);
+            }
+}
+
 TEST_P(DeviceMemory, TooMuchIsSaidBeforeItIsTaken) {
     const Error error = refusal([&] { release(queue, allocate(queue, std::size_t{1} << 50)); });
     EXPECT_EQ(error.code(), ErrorCode::bad_input);

@@ -269,7 +269,7 @@ TEST_P(Pivoted, ManySideBySideGiveTheSameBitsAgain) {
 
 // Equal rows round alike, and one row waits for a pivot through thousands of them: what they miss adds up in it, unless eliminated is what is stored.
 template <class T>
-void batch_of_waves(Queue& queue, std::int64_t rows, double diag, double coupling, Layout layout) {
+void batch_of_waves(Queue& queue, std::int64_t rows, double diag, double coupling, Layout layout, bool as_lapack) {
     Recipe recipe;
     recipe.rows = rows, recipe.batch = {40}, recipe.layout = layout;
     Trial<T> trial(recipe);
@@ -283,7 +283,9 @@ void batch_of_waves(Queue& queue, std::int64_t rows, double diag, double couplin
     for (std::int64_t k = 0; k < 40; k += 13) {
         const Bands<double> s = trial.system(k);
         const double peer = backward_error(s, as_double(gtsv(cast<T>(s)).x));
-        ASSERT_LE(backward_error(s, trial.solution(k)), std::max(20 * unit_roundoff(dtype_of<T>), 10 * peer))
+        // What gtsv leaves of waves, with other roundings: 0.12 √n u.
+        const double gathered = as_lapack ? 1.2 * std::sqrt(static_cast<double>(rows)) : 0;
+        ASSERT_LE(backward_error(s, trial.solution(k)), std::max(std::max(20.0, gathered) * unit_roundoff(dtype_of<T>), 10 * peer))
             << rows << " rows, " << diag << ", " << coupling << ", " << name_of(layout) << ", " << trifold::name_of(dtype_of<T>);
     }
 }
@@ -293,9 +295,39 @@ TEST_P(Pivoted, BatchesOfWaves) {
         for (const double diag : {0.1, 0.7, 1.2, 1.7, 1.9})
             for (const double coupling : {3.0, 10.0})
                 for (const Layout layout : {Layout::contiguous, Layout::interleaved}) {
-                    batch_of_waves<double>(queue, rows, diag, coupling, layout), batch_of_waves<float>(queue, rows, diag, coupling, layout);
+                    const bool as_lapack = GetParam().starts_with("opencl:");
+                    batch_of_waves<double>(queue, rows, diag, coupling, layout, as_lapack), batch_of_waves<float>(queue, rows, diag, coupling, layout, as_lapack);
                     if (HasFatalFailure()) return;
                 }
+}
+
+// What is accepted must not depend on how large a matrix is: rows that only fill a lane were once measured with it.
+template <class T>
+void small_numbers(Queue& queue, std::int64_t rows, std::int64_t systems, int exponent) {
+    Recipe recipe;
+    recipe.rows = rows, recipe.batch = {systems}, recipe.seed = static_cast<std::uint64_t>(rows + systems);
+    Trial<T> trial(recipe);
+    Random random(recipe.seed);
+    for (std::int64_t k = 0; k < systems; ++k)
+        for (std::int64_t i = 0; i < rows; ++i)
+            for (int band = 0; band < 3; ++band) {
+                if ((band == 0 && i == 0) || (band == 2 && i + 1 == rows)) continue;
+                const double value = random.uniform(-1, 1);
+                trial.coefficient(band, i, k) = static_cast<T>(std::ldexp(band == 1 ? 1e-4 * value : value, exponent));
+            }
+    ASSERT_TRUE(tridiagonal::solve(queue, trial.problem()).ok());
+    for (std::int64_t k = 0; k < systems; k += 7)
+        ASSERT_LE(backward_error(trial.system(k), trial.solution(k)), 20 * unit_roundoff(dtype_of<T>))
+            << rows << " rows, system " << k << " of " << systems << ", 2^" << exponent << ", " << trifold::name_of(dtype_of<T>);
+}
+
+TEST_P(Pivoted, SmallNumbers) {
+    for (const std::int64_t rows : {2, 5, 12, 40, 100, 700, 1000, 1100, 2000, 3000})
+        for (const std::int64_t systems : {1, 2, 40})
+            for (const int exponent : {0, -10, -36}) {
+                small_numbers<double>(queue, rows, systems, exponent), small_numbers<float>(queue, rows, systems, exponent);
+                if (HasFatalFailure()) return;
+            }
 }
 
 TRIFOLD_ON_EVERY_DEVICE(Pivoted);

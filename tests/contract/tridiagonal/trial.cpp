@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstring>
 #include <sstream>
 
 #include "support/measure.hpp"
@@ -58,7 +59,7 @@ std::string Recipe::text() const {
     out << rows << " rows, batch (";
     for (const std::int64_t extent : batch) out << extent << ",";
     out << ")";
-    if (!lengths.empty()) out << ", " << lengths.size() << " ragged systems";
+    if (!lengths.empty()) out << ", " << lengths.size() << " ragged systems, " << before_systems << " rows before and " << behind_systems << " behind";
     out << ", " << name_of(layout) << ", lower " << name_of(lower) << ", diag " << name_of(diag) << ", upper " << name_of(upper);
     for (const auto& [name, on] : {std::pair{"periodic", periodic}, {"transposed", transposed}, {"accumulate", accumulate},
                                    {"in place", in_place}, {"one rhs", one_rhs}, {"dominant", dominant}, {"numbers around", around == Around::numbers},
@@ -87,7 +88,7 @@ Trial<T>::Trial(const Recipe& recipe) : recipe_(recipe) {
     const Recipe& r = recipe_;
     const std::int64_t total = r.rows;
     if (!r.lengths.empty()) {
-        offsets_.push_back(0);
+        offsets_.push_back(r.before_systems);
         for (const std::int64_t length : r.lengths) offsets_.push_back(offsets_.back() + length), rows_of_.push_back(length);
     } else {
         std::int64_t systems = 1;
@@ -277,8 +278,13 @@ template <class T>
 bool Trial<T>::surroundings_untouched() const {
     for (const auto& band : bands_)
         if (band->array && !band->array->same_bits(*band->before)) return false;
-    if (recipe_.in_place) return rhs_->surroundings_untouched();
-    return x_->surroundings_untouched() && rhs_->same_bits(*rhs_before_);
+    const StridedArray<T>&x = recipe_.in_place ? *rhs_ : *x_, &before = recipe_.in_place ? *rhs_before_ : *x_before_;
+    const auto same = [&](std::int64_t i) { return std::memcmp(&x.at(i, 0), &before.at(i, 0), sizeof(T)) == 0; };
+    for (std::int64_t i = 0; i < recipe_.before_systems; ++i)
+        if (!same(i)) return false;
+    for (std::int64_t i = 0; i < recipe_.behind_systems; ++i)
+        if (!same(recipe_.rows - 1 - i)) return false;
+    return x.surroundings_untouched() && (recipe_.in_place || rhs_->same_bits(*rhs_before_));
 }
 
 template <class T>

@@ -39,7 +39,8 @@ public:
 struct Recipe {
     std::int64_t rows = 0;
     std::vector<std::int64_t> batch;
-    std::vector<std::int64_t> lengths;  ///< ragged where not empty: rows is their sum, batch is empty
+    std::vector<std::int64_t> lengths;  ///< ragged where not empty: rows is their sum and what lies before and behind, batch is empty
+    std::int64_t before_systems = 0, behind_systems = 0;  ///< ragged: rows of the arrays that belong to no system
     Layout layout = Layout::contiguous;
     Source lower = Source::full, diag = Source::full, upper = Source::full;
     bool periodic = false, transposed = false, accumulate = false, in_place = false;

@@ -299,7 +299,7 @@ void solve_lanes(const System& system, const FactorMemory<T>& memory, std::int64
     const std::int64_t groups = plan.groups();
     const std::size_t each = whole_lines(static_cast<std::size_t>(job.scratch_elements()) * sizeof(T)) + whole_lines(single_bytes(system));
     const int threads = static_cast<int>(std::min<std::int64_t>(useful_threads(system.rows * system.systems(), rows_per_thread, launch.threads), groups));
-    const Seen nothing = all;
+    const Seen nothing{.status = all.status};  // all may have seen systems before
 #pragma omp parallel num_threads(threads)
     {
         const int me = omp_get_thread_num(), of = omp_get_num_threads();

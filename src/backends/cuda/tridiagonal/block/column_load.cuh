@@ -31,10 +31,10 @@ __device__ __forceinline__ int element(int p, int w) {
 }
 
 /// Calls visit(address in memory, element of the tile) for every element of a tile of columns. Row p of group g of a column lane is
-/// row g pitch + p of it.
+/// row g pitch + p of it. Of every column rows from `low` to before `high`.
 template <int R, int W, class T, class Visit>
 __device__ __forceinline__ void walk_columns(const TileJob<T>& job, const TileOperand<T>& operand, const TilePlace& place, T* from, const Walk& walk,
-                                             Visit visit) {
+                                             int low, int high, Visit visit) {
     const std::int64_t step = walk.rows_at_once * operand.row_stride;
     T* const first = from + walk.row * operand.row_stride;
     const int down = element<R, W>(walk.rows_at_once, 0);
@@ -45,14 +45,14 @@ __device__ __forceinline__ void walk_columns(const TileJob<T>& job, const TileOp
         if (walk.rows_at_once % R == 0) {
             int to = element<R, W>(top + walk.row, w);
 #pragma unroll 4
-            for (int row = walk.row; row < place.rows; row += walk.rows_at_once) {
-                visit(at, to, column);
+            for (int row = walk.row; row < high; row += walk.rows_at_once) {
+                if (row >= low) visit(at, to, column);
                 at += step, to += down;
             }
         } else {
 #pragma unroll 1
-            for (int row = walk.row; row < place.rows; row += walk.rows_at_once) {
-                visit(at, element<R, W>(top + row, w), column);
+            for (int row = walk.row; row < high; row += walk.rows_at_once) {
+                if (row >= low) visit(at, element<R, W>(top + row, w), column);
                 at += step;
             }
         }
@@ -72,7 +72,9 @@ __device__ __forceinline__ void load_columns(const TileJob<T>& job, const TilePl
         }
         T* const from = reinterpret_cast<T*>(__shfl_sync(~0u, reinterpret_cast<unsigned long long>(at), k));
         const unsigned target = shared_address(tile);
-        walk_columns<R, W>(job, operand, place, from, walk,
+        // The first of lower and the last of upper need not exist.
+        const int low = k == 0 && place.first_row == 0, high = place.rows - (k == 2 && place.first_row + place.rows == job.rows);
+        walk_columns<R, W>(job, operand, place, from, walk, low, high,
                            [&](const T* source, int to, int) { copy_async(target + static_cast<unsigned>(to * sizeof(T)), source); });
     }
 }
@@ -96,8 +98,8 @@ __device__ __forceinline__ void prefetch_columns(const TileJob<T>& job, const Ti
 template <int R, int W, class T, class Keep>
 __device__ __forceinline__ void store_columns(const TileJob<T>& job, const TilePlace& place, const T* tile, T* at, const Walk& walk, bool all, Keep keep) {
     T* const to = reinterpret_cast<T*>(__shfl_sync(~0u, reinterpret_cast<unsigned long long>(at), 4));
-    if (all) walk_columns<R, W>(job, job.operand[4], place, to, walk, [&](T* target, int from, int) { __stcs(target, tile[from]); });
-    else walk_columns<R, W>(job, job.operand[4], place, to, walk, [&](T* target, int from, int column) {
+    if (all) walk_columns<R, W>(job, job.operand[4], place, to, walk, 0, place.rows, [&](T* target, int from, int) { __stcs(target, tile[from]); });
+    else walk_columns<R, W>(job, job.operand[4], place, to, walk, 0, place.rows, [&](T* target, int from, int column) {
         if (keep(column)) *target = tile[from];
     });
 }

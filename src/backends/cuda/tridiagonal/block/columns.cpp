@@ -40,11 +40,13 @@ template <class T>
 bool encode_operand(ColumnJob<T>& job, int k) {
     constexpr int E = row_offsets<T>;
     const TileOperand<T>& operand = job.operand[k];
+    T* const data = operand.data + (k == 0 ? operand.row_stride : 0);
+    const int missing = k == 0 || k == 2;  // rows
     const auto wide = static_cast<std::uint32_t>(job.cut.lane_columns * job.cut.share), rows = static_cast<std::uint32_t>(column_chunk * 32 / job.cut.lane_columns);
     if (!job.cut.shifted) {
         const std::int64_t strides[4] = {operand.row_stride, operand.outer_stride[2], operand.outer_stride[1], operand.outer_stride[0]};
-        MapShape shape{operand.data,
-                       {static_cast<std::uint64_t>(job.columns), static_cast<std::uint64_t>(job.rows), job.outer_extent[2], job.outer_extent[1], job.outer_extent[0]},
+        MapShape shape{data,
+                       {static_cast<std::uint64_t>(job.columns), static_cast<std::uint64_t>(job.rows - missing), job.outer_extent[2], job.outer_extent[1], job.outer_extent[0]},
                        {},
                        {wide, rows, 1, 1, 1},
                        job.deep ? 5u : 3u,
@@ -53,7 +55,7 @@ bool encode_operand(ColumnJob<T>& job, int k) {
         job.slice_bytes += wide * rows * sizeof(T);
         return encode(job.maps[k][0], shape);
     }
-    std::int64_t all = job.rows;
+    std::int64_t all = job.rows - missing;
     for (int l = 0; l < 3; ++l) {
         job.outer_rows[k][l] = job.outer_extent[l] > 1 ? operand.outer_stride[l] / operand.row_stride : 0;
         all += (job.outer_extent[l] - 1) * job.outer_rows[k][l];
@@ -61,7 +63,7 @@ bool encode_operand(ColumnJob<T>& job, int k) {
     if (all >= std::int64_t{1} << 31) return false;
     job.slice_bytes += (wide + E) * rows * sizeof(T);
     for (int e = 0; e < E; ++e) {
-        T* const first = operand.data + e * operand.row_stride;
+        T* const first = data + e * operand.row_stride;
         const auto shift = reinterpret_cast<std::uintptr_t>(first) % 16 / sizeof(T);
         const MapShape shape{first - shift,
                              {static_cast<std::uint64_t>(job.columns) + shift, static_cast<std::uint64_t>((all - e + E - 1) / E)},
