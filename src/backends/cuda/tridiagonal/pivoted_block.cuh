@@ -23,8 +23,8 @@ struct BlockPivoting {
 
 /// By all threads of a block, none of which needs what was in `shared`; the verdict is known to all.
 template <class T>
-__device__ __noinline__ PivotedVerdict<T> solve_line_by_block(const Line<T>& lower, const Line<T>& diag, const Line<T>& upper, const Line<T>& rhs, const Line<T>& x, std::int64_t rows,
-                                                              T* scratch, BlockPivoting<T>& shared) {
+__device__ __forceinline__ PivotedVerdict<T> pivot_by_block(const Line<T>& lower, const Line<T>& diag, const Line<T>& upper, const Line<T>& rhs, const Line<T>& x, std::int64_t rows,
+                                                            T* scratch, BlockPivoting<T>& shared) {
     constexpr int least_chunk = 8;
     const int thread = static_cast<int>(threadIdx.x), threads = static_cast<int>(blockDim.x), n = static_cast<int>(rows);
     int lanes = 1;
@@ -48,6 +48,21 @@ __device__ __noinline__ PivotedVerdict<T> solve_line_by_block(const Line<T>& low
     if (thread == 0) shared.verdict = solve_line(lower, diag, upper, rhs, x, rows, scratch, 1);
     __syncthreads();
     return shared.verdict;
+}
+
+/// System k. Here and below nothing that a kernel has in registers is passed by its address: it would need a stack.
+template <class T>
+__device__ __noinline__ PivotedVerdict<T> solve_system_by_block(const PivotedJob<T>* job, std::int64_t k, BlockPivoting<T>* shared) {
+    std::int64_t index[4];
+    job->levels.indices(k, index);
+    return pivot_by_block(line_of(job->lower, index), line_of(job->diag, index), line_of(job->upper, index), line_of(job->rhs, index), line_of(job->x, index), job->rows, job->scratch, *shared);
+}
+
+/// Of arrays whose rows lie side by side.
+template <class T>
+__device__ __noinline__ PivotedVerdict<T> solve_arrays_by_block(T* lower, T* diag, T* upper, T* rhs, T* x, int rows, T* scratch, BlockPivoting<T>* shared) {
+    const auto line = [](T* data) { return Line<T>{data, T(0), 1}; };
+    return pivot_by_block(line(lower), line(diag), line(upper), line(rhs), line(x), rows, scratch, *shared);
 }
 
 }  // namespace trifold::cuda

@@ -17,6 +17,12 @@ __device__ __forceinline__ Equation<T> from_lane(const Equation<T>& e, int mask)
             __shfl_xor_sync(~0u, e.after, mask),  __shfl_xor_sync(~0u, e.rhs, mask),   __shfl_xor_sync(~0u, e.origin, mask)};
 }
 
+/// Word by word: chosen as a whole, one of them would live in memory.
+template <class T>
+__device__ __forceinline__ Equation<T> either(bool first, const Equation<T>& a, const Equation<T>& b) {
+    return {first ? a.before : b.before, first ? a.first : b.first, first ? a.last : b.last, first ? a.after : b.after, first ? a.rhs : b.rhs, first ? a.origin : b.origin};
+}
+
 /// Groups of `lanes` neighbours (a power of two) within a warp.
 template <class T>
 struct LaneTree {
@@ -29,7 +35,7 @@ struct LaneTree {
             const Equations<T> other{from_lane(own.a, step), from_lane(own.b, step)};
             const bool right = lane & step;
             Joint<T> joint;
-            own = joint.eliminate(right ? other : own, right ? own : other, range);
+            own = joint.eliminate({either(right, other.a, own.a), either(right, other.b, own.b)}, {either(right, own.a, other.a), either(right, own.b, other.b)}, range);
             if ((lane & (2 * step - 1)) == step) kept = joint;
         }
         return own;

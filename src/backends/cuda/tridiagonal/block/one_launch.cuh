@@ -31,13 +31,15 @@ struct OneLaunch {
         }
         for (std::int64_t k = 0; k < rest.levels.systems; ++k) {
             if (!rest.wanted(k)) continue;
+            const PivotedVerdict<T> verdict = solve_system_by_block(&rest, k, &shared);
+            if (threadIdx.x != 0) continue;
+            if (verdict.reason == Reason::exact) {
+                report_rescued(rest.outcome);
+                continue;
+            }
             std::int64_t index[4];
             rest.levels.indices(k, index);
-            const PivotedVerdict<T> verdict = solve_line_by_block(line_of(rest.lower, index), line_of(rest.diag, index), line_of(rest.upper, index), line_of(rest.rhs, index),
-                                                                  line_of(rest.x, index), rest.rows, rest.scratch, shared);
-            if (threadIdx.x != 0) continue;
-            if (verdict.reason == Reason::exact) report_rescued(rest.outcome);
-            else report_failure(rest.outcome, rest.status, rest.levels.number_of(index), verdict.row, verdict.reason);
+            report_failure(rest.outcome, rest.status, rest.levels.number_of(index), verdict.row, verdict.reason);
         }
     }
 };

@@ -305,9 +305,7 @@ __global__ void __launch_bounds__(lanes* most_warps, 1) one_system_kernel(const 
     arrive_in_cluster();
     wait_for_cluster();
     if (block == 0) {
-        const auto line = [](T* data) { return Line<T>{data, T(0), 1}; };
-        const PivotedVerdict<T> verdict =
-            solve_line_by_block(line(job.input[0]), line(job.input[1]), line(job.input[2]), line(job.input[3]), line(job.x), rows, job.scratch, shared.pivoting);
+        const PivotedVerdict<T> verdict = solve_arrays_by_block(job.input[0], job.input[1], job.input[2], job.input[3], job.x, rows, job.scratch, &shared.pivoting);
         if (threadIdx.x != 0) return;
         if (verdict.reason == Reason::exact) report_rescued(job.outcome);
         else report_failure(job.outcome, job.status, job.number, verdict.row, verdict.reason);

@@ -22,7 +22,7 @@ using tridiagonal::System;
 
 constexpr int most_blocks = 1024;
 
-/// Seams of so few windows are waited for by their words, or looked at by the sweep's last block: two per thread.
+/// Where the sweep concludes: seams of so few windows its last block looks at, two per thread.
 constexpr int few_windows = 512;
 
 // Accepted residual of a row in units of roundoff, against (|a| + |b| + |c|) max|x| nearby: elimination leaves 1 to 10.
@@ -119,8 +119,8 @@ BatchLaunch solve(const System& system, const BatchLaunch& launch, tridiagonal::
     job.windows = (job.chunks + job.kept - 1) / job.kept;
     const int blocks = std::min({job.windows, multiprocessors, most_blocks});
     job.verdict = {.words = reinterpret_cast<unsigned*>(scratch + parts.blocks), .count = blocks, .several = job.each != 0, .accept = job.accept, .roundoff = static_cast<T>(u)};
-    job.all_judge = job.windows > few_windows;
-    job.judged_next = left && !job.all_judge;  // to clear what many seams say, to begin with, takes longer than a meeting
+    job.judged_next = left;
+    job.all_judge = !left && job.windows > few_windows;
     if (job.judged_next) *left = job.verdict;
     job.wary = (job.windows / blocks + 15) / 16;
     const auto few = static_cast<unsigned>(std::min((job.windows + 7) / 8, 8 * multiprocessors));

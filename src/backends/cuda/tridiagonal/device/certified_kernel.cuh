@@ -5,7 +5,8 @@
 // Who does what: a block takes window after window, the whole device side by side, so that memory is walked through in order; while one
 //   window is solved the next is on its way (certified_load.cuh). Each of its warps solves 32 chunks, of which it keeps those in the middle, and
 //   neighbouring warps overlap by the halos (certified_warp.cuh). What the two sides of a seam say of each other is compared: between warps by
-//   the block, between windows by all blocks when they are done, or by the last one where windows are few; the last one decides.
+//   the block, between windows by each block when it is done, and the kernel behind decides; in place by all blocks together, or by the last one where
+//   windows are few, and the last one decides.
 // Words per row: 4 read, 1 written; halos from the cache.
 // Several systems that lie one after the other are one to which couplings between them are cleared as they come.
 // Numerics: no pivoting. Of every row stored |rhs - A x| ≤ accept (|a|+|b|+|c|) X was seen, X the largest |x| of its chunk and the two beside it;
@@ -144,12 +145,13 @@ __global__ void __launch_bounds__(32 * Warps, 1) sweep_kernel(const __grid_const
     // asked for before that, by a thread that has nothing to say to other blocks.
     if (thread == Stages::storer) stage_of(0).prepare(job), stage_of(1).prepare(job);
     if (!job.all_bulk) __syncthreads();
-    for (int j = 0; j < 2; ++j) stage_of(j).template load<false>(job, static_cast<int>(blockIdx.x) + j * stride, Stages::storer);
+    stage_of(0).load_first(job, static_cast<int>(blockIdx.x), Stages::storer);
+    stage_of(1).template load<false>(job, static_cast<int>(blockIdx.x) + stride, Stages::storer);
     if (blockIdx.x == 0 && thread == 0) *job.outcome = job.fresh;
     if constexpr (InPlace)
         for (int w = static_cast<int>(blockIdx.x) * 32 * Warps + thread; w <= job.windows; w += static_cast<int>(gridDim.x) * 32 * Warps) job.stored[w] = 0;
     const bool judged_next = !InPlace && job.judged_next;
-    if (judged_next) clear_sides(job);
+    if (judged_next && !job.all_judge) clear_sides(job);
     const cooperative_groups::grid_group grid = cooperative_groups::this_grid();
     auto met = grid.barrier_arrive();
     Maxima<T> most;
@@ -236,15 +238,15 @@ __global__ void __launch_bounds__(32 * Warps, 1) sweep_kernel(const __grid_const
     if (next < job.windows) stage_of(j).wait(j >> 1 & 1);
     Stages::stored();
     if (given_up) {  // nobody asks any more
-        if (job.all_judge && !judged_next) static_cast<void>(grid.barrier_arrive());
+        if (job.all_judge) static_cast<void>(grid.barrier_arrive());
         return;
     }
     static_assert(32 * Warps == judge_threads && Warps == most_warps);
-    if (judged_next) {
-        static_cast<void>(look_at_seams(job, most.excess));  // where others have given up, nobody asks what is said here
-    } else if (job.all_judge) {
+    if (job.all_judge) {
         grid.sync();
         add_excess(job, static_cast<int>(blockIdx.x) * judge_threads + thread, stride * judge_threads, most.excess);
+    } else if (judged_next) {
+        static_cast<void>(look_at_seams(job, most.excess));  // where others have given up, nobody asks what is said here
     }
     __syncthreads();
     unsigned* const words = reinterpret_cast<unsigned*>(meeting);

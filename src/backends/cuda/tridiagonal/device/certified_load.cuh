@@ -69,7 +69,20 @@ struct Stage {
         }
     }
 
-    /// At the ends of a system, whole vectors by the copy engine and the rest element by element. Short: it is the first that a block does.
+    /// The same of a block's first window, also where it is the system's: all blocks wait for the one that asks last.
+    __device__ __forceinline__ void load_first(const Job<T>& job, int window, unsigned by) const {
+        const int first = window * job.kept - halo, last = first + job.kept + 2 * halo;
+        if (!job.all_bulk || last >= job.chunks) return load<false>(job, window, by);
+        if (threadIdx.x != by) return;
+        const Arrival arrival = this->arrival();
+        const int before = pad(), missing = first < 0 ? before + halo * R : 0;
+        const unsigned bytes = static_cast<unsigned>(((last - first) * R + before - missing) * static_cast<int>(sizeof(T)));
+        arrival.expect(4 * bytes);
+#pragma unroll
+        for (int k = 0; k < 4; ++k) arrival.copy(shared_address(at(k) + missing), job.input[k].data + (static_cast<std::int64_t>(first) * R - before + missing), bytes);
+    }
+
+    /// At the ends of a system, whole vectors by the copy engine and the rest element by element. Short: a block may begin with it.
     __device__ __noinline__ static void load_what_there_is(Stage self, const Job<T>* job, int first_chunk) {
         constexpr int E = 16 / static_cast<int>(sizeof(T));
         const std::int64_t row = static_cast<std::int64_t>(first_chunk) * R - pad();

@@ -15,14 +15,14 @@ inline constexpr int side_words = 4;
 /// Before the first window of any block is looked at: what the block's own windows will show. All threads.
 template <class T>
 __device__ __forceinline__ void clear_sides(const Job<T>& job) {
-    static_assert(sizeof(Side<T>) == side_words * sizeof(T));
+    static_assert(sizeof(Side<T>) == side_words * sizeof(T) && sizeof(Side<T>) % sizeof(int4) == 0);
+    constexpr int each = sizeof(Side<T>) / sizeof(int4);
     const int stride = static_cast<int>(gridDim.x);
-    for (int i = static_cast<int>(threadIdx.x); static_cast<int>(blockIdx.x) + i / (2 * side_words) * stride < job.windows; i += static_cast<int>(blockDim.x)) {
-        const int window = static_cast<int>(blockIdx.x) + i / (2 * side_words) * stride, m = i % side_words;
-        const bool above = i / side_words & 1;  // of the seam behind the window
+    for (int i = static_cast<int>(threadIdx.x); static_cast<int>(blockIdx.x) + i / (2 * each) * stride < job.windows; i += static_cast<int>(blockDim.x)) {
+        const int window = static_cast<int>(blockIdx.x) + i / (2 * each) * stride, m = i % each;
+        const bool above = i / each & 1;  // of the seam behind the window
         if (above ? window + 1 == job.windows : window == 0) continue;
-        Side<T>& side = above ? job.seams[window].above : job.seams[window - 1].below;
-        memset(reinterpret_cast<T*>(&side) + m, 0xff, sizeof(T));
+        reinterpret_cast<int4*>(above ? &job.seams[window].above : &job.seams[window - 1].below)[m] = make_int4(-1, -1, -1, -1);
     }
 }
 

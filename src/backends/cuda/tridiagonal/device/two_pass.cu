@@ -91,15 +91,11 @@ void passes(Job<T>& job, cudaStream_t stream) {
 }
 
 template <class T>
-constexpr int chain_bytes = std::max<int>(4 * tile_chunks * tile_pitch * sizeof(T), sizeof(Staging<T>));
-
-template <class T, bool Cluster>
 void prepare_chain() {
     static PerDevice prepared;
     prepared.once([&] {
-        cudaFuncSetAttribute(chain_kernel<T, Cluster>, cudaFuncAttributeMaxDynamicSharedMemorySize, chain_bytes<T>);
-        if (Cluster) cudaFuncSetAttribute(chain_kernel<T, Cluster>, cudaFuncAttributeNonPortableClusterSizeAllowed, 1);
-        else cudaFuncSetAttribute(chain_kernel<T, Cluster>, cudaFuncAttributePreferredSharedMemoryCarveout, cudaSharedmemCarveoutMaxShared);
+        cudaFuncSetAttribute(chain_kernel<T>, cudaFuncAttributeMaxDynamicSharedMemorySize, chain_bytes<T>);
+        cudaFuncSetAttribute(chain_kernel<T>, cudaFuncAttributeNonPortableClusterSizeAllowed, 1);
     });
 }
 
@@ -124,12 +120,12 @@ unsigned cluster_blocks() {
     return static_cast<unsigned>(known([](int device) {
         int major = 0, clusters = 0;
         if (cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device) != cudaSuccess || major < 9) return 0;
-        prepare_chain<T, true>();
+        prepare_chain<T>();
         for (const unsigned blocks : {16u, 8u}) {
             cudaLaunchAttribute attribute = cluster_of(blocks);
             cudaLaunchConfig_t config = chain_configuration<T>(blocks, nullptr);
             config.attrs = &attribute, config.numAttrs = 1;
-            if (cudaOccupancyMaxActiveClusters(&clusters, chain_kernel<T, true>, &config) == cudaSuccess && clusters > 0) return static_cast<int>(blocks);
+            if (cudaOccupancyMaxActiveClusters(&clusters, chain_kernel<T>, &config) == cudaSuccess && clusters > 0) return static_cast<int>(blocks);
             cudaGetLastError();
         }
         return 0;
@@ -137,43 +133,56 @@ unsigned cluster_blocks() {
 }
 
 template <class T>
-void launch_chain(const Job<T>& job, PivotedJob<T> rest, cudaStream_t stream) {
+void launch_chain(const Left<T>& left, cudaStream_t stream) {
     cudaLaunchAttribute attributes[2];
-    if (job.marked) {
-        const unsigned blocks = cluster_blocks<T>();
-        cudaLaunchConfig_t config = chain_configuration<T>(blocks, stream);
-        attributes[0] = cluster_of(blocks);
-        attributes[1].id = cudaLaunchAttributeProgrammaticStreamSerialization, attributes[1].val.programmaticStreamSerializationAllowed = 1;
-        config.attrs = attributes, config.numAttrs = 2;
-        enqueue_kernel(config, chain_kernel<T, true>, job, rest);
-        return;
-    }
-    constexpr int resident = 3;  // as the kernel's launch bounds and shared memory have it
-    prepare_chain<T, false>();
-    const std::int64_t wanted = std::max<std::int64_t>(blocks(job.cut.count[1], block_threads), blocks(job.cut.count[0], tile_chunks));
-    cudaLaunchConfig_t config = chain_configuration<T>(static_cast<unsigned>(std::min<std::int64_t>(wanted, std::int64_t{resident} * multiprocessors_of_current())), stream);
-    rest.slots = std::min(rest.slots, std::int64_t{config.gridDim.x} * block_threads);
-    config.attrs = attributes, config.numAttrs = together_after(attributes);
-    enqueue_kernel(config, chain_kernel<T, false>, job, rest);
+    const unsigned blocks = cluster_blocks<T>();
+    cudaLaunchConfig_t config = chain_configuration<T>(blocks, stream);
+    attributes[0] = cluster_of(blocks);
+    while_the_kernel_before_ends(attributes[1]);
+    config.attrs = attributes, config.numAttrs = 2;
+    enqueue_kernel(config, chain_kernel<T>, left.job, left.rest);
 }
 
 /// A cluster's lanes have chunks half as long as others: what that costs in accuracy is little in short systems (docs/notes/two_pass.md).
 Cut cut_of_left(const System& system, bool cluster) { return Cut(system.rows, cluster ? 256 : 128, system.systems()); }
 
 template <class T>
-void solve(const System& system, const BatchLaunch& launch, const LeftToPivots* left) {
-    const Cut cut = left ? cut_of_left(system, left->marks) : Cut(system.rows);
+Job<T> job_of(const System& system, const Cut& cut, const Parts& parts, const BatchLaunch& launch) {
+    char* const base = static_cast<char*>(launch.scratch);
+    return {Levels(system), cut, 0, Source<T>(system.lower), Source<T>(system.diag), Source<T>(system.upper), Source<T>(system.rhs),
+            Source<T>(system.x), reinterpret_cast<double*>(base), system.in_place ? reinterpret_cast<T*>(base + parts.shared) : nullptr,
+            reinterpret_cast<Found*>(base + parts.found), reinterpret_cast<unsigned char*>(base + parts.marks), launch.outcome, false, nullptr, nullptr, nullptr, 0};
+}
+
+BatchLaunch rescue_of(const BatchLaunch& launch, const Parts& parts) {
+    BatchLaunch rescue = launch;
+    rescue.scratch = static_cast<char*>(launch.scratch) + parts.shared;
+    rescue.scratch_bytes = parts.all - parts.shared;
+    return rescue;
+}
+
+template <class T>
+Left<T> left_of(const System& system, const BatchLaunch& launch, bool cluster) {
+    const Cut cut = cut_of_left(system, cluster);
+    const Parts parts(system, cut);
+    const Job<T> job = job_of<T>(system, cut, parts, launch);
+    return {job, PivotedJob<T>(system, rescue_of(launch, parts), job.marks, nullptr, pivoted_slots(system))};
+}
+
+template <class T>
+void solve_marked(const System& system, const BatchLaunch& launch, const Marked& marked) {
+    if (launch.scratch_bytes < Parts(system, cut_of_left(system, true)).all) return;
+    Left<T> left = left_of<T>(system, launch, true);
+    left.job.marked = marked.marks, left.job.wanted = marked.wanted, left.job.least_wanted = marked.least_wanted;
+    launch_chain(left, launch.stream);
+}
+
+template <class T>
+void solve(const System& system, const BatchLaunch& launch) {
+    const Cut cut(system.rows);
     const Parts parts(system, cut);
     if (launch.scratch_bytes < parts.all) return;
-    char* const base = static_cast<char*>(launch.scratch);
-    Job<T> job{Levels(system), cut, 0, Source<T>(system.lower), Source<T>(system.diag), Source<T>(system.upper), Source<T>(system.rhs),
-               Source<T>(system.x), reinterpret_cast<double*>(base), system.in_place ? reinterpret_cast<T*>(base + parts.shared) : nullptr,
-               reinterpret_cast<Found*>(base + parts.found), reinterpret_cast<unsigned char*>(base + parts.marks), launch.outcome, false,
-               left ? left->states : nullptr, left ? left->marks : nullptr, left ? left->wanted : nullptr, left ? left->least_wanted : 0};
-    BatchLaunch rescue = launch;
-    rescue.scratch = base + parts.shared;
-    rescue.scratch_bytes = parts.all - parts.shared;
-    if (left) return launch_chain(job, PivotedJob<T>(system, rescue, job.marks, nullptr, pivoted_slots(system)), launch.stream);
+    Job<T> job = job_of<T>(system, cut, parts, launch);
     enqueue_fill(job.found, 0, static_cast<std::size_t>(job.levels.systems) * sizeof(Found), launch.stream);
     passes<T, false>(job, launch.stream);
     passes<T, true>(job, launch.stream);
@@ -181,7 +190,7 @@ void solve(const System& system, const BatchLaunch& launch, const LeftToPivots* 
         for_systems(job, [&](unsigned y) {
             launch_after(copy_kernel<T>, dim3(std::min(blocks(system.rows, 256), 1u << 14), y), 256, 0, launch.stream, job);
         });
-    solve_pivoted(system, rescue, job.marks);
+    solve_pivoted(system, rescue_of(launch, parts), job.marks);
 }
 
 }  // namespace
@@ -198,13 +207,24 @@ bool in_a_cluster(const System& system) {
 }
 
 void solve_two_pass(const System& system, const BatchLaunch& launch) {
-    if (system.dtype == DType::f32) solve<float>(system, launch, nullptr);
-    else solve<double>(system, launch, nullptr);
+    if (system.dtype == DType::f32) solve<float>(system, launch);
+    else solve<double>(system, launch);
 }
 
-void solve_two_pass(const System& system, const BatchLaunch& launch, const LeftToPivots& left) {
-    if (system.dtype == DType::f32) solve<float>(system, launch, &left);
-    else solve<double>(system, launch, &left);
+void solve_two_pass(const System& system, const BatchLaunch& launch, const Marked& marked) {
+    if (system.dtype == DType::f32) solve_marked<float>(system, launch, marked);
+    else solve_marked<double>(system, launch, marked);
 }
+
+template <class T>
+two_pass::Left<T> left_to_pivots_of(const System& system, const BatchLaunch& launch, const unsigned* states, int blocks) {
+    Left<T> left = left_of<T>(system, launch, false);
+    left.job.left = states;
+    left.rest.slots = std::min(left.rest.slots, std::int64_t{ThirdOfBlock::per_block} * blocks * block_threads);
+    return left;
+}
+
+template two_pass::Left<float> left_to_pivots_of<float>(const System& system, const BatchLaunch& launch, const unsigned* states, int blocks);
+template two_pass::Left<double> left_to_pivots_of<double>(const System& system, const BatchLaunch& launch, const unsigned* states, int blocks);
 
 }  // namespace trifold::cuda

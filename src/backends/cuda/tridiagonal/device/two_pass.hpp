@@ -15,16 +15,15 @@ std::size_t two_pass_scratch(const tridiagonal::System& system);
 /// has no pivot, are left to solve_pivoted in the same stream.
 void solve_two_pass(const tridiagonal::System& system, const BatchLaunch& launch);
 
-/// What kernels before have left, in the device's memory.
-struct LeftToPivots {
-    const unsigned* states = nullptr;     ///< per system: 2, or nothing is to be done
-    const unsigned char* marks = nullptr;  ///< in their place, of one system that in_a_cluster takes: not 0, or nothing is to be done
+/// What kernels before have left of one system that in_a_cluster takes, in the device's memory.
+struct Marked {
+    const unsigned char* marks = nullptr;  ///< not 0, or nothing is to be done
     const unsigned long long* wanted = nullptr;
     unsigned long long least_wanted = 0;  ///< *wanted where something is to be done
 };
 
-/// The same for these systems in one launch, which ends at once where there are none.
-void solve_two_pass(const tridiagonal::System& system, const BatchLaunch& launch, const LeftToPivots& left);
+/// The same for this system in one launch, which ends at once where nothing is to be done.
+void solve_two_pass(const tridiagonal::System& system, const BatchLaunch& launch, const Marked& marked);
 
 /// One system so short that a cluster of blocks solves it faster than the device, whose blocks wait longer for each other.
 bool in_a_cluster(const tridiagonal::System& system);

@@ -10,11 +10,13 @@ namespace trifold::cuda::two_pass {
 __device__ inline unsigned long long bits(double value) { return static_cast<unsigned long long>(__double_as_longlong(value)); }
 __device__ inline double number(unsigned long long bits) { return __longlong_as_double(static_cast<long long>(bits)); }
 
-__device__ inline double largest_of_block(double value, double* shared) {
+template <class Team>
+__device__ double largest_of(double value) {
+    double* const shared = Team::partial();
     for (int step = 16; step > 0; step /= 2) value = fmax(value, __shfl_xor_sync(0xffffffffu, value, step));
-    __syncthreads();
-    if (threadIdx.x % 32 == 0) shared[threadIdx.x / 32] = value;
-    __syncthreads();
+    Team::sync();
+    if (Team::thread() % 32 == 0) shared[Team::thread() / 32] = value;
+    Team::sync();
     for (int w = 0; w < block_threads / 32; ++w) value = fmax(value, shared[w]);
     return value;
 }
@@ -30,12 +32,12 @@ struct Seen {
         finite += rest * T(0);  // max() lets NaN pass by; it stays in the sum
     }
 
-    /// All threads of the block.
+    /// All threads of the team.
+    template <class Team>
     __device__ void store(Found& found) const {
-        __shared__ double partial[block_threads / 32];
-        const double lost = largest_of_block(finite == T(0) ? 0 : 1, partial), e = largest_of_block(residual, partial);
-        const double a = largest_of_block(entry, partial), x = largest_of_block(size, partial), f = largest_of_block(right, partial);
-        if (threadIdx.x != 0) return;
+        const double lost = largest_of<Team>(finite == T(0) ? 0 : 1), e = largest_of<Team>(residual);
+        const double a = largest_of<Team>(entry), x = largest_of<Team>(size), f = largest_of<Team>(right);
+        if (Team::thread() != 0) return;
         const double most = lost > 0 ? INFINITY : e, scale = a * x + f;
         atomicMax(&found.ratio, bits(most == 0 ? 0 : isinf(scale) ? most / a / x : most / scale));
         atomicMax(&found.residual, bits(most));
@@ -44,16 +46,16 @@ struct Seen {
 };
 
 /// The residuals of what has been corrected.
-template <class T>
+template <class T, class Team = WholeBlock>
 __device__ __forceinline__ void residuals_of(const Job<T>& job, std::int64_t k) {
     const Rows<T> system(job, k);
     constexpr std::int64_t rows = tile_chunks * chunk_rows;
-    for (std::int64_t first = blockIdx.x * rows; first < job.cut.rows; first += gridDim.x * rows) {
+    for (std::int64_t first = Team::number() * rows; first < job.cut.rows; first += Team::count() * rows) {
         const std::int64_t last = min(first + rows, job.cut.rows);
         Seen<T> seen;
-        for (std::int64_t i = first + threadIdx.x; i < last; i += block_threads)
+        for (std::int64_t i = first + Team::thread(); i < last; i += block_threads)
             seen.add(system.lower(i), system.line[1][i], system.upper(i), system.line[3][i], system.x[i], system.residual(i));
-        seen.store(job.found[k]);
+        seen.template store<Team>(job.found[k]);
     }
 }
 

@@ -8,16 +8,16 @@
 
 namespace trifold::cuda::two_pass {
 
-template <class T, bool again>
+template <class T, bool again, class Team = WholeBlock>
 __device__ __forceinline__ void finish_tile(const Job<T>& job, const Rows<T>& system, std::int64_t k, const Tile<T>& tile) {
-    tile.template load<again>(system);
-    const int me = threadIdx.x;
+    tile.template load<again, Team>(system);
+    const int me = Team::thread();
     const std::int64_t count = job.cut.count[0], chunk = tile.first_chunk + me;
     const double* const ends = job.work_of(k) + job.cut.ends_at[0];
     if (me < tile.chunks)
         solve_chunk<T>(ChunkRows<T>(tile, me), tile.rows_of(me), chunk > 0 ? static_cast<T>(ends[count + chunk - 1]) : T(0), static_cast<T>(ends[chunk]),
                        static_cast<T>(ends[count + chunk]), chunk + 1 < count ? static_cast<T>(ends[chunk + 1]) : T(0));
-    __syncthreads();
+    Team::sync();
     const T* const solution = tile.array(3);
     if constexpr (again) {
         // The x beside the block may be corrected already: residuals are found when all are.
@@ -49,7 +49,7 @@ __device__ __forceinline__ void finish_tile(const Job<T>& job, const Rows<T>& sy
             see(r, system.lower(i), system.line[1][i], system.upper(i), system.line[3][i]);
         }
     }
-    seen.store(job.found[k]);
+    seen.template store<Team>(job.found[k]);
 }
 
 template <class T, bool again>

@@ -15,6 +15,35 @@ namespace trifold::cuda::two_pass {
 
 inline constexpr int tile_chunks = 64, chunk_rows = 32, tile_pitch = 33, most_levels = 16, block_threads = 128;
 
+/// Who works on a tile, block_threads of them, and their words for a maximum: a block.
+struct WholeBlock {
+    __device__ __forceinline__ static int thread() { return static_cast<int>(threadIdx.x); }
+    __device__ __forceinline__ static int threads() { return static_cast<int>(blockDim.x); }
+    __device__ __forceinline__ static std::int64_t number() { return blockIdx.x; }
+    __device__ __forceinline__ static std::int64_t count() { return gridDim.x; }
+    __device__ __forceinline__ static void sync() { __syncthreads(); }
+    __device__ __forceinline__ static double* partial() {
+        __shared__ double words[block_threads / 32];
+        return words;
+    }
+};
+
+/// Or a third of one, where blocks are larger; barrier 0 is the block's. `room`: of its dynamic shared memory, for each.
+struct ThirdOfBlock {
+    static constexpr int per_block = 3, tile_bytes = 69632, room = tile_bytes + block_threads / 32 * 8;
+    __device__ __forceinline__ static int own() { return static_cast<int>(threadIdx.x) / block_threads; }
+    __device__ __forceinline__ static int thread() { return static_cast<int>(threadIdx.x) % block_threads; }
+    __device__ __forceinline__ static int threads() { return block_threads; }
+    __device__ __forceinline__ static std::int64_t number() { return own() * static_cast<std::int64_t>(gridDim.x) + blockIdx.x; }
+    __device__ __forceinline__ static std::int64_t count() { return per_block * static_cast<std::int64_t>(gridDim.x); }
+    __device__ __forceinline__ static void sync() { asm volatile("bar.sync %0, %1;" ::"r"(1 + own()), "n"(block_threads) : "memory"); }
+    __device__ __forceinline__ static double* partial() { return reinterpret_cast<double*>(memory() + tile_bytes); }
+    __device__ __forceinline__ static unsigned char* memory() {
+        extern __shared__ __align__(128) unsigned char of_block[];
+        return of_block + own() * room;
+    }
+};
+
 /// How systems are cut: chunks, long chunks, groups of these, groups of groups. Offsets count words in the scratch of one system.
 /// Chunks have 32 rows but for the last one, which has 2 to 33.
 struct Cut {
@@ -136,11 +165,11 @@ struct Tile {
     /// No end of the system is here (the last tile may be full and have one row more), and rows lie side by side.
     __device__ bool whole(const Rows<T>& from) const { return first > 0 && !last && from.plain(); }
 
-    template <bool again>
+    template <bool again, class Team = WholeBlock>
     __device__ void load(const Rows<T>& from) const {
         if (!again && whole(from)) {
             static_assert(block_threads % chunk_rows == 0);
-            const int me = static_cast<int>(threadIdx.x), to = me + me / chunk_rows;
+            const int me = Team::thread(), to = me + me / chunk_rows;
 #pragma unroll
             for (int k = 0; k < 4; ++k) {
                 const T* const at = from.line[k].data + first + me;
@@ -150,13 +179,13 @@ struct Tile {
             }
         } else {
 #pragma unroll 2
-            for (int r = threadIdx.x; r < rows; r += block_threads)
+            for (int r = Team::thread(); r < rows; r += block_threads)
 #pragma unroll
                 for (int k = 0; k < 4; ++k) from.template fetch<again>(array(k) + place(r), k, first + r);
         }
         __pipeline_commit();
         __pipeline_wait_prior(0);
-        __syncthreads();
+        Team::sync();
     }
 };
 

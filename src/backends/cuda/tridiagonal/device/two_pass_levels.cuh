@@ -56,19 +56,19 @@ __device__ void solve_top(const Job<T>& job, std::int64_t k) {
     spread(work + job.cut.rows_at[last], count, 0, count - 1, known, work + job.cut.ends_at[last]);
 }
 
-/// All levels from `lowest` on, whose groups are few, up and down again, by one block.
-template <class T>
+/// All levels from `lowest` on, whose groups are few, up and down again, by one team.
+template <class T, class Team = WholeBlock>
 __device__ void solve_levels(const Job<T>& job, std::int64_t k, int lowest) {
     const int last = job.cut.levels - 1;
     for (int level = lowest; level < last; ++level) {
-        for (std::int64_t g = threadIdx.x; g < job.cut.count[level + 1]; g += blockDim.x) merge_group(job, k, level, g);
-        __syncthreads();
+        for (std::int64_t g = Team::thread(); g < job.cut.count[level + 1]; g += Team::threads()) merge_group(job, k, level, g);
+        Team::sync();
     }
-    if (threadIdx.x == 0) solve_top(job, k);
-    __syncthreads();
+    if (Team::thread() == 0) solve_top(job, k);
+    Team::sync();
     for (int level = last - 1; level >= lowest; --level) {
-        for (std::int64_t g = threadIdx.x; g < job.cut.count[level + 1]; g += blockDim.x) spread_group(job, k, level, g);
-        __syncthreads();
+        for (std::int64_t g = Team::thread(); g < job.cut.count[level + 1]; g += Team::threads()) spread_group(job, k, level, g);
+        Team::sync();
     }
 }
 

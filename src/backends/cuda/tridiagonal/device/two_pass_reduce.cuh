@@ -19,9 +19,9 @@ struct Staging {
 };
 
 /// The long chunks of one block.
-template <class T, bool again>
+template <class T, bool again, class Team = WholeBlock>
 __device__ __forceinline__ void reduce_block(const Job<T>& job, std::int64_t k, std::int64_t block, Staging<T>& shared) {
-    const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+    const int warp = Team::thread() / 32, lane = Team::thread() % 32;
     constexpr int staged = stage_rows<T>, stage_pitch = Staging<T>::pitch;
     T(&stage)[4][32 * stage_pitch] = shared.rows[warp];
     const std::int64_t n = job.cut.rows, chunks = job.cut.count[1], length = job.cut.long_chunk * chunk_rows;

@@ -20,9 +20,9 @@ using namespace windows;
 using tridiagonal::Operand;
 using tridiagonal::System;
 
-constexpr int most_blocks = 200;
+constexpr int most_blocks = 170;
 template <class T>
-inline constexpr int warps_of = Shape<T>::warps + helpers;
+inline constexpr int warps_of = Shape<T>::warps + helpers + others;
 
 // Accepted residual of a row in units of roundoff, against (|a| + |b| + |c|) max|x| nearby: elimination leaves 1 to 10.
 constexpr double accepted_roundoffs = 16;
@@ -105,7 +105,7 @@ void solve(const System& system, const BatchLaunch& launch, const WindowsOptions
     static_assert(most_bytes <= 227 * 1024 && warps_of<T> >= WideShape<T>::warps + 3);
     static_assert(most_blocks * warps_of<T> <= 2 * lanes * lanes);  // solve_chain joins them twice
     const Parts<T> parts(system);
-    if (launch.scratch_bytes < parts.rest) return;
+    if (launch.scratch_bytes < parts.rest + two_pass_scratch(system)) return;
     auto* const scratch = static_cast<unsigned char*>(launch.scratch);
     const auto at = [&]<class U>(U*& pointer, std::size_t offset) { pointer = reinterpret_cast<U*>(scratch + offset); };
 
@@ -151,11 +151,9 @@ void solve(const System& system, const BatchLaunch& launch, const WindowsOptions
     config.stream = launch.stream;
     cudaLaunchAttribute attributes[2];
     config.attrs = attributes, config.numAttrs = together_after(attributes);
-    enqueue_kernel(config, kernel_of(wide), job);
-    if (!options.fall_back) return;
     BatchLaunch rest = launch;
     rest.scratch = scratch + parts.rest, rest.scratch_bytes = launch.scratch_bytes - parts.rest;
-    solve_two_pass(system, rest, {.states = job.state, .wanted = &launch.outcome->handed_over, .least_wanted = left_to_pivots});
+    enqueue_kernel(config, kernel_of(wide), job, left_to_pivots_of<T>(system, rest, job.state, blocks));
 }
 
 }  // namespace

@@ -16,7 +16,7 @@ struct WindowsOptions {
     bool after_halos = false;  ///< only where solve_certified has given up before it in the stream
     const void* halos = nullptr;  ///< a certified::Verdict<T>, that of a sweep which leaves it to this kernel; of no blocks where it does not
     int rows_of_half = 0;      ///< and said of so many rows by how much they forget: DeviceOutcome::forgets
-    bool fall_back = true;     ///< in two passes, then by solve_two_pass; else one system is reported as not_certified
+    bool fall_back = true;     ///< in two passes, then by two that pivot, in the same launch; else one system is reported as not_certified
 };
 
 /// Enqueues, like solve_batch. One system ends as `certified` with a bound, or as `exact` where residuals show the

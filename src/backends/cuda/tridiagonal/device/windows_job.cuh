@@ -15,6 +15,8 @@ namespace trifold::cuda::windows {
 /// `stages` windows are in a block's shared memory: one is finished, one reduced, one is on its way. `helpers`: warps
 /// that move windows and couple them, beside those that compute.
 inline constexpr int lanes = 32, stages = 3, helpers = 2;
+/// And warps that only take part in what is left to pivots, by three teams of four: they take no room, since registers come for four warps at a time.
+inline constexpr int others = 2;
 
 /// A window's relations to its neighbours: of its first unknown in the unknown before it and its last one, of its last
 /// one in the unknowns before and after it.

@@ -6,7 +6,7 @@
 //   walked through in order. Eight warps compute, one moves, one couples (windows_roles.cuh). First pass: a window is
 //   reduced to two relations, coupled to those around it, finished, checked and stored, in one go, as long as windows
 //   forget each other; where they do not, it is reduced only, the chain of all windows is solved (windows_chain.cuh),
-//   and a second pass reads again and finishes. One cooperative launch.
+//   and a second pass reads again and finishes. One cooperative launch, in which what needs pivots takes two more (two_pass_chain.cuh).
 // Words per row: 4 read, 1 written; where a second pass is wanted 4 more. Some 20 words per window beside.
 // Flops, fused ones counted once: 20 and a reciprocal per row to reduce, 12 to finish and check; 120 and 7 reciprocals
 //   per lane to join. Roof: memory, which in double precision takes as long as 130 of them per row; instructions that
@@ -19,6 +19,7 @@
 
 #include "backends/cuda/tridiagonal/device/certified_verdict.cuh"
 #include "backends/cuda/tridiagonal/device/overlap.cuh"
+#include "backends/cuda/tridiagonal/device/two_pass_chain.cuh"
 #include "backends/cuda/tridiagonal/device/windows_roles.cuh"
 #include "backends/cuda/tridiagonal/device/windows_wide.cuh"
 
@@ -145,13 +146,14 @@ __device__ __forceinline__ bool halos_do(const Job<T>& job, unsigned* parts) {
 
 /// With: where windows with wide halos may do. What never takes them is not charged for their registers.
 template <class T, int R, int Warps, bool With>
-__global__ void __launch_bounds__(lanes*(Warps + helpers), 1) window_kernel(const __grid_constant__ Job<T> job) {
+__global__ void __launch_bounds__(lanes*(Warps + helpers + others), 1) window_kernel(const __grid_constant__ Job<T> job, const __grid_constant__ two_pass::Left<T> to_pivots) {
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
     extern __shared__ __align__(128) unsigned char bytes[];
     using Shared = Memory<T, R, Warps>;
     Shared& shared = *reinterpret_cast<Shared*>(bytes);
     T* const memory = &shared.raw[0][0][0];
     constexpr int room = sizeof shared.raw / sizeof(T);
+    static_assert(two_pass::ThirdOfBlock::per_block * two_pass::ThirdOfBlock::room <= sizeof shared.raw);
     const int lane = static_cast<int>(threadIdx.x) % lanes, warp = alike(static_cast<int>(threadIdx.x) / lanes);
     after_the_kernel_before();
     const unsigned forgets = With ? *const_cast<volatile unsigned*>(&job.outcome->forgets) : 0;
@@ -175,6 +177,7 @@ __global__ void __launch_bounds__(lanes*(Warps + helpers), 1) window_kernel(cons
                 block.template compute<second()>(most);
             } else if (warp == Warps) {
                 block.move();
+            } else if (warp >= Warps + helpers) {  // of the pivoted passes
             } else if constexpr (second()) {
                 block.fetch_ends();
             } else {
@@ -222,6 +225,12 @@ __global__ void __launch_bounds__(lanes*(Warps + helpers), 1) window_kernel(cons
                     larger(most.ends, other.ends)};
         }
         job.maxima[blockIdx.x] = most;
+    }
+    if (job.second && !solved) {
+        cooperative_groups::this_grid().sync();
+        if (blockIdx.x == 0) judge(job);
+        if (*const_cast<volatile unsigned long long*>(&job.outcome->handed_over) >= left_to_pivots) two_pass::solve_left(&to_pivots);
+        return;
     }
     __syncthreads();
     bool last = false;
