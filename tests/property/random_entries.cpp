@@ -59,7 +59,11 @@ double DrawnEntries::value(int band, std::int64_t row, std::int64_t number) cons
             const double k = std::pow(10.0, static_cast<double>(choice(4, number) % 5) - 1);
             return on_diagonal ? 1 + 2 * k : -k;
         }
-        case Kind::waves: return on_diagonal ? 0.5 : -1;
+        case Kind::waves: {
+            // The same numbers in all rows, which do not multiply exactly: what they round adds up.
+            const double coupling = 1 + 3 * std::abs(noise(4, 0, number));
+            return on_diagonal ? 1.95 * coupling * noise(5, 0, number) : -coupling;
+        }
         case Kind::zero_diagonal: return on_diagonal ? 0 : std::copysign(0.5 + std::abs(v), v);
         case Kind::small_diagonal: return on_diagonal ? v * std::pow(10.0, -static_cast<double>(1 + choice(4, number) % 14)) : v;
         case Kind::few_pivots:
