@@ -9,7 +9,7 @@
 
 namespace trifold::tests {
 
-/// Calls `body` with each target forced, one after the other; there are at least two.
+/// Calls `body` with each target forced, one after the other: at least two, where more than one was compiled.
 template <class Body>
 void on_every_target(const Body& body) {
     int tried = 0;
@@ -22,7 +22,8 @@ void on_every_target(const Body& body) {
     }
     hwy::SetSupportedTargetsForTest(0);
     hwy::GetChosenTarget().Update(hwy::SupportedTargets());
-    EXPECT_GE(tried, 2);
+    constexpr bool several = (HWY_TARGETS & (HWY_TARGETS - 1)) != 0;
+    EXPECT_GE(tried, several ? 2 : 1);
 }
 
 }  // namespace trifold::tests
