@@ -47,7 +47,8 @@ struct MeshProblem {
 inline constexpr int max_fields = 8, max_lines = 64;  ///< of a problem; of a sweep
 
 struct SweepOptions {
-    std::int64_t first_step = 0;  ///< what point functions see as `step` in the first one
+    /// What point functions see as `step` in the first one. A run in pieces that says so has the bits of one that is whole: in some boxes roundings of even and odd steps differ.
+    std::int64_t first_step = 0;
 };
 
 struct SweepOutcome {

@@ -50,7 +50,7 @@ struct CompileSweeps : testing::Test {
             mesh::CheckedSweep one;
             one.sweep = &sweep;
             if (sweep.rhs) one.rhs = mesh::access_of(sweep.rhs);
-            if (sweep.update) one.update = mesh::access_of(sweep.update);
+            if (sweep.update) one.update = mesh::access_of(sweep.update), one.adds = mesh::summands_of(sweep.update) == std::array{sweep.target, static_cast<int>(std::size(fields))};
             for (const LineSolve& line : sweep.lines) one.coefficients.push_back(line.coefficients ? mesh::access_of(line.coefficients) : mesh::Access{});
             checked.sweeps.push_back(one);
         }
@@ -89,6 +89,14 @@ struct CompileSweeps : testing::Test {
 
 TEST_F(CompileSweeps, SinglePrecision) { compile_all<float>(); }
 TEST_F(CompileSweeps, DoublePrecision) { compile_all<double>(); }
+
+// Boxes whose planes fit on a multiprocessor, alone (all steps in one launch), a few, and enough for a step to be one pass: with the segments of that.
+TEST_F(CompileSweeps, BoxesOfPlanes) {
+    const std::array<Sides, 3> fixed{Sides{{Edge::odd, 1.0}, {Edge::odd}}, Sides{{Edge::odd}, {Edge::even}}, Sides{{Edge::odd}, {Edge::odd}}};
+    const std::array<double, 3> row{-0.25, 1.5, -0.25};
+    const std::vector<Sweep> solid{{heat::increment_3d, {{0, row}, {1, row}, {2, row}}, heat::add_increment, 0, {}}};
+    for (const MeshShape& shape : {MeshShape{80, 80, 80, 1}, {80, 80, 80, 3}, {80, 80, 80, 48}, {96, 96, 96, 3}, {96, 96, 96, 48}}) compile<float>(shape, fixed, solid);
+}
 
 TEST_F(CompileSweeps, AnErrorNamesItsFunction) {
     PointFunction bad = no_such_name;

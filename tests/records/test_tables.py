@@ -81,6 +81,22 @@ class Tables(unittest.TestCase):
             self.assertEqual(text, page_figures.renewed(text, folder))
         self.assertEqual(page_figures.renewed('no marks\n', ROOT), 'no marks\n')
 
+    # Boxes of which a step is one pass have a page of their own, and say so on that of two passes.
+    def test_figures_of_kinds_of_kernels(self):
+        sys.path.insert(0, os.path.join(ROOT, 'scripts'))
+        import page_figures
+        row = {'case': '3d/96^3x72/f32', 'precision': 'f32', 'kind': 'planes', 'points_per_s': 2.29e11, 'fraction_5_words': 1.04, 'fraction_of_moves': 0.97, 'times_rival': 20.6}
+        with tempfile.TemporaryDirectory() as folder:
+            os.makedirs(os.path.join(folder, 'one'))
+            for kind, one_pass, two_passes in [('planes', '229 | 104 % | 97 % | 20.6 ×', '229 | one pass | – | 20.6 ×'), ('streaming', 'streams | – | – | –', '229 | 104 % | 97 % | 20.6 ×'),
+                                               ('resident', 'streams | – | – | –', '229 | on chip | – | 20.6 ×')]:
+                with open(os.path.join(folder, 'one/cuda_heat.json'), 'w', encoding='utf-8') as file:
+                    json.dump({'rows': [{**row, 'kind': kind}], 'machine': {}}, file)
+                made = {name: page_figures.renewed(f'<!-- figures of {name}: scripts/bench-tables -->\n<!-- end of figures -->\n', folder) for name in ('planes', 'streaming')}
+                self.assertIn('| mesh | FP32 Gpoints/s | of the roof | of its moves | over cuSPARSE |\n', made['planes'])
+                self.assertIn(f'| 96³ × 72 | {one_pass} |', made['planes'])
+                self.assertIn(f'| 96³ × 72 | – | – | – | – | {two_passes} |', made['streaming'])
+
     def test_tables_and_picture_of_a_record(self):
         rows = [measured([n, n], 3000, 'f32', 120, '2d') for n in (64, 96)]
         rows.append(measured([128, 128], 3000, 'f32', 120, '2d', joules=4.0, watts=500.0))

@@ -6,6 +6,7 @@
 #include "backends/cuda/jit/program.hpp"
 #include "backends/cuda/mesh/fused/fused.hpp"
 #include "backends/cuda/mesh/general.hpp"
+#include "backends/cuda/mesh/planes/planes.hpp"
 #include "backends/cuda/mesh/resident/resident.hpp"
 #include "backends/cuda/mesh/run.hpp"
 #include "backends/cuda/mesh/streaming/streaming.hpp"
@@ -29,7 +30,7 @@ bool chip_of(int device, Chip& chip, Failure& failure) {
 }
 
 std::span<const MeshKind* const> mesh_kinds() {
-    static constexpr const MeshKind* kinds[] = {&resident_kind, &streaming_kind, &fused_kind, &general_kind};
+    static constexpr const MeshKind* kinds[] = {&resident_kind, &planes_kind, &streaming_kind, &fused_kind, &general_kind};
     return kinds;
 }
 
@@ -123,9 +124,10 @@ bool mesh_moves(int device, const Checked& checked, std::int64_t steps, const tr
     const auto stream = static_cast<cudaStream_t>(launch.stream);
     auto* const state = static_cast<MeshState*>(launch.scratch);
     const MeshState nothing;
-    if (const char* const why = streaming_kind.refuses(checked, chip)) return failure.say(ErrorCode::bad_input, why);
+    const MeshKind& kind = planes_kind.refuses(checked, chip) ? streaming_kind : planes_kind;
+    if (const char* const why = kind.refuses(checked, chip)) return failure.say(ErrorCode::bad_input, why);
     return good(cudaMemcpyAsync(state, &nothing, sizeof nothing, cudaMemcpyHostToDevice, stream), "copying the state of a run", failure) &&
-           streaming_kind.run({checked, chip, 0, steps, 0, stream, static_cast<char*>(launch.scratch) + state_bytes, state}, failure) && good(cudaStreamSynchronize(stream), "waiting for sweeps", failure);
+           kind.run({checked, chip, 0, steps, 0, stream, static_cast<char*>(launch.scratch) + state_bytes, state}, failure) && good(cudaStreamSynchronize(stream), "waiting for sweeps", failure);
 }
 
 bool mesh_compile(const Checked& checked, int architecture, bool moves_alone, int kind, const char** name, const char** refuses, Failure& failure) {

@@ -14,7 +14,7 @@ bool mesh_run(int device, const mesh::Checked& checked, std::int64_t first_step,
 /// from 0; `name` null: there are no more; `refuses` null, or why that kind does not take the problem, and then nothing is compiled. `moves_alone`: what mesh_moves runs.
 bool mesh_compile(const mesh::Checked& checked, int architecture, bool moves_alone, int kind, const char** name, const char** refuses, Failure& failure);
 
-/// For benchmarks: kernels of the streaming kind with all their copies, loads, stores and launches, and nothing computed. What no run in this order can beat; targets hold nothing of use.
+/// For benchmarks: kernels of the planes kind, where it takes the problem, or else of the streaming kind, with all their copies, loads, stores and launches, and nothing computed. What no run in this order can beat; targets hold nothing of use.
 bool mesh_moves(int device, const mesh::Checked& checked, std::int64_t steps, const tridiagonal::Launch& launch, Failure& failure);
 
 }  // namespace trifold::cuda

@@ -48,12 +48,12 @@ bool Beside::begin(cudaStream_t caller, int count, Failure& failure) {
 bool Beside::done(int group, std::int64_t sweep, Failure& failure) {
     if (streams_.size() == 1) return true;
     const One& own = streams_[static_cast<std::size_t>(group)];
-    return good(cudaEventRecord(own.event[sweep & 1], own.stream), "recording an event", failure);
+    return good(cudaEventRecord(own.event[static_cast<std::size_t>(sweep % 3)], own.stream), "recording an event", failure);
 }
 
 bool Beside::after_others(int group, std::int64_t sweep, Failure& failure) {
     for (std::size_t k = 0; k < streams_.size(); ++k)
-        if (k != static_cast<std::size_t>(group) && !good(cudaStreamWaitEvent(stream(group), streams_[k].event[sweep & 1], 0), "waiting for another stream", failure)) return false;
+        if (k != static_cast<std::size_t>(group) && !good(cudaStreamWaitEvent(stream(group), streams_[k].event[static_cast<std::size_t>(sweep % 3)], 0), "waiting for another stream", failure)) return false;
     return true;
 }
 

@@ -32,7 +32,7 @@ public:
 private:
     struct One {
         cudaStream_t stream = nullptr;
-        std::array<cudaEvent_t, 2> event{};  // by parity of sweeps: a group may be one ahead
+        std::array<cudaEvent_t, 3> event{};  // by sweeps modulo 3: a group may be two ahead
     };
     static std::vector<One>& idle(int device);
 

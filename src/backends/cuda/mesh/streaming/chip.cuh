@@ -23,6 +23,7 @@ struct Vector16<double> {
     using type = double2;
 };
 
+__device__ __forceinline__ float part(const float2& v, int i) { return i == 0 ? v.x : v.y; }
 __device__ __forceinline__ float part(const float4& v, int i) { return i == 0 ? v.x : i == 1 ? v.y : i == 2 ? v.z : v.w; }
 __device__ __forceinline__ double part(const double2& v, int i) { return i == 0 ? v.x : v.y; }
 __device__ __forceinline__ float multiply_add(float a, float b, float c) { return fmaf(a, b, c); }
@@ -30,6 +31,18 @@ __device__ __forceinline__ double multiply_add(double a, double b, double c) { r
 
 template <class T>
 inline constexpr int vector_values = 16 / static_cast<int>(sizeof(T));
+
+/// Of factors of R rows: vectors, or where there is half a one too many, halves.
+template <class T, int values>
+struct FactorVector {
+    using type = typename Vector16<T>::type;
+};
+template <>
+struct FactorVector<float, 2> {
+    using type = float2;
+};
+template <class T, int R>
+inline constexpr int factors_at_once = R % vector_values<T> == 0 ? vector_values<T> : 2;
 
 /// So many values or a few more, for what follows to be aligned to 16 bytes.
 template <class T>
@@ -41,11 +54,12 @@ constexpr int aligned(int count) {
 template <class T, int R, bool by_reach = false>
 inline constexpr int segment_pitch = (by_reach ? 5 : 4) * R + vector_values<T>;
 
-/// y in place of d; returns z[0], by recurrence or, as rows.cuh has it where it eliminates ahead, as a sum. `factors` in shared memory, 16-byte aligned.
+/// y in place of d; returns z[0], by recurrence or, as rows.cuh has it where it eliminates ahead, as a sum. `factors` in shared memory, aligned as their vectors.
 template <class T, int R, bool by_reach = false>
 __device__ __forceinline__ T forwards(const T* factors, T (&y)[R], bool joined) {
-    constexpr int V = vector_values<T>;
-    using Vector = typename Vector16<T>::type;
+    constexpr int V = factors_at_once<T, R>;
+    static_assert(R % V == 0);
+    using Vector = typename FactorVector<T, V>::type;
 #pragma unroll
     for (int i = 0; i < R; i += V) {
         const Vector inverse = reinterpret_cast<const Vector*>(factors)[i / V], lower = reinterpret_cast<const Vector*>(factors + R)[i / V];
@@ -75,8 +89,8 @@ __device__ __forceinline__ T forwards(const T* factors, T (&y)[R], bool joined) 
 
 template <class T, int R>
 __device__ __forceinline__ void backwards(const T* factors, T (&y)[R], T before, T last) {
-    constexpr int V = vector_values<T>;
-    using Vector = typename Vector16<T>::type;
+    constexpr int V = factors_at_once<T, R>;
+    using Vector = typename FactorVector<T, V>::type;
     y[R - 1] = last;
 #pragma unroll
     for (int i = R - V; i >= 0; i -= V) {

@@ -39,7 +39,7 @@ struct ColumnsLayout {
     using T = typename C::real;
     static constexpr int threads = C::W * C::S;
     static constexpr int held = C::stages * threads * C::R, before = held + C::held_stages * threads * C::R, last = before + (C::behind ? threads * C::R : 0), first = last + C::S * C::W, work = first + (C::S + 1) * C::W;
-    static constexpr int factors = C::by_reach ? 5 : 4, pitch = segment_pitch<T, C::R, C::by_reach>, joins = C::S * pitch, kept = joins + 4 * C::S;
+    static constexpr int factors = C::by_reach ? 5 : 4, pitch = segment_pitch<T, C::R, C::by_reach>, joins = C::S * pitch, begins = joins + 4 * C::S, kept = begins + (C::alternates ? 2 * C::S : 0);
 };
 
 /// Which columns a block has at a turn.
@@ -80,7 +80,7 @@ struct SetOfColumns {
 
 /// C: real, fields, R (rows of a thread), S (segments), W (columns of a block), rows, axis (1, 2), line (number in its sweep), nx, ny, nz, stride(field, axis), vectors,
 /// has_update, target, used (bit f: the update reads field f), prefetch, planes (whole planes of values and of the field `used` are copied at once; `held_stages` of the field's), whole (part of a kernel with more threads), behind (rows of a segment of lines across that are to be solved
-/// backwards first; 0), piece (as rows.cuh), by_reach (as rows.cuh eliminates ahead), moves_alone, Parameters, update(near, p, out, x, y, z, mesh, step).
+/// backwards first; 0), piece (as rows.cuh), by_reach (as rows.cuh eliminates ahead), alternates (in odd steps lines are eliminated from their last row to the first: their matrix is its own mirror image), moves_alone, Parameters, update(near, p, out, x, y, z, mesh, step).
 template <class C>
 __device__ __forceinline__ void columns_barrier() {
     if constexpr (C::whole) asm volatile("barrier.cta.sync 1, %0;" ::"n"(ColumnsLayout<C>::threads) : "memory");
@@ -107,7 +107,7 @@ __device__ __forceinline__ void keep_columns(typename C::real* kept, const typen
     T* const joins = kept + L::joins;
     constexpr int each = L::factors * C::R;
     for (int i = thread; i < C::S * each; i += L::threads) kept[i / each * L::pitch + i % each] = table[i];
-    for (int i = thread; i < 4 * C::S; i += L::threads) joins[i] = table[C::S * each + i];
+    for (int i = thread; i < L::kept - L::joins; i += L::threads) joins[i] = table[C::S * each + i];
 }
 
 /// All columns of the grid. `memory`: what is on its way, and the ends of segments.
@@ -123,6 +123,10 @@ __device__ __forceinline__ void columns_tasks(const MeshArguments<typename C::re
     const unsigned tasks = Set::tasks(a.meshes);
     T* const staged = memory + (thread & ~31) * R;
     const T* const joins = factors + L::joins;
+    static_assert(!C::alternates || (C::axis == 2 && C::by_reach && C::S > 1 && C::S * R == n && !C::behind && !C::ends && !C::has_update && !C::to_target), "lines without a rest, whose solutions another pass takes");
+    // Row e of the elimination is row n - 1 - e of memory where it begins at the last one.
+    const bool turned = C::alternates && (a.step & 1) != 0;
+    const std::int64_t row_apart = turned ? -Set::row_apart : Set::row_apart, row_0 = turned ? (n - 1) * Set::row_apart : 0;
     T *const last = memory + L::last + column, *const first = memory + L::first + column;
     const bool failed_before = *reinterpret_cast<const volatile unsigned long long*>(&a.state->failed_at) == a.sweep;
 
@@ -131,12 +135,12 @@ __device__ __forceinline__ void columns_tasks(const MeshArguments<typename C::re
     const int rows_on = lane * each >> 5, other = (thread & ~31) + (lane * each & 31), across = other % W, first_row = other / W * R + rows_on;
     const auto copy = [&](const T* from, T* place) {
         const unsigned to = shared_address(place) + static_cast<unsigned>(lane * each * static_cast<int>(sizeof(T)));
-        from += across + first_row * Set::row_apart;
+        from += across + row_0 + first_row * row_apart;
 #pragma unroll
         for (int i = 0; i < R; i += each)
-            if (S * R == n || first_row + i < n) {
-                if constexpr (C::vectors) copy_vector<C::used != 0 && !C::prefetch>(to + static_cast<unsigned>(i * 32 * static_cast<int>(sizeof(T))), from + i * Set::row_apart);
-                else copy_element(to + static_cast<unsigned>(i * 32 * static_cast<int>(sizeof(T))), from + i * Set::row_apart);
+            if ((S * R == n || first_row + i < n) && (R % each == 0 || i + rows_on < R)) {
+                if constexpr (C::vectors) copy_vector<C::used != 0 && !C::prefetch>(to + static_cast<unsigned>(i * 32 * static_cast<int>(sizeof(T))), from + i * row_apart);
+                else copy_element(to + static_cast<unsigned>(i * 32 * static_cast<int>(sizeof(T))), from + i * row_apart);
             }
     };
     // Whole planes: barriers of values, of fields, and of the rows below a segment.
@@ -289,6 +293,8 @@ __device__ __forceinline__ void columns_tasks(const MeshArguments<typename C::re
                 x_last = d[R - 1] * joins[2];
             }
             backwards<T, R>(own, d, before, x_last);
+            // As where a line's rows come one after another, and the first of each segment is wanted before those behind it (planes.cuh). `first` saves a register.
+            if constexpr (C::alternates) d[0] = multiply_add(-factors[L::begins + 2 * segment + 1], x_last, multiply_add(-factors[L::begins + 2 * segment], before, first[segment * W]));
         }
 
         bool store = there;
@@ -314,10 +320,10 @@ __device__ __forceinline__ void columns_tasks(const MeshArguments<typename C::re
         const T* const held = memory + L::held + static_cast<int>(turn % held_stages) * (L::threads * R) + own_first;
         if (!store) continue;
         if constexpr (!C::has_update && !C::to_target) {
-            T* const to = a.values + set.offset() + column + row0 * Set::row_apart;
+            T* const to = a.values + set.offset() + column + row_0 + row0 * row_apart;
 #pragma unroll
             for (int i = 0; i < R; ++i)
-                if (S * R == n || row0 + i < n) to[i * Set::row_apart] = d[i];
+                if (S * R == n || row0 + i < n) to[i * row_apart] = d[i];
         } else {
             T* const to = place(C::target);
             constexpr int at_once = C::prefetch || C::planes ? 1 : R < 8 ? R : 8;

@@ -159,9 +159,14 @@ int cut_segment(const Chip& chip, std::size_t value_bytes, int nx, int ny, int n
     return best;
 }
 
-std::size_t columns_shared(const ColumnsCut& cut, std::size_t value_bytes, bool behind, bool by_reach) {
-    const int R = cut.segment_rows, S = cut.segments, V = static_cast<int>(16 / value_bytes);
-    return static_cast<std::size_t>((cut.stages + cut.held_stages + (behind ? 1 : 0)) * cut.threads * R + S * ((by_reach ? 5 : 4) * R + V) + 4 * S + (2 * S + 1) * cut.columns) * value_bytes +
+std::size_t columns_factors(const ColumnsCut& cut, std::size_t value_bytes, bool by_reach, bool alternates) {
+    const int S = cut.segments, V = static_cast<int>(16 / value_bytes);
+    return static_cast<std::size_t>(up(S * ((by_reach ? 5 : 4) * cut.segment_rows + V) + (alternates ? 6 : 4) * S, V));
+}
+
+std::size_t columns_shared(const ColumnsCut& cut, std::size_t value_bytes, bool behind, bool by_reach, bool alternates) {
+    const int R = cut.segment_rows, S = cut.segments;
+    return (columns_factors(cut, value_bytes, by_reach, alternates) + static_cast<std::size_t>((cut.stages + cut.held_stages + (behind ? 1 : 0)) * cut.threads * R + (2 * S + 1) * cut.columns)) * value_bytes +
            (cut.held_stages ? static_cast<std::size_t>(cut.stages + cut.held_stages + 1) * 8 + 16 : 0);
 }
 
@@ -170,10 +175,9 @@ ColumnsCut cut_columns(const Chip& chip, std::size_t value_bytes, int rows, int 
     ColumnsCut best;
     double best_score = 0;
     for (const int W : {8, 16, 32, 64})
-        for (int R = V; R <= most_rows; R += V)
+        for (int R = asked.segment_rows ? asked.segment_rows : V; R <= (asked.segment_rows ? asked.segment_rows : most_rows); R += V)
             for (const bool prefetch : {true, false}) {
                 if (prefetch && fetched == 0) continue;
-                if (asked.segment_rows && R != asked.segment_rows) continue;
                 if (asked.nx && W * static_cast<int>(value_bytes) < 128) continue;
                 ColumnsCut cut;
                 cut.columns = W, cut.segment_rows = R, cut.segments = up((rows + R - 1) / R, std::max(32 / W, 1)), cut.prefetch = prefetch;
@@ -186,7 +190,7 @@ ColumnsCut cut_columns(const Chip& chip, std::size_t value_bytes, int rows, int 
                 const auto shared = [&](int stages) {
                     ColumnsCut with = cut;
                     with.stages = stages;
-                    return columns_shared(with, value_bytes, asked.nx > 0, asked.by_reach);
+                    return columns_shared(with, value_bytes, asked.nx > 0, asked.by_reach, asked.alternates);
                 };
                 const auto blocks = [&](int stages) {
                     if (shared(stages) > chip.shared_per_block) return 0;

@@ -55,14 +55,16 @@ struct ColumnsCut {
     bool fits() const noexcept { return columns > 0; }
 };
 
-/// Bytes of shared memory. behind, by_reach: as columns.cuh has them.
-std::size_t columns_shared(const ColumnsCut& cut, std::size_t value_bytes, bool behind, bool by_reach);
+/// Bytes of shared memory. behind, by_reach, alternates: as columns.cuh has them.
+std::size_t columns_shared(const ColumnsCut& cut, std::size_t value_bytes, bool behind, bool by_reach, bool alternates = false);
+/// Of these, elements of factors.
+std::size_t columns_factors(const ColumnsCut& cut, std::size_t value_bytes, bool by_reach, bool alternates);
 
 struct ColumnsAsked {
     int nx = 0;                           ///< lines across are solved backwards first, so that blocks go along them with columns of rows of nx points
     std::int64_t tasks_per_piece = 0;     ///< how many blocks' ways there are per piece of such a row; 0: no end of them
     int segment_rows = 0, segments = 0;   ///< to be kept; 0: whatever is best
-    bool by_reach = false;
+    bool by_reach = false, alternates = false;
     bool grouped = false;                 ///< kernels of other meshes run beside it (beside.hpp): how tasks are dealt does not matter
 };
 
@@ -109,7 +111,7 @@ struct LinesOfMeshes {
     int rows;
     std::int64_t inner, count;
     ColumnsCut cut;
-    bool by_reach = false;
+    bool by_reach = false, alternates = false;
 };
 
 /// With the segments that passes of their own have, and so the same roundings. What has a rest does not fit.

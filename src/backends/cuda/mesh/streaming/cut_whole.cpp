@@ -36,7 +36,7 @@ WholeCut cut_whole(const Chip& chip, std::size_t value_bytes, int nx, int ny, in
         ColumnsCut columns = one.cut;
         if (!cut_sets(chip, value_bytes, one, columns)) return {};
         const auto S = static_cast<std::size_t>(columns.segments), R = static_cast<std::size_t>(columns.segment_rows);
-        kept += up(S * ((one.by_reach ? 5 : 4) * R + V) + 4 * S, V);
+        kept += columns_factors(columns, value_bytes, one.by_reach, one.alternates);
         work = std::max(work, static_cast<std::size_t>(columns.stages * columns.threads) * R + (2 * S + 1) * static_cast<std::size_t>(columns.columns));
         threads = std::max(threads, columns.threads);
         cut.columns.push_back(columns);

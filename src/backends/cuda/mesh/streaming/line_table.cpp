@@ -79,7 +79,7 @@ namespace {
 /// Segments of R rows, eliminated: row(s, i) is row i of segment s; -1: there is none before the segment's first one; n and beyond: rows of the identity.
 template <class T, class Row>
 struct Eliminated {
-    std::vector<T> factors, reach, joins;
+    std::vector<T> factors, reach, joins, begins;
     bool safe = true;
 
     Eliminated(const LineMatrix<T>& m, int R, int S, Row row_of) : factors(static_cast<std::size_t>(4 * R * S)), reach(static_cast<std::size_t>(R * S)), joins(static_cast<std::size_t>(4 * S)) {
@@ -120,6 +120,7 @@ struct Eliminated {
             eliminate(row, a);
             f[R - 1] = 1, f[2 * R - 1] = begun ? a : T(0), f[3 * R - 1] = f[4 * R - 1] = 0;
             ends[static_cast<std::size_t>(s)] = {e, p, c, alpha, -reached, scale, u, first};
+            begins.insert(begins.end(), {alpha, -reached});
             safe = safe && worst <= T(accepted_growth) * scale;
         }
         T upper_before = 0, inverse_before = 0, u_before = 0;
@@ -149,7 +150,7 @@ struct Eliminated {
 template <class T>
 LineTable<T>::LineTable(const LineMatrix<T>& matrix, int R, int S) {
     Eliminated eliminated(matrix, R, S, [&](int s, int i) { return s * R + i; });
-    factors = std::move(eliminated.factors), joins = std::move(eliminated.joins), reach = std::move(eliminated.reach), safe = eliminated.safe;
+    factors = std::move(eliminated.factors), joins = std::move(eliminated.joins), reach = std::move(eliminated.reach), begins = std::move(eliminated.begins), safe = eliminated.safe;
 }
 
 template <class T>

@@ -28,10 +28,11 @@ template <class T>
 LineMatrix<T> matrix_of(const mesh::Checked& checked, int sweep, int line);
 
 /// Per segment of R rows: R × 1/pivot, R × lower, R × upper, R × fill; then per segment coupling, lower, inverse, upper of the join. Rows beyond the
-/// matrix are those of the identity. `reach`: how rows enter what the first row of their segment keeps, where that is a sum.
+/// matrix are those of the identity. `reach`: how rows enter what the first row of their segment keeps, where that is a sum. `begins`: per segment, what of
+/// that sum is taken away for its first unknown, times the last one of the segment before, and times its own last one.
 template <class T>
 struct LineTable {
-    std::vector<T> factors, joins, reach;
+    std::vector<T> factors, joins, reach, begins;
     bool safe = false;
 
     LineTable(const LineMatrix<T>& matrix, int segment_rows, int segments);

@@ -5,6 +5,8 @@
 #include <bit>
 #include <cstdlib>
 
+#include "backends/cuda/mesh/planes/segments.hpp"
+
 namespace trifold::cuda::streaming {
 
 using mesh::Access;
@@ -31,6 +33,7 @@ bool append_factors(const LineMatrix<T>& matrix, const LineMatrix<T>& parted, co
             append(table.factors);
         }
         append(table.joins), safe = table.safe;
+        if (pass.alternates) append(table.begins);
     }
     if (H == 0) return safe;
     const LineTable<T> ahead(parted, H, S);
@@ -59,7 +62,7 @@ bool staged_in_vectors(const Checked& checked, unsigned staged) {
 }
 
 std::size_t factor_values(const Pass& pass, const MeshShape& shape) {
-    const int own = pass.kind == PassKind::rows ? (5 * pass.rows.segment_rows + 4) * pass.rows.lanes + 3 : pass.columns.segments * (5 * pass.columns.segment_rows + 4);
+    const int own = pass.kind == PassKind::rows ? (5 * pass.rows.segment_rows + 4) * pass.rows.lanes + 3 : pass.columns.segments * (5 * pass.columns.segment_rows + 6);
     return static_cast<std::size_t>(own) + (pass.segment ? static_cast<std::size_t>(4 * shape.along(pass.parts_axis) + 2) : 0);
 }
 
@@ -128,7 +131,17 @@ struct Parts {
     RowsCut rows;
     ColumnsCut columns;
     const TimedCut* timed = nullptr;
+    bool alternates = false;    ///< never parts, but passes with the segments of planes
 };
+
+/// Boxes of which a batch is solved in one pass.
+Parts parts_of(const planes::Segments& box) {
+    Parts parts;
+    parts.alternates = true, parts.axis = 2, parts.segment = box.rows_z;
+    parts.rows.lanes = box.count, parts.rows.segment_rows = box.rows, parts.rows.rows = 2;
+    parts.columns.segments = box.count, parts.columns.segment_rows = box.rows;
+    return parts;
+}
 
 Parts parts_of(const Checked& checked, const Chip& chip, const CheckedSweep& one, const Reach& reach, bool alike) {
     const MeshShape& shape = checked.problem->shape;
@@ -175,7 +188,7 @@ void plan_whole(const Checked& checked, const Chip& chip, SweepPlan& own, Plan& 
     for (std::size_t k = 1; k < lines.size(); ++k) {
         const int axis = lines[static_cast<std::size_t>(own.passes[k].line)].axis;
         const std::int64_t inner = axis == 1 ? shape.x : shape.x * shape.y, rows = shape.along(axis);
-        cuts.push_back({static_cast<int>(rows), inner, shape.points() / rows, own.passes[k].columns, own.passes[k].by_reach});
+        cuts.push_back({static_cast<int>(rows), inner, shape.points() / rows, own.passes[k].columns, own.passes[k].by_reach, own.passes[k].alternates});
     }
     const WholeCut cut = cut_whole(chip, bytes, static_cast<int>(shape.x), static_cast<int>(shape.y), static_cast<int>(shape.z), shape.meshes, own.passes[0].reach, own.passes[0].rows, cuts);
     if (!cut.fits()) return;
@@ -202,11 +215,12 @@ const char* plan_in_passes(const Checked& checked, const Chip& chip, const Check
     own.passes.push_back(first);
     for (std::size_t k = 1; k < lines.size(); ++k) {
         Pass pass;
-        pass.kind = PassKind::columns, pass.by_reach = parts.segment && k == 1;
+        pass.kind = PassKind::columns, pass.by_reach = parts.segment && (k == 1 || parts.alternates), pass.alternates = parts.alternates && k == 1;
         pass.line = parts.segment ? k == 1 ? parts.axis : 3 - parts.axis : static_cast<int>(k);
         const auto rows = static_cast<int>(shape.along(lines[static_cast<std::size_t>(pass.line)].axis));
         ColumnsAsked asked;
-        if (pass.by_reach) asked.segment_rows = parts.segment, asked.segments = rows / parts.segment, asked.by_reach = true;
+        asked.by_reach = pass.by_reach, asked.alternates = pass.alternates;
+        if (parts.segment && k == 1) asked.segment_rows = parts.segment, asked.segments = rows / parts.segment;
         else if (parts.segment) asked.segment_rows = parts.columns.segment_rows, asked.segments = parts.columns.segments;
         const int fetched = k + 1 == lines.size() ? fetched_by(one, checked.solution_field()) : 0;
         pass.columns = cut_columns(chip, bytes, rows, fetched, asked);
@@ -291,12 +305,13 @@ Plan plan_of(const Checked& checked, const Chip& chip) {
         if (looks_beyond_single(one.rhs, shape)) return refuse("neighbours are read along an axis of one point");
         Pass first;
         reach_of(one, first);
+        const planes::Segments box = planes::segments_of(checked);
         const bool alike = checked.dtype == DType::f32 ? same_rows(matrix_of<float>(checked, static_cast<int>(s), 0)) : same_rows(matrix_of<double>(checked, static_cast<int>(s), 0));
-        const Parts parts = parts_of(checked, chip, one, first.reach, alike);
+        const Parts parts = box ? parts_of(box) : parts_of(checked, chip, one, first.reach, alike);
         // Timed, in place of three passes.
         if (plan.groups == 1 && checked.sweeps.size() == 1 && parts.timed && parts.timed->grouped_from && shape.meshes >= parts.timed->grouped_from) plan.groups = 3;
         SweepPlan own;
-        if (parts.segment == 0 || !plan_in_parts(checked, chip, one, first, parts, plan.groups, own)) {
+        if (parts.segment == 0 || parts.alternates || !plan_in_parts(checked, chip, one, first, parts, plan.groups, own)) {
             if (const char* const why = plan_in_passes(checked, chip, one, first, parts, alike, plan.groups, own)) return refuse(why);
             plan_whole(checked, chip, own, plan);
         }

@@ -25,6 +25,7 @@ struct Pass {
     int piece = 0;            ///< points of a row that lie side by side in values and ends (rows.cuh)
     int each = 1;             ///< lines of a thread of joins
     bool by_reach = false;    ///< columns that have the roundings of those parts
+    bool alternates = false;  ///< columns that are eliminated from their last row to the first in odd steps, for the roundings of planes (planes/segments.hpp)
     Reach reach;
     unsigned staged = 0;
 
@@ -64,9 +65,6 @@ bool rows_in_vectors(const AnyField& field, const MeshShape& shape, std::size_t 
 bool staged_in_vectors(const mesh::Checked& checked, unsigned staged);
 
 std::string name_of_pass(std::size_t sweep, std::size_t pass);
-
-/// Kernels have as many parameters as arguments; one, where there are none.
-std::size_t parameter_count(const mesh::Checked& checked);
 
 std::string program(const mesh::Checked& checked, const Plan& plan);
 

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "backends/cuda/jit/compiler.hpp"
 #include "backends/cuda/mesh/functions.hpp"
-#include "backends/cuda/mesh/resident/invariants.hpp"
 #include "backends/cuda/mesh/streaming/prepare.hpp"
+#include "backends/cuda/mesh/streaming/program_text.hpp"
 
 #include <algorithm>
 #include <bit>
@@ -12,46 +11,17 @@ namespace trifold::cuda::streaming {
 using mesh::Checked;
 using mesh::CheckedSweep;
 
-std::size_t parameter_count(const Checked& checked) { return std::max<std::size_t>(checked.problem->parameters.size(), 1); }
-
 std::string name_of_pass(std::size_t sweep, std::size_t pass) { return "pass_" + std::to_string(sweep) + "_" + std::to_string(pass); }
 
 namespace {
 
 std::string text_of(std::int64_t value) { return std::to_string(value); }
 
-std::string strides_of(const Checked& checked) {
-    std::string text;
-    for (const AnyField& field : checked.problem->fields) {
-        text += text.empty() ? "{" : ", {";
-        for (std::size_t d = 0; d < 4; ++d) text += (d ? ", " : "") + text_of(field.stride[d]);
-        text += "}";
-    }
-    return text;
-}
-
-std::string edges_of(const Checked& checked) {
-    std::string text;
-    for (const AnyField& field : checked.problem->fields) {
-        text += text.empty() ? "{" : ", {";
-        for (std::size_t axis = 0; axis < 3; ++axis)
-            text += (axis ? ", {" : "{") + text_of(static_cast<int>(field.sides[axis].low.edge)) + ", " + text_of(static_cast<int>(field.sides[axis].high.edge)) + "}";
-        text += "}";
-    }
-    return text;
-}
-
 class Writer {
 public:
     Writer(const Checked& checked, const Plan& plan) : checked_(checked), plan_(plan) {}
 
     std::string text() {
-        const MeshShape& shape = checked_.problem->shape;
-        const auto fields = checked_.problem->fields.size();
-        std::string common = "struct Common {\n    using real = ::real;\n    struct Parameters {\n        real at[" + text_of(static_cast<std::int64_t>(parameter_count(checked_))) + "];\n        __device__ real operator[](int k) const { return at[k]; }\n    };\n    static constexpr int fields = " + text_of(static_cast<std::int64_t>(fields)) + ", nx = " + text_of(shape.x) + ", ny = " + text_of(shape.y) +
-                             ", nz = " + text_of(shape.z) + ", not_finite = " + text_of(-static_cast<int>(Reason::not_finite)) + ";\n    static constexpr bool moves_alone = " + flag(plan_.moves_alone) + ";\n    static __device__ constexpr long stride(int field, int axis) {\n        constexpr long all[][4] = {" +
-                             strides_of(checked_) + "};\n        return all[field][axis];\n    }\n    static __device__ constexpr int edge(int field, int axis, int side) {\n        constexpr int all[][3][2] = {" +
-                             edges_of(checked_) + "};\n        return all[field][axis][side];\n    }\n};\n";
         std::string kernels;
         for (std::size_t s = 0; s < plan_.sweeps.size(); ++s)
             for (std::size_t k = 0; k < plan_.sweeps[s].passes.size(); ++k) kernels += pass(s, k);
@@ -61,34 +31,14 @@ public:
             for (std::size_t k = 0; k < plan_.sweeps[0].passes.size(); ++k) kernels += (k ? ", C_" : "C_") + name_of_pass(0, k);
             kernels += ">(a, p, run); }\n";
         }
-        return (chooses_what_to_fuse() ? jit::no_contraction : "") + functions_.text() +
-               "#include \"backends/cuda/mesh/streaming/rows.cuh\"\n#include \"backends/cuda/mesh/streaming/columns.cuh\"\n#include \"backends/cuda/mesh/streaming/joins.cuh\"\n#include \"backends/cuda/mesh/streaming/whole.cuh\"\nusing namespace trifold::cuda;\nusing real = " +
-               (checked_.dtype == DType::f32 ? "float" : "double") + ";\n" + common + kernels;
+        return program_head(checked_, plan_.moves_alone, functions_.text(),
+                            {"backends/cuda/mesh/streaming/rows.cuh", "backends/cuda/mesh/streaming/columns.cuh", "backends/cuda/mesh/streaming/joins.cuh", "backends/cuda/mesh/streaming/whole.cuh"}) +
+               kernels;
     }
 
 private:
-    std::string function(const char* name, const PointFunction& called) {
-        const std::string head = std::string("    template <class Near>\n    static __device__ __forceinline__ void ") + name +
-                                 "(const Near& near, const Parameters& p, real* out, std::int64_t x, std::int64_t y, std::int64_t z, std::int64_t mesh, std::int64_t step) { ";
-        return head + (called ? functions_.name_of(called) + "<real>(near, p, out, x, y, z, mesh, step); }\n" : std::string("}\n"));
-    }
-
-    bool ends(std::size_t s, int line) const {
-        const Sides& sides = checked_.sweeps[s].sweep->solution[static_cast<std::size_t>(checked_.sweeps[s].sweep->lines[static_cast<std::size_t>(line)].axis)];
-        return (sides.low.edge == Edge::odd && sides.low.value != 0) || (sides.high.edge == Edge::odd && sides.high.value != 0);
-    }
-
-    /// Whether it might depend on which rows a thread has what a compiler fuses: a mesh alone and in a batch may have other kernels, and has the same bits.
-    bool chooses_what_to_fuse() const {
-        const auto shares = [](const PointFunction& function) { return function && resident::shares_products(function.source); };
-        for (std::size_t s = 0; s < checked_.sweeps.size(); ++s) {
-            const Sweep& sweep = *checked_.sweeps[s].sweep;
-            if (shares(sweep.rhs) || shares(sweep.update)) return true;
-            for (std::size_t line = 0; line < sweep.lines.size(); ++line)
-                if (ends(s, static_cast<int>(line))) return true;
-        }
-        return false;
-    }
+    std::string function(const char* name, const PointFunction& called) { return function_text(functions_, name, called); }
+    bool ends(std::size_t s, int line) const { return subtracts(checked_, s, line); }
 
     static const char* flag(bool value) { return value ? "true" : "false"; }
 
@@ -129,7 +79,7 @@ private:
         for (int f = 0; updates && f < std::min(one.update.fields, checked_.solution_field()); ++f) used |= one.update.field[static_cast<std::size_t>(f)].rows ? 1u << f : 0u;
         return "struct C_" + name + " : Common {\n    static constexpr int R = " + text_of(cut.segment_rows) + ", S = " + text_of(cut.segments) + ", W = " + text_of(cut.columns) + ", stages = " + text_of(cut.stages) + ", held_stages = " + text_of(cut.held_stages) + ", held = " + text_of(std::countr_zero(used | 256u)) + ", rows = " +
                text_of(shape.along(axis)) + ", axis = " + text_of(axis) + ", line = " + text_of(pass.line) + ", target = " + text_of(sweep.target) + ", behind = " + text_of(pass.segment) + ", piece = " + text_of(pass.piece) + ";\n    static constexpr unsigned used = " +
-               text_of(used) + ";\n    static constexpr bool whole = " + flag(plan_.whole_threads > 0) + ", by_reach = " + flag(pass.by_reach) + ", vectors = " + flag((pass.segment ? shape.x : inner) % V == 0 && cut.columns % V == 0) + ", prefetch = " + flag(cut.prefetch && used) + ", planes = " + flag(cut.held_stages > 0) + ", has_update = " + flag(updates) + ", to_target = " +
+               text_of(used) + ";\n    static constexpr bool whole = " + flag(plan_.whole_threads > 0) + ", by_reach = " + flag(pass.by_reach) + ", alternates = " + flag(pass.alternates) + ", vectors = " + flag((pass.segment ? shape.x : inner) % V == 0 && cut.columns % V == 0) + ", prefetch = " + flag(cut.prefetch && used) + ", planes = " + flag(cut.held_stages > 0) + ", has_update = " + flag(updates) + ", to_target = " +
                flag(last) + ", ends = " + flag(ends(s, pass.line)) + ";\n" + function("update", updates ? sweep.update : PointFunction{}) + "};\n" + kernel(name, cut.threads, cut.blocks, "columns_pass");
     }
 

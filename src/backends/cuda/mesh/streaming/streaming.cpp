@@ -10,6 +10,7 @@
 #include "backends/cuda/mesh/remembered.hpp"
 #include "backends/cuda/mesh/streaming/beside.hpp"
 #include "backends/cuda/mesh/streaming/prepare.hpp"
+#include "backends/cuda/mesh/streaming/program_text.hpp"
 #include "backends/cuda/mesh/streaming/whole.hpp"
 #include "backends/cuda/runtime/runtime.hpp"
 

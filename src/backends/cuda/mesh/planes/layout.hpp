@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// What the host and planes.cuh know alike: shared memory of a block, tables of factors, and what a pass is told.
+#pragma once
+
+#include <cstdint>
+
+namespace trifold::cuda::planes {
+
+/// Elements, of boxes of n × n points a plane: `count` segments of `rows` rows along x and y, `rows_z` along z, `segments_z` of these.
+template <class T>
+struct Layout {
+    static constexpr int in_vector = 16 / static_cast<int>(sizeof(T));
+    static constexpr int slots = 4;  ///< of planes of the field: one that arrives, and three that a right-hand side reads
+
+    int n, count, rows, rows_z, segments_z;
+
+    constexpr int plane() const { return n * n; }
+    constexpr int threads() const { return n / 2 * count; }
+    /// Of one segment's factors: 1/pivot, lower, reach, upper, fill, `rows` of each, to the next vector; an odd number of vectors apart, so that lanes meet in no bank.
+    constexpr int padded() const { return (rows + in_vector - 1) / in_vector * in_vector; }
+    constexpr int apart() const { return (5 * padded() / in_vector | 1) * in_vector; }
+    /// Of all lines along one axis: factors by segment, then coupling, lower, inverse, upper of the join by segment.
+    constexpr int table() const { return count * apart() + 4 * count; }
+    /// Along z: by row 1/pivot, lower, reach, upper, fill; then by segment the join's four numbers and the two of its first row.
+    constexpr int table_z() const { return rows_z * segments_z * 5; }
+    constexpr int joins_z() const { return 6 * segments_z; }
+    constexpr int tables() const { return 2 * table() + table_z() + joins_z(); }
+
+    // Shared memory.
+    constexpr int values() const { return slots * plane(); }
+    constexpr int before() const { return values() + plane(); }
+    constexpr int last() const { return before() + plane(); }
+    constexpr int first() const { return last() + count * n; }
+    constexpr int along_x() const { return first() + (count + 1) * n; }
+    constexpr int along_y() const { return along_x() + table(); }
+    constexpr int along_z() const { return along_y() + table(); }
+    constexpr int barriers() const { return (along_z() + 5 * rows_z + in_vector - 1) / in_vector * in_vector; }
+    static constexpr int barrier_count = slots + 4;
+    constexpr int shared_bytes() const { return barriers() * static_cast<int>(sizeof(T)) + 8 * barrier_count; }
+};
+
+/// A pass goes back through the step before `a.sweep`, and forwards through that of `a.sweep`; the first and the last pass of a run do one of them.
+template <class T>
+struct Pass {
+    const T* from;                      ///< the field before the step that ends here; [mesh][z][y][x], packed but for meshes
+    T* to;                              ///< and behind it
+    std::int64_t from_apart, to_apart;  ///< of meshes
+    T* ends;                            ///< of segments along z, [mesh][segment][first, last plane in memory][y][x]: sums and last rows as eliminated here
+    const T* solved;                    ///< likewise: first and last unknowns of the step that ends here
+    unsigned char *failed_before, *failed;  ///< per mesh: 1 + the line solve of the step that ends, and begins, in which a line failed
+    const T* tables;
+    bool up;                            ///< whether planes are gone through from the first to the last
+};
+
+}  // namespace trifold::cuda::planes

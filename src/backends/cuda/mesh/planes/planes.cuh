@@ -1,0 +1,466 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A step of boxes whose planes fit on one multiprocessor, in one pass over memory.
+//
+//   lines along z backwards, lines along y, u ← u + d, which ends step s;  d ← rhs(u), lines along x, lines along z forwards, which begins step s + 1
+//
+// What goes backwards through the planes of one step goes forwards through those of the next: steps eliminate along z from the first plane and from the last one in turns.
+//
+// Arrays: the field before and behind the step, two of them in turns; values, packed, overwritten. Ends of segments along z: ends.cuh joins them between two passes.
+// Who does what: a block has a segment of H planes of a mesh, and the plane on either side of it, whose solution it finds a second time. Of every plane a thread has
+//   first R rows of two neighbouring columns (lines along z backwards, y), then R points of two neighbouring rows (right-hand side, lines along x, z forwards). Planes come and go whole, by the
+//   copy engine, into four places: one that arrives and three that the right-hand side reads, the oldest of which takes what leaves. The warp that leaves a plane last sends what was
+//   eliminated of it, and asks for what comes into its place; two others ask for values and send the field. A warp of its own for that would leave 128 registers to each of 13 warps.
+// Words per point and step: 2 read, 2 written, and 8 / H for ends and for planes that are read twice.
+// Shared memory, words per point: 4 arrive and leave, 2 values and what lies before the segment, 2 the field, 4 right-hand side, 1 out; factors 10 / (2 · vector).
+// An H200's multiprocessor moves 128 bytes per clock, some 30 words in the time in which memory moves its share of 4.4.
+// Banks: columns side by side in lanes; rows of R points a lane in vectors, R = 12 and 10 floats free of conflicts (10: every second pair of rows the other way round).
+// Numerics: ../streaming/chip.cuh and lanes.cuh, with the same order of operations; safe or refused by the host.
+#pragma once
+
+#include "backends/cuda/mesh/planes/layout.hpp"
+#include "backends/cuda/mesh/planes/near.cuh"
+#include "backends/cuda/mesh/points.cuh"
+#include "backends/cuda/mesh/streaming/lanes.cuh"
+#include "backends/cuda/tridiagonal/block/copy_engine.cuh"
+
+namespace trifold::cuda::planes {
+
+using streaming::multiply_add;
+
+/// Back: the step before ends here; Ahead: the next one begins.
+template <class C, bool Back, bool Ahead>
+struct PlanesBlock {
+    /// Two columns of a thread, and two rows. Found anew wherever they are wanted, from the thread's number, which keeps no registers in between.
+    struct Columns {
+        int column, own_y;
+        __device__ __forceinline__ explicit Columns(int thread) : column(thread % (C::n / 2) * 2), own_y(thread / (C::n / 2)) {}
+    };
+    struct Rows {
+        int own_x, row, turned;  // turned: its first row in registers is the second one
+        __device__ __forceinline__ explicit Rows(int thread) : own_x(thread % C::S), row(thread / C::S * 2), turned(C::n % 32 ? thread / C::S & 1 : 0) {}
+    };
+    static __device__ __forceinline__ int anew() {
+        int thread;
+        asm volatile("mov.u32 %0, %%tid.x;" : "=r"(thread));
+        return thread;
+    }
+
+    using T = typename C::real;
+    static constexpr Layout<T> layout{C::n, C::S, C::R, C::H, C::nz / C::H};
+    static constexpr int n = C::n, R = C::R, S = C::S, H = C::H, P = n * n, segments = C::nz / H, threads = n / 2 * S;
+    static constexpr int V = R * sizeof(T) % 16 == 0 ? 16 / static_cast<int>(sizeof(T)) : 8 / static_cast<int>(sizeof(T));
+    static constexpr unsigned plane_bytes = P * sizeof(T);
+    static constexpr int warps = threads / 32;
+    static constexpr int asks_values = threads - 32, sends_field = threads - 64;  // threads that do so
+    static constexpr bool asks_early = plane_bytes >= 32 * 1024;  // timed: what comes later is waited for longer than what leaves, in large planes
+    static_assert(S * R == n && threads % 32 == 0 && 32 % S == 0 && plane_bytes % 16 == 0);
+    using Two = Values<T, 2>;
+    using Piece = Values<T, V>;
+
+    const MeshArguments<T>& a;
+    const Pass<T>& pass;
+    T* const memory;
+    const int thread = static_cast<int>(threadIdx.x);
+    const std::int64_t mesh = a.first_mesh + blockIdx.x / segments;
+    const int segment = static_cast<int>(blockIdx.x % segments);          // in the order of planes of this pass
+    const bool before_there = segment > 0, behind_there = segment < segments - 1;
+    const int from = Ahead && before_there ? -1 : 0, to = Ahead && behind_there ? H : H - 1;  // planes that are looked at
+    T back[2][R], ahead[2][R], sum[2][R];                                 // along z: the solution of the plane before, what is eliminated, what the first row keeps
+
+    __device__ __forceinline__ Arrival barrier(int which) const { return {streaming::shared_address(memory + layout.barriers()) + 8 * static_cast<unsigned>(which)}; }
+    __device__ __forceinline__ Arrival full(int k) const { return barrier(k + layout.slots & layout.slots - 1); }
+    __device__ __forceinline__ Arrival values_full() const { return barrier(layout.slots); }
+    __device__ __forceinline__ Arrival before_full() const { return barrier(layout.slots + 1); }
+    __device__ __forceinline__ Arrival looked() const { return barrier(layout.slots + 2); }
+    __device__ __forceinline__ unsigned left() const { return barrier(layout.slots + 3).barrier; }
+    __device__ __forceinline__ T* slot(int k) const { return memory + (k + layout.slots & layout.slots - 1) * P; }
+    __device__ __forceinline__ int plane(int k) const { return pass.up ? segment * H + k : C::nz - 1 - segment * H - k; }
+    /// Of a segment's first or last plane in the order of this pass.
+    __device__ __forceinline__ std::int64_t end(int of, int last) const { return ((mesh * segments + (pass.up ? of : segments - 1 - of)) * 2 + (pass.up ? last : 1 - last)) * P; }
+    __device__ __forceinline__ T* value_plane(int k) const { return a.values + (mesh * C::nz + plane(k)) * P; }
+
+    __device__ __forceinline__ void bring(const Arrival& there, T* to_place, const T* of) const {
+        there.expect(plane_bytes);
+        there.copy(streaming::shared_address(to_place), of, plane_bytes);
+    }
+    __device__ __forceinline__ void bring_field(int k) const {
+        if (k >= from && k <= to) bring(full(k), slot(k), pass.from + mesh * pass.from_apart + std::int64_t{plane(k)} * P);
+    }
+    /// Ends of segments are solved; beyond the last plane of this segment `before` has the solution.
+    __device__ __forceinline__ void bring_values(int k) const {
+        if (!Back || k < from || k > to || k == H) return;
+        bring(values_full(), memory + layout.values(), k == -1 ? pass.solved + end(segment - 1, 1) : k == 0 || k == H - 1 ? pass.solved + end(segment, k != 0) : value_plane(k));
+    }
+    static __device__ __forceinline__ void send(T* to_memory, const T* of) {
+        asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;" ::"l"(to_memory), "r"(streaming::shared_address(of)), "r"(plane_bytes) : "memory");
+    }
+    static __device__ __forceinline__ void sent() { asm volatile("cp.async.bulk.commit_group;" ::: "memory"); }
+    static __device__ __forceinline__ void await_read() { asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory"); }
+    /// By all lanes, behind what they have stored. Whether this is the first lane of the warp that comes last.
+    __device__ __forceinline__ bool leave(int k) const {
+        streaming::before_bulk_copies();
+        __syncwarp();
+        unsigned before_it = 0;
+        if (thread % 32 == 0) asm volatile("atom.acq_rel.cta.shared.add.u32 %0, [%1], 1;" : "=r"(before_it) : "r"(left()) : "memory");
+        return before_it == static_cast<unsigned>((k + 1) * warps - 1);
+    }
+    /// What was eliminated of plane k lies where plane k - 1 was; of the last one what the first keeps, where that was.
+    __device__ __forceinline__ void send_eliminated(int k) const {
+        if (k == H - 1) send(pass.ends + end(segment, 1), slot(k - 1)), send(pass.ends + end(segment, 0), slot(k));
+        else if (k > 0) send(value_plane(k), slot(k - 1));
+        sent();
+    }
+
+    /// Tables, barriers, and what lies beyond the mesh: nothing that the kernel before has written.
+    __device__ __forceinline__ void prepare() {
+        for (int i = thread; i < 2 * layout.table(); i += threads) memory[layout.along_x() + i] = pass.tables[i];
+        // Along z by plane of this pass: 1/pivot, lower, reach as it eliminates, upper, fill as it goes back.
+        for (int i = thread; i < 5 * H; i += threads) {
+            const int which = i / H, k = segment * H + i % H;
+            memory[layout.along_z() + i] = pass.tables[2 * layout.table() + (which < 3 ? k : C::nz - 1 - k) * 5 + which];
+        }
+        if (thread < n) memory[layout.first() + S * n + thread] = 0;
+        if (!behind_there)
+            for (int i = thread; i < P; i += threads) memory[layout.before() + i] = 0;
+#pragma unroll
+        for (int k = 0; k < 2; ++k)
+#pragma unroll
+            for (int i = 0; i < R; ++i) back[k][i] = 0, ahead[k][i] = 0, sum[k][i] = 0;
+        if (thread == 0) {
+            for (int k = 0; k < layout.slots + 2; ++k) barrier(k).prepare(1);
+            looked().prepare(warps);
+            asm volatile("st.shared.u32 [%0], 0;" ::"r"(left()) : "memory");
+        }
+        streaming::before_bulk_copies();
+    }
+
+    /// Behind a barrier: the first planes are asked for.
+    __device__ __forceinline__ void begin() {
+        if (thread == asks_values) {
+            if (Back && behind_there) bring(before_full(), memory + layout.before(), pass.solved + end(segment + 1, 0));
+            bring_values(from);
+            for (int k = -1; k <= 2; ++k) bring_field(k);
+        }
+        if (Back && behind_there) before_full().wait(0);
+    }
+
+    /// Lines along z backwards and along y forwards, of plane k. The ends of segments along y are in shared memory then.
+    __device__ __forceinline__ void solve_back(int k, T (&y)[2][R], unsigned& turn) {
+        const Columns place(anew());
+        const int column = place.column, own_y = place.own_y;
+        if (k < H) values_full().wait(turn++ & 1);
+        const T *const before = memory + layout.before() + own_y * R * n + column, *const arrived = k < H ? memory + layout.values() + own_y * R * n + column : before;
+#pragma unroll
+        for (int i = 0; i < R; ++i) {
+            const Two two = *reinterpret_cast<const Two*>(arrived + i * n);
+            y[0][i] = two.at[0], y[1][i] = two.at[1];
+        }
+        if constexpr (!C::moves_alone) {
+            if (k > 0 && k < H - 1) {
+                const T upper = memory[layout.along_z() + 3 * H + k], fill = memory[layout.along_z() + 4 * H + k];
+#pragma unroll
+                for (int i = 0; i < R; ++i) {
+                    const Two below = *reinterpret_cast<const Two*>(before + i * n);
+#pragma unroll
+                    for (int c = 0; c < 2; ++c) y[c][i] = multiply_add(-upper, back[c][i], multiply_add(-fill, below.at[c], y[c][i]));
+                }
+            }
+            const T* const table = memory + layout.along_y() + own_y * layout.apart();
+            T inverse[R], lower[R], reach[R], z[2];
+            read_row(table, inverse), read_row(table + layout.padded(), lower), read_row(table + 2 * layout.padded(), reach);
+#pragma unroll
+            for (int i = 0; i < R; ++i)
+#pragma unroll
+                for (int c = 0; c < 2; ++c) {
+                    back[c][i] = y[c][i];
+                    y[c][i] = i ? multiply_add(-lower[i], y[c][i ? i - 1 : 0], y[c][i] * inverse[i]) : y[c][0] * inverse[0];
+                    if (i < R - 1) z[c] = i ? multiply_add(reach[i], y[c][i], z[c]) : reach[0] * y[c][0];
+                }
+            *reinterpret_cast<Two*>(memory + layout.last() + own_y * n + column) = Two{{y[0][R - 1], y[1][R - 1]}};
+            *reinterpret_cast<Two*>(memory + layout.first() + own_y * n + column) = Two{{z[0], z[1]}};
+        }
+    }
+
+    /// Joins segments along y, each thread for itself, and goes back; the field of plane k becomes that behind the step. Which of the thread's columns are not finite.
+    __device__ __forceinline__ int update(int k, T (&y)[2][R]) const {
+        const Columns place(anew());
+        const int column = place.column, own_y = place.own_y;
+        int bad = 0;
+        if constexpr (!C::moves_alone) {
+            const T *const table = memory + layout.along_y() + own_y * layout.apart(), *const joins = memory + layout.along_y() + S * layout.apart();
+            T gamma[2][S], x[2] = {}, x_last[2] = {}, x_before[2] = {};
+#pragma unroll
+            for (int s = 0; s < S; ++s) {
+                const Two first = *reinterpret_cast<const Two*>(memory + layout.first() + (s + 1) * n + column), last = *reinterpret_cast<const Two*>(memory + layout.last() + s * n + column);
+#pragma unroll
+                for (int c = 0; c < 2; ++c) gamma[c][s] = multiply_add(-joins[4 * s + 1], s ? gamma[c][s ? s - 1 : 0] : T(0), multiply_add(-joins[4 * s], first.at[c], last.at[c]) * joins[4 * s + 2]);
+            }
+#pragma unroll
+            for (int s = S - 1; s >= 0; --s)
+#pragma unroll
+                for (int c = 0; c < 2; ++c) {
+                    x[c] = multiply_add(-joins[4 * s + 3], x[c], gamma[c][s]);
+                    if (s == own_y) x_last[c] = x[c];
+                    if (s == own_y - 1) x_before[c] = x[c];
+                }
+            T upper[R], fill[R];
+            read_row(table + 3 * layout.padded(), upper), read_row(table + 4 * layout.padded(), fill);
+#pragma unroll
+            for (int i = R - 1; i >= 0; --i)
+#pragma unroll
+                for (int c = 0; c < 2; ++c) y[c][i] = i == R - 1 ? x_last[c] : multiply_add(-upper[i], y[c][i < R - 1 ? i + 1 : 0], multiply_add(-fill[i], x_before[c], y[c][i]));
+            bad = (streaming::finite(y[0][0], x_last[0]) ? 0 : 1) + (streaming::finite(y[1][0], x_last[1]) ? 0 : 2);
+        }
+        T* const field = slot(k) + own_y * R * n + column;
+#pragma unroll
+        for (int i = 0; i < R; ++i) {
+            Two two = *reinterpret_cast<const Two*>(field + i * n);
+            two.at[0] = two.at[0] + y[0][i], two.at[1] = two.at[1] + y[1][i];
+            *reinterpret_cast<Two*>(field + i * n) = two;
+        }
+        return bad;
+    }
+
+    /// Rare: lines along y that are not finite, once each, by the threads of their first segments. By all threads.
+    __device__ __forceinline__ void report_back(int k, int bad) const {
+        const Columns place(anew());
+        const int column = place.column, own_y = place.own_y;
+        T* const marks = memory + layout.first() + column;
+        __syncthreads();
+        if (own_y == 0) *reinterpret_cast<Two*>(marks) = Two{};
+        __syncthreads();
+        if (bad & 1) marks[0] = 1;
+        if (bad & 2) marks[1] = 1;
+        __syncthreads();
+        if (own_y == 0 && k >= 0 && k < H)
+#pragma unroll
+            for (int c = 0; c < 2; ++c)
+                if (marks[c] != T(0)) {
+                    *reinterpret_cast<volatile unsigned char*>(&pass.failed_before[mesh]) = static_cast<unsigned char>(C::line_y + 1);
+                    report_line(a.state, a.sweep - 1, MeshState::key(C::line_y, (mesh * C::nz + plane(k)) * P + column + c, false, C::not_finite));
+                }
+        __syncthreads();
+    }
+
+    /// The plane beyond a side, from plane k beside it, into the place of another.
+    __device__ __forceinline__ void mirror(int k, int to_place) const {
+        const Columns place(anew());
+        const int column = place.column, own_y = place.own_y;
+        const int side = (k == 0) == pass.up ? 0 : 1;
+        const bool odd = C::edge(C::target, 2, 0) == C::edge(C::target, 2, 1) ? C::edge(C::target, 2, 0) == edge_odd : C::edge(C::target, 2, side) == edge_odd;
+        const T twice = a.field[C::target].twice[2][side];
+        const T* const inside = slot(k) + own_y * R * n + column;
+        T* const beyond = slot(to_place) + own_y * R * n + column;
+#pragma unroll
+        for (int i = 0; i < R; ++i) {
+            Two two = *reinterpret_cast<const Two*>(inside + i * n);
+            if (odd) two.at[0] = twice - two.at[0], two.at[1] = twice - two.at[1];
+            *reinterpret_cast<Two*>(beyond + i * n) = two;
+        }
+    }
+
+    /// Right-hand side of plane k, from that and the ones beside it.
+    template <class Parameters>
+    __device__ __forceinline__ void right_hand_side(int k, const Parameters& p, T (&d)[2][R]) const {
+        const Rows place(anew());
+        const int own_x = place.own_x, row = place.row, turned = place.turned;
+        const T *const here = slot(k), *const below = slot(pass.up ? k - 1 : k + 1), *const above = slot(pass.up ? k + 1 : k - 1);
+        // Beside a side of y the pair's own row takes the place of the one that is not there: times sign, plus offset. -0 leaves every value what it is.
+        T sign[2], offset[2];
+        const T* beside[2];
+#pragma unroll
+        for (int c = 0; c < 2; ++c) {
+            const int r = c ^ turned;
+            const bool inside = r ? row + 2 < n : row > 0, odd = !inside && C::edge(C::target, 1, r) == edge_odd;
+            beside[c] = here + (inside ? r ? row + 2 : row - 1 : row + r) * n + own_x * R;
+            sign[c] = odd ? T(-1) : T(1), offset[c] = odd ? a.field[C::target].twice[1][r] : -T(0);
+        }
+        T own[2][R], side[2][2];
+#pragma unroll
+        for (int c = 0; c < 2; ++c) {
+            const T* const points = here + (row + (c ^ turned)) * n + own_x * R;
+#pragma unroll
+            for (int i = 0; i < R; i += V) {
+                const Piece piece = *reinterpret_cast<const Piece*>(points + i);
+#pragma unroll
+                for (int v = 0; v < V; ++v) own[c][i + v] = piece.at[v];
+            }
+            // Beyond the ends of a row its end, mirrored; else the next lane's.
+            const bool low_end = own_x == 0, high_end = own_x == S - 1;
+            side[c][0] = points[low_end ? 0 : -1], side[c][1] = points[high_end ? R - 1 : R];
+            if (low_end && C::edge(C::target, 0, 0) == edge_odd) side[c][0] = a.field[C::target].twice[0][0] - side[c][0];
+            if (high_end && C::edge(C::target, 0, 1) == edge_odd) side[c][1] = a.field[C::target].twice[0][1] - side[c][1];
+        }
+#pragma unroll
+        for (int i = 0; i < R; i += V) {
+            Piece outer[2], low[2], high[2];
+#pragma unroll
+            for (int c = 0; c < 2; ++c) {
+                const int at = (row + (c ^ turned)) * n + own_x * R + i;
+                low[c] = *reinterpret_cast<const Piece*>(below + at), high[c] = *reinterpret_cast<const Piece*>(above + at);
+                outer[c] = *reinterpret_cast<const Piece*>(beside[c] + i);
+#pragma unroll
+                for (int v = 0; v < V; ++v) outer[c].at[v] = multiply_add(sign[c], outer[c].at[v], offset[c]);
+            }
+#pragma unroll
+            for (int v = 0; v < V; ++v)
+#pragma unroll
+                for (int c = 0; c < 2; ++c) {
+                    const NearPlanes<C, V> near{own, side, outer, low, high, c, i + v, (c ^ turned) != 0};
+                    T result[1];
+                    if constexpr (C::moves_alone) result[0] = T(0x1p-20) * ((own[c][i + v] + low[c].at[v]) + (high[c].at[v] + outer[c].at[v]));
+                    else C::rhs(near, p, result, std::int64_t{own_x * R + i + v}, std::int64_t{row + (c ^ turned)}, std::int64_t{plane(k)}, mesh, a.step);
+                    d[c][i + v] = result[0];
+                }
+        }
+    }
+
+    /// Lines along x.
+    template <class Join>
+    __device__ __forceinline__ void solve_x(int k, const Join& join, T (&d)[2][R]) const {
+        const Rows place(anew());
+        const int own_x = place.own_x;
+        if constexpr (!C::moves_alone) {
+            const T* const table = memory + layout.along_x() + own_x * layout.apart();
+            T z[2], x_last[2], before[2];
+            {
+                T inverse[R], lower[R], reach[R];
+                read_row(table, inverse), read_row(table + layout.padded(), lower), read_row(table + 2 * layout.padded(), reach);
+#pragma unroll
+                for (int i = 0; i < R; ++i)
+#pragma unroll
+                    for (int c = 0; c < 2; ++c) {
+                        d[c][i] = i ? multiply_add(-lower[i], d[c][i ? i - 1 : 0], d[c][i] * inverse[i]) : d[c][0] * inverse[0];
+                        if (i < R - 1) z[c] = i ? multiply_add(reach[i], d[c][i], z[c]) : reach[0] * d[c][0];
+                    }
+            }
+#pragma unroll
+            for (int c = 0; c < 2; ++c) join.solve(d[c][R - 1], z[c], x_last[c], before[c]);
+            {
+                T upper[R], fill[R];
+                read_row(table + 3 * layout.padded(), upper), read_row(table + 4 * layout.padded(), fill);
+#pragma unroll
+                for (int i = R - 1; i >= 0; --i)
+#pragma unroll
+                    for (int c = 0; c < 2; ++c) d[c][i] = i == R - 1 ? x_last[c] : multiply_add(-upper[i], d[c][i < R - 1 ? i + 1 : 0], multiply_add(-fill[i], before[c], d[c][i]));
+            }
+            const bool good[2] = {streaming::finite(d[0][0], d[0][R - 1]), streaming::finite(d[1][0], d[1][R - 1])};
+            if (__any_sync(~0u, !good[0] || !good[1])) report_x(k, good);
+        }
+    }
+
+    __device__ __forceinline__ void report_x(int k, const bool (&good)[2]) const {
+        const Rows place(anew());
+        const int own_x = place.own_x, row = place.row, turned = place.turned;
+#pragma unroll
+        for (int c = 0; c < 2; ++c) {
+            const unsigned which = __ballot_sync(~0u, !good[c]) >> (thread % 32 & ~(S - 1));
+            if (own_x != 0 || !(S == 32 ? which : which & ((1u << S % 32) - 1))) continue;
+            *reinterpret_cast<volatile unsigned char*>(&pass.failed[mesh]) = static_cast<unsigned char>(C::line_x + 1);
+            report_line(a.state, a.sweep, MeshState::key(C::line_x, (mesh * C::nz + plane(k)) * P + (row + (c ^ turned)) * n, false, C::not_finite));
+        }
+    }
+
+    __device__ __forceinline__ void store(T* to, const T (&d)[2][R]) const {
+        const Rows place(anew());
+        const int own_x = place.own_x, row = place.row, turned = place.turned;
+#pragma unroll
+        for (int c = 0; c < 2; ++c)
+#pragma unroll
+            for (int i = 0; i < R; i += V) {
+                Piece piece;
+#pragma unroll
+                for (int v = 0; v < V; ++v) piece.at[v] = d[c][i + v];
+                *reinterpret_cast<Piece*>(to + (row + (c ^ turned)) * n + own_x * R + i) = piece;
+            }
+    }
+
+    template <class Parameters>
+    __device__ __forceinline__ void run(const Parameters& p) {
+        begin();
+        const streaming::LaneJoin<T, S> join(memory + layout.along_x() + S * layout.apart(), thread % S);
+        unsigned values_turn = 0;
+        bool last_left = false;  // this thread has sent what was eliminated of the plane before
+#pragma unroll 1
+        for (int j = from; j <= (Ahead ? H : H - 1); ++j) {
+            T y[2][R];
+            int bad = 0;
+            if (j <= to) {
+                // Of a place its planes come four apart, the first of them from `from` on.
+                full(j).wait((j - from) / layout.slots & 1);
+                if constexpr (Back) solve_back(j, y, values_turn);
+            }
+            const auto ask = [&] {
+                if (!Ahead || !last_left) return;
+                await_read();
+                bring_field(j + 1);
+            };
+            if (asks_early) ask();
+            __syncwarp();
+            __syncthreads();
+            if (thread == asks_values) bring_values(j + 1);
+            if (!asks_early) ask();
+            __syncwarp();
+            if constexpr (Back)
+                if (j <= to) bad = update(j, y);
+            if (Ahead && j == 0 && !before_there) mirror(0, -1);
+            if (Ahead && j == H && !behind_there) mirror(H - 1, H);
+            if (Back && thread == sends_field) {
+                await_read();
+                if (!Ahead) bring_field(j + 3);
+            }
+            streaming::before_bulk_copies();
+            const bool any_bad = __syncthreads_or(bad);
+            if (Back && thread == sends_field && j >= 0 && j < H) {
+                if (!any_bad) send(pass.to + mesh * pass.to_apart + std::int64_t{plane(j)} * P, slot(j));
+                sent();
+            }
+            __syncwarp();
+            if (Back && any_bad) report_back(j, bad);
+            const int k = j - 1;
+            if (!Ahead || k < 0) continue;
+            T d[2][R];
+            right_hand_side(k, p, d);
+            __syncwarp();
+            if (thread % 32 == 0) looked().arrive();
+            solve_x(k, join, d);
+            if constexpr (!C::moves_alone) {
+                const T inverse = memory[layout.along_z() + k], lower = memory[layout.along_z() + H + k], reach = memory[layout.along_z() + 2 * H + k];
+#pragma unroll
+                for (int c = 0; c < 2; ++c)
+#pragma unroll
+                    for (int i = 0; i < R; ++i) {
+                        ahead[c][i] = d[c][i] = multiply_add(-lower, ahead[c][i], d[c][i] * inverse);
+                        sum[c][i] = multiply_add(reach, d[c][i], sum[c][i]);
+                    }
+            }
+            looked().wait(k & 1);
+            store(slot(k - 1), d);
+            if (k == H - 1) store(slot(k), sum);  // its field has been read on its way out before the last barrier
+            last_left = leave(k);
+            if (last_left) send_eliminated(k);
+        }
+        asm volatile("cp.async.bulk.wait_group 0;" ::: "memory");
+    }
+};
+
+/// C: real, n, nz, H (planes of a segment), S, R (segments of a line along x or y, and rows of each), target, edge(field, axis, side), line_x, line_y, line_z, not_finite, moves_alone,
+/// Parameters, rhs(near, p, out, x, y, z, mesh, step). A block per segment of a mesh.
+template <class C, bool Back, bool Ahead>
+__device__ __forceinline__ void planes_pass(const MeshArguments<typename C::real>& a, const typename C::Parameters& p, const Pass<typename C::real>& pass) {
+    using T = typename C::real;
+    extern __shared__ int4 shared[];
+    streaming::let_next_begin();
+    PlanesBlock<C, Back, Ahead> block{a, pass, reinterpret_cast<T*>(shared)};
+    block.prepare();
+    streaming::await_previous();
+    // One answer for all: other meshes, and other blocks of this one, may fail meanwhile.
+    bool on = runs(a.state, a.sweep - (Back ? 1 : 0));
+    if (Back) {
+        const int failed = *reinterpret_cast<const volatile unsigned char*>(&pass.failed_before[block.mesh]);
+        on = on && (failed == 0 || failed == C::line_y + 1);
+    }
+    if (__syncthreads_and(on)) block.run(p);
+}
+
+}  // namespace trifold::cuda::planes

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// From a checked problem to one pass a step, its factors, and the text of its program.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "backends/cuda/mesh/chip.hpp"
+#include "backends/cuda/mesh/planes/layout.hpp"
+#include "backends/cuda/mesh/planes/segments.hpp"
+#include "problems/mesh/checked.hpp"
+
+namespace trifold::cuda::planes {
+
+struct Plan {
+    Segments segments;
+    int groups = 1;                ///< of a batch's meshes, on a stream each (streaming/beside.hpp)
+    bool early = false;            ///< kernels may begin while the ones before them end
+    int each = 1;                  ///< lines of a thread of ends.cuh
+    bool moves_alone = false;      ///< mesh/run.hpp
+    const char* refuses = nullptr;
+};
+
+Plan plan_of(const mesh::Checked& checked, const Chip& chip);
+
+template <class T>
+Layout<T> layout_of(const mesh::Checked& checked, const Segments& segments) {
+    return {static_cast<int>(checked.problem->shape.x), segments.count, segments.rows, segments.rows_z, static_cast<int>(checked.problem->shape.z) / segments.rows_z};
+}
+
+/// As layout.hpp has them. false: they are not safe.
+template <class T>
+bool tables_of(const mesh::Checked& checked, const Segments& segments, std::vector<T>& tables);
+
+/// What the field and the ends of segments take behind the values of a run, in elements.
+std::int64_t scratch_values(const mesh::Checked& checked, const Segments& segments);
+
+std::string program(const mesh::Checked& checked, const Plan& plan);
+
+}  // namespace trifold::cuda::planes

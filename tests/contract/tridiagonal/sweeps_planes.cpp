@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Heat in boxes whose planes fit on one multiprocessor of a GPU: many of them take one pass over memory per step there, a few take others, with the same bits.
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <cstring>
+#include <limits>
+#include <random>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "contract/tridiagonal/devices.hpp"
+#include "heat/stencils.hpp"
+#include "support/largest_difference.hpp"
+#include "support/random.hpp"
+
+namespace trifold::tests {
+namespace {
+
+constexpr Edge even = Edge::even, odd = Edge::odd;
+
+// As increment_3d; what is divided by is zero at one point of mesh p(4) in step p(5).
+TRIFOLD_POINT_FUNCTION(increment_3d_until, {
+    real u = at(0, 0, 0, 0);
+    real divisor = mesh == p(4) && step == p(5) && x == 40 && y == 33 && z == 21 ? real(0) : real(1);
+    out(0) = (p(0) * ((at(0, -1, 0, 0) - u) - (u - at(0, 1, 0, 0))) + p(1) * ((at(0, 0, -1, 0) - u) - (u - at(0, 0, 1, 0))) + p(2) * ((at(0, 0, 0, -1) - u) - (u - at(0, 0, 0, 1)))) / divisor;
+})
+
+/// Sides of z. Where they differ, its matrix is not its own mirror image, and other kernels take it.
+struct Ends {
+    Edge low, high;
+    const char* name;
+};
+constexpr Ends ends[] = {{odd, odd, "odd sides"}, {even, even, "even sides"}, {odd, even, "an odd and an even side"}};
+
+struct Boxes {
+    MeshShape shape;
+    Ends z;
+    std::array<Sides, 3> sides, plain;
+    std::vector<float> u, nothing;
+    std::vector<Sweep> sweeps;
+    std::vector<double> parameters{0.6, 0.5, 0.4, 1};
+
+    Boxes(int n, std::int64_t height, std::int64_t meshes, const Ends& of_z) : shape{n, n, height, meshes}, z(of_z), u(static_cast<std::size_t>(shape.points())), nothing(static_cast<std::size_t>(n)) {
+        sides = {Sides{{odd, 0.3}, {even}}, Sides{{odd, 0.1}, {odd, -0.2}}, Sides{{z.low, z.low == odd ? 0.2 : 0}, {z.high, z.high == odd ? 0.4 : 0}}};
+        plain = sides;
+        for (Sides& axis : plain) axis.low.value = axis.high.value = 0;
+        const auto line = [&](int axis) { return LineSolve{axis, {-parameters[static_cast<std::size_t>(axis)] / 2, 1 + parameters[static_cast<std::size_t>(axis)], -parameters[static_cast<std::size_t>(axis)] / 2}}; };
+        sweeps = {{heat::increment_3d, {line(0), line(1), line(2)}, heat::add_increment, 0, plain}};
+    }
+
+    void fill(Random& random) {
+        for (float& value : u) value = static_cast<float>(random.uniform(-1, 1));
+    }
+
+    std::size_t each() const { return static_cast<std::size_t>(shape.x * shape.y * shape.z); }
+    std::size_t at(std::int64_t mesh, std::int64_t x, std::int64_t y, std::int64_t z) const { return static_cast<std::size_t>(((mesh * shape.z + z) * shape.y + y) * shape.x + x); }
+
+    /// One of them, alone.
+    Boxes alone(std::int64_t mesh) const {
+        Boxes one(static_cast<int>(shape.x), shape.z, 1, z);
+        one.parameters = parameters;
+        one.sweeps = sweeps;
+        std::copy_n(u.begin() + mesh * static_cast<std::ptrdiff_t>(each()), each(), one.u.begin());
+        return one;
+    }
+
+    /// Of the largest value.
+    double off(const Boxes& other) const {
+        double largest = 0;
+        for (const float value : other.u) largest = std::max(largest, std::abs(static_cast<double>(value)));
+        return largest_difference(u, other.u) / largest;
+    }
+
+    bool has_bits_of(const Boxes& other) const { return std::memcmp(u.data(), other.u.data(), u.size() * sizeof(float)) == 0; }
+
+    SweepOutcome run(Queue& queue, std::int64_t steps, std::int64_t first_step = 0) {
+        const AnyField unread = Field<const float>::strided(nothing.data(), {1, 0, 0, 0}), fields[] = {Field<float>::packed(u.data(), shape, sides), unread, unread};
+        return sweep(queue, {shape, fields, sweeps, parameters}, steps, {.first_step = first_step});
+    }
+};
+
+class SweepsPlanes : public OnMeshDevice {
+protected:
+    Queue reference{context(), "reference"};
+    std::uint64_t seed = std::random_device{}();
+    Random random{seed};
+
+    void SetUp() override {
+        OnMeshDevice::SetUp();
+        if (GetParam() == "reference") GTEST_SKIP() << "what others are compared with";
+        std::printf("seed %llu\n", static_cast<unsigned long long>(seed));
+    }
+
+    /// How many at once: a few, and, where there is a GPU, enough for a step to be one pass.
+    std::vector<std::int64_t> batches(std::int64_t many) const {
+        if (!GetParam().starts_with("cuda:")) return {3};
+        return {3, many};
+    }
+
+    void compare(int n, std::int64_t height, std::int64_t many) {
+        for (const std::int64_t meshes : batches(many))
+            for (const Ends& z : ends) {
+                SCOPED_TRACE(std::to_string(meshes) + " with " + z.name);
+                Boxes all(n, height, meshes, z);
+                all.fill(random);
+                const Boxes before = all;
+                ASSERT_EQ(all.run(queue, 5).reason, Reason::exact);
+                // From an even step on, and from an odd one.
+                for (const std::int64_t first : {2, 3}) {
+                    Boxes again = before;
+                    ASSERT_TRUE(again.run(queue, first).ok());
+                    ASSERT_TRUE(again.run(queue, 5 - first, first).ok());
+                    EXPECT_TRUE(again.has_bits_of(all)) << first << " and " << 5 - first << " steps are not 5";
+                }
+                for (const std::int64_t mesh : {std::int64_t{0}, meshes - 1}) {
+                    Boxes one = before.alone(mesh);
+                    ASSERT_TRUE(one.run(queue, 5).ok());
+                    EXPECT_TRUE(one.has_bits_of(all.alone(mesh))) << "mesh " << mesh << " has other bits alone";
+                }
+                Boxes expected = before.alone(meshes - 1);
+                ASSERT_TRUE(expected.run(reference, 5).ok());
+                EXPECT_LE(all.alone(meshes - 1).off(expected), 5e-6);
+            }
+    }
+
+    /// A mesh spoils some of its lines; the others have had that step, and no more.
+    void fail(int n, std::int64_t many) {
+        struct Bad {
+            float value;
+            std::int64_t first_step;
+        };
+        constexpr Bad bad[] = {{std::numeric_limits<float>::quiet_NaN(), 0}, {std::numeric_limits<float>::infinity(), 1}, {-std::numeric_limits<float>::infinity(), 6}};
+        for (const std::int64_t meshes : batches(many))
+            for (std::size_t k = 0; k < std::size(ends); ++k) {
+                SCOPED_TRACE(std::to_string(meshes) + " with " + ends[k].name);
+                Boxes all(n, n, meshes, ends[k]);
+                all.fill(random);
+                spoil(all, static_cast<std::int64_t>(k) * (meshes - 1) / 2, bad[k].value, bad[k].first_step, 5);
+                // A line along z alone: one value is so large that its line's solution is not a number any more.
+                all.sweeps[0].lines[2].constant = {-0.2e-4, 1.4e-4, -0.2e-4};
+                spoil(all, meshes - 1, 9e34F, 1, 1);
+                if (meshes > 3) spoil(all, 0, 9e34F, 0, 1);
+            }
+    }
+
+    /// A line fails in a later step, while other groups of meshes may be ahead or behind: all others have had that step, and no more.
+    void fail_late(int n, std::int64_t many) {
+        for (const std::int64_t step : {2, 3})
+            for (const std::int64_t bad : {std::int64_t{0}, many / 2, many - 1}) {
+                SCOPED_TRACE("mesh " + std::to_string(bad) + " in step " + std::to_string(step));
+                Boxes ours(n, n, many, ends[0]);
+                ours.fill(random);
+                ours.sweeps[0].rhs = increment_3d_until;
+                ours.parameters = {0.6, 0.5, 0.4, 1, static_cast<double>(bad), static_cast<double>(step)};
+                Boxes healthy = ours;
+                healthy.parameters[4] = -1;
+                ASSERT_TRUE(healthy.run(queue, step + 1).ok());
+                const SweepOutcome outcome = ours.run(queue, 9);
+                EXPECT_EQ(outcome.reason, Reason::not_finite);
+                EXPECT_EQ(std::tuple(outcome.failures, outcome.mesh, outcome.step, outcome.axis, outcome.y, outcome.z), std::tuple(1, bad, step, 0, 33, 21));
+                for (std::int64_t mesh = 0; mesh < many; ++mesh) {
+                    if (mesh == bad) continue;
+                    EXPECT_LE(ours.alone(mesh).off(healthy.alone(mesh)), 1e-6) << "mesh " << mesh;
+                }
+            }
+    }
+
+private:
+    void spoil(const Boxes& all, std::int64_t bad, float value, std::int64_t first_step, std::int64_t failures) {
+        Boxes healthy = all, ours = all;
+        ASSERT_TRUE(healthy.run(queue, 1, first_step).ok());
+        ours.u[ours.at(bad, 40, 33, 21)] = value;
+        Boxes alone = ours.alone(bad);
+        const SweepOutcome outcome = ours.run(queue, 3, first_step), right = alone.run(reference, 3, first_step);
+        EXPECT_EQ(outcome.reason, Reason::not_finite);
+        EXPECT_EQ(outcome.failures, failures);
+        EXPECT_EQ(outcome.failures, right.failures);
+        EXPECT_EQ(outcome.mesh, bad);
+        EXPECT_EQ(outcome.step, right.step);
+        EXPECT_EQ(outcome.axis, right.axis);
+        EXPECT_EQ(outcome.y, right.y);
+        if (right.axis == 0) {
+            EXPECT_EQ(outcome.z, right.z);
+        } else {
+            EXPECT_EQ(outcome.x, right.x);
+        }
+        for (std::int64_t mesh = 0; mesh < ours.shape.meshes; ++mesh) {
+            if (mesh == bad) continue;
+            EXPECT_LE(ours.alone(mesh).off(healthy.alone(mesh)), 1e-6) << "mesh " << mesh << " beside " << bad;
+        }
+    }
+};
+
+TEST_P(SweepsPlanes, BoxesOf80) { compare(80, 80, 16); }
+TEST_P(SweepsPlanes, BoxesOf96) { compare(96, 96, 24); }
+TEST_P(SweepsPlanes, BoxesOfOtherHeights) { compare(80, 28, 70), compare(96, 60, 25); }
+TEST_P(SweepsPlanes, ABoxOf80ThatFailsIsNamed) { fail(80, 16); }
+TEST_P(SweepsPlanes, ABoxOf96ThatFailsIsNamed) { fail(96, 24); }
+TEST_P(SweepsPlanes, ABoxThatFailsLaterIsNamed) {
+    const bool gpu = GetParam().starts_with("cuda:");
+    for (const std::int64_t many : gpu ? std::vector<std::int64_t>{3, 20, 40} : std::vector<std::int64_t>{3}) fail_late(80, many);
+}
+
+TRIFOLD_ON_EVERY_DEVICE(SweepsPlanes);
+
+}  // namespace
+}  // namespace trifold::tests
