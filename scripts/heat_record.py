@@ -49,7 +49,7 @@ def passes(row):
 
 def ceiling(row):
     value = row.get('fraction_of_ceiling')
-    return ('on chip' if row.get('kind') == 'resident' else '–') if value is None else f'{100 * value:.0f} %'
+    return {'resident': 'on chip', 'planes': 'one pass'}.get(row.get('kind'), '–') if value is None else f'{100 * value:.0f} %'
 
 
 def moves(row):
@@ -103,10 +103,10 @@ def tables(record, published, table, picture):
         yield from table(header, lines)
     yield ('Time of a whole run, fields in the memory of the device, as the paper counts it. At 5 (7) words: so many words per point and step over the time,'
            ' over the bandwidth of a stream that reads four arrays and writes one in the same run; above 100 % these words do not move, since fields stay on chip'
-           ' from step to step. Of passes: the same over what streams of its own mix would take, that read one array and write one for each axis but the last, and'
+           ' from step to step, or a step is one pass. Of passes: the same over what streams of its own mix would take, that read one array and write one for each axis but the last, and'
            ' for that read two and write one of them'
-           + (f' ({record["copy_gb_per_s"]:.0f} and {record["update_gb_per_s"]:.0f} GB/s)' if record.get('copy_gb_per_s') else '') + '. Of ceiling: the time of those streams on the arrays of the case itself, launched as often, which nothing that takes a step in passes can beat;'
-           ' on chip no step passes through memory.'
+           + (f' ({record["copy_gb_per_s"]:.0f} and {record["update_gb_per_s"]:.0f} GB/s)' if record.get('copy_gb_per_s') else '') + '. Of ceiling: the time of those streams on the arrays of the case itself, launched as often, which nothing that takes a step in two passes can beat;'
+           ' some boxes take one pass, on chip no step passes through memory.'
            + (' Moving alone: at 5 words as well, what the same kernels reach with their copies, loads, stores and launches and nothing computed.' if any(row.get('fraction_of_moves') for row in good) else '') +
            ' cuSPARSE: how many times as long the same scheme takes with a kernel for the right-hand side, gtsv2StridedBatch along x,'
            ' gtsvInterleavedBatch along y and z, and a kernel for the update, in turns with ours; both agree to rounding before they are timed.'

@@ -23,8 +23,16 @@ BESIDE_CUSPARSE = (['of the roof', 'its moves alone', 'over cuSPARSE'], beside_c
 
 
 def heat_words(row):
-    on_chip = row['kind'] == 'resident'
-    return [f'{row["points_per_s"] / 1e9:.0f}', 'on chip' if on_chip else percent(row['fraction_5_words']), percent(row.get('fraction_of_moves')), times(row.get('times_rival'))]
+    return [f'{row["points_per_s"] / 1e9:.0f}', percent(row['fraction_5_words']), percent(row.get('fraction_of_moves')), times(row.get('times_rival'))]
+
+
+def in_passes(row):
+    cells, elsewhere = heat_words(row), {'resident': 'on chip', 'planes': 'one pass'}.get(row['kind'])
+    return [cells[0], elsewhere, '–', cells[3]] if elsewhere else cells
+
+
+def in_one_pass(row):
+    return heat_words(row) if row['kind'] == 'planes' else ['streams', '–', '–', '–']
 
 
 def on_chip(row):
@@ -92,16 +100,18 @@ def shared(case, rows, matrix='arrays'):
     return {'case': case, 'rows': rows, 'matrix': matrix}
 
 
-# Name in a page's mark: suite, what a row is, (columns, what is in them), (text, row: every pair must match; or its case, with * or at the end the type).
+# Name in a page's mark: suite, what a row is, (columns, what is in them), (text, row: every pair must match; or its case, with * or at the end the type); types, if not both.
 TABLES = {
     'one matrix': ('cuda_shared', 'layout, rows of a system', BESIDE_CUSPARSE, [
         ('contiguous, 64', shared('contiguous', 64)), ('contiguous, 2048', shared('contiguous', 2048)),
         ('padded, 250', shared('padded', 250)), ('interleaved, 64', shared('interleaved', 64)), ('interleaved, 1024', shared('interleaved', 1024)), ('interleaved, 2048', shared('interleaved', 2048)), ('256³ along y', shared('256^3 y', 256)),
         ('256³ along z', shared('256^3 z', 256)), ('odd pitch, 100', shared('odd pitch', 100)), ('odd pitch, 1999', shared('odd pitch', 1999)), ('odd planes along y, 255', shared('odd y', 255))]),
-    'streaming': ('cuda_heat', 'mesh', (['Gpoints/s', 'of the roof', 'of its moves', 'over cuSPARSE'], heat_words), [
+    'streaming': ('cuda_heat', 'mesh', (['Gpoints/s', 'of the roof', 'of its moves', 'over cuSPARSE'], in_passes), [
         ('640² × 60', '2d-large/640^2x60/'), ('896² × 60', '2d-large/896^2x60/'), ('64³', '3d-large/64^3x1/'), ('64³ × 128', '3d-large/64^3x128/'), ('80³ × 24', '3d/80^3x24/'),
         ('80³ × 72', '3d/80^3x72/'), ('96³ × 24', '3d/96^3x24/'), ('96³ × 72', '3d/96^3x72/'), ('128³ × 16', '3d-large/128^3x16/'), ('192³ × 8', '3d-large/192^3x8/'), ('256³', '3d-large/256^3x1/'),
         ('256³ × 4', '3d-large/256^3x4/'), ('512³', '3d-large/512^3x1/')]),
+    'planes': ('cuda_heat', 'mesh', (['Gpoints/s', 'of the roof', 'of its moves', 'over cuSPARSE'], in_one_pass), [
+        ('80³ × 24', '3d/80^3x24/'), ('80³ × 72', '3d/80^3x72/'), ('96³ × 24', '3d/96^3x24/'), ('96³ × 72', '3d/96^3x72/')], ('f32',)),
     'fused': ('cuda_heat', 'mesh', (['Gpoints/s', 'over cuSPARSE'], heat_rival), [
         ('256³, conductivity varies (made in registers)', 'varying/256^3x1/*/k'), ('48³ × 72, one conductivity for all meshes (held)', 'varying/48^3x72/*/k'), ('96³ × 72, the same', 'varying/96^3x72/*/k'),
         ('512² × 60, the same (kept)', 'varying/512^2x60/*/k'), ('1024², conductivity varies (kept)', 'varying/1024^2x1/*/k'), ('1024², the same, in half steps', 'halves/1024^2x1/*/k/halves'),
@@ -195,12 +205,12 @@ def lines(name, results):
     if name == 'several devices':
         yield from several(results)
         return
-    suite, what, (columns, cells), wanted = TABLES[name]
+    suite, what, (columns, cells), wanted, *types = TABLES[name]
     machines = [machine for machine in sorted(os.listdir(results)) if os.path.exists(os.path.join(results, machine, suite + '.json'))]
     if not machines:
         return
     record = read(os.path.join(results, machines[0], suite + '.json'))
-    kinds = ('f64', 'f32')
+    kinds = types[0] if types else ('f64', 'f32')
     yield f'| {what} | ' + ' | '.join(column if k else f'FP{kind[1:]} {column}' for kind in kinds for k, column in enumerate(columns)) + ' |'
     yield '|---|' + '---:|' * (len(kinds) * len(columns))
     for text, keys in wanted:

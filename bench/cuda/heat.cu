@@ -158,6 +158,7 @@ public:
             const double moves = seconds_of_moves(device_at(queue_.device_index()).number, solver.sweeps(), case_.iterations, rounds);
             row["moves_seconds"] = moves, row["fraction_of_moves"] = moves / seconds;
         }
+        // Two passes: planes take one, which is beyond it.
         if (row["kind"] == "streaming" && case_.options().empty()) {
             const double ceiling = seconds_of_streams(ours_, theirs_, points_, case_.iterations);
             row["ceiling_seconds"] = ceiling, row["fraction_of_ceiling"] = ceiling / seconds;

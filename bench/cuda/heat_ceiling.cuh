@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What a step in two passes through memory cannot beat: their reads and writes of the case's own arrays, with nothing computed. The first one copies an
-// array, the second reads two and writes one of them: 5 words per point, whether a mesh has two axes or three. And, in three dimensions, what no run in the order of the kernels can beat: these
+// array, the second reads two and writes one of them: 5 words per point, whether a mesh has two axes or three (boxes of which a step is one pass can). And, in three dimensions, what no run in the order of the kernels can beat: these
 // kernels with their copies, loads, stores, launches and waiting for each other's places, and nothing computed.
 #pragma once
 

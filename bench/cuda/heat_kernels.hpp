@@ -41,7 +41,7 @@ struct HeatProblem {
 };
 
 /// Whether what moves alone is timed beside a case.
-inline bool has_moves(const HeatCase& one, std::string_view kind) { return kind == "streaming" && one.shape.z > 1 && one.options().empty(); }
+inline bool has_moves(const HeatCase& one, std::string_view kind) { return (kind == "streaming" || kind == "planes") && one.shape.z > 1 && one.options().empty(); }
 
 /// Of the kind that runs the case, for an H200's architecture.
 template <class T>
@@ -75,7 +75,7 @@ inline const cuda::Table& cuda_table() {
     return *function();
 }
 
-/// The kind of kernels that takes a problem on an H200: "resident", "streaming" or "general".
+/// The kind of kernels that takes a problem on an H200: "resident", "planes", "streaming", "fused" or "general".
 inline std::string kind_of(const MeshProblem& problem) {
     const mesh::Checked checked = mesh::check(problem);
     const char *name = nullptr, *refuses = nullptr;
