@@ -2,6 +2,7 @@
 // trifold solve: input → x, and the report of it.
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <memory>
 
 #include "backends/opencl/kernel_times.hpp"
@@ -66,6 +67,11 @@ private:
     void require_names() const {
         const std::pair<const char*, const std::string*> outputs[] = {{"-o", &o_.output}, {"--trace", &o_.trace}, {"--timeline", &o_.timeline}};
         if (o_.output.ends_with(".npz")) throw Error(ErrorCode::usage, "-o " + o_.output, "is an archive's name, and x is one array", "name it *.npy");
+        // Pipes and devices have whatever name they have.
+        const std::filesystem::path name = o_.output;
+        std::error_code unknown;
+        if (name.has_extension() && name.extension() != ".npy" && !std::filesystem::is_other(name, unknown))
+            throw Error(ErrorCode::usage, "-o " + o_.output, "is not an .npy file", "name it *.npy, or - for stdout");
         std::vector<std::pair<std::string, std::string>> taken{{"INPUT", o_.input}};
         for (const auto& [option, path] : outputs) {
             if (path->empty() || *path == "-") continue;

@@ -192,6 +192,8 @@ class BadInput(CommandTest):
     def test_output_on_a_full_disk(self):
         self.good()
         self.refuse(3, ['/dev/full', 'No space left'], 'solve', 'p.npz', '-o', '/dev/full')
+        os.symlink('/dev/full', self.path('full.device'))
+        self.refuse(3, ['full.device', 'No space left'], 'solve', 'p.npz', '-o', 'full.device')
 
     def test_output_beyond_the_limit_of_files(self):
         """The system sends a signal for it, which would leave a half-written temporary."""
@@ -229,6 +231,7 @@ class BadInput(CommandTest):
         self.refuse(2, ['--trace ./x.npy', '-o'], 'solve', 'p.npz', '-o', 'x.npy', '--trace', './x.npy')
         self.refuse(2, ['--timeline t', '--trace'], 'solve', 'p.npz', '--trace', 't', '--timeline', 't')
         self.refuse(2, ['x.npz', 'name it *.npy'], 'solve', 'p.npz', '-o', 'x.npz')
+        self.refuse(2, ['x.txt', 'not an .npy file', 'name it *.npy'], 'solve', 'p.npz', '-o', 'x.txt')
         self.refuse(2, ['--json', '--csv'], 'solve', 'p.npz', '--json', '--csv')
         for command in (('solve', 'p.npz'), ('generate', 'gen:poisson'), ('heat', '--mesh', '8x8')):
             self.refuse(2, ['--output', 'names no file'], *command, '-o', '')
