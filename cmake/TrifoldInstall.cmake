@@ -33,3 +33,5 @@ configure_file(${CMAKE_CURRENT_LIST_DIR}/trifold.pc.in ${PROJECT_BINARY_DIR}/tri
 install(FILES ${PROJECT_BINARY_DIR}/trifold-config.cmake ${PROJECT_BINARY_DIR}/trifold-config-version.cmake
         DESTINATION ${package_dir} COMPONENT library)
 install(FILES ${PROJECT_BINARY_DIR}/trifold.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT library)
+# Who passes it on passes these on.
+install(FILES ${PROJECT_SOURCE_DIR}/LICENSE ${PROJECT_SOURCE_DIR}/CHANGELOG.md DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT library)

@@ -12,6 +12,7 @@ cmake --install "$build" --prefix "$scratch/first" >/dev/null
 mv "$scratch/first" "$scratch/moved" # an install tree can be moved
 prefix=$scratch/moved
 library=$(dirname "$(find "$prefix" -name libtrifold.so)")
+cmp "$source/LICENSE" "$prefix/share/doc/trifold/LICENSE"
 
 cmake -S "$consumer" -B "$scratch/build" -G Ninja -DCMAKE_PREFIX_PATH="$prefix" -DCMAKE_CXX_COMPILER="$compiler" \
     -DCMAKE_CXX_FLAGS="$flags" >/dev/null
