@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What a right-hand side sees of the planes in shared memory (planes.cuh), and numbers of a table in registers.
+// Which points of a plane a thread has (planes.cuh), what a right-hand side sees around them, and numbers of a table in registers.
 #pragma once
 
 namespace trifold::cuda::planes {
@@ -20,6 +20,23 @@ __device__ __forceinline__ void read_row(const T* table, T (&f)[R]) {
         for (int v = 0; v < V; ++v)
             if (i + v < R) f[i + v] = four.at[v];
     }
+}
+
+/// Two columns of a thread, and two rows. Found anew wherever they are wanted, from the thread's number, which keeps no registers in between.
+template <class C>
+struct ThreadColumns {
+    int column, own_y;
+    __device__ __forceinline__ explicit ThreadColumns(int thread) : column(thread % (C::n / 2) * 2), own_y(thread / (C::n / 2)) {}
+};
+template <class C>
+struct ThreadRows {
+    int own_x, row, turned;  // turned: its first row in registers is the second one
+    __device__ __forceinline__ explicit ThreadRows(int thread) : own_x(thread % C::S), row(thread / C::S * 2), turned(C::n % 32 ? thread / C::S & 1 : 0) {}
+};
+__device__ __forceinline__ int anew() {
+    int thread;
+    asm volatile("mov.u32 %0, %%tid.x;" : "=r"(thread));
+    return thread;
 }
 
 /// A point of two rows of a plane and what is around it.

@@ -30,27 +30,11 @@ using streaming::multiply_add;
 /// Back: the step before ends here; Ahead: the next one begins.
 template <class C, bool Back, bool Ahead>
 struct PlanesBlock {
-    /// Two columns of a thread, and two rows. Found anew wherever they are wanted, from the thread's number, which keeps no registers in between.
-    struct Columns {
-        int column, own_y;
-        __device__ __forceinline__ explicit Columns(int thread) : column(thread % (C::n / 2) * 2), own_y(thread / (C::n / 2)) {}
-    };
-    struct Rows {
-        int own_x, row, turned;  // turned: its first row in registers is the second one
-        __device__ __forceinline__ explicit Rows(int thread) : own_x(thread % C::S), row(thread / C::S * 2), turned(C::n % 32 ? thread / C::S & 1 : 0) {}
-    };
-    static __device__ __forceinline__ int anew() {
-        int thread;
-        asm volatile("mov.u32 %0, %%tid.x;" : "=r"(thread));
-        return thread;
-    }
-
     using T = typename C::real;
     static constexpr Layout<T> layout{C::n, C::S, C::R, C::H, C::nz / C::H};
-    static constexpr int n = C::n, R = C::R, S = C::S, H = C::H, P = n * n, segments = C::nz / H, threads = n / 2 * S;
+    static constexpr int n = C::n, R = C::R, S = C::S, H = C::H, P = n * n, segments = C::nz / H, threads = n / 2 * S, warps = threads / 32;
     static constexpr int V = R * sizeof(T) % 16 == 0 ? 16 / static_cast<int>(sizeof(T)) : 8 / static_cast<int>(sizeof(T));
     static constexpr unsigned plane_bytes = P * sizeof(T);
-    static constexpr int warps = threads / 32;
     static constexpr int asks_values = threads - 32, sends_field = threads - 64;  // threads that do so
     static constexpr bool asks_early = plane_bytes >= 32 * 1024;  // timed: what comes later is waited for longer than what leaves, in large planes
     static_assert(S * R == n && threads % 32 == 0 && 32 % S == 0 && plane_bytes % 16 == 0);
@@ -146,7 +130,7 @@ struct PlanesBlock {
 
     /// Lines along z backwards and along y forwards, of plane k. The ends of segments along y are in shared memory then.
     __device__ __forceinline__ void solve_back(int k, T (&y)[2][R], unsigned& turn) {
-        const Columns place(anew());
+        const ThreadColumns<C> place(anew());
         const int column = place.column, own_y = place.own_y;
         if (k < H) values_full().wait(turn++ & 1);
         const T *const before = memory + layout.before() + own_y * R * n + column, *const arrived = k < H ? memory + layout.values() + own_y * R * n + column : before;
@@ -183,7 +167,7 @@ struct PlanesBlock {
 
     /// Joins segments along y, each thread for itself, and goes back; the field of plane k becomes that behind the step. Which of the thread's columns are not finite.
     __device__ __forceinline__ int update(int k, T (&y)[2][R]) const {
-        const Columns place(anew());
+        const ThreadColumns<C> place(anew());
         const int column = place.column, own_y = place.own_y;
         int bad = 0;
         if constexpr (!C::moves_alone) {
@@ -223,7 +207,7 @@ struct PlanesBlock {
 
     /// Rare: lines along y that are not finite, once each, by the threads of their first segments. By all threads.
     __device__ __forceinline__ void report_back(int k, int bad) const {
-        const Columns place(anew());
+        const ThreadColumns<C> place(anew());
         const int column = place.column, own_y = place.own_y;
         T* const marks = memory + layout.first() + column;
         __syncthreads();
@@ -244,7 +228,7 @@ struct PlanesBlock {
 
     /// The plane beyond a side, from plane k beside it, into the place of another.
     __device__ __forceinline__ void mirror(int k, int to_place) const {
-        const Columns place(anew());
+        const ThreadColumns<C> place(anew());
         const int column = place.column, own_y = place.own_y;
         const int side = (k == 0) == pass.up ? 0 : 1;
         const bool odd = C::edge(C::target, 2, 0) == C::edge(C::target, 2, 1) ? C::edge(C::target, 2, 0) == edge_odd : C::edge(C::target, 2, side) == edge_odd;
@@ -262,7 +246,7 @@ struct PlanesBlock {
     /// Right-hand side of plane k, from that and the ones beside it.
     template <class Parameters>
     __device__ __forceinline__ void right_hand_side(int k, const Parameters& p, T (&d)[2][R]) const {
-        const Rows place(anew());
+        const ThreadRows<C> place(anew());
         const int own_x = place.own_x, row = place.row, turned = place.turned;
         const T *const here = slot(k), *const below = slot(pass.up ? k - 1 : k + 1), *const above = slot(pass.up ? k + 1 : k - 1);
         // Beside a side of y the pair's own row takes the place of the one that is not there: times sign, plus offset. -0 leaves every value what it is.
@@ -318,7 +302,7 @@ struct PlanesBlock {
     /// Lines along x.
     template <class Join>
     __device__ __forceinline__ void solve_x(int k, const Join& join, T (&d)[2][R]) const {
-        const Rows place(anew());
+        const ThreadRows<C> place(anew());
         const int own_x = place.own_x;
         if constexpr (!C::moves_alone) {
             const T* const table = memory + layout.along_x() + own_x * layout.apart();
@@ -350,7 +334,7 @@ struct PlanesBlock {
     }
 
     __device__ __forceinline__ void report_x(int k, const bool (&good)[2]) const {
-        const Rows place(anew());
+        const ThreadRows<C> place(anew());
         const int own_x = place.own_x, row = place.row, turned = place.turned;
 #pragma unroll
         for (int c = 0; c < 2; ++c) {
@@ -362,7 +346,7 @@ struct PlanesBlock {
     }
 
     __device__ __forceinline__ void store(T* to, const T (&d)[2][R]) const {
-        const Rows place(anew());
+        const ThreadRows<C> place(anew());
         const int own_x = place.own_x, row = place.row, turned = place.turned;
 #pragma unroll
         for (int c = 0; c < 2; ++c)
