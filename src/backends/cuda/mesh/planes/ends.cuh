@@ -18,7 +18,7 @@ __device__ __forceinline__ void ends_pass(const MeshArguments<typename C::real>&
     constexpr int S = C::nz / C::H, each = C::each;
     constexpr std::int64_t plane = C::n * C::n;
     using Lines = Values<T, each>;
-    constexpr Layout<T> layout{C::n, C::S, C::R, C::H, S};
+    constexpr Layout<T> layout{C::n, C::S, C::R, C::H, S, C::K};
     constexpr int joins_at = layout.tables() - layout.joins_z();
     __shared__ T factors[6 * S];
     streaming::let_next_begin();

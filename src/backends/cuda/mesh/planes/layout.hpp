@@ -4,18 +4,26 @@
 
 #include <cstdint>
 
+#include "backends/cuda/tridiagonal/block/tensor.hpp"
+
 namespace trifold::cuda::planes {
 
-/// Elements, of boxes of n × n points a plane: `count` segments of `rows` rows along x and y, `rows_z` along z, `segments_z` of these.
+/// Elements, of boxes of n × n points a plane: `count` segments of `rows` rows along x and y, `rows_z` along z, `segments_z` of these. `blocks` of a cluster have a plane, its rows in as many parts.
 template <class T>
 struct Layout {
     static constexpr int in_vector = 16 / static_cast<int>(sizeof(T));
+    static constexpr int in_line = 128 / static_cast<int>(sizeof(T));
     static constexpr int slots = 4;  ///< of planes of the field: one that arrives, and three that a right-hand side reads
 
-    int n, count, rows, rows_z, segments_z;
+    int n, count, rows, rows_z, segments_z, blocks = 1;
 
     constexpr int plane() const { return n * n; }
-    constexpr int threads() const { return n / 2 * count; }
+    constexpr int part() const { return plane() / blocks; }
+    constexpr int threads() const { return n / 2 * count / blocks; }
+    /// Lanes along a row are 64 bytes apart, which meet in banks: planes come and go as tensors whose 16 bytes are exchanged within 128.
+    constexpr bool swizzled() const { return rows * static_cast<int>(sizeof(T)) == 64; }
+    /// Of ends of segments along y: those of a plane are still read when the next ones come from other blocks.
+    constexpr int turns() const { return blocks > 1 ? 2 : 1; }
     /// Of one segment's factors: 1/pivot, lower, reach, upper, fill, `rows` of each, to the next vector; an odd number of vectors apart, so that lanes meet in no bank.
     constexpr int padded() const { return (rows + in_vector - 1) / in_vector * in_vector; }
     constexpr int apart() const { return (5 * padded() / in_vector | 1) * in_vector; }
@@ -27,16 +35,17 @@ struct Layout {
     constexpr int tables() const { return 2 * table() + table_z() + joins_z(); }
 
     // Shared memory.
-    constexpr int values() const { return slots * plane(); }
-    constexpr int before() const { return values() + plane(); }
-    constexpr int last() const { return before() + plane(); }
-    constexpr int first() const { return last() + count * n; }
-    constexpr int along_x() const { return first() + (count + 1) * n; }
+    constexpr int values() const { return slots * part(); }
+    constexpr int before() const { return values() + part(); }
+    constexpr int last() const { return before() + part(); }
+    constexpr int first() const { return last() + turns() * count * n; }
+    constexpr int beside() const { return first() + turns() * (count + 1) * n; }
+    constexpr int along_x() const { return beside() + (blocks > 1 ? 4 * n : 0); }
     constexpr int along_y() const { return along_x() + table(); }
     constexpr int along_z() const { return along_y() + table(); }
     constexpr int barriers() const { return (along_z() + 5 * rows_z + in_vector - 1) / in_vector * in_vector; }
-    static constexpr int barrier_count = slots + 4;
-    constexpr int shared_bytes() const { return barriers() * static_cast<int>(sizeof(T)) + 8 * barrier_count; }
+    static constexpr int barrier_count = slots + 8;
+    constexpr int shared_bytes() const { return barriers() * static_cast<int>(sizeof(T)) + 8 * barrier_count + 4 * blocks; }
 };
 
 /// A pass goes back through the step before `a.sweep`, and forwards through that of `a.sweep`; the first and the last pass of a run do one of them.
@@ -50,6 +59,7 @@ struct Pass {
     unsigned char *failed_before, *failed;  ///< per mesh: 1 + the line solve of the step that ends, and begins, in which a line failed
     const T* tables;
     bool up;                            ///< whether planes are gone through from the first to the last
+    TensorMap map_from, map_to, map_values, map_ends, map_solved;  ///< of the arrays above, where planes are exchanged on their way: 128 bytes, as many of them, meshes
 };
 
 }  // namespace trifold::cuda::planes

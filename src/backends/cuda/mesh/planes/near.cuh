@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Which points of a plane a thread has (planes.cuh), what a right-hand side sees around them, and numbers of a table in registers.
+// Which points of a plane a thread has (planes.cuh), and numbers of a table in registers.
 #pragma once
 
-namespace trifold::cuda::planes {
+#include "backends/cuda/mesh/star.cuh"
 
-template <class T, int count>
-struct alignas(count * sizeof(T)) Values {
-    T at[count];
-};
+namespace trifold::cuda::planes {
 
 /// R numbers of a table that begins at a vector.
 template <class T, int R>
@@ -22,45 +19,43 @@ __device__ __forceinline__ void read_row(const T* table, T (&f)[R]) {
     }
 }
 
+/// Where a point of a plane lies in shared memory: as in memory, or, where the copy engine has exchanged them, with its 16 bytes at another place of their 128.
+template <class C>
+__device__ __forceinline__ int in_plane(int row, int column) {
+    using T = typename C::real;
+    const int at = row * C::n + column;
+    if constexpr (!C::swizzled) return at;
+    constexpr unsigned line = 128 / sizeof(T), unit = 16 / sizeof(T);
+    return at ^ static_cast<int>((static_cast<unsigned>(at) / line & 7) * unit);
+}
+
 /// Two columns of a thread, and two rows. Found anew wherever they are wanted, from the thread's number, which keeps no registers in between.
 template <class C>
 struct ThreadColumns {
-    int column, own_y;
-    __device__ __forceinline__ explicit ThreadColumns(int thread) : column(thread % (C::n / 2) * 2), own_y(thread / (C::n / 2)) {}
+    int column, own_y, even, odd;  // own_y: of this block's segments; even, odd: first points of both kinds of rows
+
+    __device__ __forceinline__ explicit ThreadColumns(int thread) : column(thread % (C::n / 2) * 2), own_y(thread / (C::n / 2)) {
+        even = own_y * C::R * C::n + in_plane<C>(0, column), odd = own_y * C::R * C::n + in_plane<C>(1, column) - C::n;
+        static_assert(!C::swizzled || C::R * C::n * sizeof(typename C::real) % 1024 == 0);
+    }
+    /// Row i of the segment.
+    __device__ __forceinline__ int at(int i) const { return (i % 2 ? odd : even) + i * C::n; }
 };
 template <class C>
 struct ThreadRows {
-    int own_x, row, turned;  // turned: its first row in registers is the second one
-    __device__ __forceinline__ explicit ThreadRows(int thread) : own_x(thread % C::S), row(thread / C::S * 2), turned(C::n % 32 ? thread / C::S & 1 : 0) {}
+    int own_x, row, turned;  // row: of this block's; turned: its first row in registers is the second one
+    __device__ __forceinline__ explicit ThreadRows(int thread) : own_x(thread % C::S), row(thread / C::S * 2), turned(C::n % 32 && C::R * sizeof(typename C::real) % 16 ? thread / C::S & 1 : 0) {}
+
+    /// Of points that begin a vector: where those of a row begin, and from there the i-th.
+    __device__ __forceinline__ int begin(int of_row) const { return in_plane<C>(of_row, own_x * C::R); }
+    /// Another point of the row.
+    __device__ __forceinline__ int next_to(int begin, int of_row, int i) const { return C::swizzled ? in_plane<C>(of_row, own_x * C::R + i) : begin + i; }
+    static __device__ __forceinline__ int piece(int begin, int i) { return C::swizzled ? begin ^ i : begin + i; }
 };
 __device__ __forceinline__ int anew() {
     int thread;
     asm volatile("mov.u32 %0, %%tid.x;" : "=r"(thread));
     return thread;
 }
-
-/// A point of two rows of a plane and what is around it.
-template <class C, int V>
-struct NearPlanes {
-    using T = typename C::real;
-    const T (&own)[2][C::R], (&side)[2][2];          ///< points of the lane, and beyond its first and last one
-    const Values<T, V> (&outer)[2], (&low)[2], (&high)[2];  ///< of the rows beside the pair, and of the planes below and above
-    int k, i;
-    bool second;                                     ///< whether row k is the pair's second one
-
-    template <int f, int dx, int dy, int dz>
-    __device__ __forceinline__ T at() const {
-        static_assert(f == C::target && dx * dx + dy * dy + dz * dz <= 1, "boxes that are solved in one pass a step read a star of the target");
-        if (dx < 0) return i ? own[k][i ? i - 1 : 0] : side[k][0];
-        if (dx > 0) return i < C::R - 1 ? own[k][i < C::R - 1 ? i + 1 : 0] : side[k][1];
-        if (dy != 0) {
-            const T partner = own[1 - k][i], beside = outer[k].at[i % V];
-            return second == (dy < 0) ? partner : beside;
-        }
-        if (dz < 0) return low[k].at[i % V];
-        if (dz > 0) return high[k].at[i % V];
-        return own[k][i];
-    }
-};
 
 }  // namespace trifold::cuda::planes

@@ -1,25 +1,30 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A step of boxes whose planes fit on one multiprocessor, in one pass over memory.
+// A step of boxes whose planes fit on one multiprocessor, or on those of a cluster, in one pass over memory.
 //
 //   lines along z backwards, lines along y, u ← u + d, which ends step s;  d ← rhs(u), lines along x, lines along z forwards, which begins step s + 1
 //
 // What goes backwards through the planes of one step goes forwards through those of the next: steps eliminate along z from the first plane and from the last one in turns.
 //
 // Arrays: the field before and behind the step, two of them in turns; values, packed, overwritten. Ends of segments along z: ends.cuh joins them between two passes.
-// Who does what: a block has a segment of H planes of a mesh, and the plane on either side of it, whose solution it finds a second time. Of every plane a thread has
+// Who does what: a cluster of K blocks, one where it fits, has a segment of H planes of a mesh, and the plane on either side of it, whose solution it finds a second time; a block has as many
+//   rows of each. Of these a thread has
 //   first R rows of two neighbouring columns (lines along z backwards, y), then R points of two neighbouring rows (right-hand side, lines along x, z forwards). Planes come and go whole, by the
 //   copy engine, into four places: one that arrives and three that the right-hand side reads, the oldest of which takes what leaves. The warp that leaves a plane last sends what was
 //   eliminated of it, and asks for what comes into its place; two others ask for values and send the field. A warp of its own for that would leave 128 registers to each of 13 warps.
 // Words per point and step: 2 read, 2 written, and 8 / H for ends and for planes that are read twice.
 // Shared memory, words per point: 4 arrive and leave, 2 values and what lies before the segment, 2 the field, 4 right-hand side, 1 out; factors 10 / (2 · vector).
 // An H200's multiprocessor moves 128 bytes per clock, some 30 words in the time in which memory moves its share of 4.4.
-// Banks: columns side by side in lanes; rows of R points a lane in vectors, R = 12 and 10 floats free of conflicts (10: every second pair of rows the other way round).
+// Clusters: ends of segments along y go to all blocks (2 (S - S/K) n words that arrive, of a plane), in two places in turns; rows at a part's end to the block beside it, for the right-hand
+//   side of a plane later. Data and the news of it come together; nobody waits for a whole cluster but once, at the beginning.
+// Banks: columns side by side in lanes; rows of R points a lane in vectors, R = 12 floats, 10 floats or doubles free of conflicts (10 floats: every second pair of rows the other way round), 64 bytes
+//   where the copy engine exchanges 16 bytes within 128 (layout.hpp).
 // Numerics: ../streaming/chip.cuh and lanes.cuh, with the same order of operations; safe or refused by the host.
 #pragma once
 
 #include "backends/cuda/mesh/planes/layout.hpp"
 #include "backends/cuda/mesh/planes/near.cuh"
 #include "backends/cuda/mesh/points.cuh"
+#include "backends/cuda/mesh/resident/blocks.cuh"
 #include "backends/cuda/mesh/streaming/lanes.cuh"
 #include "backends/cuda/tridiagonal/block/copy_engine.cuh"
 
@@ -31,13 +36,16 @@ using streaming::multiply_add;
 template <class C, bool Back, bool Ahead>
 struct PlanesBlock {
     using T = typename C::real;
-    static constexpr Layout<T> layout{C::n, C::S, C::R, C::H, C::nz / C::H};
-    static constexpr int n = C::n, R = C::R, S = C::S, H = C::H, P = n * n, segments = C::nz / H, threads = n / 2 * S, warps = threads / 32;
+    static constexpr Layout<T> layout{C::n, C::S, C::R, C::H, C::nz / C::H, C::K};
+    static constexpr int n = C::n, R = C::R, S = C::S, H = C::H, K = C::K, P = n * n, segments = C::nz / H, threads = layout.threads(), warps = threads / 32, slots = layout.slots;
+    static constexpr int rows = n / K, own_segments = S / K;  // of a plane, and of its lines along y, in a block
     static constexpr int V = R * sizeof(T) % 16 == 0 ? 16 / static_cast<int>(sizeof(T)) : 8 / static_cast<int>(sizeof(T));
-    static constexpr unsigned plane_bytes = P * sizeof(T);
+    static constexpr unsigned part_bytes = layout.part() * sizeof(T);
+    static constexpr unsigned from_others = (S - own_segments) * 2 * n * sizeof(T);  // ends of segments along y
     static constexpr int asks_values = threads - 32, sends_field = threads - 64;  // threads that do so
-    static constexpr bool asks_early = plane_bytes >= 32 * 1024;  // timed: what comes later is waited for longer than what leaves, in large planes
-    static_assert(S * R == n && threads % 32 == 0 && 32 % S == 0 && plane_bytes % 16 == 0);
+    static constexpr bool asks_early = part_bytes >= 32 * 1024;  // timed: what comes later is waited for longer than what leaves, in large planes
+    static_assert(S * R == n && S % K == 0 && threads % 32 == 0 && 32 % S == 0 && part_bytes % 16 == 0 && C::swizzled == layout.swizzled());
+    static_assert(!C::swizzled || (part_bytes % 1024 == 0 && V * sizeof(T) == 16));
     using Two = Values<T, 2>;
     using Piece = Values<T, V>;
 
@@ -45,38 +53,59 @@ struct PlanesBlock {
     const Pass<T>& pass;
     T* const memory;
     const int thread = static_cast<int>(threadIdx.x);
-    const std::int64_t mesh = a.first_mesh + blockIdx.x / segments;
-    const int segment = static_cast<int>(blockIdx.x % segments);          // in the order of planes of this pass
+    const int rank = K > 1 ? static_cast<int>(blockIdx.x % K) : 0;       // of a cluster: a part of every plane
+    const std::int64_t mesh = a.first_mesh + blockIdx.x / K / segments;
+    const int segment = static_cast<int>(blockIdx.x / K % segments);      // in the order of planes of this pass
     const bool before_there = segment > 0, behind_there = segment < segments - 1;
     const int from = Ahead && before_there ? -1 : 0, to = Ahead && behind_there ? H : H - 1;  // planes that are looked at
     T back[2][R], ahead[2][R], sum[2][R];                                 // along z: the solution of the plane before, what is eliminated, what the first row keeps
 
     __device__ __forceinline__ Arrival barrier(int which) const { return {streaming::shared_address(memory + layout.barriers()) + 8 * static_cast<unsigned>(which)}; }
-    __device__ __forceinline__ Arrival full(int k) const { return barrier(k + layout.slots & layout.slots - 1); }
-    __device__ __forceinline__ Arrival values_full() const { return barrier(layout.slots); }
-    __device__ __forceinline__ Arrival before_full() const { return barrier(layout.slots + 1); }
-    __device__ __forceinline__ Arrival looked() const { return barrier(layout.slots + 2); }
-    __device__ __forceinline__ unsigned left() const { return barrier(layout.slots + 3).barrier; }
-    __device__ __forceinline__ T* slot(int k) const { return memory + (k + layout.slots & layout.slots - 1) * P; }
+    __device__ __forceinline__ Arrival full(int k) const { return barrier(k + slots & slots - 1); }
+    __device__ __forceinline__ Arrival values_full() const { return barrier(slots); }
+    __device__ __forceinline__ Arrival before_full() const { return barrier(slots + 1); }
+    __device__ __forceinline__ Arrival ends_full(int turn) const { return barrier(slots + 2 + turn); }
+    __device__ __forceinline__ Arrival beside_full(int turn) const { return barrier(slots + 4 + turn); }
+    __device__ __forceinline__ Arrival looked() const { return barrier(slots + 6); }
+    __device__ __forceinline__ unsigned left() const { return barrier(slots + 7).barrier; }
+    __device__ __forceinline__ int* runs_of(int of_rank) const { return reinterpret_cast<int*>(memory + layout.barriers()) + 2 * layout.barrier_count + of_rank; }
+    __device__ __forceinline__ T* slot(int k) const { return memory + (k + slots & slots - 1) * layout.part(); }
+    /// Ends of segments along y, rows of n: last rows, and what the first ones keep.
+    __device__ __forceinline__ T* last(int turn) const { return memory + layout.last() + turn * S * n; }
+    __device__ __forceinline__ T* first(int turn) const { return memory + layout.first() + turn * (S + 1) * n; }
+    /// The row beyond this block's, of a plane: side 0 that of the block before.
+    __device__ __forceinline__ T* beside(int turn, int side) const { return memory + layout.beside() + (2 * turn + side) * n; }
     __device__ __forceinline__ int plane(int k) const { return pass.up ? segment * H + k : C::nz - 1 - segment * H - k; }
     /// Of a segment's first or last plane in the order of this pass.
     __device__ __forceinline__ std::int64_t end(int of, int last) const { return ((mesh * segments + (pass.up ? of : segments - 1 - of)) * 2 + (pass.up ? last : 1 - last)) * P; }
-    __device__ __forceinline__ T* value_plane(int k) const { return a.values + (mesh * C::nz + plane(k)) * P; }
+    __device__ __forceinline__ std::int64_t values_at(int k) const { return (mesh * C::nz + plane(k)) * P; }
 
-    __device__ __forceinline__ void bring(const Arrival& there, T* to_place, const T* of) const {
-        there.expect(plane_bytes);
-        there.copy(streaming::shared_address(to_place), of, plane_bytes);
+    /// This block's part of the plane at `at` of an array (of mesh `of_mesh`, `apart` from each other).
+    __device__ __forceinline__ void bring(const Arrival& there, T* place, const T* array, const TensorMap& map, std::int64_t at, std::int64_t of_mesh = 0, std::int64_t apart = 0) const {
+        there.expect(part_bytes);
+        if constexpr (C::swizzled)
+            asm volatile("cp.async.bulk.tensor.3d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3, %4}], [%5];" ::"r"(streaming::shared_address(place)), "l"(&map), "r"(0),
+                         "r"(static_cast<int>((at + rank * layout.part()) / layout.in_line)), "r"(static_cast<int>(of_mesh)), "r"(there.barrier)
+                         : "memory");
+        else there.copy(streaming::shared_address(place), array + of_mesh * apart + at + rank * layout.part(), part_bytes);
     }
     __device__ __forceinline__ void bring_field(int k) const {
-        if (k >= from && k <= to) bring(full(k), slot(k), pass.from + mesh * pass.from_apart + std::int64_t{plane(k)} * P);
+        if (k >= from && k <= to) bring(full(k), slot(k), pass.from, pass.map_from, std::int64_t{plane(k)} * P, mesh, pass.from_apart);
     }
     /// Ends of segments are solved; beyond the last plane of this segment `before` has the solution.
     __device__ __forceinline__ void bring_values(int k) const {
         if (!Back || k < from || k > to || k == H) return;
-        bring(values_full(), memory + layout.values(), k == -1 ? pass.solved + end(segment - 1, 1) : k == 0 || k == H - 1 ? pass.solved + end(segment, k != 0) : value_plane(k));
+        T* const place = memory + layout.values();
+        if (k > 0 && k < H - 1) bring(values_full(), place, a.values, pass.map_values, values_at(k));
+        else bring(values_full(), place, pass.solved, pass.map_solved, k < 0 ? end(segment - 1, 1) : end(segment, k != 0));
     }
-    static __device__ __forceinline__ void send(T* to_memory, const T* of) {
-        asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;" ::"l"(to_memory), "r"(streaming::shared_address(of)), "r"(plane_bytes) : "memory");
+    __device__ __forceinline__ void send(T* array, const TensorMap& map, std::int64_t at, const T* place, std::int64_t of_mesh = 0, std::int64_t apart = 0) const {
+        if constexpr (C::swizzled)
+            asm volatile("cp.async.bulk.tensor.3d.global.shared::cta.tile.bulk_group [%0, {%1, %2, %3}], [%4];" ::"l"(&map), "r"(0), "r"(static_cast<int>((at + rank * layout.part()) / layout.in_line)),
+                         "r"(static_cast<int>(of_mesh)), "r"(streaming::shared_address(place))
+                         : "memory");
+        else
+            asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;" ::"l"(array + of_mesh * apart + at + rank * layout.part()), "r"(streaming::shared_address(place)), "r"(part_bytes) : "memory");
     }
     static __device__ __forceinline__ void sent() { asm volatile("cp.async.bulk.commit_group;" ::: "memory"); }
     static __device__ __forceinline__ void await_read() { asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory"); }
@@ -90,8 +119,8 @@ struct PlanesBlock {
     }
     /// What was eliminated of plane k lies where plane k - 1 was; of the last one what the first keeps, where that was.
     __device__ __forceinline__ void send_eliminated(int k) const {
-        if (k == H - 1) send(pass.ends + end(segment, 1), slot(k - 1)), send(pass.ends + end(segment, 0), slot(k));
-        else if (k > 0) send(value_plane(k), slot(k - 1));
+        if (k == H - 1) send(pass.ends, pass.map_ends, end(segment, 1), slot(k - 1)), send(pass.ends, pass.map_ends, end(segment, 0), slot(k));
+        else if (k > 0) send(a.values, pass.map_values, values_at(k), slot(k - 1));
         sent();
     }
 
@@ -103,25 +132,37 @@ struct PlanesBlock {
             const int which = i / H, k = segment * H + i % H;
             memory[layout.along_z() + i] = pass.tables[2 * layout.table() + (which < 3 ? k : C::nz - 1 - k) * 5 + which];
         }
-        if (thread < n) memory[layout.first() + S * n + thread] = 0;
+        for (int i = thread; i < n; i += threads)
+#pragma unroll
+            for (int turn = 0; turn < layout.turns(); ++turn) first(turn)[S * n + i] = 0;
         if (!behind_there)
-            for (int i = thread; i < P; i += threads) memory[layout.before() + i] = 0;
+            for (int i = thread; i < layout.part(); i += threads) memory[layout.before() + i] = 0;
 #pragma unroll
         for (int k = 0; k < 2; ++k)
 #pragma unroll
             for (int i = 0; i < R; ++i) back[k][i] = 0, ahead[k][i] = 0, sum[k][i] = 0;
         if (thread == 0) {
-            for (int k = 0; k < layout.slots + 2; ++k) barrier(k).prepare(1);
+            for (int k = 0; k < slots + 6; ++k) barrier(k).prepare(1);
             looked().prepare(warps);
             asm volatile("st.shared.u32 [%0], 0;" ::"r"(left()) : "memory");
         }
         streaming::before_bulk_copies();
     }
 
+    /// By all threads of a cluster, whose barriers are ready then. Nobody's memory is written to before, nor once it has all it waits for.
+    __device__ __forceinline__ bool all_run(bool on) const {
+        if (thread < K) asm volatile("st.shared::cluster.u32 [%0], %1;" ::"r"(in_block(streaming::shared_address(runs_of(rank)), thread)), "r"(on ? 1 : 0) : "memory");
+        cluster_barrier();
+        bool all = true;
+#pragma unroll
+        for (int r = 0; r < K; ++r) all = all && *runs_of(r) != 0;
+        return all;
+    }
+
     /// Behind a barrier: the first planes are asked for.
     __device__ __forceinline__ void begin() {
         if (thread == asks_values) {
-            if (Back && behind_there) bring(before_full(), memory + layout.before(), pass.solved + end(segment + 1, 0));
+            if (Back && behind_there) bring(before_full(), memory + layout.before(), pass.solved, pass.map_solved, end(segment + 1, 0));
             bring_values(from);
             for (int k = -1; k <= 2; ++k) bring_field(k);
         }
@@ -131,12 +172,12 @@ struct PlanesBlock {
     /// Lines along z backwards and along y forwards, of plane k. The ends of segments along y are in shared memory then.
     __device__ __forceinline__ void solve_back(int k, T (&y)[2][R], unsigned& turn) {
         const ThreadColumns<C> place(anew());
-        const int column = place.column, own_y = place.own_y;
+        const int column = place.column, own_y = rank * own_segments + place.own_y;
         if (k < H) values_full().wait(turn++ & 1);
-        const T *const before = memory + layout.before() + own_y * R * n + column, *const arrived = k < H ? memory + layout.values() + own_y * R * n + column : before;
+        const T *const before = memory + layout.before(), *const arrived = k < H ? memory + layout.values() : before;
 #pragma unroll
         for (int i = 0; i < R; ++i) {
-            const Two two = *reinterpret_cast<const Two*>(arrived + i * n);
+            const Two two = *reinterpret_cast<const Two*>(arrived + place.at(i));
             y[0][i] = two.at[0], y[1][i] = two.at[1];
         }
         if constexpr (!C::moves_alone) {
@@ -144,7 +185,7 @@ struct PlanesBlock {
                 const T upper = memory[layout.along_z() + 3 * H + k], fill = memory[layout.along_z() + 4 * H + k];
 #pragma unroll
                 for (int i = 0; i < R; ++i) {
-                    const Two below = *reinterpret_cast<const Two*>(before + i * n);
+                    const Two below = *reinterpret_cast<const Two*>(before + place.at(i));
 #pragma unroll
                     for (int c = 0; c < 2; ++c) y[c][i] = multiply_add(-upper, back[c][i], multiply_add(-fill, below.at[c], y[c][i]));
                 }
@@ -160,22 +201,59 @@ struct PlanesBlock {
                     y[c][i] = i ? multiply_add(-lower[i], y[c][i ? i - 1 : 0], y[c][i] * inverse[i]) : y[c][0] * inverse[0];
                     if (i < R - 1) z[c] = i ? multiply_add(reach[i], y[c][i], z[c]) : reach[0] * y[c][0];
                 }
-            *reinterpret_cast<Two*>(memory + layout.last() + own_y * n + column) = Two{{y[0][R - 1], y[1][R - 1]}};
-            *reinterpret_cast<Two*>(memory + layout.first() + own_y * n + column) = Two{{z[0], z[1]}};
+            const int of = turn_of(k);
+            T *const last_row = last(of) + own_y * n + column, *const first_row = first(of) + own_y * n + column;
+            *reinterpret_cast<Two*>(last_row) = Two{{y[0][R - 1], y[1][R - 1]}};
+            *reinterpret_cast<Two*>(first_row) = Two{{z[0], z[1]}};
+            if constexpr (K > 1) {
+                if (thread == 0) ends_full(of).expect(from_others);
+#pragma unroll
+                for (int r = 1; r < K; ++r) {
+                    const int to_rank = (rank + r) % K;
+                    const unsigned news = in_block(ends_full(of).barrier, to_rank);
+                    trifold::cuda::send(in_block(streaming::shared_address(last_row), to_rank), y[0][R - 1], y[1][R - 1], news);
+                    trifold::cuda::send(in_block(streaming::shared_address(first_row), to_rank), z[0], z[1], news);
+                }
+            }
         }
+    }
+
+    /// Planes of a cluster take places in turns: a block sends what is of plane k once the others have sent what is of plane k - 1, behind their last look at plane k - 2.
+    __device__ __forceinline__ int turn_of(int k) const { return K > 1 ? k - from & 1 : 0; }
+    __device__ __forceinline__ unsigned turns_before(int k) const { return static_cast<unsigned>(k - from) >> 1 & 1; }
+
+    /// Rows at the ends of this block's part of plane k, for the right-hand sides of the blocks beside it.
+    __device__ __forceinline__ void send_beside(int k, const ThreadColumns<C>& place, const Two& low, const Two& high) const {
+        if (thread == 0) beside_full(k & 1).expect(((rank > 0) + (rank < K - 1)) * n * static_cast<unsigned>(sizeof(T)));
+        const int at = in_plane<C>(0, place.column);
+#pragma unroll
+        for (int side = 0; side < 2; ++side) {
+            const Two& two = side ? high : low;
+            if (side ? place.own_y < own_segments - 1 || rank == K - 1 : place.own_y > 0 || rank == 0) continue;
+            const int to_rank = rank + (side ? 1 : -1);
+            trifold::cuda::send(in_block(streaming::shared_address(beside(k & 1, 1 - side) + at), to_rank), two.at[0], two.at[1], in_block(beside_full(k & 1).barrier, to_rank));
+        }
+    }
+
+    __device__ __forceinline__ void send_beside(int k) const {
+        const ThreadColumns<C> place(anew());
+        send_beside(k, place, *reinterpret_cast<const Two*>(slot(k) + place.at(0)), *reinterpret_cast<const Two*>(slot(k) + place.at(R - 1)));
     }
 
     /// Joins segments along y, each thread for itself, and goes back; the field of plane k becomes that behind the step. Which of the thread's columns are not finite.
     __device__ __forceinline__ int update(int k, T (&y)[2][R]) const {
         const ThreadColumns<C> place(anew());
-        const int column = place.column, own_y = place.own_y;
+        const int column = place.column, own_y = rank * own_segments + place.own_y;
         int bad = 0;
         if constexpr (!C::moves_alone) {
             const T *const table = memory + layout.along_y() + own_y * layout.apart(), *const joins = memory + layout.along_y() + S * layout.apart();
+            const int of = turn_of(k);
+            if constexpr (K > 1) ends_full(of).wait_cluster(turns_before(k));
+            const T *const firsts = first(of) + column, *const lasts = last(of) + column;
             T gamma[2][S], x[2] = {}, x_last[2] = {}, x_before[2] = {};
 #pragma unroll
             for (int s = 0; s < S; ++s) {
-                const Two first = *reinterpret_cast<const Two*>(memory + layout.first() + (s + 1) * n + column), last = *reinterpret_cast<const Two*>(memory + layout.last() + s * n + column);
+                const Two first = *reinterpret_cast<const Two*>(firsts + (s + 1) * n), last = *reinterpret_cast<const Two*>(lasts + s * n);
 #pragma unroll
                 for (int c = 0; c < 2; ++c) gamma[c][s] = multiply_add(-joins[4 * s + 1], s ? gamma[c][s ? s - 1 : 0] : T(0), multiply_add(-joins[4 * s], first.at[c], last.at[c]) * joins[4 * s + 2]);
             }
@@ -195,13 +273,18 @@ struct PlanesBlock {
                 for (int c = 0; c < 2; ++c) y[c][i] = i == R - 1 ? x_last[c] : multiply_add(-upper[i], y[c][i < R - 1 ? i + 1 : 0], multiply_add(-fill[i], x_before[c], y[c][i]));
             bad = (streaming::finite(y[0][0], x_last[0]) ? 0 : 1) + (streaming::finite(y[1][0], x_last[1]) ? 0 : 2);
         }
-        T* const field = slot(k) + own_y * R * n + column;
+        T* const field = slot(k);
+        Two low, high;
 #pragma unroll
         for (int i = 0; i < R; ++i) {
-            Two two = *reinterpret_cast<const Two*>(field + i * n);
+            Two two = *reinterpret_cast<const Two*>(field + place.at(i));
             two.at[0] = two.at[0] + y[0][i], two.at[1] = two.at[1] + y[1][i];
-            *reinterpret_cast<Two*>(field + i * n) = two;
+            *reinterpret_cast<Two*>(field + place.at(i)) = two;
+            if (i == 0) low = two;
+            if (i == R - 1) high = two;
         }
+        if constexpr (K > 1 && Ahead && !C::moves_alone)
+            if (k >= 0 && k < H) send_beside(k, place, low, high);
         return bad;
     }
 
@@ -209,19 +292,19 @@ struct PlanesBlock {
     __device__ __forceinline__ void report_back(int k, int bad) const {
         const ThreadColumns<C> place(anew());
         const int column = place.column, own_y = place.own_y;
-        T* const marks = memory + layout.first() + column;
+        T* const marks = first(turn_of(k)) + rank * own_segments * n + column;  // of this block's segments: others may not have looked at theirs yet
         __syncthreads();
         if (own_y == 0) *reinterpret_cast<Two*>(marks) = Two{};
         __syncthreads();
         if (bad & 1) marks[0] = 1;
         if (bad & 2) marks[1] = 1;
         __syncthreads();
-        if (own_y == 0 && k >= 0 && k < H)
+        if (own_y == 0 && rank == 0 && k >= 0 && k < H)
 #pragma unroll
             for (int c = 0; c < 2; ++c)
                 if (marks[c] != T(0)) {
                     *reinterpret_cast<volatile unsigned char*>(&pass.failed_before[mesh]) = static_cast<unsigned char>(C::line_y + 1);
-                    report_line(a.state, a.sweep - 1, MeshState::key(C::line_y, (mesh * C::nz + plane(k)) * P + column + c, false, C::not_finite));
+                    report_line(a.state, a.sweep - 1, MeshState::key(C::line_y, values_at(k) + column + c, false, C::not_finite));
                 }
         __syncthreads();
     }
@@ -229,17 +312,16 @@ struct PlanesBlock {
     /// The plane beyond a side, from plane k beside it, into the place of another.
     __device__ __forceinline__ void mirror(int k, int to_place) const {
         const ThreadColumns<C> place(anew());
-        const int column = place.column, own_y = place.own_y;
         const int side = (k == 0) == pass.up ? 0 : 1;
         const bool odd = C::edge(C::target, 2, 0) == C::edge(C::target, 2, 1) ? C::edge(C::target, 2, 0) == edge_odd : C::edge(C::target, 2, side) == edge_odd;
         const T twice = a.field[C::target].twice[2][side];
-        const T* const inside = slot(k) + own_y * R * n + column;
-        T* const beyond = slot(to_place) + own_y * R * n + column;
+        const T* const inside = slot(k);
+        T* const beyond = slot(to_place);
 #pragma unroll
         for (int i = 0; i < R; ++i) {
-            Two two = *reinterpret_cast<const Two*>(inside + i * n);
+            Two two = *reinterpret_cast<const Two*>(inside + place.at(i));
             if (odd) two.at[0] = twice - two.at[0], two.at[1] = twice - two.at[1];
-            *reinterpret_cast<Two*>(beyond + i * n) = two;
+            *reinterpret_cast<Two*>(beyond + place.at(i)) = two;
         }
     }
 
@@ -251,27 +333,30 @@ struct PlanesBlock {
         const T *const here = slot(k), *const below = slot(pass.up ? k - 1 : k + 1), *const above = slot(pass.up ? k + 1 : k - 1);
         // Beside a side of y the pair's own row takes the place of the one that is not there: times sign, plus offset. -0 leaves every value what it is.
         T sign[2], offset[2];
-        const T* beside[2];
+        const T* row_beside[2];
+        int begin[2], begin_beside[2];
+        if constexpr (K > 1 && !C::moves_alone) beside_full(k & 1).wait_cluster(static_cast<unsigned>(k) >> 1 & 1);
 #pragma unroll
         for (int c = 0; c < 2; ++c) {
             const int r = c ^ turned;
-            const bool inside = r ? row + 2 < n : row > 0, odd = !inside && C::edge(C::target, 1, r) == edge_odd;
-            beside[c] = here + (inside ? r ? row + 2 : row - 1 : row + r) * n + own_x * R;
+            const bool inside = r ? row + 2 < rows : row > 0, other = K > 1 && !C::moves_alone && !inside && (r ? rank < K - 1 : rank > 0), odd = !inside && !other && C::edge(C::target, 1, r) == edge_odd;
+            begin[c] = place.begin(row + r);
+            begin_beside[c] = place.begin(other ? 0 : inside ? r ? row + 2 : row - 1 : row + r);
+            row_beside[c] = other ? beside(k & 1, r) : here;
             sign[c] = odd ? T(-1) : T(1), offset[c] = odd ? a.field[C::target].twice[1][r] : -T(0);
         }
         T own[2][R], side[2][2];
 #pragma unroll
         for (int c = 0; c < 2; ++c) {
-            const T* const points = here + (row + (c ^ turned)) * n + own_x * R;
 #pragma unroll
             for (int i = 0; i < R; i += V) {
-                const Piece piece = *reinterpret_cast<const Piece*>(points + i);
+                const Piece piece = *reinterpret_cast<const Piece*>(here + place.piece(begin[c], i));
 #pragma unroll
                 for (int v = 0; v < V; ++v) own[c][i + v] = piece.at[v];
             }
             // Beyond the ends of a row its end, mirrored; else the next lane's.
             const bool low_end = own_x == 0, high_end = own_x == S - 1;
-            side[c][0] = points[low_end ? 0 : -1], side[c][1] = points[high_end ? R - 1 : R];
+            side[c][0] = here[place.next_to(begin[c], row + (c ^ turned), low_end ? 0 : -1)], side[c][1] = here[place.next_to(begin[c], row + (c ^ turned), high_end ? R - 1 : R)];
             if (low_end && C::edge(C::target, 0, 0) == edge_odd) side[c][0] = a.field[C::target].twice[0][0] - side[c][0];
             if (high_end && C::edge(C::target, 0, 1) == edge_odd) side[c][1] = a.field[C::target].twice[0][1] - side[c][1];
         }
@@ -280,9 +365,9 @@ struct PlanesBlock {
             Piece outer[2], low[2], high[2];
 #pragma unroll
             for (int c = 0; c < 2; ++c) {
-                const int at = (row + (c ^ turned)) * n + own_x * R + i;
+                const int at = place.piece(begin[c], i);
                 low[c] = *reinterpret_cast<const Piece*>(below + at), high[c] = *reinterpret_cast<const Piece*>(above + at);
-                outer[c] = *reinterpret_cast<const Piece*>(beside[c] + i);
+                outer[c] = *reinterpret_cast<const Piece*>(row_beside[c] + place.piece(begin_beside[c], i));
 #pragma unroll
                 for (int v = 0; v < V; ++v) outer[c].at[v] = multiply_add(sign[c], outer[c].at[v], offset[c]);
             }
@@ -290,10 +375,10 @@ struct PlanesBlock {
             for (int v = 0; v < V; ++v)
 #pragma unroll
                 for (int c = 0; c < 2; ++c) {
-                    const NearPlanes<C, V> near{own, side, outer, low, high, c, i + v, (c ^ turned) != 0};
+                    const NearStar<C, V> near{own, side, outer, low, high, c, i + v, (c ^ turned) != 0};
                     T result[1];
                     if constexpr (C::moves_alone) result[0] = T(0x1p-20) * ((own[c][i + v] + low[c].at[v]) + (high[c].at[v] + outer[c].at[v]));
-                    else C::rhs(near, p, result, std::int64_t{own_x * R + i + v}, std::int64_t{row + (c ^ turned)}, std::int64_t{plane(k)}, mesh, a.step);
+                    else C::rhs(near, p, result, std::int64_t{own_x * R + i + v}, std::int64_t{rank * rows + row + (c ^ turned)}, std::int64_t{plane(k)}, mesh, a.step);
                     d[c][i + v] = result[0];
                 }
         }
@@ -341,22 +426,23 @@ struct PlanesBlock {
             const unsigned which = __ballot_sync(~0u, !good[c]) >> (thread % 32 & ~(S - 1));
             if (own_x != 0 || !(S == 32 ? which : which & ((1u << S % 32) - 1))) continue;
             *reinterpret_cast<volatile unsigned char*>(&pass.failed[mesh]) = static_cast<unsigned char>(C::line_x + 1);
-            report_line(a.state, a.sweep, MeshState::key(C::line_x, (mesh * C::nz + plane(k)) * P + (row + (c ^ turned)) * n, false, C::not_finite));
+            report_line(a.state, a.sweep, MeshState::key(C::line_x, values_at(k) + (rank * rows + row + (c ^ turned)) * n, false, C::not_finite));
         }
     }
 
     __device__ __forceinline__ void store(T* to, const T (&d)[2][R]) const {
         const ThreadRows<C> place(anew());
-        const int own_x = place.own_x, row = place.row, turned = place.turned;
 #pragma unroll
-        for (int c = 0; c < 2; ++c)
+        for (int c = 0; c < 2; ++c) {
+            const int begin = place.begin(place.row + (c ^ place.turned));
 #pragma unroll
             for (int i = 0; i < R; i += V) {
                 Piece piece;
 #pragma unroll
                 for (int v = 0; v < V; ++v) piece.at[v] = d[c][i + v];
-                *reinterpret_cast<Piece*>(to + (row + (c ^ turned)) * n + own_x * R + i) = piece;
+                *reinterpret_cast<Piece*>(to + place.piece(begin, i)) = piece;
             }
+        }
     }
 
     template <class Parameters>
@@ -369,9 +455,12 @@ struct PlanesBlock {
         for (int j = from; j <= (Ahead ? H : H - 1); ++j) {
             T y[2][R];
             int bad = 0;
+            // Of planes as they have come; behind the right-hand side that has looked at the other blocks' rows of the plane before, which they sent behind theirs.
+            if constexpr (!Back && K > 1 && !C::moves_alone)
+                if (j > 0) send_beside(j - 1);
             if (j <= to) {
-                // Of a place its planes come four apart, the first of them from `from` on.
-                full(j).wait((j - from) / layout.slots & 1);
+                // Of a place its planes come so many apart, the first of them from `from` on.
+                full(j).wait((j - from) / slots & 1);
                 if constexpr (Back) solve_back(j, y, values_turn);
             }
             const auto ask = [&] {
@@ -396,7 +485,7 @@ struct PlanesBlock {
             streaming::before_bulk_copies();
             const bool any_bad = __syncthreads_or(bad);
             if (Back && thread == sends_field && j >= 0 && j < H) {
-                if (!any_bad) send(pass.to + mesh * pass.to_apart + std::int64_t{plane(j)} * P, slot(j));
+                if (!any_bad) send(pass.to, pass.map_to, std::int64_t{plane(j)} * P, slot(j), mesh, pass.to_apart);
                 sent();
             }
             __syncwarp();
@@ -428,12 +517,12 @@ struct PlanesBlock {
     }
 };
 
-/// C: real, n, nz, H (planes of a segment), S, R (segments of a line along x or y, and rows of each), target, edge(field, axis, side), line_x, line_y, line_z, not_finite, moves_alone,
-/// Parameters, rhs(near, p, out, x, y, z, mesh, step). A block per segment of a mesh.
+/// C: real, n, nz, H (planes of a segment), S, R (segments of a line along x or y, and rows of each), K (blocks of a cluster, each with a part of a plane's rows), swizzled (layout.hpp), target, edge(field, axis, side), line_x, line_y, line_z, not_finite, moves_alone,
+/// Parameters, rhs(near, p, out, x, y, z, mesh, step). A cluster per segment of a mesh.
 template <class C, bool Back, bool Ahead>
 __device__ __forceinline__ void planes_pass(const MeshArguments<typename C::real>& a, const typename C::Parameters& p, const Pass<typename C::real>& pass) {
     using T = typename C::real;
-    extern __shared__ int4 shared[];
+    extern __shared__ __align__(1024) int4 shared[];
     streaming::let_next_begin();
     PlanesBlock<C, Back, Ahead> block{a, pass, reinterpret_cast<T*>(shared)};
     block.prepare();
@@ -444,7 +533,9 @@ __device__ __forceinline__ void planes_pass(const MeshArguments<typename C::real
         const int failed = *reinterpret_cast<const volatile unsigned char*>(&pass.failed_before[block.mesh]);
         on = on && (failed == 0 || failed == C::line_y + 1);
     }
-    if (__syncthreads_and(on)) block.run(p);
+    on = __syncthreads_and(on);
+    if constexpr (C::K > 1) on = block.all_run(on);
+    if (on) block.run(p);
 }
 
 }  // namespace trifold::cuda::planes

@@ -2,6 +2,7 @@
 #include "backends/cuda/mesh/planes/prepare.hpp"
 
 #include <algorithm>
+#include <tuple>
 
 #include "backends/cuda/mesh/functions.hpp"
 #include "backends/cuda/mesh/streaming/line_table.hpp"
@@ -13,8 +14,12 @@ using mesh::Checked;
 
 namespace {
 
-/// Timed: planes of 80 points a side are fastest one kernel behind the other, beginning early, of 96 in two groups.
-constexpr std::int64_t two_groups_from = 96;
+/// Timed, of a block's part of a plane: a large one may be two blocks' where these have a multiprocessor each. Where all blocks have one, small ones are fastest one kernel behind the other, beginning early,
+/// large ones in two groups.
+constexpr std::size_t large_part = 32 * 1024;
+
+/// Timed: where fewer of 20 multiprocessors have a part of a segment, three passes of the streaming kernels are faster.
+constexpr std::int64_t least_of_blocks = 9, least_of_clusters = 12;
 
 /// Planes lie side by side, and are copied whole.
 bool packed(const AnyField& field, const MeshShape& shape, std::size_t value_bytes) {
@@ -39,13 +44,23 @@ bool append_lines(const Checked& checked, int axis, const Segments& segments, co
     return axis == 0 ? table.safe && streaming::LaneTable<T>(matrix, segments.rows, segments.count).safe : table.safe;
 }
 
+/// The fewest blocks on whose multiprocessors a plane fits; 0: none. Two warps of each have something of their own to do.
 template <class T>
-const char* why_not(const Checked& checked, const Segments& segments, const Chip& chip) {
-    const std::int64_t values = checked.problem->shape.points() + scratch_values(checked, segments);
+int blocks_of(const Checked& checked, const Plan& plan, const Chip& chip) {
+    Plan with = plan;
+    for (with.blocks = 1; with.blocks <= 8 && plan.segments.count % with.blocks == 0; with.blocks *= 2) {
+        const Layout<T> layout = layout_of<T>(checked, with);
+        if (layout.threads() % 32 == 0 && layout.threads() >= 64 && static_cast<std::size_t>(layout.shared_bytes()) <= chip.shared_per_block) return with.blocks;
+    }
+    return 0;
+}
+
+template <class T>
+const char* why_not(const Checked& checked, const Plan& plan, const Chip& chip) {
+    const std::int64_t values = checked.problem->shape.points() + scratch_values(checked, plan.segments);
     if (static_cast<double>(values + checked.problem->shape.points()) * sizeof(T) > 0.9 * static_cast<double>(chip.memory)) return "a second field and ends of segments do not fit in memory";
-    if (static_cast<std::size_t>(layout_of<T>(checked, segments).shared_bytes()) > chip.shared_per_block) return "planes do not fit on a multiprocessor";
     std::vector<T> tables;
-    return tables_of(checked, segments, tables) ? nullptr : "a matrix needs pivots";
+    return tables_of(checked, plan, tables) ? nullptr : "a matrix needs pivots";
 }
 
 std::string text_of(std::int64_t value) { return std::to_string(value); }
@@ -53,8 +68,9 @@ std::string text_of(std::int64_t value) { return std::to_string(value); }
 }  // namespace
 
 template <class T>
-bool tables_of(const Checked& checked, const Segments& segments, std::vector<T>& tables) {
-    const Layout<T> layout = layout_of<T>(checked, segments);
+bool tables_of(const Checked& checked, const Plan& plan, std::vector<T>& tables) {
+    const Segments& segments = plan.segments;
+    const Layout<T> layout = layout_of<T>(checked, plan);
     const bool safe = append_lines(checked, 0, segments, layout, tables) & append_lines(checked, 1, segments, layout, tables);
     const streaming::LineTable<T> z(streaming::matrix_of<T>(checked, 0, 2), segments.rows_z, layout.segments_z);
     const int H = segments.rows_z;
@@ -67,8 +83,8 @@ bool tables_of(const Checked& checked, const Segments& segments, std::vector<T>&
     return safe && z.safe;
 }
 
-template bool tables_of<float>(const Checked&, const Segments&, std::vector<float>&);
-template bool tables_of<double>(const Checked&, const Segments&, std::vector<double>&);
+template bool tables_of<float>(const Checked&, const Plan&, std::vector<float>&);
+template bool tables_of<double>(const Checked&, const Plan&, std::vector<double>&);
 
 std::int64_t scratch_values(const Checked& checked, const Segments& segments) {
     const std::int64_t points = checked.problem->shape.points();
@@ -88,16 +104,21 @@ Plan plan_of(const Checked& checked, const Chip& chip) {
     if (checked.sweeps.empty()) return refuse("there are no sweeps");
     plan.segments = segments_of(checked);
     if (!plan.segments) return refuse("a step of such boxes takes more than one pass");
+    plan.blocks = checked.dtype == DType::f32 ? blocks_of<float>(checked, plan, chip) : blocks_of<double>(checked, plan, chip);
+    if (plan.blocks == 0) return refuse("planes do not fit on a cluster of multiprocessors");
     const std::int64_t segments_z = shape.z / plan.segments.rows_z;
-    // Where less than 9 in 20 of the multiprocessors have a segment, three passes of the streaming kernels are faster.
-    if (20 * shape.meshes * segments_z < 9 * chip.multiprocessors) return refuse("there are too few meshes");
-    if (shape.points() >= std::int64_t{1} << 36) return refuse("a batch is too large");
+    const auto tasks = [&] { return shape.meshes * segments_z * plan.blocks; };
+    const auto part = [&] { return static_cast<std::size_t>(shape.x * shape.y / plan.blocks) * size_of(checked.dtype); };
+    if (plan.blocks == 1 && part() >= large_part && 2 * tasks() <= chip.multiprocessors) plan.blocks = 2;
+    if (20 * tasks() < (plan.blocks > 1 ? least_of_clusters : least_of_blocks) * chip.multiprocessors) return refuse("there are too few meshes");
+    if (shape.points() >= std::int64_t{1} << 34) return refuse("a batch is too large");
     if (!packed(checked.problem->fields[static_cast<std::size_t>(checked.sweeps[0].sweep->target)], shape, size_of(checked.dtype))) return refuse("planes do not lie side by side");
-    if (const char* const why = checked.dtype == DType::f32 ? why_not<float>(checked, plan.segments, chip) : why_not<double>(checked, plan.segments, chip)) return refuse(why);
-    // Where all segments have a multiprocessor, nobody has a tail to fill.
-    const bool alone = shape.meshes * segments_z <= chip.multiprocessors;
-    plan.early = alone && shape.x < two_groups_from;
-    plan.groups = plan.early ? 1 : alone ? 2 : 3;
+    if (const char* const why = checked.dtype == DType::f32 ? why_not<float>(checked, plan, chip) : why_not<double>(checked, plan, chip)) return refuse(why);
+    // Where all blocks have a multiprocessor, nobody has a tail to fill. Timed: nor do three groups gain where half of them nearly fill all multiprocessors.
+    const bool alone = tasks() <= chip.multiprocessors;
+    plan.early = alone && part() < large_part;
+    const bool halves = 10 * tasks() >= 14 * chip.multiprocessors && 10 * tasks() < 19 * chip.multiprocessors;
+    plan.groups = static_cast<int>(std::min<std::int64_t>(plan.early ? 1 : alone || halves ? 2 : 3, shape.meshes));
     for (int each = static_cast<int>(16 / size_of(checked.dtype)); plan.each == 1 && each > 1; each /= 2)
         if (each * segments_z * static_cast<std::int64_t>(size_of(checked.dtype)) <= 128) plan.each = each;
     return plan;
@@ -109,12 +130,13 @@ std::string program(const Checked& checked, const Plan& plan) {
     const Sweep& sweep = *checked.sweeps[0].sweep;
     const Segments& own = plan.segments;
     const std::string rhs = streaming::function_text(functions, "rhs", sweep.rhs);
-    const int threads = checked.dtype == DType::f32 ? layout_of<float>(checked, own).threads() : layout_of<double>(checked, own).threads();
+    const auto with = [&](const auto& layout) { return std::tuple{layout.threads(), layout.swizzled(), 228 * 1024 / (layout.shared_bytes() + 1024)}; };
+    const auto [threads, swizzled, at_once] = checked.dtype == DType::f32 ? with(layout_of<float>(checked, plan)) : with(layout_of<double>(checked, plan));
     const std::string head = "extern \"C\" __global__ void __launch_bounds__(", common = "const __grid_constant__ MeshArguments<real> a, ";
     std::string text = streaming::program_head(checked, plan.moves_alone, functions.text(), {"backends/cuda/mesh/planes/ends.cuh"}) + "struct C : Common {\n    static constexpr int n = " + text_of(shape.x) + ", H = " + text_of(own.rows_z) + ", S = " +
-                       text_of(own.count) + ", R = " + text_of(own.rows) + ", each = " + text_of(plan.each) + ", target = " + text_of(sweep.target) + ", line_x = 0, line_y = 1, line_z = 2;\n" + rhs + "};\n";
+                       text_of(own.count) + ", R = " + text_of(own.rows) + ", K = " + text_of(plan.blocks) + ", each = " + text_of(plan.each) + ", target = " + text_of(sweep.target) + ", line_x = 0, line_y = 1, line_z = 2;\n    static constexpr bool swizzled = " + (swizzled ? "true" : "false") + ";\n" + rhs + "};\n";
     for (const auto& [name, what] : {std::pair{"first", "false, true"}, {"step", "true, true"}, {"last", "true, false"}})
-        text += head + text_of(threads) + ", 1) " + name + "(" + common + "const __grid_constant__ Common::Parameters p, const __grid_constant__ planes::Pass<real> pass) { planes::planes_pass<C, " + what + ">(a, p, pass); }\n";
+        text += head + text_of(threads) + ", " + text_of(at_once) + ") " + name + "(" + common + "const __grid_constant__ Common::Parameters p, const __grid_constant__ planes::Pass<real> pass) { planes::planes_pass<C, " + what + ">(a, p, pass); }\n";
     return text + head + "256) ends(" + common + "const __grid_constant__ planes::Pass<real> pass, real* solved) { planes::ends_pass<C>(a, pass, solved); }\n" + head + "1024) settle(" + common +
            "const real* beside, const unsigned char* failed, std::int64_t first, std::int64_t passes) { planes::settle_pass<C>(a, beside, failed, first, passes); }\n";
 }

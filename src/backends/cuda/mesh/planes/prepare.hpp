@@ -14,6 +14,7 @@ namespace trifold::cuda::planes {
 
 struct Plan {
     Segments segments;
+    int blocks = 1;                ///< of a cluster, which share a plane
     int groups = 1;                ///< of a batch's meshes, on a stream each (streaming/beside.hpp)
     bool early = false;            ///< kernels may begin while the ones before them end
     int each = 1;                  ///< lines of a thread of ends.cuh
@@ -24,13 +25,14 @@ struct Plan {
 Plan plan_of(const mesh::Checked& checked, const Chip& chip);
 
 template <class T>
-Layout<T> layout_of(const mesh::Checked& checked, const Segments& segments) {
-    return {static_cast<int>(checked.problem->shape.x), segments.count, segments.rows, segments.rows_z, static_cast<int>(checked.problem->shape.z) / segments.rows_z};
+Layout<T> layout_of(const mesh::Checked& checked, const Plan& plan) {
+    const Segments& own = plan.segments;
+    return {static_cast<int>(checked.problem->shape.x), own.count, own.rows, own.rows_z, static_cast<int>(checked.problem->shape.z) / own.rows_z, plan.blocks};
 }
 
 /// As layout.hpp has them. false: they are not safe.
 template <class T>
-bool tables_of(const mesh::Checked& checked, const Segments& segments, std::vector<T>& tables);
+bool tables_of(const mesh::Checked& checked, const Plan& plan, std::vector<T>& tables);
 
 /// What the field and the ends of segments take behind the values of a run, in elements.
 std::int64_t scratch_values(const mesh::Checked& checked, const Segments& segments);

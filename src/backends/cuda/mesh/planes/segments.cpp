@@ -12,7 +12,7 @@ namespace {
 using mesh::Checked;
 using mesh::CheckedSweep;
 
-/// Timed on an H200: of planes of 64 points a side boxes stay on chip or are solved as soon by the streaming kernels, and larger ones do not fit.
+/// Timed on an H200. Larger planes do not fit on a cluster, or wait for each other longer than two passes of the streaming kernels take (of 128² in doubles).
 struct Timed {
     std::size_t value_bytes;
     std::int64_t side;
@@ -22,15 +22,18 @@ struct Timed {
 constexpr Timed timed[] = {
     {4, 80, {8, 10, 16}},
     {4, 96, {8, 12, 24}},
+    {4, 128, {8, 16, 16}},
+    {8, 64, {8, 8, 16}},
+    {8, 80, {8, 10, 16}},
 };
 
 /// Segments of fewer planes bring too many twice; of an odd number, or more than so many, kernels for a mesh alone do not take them.
-constexpr std::int64_t least_rows_z = 12, most_segments_z = 32;
+constexpr std::int64_t least_rows_z = 12, most_segments_z = 32, most_segments_z_of_doubles = 20;
 
 /// The longest segments that a line has a whole number of; 0: none.
-int cut_along_z(std::int64_t z, int most) {
+int cut_along_z(std::int64_t z, int most, std::int64_t most_segments) {
     for (std::int64_t rows = most; rows >= least_rows_z; rows -= 2)
-        if (z % rows == 0 && z / rows >= 2 && z / rows <= most_segments_z) return static_cast<int>(rows);
+        if (z % rows == 0 && z / rows >= 2 && z / rows <= most_segments) return static_cast<int>(rows);
     return 0;
 }
 
@@ -64,7 +67,7 @@ Segments segments_of(const Checked& checked) {
     const MeshShape& shape = checked.problem->shape;
     Segments found;
     for (const Timed& each : timed)
-        if (each.value_bytes == size_of(checked.dtype) && each.side == shape.x && each.side == shape.y) found = each.segments, found.rows_z = cut_along_z(shape.z, found.rows_z);
+        if (each.value_bytes == size_of(checked.dtype) && each.side == shape.x && each.side == shape.y) found = each.segments, found.rows_z = cut_along_z(shape.z, found.rows_z, each.value_bytes == 8 ? most_segments_z_of_doubles : most_segments_z);
     if (!found || sweep.lines.size() != 3 || !sweep.rhs || !one.adds || !reads_a_star(one)) return {};
     for (int axis = 0; axis < 3; ++axis) {
         const Sides &sides = sweep.solution[static_cast<std::size_t>(axis)], &field = checked.problem->fields[static_cast<std::size_t>(sweep.target)].sides[static_cast<std::size_t>(axis)];

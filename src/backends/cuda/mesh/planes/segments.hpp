@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Boxes whose planes fit on one multiprocessor, so that a step of a batch of them is one pass (planes.cuh). What decides their roundings: a mesh alone, which is
+// Boxes whose planes fit on one multiprocessor or on a few, so that a step of a batch of them is one pass (planes.cuh). What decides their roundings: a mesh alone, which is
 // solved by the streaming kernels, has the same.
 #pragma once
 

@@ -45,6 +45,9 @@ int conflicts(int lanes, int segments, int segment_rows, int row_pitch, int word
 
 namespace {
 
+/// As compiled: what is around a lane's rows waits in registers as well where its vectors change places, or are doubles.
+int star_registers(const RowsCut& cut, int words) { return cut.star && (words == 2 || cut.segment_rows % 8 == 0) ? cut.rows * cut.segment_rows * words * 3 / 2 : 0; }
+
 /// Planes of a task: blocks end at about the same time, and few planes are read twice. Returns planes that a block sees.
 double choose_chunk(RowsCut& cut, int n, int multiple, std::int64_t slabs, std::int64_t at_once, int reach) {
     double least = 0;
@@ -66,7 +69,8 @@ std::size_t rows_shared(const RowsCut& cut, int V, const Reach& reach) {
 }
 
 int choose_pitch(RowsCut& cut, std::size_t value_bytes, int nx, int reach_x) {
-    const int V = static_cast<int>(16 / value_bytes), narrowest = up(nx, V) + up(2 * reach_x, V), segments = (nx + cut.segment_rows - 1) / cut.segment_rows;
+    const int V = static_cast<int>(16 / value_bytes), segments = (nx + cut.segment_rows - 1) / cut.segment_rows, narrowest = up(nx, V) + up(2 * reach_x, V);
+    if (cut.star) return cut.pitch = narrowest, 1;
     int met = 1 << 20;
     for (int pitch = narrowest; pitch <= narrowest + 32; pitch += V)
         if (const int found = conflicts(cut.lanes, segments, cut.segment_rows, cut.rows * pitch, static_cast<int>(value_bytes / 4)); found < met) met = found, cut.pitch = pitch;
@@ -86,7 +90,7 @@ RowsCut cut_rows(const Chip& chip, std::size_t value_bytes, int nx, int ny, int 
     double least = 0;
     // The best block for rows cut so; `batch`: as many meshes as there are, else many, or, where nothing is eliminated ahead, as if there were no end to them.
     const auto try_blocks = [&](RowsCut cut, bool batch) {
-        const int lanes = cut.lanes, R = cut.segment_rows, K = cut.rows, S = (nx + R - 1) / R, registers = ahead ? registers_ahead(value_bytes, K * R) + (batch && grouped && value_bytes == 8 ? 4 : 0) : up(K * R * words + other_registers + 12 * words, 8);
+        const int lanes = cut.lanes, R = cut.segment_rows, K = cut.rows, S = (nx + R - 1) / R, registers = ahead ? registers_ahead(value_bytes, K * R) + (batch && grouped && value_bytes == 8 ? 4 : 0) : up(star_registers(cut, words) + K * R * words + other_registers + 12 * words, 8);
         cut.alike = alike && S > 2, cut.apart = false;  // single meshes of 256^3 and 384^3 take 5 to 10 % longer with it
         const int met = choose_pitch(cut, value_bytes, nx, reach.x);
         // A block of few warps has many rows beside its slab, and one warp in four or more that brings planes.
@@ -95,8 +99,8 @@ RowsCut cut_rows(const Chip& chip, std::size_t value_bytes, int nx, int ny, int 
                 cut.threads = (cut.warps + (cut.bringer ? 1 : 0)) * 32;
                 cut.shared = rows_shared(cut, V, reach);
                 if (cut.shared > chip.shared_per_block) break;
-                for (cut.blocks = ahead ? std::min(blocks_on(chip, cut.threads, 32, cut.shared), 4) : blocks_on(chip, cut.threads, registers, cut.shared); cut.blocks >= 1; cut.blocks = ahead ? cut.blocks - 1 : 0) {
-                    if (ahead && registers_beside(cut.blocks * cut.threads / 32) < registers) continue;
+                for (cut.blocks = ahead ? std::min(blocks_on(chip, cut.threads, 32, cut.shared), 4) : blocks_on(chip, cut.threads, registers, cut.shared); cut.blocks >= 1; cut.blocks = ahead || star_registers(cut, words) ? cut.blocks - 1 : 0) {
+                    if ((ahead || star_registers(cut, words)) && registers_beside(cut.blocks * cut.threads / 32) < registers) continue;
                     const int H = cut.slab(), slabs = (n_across + H - 1) / H, coming = cut.blocks * (cut.depth - 2 * reach.z - 1);
                     const std::int64_t at_once = std::int64_t{chip.multiprocessors} * cut.blocks;
                     double planes;
@@ -194,7 +198,7 @@ ColumnsCut cut_columns(const Chip& chip, std::size_t value_bytes, int rows, int 
                 };
                 const auto blocks = [&](int stages) {
                     if (shared(stages) > chip.shared_per_block) return 0;
-                    return blocks_on(chip, cut.threads, R * words * ((prefetch ? 1 + fetched : 1) + (asked.nx ? 1 : 0)) + (flat ? 32 : other_registers) + (asked.nx ? 16 : 0) + (prefetch && words == 2 && !asked.grouped ? 24 : 0), shared(stages));
+                    return blocks_on(chip, cut.threads, R * words * ((prefetch ? 1 + fetched : 1) + (asked.nx ? 1 : 0)) + (flat ? 32 : other_registers) + (asked.nx ? 16 : 0) + (words == 2 && ((prefetch && !asked.grouped) || asked.alternates) ? 24 : 0), shared(stages));
                 };
                 cut.blocks = blocks(1);
                 if (cut.blocks < 1) continue;

@@ -17,6 +17,7 @@ struct RowsCut {
     int threads = 0, blocks = 0;
     bool bringer = true;                  ///< a warp besides brings planes; else whoever leaves a place last
     bool apart = false;                   ///< rows are carried out through places of their own, so that no warp waits for another
+    bool star = false;                    ///< right-hand sides read neighbours as vectors (star.cuh), two rows of a lane
     bool alike = false;                   ///< the segments between the first and the last one have the same factors, kept once
     std::size_t shared = 0;
 

@@ -6,17 +6,17 @@
 namespace trifold::cuda::streaming {
 namespace {
 
-constexpr int most_columns = 512, most_warps = 16;  // threads of lines along y and z; of lines along x, besides the one that brings planes
+constexpr int most_columns = 512, most_beside_star = 256, most_warps = 16;  // threads of lines along y and z, also where those of lines along x want the registers of two; of lines along x, besides the one that brings planes
 
 std::size_t up(std::size_t n, std::size_t to) { return (n + to - 1) / to * to; }
 
 /// Sets of columns without a rest, so many of them that all blocks have some.
-bool cut_sets(const Chip& chip, std::size_t value_bytes, const LinesOfMeshes& lines, ColumnsCut& cut) {
+bool cut_sets(const Chip& chip, std::size_t value_bytes, const LinesOfMeshes& lines, int most, ColumnsCut& cut) {
     std::int64_t least = 0;
     const auto S = static_cast<std::int64_t>(cut.segments);
     if (S * cut.segment_rows != lines.rows) return false;
     for (int W = 128; W * value_bytes >= 64; W /= 2) {
-        if (lines.inner % W || W * S > most_columns || W * S % 32) continue;
+        if (lines.inner % W || W * S > most || W * S % 32) continue;
         const std::int64_t sets = lines.count / W, turns = (sets + chip.multiprocessors - 1) / chip.multiprocessors;
         if (least == 0 || turns * W < least) least = turns * W, cut.columns = W;
     }
@@ -34,7 +34,7 @@ WholeCut cut_whole(const Chip& chip, std::size_t value_bytes, int nx, int ny, in
     int threads = 0;
     for (const LinesOfMeshes& one : lines) {
         ColumnsCut columns = one.cut;
-        if (!cut_sets(chip, value_bytes, one, columns)) return {};
+        if (!cut_sets(chip, value_bytes, one, shape.star ? most_beside_star : most_columns, columns)) return {};
         const auto S = static_cast<std::size_t>(columns.segments), R = static_cast<std::size_t>(columns.segment_rows);
         kept += columns_factors(columns, value_bytes, one.by_reach, one.alternates);
         work = std::max(work, static_cast<std::size_t>(columns.stages * columns.threads) * R + (2 * S + 1) * static_cast<std::size_t>(columns.columns));
@@ -47,6 +47,7 @@ WholeCut cut_whole(const Chip& chip, std::size_t value_bytes, int nx, int ny, in
     for (const int K : {1, 2})
         for (int warps = 1; warps <= most; ++warps)
             for (int depth = 2 * reach.z + 2; depth <= 2 * reach.z + 4; ++depth) {
+                if (shape.star && K != 2) continue;
                 RowsCut rows = shape;
                 rows.rows = K, rows.warps = warps, rows.depth = depth, rows.threads = (warps + 1) * 32, rows.blocks = 1;
                 const int H = rows.slab();

@@ -135,8 +135,10 @@ struct Parts {
 };
 
 /// Boxes of which a batch is solved in one pass.
-Parts parts_of(const planes::Segments& box) {
+Parts parts_of(const Checked& checked, const planes::Segments& box, const Pass& first) {
     Parts parts;
+    const int V = static_cast<int>(16 / size_of(checked.dtype));
+    parts.rows.star = box.rows % V == 0 && staged_in_vectors(checked, first.staged);
     parts.alternates = true, parts.axis = 2, parts.segment = box.rows_z;
     parts.rows.lanes = box.count, parts.rows.segment_rows = box.rows, parts.rows.rows = 2;
     parts.columns.segments = box.count, parts.columns.segment_rows = box.rows;
@@ -184,13 +186,15 @@ void plan_whole(const Checked& checked, const Chip& chip, SweepPlan& own, Plan& 
     if (checked.sweeps.size() > 1 || own.passes.size() != 3 || shape.points() > most_points_of_whole) return;
     const std::size_t bytes = size_of(checked.dtype);
     if (!staged_in_vectors(checked, own.passes[0].staged)) return;
+    RowsCut rows = own.passes[0].rows;
+    rows.star = rows.star && bytes == 8;  // in floats it would take more registers than are left beside columns
     std::vector<LinesOfMeshes> cuts;
     for (std::size_t k = 1; k < lines.size(); ++k) {
         const int axis = lines[static_cast<std::size_t>(own.passes[k].line)].axis;
         const std::int64_t inner = axis == 1 ? shape.x : shape.x * shape.y, rows = shape.along(axis);
         cuts.push_back({static_cast<int>(rows), inner, shape.points() / rows, own.passes[k].columns, own.passes[k].by_reach, own.passes[k].alternates});
     }
-    const WholeCut cut = cut_whole(chip, bytes, static_cast<int>(shape.x), static_cast<int>(shape.y), static_cast<int>(shape.z), shape.meshes, own.passes[0].reach, own.passes[0].rows, cuts);
+    const WholeCut cut = cut_whole(chip, bytes, static_cast<int>(shape.x), static_cast<int>(shape.y), static_cast<int>(shape.z), shape.meshes, own.passes[0].reach, rows, cuts);
     if (!cut.fits()) return;
     own.passes[0].rows = cut.rows;
     for (std::size_t k = 1; k < lines.size(); ++k) own.passes[k].columns = cut.columns[k - 1];
@@ -307,7 +311,7 @@ Plan plan_of(const Checked& checked, const Chip& chip) {
         reach_of(one, first);
         const planes::Segments box = planes::segments_of(checked);
         const bool alike = checked.dtype == DType::f32 ? same_rows(matrix_of<float>(checked, static_cast<int>(s), 0)) : same_rows(matrix_of<double>(checked, static_cast<int>(s), 0));
-        const Parts parts = box ? parts_of(box) : parts_of(checked, chip, one, first.reach, alike);
+        const Parts parts = box ? parts_of(checked, box, first) : parts_of(checked, chip, one, first.reach, alike);
         // Timed, in place of three passes.
         if (plan.groups == 1 && checked.sweeps.size() == 1 && parts.timed && parts.timed->grouped_from && shape.meshes >= parts.timed->grouped_from) plan.groups = 3;
         SweepPlan own;

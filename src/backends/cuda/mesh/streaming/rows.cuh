@@ -12,7 +12,7 @@
 // Shared memory, words per point: 1 arrives, (K + 2) / K for neighbours along x and y and 2 along z, 5 / K of factors (less where rows share a warp), 2 for
 //   carrying out, 11 / R of shuffles: of the 15.6 that an H200's multiprocessors move while memory moves 2, 10.5 in three dimensions with K = 2 (ncu, 256^3).
 //   Instructions: 38.6 per point there, of 62 that are issued in that time in floats; 3 more where it eliminates ahead, and the registers of two values per point: the kernel is as fast as they suffice (cut.cpp).
-// Banks: lanes are R points apart, R odd, or as far apart as the host found to be free of conflicts (cut.cpp).
+// Banks: lanes are R points apart, R odd, or as far apart as the host found to be free of conflicts (cut.cpp); vectors an odd number of them apart, or in another order in every second lane (star.cuh).
 // Numerics: chip.cuh, the join by lanes.cuh; safe or refused by the host (line_table.hpp).
 #pragma once
 
@@ -51,7 +51,20 @@ struct WayOut {
     template <int apart, int pieces_apart>
     __device__ __forceinline__ void carry(const T (&value)[C::K][C::R], T* out) const {
         constexpr int missing = (C::nx + C::R - 1) / C::R * C::R - C::nx, each = C::vectors ? vector_values<T> : 1, pieces = C::nx / each;
-        if (there)
+        if constexpr (C::star) {
+            using Vectors = LaneVectors<T, C::R>;
+            static_assert(missing == 0 && C::vectors);
+            const Vectors vectors(lane % C::lanes);
+#pragma unroll
+            for (int k = 0; k < C::K; ++k)
+#pragma unroll
+                for (int i = 0; i < C::R; i += Vectors::points) {
+                    typename Vectors::Points points;
+#pragma unroll
+                    for (int v = 0; v < Vectors::points; ++v) points.at[v] = value[k][i + v];
+                    vectors.store(points, rows + own + k * C::pitch + i);
+                }
+        } else if (there)
 #pragma unroll
             for (int i = 0; i < C::R; ++i)
                 if (i >= missing || !last)
@@ -128,7 +141,7 @@ __device__ __forceinline__ void bring(const MeshArguments<typename C::real>& a, 
 }
 
 /// C: real, fields, nx, ny, nz, edge(field, axis, side), stride(field, axis), K, R, lanes, warps, pitch (of rows in shared memory), depth (places of the ring), chunk (planes of a
-/// task), staged (bit f: field f), any_staged (one of them), staged_count, bringer (a warp besides brings planes; or who leaves a place last does), bulk (rows are copied whole, 16 bytes at a time), vectors (rows of values are), has_rhs, target, reach_x, reach_y,
+/// task), staged (bit f: field f), any_staged (one of them), staged_count, star (the right-hand side reads its target alone, as star.cuh has it; lanes have two rows, whole segments of vectors), bringer (a warp besides brings planes; or who leaves a place last does), bulk (rows are copied whole, 16 bytes at a time), vectors (rows of values are), has_rhs, target, reach_x, reach_y,
 /// reach_z, Parameters, rhs(near, …), ends_x, line_x, along (the axis that blocks go along: 1, 2), alike (lanes.cuh), apart (rows go out through places of their own), ahead (rows of a segment of lines along y; 0), piece (points of a row that lie side by side, those of all rows of a plane before the next ones; nx), ends_y, moves_alone (nothing is
 /// computed: what a benchmark calls the ceiling).
 /// What a thread keeps from pass to pass: factors in `kept`, the barriers behind them and where their phases are.

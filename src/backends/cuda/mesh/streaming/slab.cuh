@@ -3,6 +3,7 @@
 #pragma once
 
 #include "backends/cuda/mesh/points.cuh"
+#include "backends/cuda/mesh/star.cuh"
 #include "backends/cuda/mesh/streaming/lanes.cuh"
 
 namespace trifold::cuda::streaming {
@@ -86,22 +87,79 @@ private:
     }
 };
 
+/// As right_hand_sides, of functions that read a star of the target alone.
+template <class C, bool Inside>
+__device__ __forceinline__ void right_hand_sides_of_star(const MeshArguments<typename C::real>& a, const typename C::Parameters& p, const typename C::real* const (&plane)[5], int x, int at_across, int at_along, std::int64_t mesh,
+                                                         bool first, bool last, typename C::real (&d)[C::K][C::R]) {
+    using T = typename C::real;
+    using Axes = RowsAxes<C>;
+    using Vectors = LaneVectors<T, C::R>;
+    using Points = typename Vectors::Points;
+    constexpr int R = C::R, V = Vectors::points;
+    static_assert(C::K == 2 && C::along == 2);
+    const Vectors vectors(static_cast<int>(threadIdx.x) % C::lanes);
+    const auto beyond = [&](int axis, int side, T value) { return C::edge(C::target, axis, side) == edge_odd ? a.field[C::target].twice[axis][side] - value : value; };
+    const auto row = [&](int away, int k) { return plane[away + 2] + RowsLayout<C>::origin(C::target) + k * C::pitch; };
+    constexpr int y = C::reach_y ? 1 : 0, z = C::reach_z ? 1 : 0;
+    T own[2][R], side[2][2];
+#pragma unroll
+    for (int k = 0; k < 2; ++k) {
+#pragma unroll
+        for (int i = 0; i < R; i += V) {
+            const Points points = vectors.load(row(0, k) + i);
+#pragma unroll
+            for (int v = 0; v < V; ++v) own[k][i + v] = points.at[v];
+        }
+        const T low = row(0, k)[first || C::reach_x == 0 ? 0 : -1], high = row(0, k)[last || C::reach_x == 0 ? R - 1 : R];
+        side[k][0] = first ? beyond(0, 0, low) : low, side[k][1] = last ? beyond(0, 1, high) : high;
+    }
+#pragma unroll
+    for (int i = 0; i < R; i += V) {
+        Points outer[2], low[2], high[2];
+#pragma unroll
+        for (int k = 0; k < 2; ++k) {
+            outer[k] = vectors.load(row(0, k ? 1 + y : -y) + i), low[k] = vectors.load(row(-z, k) + i), high[k] = vectors.load(row(z, k) + i);
+            if constexpr (!Inside)
+#pragma unroll
+                for (int v = 0; v < V; ++v) {
+                    if (k == 0 ? at_across == 0 : at_across + 2 >= C::ny) outer[k].at[v] = beyond(1, k, outer[k].at[v]);
+                    if (at_along == 0) low[k].at[v] = beyond(2, 0, low[k].at[v]);
+                    if (at_along == C::nz - 1) high[k].at[v] = beyond(2, 1, high[k].at[v]);
+                }
+        }
+#pragma unroll
+        for (int v = 0; v < V; ++v)
+#pragma unroll
+            for (int k = 0; k < 2; ++k) {
+                const NearStar<C, V> near{own, side, outer, low, high, k, i + v, k == 1};
+                T result[1];
+                if constexpr (C::moves_alone) result[0] = T(0x1p-20) * own[k][i + v];
+                else C::rhs(near, p, result, std::int64_t{x + i + v}, std::int64_t{at_across + k}, std::int64_t{at_along}, mesh, a.step);
+                d[k][i + v] = result[0];
+            }
+    }
+}
+
 template <class C, bool Inside>
 __device__ __forceinline__ void right_hand_sides(const MeshArguments<typename C::real>& a, const typename C::Parameters& p, const typename C::real* const (&plane)[5], int x, int at_across, int at_along, std::int64_t mesh,
                                                  bool first, bool last, typename C::real (&d)[C::K][C::R]) {
     using T = typename C::real;
     using L = RowsLayout<C>;
+    if constexpr (C::star) {
+        right_hand_sides_of_star<C, Inside>(a, p, plane, x, at_across, at_along, mesh, first, last, d);
+    } else {
 #pragma unroll
-    for (int i = 0; i < C::R; ++i)
+        for (int i = 0; i < C::R; ++i)
 #pragma unroll
-        for (int k = 0; k < C::K; ++k) {
-            const NearStaged<C, Inside> near{a, plane, k, i, at_across, at_along, first, last};
-            typename C::real result[1];
-            if constexpr (C::moves_alone) result[0] = T(0x1p-20) * plane[2][L::origin(C::any_staged) + k * C::pitch + i];
-            else if constexpr (C::has_rhs) C::rhs(near, p, result, std::int64_t{x + i}, std::int64_t{RowsAxes<C>::y(at_along, at_across + k)}, std::int64_t{RowsAxes<C>::z(at_along, at_across + k)}, mesh, a.step);
-            else result[0] = near.template at<C::target, 0, 0, 0>();
-            d[k][i] = result[0];
-        }
+            for (int k = 0; k < C::K; ++k) {
+                const NearStaged<C, Inside> near{a, plane, k, i, at_across, at_along, first, last};
+                typename C::real result[1];
+                if constexpr (C::moves_alone) result[0] = T(0x1p-20) * plane[2][L::origin(C::any_staged) + k * C::pitch + i];
+                else if constexpr (C::has_rhs) C::rhs(near, p, result, std::int64_t{x + i}, std::int64_t{RowsAxes<C>::y(at_along, at_across + k)}, std::int64_t{RowsAxes<C>::z(at_along, at_across + k)}, mesh, a.step);
+                else result[0] = near.template at<C::target, 0, 0, 0>();
+                d[k][i] = result[0];
+            }
+    }
 }
 
 }  // namespace trifold::cuda::streaming

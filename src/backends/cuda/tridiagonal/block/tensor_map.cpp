@@ -36,7 +36,7 @@ bool encode(TensorMap& map, const MapShape& shape) {
         const cuuint32_t one[5] = {1, 1, 1, 1, 1};
         place.shape = {};
         if (!encoder() || encoder()(reinterpret_cast<CUtensorMap*>(&place.map), shape.wide ? CU_TENSOR_MAP_DATA_TYPE_FLOAT64 : CU_TENSOR_MAP_DATA_TYPE_FLOAT32, shape.dimensions, shape.data,
-                      shape.extents, shape.bytes, shape.box, one, CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_NONE, shape.lines ? CU_TENSOR_MAP_L2_PROMOTION_L2_128B : CU_TENSOR_MAP_L2_PROMOTION_NONE,
+                      shape.extents, shape.bytes, shape.box, one, CU_TENSOR_MAP_INTERLEAVE_NONE, shape.swizzled ? CU_TENSOR_MAP_SWIZZLE_128B : CU_TENSOR_MAP_SWIZZLE_NONE, shape.lines ? CU_TENSOR_MAP_L2_PROMOTION_L2_128B : CU_TENSOR_MAP_L2_PROMOTION_NONE,
                       CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE) != CUDA_SUCCESS)
             return false;
         place.shape = shape;

@@ -4,12 +4,9 @@
 
 #include <cstdint>
 
-namespace trifold::cuda {
+#include "backends/cuda/tridiagonal/block/tensor.hpp"
 
-/// A CUtensorMap, whose header belongs to the driver.
-struct alignas(64) TensorMap {
-    unsigned long long words[16];
-};
+namespace trifold::cuda {
 
 /// All that a map is made of.
 struct MapShape {
@@ -18,6 +15,7 @@ struct MapShape {
     std::uint32_t box[5] = {}, dimensions = 0;
     bool wide = false;   ///< elements of 8 bytes, else 4
     bool lines = true;   ///< the second-level cache is asked for whole lines
+    bool swizzled = false;  ///< in shared memory 16 bytes of every 128 change places, by which 128 of 1024 they are of: number i of them is at i ^ that
 
     bool operator==(const MapShape&) const = default;
 };
