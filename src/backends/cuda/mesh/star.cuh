@@ -2,12 +2,9 @@
 // What a right-hand side sees that reads its target alone, at a point and one point away along an axis: two neighbouring rows in registers, and vectors of those around them.
 #pragma once
 
-namespace trifold::cuda {
+#include "backends/cuda/mesh/values.cuh"
 
-template <class T, int count>
-struct alignas(count * sizeof(T)) Values {
-    T at[count];
-};
+namespace trifold::cuda {
 
 /// Vectors of R neighbouring points in shared memory, `points` at a time. Lanes are R points apart: where these are an odd number of vectors, eight lanes meet in no bank. Where they are an even one,
 /// every second pair of lanes takes two vectors in the other order, so that two meet where four would.

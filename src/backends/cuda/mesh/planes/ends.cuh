@@ -37,17 +37,7 @@ __device__ __forceinline__ void ends_pass(const MeshArguments<typename C::real>&
     bool bad[each] = {};
 #pragma unroll
     for (int k = 0; k < each; ++k) {
-        T gamma = 0, next = 0;
-#pragma unroll
-        for (int s = 0; s < S; ++s) {
-            const T* const j = factors + 4 * s;
-            y[s].at[k] = gamma = multiply_add(-j[1], gamma, multiply_add(-j[0], s + 1 < S ? z[s + 1 < S ? s + 1 : 0].at[k] : T(0), y[s].at[k]) * j[2]);
-        }
-#pragma unroll
-        for (int s = S - 1; s >= 0; --s) {
-            y[s].at[k] = next = multiply_add(-factors[4 * s + 3], next, y[s].at[k]);
-            bad[k] = bad[k] || !streaming::finite(next, T(0));
-        }
+        bad[k] = !streaming::join_in_registers<S>(factors, [&](int s) -> T& { return y[s].at[k]; }, [&](int s) { return s + 1 < S ? z[s + 1 < S ? s + 1 : 0].at[k] : T(0); });
 #pragma unroll
         for (int s = 0; s < S; ++s) z[s].at[k] = multiply_add(-factors[4 * S + 2 * s + 1], y[s].at[k], multiply_add(-factors[4 * S + 2 * s], s ? y[s ? s - 1 : 0].at[k] : T(0), z[s].at[k]));
     }

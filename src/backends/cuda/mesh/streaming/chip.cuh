@@ -141,6 +141,24 @@ __device__ __forceinline__ bool finite(T a, T b) {
     return a * T(0) + b * T(0) == T(0);
 }
 
+/// The same of one line in registers: last(s) is segment s's last row, which becomes x, next_first(s) what the first row of the segment behind it keeps, 0 behind the last. Whether all are finite.
+template <int S, class T, class Last, class NextFirst>
+__device__ __forceinline__ bool join_in_registers(const T* joins, const Last& last, const NextFirst& next_first) {
+    T gamma = 0, next = 0;
+#pragma unroll
+    for (int s = 0; s < S; ++s) {
+        const T* const j = joins + 4 * s;
+        last(s) = gamma = multiply_add(-j[1], gamma, multiply_add(-j[0], next_first(s), last(s)) * j[2]);
+    }
+    bool good = true;
+#pragma unroll
+    for (int s = S - 1; s >= 0; --s) {
+        last(s) = next = multiply_add(-joins[4 * s + 3], next, last(s));
+        good = good && finite(next, T(0));
+    }
+    return good;
+}
+
 __device__ __forceinline__ unsigned shared_address(const void* at) { return static_cast<unsigned>(__cvta_generic_to_shared(at)); }
 
 /// What this thread wrote to shared memory comes before what copies of whole rows write there.

@@ -12,21 +12,16 @@
 
 #include "backends/cuda/mesh/points.cuh"
 #include "backends/cuda/mesh/streaming/chip.cuh"
+#include "backends/cuda/mesh/values.cuh"
 
 namespace trifold::cuda::streaming {
-
-/// As many values side by side.
-template <class T, int count>
-struct alignas(count * sizeof(T)) Together {
-    T value[count];
-};
 
 /// C: real, nx, ny, nz, axis (of the lines: 1, 2), ahead, each (lines of a thread), piece, line (number in its sweep). `table`: by segment coupling, lower, inverse, upper.
 template <class C>
 __device__ __forceinline__ void joins_pass(const MeshArguments<typename C::real>& a, const typename C::real* table) {
     using T = typename C::real;
     constexpr int H = C::ahead, S = (C::axis == 1 ? C::ny : C::nz) / H, each = C::each;
-    using Lines = Together<T, each>;
+    using Lines = Values<T, each>;
     constexpr std::int64_t plane = std::int64_t{C::nx} * (C::axis == 1 ? C::nz : C::ny), points = std::int64_t{C::nx} * C::ny * C::nz;
     __shared__ T factors[4 * S];
     let_next_begin();
@@ -49,19 +44,7 @@ __device__ __forceinline__ void joins_pass(const MeshArguments<typename C::real>
     if (!runs(a.state, a.sweep)) return;
     bool bad[each] = {};
 #pragma unroll
-    for (int k = 0; k < each; ++k) {
-        T gamma = 0, next = 0;
-#pragma unroll
-        for (int s = 0; s < S; ++s) {
-            const T* const j = factors + 4 * s;
-            y[s].value[k] = gamma = multiply_add(-j[1], gamma, multiply_add(-j[0], first[s].value[k], y[s].value[k]) * j[2]);
-        }
-#pragma unroll
-        for (int s = S - 1; s >= 0; --s) {
-            y[s].value[k] = next = multiply_add(-factors[4 * s + 3], next, y[s].value[k]);
-            bad[k] = bad[k] || !finite(next, T(0));
-        }
-    }
+    for (int k = 0; k < each; ++k) bad[k] = !join_in_registers<S>(factors, [&](int s) -> T& { return y[s].at[k]; }, [&](int s) { return first[s].at[k]; });
 #pragma unroll
     for (int s = 0; s < S; ++s) *reinterpret_cast<Lines*>(ends + s * plane) = y[s];
     auto& failed = *reinterpret_cast<volatile unsigned char*>(&a.failed[mesh]);
