@@ -146,6 +146,9 @@ protected:
                 constexpr T large = std::numeric_limits<T>::max() * T(2.6e-4);
                 spoil(all, meshes - 1, large, 1, 1);
                 if (meshes > 3) spoil(all, 0, large, 0, 1);
+                // The same along y, whose lines come after those along z where a step is one pass.
+                std::swap(all.sweeps[0].lines[1].constant, all.sweeps[0].lines[2].constant);
+                for (const std::int64_t first_step : {0, 1}) spoil(all, meshes - 1 - first_step, large * T(0.7), first_step, 1);
             }
     }
 
@@ -186,12 +189,10 @@ private:
         EXPECT_EQ(outcome.mesh, bad);
         EXPECT_EQ(outcome.step, right.step);
         EXPECT_EQ(outcome.axis, right.axis);
-        EXPECT_EQ(outcome.y, right.y);
-        if (right.axis == 0) {
-            EXPECT_EQ(outcome.z, right.z);
-        } else {
-            EXPECT_EQ(outcome.x, right.x);
-        }
+        // Where along its line is no promise.
+        EXPECT_TRUE(right.axis == 0 || outcome.x == right.x) << outcome.x << ", not " << right.x;
+        EXPECT_TRUE(right.axis == 1 || outcome.y == right.y) << outcome.y << ", not " << right.y;
+        EXPECT_TRUE(right.axis == 2 || outcome.z == right.z) << outcome.z << ", not " << right.z;
         for (std::int64_t mesh = 0; mesh < ours.shape.meshes; ++mesh) {
             if (mesh == bad) continue;
             EXPECT_LE(ours.alone(mesh).off(healthy.alone(mesh)), 1e-6) << "mesh " << mesh << " beside " << bad;
