@@ -56,6 +56,9 @@ void taken_by_many(const Shape& shape) {
     Boxes<T> spread_out(n, 72);
     spread_out.fields[0].stride = {1, n + 4, (n + 4) * std::int64_t{n}, (n + 4) * std::int64_t{n} * n};
     EXPECT_NE(plan_of(spread_out.checked, chip).refuses, nullptr) << "gaps between rows";
+    Boxes<T> backwards(n, 72);
+    backwards.fields[0].stride[3] *= -1;
+    EXPECT_NE(plan_of(backwards.checked, chip).refuses, nullptr) << "meshes in descending order";
     Boxes<T> beside(n, 72);
     beside.fields[0].data = beside.values + 1;
     EXPECT_NE(plan_of(beside.checked, chip).refuses, nullptr) << "not at a vector";

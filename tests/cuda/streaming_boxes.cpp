@@ -18,6 +18,7 @@ TRIFOLD_POINT_FUNCTION(spread, {
 })
 TRIFOLD_POINT_FUNCTION(heated, { out(0) = at(0, 0, 0, -1) + at(0, 0, 0, 1) + at(1, 0, 0, 0); })
 TRIFOLD_POINT_FUNCTION(across, { out(0) = at(0, 0, 1, -1) + at(0, 0, 0, 1); })
+TRIFOLD_POINT_FUNCTION(constant, { out(0) = p(0); })
 TRIFOLD_POINT_FUNCTION(add, { out(0) = at(0, 0, 0, 0) + at(2, 0, 0, 0); })
 TRIFOLD_POINT_FUNCTION(take, { out(0) = at(0, 0, 0, 0) - at(2, 0, 0, 0); })
 
@@ -99,6 +100,23 @@ int taken_by_passes(int n) {
 TEST(BoxesOfPlanes, AreTakenByPassesAtEveryHeight) {
     for (const int n : {80, 96, 128}) EXPECT_GE(taken_by_passes<float>(n), 40) << n;
     for (const int n : {64, 80}) EXPECT_GE(taken_by_passes<double>(n), 40) << n;
+}
+
+// The target alone, which is there even where a right-hand side reads nothing.
+TEST(BoxesOfPlanes, TakeRowsAsVectors) {
+    const Chip chip;
+    const auto star = [&](const auto& box) {
+        const mesh::Checked checked = mesh::check(box.problem);
+        EXPECT_TRUE(planes::segments_of(checked));
+        const Plan plan = plan_of(checked, chip);
+        EXPECT_EQ(plan.refuses, nullptr);
+        EXPECT_EQ(plan.sweeps[0].passes[0].staged, 1U);
+        return plan.refuses == nullptr && plan.sweeps[0].passes[0].rows.star;
+    };
+    EXPECT_TRUE(star(Box<float>(96, 2)));
+    EXPECT_TRUE(star(Box<double>(80, 2)));
+    EXPECT_FALSE(star(Box<float>(80, 2))) << "rows of ten floats are no vectors";
+    EXPECT_TRUE(star(Box<float>(96, 2, {}, constant)));
 }
 
 // All others are cut as they were.

@@ -21,8 +21,9 @@ constexpr std::size_t large_part = 32 * 1024;
 /// Timed: where fewer of 20 multiprocessors have a part of a segment, three passes of the streaming kernels are faster.
 constexpr std::int64_t least_of_blocks = 9, least_of_clusters = 12;
 
-/// Planes lie side by side, and are copied whole.
+/// Planes lie side by side, and are copied whole; meshes one behind the other, as tensors have them.
 bool packed(const AnyField& field, const MeshShape& shape, std::size_t value_bytes) {
+    if (shape.meshes > 1 && field.stride[3] < shape.x * shape.y * shape.z) return false;
     return field.stride[0] == 1 && field.stride[1] == shape.x && field.stride[2] == shape.x * shape.y && field.stride[3] % (16 / static_cast<std::int64_t>(value_bytes)) == 0 &&
            reinterpret_cast<std::uintptr_t>(field.data) % 16 == 0;
 }
