@@ -109,13 +109,12 @@ TABLES = {
     'streaming': ('cuda_heat', 'mesh', (['Gpoints/s', 'of the roof', 'of its moves', 'over cuSPARSE'], in_passes), [
         ('640² × 60', '2d-large/640^2x60/'), ('896² × 60', '2d-large/896^2x60/'), ('64³', '3d-large/64^3x1/'), ('64³ × 128', '3d-large/64^3x128/'), ('80³ × 24', '3d/80^3x24/'),
         ('80³ × 72', '3d/80^3x72/'), ('96³ × 24', '3d/96^3x24/'), ('96³ × 72', '3d/96^3x72/'), ('128³ × 16', '3d-large/128^3x16/'), ('192³ × 8', '3d-large/192^3x8/'), ('256³', '3d-large/256^3x1/'),
-        ('256³ × 4', '3d-large/256^3x4/'), ('512³', '3d-large/512^3x1/')]),
+        ('256³ × 4', '3d-large/256^3x4/'), ('512³', '3d-large/512^3x1/'), ('96³ × 72, rings', 'sides/96^3x72/*/periodic'), ('256³, rings', 'sides/256^3x1/*/periodic'), ('1024², rings', 'sides/1024^2x1/*/periodic')]),
     'planes': ('cuda_heat', 'mesh', (['Gpoints/s', 'of the roof', 'of its moves', 'over cuSPARSE'], in_one_pass), [
         ('64³ × 128', '3d-large/64^3x128/'), ('80³ × 24', '3d/80^3x24/'), ('80³ × 72', '3d/80^3x72/'), ('96³ × 24', '3d/96^3x24/'), ('96³ × 72', '3d/96^3x72/'), ('128³ × 16', '3d-large/128^3x16/')]),
     'fused': ('cuda_heat', 'mesh', (['Gpoints/s', 'over cuSPARSE'], heat_rival), [
         ('256³, conductivity varies (made in registers)', 'varying/256^3x1/*/k'), ('48³ × 72, one conductivity for all meshes (held)', 'varying/48^3x72/*/k'), ('96³ × 72, the same', 'varying/96^3x72/*/k'),
-        ('512² × 60, the same (kept)', 'varying/512^2x60/*/k'), ('1024², conductivity varies (kept)', 'varying/1024^2x1/*/k'), ('1024², the same, in half steps', 'halves/1024^2x1/*/k/halves'),
-        ('256³, rings with one matrix', 'sides/256^3x1/*/periodic'), ('96³ × 72, the same', 'sides/96^3x72/*/periodic'), ('1024², the same', 'sides/1024^2x1/*/periodic')]),
+        ('512² × 60, the same (kept)', 'varying/512^2x60/*/k'), ('1024², conductivity varies (kept)', 'varying/1024^2x1/*/k'), ('1024², the same, in half steps', 'halves/1024^2x1/*/k/halves')]),
     'long systems': ('cuda_single', 'matrix', BESIDE_CUSPARSE, [
         ('dominance 3: halos', one('dominant')), ('the same, in place', one('dominant, in place')), ('layered diffusion, number 0.01: halos', one('diffusion 0.01')),
         ('number 1: wide halos', one('diffusion 1')), ('number 10: wide halos', one('diffusion 10')), ('number 1000: coupled, one pass', one('diffusion 1000')),

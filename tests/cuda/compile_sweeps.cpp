@@ -73,6 +73,7 @@ struct CompileSweeps : testing::Test {
         for (Sides& axis : around) axis = {{Edge::periodic}, {Edge::periodic}};
         const std::array<double, 3> row{-0.25, 1.5, -0.25};
         const std::vector<Sweep> plane{{increment_2d, {{0, row}, {1, row}}, add_increment, 0, free}}, solid{{increment_3d, {{0, row}, {1, row}, {2, row}}, add_increment, 0, free}};
+        const std::vector<Sweep> plane_rings{{increment_2d, {{0, row}, {1, row}}, add_increment, 0, around}}, solid_rings{{increment_3d, {{0, row}, {1, row}, {2, row}}, add_increment, 0, around}};
         const std::vector<Sweep> varying{{varying_increment_3d, {{0, {}, varying_x}, {1, {}, varying_y}, {2, {}, varying_z}}, add_increment, 0, free}};
         const std::vector<Sweep> halves{{half_step_y, {{0, row}}, {}, 0, free}, {half_step_x, {{1, row}}, {}, 0, free}};
         const std::vector<Sweep> mixed{{look_around, {{0, {}, stretched, true}, {1, {}, varying_y}}, add_increment, 0, around}, {{}, {{2, row}}, {}, 0, fixed}};
@@ -80,7 +81,10 @@ struct CompileSweeps : testing::Test {
         compile<T>({512, 512, 1, 12}, free, plane);
         compile<T>({48, 48, 48, 10}, fixed, solid);
         compile<T>({256, 256, 256, 1}, fixed, solid);
-        compile<T>({150, 75, 33, 4}, around, solid);
+        compile<T>({150, 75, 33, 4}, around, solid_rings);
+        compile<T>({96, 96, 96, 30}, around, solid_rings);
+        compile<T>({256, 64, 48, 1}, around, solid_rings);
+        compile<T>({700, 600, 1, 6}, around, plane_rings);
         compile<T>({64, 40, 30, 2}, fixed, varying);
         compile<T>({96, 96, 1, 7}, free, halves);
         compile<T>({17, 5, 3, 2}, around, mixed);

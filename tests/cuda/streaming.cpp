@@ -53,7 +53,7 @@ TEST(Parts, AreTakenWhereTheyWereFaster) {
     const auto faster = [&](std::size_t bytes, int nx, int ny, int nz, std::int64_t meshes) {
         const Reach reach{1, 1, 1, 1};
         const int H = cut_segment(chip, bytes, nx, ny, nz);
-        const RowsCut one = cut_rows(chip, bytes, nx, ny, nz, 1, reach, H, nullptr, true), rows = cut_rows(chip, bytes, nx, ny, nz, meshes, reach, H, &one, true, true);
+        const RowsCut one = cut_rows(chip, bytes, nx, ny, nz, 1, reach, {.alike = true}, H), rows = cut_rows(chip, bytes, nx, ny, nz, meshes, reach, {.alike = true}, H, &one, true);
         const ColumnsCut shape = cut_columns(chip, bytes, nz, 1, {.nx = nx});
         const ColumnsCut columns = cut_columns(chip, bytes, nz, 1, {.nx = nx, .tasks_per_piece = ny / H * meshes, .segment_rows = shape.segment_rows, .segments = shape.segments});
         return parts_are_faster(chip, bytes, nx, ny, nz, meshes, rows, columns, H);
@@ -93,8 +93,15 @@ TEST(WholeCut, HasTheSegmentsOfPasses) {
     EXPECT_GE(taken, 12);
 }
 
+/// Of closings by segment, what the first segment has before its rows; `last` loses what the ring takes.
+double close(const double* closing, int segments, double first, std::vector<double>& last) {
+    const double s = closing[0] * first + closing[1] * last.front() + closing[4 * (segments - 1) + 1] * last[static_cast<std::size_t>(segments) - 1];
+    for (int k = 0; k < segments; ++k) last[static_cast<std::size_t>(k)] -= closing[4 * k + 2] * s;
+    return s;
+}
+
 // lanes.cuh, a lane after the other: segments, the scans of the join, and back.
-std::vector<double> solve(const LaneTable<double>& table, int n, int R, int lanes, bool alike, const std::vector<double>& right) {
+std::vector<double> solve(const LaneTable<double>& table, int n, int R, int lanes, bool alike, const std::vector<double>& right, bool ring = false) {
     const int segments = (n + R - 1) / R, tables = alike ? 3 : lanes;
     const double *const ahead = table.values.data(), *const back = ahead + 2 * R * tables, *const reach = back + 2 * R * tables, *const joins = ahead + (5 * R * tables + 1) / 2 * 2;
     const auto table_of = [&](int s) { return !alike ? s : s == 0 || s >= segments ? 0 : s == segments - 1 ? 2 : 1; };
@@ -127,11 +134,12 @@ std::vector<double> solve(const LaneTable<double>& table, int n, int R, int lane
         }
     }
     std::vector<double> solution(static_cast<std::size_t>(n));
+    const double closed = ring ? close(joins + 4 * lanes, segments, first[0], x) : 0;
     for (int s = 0; s < segments; ++s) {
         auto& own = y[static_cast<std::size_t>(s)];
         own.back() = at(x, s);
         const int t = table_of(s);
-        for (int i = R - 2; i >= 0; --i) own[static_cast<std::size_t>(i)] -= back[2 * (i * tables + t) + 1] * at(x, s - 1) + back[2 * (i * tables + t)] * own[static_cast<std::size_t>(i + 1)];
+        for (int i = R - 2; i >= 0; --i) own[static_cast<std::size_t>(i)] -= back[2 * (i * tables + t) + 1] * (s ? at(x, s - 1) : closed) + back[2 * (i * tables + t)] * own[static_cast<std::size_t>(i + 1)];
         for (int i = R - 1; i >= 0 && begin(s) + i >= s * R; --i) solution[static_cast<std::size_t>(begin(s) + i)] = own[static_cast<std::size_t>(i)];
     }
     return solution;
@@ -142,19 +150,20 @@ struct Line {
     LineMatrix<double> m;
     std::vector<double> exact, right;
 
-    /// `alike`: rows but the first and the last one are the same; `mirrored`: from its last row on the matrix is as from its first.
-    Line(tests::Random& random, int n, bool alike = false, bool mirrored = false) {
+    /// `alike`: rows but the first and the last one are the same; `mirrored`: from its last row on the matrix is as from its first; `ring`: its ends are coupled.
+    Line(tests::Random& random, int n, bool alike = false, bool mirrored = false, bool ring = false) {
         const double low = random.uniform(-1, 1), high = random.uniform(-1, 1), pivot = random.uniform(2.1, 4);
         for (int i = 0; i < n; ++i) {
             const bool same = alike && i && i + 1 < n;
-            m.lower.push_back(same ? low : i ? random.uniform(-1, 1) : 0), m.upper.push_back(same ? high : i + 1 < n ? random.uniform(-1, 1) : 0), m.diag.push_back(same ? pivot : random.uniform(2.1, 4));
+            m.lower.push_back(same ? low : i || ring ? random.uniform(-1, 1) : 0), m.upper.push_back(same ? high : i + 1 < n || ring ? random.uniform(-1, 1) : 0), m.diag.push_back(same ? pivot : random.uniform(2.1, 4));
             exact.push_back(random.uniform(-1, 1));
         }
         for (std::size_t k = 0, end = mirrored ? m.diag.size() : 0; k < end; ++k) m.upper[k] = m.lower[end - 1 - k], m.diag[k] = m.diag[end - 1 - k];
         for (int i = 0; i < n; ++i) {
             const auto k = static_cast<std::size_t>(i);
-            right.push_back(m.diag[k] * exact[k] + (i ? m.lower[k] * exact[k - 1] : 0) + (i + 1 < n ? m.upper[k] * exact[k + 1] : 0));
+            right.push_back(m.diag[k] * exact[k] + m.lower[k] * (i ? exact[k - 1] : exact.back()) + m.upper[k] * (i + 1 < n ? exact[k + 1] : exact.front()));
         }
+        if (ring) open(m);
     }
 };
 
@@ -179,25 +188,55 @@ TEST(LaneTable, SolvesLinesOfAnyLength) {
             }
 }
 
+TEST(LaneTable, SolvesRings) {
+    tests::Random random(6);
+    for (const int n : {3, 7, 31, 64, 96, 97, 200, 640})
+        for (const int lanes : {2, 4, 8, 16, 32})
+            for (int R = std::max((n + lanes - 1) / lanes, 2); R < std::min(n, (n + lanes - 1) / lanes + 3); ++R)
+                for (const bool alike : {false, true}) {
+                    if (alike && (n + R - 1) / R < 3) continue;
+                    const auto [m, exact, right] = Line(random, n, alike, false, true);
+                    const LaneTable<double> table(m, R, lanes, alike);
+                    ASSERT_TRUE(table.safe);
+                    const std::vector<double> found = solve(table, n, R, lanes, alike, right, true);
+                    for (std::size_t i = 0; i < exact.size(); ++i) ASSERT_NEAR(found[i], exact[i], 1e-14) << n << " rows, " << lanes << " lanes of " << R << ", row " << i;
+                }
+    EXPECT_FALSE(LaneTable<double>(Line(random, 8, false, false, true).m, 8, 1).safe) << "one segment is no ring";
+}
+
+// An elimination without pivots that grows, and a ring that is singular though the line that it is opened to is not.
+TEST(LaneTable, RefusesRingsThatAreNotSafe) {
+    LineMatrix<double> waves, singular;
+    for (int i = 0; i < 40; ++i) {
+        waves.lower.push_back(1), waves.diag.push_back(1e-3), waves.upper.push_back(1);
+        singular.lower.push_back(-1), singular.diag.push_back(2), singular.upper.push_back(-1);
+    }
+    open(waves), open(singular);
+    EXPECT_FALSE(LaneTable<double>(waves, 5, 8).safe);
+    EXPECT_FALSE(LaneTable<double>(singular, 5, 8).safe);
+    EXPECT_FALSE(LineTable<double>(singular, 5, 8).safe);
+}
+
 // Lines along y in parts: forwards as rows go along them (rows.cuh), ends of segments (joins.cuh), backwards as columns do (columns.cuh).
-TEST(Parts, SolveLines) {
+void solve_in_parts(bool ring) {
     tests::Random random(4);
     const Chip chip;
     int cut = 0;
     for (const int n : {8, 24, 32, 48, 64, 80, 96, 128, 256, 384, 512}) {
         const int H = cut_segment(chip, 8, n, n, n), S = H ? n / H : 0;
-        if (H == 0) continue;
+        if (H == 0 || (ring && S < 2)) continue;
         ++cut;
         ASSERT_EQ(S * H, n);
-        const auto [m, exact, right] = Line(random, n);
+        const Line line(random, n), parted(random, n, false, false, ring);
+        const auto& [m, exact, right] = parted;
         Pass rows, joins, columns;
         rows.rows.lanes = 1, rows.rows.segment_rows = n, columns.columns.columns = 1, columns.columns.segment_rows = n, columns.columns.segments = 1;
         std::vector<double> ahead, ends, behind;
         rows.kind = PassKind::rows, joins.kind = PassKind::joins, columns.kind = PassKind::columns;
         for (Pass* const pass : {&rows, &joins, &columns}) pass->segment = H;
-        ASSERT_TRUE(append_factors(m, m, rows, ahead) && append_factors(m, m, joins, ends) && append_factors(m, m, columns, behind));
+        ASSERT_TRUE(append_factors(line.m, m, rows, ahead) && append_factors(line.m, m, joins, ends) && append_factors(line.m, m, columns, behind));
         const double *const forwards = ahead.data() + 5 * n + 4, *const backwards = behind.data() + 4 * n + 4;
-        ASSERT_EQ(ends.size(), static_cast<std::size_t>(4 * S));
+        ASSERT_EQ(ends.size(), static_cast<std::size_t>((ring ? 8 : 4) * S));
         std::vector<double> y(static_cast<std::size_t>(n)), z(static_cast<std::size_t>(S) + 1), x(y.size()), last(z.size());
         for (int i = 0; i < n; ++i) {
             const auto k = static_cast<std::size_t>(i);
@@ -210,13 +249,51 @@ TEST(Parts, SolveLines) {
             last[k] = gamma = (y[static_cast<std::size_t>((s + 1) * H - 1)] - ends[4 * k] * (s + 1 < S ? z[k + 1] : 0)) * ends[4 * k + 2] - ends[4 * k + 1] * gamma;
         }
         for (int s = S - 1; s >= 0; --s) last[static_cast<std::size_t>(s)] = next = last[static_cast<std::size_t>(s)] - ends[static_cast<std::size_t>(4 * s + 3)] * next;
+        const double closed = ring ? close(ends.data() + 4 * S, S, z[0], last) : 0;
         for (int i = n - 1; i >= 0; --i) {
             const auto k = static_cast<std::size_t>(i), s = static_cast<std::size_t>(i / H);
-            x[k] = i % H == H - 1 ? last[s] : y[k] - backwards[2 * i + 1] * (s ? last[s - 1] : 0) - backwards[2 * i] * x[k + 1];
+            x[k] = i % H == H - 1 ? last[s] : y[k] - backwards[2 * i + 1] * (s ? last[s - 1] : closed) - backwards[2 * i] * x[k + 1];
             ASSERT_NEAR(x[k], exact[k], 1e-14) << n << " rows, segments of " << H << ", row " << i;
         }
     }
-    EXPECT_GE(cut, 9);
+    EXPECT_GE(cut, ring ? 7 : 9);
+}
+
+TEST(Parts, SolveLines) { solve_in_parts(false); }
+TEST(Parts, SolveRings) { solve_in_parts(true); }
+
+// columns.cuh: the first segment has s before its rows.
+TEST(LineTable, SolvesRings) {
+    tests::Random random(7);
+    for (const auto& [R, S] : {std::pair{3, 2}, {16, 6}, {25, 4}, {4, 2}, {7, 31}, {10, 10}}) {
+        const auto [m, exact, right] = Line(random, R * S, false, false, true);
+        Pass pass;
+        pass.kind = PassKind::columns, pass.columns.columns = 1, pass.columns.segment_rows = R, pass.columns.segments = S, pass.columns.ring = true;
+        std::vector<double> table;
+        ASSERT_TRUE(append_factors(m, {}, pass, table));
+        ASSERT_EQ(table.size(), static_cast<std::size_t>(4 * R * S + 8 * S));
+        const double *const joins = table.data() + 4 * R * S, *const closing = joins + 4 * S;
+        const auto factor = [&](int s, int which, int i) { return table[static_cast<std::size_t>((4 * s + which) * R + i)]; };
+        std::vector<double> y = right, first(static_cast<std::size_t>(S) + 1), last(static_cast<std::size_t>(S));
+        const auto row = [&](int s, int i) -> double& { return y[static_cast<std::size_t>(s * R + i)]; };
+        for (int s = 0; s < S; ++s) {
+            for (int i = 0; i < R; ++i) row(s, i) = row(s, i) * factor(s, 0, i) - (i ? factor(s, 1, i) * row(s, i - 1) : 0);
+            double z = 0;
+            for (int i = R - 2; i >= 0; --i) z = row(s, i) - factor(s, 2, i) * z;
+            first[static_cast<std::size_t>(s)] = z;
+        }
+        double gamma = 0, next = 0;
+        for (int s = 0; s < S; ++s) last[static_cast<std::size_t>(s)] = gamma = (row(s, R - 1) - joins[4 * s] * first[static_cast<std::size_t>(s) + 1]) * joins[4 * s + 2] - joins[4 * s + 1] * gamma;
+        for (int s = S - 1; s >= 0; --s) last[static_cast<std::size_t>(s)] = next = last[static_cast<std::size_t>(s)] - joins[4 * s + 3] * next;
+        const double closed = close(closing, S, first[0], last);
+        for (int s = 0; s < S; ++s) {
+            row(s, R - 1) = last[static_cast<std::size_t>(s)];
+            for (int i = R - 2; i >= 0; --i) row(s, i) -= factor(s, 3, i) * (s ? last[static_cast<std::size_t>(s) - 1] : closed) + factor(s, 2, i) * row(s, i + 1);
+        }
+        for (std::size_t i = 0; i < y.size(); ++i) ASSERT_NEAR(y[i], exact[i], 1e-14) << R << " x " << S << ", row " << i;
+    }
+    EXPECT_FALSE(LineTable<double>(Line(random, 10, false, false, true).m, 4, 3).safe) << "a rest";
+    EXPECT_FALSE(LineTable<double>(Line(random, 10, false, false, true).m, 10, 1).safe) << "one segment";
 }
 
 // columns.cuh where C::alternates: what segments' first rows keep is a sum, and so are their solutions.
@@ -277,13 +354,13 @@ TEST(Parts, AreCutByTheShapeOfAMesh) {
         for (const int n : {24, 33, 64, 80, 96, 100, 128, 192, 256, 384, 512}) {
             const int H = cut_segment(chip, bytes, n, n, n);
             if (H == 0) continue;
-            const RowsCut rows = cut_rows(chip, bytes, n, n, n, 1, reach, H);
+            const RowsCut rows = cut_rows(chip, bytes, n, n, n, 1, reach, {}, H);
             const ColumnsCut columns = cut_columns(chip, bytes, n, 1, {.nx = n});
             if (!rows.fits() || !columns.fits()) continue;
             ++cut;
             for (const std::int64_t meshes : {1, 4, 100}) {
                 for (const int ahead : {0, H}) {
-                    const RowsCut many = cut_rows(chip, bytes, n, n, n, meshes, reach, ahead, &rows);
+                    const RowsCut many = cut_rows(chip, bytes, n, n, n, meshes, reach, {}, ahead, &rows);
                     EXPECT_EQ(many.lanes, rows.lanes) << n;
                     EXPECT_EQ(many.segment_rows, rows.segment_rows) << n;
                     EXPECT_LE(many.shared, chip.shared_per_block) << n;
@@ -318,8 +395,8 @@ TEST(TimedCuts, FitAndHaveTheSegmentsOfTheShape) {
                 EXPECT_EQ(std::tuple(timed->segment, timed->lanes, timed->segment_rows, timed->columns_rows, timed->columns_segments),
                           std::tuple(alone->segment, alone->lanes, alone->segment_rows, alone->columns_rows, alone->columns_segments))
                     << nx;
-                const RowsCut rows = rows_of(*timed, chip, {1, 1, 1, 1}, true);
-                const ColumnsCut columns = columns_of(*timed, chip, true);
+                const RowsCut rows = rows_of(*timed, chip, {1, 1, 1, 1}, {.alike = true});
+                const ColumnsCut columns = columns_of(*timed, chip, true, false);
                 ASSERT_TRUE(rows.fits() && columns.fits()) << nx;
                 EXPECT_EQ(along % timed->segment, 0) << nx;
                 EXPECT_EQ(timed->segment % (16 / static_cast<int>(bytes)), 0) << nx << ": a mesh alone has segments of lines in vectors";

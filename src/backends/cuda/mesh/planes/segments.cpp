@@ -72,7 +72,7 @@ Segments segments_of(const Checked& checked) {
     for (int axis = 0; axis < 3; ++axis) {
         const Sides &sides = sweep.solution[static_cast<std::size_t>(axis)], &field = checked.problem->fields[static_cast<std::size_t>(sweep.target)].sides[static_cast<std::size_t>(axis)];
         if (sweep.lines[static_cast<std::size_t>(axis)].axis != axis || streaming::unknown_matrix(checked, 0, axis)) return {};
-        if (sides.low.value != 0 || sides.high.value != 0 || field.low.edge == Edge::periodic || field.high.edge == Edge::periodic) return {};
+        if (sides.low.value != 0 || sides.high.value != 0 || sides.low.edge == Edge::periodic || field.low.edge == Edge::periodic || field.high.edge == Edge::periodic) return {};
     }
     const bool mirrored = checked.dtype == DType::f32 ? mirrors_itself(streaming::matrix_of<float>(checked, 0, 2)) : mirrors_itself(streaming::matrix_of<double>(checked, 0, 2));
     return mirrored ? found : Segments{};

@@ -6,6 +6,8 @@
 //   z[i] = y[i] - upper[i] z[i+1], z[R-1] = 0                   backwards; only z[0] is wanted
 //   gamma[s] = inverse (y[R-1] - coupling z[0] of s+1) - lower gamma[s-1],  x[last of s] = gamma[s] - upper x[last of s+1]    the join
 //   x[i] = y[i] - fill[i] x[before] - upper[i] x[i+1]            backwards
+// A ring is the line that it is opened to (mesh/rings.hpp), of whose solution its last rows lose q s, s = Σ (first z[0] + last x[last of s]): `closing` has first, last and q by segment. s is
+// x[before] of the first segment.
 #pragma once
 
 #include <cstdint>
@@ -23,6 +25,8 @@ struct Vector16<double> {
     using type = double2;
 };
 
+__device__ __forceinline__ float part(const float& v, int) { return v; }
+__device__ __forceinline__ double part(const double& v, int) { return v; }
 __device__ __forceinline__ float part(const float2& v, int i) { return i == 0 ? v.x : v.y; }
 __device__ __forceinline__ float part(const float4& v, int i) { return i == 0 ? v.x : i == 1 ? v.y : i == 2 ? v.z : v.w; }
 __device__ __forceinline__ double part(const double2& v, int i) { return i == 0 ? v.x : v.y; }
@@ -32,7 +36,7 @@ __device__ __forceinline__ double multiply_add(double a, double b, double c) { r
 template <class T>
 inline constexpr int vector_values = 16 / static_cast<int>(sizeof(T));
 
-/// Of factors of R rows: vectors, or where there is half a one too many, halves.
+/// Of factors of R rows: vectors, or where there is half a one too many, halves; of odd rows, single ones.
 template <class T, int values>
 struct FactorVector {
     using type = typename Vector16<T>::type;
@@ -41,8 +45,12 @@ template <>
 struct FactorVector<float, 2> {
     using type = float2;
 };
+template <class T>
+struct FactorVector<T, 1> {
+    using type = T;
+};
 template <class T, int R>
-inline constexpr int factors_at_once = R % vector_values<T> == 0 ? vector_values<T> : 2;
+inline constexpr int factors_at_once = R % vector_values<T> == 0 ? vector_values<T> : R % 2 == 0 ? 2 : 1;
 
 /// So many values or a few more, for what follows to be aligned to 16 bytes.
 template <class T>
@@ -99,6 +107,18 @@ __device__ __forceinline__ void backwards(const T* factors, T (&y)[R], T before,
         for (int v = V - 1; v >= 0; --v)
             if (i + v < R - 1) y[i + v] = multiply_add(-part(upper, v), y[i + v + 1], multiply_add(-part(fill, v), before, y[i + v]));
     }
+}
+
+/// Words of a segment's closing in a table, the last one of them unused.
+inline constexpr int closing_words = 4;
+
+/// One line of S segments: last(k) is segment k's last row, first what the first segment's first row keeps. Returns s.
+template <int S, int at_once, class T, class Last>
+__device__ __forceinline__ T close_ring(const T* closing, T first, const Last& last) {
+    const T s = multiply_add(closing[0], first, multiply_add(closing[1], last(0), closing[closing_words * (S - 1) + 1] * last(S - 1)));
+#pragma unroll at_once
+    for (int k = 0; k < S; ++k) last(k) = multiply_add(-closing[closing_words * k + 2], s, last(k));
+    return s;
 }
 
 /// One thread: last[s apart] and first[s apart] of S segments; last becomes x. `first` has a zero behind the last segment's.

@@ -39,7 +39,7 @@ struct ColumnsLayout {
     using T = typename C::real;
     static constexpr int threads = C::W * C::S;
     static constexpr int held = C::stages * threads * C::R, before = held + C::held_stages * threads * C::R, last = before + (C::behind ? threads * C::R : 0), first = last + C::S * C::W, work = first + (C::S + 1) * C::W;
-    static constexpr int factors = C::by_reach ? 5 : 4, pitch = segment_pitch<T, C::R, C::by_reach>, joins = C::S * pitch, begins = joins + 4 * C::S, kept = begins + (C::alternates ? 2 * C::S : 0);
+    static constexpr int factors = C::by_reach ? 5 : 4, pitch = segment_pitch<T, C::R, C::by_reach>, joins = C::S * pitch, closing = joins + 4 * C::S, begins = closing + (C::ring ? closing_words * C::S : 0), kept = begins + (C::alternates ? 2 * C::S : 0);
 };
 
 /// Which columns a block has at a turn.
@@ -76,11 +76,17 @@ struct SetOfColumns {
     static __device__ __forceinline__ int of_piece(int begin) { return C::piece == C::W ? begin * C::rows : begin; }
     /// Among the ends of segments (joins.cuh).
     static __device__ __forceinline__ std::int64_t end_offset(std::int64_t mesh, int segment, int begin) { return (mesh * segments_across + segment) * (std::int64_t{C::rows} * C::nx) + of_piece(begin); }
+    /// Whether something is known of the row below a segment, and where: of rings, below the first one too.
+    static __device__ __forceinline__ bool has_below(int segment) { return C::ring_across || segment > 0; }
+    static __device__ __forceinline__ std::int64_t below_offset(std::int64_t meshes, std::int64_t mesh, int segment, int begin) {
+        if (C::ring_across && segment == 0) return meshes * (points / H) + end_offset(mesh, 0, begin);
+        return end_offset(mesh, segment - 1, begin);
+    }
 };
 
 /// C: real, fields, R (rows of a thread), S (segments), W (columns of a block), rows, axis (1, 2), line (number in its sweep), nx, ny, nz, stride(field, axis), vectors,
 /// has_update, target, used (bit f: the update reads field f), prefetch, planes (whole planes of values and of the field `used` are copied at once; `held_stages` of the field's), whole (part of a kernel with more threads), behind (rows of a segment of lines across that are to be solved
-/// backwards first; 0), piece (as rows.cuh), by_reach (as rows.cuh eliminates ahead), alternates (in odd steps lines are eliminated from their last row to the first: their matrix is its own mirror image), moves_alone, Parameters, update(near, p, out, x, y, z, mesh, step).
+/// backwards first; 0), ring (lines are), ring_across (those across are), piece (as rows.cuh), by_reach (as rows.cuh eliminates ahead), alternates (in odd steps lines are eliminated from their last row to the first: their matrix is its own mirror image), moves_alone, Parameters, update(near, p, out, x, y, z, mesh, step).
 template <class C>
 __device__ __forceinline__ void columns_barrier() {
     if constexpr (C::whole) asm volatile("barrier.cta.sync 1, %0;" ::"n"(ColumnsLayout<C>::threads) : "memory");
@@ -123,6 +129,7 @@ __device__ __forceinline__ void columns_tasks(const MeshArguments<typename C::re
     const unsigned tasks = Set::tasks(a.meshes);
     T* const staged = memory + (thread & ~31) * R;
     const T* const joins = factors + L::joins;
+    static_assert(!C::ring || (S > 1 && S * R == n && !C::alternates), "rings have no rest");
     static_assert(!C::alternates || (C::axis == 2 && C::by_reach && C::S > 1 && C::S * R == n && !C::behind && !C::ends && !C::has_update && !C::to_target), "lines without a rest, whose solutions another pass takes");
     // Row e of the elimination is row n - 1 - e of memory where it begins at the last one.
     const bool turned = C::alternates && (a.step & 1) != 0;
@@ -244,16 +251,16 @@ __device__ __forceinline__ void columns_tasks(const MeshArguments<typename C::re
         if constexpr (C::behind != 0) {
             T* const before = memory + L::before;
             if constexpr (C::planes)
-                if (set.row == Set::H - 2 && set.segment_across > 0) full(C::stages + C::held_stages).wait(below_parity), below_parity ^= 1;
+                if (set.row == Set::H - 2 && Set::has_below(set.segment_across)) full(C::stages + C::held_stages).wait(below_parity), below_parity ^= 1;
             if (C::planes && set.row == Set::H - 1) {
             } else if (set.row == Set::H - 1) {
                 // Solutions of the row below the segment: wanted at the next turn.
-                if (set.segment_across > 0 && set.begin + across < Set::inner) copy(ends + Set::end_offset(mesh, set.segment_across - 1, set.begin), before + (thread & ~31) * R);
+                if (Set::has_below(set.segment_across) && set.begin + across < Set::inner) copy(ends + Set::below_offset(a.extent[3], mesh, set.segment_across, set.begin), before + (thread & ~31) * R);
                 asm volatile("cp.async.commit_group;" ::: "memory");
             } else if constexpr (!C::moves_alone) {
 #pragma unroll
                 for (int i = 0; i < R; ++i) {
-                    const T below = set.segment_across > 0 ? before[own_first + i * next_row] : T(0);
+                    const T below = Set::has_below(set.segment_across) ? before[own_first + i * next_row] : T(0);
                     d[i] = multiply_add(-upper_across, above[i], multiply_add(-fill_across, below, d[i]));
                 }
             }
@@ -268,7 +275,7 @@ __device__ __forceinline__ void columns_tasks(const MeshArguments<typename C::re
             if (thread != 0) return;
             load(turn + C::stages, own_stage);
             if (turn > 0) bring_field(turn - 1 + held_stages);
-            if (set.row == Set::H - 1 && set.segment_across > 0) bring(ends + Set::end_offset(mesh, set.segment_across - 1, 0), L::before, C::stages + C::held_stages);
+            if (set.row == Set::H - 1 && Set::has_below(set.segment_across)) bring(ends + Set::below_offset(a.extent[3], mesh, set.segment_across, 0), L::before, C::stages + C::held_stages);
         };
         if constexpr (C::planes && C::moves_alone) __syncthreads(), ask();
         if (C::ends) {
@@ -285,10 +292,14 @@ __device__ __forceinline__ void columns_tasks(const MeshArguments<typename C::re
                 last[segment * W] = d[R - 1], first[segment * W] = z;
                 columns_barrier<C>();
                 if constexpr (C::planes) ask();
-                if (segment == 0) join<T, S>(joins, last, first, W);
+                if (segment == 0) {
+                    join<T, S>(joins, last, first, W);
+                    if constexpr (C::ring) first[0] = close_ring<S, 4>(factors + L::closing, first[0], [&](int k) -> T& { return last[k * W]; });
+                }
                 columns_barrier<C>();
                 x_last = last[segment * W];
                 if (segment) before = last[(segment - 1) * W];
+                else if constexpr (C::ring) before = first[0];
             } else {
                 x_last = d[R - 1] * joins[2];
             }
@@ -369,7 +380,7 @@ __device__ __forceinline__ void columns_pass(const MeshArguments<typename C::rea
     keep_columns<C>(kept, table, thread);
     await_previous();
     // One answer for all: the sweep before may fail meanwhile, in another group of meshes.
-    if (__syncthreads_and(runs(a.state, a.sweep))) columns_tasks<C>(a, p, memory, kept, low, high, table + C::S * (L::factors * C::R + 4));
+    if (__syncthreads_and(runs(a.state, a.sweep))) columns_tasks<C>(a, p, memory, kept, low, high, table + C::S * L::factors * C::R + (L::kept - L::joins));
 }
 
 }  // namespace trifold::cuda::streaming

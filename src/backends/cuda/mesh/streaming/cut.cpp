@@ -77,7 +77,7 @@ int choose_pitch(RowsCut& cut, std::size_t value_bytes, int nx, int reach_x) {
     return met;
 }
 
-RowsCut cut_rows(const Chip& chip, std::size_t value_bytes, int nx, int ny, int nz, std::int64_t meshes, const Reach& reach_of, int ahead, const RowsCut* shape, bool alike, bool bulk, bool grouped) {
+RowsCut cut_rows(const Chip& chip, std::size_t value_bytes, int nx, int ny, int nz, std::int64_t meshes, const Reach& reach_of, const AlongX& along_x, int ahead, const RowsCut* shape, bool bulk, bool grouped) {
     // Two rows a lane were best, or close to it, wherever it was tried on an H200. (One moves more words of shared memory, more leave too few warps; so do two in doubles where it eliminates ahead.)
     constexpr int most_segment = 33, least_chunk = 24;
     const int rows_of_lane = ahead && value_bytes == 8 ? 1 : 2;
@@ -91,7 +91,7 @@ RowsCut cut_rows(const Chip& chip, std::size_t value_bytes, int nx, int ny, int 
     // The best block for rows cut so; `batch`: as many meshes as there are, else many, or, where nothing is eliminated ahead, as if there were no end to them.
     const auto try_blocks = [&](RowsCut cut, bool batch) {
         const int lanes = cut.lanes, R = cut.segment_rows, K = cut.rows, S = (nx + R - 1) / R, registers = ahead ? registers_ahead(value_bytes, K * R) + (batch && grouped && value_bytes == 8 ? 4 : 0) : up(star_registers(cut, words) + K * R * words + other_registers + 12 * words, 8);
-        cut.alike = alike && S > 2, cut.apart = false;  // single meshes of 256^3 and 384^3 take 5 to 10 % longer with it
+        cut.alike = along_x.alike && S > 2, cut.ring = along_x.ring, cut.apart = false;  // single meshes of 256^3 and 384^3 take 5 to 10 % longer with it
         const int met = choose_pitch(cut, value_bytes, nx, reach.x);
         // A block of few warps has many rows beside its slab, and one warp in four or more that brings planes.
         for (cut.warps = 1; cut.warps <= 31 && registers <= 255; ++cut.warps)
@@ -128,6 +128,7 @@ RowsCut cut_rows(const Chip& chip, std::size_t value_bytes, int nx, int ny, int 
     for (const int lanes : {32, 16, 8, 4, 2, 1})
         for (int R = std::max((nx + lanes - 1) / lanes, 2); !shape && R <= std::min(most_segment, nx) && 2 * ((nx + R - 1) / R) > lanes; ++R) {
             if (ahead && lanes < 32 && (R < 7 || R > 17)) continue;  // shorter and longer ones were slow
+            if (along_x.ring && R >= nx) continue;
             if (nx - (nx - 1) / R * R < reach.x) continue;  // only the last lane of a row looks beyond its end
             RowsCut cut;
             cut.lanes = lanes, cut.segment_rows = R;
@@ -165,7 +166,7 @@ int cut_segment(const Chip& chip, std::size_t value_bytes, int nx, int ny, int n
 
 std::size_t columns_factors(const ColumnsCut& cut, std::size_t value_bytes, bool by_reach, bool alternates) {
     const int S = cut.segments, V = static_cast<int>(16 / value_bytes);
-    return static_cast<std::size_t>(up(S * ((by_reach ? 5 : 4) * cut.segment_rows + V) + (alternates ? 6 : 4) * S, V));
+    return static_cast<std::size_t>(up(S * ((by_reach ? 5 : 4) * cut.segment_rows + V) + (alternates ? 6 : cut.ring ? 8 : 4) * S, V));
 }
 
 std::size_t columns_shared(const ColumnsCut& cut, std::size_t value_bytes, bool behind, bool by_reach, bool alternates) {
@@ -179,13 +180,15 @@ ColumnsCut cut_columns(const Chip& chip, std::size_t value_bytes, int rows, int 
     ColumnsCut best;
     double best_score = 0;
     for (const int W : {8, 16, 32, 64})
-        for (int R = asked.segment_rows ? asked.segment_rows : V; R <= (asked.segment_rows ? asked.segment_rows : most_rows); R += V)
+        // What has no rest takes what divides it.
+        for (int R = asked.segment_rows ? asked.segment_rows : asked.ring ? 2 : V; R <= (asked.segment_rows ? asked.segment_rows : most_rows); R += asked.ring ? 1 : V)
             for (const bool prefetch : {true, false}) {
                 if (prefetch && fetched == 0) continue;
                 if (asked.nx && W * static_cast<int>(value_bytes) < 128) continue;
                 ColumnsCut cut;
-                cut.columns = W, cut.segment_rows = R, cut.segments = up((rows + R - 1) / R, std::max(32 / W, 1)), cut.prefetch = prefetch;
+                cut.columns = W, cut.segment_rows = R, cut.segments = up((rows + R - 1) / R, std::max(32 / W, 1)), cut.prefetch = prefetch, cut.ring = asked.ring;
                 if (asked.segments && cut.segments != asked.segments) continue;
+                if (asked.ring && (cut.segments < 2 || cut.segments * R != rows)) continue;
                 cut.threads = W * cut.segments;
                 if (cut.threads > most_threads) continue;
                 const int S = cut.segments;
@@ -216,7 +219,7 @@ ColumnsCut cut_columns(const Chip& chip, std::size_t value_bytes, int rows, int 
                     if (asked.tasks_per_piece) blocks_there = std::min(blocks_there, std::ceil(each));
                 }
                 const double in_flight = std::min(1.0, blocks_there * cut.threads * R * static_cast<double>(value_bytes) / 65536);
-                const double score = dealt * used * wide * (0.5 + 0.5 * in_flight) * (alone ? 1.02 : flat ? 1.1 : prefetch || fetched == 0 ? 1 : asked.grouped ? 0.85 : 0.9) * (blocks_there > 1 ? 1 : 0.96) * (S > 32 ? 0.9 : 1);
+                const double score = dealt * used * wide * (0.5 + 0.5 * in_flight) * (alone ? 1.02 : flat ? 1.1 : prefetch || fetched == 0 ? 1 : asked.grouped ? 0.85 : 0.9) * (blocks_there > 1 ? 1 : 0.96) * (S > 32 ? 0.9 : 1) * (R % V == 0 ? 1 : R % 2 == 0 ? 0.97 : 0.93);
                 if (score > best_score) best = cut, best_score = score;
             }
     return best;

@@ -19,12 +19,18 @@ struct RowsCut {
     bool apart = false;                   ///< rows are carried out through places of their own, so that no warp waits for another
     bool star = false;                    ///< right-hand sides read neighbours as vectors (star.cuh), two rows of a lane
     bool alike = false;                   ///< the segments between the first and the last one have the same factors, kept once
+    bool ring = false;                    ///< lines along x are rings
     std::size_t shared = 0;
 
     bool fits() const noexcept { return lanes > 0; }
     /// Elements of the factors (lanes.cuh).
-    int factors(int vector_values) const noexcept { return (5 * segment_rows * (alike ? 3 : lanes) + vector_values - 1) / vector_values * vector_values + 4 * lanes; }
+    int factors(int vector_values) const noexcept { return (5 * segment_rows * (alike ? 3 : lanes) + vector_values - 1) / vector_values * vector_values + (ring ? 8 : 4) * lanes; }
     int slab() const noexcept { return warps * (32 / lanes) * rows; }
+};
+
+/// Of lines along x: rows of their matrix but the first and the last one are the same; they are rings.
+struct AlongX {
+    bool alike = false, ring = false;
 };
 
 /// What the right-hand side reads: so many fields, so far away.
@@ -33,8 +39,8 @@ struct Reach {
 };
 
 /// Blocks go along z, with slabs of y; or, where `ahead`, along `ny` with slabs of `nz`, and lines along `ny` are eliminated on the way in segments of so many rows: these may be the mesh's z and y as well
-/// (then the reach's, too). `shape`: whose lanes and segments are to be kept. `alike`: rows of the matrix along x but the first and the last one are the same. `bulk`: rows are copied whole. `grouped`: kernels of other meshes run beside it (beside.hpp); only where `ahead`.
-RowsCut cut_rows(const Chip& chip, std::size_t value_bytes, int nx, int ny, int nz, std::int64_t meshes, const Reach& reach, int ahead = 0, const RowsCut* shape = nullptr, bool alike = false, bool bulk = false, bool grouped = false);
+/// (then the reach's, too). `shape`: whose lanes and segments are to be kept. `bulk`: rows are copied whole. `grouped`: kernels of other meshes run beside it (beside.hpp); only where `ahead`.
+RowsCut cut_rows(const Chip& chip, std::size_t value_bytes, int nx, int ny, int nz, std::int64_t meshes, const Reach& reach, const AlongX& x = {}, int ahead = 0, const RowsCut* shape = nullptr, bool bulk = false, bool grouped = false);
 
 /// Rows of a segment of lines along `ny` that are solved in parts of other passes, by the shape of a mesh alone; 0: ny has no divisor that would do.
 int cut_segment(const Chip& chip, std::size_t value_bytes, int nx, int ny, int nz);
@@ -48,7 +54,7 @@ std::size_t rows_shared(const RowsCut& cut, int vector_values, const Reach& reac
 struct ColumnsCut {
     int segment_rows = 0, segments = 0, columns = 0;  ///< R, S, W
     int stages = 1;                                   ///< sets of columns on their way
-    bool prefetch = false;
+    bool prefetch = false, ring = false;              ///< ring: lines are
     int held_stages = 0;                              ///< planes of the field that the update reads; where there are some, whole planes are copied at once
     int threads = 0, blocks = 0;
     std::size_t shared = 0;
@@ -66,6 +72,7 @@ struct ColumnsAsked {
     std::int64_t tasks_per_piece = 0;     ///< how many blocks' ways there are per piece of such a row; 0: no end of them
     int segment_rows = 0, segments = 0;   ///< to be kept; 0: whatever is best
     bool by_reach = false, alternates = false;
+    bool ring = false;                    ///< in segments without a rest, two or more
     bool grouped = false;                 ///< kernels of other meshes run beside it (beside.hpp): how tasks are dealt does not matter
 };
 
@@ -91,8 +98,8 @@ struct TimedCut {
 const TimedCut* timed_cut(std::size_t value_bytes, int nx, int along, int across, std::int64_t meshes);
 
 /// With all that follows from it; not fitting where another GPU has less shared memory or another right-hand side needs more.
-RowsCut rows_of(const TimedCut& timed, const Chip& chip, const Reach& reach, bool alike);
-ColumnsCut columns_of(const TimedCut& timed, const Chip& chip, bool packed);
+RowsCut rows_of(const TimedCut& timed, const Chip& chip, const Reach& reach, const AlongX& x);
+ColumnsCut columns_of(const TimedCut& timed, const Chip& chip, bool packed, bool ring);
 
 /// cut_parts.cpp: whether a step with lines along y in parts of `rows` and `columns` is reckoned to take less time than one in three passes.
 bool parts_are_faster(const Chip& chip, std::size_t value_bytes, int nx, int ny, int nz, std::int64_t meshes, const RowsCut& rows, const ColumnsCut& columns, int segment);

@@ -32,21 +32,21 @@ const TimedCut* timed_cut(std::size_t value_bytes, int nx, int along, int across
     return nullptr;
 }
 
-RowsCut rows_of(const TimedCut& one, const Chip& chip, const Reach& reach, bool alike) {
+RowsCut rows_of(const TimedCut& one, const Chip& chip, const Reach& reach, const AlongX& x) {
     RowsCut cut;
     cut.lanes = one.lanes, cut.segment_rows = one.segment_rows, cut.rows = one.rows, cut.warps = one.warps, cut.chunk = one.chunk, cut.blocks = one.blocks;
-    cut.depth = 2 * reach.z - 2 + one.places, cut.alike = alike && (one.nx + cut.segment_rows - 1) / cut.segment_rows > 2, cut.threads = (cut.warps + 1) * 32;
+    cut.depth = 2 * reach.z - 2 + one.places, cut.alike = x.alike && (one.nx + cut.segment_rows - 1) / cut.segment_rows > 2, cut.ring = x.ring, cut.threads = (cut.warps + 1) * 32;
     cut.apart = one.apart;
     choose_pitch(cut, one.value_bytes, one.nx, reach.x);
     cut.shared = rows_shared(cut, static_cast<int>(16 / one.value_bytes), reach);
     return cut.shared > chip.shared_per_block ? RowsCut{} : cut;
 }
 
-ColumnsCut columns_of(const TimedCut& one, const Chip& chip, bool packed) {
+ColumnsCut columns_of(const TimedCut& one, const Chip& chip, bool packed, bool ring) {
     ColumnsCut cut;
     if (one.held_stages && !packed) return cut;
     cut.held_stages = one.held_stages;
-    cut.segment_rows = one.columns_rows, cut.segments = one.columns_segments, cut.columns = one.columns, cut.stages = one.stages, cut.prefetch = one.prefetch, cut.blocks = one.columns_blocks;
+    cut.segment_rows = one.columns_rows, cut.segments = one.columns_segments, cut.columns = one.columns, cut.stages = one.stages, cut.prefetch = one.prefetch, cut.blocks = one.columns_blocks, cut.ring = ring;
     cut.threads = cut.columns * cut.segments;
     cut.shared = columns_shared(cut, one.value_bytes, true, false);
     return cut.shared > chip.shared_per_block ? ColumnsCut{} : cut;

@@ -23,11 +23,11 @@ struct Pair<double> {
 };
 
 /// The table of line_table.hpp for lanes, in shared memory: {inverse, lower} by row and segment, {upper, fill}, reach, and the join. `alike`: of all segments
-/// between the first one and the last the same, kept once, so that lanes ask for the same words.
-template <class T, int R, int lanes, bool alike>
+/// between the first one and the last the same, kept once, so that lanes ask for the same words. `ring`: how it is closed follows.
+template <class T, int R, int lanes, bool alike, bool ring>
 struct LaneFactors {
     using Pair = typename streaming::Pair<T>::type;
-    static constexpr int tables = alike ? 3 : lanes, rows = aligned<T>(5 * R * tables), in_memory = rows + 4 * lanes;
+    static constexpr int tables = alike ? 3 : lanes, rows = aligned<T>(5 * R * tables), in_memory = rows + (ring ? 4 + closing_words : 4) * lanes;
     const Pair *ahead, *back;
     const T *reach, *joins;
 
@@ -70,15 +70,18 @@ struct LaneFactors {
     }
 };
 
-/// Segments' ends: from the last row of each and what the first rows keep, the solution in the last rows of each segment and of the one before.
-template <class T, int lanes>
+/// Segments' ends: from the last row of each and what the first rows keep, the solution in the last rows of each segment and of the one before. ring_segments: of a ring, how many there are; 0: no ring.
+template <class T, int lanes, int ring_segments = 0>
 struct LaneJoin {
     static constexpr int steps = lanes == 32 ? 5 : lanes == 16 ? 4 : lanes == 8 ? 3 : lanes == 4 ? 2 : lanes == 2 ? 1 : 0;
     T coupling, inverse, up[steps + 1], down[steps + 1];
+    const T* closing;
+    bool begins;  ///< whether this is the first segment
 
     /// By all lanes of a warp. joins: per segment coupling, lower, inverse, upper.
     __device__ __forceinline__ LaneJoin(const T* joins, int segment) {
         coupling = joins[4 * segment], inverse = joins[4 * segment + 2];
+        closing = joins + 4 * lanes + closing_words * segment, begins = segment == 0;
         T m = -joins[4 * segment + 1], n = -joins[4 * segment + 3];
 #pragma unroll
         for (int k = 0; k < steps; ++k) {
@@ -96,7 +99,14 @@ struct LaneJoin {
         for (int k = 0; k < steps; ++k) x = multiply_add(up[k], __shfl_up_sync(~0u, x, 1 << k, lanes), x);
 #pragma unroll
         for (int k = 0; k < steps; ++k) x = multiply_add(down[k], __shfl_down_sync(~0u, x, 1 << k, lanes), x);
-        before = __shfl_up_sync(~0u, x, 1, lanes);
+        if constexpr (ring_segments > 0) {
+            const T own = multiply_add(closing[0], first, closing[1] * x), s = __shfl_sync(~0u, own, 0, lanes) + __shfl_sync(~0u, own, ring_segments - 1, lanes);
+            x = multiply_add(-closing[2], s, x);
+            before = __shfl_up_sync(~0u, x, 1, lanes);
+            if (begins) before = s;
+        } else {
+            before = __shfl_up_sync(~0u, x, 1, lanes);
+        }
     }
 };
 

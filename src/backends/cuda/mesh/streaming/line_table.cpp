@@ -5,6 +5,7 @@
 #include <cmath>
 #include <utility>
 
+#include "backends/cuda/mesh/rings.hpp"
 #include "problems/mesh/line_ends.hpp"
 
 namespace trifold::cuda::streaming {
@@ -24,22 +25,11 @@ struct Ends {
     T e, p, c, alpha, beta, scale, last, first_growth;
 };
 
-template <class T>
-void evaluate(const PointFunction& function, const std::vector<T>& parameters, int axis, std::int64_t i, T (&row)[3]) {
-    const T* rows[(max_fields + 1) * rows_across * rows_across] = {};
-    T* out[3] = {&row[0], &row[1], &row[2]};
-    PointRows<T> call{rows, out, parameters.data(), 1, 0, 0, 0, 0, 0};
-    (axis == 0 ? call.x : axis == 1 ? call.y : call.z) = i;
-    if constexpr (sizeof(T) == 4) function.run_f32(call);
-    else function.run_f64(call);
-}
-
 }  // namespace
 
 const char* unknown_matrix(const Checked& checked, int sweep, int line) {
     const mesh::CheckedSweep& one = checked.sweeps[static_cast<std::size_t>(sweep)];
     const LineSolve& solve = one.sweep->lines[static_cast<std::size_t>(line)];
-    if (one.sweep->solution[static_cast<std::size_t>(solve.axis)].low.edge == Edge::periodic) return "lines are rings";
     if (!solve.coefficients) return nullptr;
     if (!solve.same_on_every_line) return "matrices differ from line to line";
     if (one.coefficients[static_cast<std::size_t>(line)].fields > 0) return "a matrix is read from fields";
@@ -48,23 +38,45 @@ const char* unknown_matrix(const Checked& checked, int sweep, int line) {
 }
 
 template <class T>
+void open(LineMatrix<T>& m) {
+    OpenedRing<T> ring = open_ring(Bands<T>{m.lower, m.diag, m.upper});
+    m.lower.front() = -m.diag.front(), m.upper.back() = 0;
+    m.diag.front() = ring.first, m.diag.back() = ring.last;
+    m.q = std::move(ring.q), m.weight = ring.weight, m.scale = ring.scale, m.opened = ring.safe;
+}
+
+namespace {
+
+/// Per segment how it enters what closes a ring, and what it loses: last_row(s) is its last row. Of a line that is no ring, nothing.
+template <class T, class LastRow>
+std::vector<T> closing_of(const LineMatrix<T>& m, const std::vector<T>& begins, int segments, LastRow last_row) {
+    std::vector<T> closing;
+    for (int s = 0; !m.q.empty() && s < segments; ++s) {
+        const bool first = s == 0, last = s == segments - 1;
+        closing.insert(closing.end(), {first ? m.scale : T(0), first ? -m.scale * begins[1] : last ? m.scale * m.weight : T(0), m.q[static_cast<std::size_t>(last_row(s))], T(0)});
+    }
+    return closing;
+}
+
+}  // namespace
+
+template <class T>
 LineMatrix<T> matrix_of(const Checked& checked, int sweep, int line) {
     const Sweep& one = *checked.sweeps[static_cast<std::size_t>(sweep)].sweep;
     const LineSolve& solve = one.lines[static_cast<std::size_t>(line)];
     const std::int64_t n = checked.problem->shape.along(solve.axis);
-    const std::vector<T> parameters(checked.problem->parameters.begin(), checked.problem->parameters.end());
+    Bands<T> bands = bands_of<T>(solve, *checked.problem);
     LineMatrix<T> m;
-    for (std::vector<T>* band : {&m.lower, &m.diag, &m.upper}) band->resize(static_cast<std::size_t>(n));
-    for (std::int64_t i = 0; i < n; ++i) {
-        T row[3] = {static_cast<T>(solve.constant[0]), static_cast<T>(solve.constant[1]), static_cast<T>(solve.constant[2])};
-        if (solve.coefficients) evaluate(solve.coefficients, parameters, solve.axis, i, row);
-        const auto k = static_cast<std::size_t>(i);
-        m.lower[k] = row[0], m.diag[k] = row[1], m.upper[k] = row[2];
-    }
+    m.lower = std::move(bands.lower), m.diag = std::move(bands.diag), m.upper = std::move(bands.upper);
     const mesh::LineEnds<T> ends = mesh::fold_ends(one.solution[static_cast<std::size_t>(solve.axis)], n, m.lower.data(), m.diag.data(), m.upper.data());
     m.low = ends.low, m.high = ends.high;
-    m.lower.front() = m.upper.back() = 0;
+    if (ends.ring) open(m);
+    else m.lower.front() = m.upper.back() = 0;
     return m;
+}
+
+bool is_ring(const mesh::CheckedSweep& sweep, const MeshShape& shape, int axis) {
+    return sweep.sweep->solution[static_cast<std::size_t>(axis)].low.edge == Edge::periodic && shape.along(axis) > 2;
 }
 
 template <class T>
@@ -150,14 +162,19 @@ struct Eliminated {
 template <class T>
 LineTable<T>::LineTable(const LineMatrix<T>& matrix, int R, int S) {
     Eliminated eliminated(matrix, R, S, [&](int s, int i) { return s * R + i; });
-    factors = std::move(eliminated.factors), joins = std::move(eliminated.joins), reach = std::move(eliminated.reach), begins = std::move(eliminated.begins), safe = eliminated.safe;
+    factors = std::move(eliminated.factors), joins = std::move(eliminated.joins), reach = std::move(eliminated.reach), begins = std::move(eliminated.begins);
+    safe = eliminated.safe && matrix.opened;
+    if (matrix.q.empty()) return;
+    safe = safe && S > 1 && static_cast<std::size_t>(R * S) == matrix.q.size();
+    if (safe) closing = closing_of(matrix, begins, S, [&](int s) { return s * R + R - 1; });
+    else closing.assign(static_cast<std::size_t>(4 * S), T(0));
 }
 
 template <class T>
 LaneTable<T>::LaneTable(const LineMatrix<T>& matrix, int R, int lanes, bool alike) {
     const int n = static_cast<int>(matrix.diag.size()), segments = (n + R - 1) / R;
     const Eliminated table(matrix, R, lanes, [&](int s, int i) { return s != segments - 1 ? s * R + i : n - R + i < s * R ? -1 : n - R + i; });
-    safe = table.safe;
+    safe = table.safe && matrix.opened && (matrix.q.empty() || segments > 1);
     const auto factor = [&](int s, int which, int i) { return table.factors[static_cast<std::size_t>((4 * s + which) * R + i)]; };
     std::vector<int> kept;
     if (alike) kept = {0, 1, segments - 1};
@@ -170,6 +187,9 @@ LaneTable<T>::LaneTable(const LineMatrix<T>& matrix, int R, int lanes, bool alik
         for (const int s : kept) values.push_back(table.reach[static_cast<std::size_t>(s * R + i)]);
     while (values.size() * sizeof(T) % 16) values.push_back(0);
     values.insert(values.end(), table.joins.begin(), table.joins.end());
+    std::vector<T> closing = closing_of(matrix, table.begins, segments, [&](int s) { return std::min(s * R + R, n) - 1; });
+    if (!closing.empty()) closing.resize(static_cast<std::size_t>(4 * lanes));
+    values.insert(values.end(), closing.begin(), closing.end());
     // Row sums of |M^-1| for the unit bidiagonal M of both recurrences; |M||M^-1| has at most twice as much.
     constexpr T accepted = 50;
     T up = 0, down = 0;
@@ -182,6 +202,8 @@ LaneTable<T>::LaneTable(const LineMatrix<T>& matrix, int R, int lanes, bool alik
 
 template bool same_rows(const LineMatrix<float>&);
 template bool same_rows(const LineMatrix<double>&);
+template void open(LineMatrix<float>&);
+template void open(LineMatrix<double>&);
 template LineMatrix<float> matrix_of<float>(const Checked&, int, int);
 template LineMatrix<double> matrix_of<double>(const Checked&, int, int);
 template struct LineTable<float>;

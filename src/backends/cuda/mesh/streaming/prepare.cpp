@@ -32,12 +32,12 @@ bool append_factors(const LineMatrix<T>& matrix, const LineMatrix<T>& parted, co
         } else {
             append(table.factors);
         }
-        append(table.joins), safe = table.safe;
+        append(table.joins), append(table.closing), safe = table.safe;
         if (pass.alternates) append(table.begins);
     }
     if (H == 0) return safe;
     const LineTable<T> ahead(parted, H, S);
-    if (pass.kind == PassKind::joins) return append(ahead.joins), ahead.safe;
+    if (pass.kind == PassKind::joins) return append(ahead.joins), append(ahead.closing), ahead.safe;
     const auto factor = [&](int row, int which) { return ahead.factors[static_cast<std::size_t>((4 * (row / H) + which) * H + row % H)]; };
     for (int row = 0; row < S * H; ++row) {
         if (pass.kind == PassKind::rows) values.insert(values.end(), {factor(row, 0), factor(row, 1), ahead.reach[static_cast<std::size_t>(row)]});
@@ -62,7 +62,7 @@ bool staged_in_vectors(const Checked& checked, unsigned staged) {
 }
 
 std::size_t factor_values(const Pass& pass, const MeshShape& shape) {
-    const int own = pass.kind == PassKind::rows ? (5 * pass.rows.segment_rows + 4) * pass.rows.lanes + 3 : pass.columns.segments * (5 * pass.columns.segment_rows + 6);
+    const int own = pass.kind == PassKind::rows ? (5 * pass.rows.segment_rows + 8) * pass.rows.lanes + 3 : pass.columns.segments * (5 * pass.columns.segment_rows + 8);
     return static_cast<std::size_t>(own) + (pass.segment ? static_cast<std::size_t>(4 * shape.along(pass.parts_axis) + 2) : 0);
 }
 
@@ -145,7 +145,7 @@ Parts parts_of(const Checked& checked, const planes::Segments& box, const Pass& 
     return parts;
 }
 
-Parts parts_of(const Checked& checked, const Chip& chip, const CheckedSweep& one, const Reach& reach, bool alike) {
+Parts parts_of(const Checked& checked, const Chip& chip, const CheckedSweep& one, const Reach& reach, const AlongX& along_x) {
     const MeshShape& shape = checked.problem->shape;
     const std::vector<LineSolve>& lines = one.sweep->lines;
     if (lines.size() != 3 || lines[1].axis != 1 || lines[2].axis != 2) return {};
@@ -163,14 +163,14 @@ Parts parts_of(const Checked& checked, const Chip& chip, const CheckedSweep& one
         const int fetched = fetched_by(one, checked.solution_field());
         parts.timed = reach.fields == 1 && fetched == 1 ? timed_cut(bytes, nx, parts.along, parts.across, shape.meshes) : nullptr;
         parts.segment = parts.timed ? parts.timed->segment : cut_segment(chip, bytes, nx, parts.along, parts.across);
-        if (parts.segment == 0) continue;
-        RowsCut shape;
-        ColumnsAsked asked{.nx = nx};
+        if (parts.segment == 0 || (is_ring(one, shape, axis) && parts.segment == parts.along)) continue;
+        RowsCut kept;
+        ColumnsAsked asked{.nx = nx, .ring = is_ring(one, shape, 3 - axis)};
         if (parts.timed) {
-            shape.lanes = parts.timed->lanes, shape.segment_rows = parts.timed->segment_rows, shape.rows = bytes == 8 ? 1 : 2;
+            kept.lanes = parts.timed->lanes, kept.segment_rows = parts.timed->segment_rows, kept.rows = bytes == 8 ? 1 : 2;
             asked.segment_rows = parts.timed->columns_rows, asked.segments = parts.timed->columns_segments;
         }
-        parts.rows = cut_rows(chip, bytes, nx, parts.along, parts.across, 1, parts.reach, parts.segment, parts.timed ? &shape : nullptr, alike);
+        parts.rows = cut_rows(chip, bytes, nx, parts.along, parts.across, 1, parts.reach, along_x, parts.segment, parts.timed ? &kept : nullptr);
         parts.columns = cut_columns(chip, bytes, parts.across, fetched, asked);
         if (parts.rows.fits() && parts.columns.fits()) return parts;
     }
@@ -210,19 +210,20 @@ int groups_of(const MeshShape& shape) {
 }
 
 /// A pass for each line solve. With parts: what decides roundings is as it is there.
-const char* plan_in_passes(const Checked& checked, const Chip& chip, const CheckedSweep& one, Pass first, const Parts& parts, bool alike, int groups, SweepPlan& own) {
+const char* plan_in_passes(const Checked& checked, const Chip& chip, const CheckedSweep& one, Pass first, const Parts& parts, const AlongX& along_x, int groups, SweepPlan& own) {
     const MeshShape& shape = checked.problem->shape;
     const std::vector<LineSolve>& lines = one.sweep->lines;
     const std::size_t bytes = size_of(checked.dtype);
-    first.rows = cut_rows(chip, bytes, static_cast<int>(shape.x), static_cast<int>(shape.y), static_cast<int>(shape.z), shape.meshes, first.reach, 0, parts.segment ? &parts.rows : nullptr, alike);
+    first.rows = cut_rows(chip, bytes, static_cast<int>(shape.x), static_cast<int>(shape.y), static_cast<int>(shape.z), shape.meshes, first.reach, along_x, 0, parts.segment ? &parts.rows : nullptr);
     if (!first.rows.fits()) return "lines along x do not fit on the chip";
     own.passes.push_back(first);
     for (std::size_t k = 1; k < lines.size(); ++k) {
         Pass pass;
         pass.kind = PassKind::columns, pass.by_reach = parts.segment && (k == 1 || parts.alternates), pass.alternates = parts.alternates && k == 1;
         pass.line = parts.segment ? k == 1 ? parts.axis : 3 - parts.axis : static_cast<int>(k);
-        const auto rows = static_cast<int>(shape.along(lines[static_cast<std::size_t>(pass.line)].axis));
-        ColumnsAsked asked;
+        const int axis = lines[static_cast<std::size_t>(pass.line)].axis;
+        const auto rows = static_cast<int>(shape.along(axis));
+        ColumnsAsked asked{.ring = is_ring(one, shape, axis)};
         asked.by_reach = pass.by_reach, asked.alternates = pass.alternates;
         if (parts.segment && k == 1) asked.segment_rows = parts.segment, asked.segments = rows / parts.segment;
         else if (parts.segment) asked.segment_rows = parts.columns.segment_rows, asked.segments = parts.columns.segments;
@@ -230,7 +231,7 @@ const char* plan_in_passes(const Checked& checked, const Chip& chip, const Check
         pass.columns = cut_columns(chip, bytes, rows, fetched, asked);
         // In groups with the same segments.
         if (pass.columns.fits() && shape.z == 1 && groups > 1)
-            pass.columns = cut_columns(chip, bytes, rows, fetched, {.segment_rows = pass.columns.segment_rows, .segments = pass.columns.segments, .grouped = true});
+            pass.columns = cut_columns(chip, bytes, rows, fetched, {.segment_rows = pass.columns.segment_rows, .segments = pass.columns.segments, .ring = asked.ring, .grouped = true});
         if (!pass.columns.fits()) return "lines do not fit on the chip";
         own.passes.push_back(pass);
     }
@@ -238,12 +239,12 @@ const char* plan_in_passes(const Checked& checked, const Chip& chip, const Check
 }
 
 /// Rows with what of lines in parts goes forwards, their ends, and columns with what goes backwards. false: in three passes a step takes less time.
-bool plan_in_parts(const Checked& checked, const Chip& chip, const CheckedSweep& one, Pass first, const Parts& parts, int groups, SweepPlan& own) {
+bool plan_in_parts(const Checked& checked, const Chip& chip, const CheckedSweep& one, Pass first, const Parts& parts, const AlongX& along_x, int groups, SweepPlan& own) {
     const MeshShape& shape = checked.problem->shape;
     const std::size_t bytes = size_of(checked.dtype);
     const std::int64_t tasks_per_piece = parts.along / parts.segment * shape.meshes;
     if (shape.points() <= most_points_of_whole) return false;
-    first.rows = cut_rows(chip, bytes, static_cast<int>(shape.x), parts.along, parts.across, shape.meshes, parts.reach, parts.segment, &parts.rows, parts.rows.alike, staged_in_vectors(checked, first.staged), groups > 1);
+    first.rows = cut_rows(chip, bytes, static_cast<int>(shape.x), parts.along, parts.across, shape.meshes, parts.reach, along_x, parts.segment, &parts.rows, staged_in_vectors(checked, first.staged), groups > 1);
     first.segment = parts.segment, first.parts_axis = parts.axis;
     Pass joins, last;
     joins.kind = PassKind::joins, joins.line = joins.parts_axis = parts.axis, joins.segment = parts.segment;
@@ -253,10 +254,10 @@ bool plan_in_parts(const Checked& checked, const Chip& chip, const CheckedSweep&
     last.segment = parts.segment, last.parts_axis = parts.axis;
     last.kind = PassKind::columns, last.line = 3 - parts.axis;
     last.columns = cut_columns(chip, bytes, parts.across, fetched_by(one, checked.solution_field()),
-                               {.nx = static_cast<int>(shape.x), .tasks_per_piece = groups > 1 ? 0 : tasks_per_piece, .segment_rows = parts.columns.segment_rows, .segments = parts.columns.segments, .grouped = groups > 1});
+                               {.nx = static_cast<int>(shape.x), .tasks_per_piece = groups > 1 ? 0 : tasks_per_piece, .segment_rows = parts.columns.segment_rows, .segments = parts.columns.segments, .ring = parts.columns.ring, .grouped = groups > 1});
     if (parts.timed && groups > 1 && staged_in_vectors(checked, first.staged)) {
-        if (const RowsCut rows = rows_of(*parts.timed, chip, parts.reach, parts.rows.alike); rows.fits()) first.rows = rows;
-        if (const ColumnsCut columns = columns_of(*parts.timed, chip, reads_packed_planes(checked, one, 3 - parts.axis)); columns.fits()) last.columns = columns;
+        if (const RowsCut rows = rows_of(*parts.timed, chip, parts.reach, along_x); rows.fits()) first.rows = rows;
+        if (const ColumnsCut columns = columns_of(*parts.timed, chip, reads_packed_planes(checked, one, 3 - parts.axis), parts.columns.ring); columns.fits()) last.columns = columns;
     }
     if (!first.rows.fits() || !last.columns.fits()) return false;
     if (groups == 1 && !parts_are_faster(chip, bytes, static_cast<int>(shape.x), parts.along, parts.across, shape.meshes, first.rows, last.columns, parts.segment)) return false;
@@ -310,13 +311,13 @@ Plan plan_of(const Checked& checked, const Chip& chip) {
         Pass first;
         reach_of(one, first);
         const planes::Segments box = planes::segments_of(checked);
-        const bool alike = checked.dtype == DType::f32 ? same_rows(matrix_of<float>(checked, static_cast<int>(s), 0)) : same_rows(matrix_of<double>(checked, static_cast<int>(s), 0));
-        const Parts parts = box ? parts_of(checked, box, first) : parts_of(checked, chip, one, first.reach, alike);
+        const AlongX along_x{.alike = checked.dtype == DType::f32 ? same_rows(matrix_of<float>(checked, static_cast<int>(s), 0)) : same_rows(matrix_of<double>(checked, static_cast<int>(s), 0)), .ring = is_ring(one, shape, 0)};
+        const Parts parts = box ? parts_of(checked, box, first) : parts_of(checked, chip, one, first.reach, along_x);
         // Timed, in place of three passes.
         if (plan.groups == 1 && checked.sweeps.size() == 1 && parts.timed && parts.timed->grouped_from && shape.meshes >= parts.timed->grouped_from) plan.groups = 3;
         SweepPlan own;
-        if (parts.segment == 0 || parts.alternates || !plan_in_parts(checked, chip, one, first, parts, plan.groups, own)) {
-            if (const char* const why = plan_in_passes(checked, chip, one, first, parts, alike, plan.groups, own)) return refuse(why);
+        if (parts.segment == 0 || parts.alternates || !plan_in_parts(checked, chip, one, first, parts, along_x, plan.groups, own)) {
+            if (const char* const why = plan_in_passes(checked, chip, one, first, parts, along_x, plan.groups, own)) return refuse(why);
             plan_whole(checked, chip, own, plan);
         }
         for (const Pass& pass : own.passes)

@@ -39,6 +39,7 @@ public:
 private:
     std::string function(const char* name, const PointFunction& called) { return function_text(functions_, name, called); }
     bool ends(std::size_t s, int line) const { return subtracts(checked_, s, line); }
+    bool ring(std::size_t s, int axis) const { return is_ring(checked_.sweeps[s], checked_.problem->shape, axis); }
 
     static const char* flag(bool value) { return value ? "true" : "false"; }
 
@@ -61,7 +62,7 @@ private:
                text_of(cut.warps) + ", pitch = " + text_of(cut.pitch) + ", depth = " + text_of(cut.depth) + ", chunk = " + text_of(cut.chunk) + ", staged_count = " + text_of(pass.reach.fields) +
                ", reach_x = " + text_of(pass.reach.x) + ", reach_y = " + text_of(pass.reach.y) + ", reach_z = " + text_of(pass.reach.z) + ", target = " + text_of(sweep.target) + ", line_x = " +
                text_of(pass.line) + ", along = " + text_of(pass.segment ? pass.parts_axis : 2) + ", ahead = " + text_of(pass.segment) + ", piece = " + text_of(pass.segment ? pass.piece : checked_.problem->shape.x) + ";\n    static constexpr bool bringer = " + flag(cut.bringer) + ", alike = " + flag(cut.alike) + ", apart = " + flag(cut.apart) + ", star = " + flag(cut.star) + ";\n    static constexpr unsigned staged = " + text_of(pass.staged) + ";\n    static constexpr int any_staged = " + text_of(std::countr_zero(pass.staged)) + ";\n    static constexpr bool bulk = " + flag(staged_in_vectors(checked_, pass.staged)) + ", vectors = " +
-               flag(checked_.problem->shape.x % V == 0) + ", has_rhs = " + flag(static_cast<bool>(sweep.rhs)) + ", ends_x = " + flag(ends(s, pass.line)) + ", ends_y = " + flag(pass.segment && ends(s, pass.parts_axis)) + ";\n" + function("rhs", sweep.rhs) +
+               flag(checked_.problem->shape.x % V == 0) + ", has_rhs = " + flag(static_cast<bool>(sweep.rhs)) + ", ends_x = " + flag(ends(s, pass.line)) + ", ring_x = " + flag(ring(s, 0)) + ", ends_y = " + flag(pass.segment && ends(s, pass.parts_axis)) + ", ring_y = " + flag(pass.segment && ring(s, pass.parts_axis)) + ";\n" + function("rhs", sweep.rhs) +
                "};\n" + kernel(name, cut.threads, cut.blocks, "rows_pass");
     }
 
@@ -80,13 +81,13 @@ private:
         return "struct C_" + name + " : Common {\n    static constexpr int R = " + text_of(cut.segment_rows) + ", S = " + text_of(cut.segments) + ", W = " + text_of(cut.columns) + ", stages = " + text_of(cut.stages) + ", held_stages = " + text_of(cut.held_stages) + ", held = " + text_of(std::countr_zero(used | 256u)) + ", rows = " +
                text_of(shape.along(axis)) + ", axis = " + text_of(axis) + ", line = " + text_of(pass.line) + ", target = " + text_of(sweep.target) + ", behind = " + text_of(pass.segment) + ", piece = " + text_of(pass.piece) + ";\n    static constexpr unsigned used = " +
                text_of(used) + ";\n    static constexpr bool whole = " + flag(plan_.whole_threads > 0) + ", by_reach = " + flag(pass.by_reach) + ", alternates = " + flag(pass.alternates) + ", vectors = " + flag((pass.segment ? shape.x : inner) % V == 0 && cut.columns % V == 0) + ", prefetch = " + flag(cut.prefetch && used) + ", planes = " + flag(cut.held_stages > 0) + ", has_update = " + flag(updates) + ", to_target = " +
-               flag(last) + ", ends = " + flag(ends(s, pass.line)) + ";\n" + function("update", updates ? sweep.update : PointFunction{}) + "};\n" + kernel(name, cut.threads, cut.blocks, "columns_pass");
+               flag(last) + ", ends = " + flag(ends(s, pass.line)) + ", ring = " + flag(ring(s, axis)) + ", ring_across = " + flag(pass.segment && ring(s, pass.parts_axis)) + ";\n" + function("update", updates ? sweep.update : PointFunction{}) + "};\n" + kernel(name, cut.threads, cut.blocks, "columns_pass");
     }
 
     std::string joins(std::size_t s, std::size_t k) const {
         const Pass& pass = plan_.sweeps[s].passes[k];
         const std::string name = name_of_pass(s, k);
-        return "struct C_" + name + " : Common {\n    static constexpr int ahead = " + text_of(pass.segment) + ", each = " + text_of(pass.each) + ", axis = " + text_of(pass.parts_axis) + ", piece = " + text_of(pass.piece) + ", line = " + text_of(pass.line) + ";\n};\nextern \"C\" __global__ void __launch_bounds__(" +
+        return "struct C_" + name + " : Common {\n    static constexpr int ahead = " + text_of(pass.segment) + ", each = " + text_of(pass.each) + ", axis = " + text_of(pass.parts_axis) + ", piece = " + text_of(pass.piece) + ", line = " + text_of(pass.line) + ";\n    static constexpr bool ring = " + flag(ring(s, pass.parts_axis)) + ";\n};\nextern \"C\" __global__ void __launch_bounds__(" +
                text_of(pass.threads()) + ") " + name +
                "(const __grid_constant__ MeshArguments<real> a, const __grid_constant__ Common::Parameters, const real* table, real, real) { streaming::joins_pass<C_" + name + ">(a, table); }\n";
     }

@@ -142,7 +142,7 @@ __device__ __forceinline__ void bring(const MeshArguments<typename C::real>& a, 
 
 /// C: real, fields, nx, ny, nz, edge(field, axis, side), stride(field, axis), K, R, lanes, warps, pitch (of rows in shared memory), depth (places of the ring), chunk (planes of a
 /// task), staged (bit f: field f), any_staged (one of them), staged_count, star (the right-hand side reads its target alone, as star.cuh has it; lanes have two rows, whole segments of vectors), bringer (a warp besides brings planes; or who leaves a place last does), bulk (rows are copied whole, 16 bytes at a time), vectors (rows of values are), has_rhs, target, reach_x, reach_y,
-/// reach_z, Parameters, rhs(near, …), ends_x, line_x, along (the axis that blocks go along: 1, 2), alike (lanes.cuh), apart (rows go out through places of their own), ahead (rows of a segment of lines along y; 0), piece (points of a row that lie side by side, those of all rows of a plane before the next ones; nx), ends_y, moves_alone (nothing is
+/// reach_z, Parameters, rhs(near, …), ends_x, ring_x, line_x, along (the axis that blocks go along: 1, 2), alike (lanes.cuh), apart (rows go out through places of their own), ahead (rows of a segment of lines along y; 0), piece (points of a row that lie side by side, those of all rows of a plane before the next ones; nx), ends_y, ring_y (these lines are rings), moves_alone (nothing is
 /// computed: what a benchmark calls the ceiling).
 /// What a thread keeps from pass to pass: factors in `kept`, the barriers behind them and where their phases are.
 template <class C>
@@ -152,7 +152,7 @@ struct Rows {
     static constexpr int threads = (C::warps + (C::bringer ? 1 : 0)) * 32;
     static_assert(C::bringer || C::bulk, "planes are brought by bulk copies, or by a warp of their own");
     const unsigned barriers;
-    const LaneFactors<T, C::R, C::lanes, C::alike> factors;
+    const LaneFactors<T, C::R, C::lanes, C::alike, C::ring_x> factors;
     Turn<C::depth> turn;
     bool again = false;
     unsigned step = 0;
@@ -226,7 +226,7 @@ struct LinesAhead {
 
     /// Whether this is the last row of a segment, and whether somebody wants z.
     __device__ __forceinline__ bool ends(int at) const { return C::ahead != 0 && at % H == H - 1; }
-    __device__ __forceinline__ bool joins_before(int at) const { return segments > 1 && at >= H; }
+    __device__ __forceinline__ bool joins_before(int at) const { return segments > 1 && (C::ring_y || at >= H); }
 };
 
 /// All tasks of the grid. `memory`: the ring of places.
@@ -298,7 +298,7 @@ __device__ __forceinline__ void rows_tasks(Rows<C>& own_rows, const MeshArgument
     const int x = !there ? 0 : segment == segments - 1 ? nx - R : segment * R;
     const auto& factors = own_rows.factors;
     const int own_table = factors.table_of(segment, segments);
-    const LaneJoin<T, C::lanes> join(factors.joins, segment);
+    const LaneJoin<T, C::lanes, C::ring_x ? segments : 0> join(factors.joins, segment);
     unsigned& step = own_rows.step;
 #pragma unroll 1
     for (std::int64_t number = blockIdx.x; number < tasks; number += gridDim.x) {
@@ -414,7 +414,7 @@ __device__ __forceinline__ void rows_pass(const MeshArguments<typename C::real>&
     Rows<C> rows(memory + RowsLayout<C>::ring, table, static_cast<int>(threadIdx.x));
     await_previous();
     // One answer for all: the sweep before may fail meanwhile, in another group of meshes.
-    if (__syncthreads_and(runs(a.state, a.sweep))) rows_tasks(rows, a, p, memory, low, high, table + LaneFactors<T, C::R, C::lanes, C::alike>::in_memory);
+    if (__syncthreads_and(runs(a.state, a.sweep))) rows_tasks(rows, a, p, memory, low, high, table + LaneFactors<T, C::R, C::lanes, C::alike, C::ring_x>::in_memory);
 }
 
 }  // namespace trifold::cuda::streaming

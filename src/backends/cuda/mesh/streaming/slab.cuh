@@ -34,7 +34,7 @@ struct RowsLayout {
     static constexpr int V = vector_values<T>, beside = (2 * C::reach_x + V - 1) / V * V;
     static constexpr int warp_rows = 32 / C::lanes * C::K, H = C::warps * warp_rows, rows = H + 2 * RowsAxes<C>::reach_across;
     static constexpr int field = beside + rows * C::pitch, place = field * C::staged_count;
-    static constexpr int out = C::depth * place, ring = out + (C::apart ? H * C::pitch : 0), factors = LaneFactors<T, C::R, C::lanes, C::alike>::in_memory, kept = factors + 2 * (C::depth + C::warps) * 8 / static_cast<int>(sizeof(T));
+    static constexpr int out = C::depth * place, ring = out + (C::apart ? H * C::pitch : 0), factors = LaneFactors<T, C::R, C::lanes, C::alike, C::ring_x>::in_memory, kept = factors + 2 * (C::depth + C::warps) * 8 / static_cast<int>(sizeof(T));
 
     /// Of a staged field in a place: its row 0 of the slab.
     static constexpr int origin(int f) {
