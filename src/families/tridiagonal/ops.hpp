@@ -62,6 +62,7 @@ struct ChunkResidual {
     double residual;
     bool stored;
     double scale = 0;  ///< max|A| max|x| + max|rhs|; needed by `restore`
+    double right = 0;  ///< max|rhs|
 };
 
 struct Ops {

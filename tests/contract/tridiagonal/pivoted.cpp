@@ -301,6 +301,37 @@ TEST_P(Pivoted, BatchesOfWaves) {
                 }
 }
 
+// One long system: what chunks are stored with, and what is lost where LU has to make the right-hand side again, is no reason to give up.
+struct Waves final : Entries {
+    double diag, coupling;
+    bool alternating;
+
+    Waves(double on_diagonal, double beside, bool alternates) : diag(on_diagonal * beside), coupling(-beside), alternating(alternates) {}
+    double coefficient(int band, std::int64_t, std::int64_t) const override { return band == 1 ? diag : coupling; }
+    double right(std::int64_t row, std::int64_t) const override { return alternating ? (row % 2 ? -1 : 1) : std::sin(0.37 * static_cast<double>(row * row % 1009)); }
+};
+
+template <class T>
+void long_waves_in_place(Queue& queue, std::int64_t rows, const Waves& waves) {
+    Recipe recipe;
+    recipe.rows = rows, recipe.in_place = true, recipe.entries = std::make_shared<Waves>(waves);
+    Trial<T> trial(recipe);
+    const Outcome outcome = tridiagonal::solve(queue, trial.problem());
+    SCOPED_TRACE(testing::Message() << rows << " rows, " << waves.diag << ", " << waves.coupling << ", " << trifold::name_of(dtype_of<T>));
+    ASSERT_TRUE(outcome.ok()) << trifold::name_of(outcome.reason) << ", " << outcome.branch;
+    ASSERT_LE(backward_error(trial.system(0), trial.solution(0)), 3 * std::sqrt(static_cast<double>(rows)) * unit_roundoff(dtype_of<T>));
+}
+
+TEST_P(Pivoted, LongWavesInPlace) {
+    for (const std::int64_t rows : {12000, 25207, 43008})
+        for (const double diag : {-1.9, -1.3, -0.4, 0.05, 0.8, 1.55, 1.94})
+            for (const double coupling : {1.1, 2.3, 3.9})
+                for (const bool alternating : {false, true}) {
+                    long_waves_in_place<double>(queue, rows, {diag, coupling, alternating}), long_waves_in_place<float>(queue, rows, {diag, coupling, alternating});
+                    if (HasFatalFailure()) return;
+                }
+}
+
 // What is accepted must not depend on how large a matrix is: rows that only fill a lane were once measured with it.
 template <class T>
 void small_numbers(Queue& queue, std::int64_t rows, std::int64_t systems, int exponent) {

@@ -49,7 +49,8 @@ struct ChunkMaxima {
         tridiagonal::ChunkResidual out{std::numeric_limits<double>::quiet_NaN(), false, 0};
         if (!std::isfinite(sum)) return out;
         const double a = matrix, v = x, r = residual, product = a * v;
-        out.scale = product + static_cast<double>(rhs);
+        out.right = static_cast<double>(rhs);
+        out.scale = product + out.right;
         // A residual of a few denormal numbers is rounding at the lower end of the range.
         if (r <= 4 * static_cast<double>(std::numeric_limits<T>::denorm_min())) out.residual = 0;
         else out.residual = std::isfinite(out.scale) ? r / out.scale : r / a / v;

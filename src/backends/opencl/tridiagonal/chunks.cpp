@@ -135,7 +135,8 @@ void finish_typed(const System& system, const Partition& partition, const Launch
     for (std::int64_t k = 0; k < chunks; ++k) {
         const double rest = at(0, k), matrix = at(1, k), size = at(2, k);
         ChunkResidual& to = residuals[k];
-        to.scale = matrix * size + at(3, k);
+        to.right = at(3, k);
+        to.scale = matrix * size + to.right;
         // A residual of a few denormal numbers is rounding at the lower end of the range.
         if (rest <= 8 * static_cast<double>(std::numeric_limits<T>::denorm_min())) to.residual = 0;
         else to.residual = std::isfinite(to.scale) ? rest / to.scale : rest / matrix / size;

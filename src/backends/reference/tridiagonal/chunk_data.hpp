@@ -91,7 +91,8 @@ void check(const Chunk<T>& chunk, double accept, ChunkResidual& result) {
         if (!std::isfinite(worst)) break;  // NaN would be forgotten
     }
     const double x = std::max({largest_of(chunk.x), std::abs(double{chunk.above}), std::abs(double{chunk.below})});
-    result.scale = largest_entry(chunk.rows) * x + largest_of(chunk.rows.x);
+    result.right = largest_of(chunk.rows.x);
+    result.scale = largest_entry(chunk.rows) * x + result.right;
     result.residual = !std::isfinite(worst) ? Outcome::unknown : worst == 0 ? 0 : worst / result.scale;
     result.stored = result.residual <= accept;
 }
