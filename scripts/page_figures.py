@@ -111,7 +111,8 @@ TABLES = {
         ('80³ × 72', '3d/80^3x72/'), ('96³ × 24', '3d/96^3x24/'), ('96³ × 72', '3d/96^3x72/'), ('128³ × 16', '3d-large/128^3x16/'), ('192³ × 8', '3d-large/192^3x8/'), ('256³', '3d-large/256^3x1/'),
         ('256³ × 4', '3d-large/256^3x4/'), ('512³', '3d-large/512^3x1/'), ('96³ × 72, rings', 'sides/96^3x72/*/periodic'), ('256³, rings', 'sides/256^3x1/*/periodic'), ('1024², rings', 'sides/1024^2x1/*/periodic')]),
     'planes': ('cuda_heat', 'mesh', (['Gpoints/s', 'of the roof', 'of its moves', 'over cuSPARSE'], in_one_pass), [
-        ('64³ × 128', '3d-large/64^3x128/'), ('80³ × 24', '3d/80^3x24/'), ('80³ × 72', '3d/80^3x72/'), ('96³ × 24', '3d/96^3x24/'), ('96³ × 72', '3d/96^3x72/'), ('128³ × 16', '3d-large/128^3x16/')]),
+        ('64³ × 128', '3d-large/64^3x128/'), ('80³ × 24', '3d/80^3x24/'), ('80³ × 72', '3d/80^3x72/'), ('96³ × 24', '3d/96^3x24/'), ('96³ × 72', '3d/96^3x72/'), ('128³ × 16', '3d-large/128^3x16/'),
+        ('112³ × 16', '3d-large/112^3x16/'), ('80 × 64 × 64 × 72', '3d/80x64x64x72/'), ('96 × 80 × 80 × 24', '3d-large/96x80x80x24/'), ('128 × 96 × 96 × 16', '3d-large/128x96x96x16/')]),
     'fused': ('cuda_heat', 'mesh', (['Gpoints/s', 'over cuSPARSE'], heat_rival), [
         ('256³, conductivity varies (made in registers)', 'varying/256^3x1/*/k'), ('48³ × 72, one conductivity for all meshes (held)', 'varying/48^3x72/*/k'), ('96³ × 72, the same', 'varying/96^3x72/*/k'),
         ('512² × 60, the same (kept)', 'varying/512^2x60/*/k'), ('1024², conductivity varies (kept)', 'varying/1024^2x1/*/k'), ('1024², the same, in half steps', 'halves/1024^2x1/*/k/halves')]),

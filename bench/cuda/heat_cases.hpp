@@ -63,6 +63,7 @@ inline std::vector<HeatCase> heat_cases() {
             }
         for (const auto& [n, batch] : std::vector<std::pair<int, int>>{{64, 1}, {64, 128}, {128, 1}, {128, 16}, {192, 8}, {256, 1}, {256, 4}, {384, 1}, {512, 1}})
             list.push_back({"3d-large", {n, n, n, batch}, dtype, 100, n == 256 && batch == 1, true, n == 256 && batch == 1});
+        for (const MeshShape& mesh : {MeshShape{112, 112, 112, 16}, MeshShape{96, 80, 80, 24}, MeshShape{128, 96, 96, 16}}) list.push_back({"3d-large", mesh, dtype, 100, false, true});
         // What simulations have besides: conductivity that varies, other sides, the other scheme.
         for (const MeshShape& mesh : {MeshShape{64, 64, 1, 3000}, MeshShape{256, 256, 1, 180}, MeshShape{32, 32, 32, 72}, MeshShape{48, 48, 48, 72}}) {
             list.push_back({"varying", mesh, dtype, 100});

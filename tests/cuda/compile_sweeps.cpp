@@ -99,7 +99,8 @@ TEST_F(CompileSweeps, BoxesOfPlanes) {
     const std::array<Sides, 3> fixed{Sides{{Edge::odd, 1.0}, {Edge::odd}}, Sides{{Edge::odd}, {Edge::even}}, Sides{{Edge::odd}, {Edge::odd}}};
     const std::array<double, 3> row{-0.25, 1.5, -0.25};
     const std::vector<Sweep> solid{{heat::increment_3d, {{0, row}, {1, row}, {2, row}}, heat::add_increment, 0, {}}};
-    for (const MeshShape& shape : {MeshShape{80, 80, 80, 1}, {80, 80, 80, 3}, {80, 80, 80, 48}, {96, 96, 96, 3}, {96, 96, 96, 48}}) compile<float>(shape, fixed, solid);
+    for (const MeshShape& shape : {MeshShape{80, 80, 80, 1}, {80, 80, 80, 3}, {80, 80, 80, 48}, {96, 96, 96, 3}, {96, 96, 96, 48}, {96, 80, 80, 24}, {96, 128, 48, 20}}) compile<float>(shape, fixed, solid);
+    for (const MeshShape& shape : {MeshShape{64, 96, 64, 3}, {64, 96, 64, 12}, {96, 80, 80, 24}}) compile<double>(shape, fixed, solid);
 }
 
 TEST_F(CompileSweeps, AnErrorNamesItsFunction) {

@@ -43,7 +43,7 @@ struct Boxes {
     std::vector<Sweep> sweeps;
     std::vector<double> parameters{0.6, 0.5, 0.4, 1};
 
-    Boxes(int n, std::int64_t height, std::int64_t meshes, const Ends& of_z) : shape{n, n, height, meshes}, z(of_z), u(static_cast<std::size_t>(shape.points())), nothing(static_cast<std::size_t>(n)) {
+    Boxes(int nx, int ny, std::int64_t height, std::int64_t meshes, const Ends& of_z) : shape{nx, ny, height, meshes}, z(of_z), u(static_cast<std::size_t>(shape.points())), nothing(static_cast<std::size_t>(nx)) {
         sides = {Sides{{odd, 0.3}, {even}}, Sides{{odd, 0.1}, {odd, -0.2}}, Sides{{z.low, z.low == odd ? 0.2 : 0}, {z.high, z.high == odd ? 0.4 : 0}}};
         plain = sides;
         for (Sides& axis : plain) axis.low.value = axis.high.value = 0;
@@ -60,7 +60,7 @@ struct Boxes {
 
     /// One of them, alone.
     Boxes alone(std::int64_t mesh) const {
-        Boxes one(static_cast<int>(shape.x), shape.z, 1, z);
+        Boxes one(static_cast<int>(shape.x), static_cast<int>(shape.y), shape.z, 1, z);
         one.parameters = parameters;
         one.sweeps = sweeps;
         std::copy_n(u.begin() + mesh * static_cast<std::ptrdiff_t>(each()), each(), one.u.begin());
@@ -101,11 +101,11 @@ protected:
     }
 
     template <class T>
-    void compare(int n, std::int64_t height, std::int64_t many) {
+    void compare(int nx, int ny, std::int64_t height, std::int64_t many) {
         for (const std::int64_t meshes : batches(many))
             for (const Ends& z : ends) {
                 SCOPED_TRACE(std::to_string(meshes) + " with " + z.name);
-                Boxes<T> all(n, height, meshes, z);
+                Boxes<T> all(nx, ny, height, meshes, z);
                 all.fill(random);
                 const Boxes<T> before = all;
                 ASSERT_EQ(all.run(queue, 5).reason, Reason::exact);
@@ -129,7 +129,7 @@ protected:
 
     /// A mesh spoils some of its lines; the others have had that step, and no more.
     template <class T>
-    void fail(int n, std::int64_t many) {
+    void fail(int nx, int ny, std::int64_t many) {
         struct Bad {
             T value;
             std::int64_t first_step;
@@ -138,7 +138,7 @@ protected:
         for (const std::int64_t meshes : batches(many))
             for (std::size_t k = 0; k < std::size(ends); ++k) {
                 SCOPED_TRACE(std::to_string(meshes) + " with " + ends[k].name);
-                Boxes<T> all(n, n, meshes, ends[k]);
+                Boxes<T> all(nx, ny, ny, meshes, ends[k]);
                 all.fill(random);
                 spoil(all, static_cast<std::int64_t>(k) * (meshes - 1) / 2, bad[k].value, bad[k].first_step, 5);
                 // A line along z alone: one value is so large that its line's solution is not a number any more.
@@ -158,7 +158,7 @@ protected:
         for (const std::int64_t step : {2, 3})
             for (const std::int64_t bad : {std::int64_t{0}, many / 2, many - 1}) {
                 SCOPED_TRACE("mesh " + std::to_string(bad) + " in step " + std::to_string(step));
-                Boxes<T> ours(n, n, many, ends[0]);
+                Boxes<T> ours(n, n, n, many, ends[0]);
                 ours.fill(random);
                 ours.sweeps[0].rhs = increment_3d_until;
                 ours.parameters = {0.6, 0.5, 0.4, 1, static_cast<double>(bad), static_cast<double>(step)};
@@ -200,18 +200,23 @@ private:
     }
 };
 
-TEST_P(SweepsPlanes, BoxesOf80) { compare<float>(80, 80, 16); }
-TEST_P(SweepsPlanes, BoxesOf96) { compare<float>(96, 96, 24); }
-TEST_P(SweepsPlanes, AFewBoxesOf96OnTwiceAsManyMultiprocessors) { compare<float>(96, 96, 12); }
-TEST_P(SweepsPlanes, BoxesOf64InDoubles) { compare<double>(64, 64, 40); }
-TEST_P(SweepsPlanes, AFewBoxesOf64InDoublesOnTwiceAsManyMultiprocessors) { compare<double>(64, 64, 12); }
-TEST_P(SweepsPlanes, BoxesOf128OnSeveralMultiprocessors) { compare<float>(128, 48, 20); }
-TEST_P(SweepsPlanes, BoxesOf80InDoublesOnSeveralMultiprocessors) { compare<double>(80, 80, 9); }
-TEST_P(SweepsPlanes, BoxesOfOtherHeights) { compare<float>(80, 28, 70), compare<float>(96, 60, 25); }
-TEST_P(SweepsPlanes, ABoxOf80ThatFailsIsNamed) { fail<float>(80, 16); }
-TEST_P(SweepsPlanes, ABoxOf96ThatFailsIsNamed) { fail<float>(96, 24); }
-TEST_P(SweepsPlanes, ABoxOf64InDoublesThatFailsIsNamed) { fail<double>(64, 40); }
-TEST_P(SweepsPlanes, ABoxOnSeveralMultiprocessorsThatFailsIsNamed) { fail<float>(128, 10); }
+TEST_P(SweepsPlanes, BoxesOf80) { compare<float>(80, 80, 80, 16); }
+TEST_P(SweepsPlanes, BoxesOf96) { compare<float>(96, 96, 96, 24); }
+TEST_P(SweepsPlanes, AFewBoxesOf96OnTwiceAsManyMultiprocessors) { compare<float>(96, 96, 96, 12); }
+TEST_P(SweepsPlanes, BoxesOf64InDoubles) { compare<double>(64, 64, 64, 40); }
+TEST_P(SweepsPlanes, AFewBoxesOf64InDoublesOnTwiceAsManyMultiprocessors) { compare<double>(64, 64, 64, 12); }
+TEST_P(SweepsPlanes, BoxesOf128OnSeveralMultiprocessors) { compare<float>(128, 128, 48, 20); }
+TEST_P(SweepsPlanes, BoxesOf80InDoublesOnSeveralMultiprocessors) { compare<double>(80, 80, 80, 9); }
+// Some warps have columns alone, or rows alone; on one multiprocessor, and on two.
+TEST_P(SweepsPlanes, BoxesOfUnequalSides) { compare<float>(96, 80, 80, 30), compare<float>(80, 96, 48, 40), compare<float>(112, 64, 64, 24); }
+TEST_P(SweepsPlanes, BoxesOfUnequalSidesOnSeveralMultiprocessors) { compare<float>(96, 128, 48, 20), compare<float>(128, 112, 48, 20), compare<float>(112, 112, 100, 8); }
+TEST_P(SweepsPlanes, BoxesOfUnequalSidesInDoubles) { compare<double>(80, 64, 64, 24), compare<double>(64, 96, 64, 12), compare<double>(96, 80, 60, 12), compare<double>(64, 80, 100, 20); }
+TEST_P(SweepsPlanes, BoxesOfOtherHeights) { compare<float>(80, 80, 28, 70), compare<float>(96, 96, 60, 25); }
+TEST_P(SweepsPlanes, ABoxOf80ThatFailsIsNamed) { fail<float>(80, 80, 16); }
+TEST_P(SweepsPlanes, ABoxOf96ThatFailsIsNamed) { fail<float>(96, 96, 24); }
+TEST_P(SweepsPlanes, ABoxOf64InDoublesThatFailsIsNamed) { fail<double>(64, 64, 40); }
+TEST_P(SweepsPlanes, ABoxOnSeveralMultiprocessorsThatFailsIsNamed) { fail<float>(128, 128, 10); }
+TEST_P(SweepsPlanes, ABoxOfUnequalSidesThatFailsIsNamed) { fail<float>(96, 80, 20), fail<double>(80, 64, 12), fail<double>(64, 96, 12); }
 TEST_P(SweepsPlanes, ABoxThatFailsLaterIsNamed) {
     const bool gpu = GetParam().starts_with("cuda:");
     for (const std::int64_t many : gpu ? std::vector<std::int64_t>{3, 20, 40} : std::vector<std::int64_t>{3}) fail_late<float>(80, many);

@@ -16,9 +16,9 @@ template <class C>
 __device__ __forceinline__ void ends_pass(const MeshArguments<typename C::real>& a, const Pass<typename C::real>& pass, typename C::real* solved) {
     using T = typename C::real;
     constexpr int S = C::nz / C::H, each = C::each;
-    constexpr std::int64_t plane = C::n * C::n;
+    constexpr std::int64_t plane = C::nx * C::ny;
     using Lines = Values<T, each>;
-    constexpr Layout<T> layout{C::n, C::S, C::R, C::H, S, C::K};
+    constexpr Layout<T> layout{C::nx, C::ny, C::S, C::R, C::R_y, C::H, S, C::K};
     constexpr int joins_at = layout.tables() - layout.joins_z();
     __shared__ T factors[6 * S];
     streaming::let_next_begin();
@@ -59,7 +59,7 @@ __device__ __forceinline__ void settle_pass(const MeshArguments<typename C::real
     using T = typename C::real;
     const unsigned long long at = a.state->failed_at;
     if (at == MeshState::none) return;
-    constexpr std::int64_t points = std::int64_t{C::n} * C::n * C::nz;
+    constexpr std::int64_t points = std::int64_t{C::nx} * C::ny * C::nz;
     for (std::int64_t mesh = blockIdx.x; mesh < a.extent[3]; mesh += gridDim.x) {
         const std::int64_t done = static_cast<std::int64_t>(at) - first + (failed[static_cast<std::int64_t>(at & 1) * a.extent[3] + mesh] ? 0 : 1);
         if (done % 2 == 0 || done >= passes) continue;

@@ -23,7 +23,7 @@ __device__ __forceinline__ void read_row(const T* table, T (&f)[R]) {
 template <class C>
 __device__ __forceinline__ int in_plane(int row, int column) {
     using T = typename C::real;
-    const int at = row * C::n + column;
+    const int at = row * C::nx + column;
     if constexpr (!C::swizzled) return at;
     constexpr unsigned line = 128 / sizeof(T), unit = 16 / sizeof(T);
     return at ^ static_cast<int>((static_cast<unsigned>(at) / line & 7) * unit);
@@ -34,17 +34,17 @@ template <class C>
 struct ThreadColumns {
     int column, own_y, even, odd;  // own_y: of this block's segments; even, odd: first points of both kinds of rows
 
-    __device__ __forceinline__ explicit ThreadColumns(int thread) : column(thread % (C::n / 2) * 2), own_y(thread / (C::n / 2)) {
-        even = own_y * C::R * C::n + in_plane<C>(0, column), odd = own_y * C::R * C::n + in_plane<C>(1, column) - C::n;
-        static_assert(!C::swizzled || C::R * C::n * sizeof(typename C::real) % 1024 == 0);
+    __device__ __forceinline__ explicit ThreadColumns(int thread) : column(thread % (C::nx / 2) * 2), own_y(thread / (C::nx / 2)) {
+        even = own_y * C::R_y * C::nx + in_plane<C>(0, column), odd = own_y * C::R_y * C::nx + in_plane<C>(1, column) - C::nx;
+        static_assert(!C::swizzled || C::R_y * C::nx * sizeof(typename C::real) % 1024 == 0);
     }
     /// Row i of the segment.
-    __device__ __forceinline__ int at(int i) const { return (i % 2 ? odd : even) + i * C::n; }
+    __device__ __forceinline__ int at(int i) const { return (i % 2 ? odd : even) + i * C::nx; }
 };
 template <class C>
 struct ThreadRows {
     int own_x, row, turned;  // row: of this block's; turned: its first row in registers is the second one
-    __device__ __forceinline__ explicit ThreadRows(int thread) : own_x(thread % C::S), row(thread / C::S * 2), turned(C::n % 32 && C::R * sizeof(typename C::real) % 16 ? thread / C::S & 1 : 0) {}
+    __device__ __forceinline__ explicit ThreadRows(int thread) : own_x(thread % C::S), row(thread / C::S * 2), turned(C::nx % 32 && C::R * sizeof(typename C::real) % 16 ? thread / C::S & 1 : 0) {}
 
     /// Of points that begin a vector: where those of a row begin, and from there the i-th.
     __device__ __forceinline__ int begin(int of_row) const { return in_plane<C>(of_row, own_x * C::R); }

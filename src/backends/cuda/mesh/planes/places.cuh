@@ -15,13 +15,15 @@ namespace trifold::cuda::planes {
 template <class C, bool Back, bool Ahead>
 struct PlanesPlaces {
     using T = typename C::real;
-    static constexpr Layout<T> layout{C::n, C::S, C::R, C::H, C::nz / C::H, C::K};
-    static constexpr int n = C::n, R = C::R, S = C::S, H = C::H, K = C::K, P = n * n, segments = C::nz / H, threads = layout.threads(), warps = threads / 32, slots = layout.slots;
-    static constexpr int rows = n / K, own_segments = S / K;  // of a plane, and of its lines along y, in a block
+    static constexpr Layout<T> layout{C::nx, C::ny, C::S, C::R, C::R_y, C::H, C::nz / C::H, C::K};
+    static constexpr int nx = C::nx, R_y = C::R_y, S = C::S, H = C::H, K = C::K, P = layout.plane(), segments = C::nz / H, threads = layout.threads(), slots = layout.slots;
+    static constexpr int column_threads = layout.column_threads(), row_threads = layout.row_threads(), row_warps = row_threads / 32;  // that have columns, and rows
+    static constexpr int row_only_warps = row_threads > column_threads ? (row_threads - column_threads) / 32 : 0;
+    static constexpr int rows = C::ny / K, own_segments = S / K;  // of a plane, and of its lines along y, in a block
     static constexpr unsigned part_bytes = layout.part() * sizeof(T);
-    static constexpr unsigned from_others = (S - own_segments) * 2 * n * sizeof(T);  // ends of segments along y
+    static constexpr unsigned from_others = (S - own_segments) * 2 * nx * sizeof(T);  // ends of segments along y
     static constexpr int asks_values = threads - 32, sends_field = threads - 64;  // threads that do so
-    static_assert(S * R == n && S % K == 0 && threads % 32 == 0 && threads >= 64 && 32 % S == 0 && part_bytes % 16 == 0 && C::swizzled == layout.swizzled() && (!C::swizzled || part_bytes % 1024 == 0));
+    static_assert(S * C::R == nx && S * R_y == C::ny && S % K == 0 && column_threads % 32 == 0 && row_threads % 32 == 0 && threads >= 64 && 32 % S == 0 && part_bytes % 16 == 0 && C::swizzled == layout.swizzled() && (!C::swizzled || part_bytes % 1024 == 0));
     using Two = Values<T, 2>;
 
     const MeshArguments<T>& a;
@@ -34,6 +36,9 @@ struct PlanesPlaces {
     const bool before_there = segment > 0, behind_there = segment < segments - 1;
     const int from = Ahead && before_there ? -1 : 0, to = Ahead && behind_there ? H : H - 1;  // planes that are looked at
 
+    /// Whole warps have.
+    static __device__ __forceinline__ bool has_columns() { return column_threads == threads || anew() < column_threads; }
+    static __device__ __forceinline__ bool has_rows() { return row_threads == threads || anew() < row_threads; }
     __device__ __forceinline__ Arrival barrier(int which) const { return {streaming::shared_address(memory + layout.barriers()) + 8 * static_cast<unsigned>(which)}; }
     __device__ __forceinline__ Arrival full(int k) const { return barrier(k + slots & slots - 1); }
     __device__ __forceinline__ Arrival values_full() const { return barrier(slots); }
@@ -44,11 +49,11 @@ struct PlanesPlaces {
     __device__ __forceinline__ unsigned left() const { return barrier(slots + 7).barrier; }
     __device__ __forceinline__ int* runs_of(int of_rank) const { return reinterpret_cast<int*>(memory + layout.barriers()) + 2 * layout.barrier_count + of_rank; }
     __device__ __forceinline__ T* slot(int k) const { return memory + (k + slots & slots - 1) * layout.part(); }
-    /// Ends of segments along y, rows of n: last rows, and what the first ones keep.
-    __device__ __forceinline__ T* last(int turn) const { return memory + layout.last() + turn * S * n; }
-    __device__ __forceinline__ T* first(int turn) const { return memory + layout.first() + turn * (S + 1) * n; }
+    /// Ends of segments along y, rows of nx: last rows, and what the first ones keep.
+    __device__ __forceinline__ T* last(int turn) const { return memory + layout.last() + turn * S * nx; }
+    __device__ __forceinline__ T* first(int turn) const { return memory + layout.first() + turn * (S + 1) * nx; }
     /// The row beyond this block's, of a plane: side 0 that of the block before.
-    __device__ __forceinline__ T* beside(int turn, int side) const { return memory + layout.beside() + (2 * turn + side) * n; }
+    __device__ __forceinline__ T* beside(int turn, int side) const { return memory + layout.beside() + (2 * turn + side) * nx; }
     __device__ __forceinline__ int plane(int k) const { return pass.up ? segment * H + k : C::nz - 1 - segment * H - k; }
     /// Of a segment's first or last plane in the order of this pass.
     __device__ __forceinline__ std::int64_t end(int of, int last) const { return ((mesh * segments + (pass.up ? of : segments - 1 - of)) * 2 + (pass.up ? last : 1 - last)) * P; }
@@ -83,13 +88,13 @@ struct PlanesPlaces {
     }
     static __device__ __forceinline__ void sent() { asm volatile("cp.async.bulk.commit_group;" ::: "memory"); }
     static __device__ __forceinline__ void await_read() { asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory"); }
-    /// By all lanes, behind what they have stored. Whether this is the first lane of the warp that comes last.
+    /// By all lanes of warps that have rows, behind what they have stored. Whether this is the first lane of the warp that comes last.
     __device__ __forceinline__ bool leave(int k) const {
         streaming::before_bulk_copies();
         __syncwarp();
         unsigned before_it = 0;
         if (thread % 32 == 0) asm volatile("atom.acq_rel.cta.shared.add.u32 %0, [%1], 1;" : "=r"(before_it) : "r"(left()) : "memory");
-        return before_it == static_cast<unsigned>((k + 1) * warps - 1);
+        return before_it == static_cast<unsigned>((k + 1) * row_warps - 1);
     }
     /// What was eliminated of plane k lies where plane k - 1 was; of the last one what the first keeps, where that was.
     __device__ __forceinline__ void send_eliminated(int k) const {
@@ -100,20 +105,20 @@ struct PlanesPlaces {
 
     /// Tables, barriers, and what lies beyond the mesh: nothing that the kernel before has written.
     __device__ __forceinline__ void prepare() {
-        for (int i = thread; i < 2 * layout.table(); i += threads) memory[layout.along_x() + i] = pass.tables[i];
+        for (int i = thread; i < layout.tables_xy(); i += threads) memory[layout.along_x() + i] = pass.tables[i];
         // Along z by plane of this pass: 1/pivot, lower, reach as it eliminates, upper, fill as it goes back.
         for (int i = thread; i < 5 * H; i += threads) {
             const int which = i / H, k = segment * H + i % H;
-            memory[layout.along_z() + i] = pass.tables[2 * layout.table() + (which < 3 ? k : C::nz - 1 - k) * 5 + which];
+            memory[layout.along_z() + i] = pass.tables[layout.tables_xy() + (which < 3 ? k : C::nz - 1 - k) * 5 + which];
         }
-        for (int i = thread; i < n; i += threads)
+        for (int i = thread; i < nx; i += threads)
 #pragma unroll
-            for (int turn = 0; turn < layout.turns(); ++turn) first(turn)[S * n + i] = 0;
+            for (int turn = 0; turn < layout.turns(); ++turn) first(turn)[S * nx + i] = 0;
         if (!behind_there)
             for (int i = thread; i < layout.part(); i += threads) memory[layout.before() + i] = 0;
         if (thread == 0) {
-            for (int k = 0; k < slots + 6; ++k) barrier(k).prepare(1);
-            looked().prepare(warps);
+            for (int k = 0; k < slots + 6; ++k) barrier(k).prepare(k == slots + 2 || k == slots + 3 ? 1 + (K - 1) * row_only_warps : 1);  // ends_full
+            looked().prepare(row_warps);
             asm volatile("st.shared.u32 [%0], 0;" ::"r"(left()) : "memory");
         }
         streaming::before_bulk_copies();
@@ -161,9 +166,22 @@ struct PlanesPlaces {
         }
     }
 
+    /// Other blocks send rows beside those of plane k in place of those of plane k - 2, behind all ends of plane k. Warps without columns, which send no ends, say besides that they have looked at them.
+    __device__ __forceinline__ void put_no_ends(int k) const {
+        if (thread % 32 != 0) return;
+#pragma unroll
+        for (int r = 1; r < K; ++r) asm volatile("mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%0];" ::"r"(in_block(ends_full(turn_of(k)).barrier, (rank + r) % K)) : "memory");
+    }
+
+    /// Where no ends are sent: all of a cluster have looked at the rows beside those of the planes before.
+    static __device__ __forceinline__ void await_cluster() {
+        asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
+        asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
+    }
+
     /// Rows at the ends of this block's part of plane k, for the right-hand sides of the blocks beside it.
     __device__ __forceinline__ void send_beside(int k, const ThreadColumns<C>& place, const Two& low, const Two& high) const {
-        if (thread == 0) beside_full(k & 1).expect(((rank > 0) + (rank < K - 1)) * n * static_cast<unsigned>(sizeof(T)));
+        if (thread == 0) beside_full(k & 1).expect(((rank > 0) + (rank < K - 1)) * nx * static_cast<unsigned>(sizeof(T)));
         const int at = in_plane<C>(0, place.column);
 #pragma unroll
         for (int side = 0; side < 2; ++side) {
@@ -175,8 +193,9 @@ struct PlanesPlaces {
     }
 
     __device__ __forceinline__ void send_beside(int k) const {
+        if (!has_columns()) return;
         const ThreadColumns<C> place(anew());
-        send_beside(k, place, *reinterpret_cast<const Two*>(slot(k) + place.at(0)), *reinterpret_cast<const Two*>(slot(k) + place.at(R - 1)));
+        send_beside(k, place, *reinterpret_cast<const Two*>(slot(k) + place.at(0)), *reinterpret_cast<const Two*>(slot(k) + place.at(R_y - 1)));
     }
 };
 

@@ -8,14 +8,15 @@
 // Arrays: the field before and behind the step, two of them in turns; values, packed, overwritten. Ends of segments along z: ends.cuh joins them between two passes.
 // Who does what: a cluster of K blocks, one where it fits, has a segment of H planes of a mesh, and the plane on either side of it, whose solution it finds a second time; a block has as many
 //   rows of each. Of these a thread has
-//   first R rows of two neighbouring columns (lines along z backwards, y), then R points of two neighbouring rows (right-hand side, lines along x, z forwards). Planes come and go whole, by the
+//   first R_y rows of two neighbouring columns (lines along z backwards, y), then R points of two neighbouring rows (right-hand side, lines along x, z forwards). Of planes that are no squares
+//   some warps have only one of these. Planes come and go whole, by the
 //   copy engine, into four places: one that arrives and three that the right-hand side reads, the oldest of which takes what leaves. The warp that leaves a plane last sends what was
 //   eliminated of it, and asks for what comes into its place; two others ask for values and send the field. A warp of its own for that would leave 128 registers to each of 13 warps.
 // Words per point and step: 2 read, 2 written, and 8 / H for ends and for planes that are read twice.
 // Shared memory, words per point: 4 arrive and leave, 2 values and what lies before the segment, 2 the field, 4 right-hand side, 1 out; factors 10 / (2 · vector).
 // An H200's multiprocessor moves 128 bytes per clock, some 30 words in the time in which memory moves its share of 4.4.
-// Clusters: ends of segments along y go to all blocks (2 (S - S/K) n words that arrive, of a plane), in two places in turns; rows at a part's end to the block beside it, for the right-hand
-//   side of a plane later. Data and the news of it come together; nobody waits for a whole cluster but once, at the beginning.
+// Clusters: ends of segments along y go to all blocks (2 (S - S/K) nx words that arrive, of a plane), in two places in turns; rows at a part's end to the block beside it, for the right-hand
+//   side of a plane later. Data and the news of it come together; nobody waits for a whole cluster but once, at the beginning, and before every plane of a run's first pass, which has no ends.
 // Banks: columns side by side in lanes; rows of R points a lane in vectors, R = 12 floats, 10 floats or doubles free of conflicts (10 floats: every second pair of rows the other way round), 64 bytes
 //   where the copy engine exchanges 16 bytes within 128 (layout.hpp).
 // Numerics: ../streaming/chip.cuh and lanes.cuh, with the same order of operations; safe or refused by the host.
@@ -34,33 +35,37 @@ struct PlanesBlock : PlanesPlaces<C, Back, Ahead> {
     using Places = PlanesPlaces<C, Back, Ahead>;
     using T = typename C::real;
     using Two = Values<T, 2>;
-    static constexpr int n = C::n, R = C::R, S = C::S, H = C::H, K = C::K, V = R * sizeof(T) % 16 == 0 ? 16 / static_cast<int>(sizeof(T)) : 8 / static_cast<int>(sizeof(T));
+    static constexpr int R = C::R, S = C::S, H = C::H, K = C::K, V = R * sizeof(T) % 16 == 0 ? 16 / static_cast<int>(sizeof(T)) : 8 / static_cast<int>(sizeof(T));
     static constexpr bool asks_early = Places::part_bytes >= 32 * 1024;  // timed: what comes later is waited for longer than what leaves, in large planes
     using Piece = Values<T, V>;
     static_assert(!C::swizzled || V * sizeof(T) == 16);
-    using Places::layout, Places::slots, Places::P, Places::rows, Places::own_segments, Places::asks_values, Places::sends_field;
+    using Places::layout, Places::slots, Places::P, Places::nx, Places::R_y, Places::rows, Places::own_segments, Places::has_columns, Places::has_rows, Places::asks_values, Places::sends_field;
     using Places::a, Places::pass, Places::memory, Places::thread, Places::rank, Places::mesh, Places::before_there, Places::behind_there, Places::from, Places::to;
     using Places::full, Places::values_full, Places::ends_full, Places::beside_full, Places::looked, Places::turn_of, Places::turns_before;
     using Places::slot, Places::last, Places::first, Places::beside, Places::plane, Places::values_at;
-    using Places::bring_field, Places::bring_values, Places::send, Places::sent, Places::await_read, Places::leave, Places::send_eliminated, Places::put_ends, Places::send_beside;
+    using Places::bring_field, Places::bring_values, Places::send, Places::sent, Places::await_read, Places::leave, Places::send_eliminated, Places::put_ends, Places::put_no_ends, Places::await_cluster, Places::send_beside;
 
-    T back[2][R], ahead[2][R], sum[2][R];  // along z: the solution of the plane before, what is eliminated, what the first row keeps
+    T back[2][R_y], ahead[2][R], sum[2][R];  // along z: the solution of the plane before, what is eliminated, what the first row keeps
 
     __device__ __forceinline__ PlanesBlock(const MeshArguments<T>& a, const Pass<T>& pass, T* memory) : Places{a, pass, memory} {
 #pragma unroll
         for (int k = 0; k < 2; ++k)
 #pragma unroll
-            for (int i = 0; i < R; ++i) back[k][i] = 0, ahead[k][i] = 0, sum[k][i] = 0;
+            for (int i = 0; i < R; ++i) ahead[k][i] = 0, sum[k][i] = 0;
+#pragma unroll
+        for (int k = 0; k < 2; ++k)
+#pragma unroll
+            for (int i = 0; i < R_y; ++i) back[k][i] = 0;
     }
 
     /// Lines along z backwards and along y forwards, of plane k. The ends of segments along y are in shared memory then.
-    __device__ __forceinline__ void solve_back(int k, T (&y)[2][R], unsigned& turn) {
+    __device__ __forceinline__ void solve_back(int k, T (&y)[2][R_y], unsigned& turn) {
         const ThreadColumns<C> place(anew());
         const int column = place.column, own_y = rank * own_segments + place.own_y;
         if (k < H) values_full().wait(turn++ & 1);
         const T *const before = memory + layout.before(), *const arrived = k < H ? memory + layout.values() : before;
 #pragma unroll
-        for (int i = 0; i < R; ++i) {
+        for (int i = 0; i < R_y; ++i) {
             const Two two = *reinterpret_cast<const Two*>(arrived + place.at(i));
             y[0][i] = two.at[0], y[1][i] = two.at[1];
         }
@@ -68,41 +73,41 @@ struct PlanesBlock : PlanesPlaces<C, Back, Ahead> {
             if (k > 0 && k < H - 1) {
                 const T upper = memory[layout.along_z() + 3 * H + k], fill = memory[layout.along_z() + 4 * H + k];
 #pragma unroll
-                for (int i = 0; i < R; ++i) {
+                for (int i = 0; i < R_y; ++i) {
                     const Two below = *reinterpret_cast<const Two*>(before + place.at(i));
 #pragma unroll
                     for (int c = 0; c < 2; ++c) y[c][i] = multiply_add(-upper, back[c][i], multiply_add(-fill, below.at[c], y[c][i]));
                 }
             }
-            const T* const table = memory + layout.along_y() + own_y * layout.apart();
-            T inverse[R], lower[R], reach[R], z[2];
-            read_row(table, inverse), read_row(table + layout.padded(), lower), read_row(table + 2 * layout.padded(), reach);
+            const T* const table = memory + layout.along_y() + own_y * layout.apart(R_y);
+            T inverse[R_y], lower[R_y], reach[R_y], z[2];
+            read_row(table, inverse), read_row(table + layout.padded(R_y), lower), read_row(table + 2 * layout.padded(R_y), reach);
 #pragma unroll
-            for (int i = 0; i < R; ++i)
+            for (int i = 0; i < R_y; ++i)
 #pragma unroll
                 for (int c = 0; c < 2; ++c) {
                     back[c][i] = y[c][i];
                     y[c][i] = i ? multiply_add(-lower[i], y[c][i ? i - 1 : 0], y[c][i] * inverse[i]) : y[c][0] * inverse[0];
-                    if (i < R - 1) z[c] = i ? multiply_add(reach[i], y[c][i], z[c]) : reach[0] * y[c][0];
+                    if (i < R_y - 1) z[c] = i ? multiply_add(reach[i], y[c][i], z[c]) : reach[0] * y[c][0];
                 }
-            put_ends(k, own_y * n + column, Two{{y[0][R - 1], y[1][R - 1]}}, Two{{z[0], z[1]}});
+            put_ends(k, own_y * nx + column, Two{{y[0][R_y - 1], y[1][R_y - 1]}}, Two{{z[0], z[1]}});
         }
     }
 
     /// Joins segments along y, each thread for itself, and goes back; the field of plane k becomes that behind the step. Which of the thread's columns are not finite.
-    __device__ __forceinline__ int update(int k, T (&y)[2][R]) const {
+    __device__ __forceinline__ int update(int k, T (&y)[2][R_y]) const {
         const ThreadColumns<C> place(anew());
         const int column = place.column, own_y = rank * own_segments + place.own_y;
         int bad = 0;
         if constexpr (!C::moves_alone) {
-            const T *const table = memory + layout.along_y() + own_y * layout.apart(), *const joins = memory + layout.along_y() + S * layout.apart();
+            const T *const table = memory + layout.along_y() + own_y * layout.apart(R_y), *const joins = memory + layout.along_y() + S * layout.apart(R_y);
             const int of = turn_of(k);
             if constexpr (K > 1) ends_full(of).wait_cluster(turns_before(k));
             const T *const firsts = first(of) + column, *const lasts = last(of) + column;
             T gamma[2][S], x[2] = {}, x_last[2] = {}, x_before[2] = {};
 #pragma unroll
             for (int s = 0; s < S; ++s) {
-                const Two first = *reinterpret_cast<const Two*>(firsts + (s + 1) * n), last = *reinterpret_cast<const Two*>(lasts + s * n);
+                const Two first = *reinterpret_cast<const Two*>(firsts + (s + 1) * nx), last = *reinterpret_cast<const Two*>(lasts + s * nx);
 #pragma unroll
                 for (int c = 0; c < 2; ++c) gamma[c][s] = multiply_add(-joins[4 * s + 1], s ? gamma[c][s ? s - 1 : 0] : T(0), multiply_add(-joins[4 * s], first.at[c], last.at[c]) * joins[4 * s + 2]);
             }
@@ -114,23 +119,23 @@ struct PlanesBlock : PlanesPlaces<C, Back, Ahead> {
                     if (s == own_y) x_last[c] = x[c];
                     if (s == own_y - 1) x_before[c] = x[c];
                 }
-            T upper[R], fill[R];
-            read_row(table + 3 * layout.padded(), upper), read_row(table + 4 * layout.padded(), fill);
+            T upper[R_y], fill[R_y];
+            read_row(table + 3 * layout.padded(R_y), upper), read_row(table + 4 * layout.padded(R_y), fill);
 #pragma unroll
-            for (int i = R - 1; i >= 0; --i)
+            for (int i = R_y - 1; i >= 0; --i)
 #pragma unroll
-                for (int c = 0; c < 2; ++c) y[c][i] = i == R - 1 ? x_last[c] : multiply_add(-upper[i], y[c][i < R - 1 ? i + 1 : 0], multiply_add(-fill[i], x_before[c], y[c][i]));
+                for (int c = 0; c < 2; ++c) y[c][i] = i == R_y - 1 ? x_last[c] : multiply_add(-upper[i], y[c][i < R_y - 1 ? i + 1 : 0], multiply_add(-fill[i], x_before[c], y[c][i]));
             bad = (streaming::finite(y[0][0], x_last[0]) ? 0 : 1) + (streaming::finite(y[1][0], x_last[1]) ? 0 : 2);
         }
         T* const field = slot(k);
         Two low, high;
 #pragma unroll
-        for (int i = 0; i < R; ++i) {
+        for (int i = 0; i < R_y; ++i) {
             Two two = *reinterpret_cast<const Two*>(field + place.at(i));
             two.at[0] = two.at[0] + y[0][i], two.at[1] = two.at[1] + y[1][i];
             *reinterpret_cast<Two*>(field + place.at(i)) = two;
             if (i == 0) low = two;
-            if (i == R - 1) high = two;
+            if (i == R_y - 1) high = two;
         }
         if constexpr (K > 1 && Ahead && !C::moves_alone)
             if (k >= 0 && k < H) send_beside(k, place, low, high);
@@ -141,7 +146,7 @@ struct PlanesBlock : PlanesPlaces<C, Back, Ahead> {
     __device__ __forceinline__ void report_back(int k, int bad) const {
         const ThreadColumns<C> place(anew());
         const int column = place.column, own_y = place.own_y;
-        T* const marks = first(turn_of(k)) + rank * own_segments * n + column;  // of this block's segments: others may not have looked at theirs yet
+        T* const marks = first(turn_of(k)) + rank * own_segments * nx + column;  // of this block's segments: others may not have looked at theirs yet
         __syncthreads();
         if (own_y == 0) *reinterpret_cast<Two*>(marks) = Two{};
         __syncthreads();
@@ -167,7 +172,7 @@ struct PlanesBlock : PlanesPlaces<C, Back, Ahead> {
         const T* const inside = slot(k);
         T* const beyond = slot(to_place);
 #pragma unroll
-        for (int i = 0; i < R; ++i) {
+        for (int i = 0; i < R_y; ++i) {
             Two two = *reinterpret_cast<const Two*>(inside + place.at(i));
             if (odd) two.at[0] = twice - two.at[0], two.at[1] = twice - two.at[1];
             *reinterpret_cast<Two*>(beyond + place.at(i)) = two;
@@ -239,11 +244,11 @@ struct PlanesBlock : PlanesPlaces<C, Back, Ahead> {
         const ThreadRows<C> place(anew());
         const int own_x = place.own_x;
         if constexpr (!C::moves_alone) {
-            const T* const table = memory + layout.along_x() + own_x * layout.apart();
+            const T* const table = memory + layout.along_x() + own_x * layout.apart(R);
             T z[2], x_last[2], before[2];
             {
                 T inverse[R], lower[R], reach[R];
-                read_row(table, inverse), read_row(table + layout.padded(), lower), read_row(table + 2 * layout.padded(), reach);
+                read_row(table, inverse), read_row(table + layout.padded(R), lower), read_row(table + 2 * layout.padded(R), reach);
 #pragma unroll
                 for (int i = 0; i < R; ++i)
 #pragma unroll
@@ -256,7 +261,7 @@ struct PlanesBlock : PlanesPlaces<C, Back, Ahead> {
             for (int c = 0; c < 2; ++c) join.solve(d[c][R - 1], z[c], x_last[c], before[c]);
             {
                 T upper[R], fill[R];
-                read_row(table + 3 * layout.padded(), upper), read_row(table + 4 * layout.padded(), fill);
+                read_row(table + 3 * layout.padded(R), upper), read_row(table + 4 * layout.padded(R), fill);
 #pragma unroll
                 for (int i = R - 1; i >= 0; --i)
 #pragma unroll
@@ -275,7 +280,7 @@ struct PlanesBlock : PlanesPlaces<C, Back, Ahead> {
             const unsigned which = __ballot_sync(~0u, !good[c]) >> (thread % 32 & ~(S - 1));
             if (own_x != 0 || !(S == 32 ? which : which & ((1u << S % 32) - 1))) continue;
             *reinterpret_cast<volatile unsigned char*>(&pass.failed[mesh]) = static_cast<unsigned char>(C::line_x + 1);
-            report_line(a.state, a.sweep, MeshState::key(C::line_x, values_at(k) + (rank * rows + row + (c ^ turned)) * n, false, C::not_finite));
+            report_line(a.state, a.sweep, MeshState::key(C::line_x, values_at(k) + (rank * rows + row + (c ^ turned)) * nx, false, C::not_finite));
         }
     }
 
@@ -297,20 +302,21 @@ struct PlanesBlock : PlanesPlaces<C, Back, Ahead> {
     template <class Parameters>
     __device__ __forceinline__ void run(const Parameters& p) {
         this->begin();
-        const streaming::LaneJoin<T, S> join(memory + layout.along_x() + S * layout.apart(), thread % S);
+        const streaming::LaneJoin<T, S> join(memory + layout.along_x() + S * layout.apart(R), thread % S);
         unsigned values_turn = 0;
         bool last_left = false;  // this thread has sent what was eliminated of the plane before
 #pragma unroll 1
         for (int j = from; j <= (Ahead ? H : H - 1); ++j) {
-            T y[2][R];
+            T y[2][R_y];
             int bad = 0;
-            // Of planes as they have come; behind the right-hand side that has looked at the other blocks' rows of the plane before, which they sent behind theirs.
+            // Of planes as they have come.
             if constexpr (!Back && K > 1 && !C::moves_alone)
-                if (j > 0) send_beside(j - 1);
+                if (j > 0) await_cluster(), send_beside(j - 1);
             if (j <= to) {
                 // Of a place its planes come so many apart, the first of them from `from` on.
                 full(j).wait((j - from) / slots & 1);
-                if constexpr (Back) solve_back(j, y, values_turn);
+                if (Back && has_columns()) solve_back(j, y, values_turn);
+                else if (Back && K > 1 && !C::moves_alone) put_no_ends(j);
             }
             const auto ask = [&] {
                 if (!Ahead || !last_left) return;
@@ -324,9 +330,9 @@ struct PlanesBlock : PlanesPlaces<C, Back, Ahead> {
             if (!asks_early) ask();
             __syncwarp();
             if constexpr (Back)
-                if (j <= to) bad = update(j, y);
-            if (Ahead && j == 0 && !before_there) mirror(0, -1);
-            if (Ahead && j == H && !behind_there) mirror(H - 1, H);
+                if (j <= to && has_columns()) bad = update(j, y);
+            if (Ahead && j == 0 && !before_there && has_columns()) mirror(0, -1);
+            if (Ahead && j == H && !behind_there && has_columns()) mirror(H - 1, H);
             if (Back && thread == sends_field) {
                 await_read();
                 if (!Ahead) bring_field(j + 3);
@@ -340,7 +346,7 @@ struct PlanesBlock : PlanesPlaces<C, Back, Ahead> {
             __syncwarp();
             if (Back && any_bad) report_back(j, bad);
             const int k = j - 1;
-            if (!Ahead || k < 0) continue;
+            if (!Ahead || k < 0 || !has_rows()) continue;
             T d[2][R];
             right_hand_side(k, p, d);
             __syncwarp();
@@ -366,7 +372,7 @@ struct PlanesBlock : PlanesPlaces<C, Back, Ahead> {
     }
 };
 
-/// C: real, n, nz, H (planes of a segment), S, R (segments of a line along x or y, and rows of each), K (blocks of a cluster, each with a part of a plane's rows), swizzled (layout.hpp), target, edge(field, axis, side), line_x, line_y, line_z, not_finite, moves_alone,
+/// C: real, nx, ny, nz, H (planes of a segment), S (segments of a line along x or y), R, R_y (rows of each), K (blocks of a cluster, each with a part of a plane's rows), swizzled (layout.hpp), target, edge(field, axis, side), line_x, line_y, line_z, not_finite, moves_alone,
 /// Parameters, rhs(near, p, out, x, y, z, mesh, step). A cluster per segment of a mesh.
 template <class C, bool Back, bool Ahead>
 __device__ __forceinline__ void planes_pass(const MeshArguments<typename C::real>& a, const typename C::Parameters& p, const Pass<typename C::real>& pass) {

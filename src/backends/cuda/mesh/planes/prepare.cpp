@@ -18,6 +18,9 @@ namespace {
 /// large ones in two groups.
 constexpr std::size_t large_part = 32 * 1024;
 
+/// A cluster of more waits longer for its slowest block than a smaller part of a plane saves.
+constexpr int most_blocks = 2;
+
 /// Timed: where fewer of 20 multiprocessors have a part of a segment, three passes of the streaming kernels are faster.
 constexpr std::int64_t least_of_blocks = 9, least_of_clusters = 12;
 
@@ -32,26 +35,27 @@ bool packed(const AnyField& field, const MeshShape& shape, std::size_t value_byt
 template <class T>
 bool append_lines(const Checked& checked, int axis, const Segments& segments, const Layout<T>& layout, std::vector<T>& tables) {
     const streaming::LineMatrix<T> matrix = streaming::matrix_of<T>(checked, 0, axis);
-    const streaming::LineTable<T> table(matrix, segments.rows, segments.count);
+    const int rows = axis == 0 ? segments.rows : segments.rows_y;
+    const streaming::LineTable<T> table(matrix, rows, segments.count);
     for (int s = 0; s < segments.count; ++s) {
-        std::vector<T> one(static_cast<std::size_t>(layout.apart()));
-        const auto place = [&](int which) { return one.begin() + which * layout.padded(); };
-        const T* const factors = table.factors.data() + 4 * segments.rows * s;
-        for (const auto& [to, from] : {std::pair{0, 0}, {1, 1}, {3, 2}, {4, 3}}) std::copy_n(factors + from * segments.rows, segments.rows, place(to));
-        std::copy_n(table.reach.data() + segments.rows * s, segments.rows, place(2));
+        std::vector<T> one(static_cast<std::size_t>(layout.apart(rows)));
+        const auto place = [&](int which) { return one.begin() + which * layout.padded(rows); };
+        const T* const factors = table.factors.data() + 4 * rows * s;
+        for (const auto& [to, from] : {std::pair{0, 0}, {1, 1}, {3, 2}, {4, 3}}) std::copy_n(factors + from * rows, rows, place(to));
+        std::copy_n(table.reach.data() + rows * s, rows, place(2));
         tables.insert(tables.end(), one.begin(), one.end());
     }
     tables.insert(tables.end(), table.joins.begin(), table.joins.end());
-    return axis == 0 ? table.safe && streaming::LaneTable<T>(matrix, segments.rows, segments.count).safe : table.safe;
+    return axis == 0 ? table.safe && streaming::LaneTable<T>(matrix, rows, segments.count).safe : table.safe;
 }
 
 /// The fewest blocks on whose multiprocessors a plane fits; 0: none. Two warps of each have something of their own to do.
 template <class T>
 int blocks_of(const Checked& checked, const Plan& plan, const Chip& chip) {
     Plan with = plan;
-    for (with.blocks = 1; with.blocks <= 8 && plan.segments.count % with.blocks == 0; with.blocks *= 2) {
+    for (with.blocks = 1; with.blocks <= most_blocks; with.blocks *= 2) {
         const Layout<T> layout = layout_of<T>(checked, with);
-        if (layout.threads() % 32 == 0 && layout.threads() >= 64 && static_cast<std::size_t>(layout.shared_bytes()) <= chip.shared_per_block) return with.blocks;
+        if (layout.column_threads() % 32 == 0 && layout.row_threads() % 32 == 0 && layout.threads() >= 64 && static_cast<std::size_t>(layout.shared_bytes()) <= chip.shared_per_block) return with.blocks;
     }
     return 0;
 }
@@ -127,15 +131,14 @@ Plan plan_of(const Checked& checked, const Chip& chip) {
 
 std::string program(const Checked& checked, const Plan& plan) {
     FunctionTexts functions;
-    const MeshShape& shape = checked.problem->shape;
     const Sweep& sweep = *checked.sweeps[0].sweep;
     const Segments& own = plan.segments;
     const std::string rhs = streaming::function_text(functions, "rhs", sweep.rhs);
     const auto with = [&](const auto& layout) { return std::tuple{layout.threads(), layout.swizzled(), 228 * 1024 / (layout.shared_bytes() + 1024)}; };
     const auto [threads, swizzled, at_once] = checked.dtype == DType::f32 ? with(layout_of<float>(checked, plan)) : with(layout_of<double>(checked, plan));
     const std::string head = "extern \"C\" __global__ void __launch_bounds__(", common = "const __grid_constant__ MeshArguments<real> a, ";
-    std::string text = streaming::program_head(checked, plan.moves_alone, functions.text(), {"backends/cuda/mesh/planes/ends.cuh"}) + "struct C : Common {\n    static constexpr int n = " + text_of(shape.x) + ", H = " + text_of(own.rows_z) + ", S = " +
-                       text_of(own.count) + ", R = " + text_of(own.rows) + ", K = " + text_of(plan.blocks) + ", each = " + text_of(plan.each) + ", target = " + text_of(sweep.target) + ", line_x = 0, line_y = 1, line_z = 2;\n    static constexpr bool swizzled = " + (swizzled ? "true" : "false") + ";\n" + rhs + "};\n";
+    std::string text = streaming::program_head(checked, plan.moves_alone, functions.text(), {"backends/cuda/mesh/planes/ends.cuh"}) + "struct C : Common {\n    static constexpr int H = " + text_of(own.rows_z) + ", S = " +
+                       text_of(own.count) + ", R = " + text_of(own.rows) + ", R_y = " + text_of(own.rows_y) + ", K = " + text_of(plan.blocks) + ", each = " + text_of(plan.each) + ", target = " + text_of(sweep.target) + ", line_x = 0, line_y = 1, line_z = 2;\n    static constexpr bool swizzled = " + (swizzled ? "true" : "false") + ";\n" + rhs + "};\n";
     for (const auto& [name, what] : {std::pair{"first", "false, true"}, {"step", "true, true"}, {"last", "true, false"}})
         text += head + text_of(threads) + ", " + text_of(at_once) + ") " + name + "(" + common + "const __grid_constant__ Common::Parameters p, const __grid_constant__ planes::Pass<real> pass) { planes::planes_pass<C, " + what + ">(a, p, pass); }\n";
     return text + head + "256) ends(" + common + "const __grid_constant__ planes::Pass<real> pass, real* solved) { planes::ends_pass<C>(a, pass, solved); }\n" + head + "1024) settle(" + common +

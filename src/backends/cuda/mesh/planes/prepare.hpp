@@ -27,7 +27,8 @@ Plan plan_of(const mesh::Checked& checked, const Chip& chip);
 template <class T>
 Layout<T> layout_of(const mesh::Checked& checked, const Plan& plan) {
     const Segments& own = plan.segments;
-    return {static_cast<int>(checked.problem->shape.x), own.count, own.rows, own.rows_z, static_cast<int>(checked.problem->shape.z) / own.rows_z, plan.blocks};
+    const MeshShape& shape = checked.problem->shape;
+    return {static_cast<int>(shape.x), static_cast<int>(shape.y), own.count, own.rows, own.rows_y, own.rows_z, static_cast<int>(shape.z) / own.rows_z, plan.blocks};
 }
 
 /// As layout.hpp has them. false: they are not safe.

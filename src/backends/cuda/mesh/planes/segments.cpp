@@ -12,28 +12,21 @@ namespace {
 using mesh::Checked;
 using mesh::CheckedSweep;
 
-/// Timed on an H200. Larger planes do not fit on a cluster, or wait for each other longer than two passes of the streaming kernels take (of 128² in doubles).
-struct Timed {
-    std::size_t value_bytes;
-    std::int64_t side;
-    Segments segments;  ///< as long ones along z as there may be
-};
-
-constexpr Timed timed[] = {
-    {4, 80, {8, 10, 16}},
-    {4, 96, {8, 12, 24}},
-    {4, 128, {8, 16, 16}},
-    {8, 64, {8, 8, 16}},
-    {8, 80, {8, 10, 16}},
-};
+/// Timed on an H200. Lanes have an even number of points along x and along y. Larger planes of doubles do not fit on two multiprocessors; on four they wait for each other longer than two passes of the streaming kernels take.
+constexpr std::int64_t count = 8, shortest = 64, longest = 128, sides_of = 16, longest_row_of_doubles = 96, most_points_of_doubles = 96 * 80;
 
 /// Segments of fewer planes bring too many twice; of an odd number, or more than so many, kernels for a mesh alone do not take them.
-constexpr std::int64_t least_rows_z = 12, most_segments_z = 32, most_segments_z_of_doubles = 20;
+constexpr std::int64_t least_rows_z = 12, most_rows_z = 24, most_segments_z = 32, most_segments_z_of_doubles = 18;
 
-/// The longest segments that a line has a whole number of; 0: none.
-int cut_along_z(std::int64_t z, int most, std::int64_t most_segments) {
-    for (std::int64_t rows = most; rows >= least_rows_z; rows -= 2)
-        if (z % rows == 0 && z / rows >= 2 && z / rows <= most_segments) return static_cast<int>(rows);
+bool may_be_side(std::int64_t n) { return n >= shortest && n <= longest && n % sides_of == 0; }
+
+/// The longest segments of up to `best` rows that a line has a whole number of, else the shortest longer ones; 0: none.
+int cut_along_z(std::int64_t z, std::int64_t best, std::int64_t most_segments) {
+    const auto fits = [&](std::int64_t rows) { return z % rows == 0 && z / rows >= 2 && z / rows <= most_segments; };
+    for (std::int64_t rows = best; rows >= least_rows_z; rows -= 2)
+        if (fits(rows)) return static_cast<int>(rows);
+    for (std::int64_t rows = best + 2; rows <= most_rows_z; rows += 2)
+        if (fits(rows)) return static_cast<int>(rows);
     return 0;
 }
 
@@ -65,9 +58,10 @@ Segments segments_of(const Checked& checked) {
     const CheckedSweep& one = checked.sweeps[0];
     const Sweep& sweep = *one.sweep;
     const MeshShape& shape = checked.problem->shape;
-    Segments found;
-    for (const Timed& each : timed)
-        if (each.value_bytes == size_of(checked.dtype) && each.side == shape.x && each.side == shape.y) found = each.segments, found.rows_z = cut_along_z(shape.z, found.rows_z, each.value_bytes == 8 ? most_segments_z_of_doubles : most_segments_z);
+    const bool doubles = checked.dtype == DType::f64;
+    if (!may_be_side(shape.x) || !may_be_side(shape.y) || (doubles && (shape.x > longest_row_of_doubles || shape.x * shape.y > most_points_of_doubles))) return {};
+    const std::int64_t best = !doubles && shape.x == 96 && shape.y == 96 ? 24 : 16;
+    const Segments found{static_cast<int>(count), static_cast<int>(shape.x / count), static_cast<int>(shape.y / count), cut_along_z(shape.z, best, doubles ? most_segments_z_of_doubles : most_segments_z)};
     if (!found || sweep.lines.size() != 3 || !sweep.rhs || !one.adds || !reads_a_star(one)) return {};
     for (int axis = 0; axis < 3; ++axis) {
         const Sides &sides = sweep.solution[static_cast<std::size_t>(axis)], &field = checked.problem->fields[static_cast<std::size_t>(sweep.target)].sides[static_cast<std::size_t>(axis)];

@@ -11,7 +11,7 @@ namespace trifold::cuda::planes {
 /// backwards through the planes of one step is forwards through those of the next.
 struct Segments {
     int count = 0;            ///< of a line along x, and of one along y; 0: not such a box
-    int rows = 0;             ///< of each of them
+    int rows = 0, rows_y = 0; ///< of each of them, along x and along y
     int rows_z = 0;           ///< of a segment of lines along z
 
     explicit operator bool() const noexcept { return count > 0 && rows_z > 0; }

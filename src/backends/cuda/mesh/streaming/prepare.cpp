@@ -141,7 +141,7 @@ Parts parts_of(const Checked& checked, const planes::Segments& box, const Pass& 
     parts.rows.star = box.rows % V == 0 && staged_in_vectors(checked, first.staged);
     parts.alternates = true, parts.axis = 2, parts.segment = box.rows_z;
     parts.rows.lanes = box.count, parts.rows.segment_rows = box.rows, parts.rows.rows = 2;
-    parts.columns.segments = box.count, parts.columns.segment_rows = box.rows;
+    parts.columns.segments = box.count, parts.columns.segment_rows = box.rows_y;
     return parts;
 }
 
