@@ -20,7 +20,7 @@ struct LineSolve {
     int axis = 0;                                       ///< 0 = x, 1 = y, 2 = z
     std::array<double, 3> constant{0, 1, 0};            ///< lower, diag, upper of every row, where there is no function
     PointFunction coefficients{};                       ///< three results: lower, diag, upper of the point's row
-    bool same_on_every_line = false;                    ///< the function depends on nothing but the place along the axis
+    bool same_on_every_line = false;                    ///< the function depends on nothing but the place along the axis and the step
 };
 
 /// 1. r = rhs(fields) at every point; 2. the lines are solved one after the other, the solution of each being the right-hand side of the

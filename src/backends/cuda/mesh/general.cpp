@@ -24,6 +24,7 @@ using tridiagonal::Operand;
 using tridiagonal::System;
 
 bool one_matrix(const LineSolve& line) { return !line.coefficients || line.same_on_every_line; }
+bool changes(const LineSolve& line) { return line.coefficients && mesh::mentions(line.coefficients, "step"); }
 
 // Line solves by the batch kernels; a ring of one or two rows is none after folding.
 bool ring(const Sweep& sweep, const LineSolve& line, const MeshShape& shape) {
@@ -92,7 +93,7 @@ struct Layout {
                 rows = std::max(rows, one_matrix(line) ? n : shape.points());
                 most_lines = std::max(most_lines, count);
                 const bool is_ring = ring(*one.sweep, line, shape);
-                opened.push_back(is_ring && one_matrix(line) && one.coefficients[static_cast<std::size_t>(&line - one.sweep->lines.data())].fields == 0 ? open_ring(bands_of<T>(line, *checked.problem)) : OpenedRing<T>{});
+                opened.push_back(is_ring && one_matrix(line) && !changes(line) && one.coefficients[static_cast<std::size_t>(&line - one.sweep->lines.data())].fields == 0 ? open_ring(bands_of<T>(line, *checked.problem)) : OpenedRing<T>{});
                 if (opened.back().safe) closing_rows += static_cast<std::size_t>(n), closed_lines = std::max(closed_lines, count);
                 if (is_ring && !opened.back().safe) {
                     // As many threads as run at once, in no more than a gigabyte unless that leaves too few.

@@ -66,7 +66,8 @@ const char* describe_sweeps(const Checked& checked, Plan& plan) {
             const LineSolve& line = sweep.lines[k];
             if (plan.lines == most_lines) return "it has more than 16 line solves";
             const bool varies = line.coefficients && (!line.same_on_every_line || one.coefficients[k].fields > 0);
-            if (varies && mesh::mentions(line.coefficients, "step")) return "a matrix changes from step to step";
+            if (line.coefficients && mesh::mentions(line.coefficients, "step")) return "a matrix changes from step to step";
+            if (plan.mesh[2] == 1 && line.axis == 2) return "lines have one row";
             for (int f = 0; varies && f < one.coefficients[k].fields; ++f)
                 if (plan.field[f].target && one.coefficients[k].field[at(f)].rows != 0) return "a matrix is read from a target";
             const Sides& sides = sweep.solution[at(line.axis)];
@@ -214,6 +215,9 @@ const char* prepare(const Checked& checked, const OnChip& chip, Plan& plan, int&
     for (int f = 0; f < plan.fields; ++f)
         for (int axis = 0; axis < 3; ++axis)
             if (plan.field[f].ghosts[axis] > plan.mesh[axis]) return "a function looks further than a mesh reaches";
+    // Planes are cut along x and y alone, and what lies beyond them is nobody's.
+    for (int f = 0; f < plan.fields; ++f)
+        if (plan.mesh[2] == 1 && plan.field[f].ghosts[2] > 0) return "a function looks beyond a plane";
     if (has_second_name(problem, plan)) return "a target has a second name";
     if (const char* why = describe_sweeps(checked, plan)) return why;
     Plan whole = plan, parted = plan;

@@ -4,7 +4,6 @@
 #include <algorithm>
 
 #include "backends/cuda/jit/compiler.hpp"
-#include "backends/cuda/mesh/resident/invariants.hpp"
 
 namespace trifold::cuda::streaming {
 
@@ -37,18 +36,6 @@ std::string edges_of(const Checked& checked) {
     return text;
 }
 
-/// Whether it might depend on which rows a thread has what a compiler fuses: a mesh alone and in a batch may have other kernels, and has the same bits.
-bool chooses_what_to_fuse(const Checked& checked) {
-    const auto shares = [](const PointFunction& function) { return function && resident::shares_products(function.source); };
-    for (std::size_t s = 0; s < checked.sweeps.size(); ++s) {
-        const Sweep& sweep = *checked.sweeps[s].sweep;
-        if (shares(sweep.rhs) || shares(sweep.update)) return true;
-        for (std::size_t line = 0; line < sweep.lines.size(); ++line)
-            if (subtracts(checked, s, static_cast<int>(line))) return true;
-    }
-    return false;
-}
-
 }  // namespace
 
 bool subtracts(const Checked& checked, std::size_t s, int line) {
@@ -65,7 +52,8 @@ std::string function_text(FunctionTexts& functions, const char* name, const Poin
 std::string program_head(const Checked& checked, bool moves_alone, const std::string& functions, std::initializer_list<const char*> headers) {
     const MeshShape& shape = checked.problem->shape;
     const auto fields = checked.problem->fields.size();
-    std::string text = (chooses_what_to_fuse(checked) ? jit::no_contraction : "") + functions;
+    // A mesh alone and in a batch may have other kernels, and has the same bits: of a sum of products a compiler fuses one or the other by what else there is.
+    std::string text = jit::no_contraction + functions;
     for (const char* const header : headers) text += "#include \"" + std::string(header) + "\"\n";
     return text + "using namespace trifold::cuda;\nusing real = " + (checked.dtype == DType::f32 ? "float" : "double") +
            ";\nstruct Common {\n    using real = ::real;\n    struct Parameters {\n        real at[" + text_of(static_cast<std::int64_t>(parameter_count(checked))) + "];\n        __device__ real operator[](int k) const { return at[k]; }\n    };\n    static constexpr int fields = " + text_of(static_cast<std::int64_t>(fields)) + ", nx = " + text_of(shape.x) + ", ny = " + text_of(shape.y) +
