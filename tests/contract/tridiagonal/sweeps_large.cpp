@@ -6,6 +6,7 @@
 
 #include "contract/tridiagonal/sweeps_beside.hpp"
 #include "contract/tridiagonal/sweeps_fields.hpp"
+#include "heat/stencils.hpp"
 
 namespace trifold::tests {
 namespace {
@@ -106,6 +107,12 @@ TEST_P(SweepsLarge, AMeshHasItsBitsInWhateverKernelsTakeItF32) {
 
 TEST_P(SweepsLarge, ALargeMeshHasItsBitsInWhateverKernelsTakeItF64) {
     for (const MeshShape& shape : {MeshShape{96, 96, 96, 20}, {128, 128, 128, 9}, {192, 192, 192, 3}, {256, 256, 256, 2}}) one_of_many<Fields<double>>(Case{shape, odd, even, odd, 0}, with_products);
+}
+
+// Heat's increments, of whose products a compiler once fused one or another by the registers that it had.
+TEST_P(SweepsLarge, AMeshOfIncrementsHasItsBitsInWhateverKernelsTakeIt) {
+    const auto increments = [](auto& fields) { fields.sweeps.front().rhs = heat::increment_3d; };
+    for (const MeshShape& shape : {MeshShape{40, 56, 36, 5}, {88, 112, 28, 6}, {64, 64, 64, 3}, {96, 64, 80, 9}}) one_of_many<Fields<double>>(Case{shape, even, odd, even, 0}, increments), one_of_many<Fields<float>>(Case{shape, even, odd, even, 0}, increments);
 }
 
 // Values of sides are subtracted from right-hand sides.
