@@ -7,25 +7,18 @@
 //   property_random_solves --device cpu,opencl:0.0 --seconds 600 [--most 1000000] [--from 1]
 #include <gtest/gtest.h>
 
-#include <charconv>
 #include <chrono>
 #include <cstdio>
-#include <random>
-#include <string_view>
 
 #include "contract/tridiagonal/devices.hpp"
+#include "property/random_arguments.hpp"
 #include "property/random_case.hpp"
 
 namespace trifold::tests {
 namespace {
 
-struct Arguments {
-    std::string device;
-    std::uint64_t seed = 0, from = 0;
-    std::int64_t most = 60000;
-    double seconds = 0, shrink = 3;
-    bool one = false, begins = false, loud = false;
-} arguments;
+RandomArguments arguments;
+constexpr std::int64_t usual_most = 60000;
 
 // Empty where it went as promised.
 std::string report(const std::string& device, std::uint64_t seed) {
@@ -39,7 +32,7 @@ std::string report(const std::string& device, std::uint64_t seed) {
     }
     if (wrong.empty()) return "";
     std::string text = drawn.text() + "\n" + wrong + "again: property_random_solves --device " + device + " --seed " + std::to_string(seed);
-    if (arguments.most != 60000) text += " --most " + std::to_string(arguments.most);
+    if (arguments.most != usual_most) text += " --most " + std::to_string(arguments.most);
     text += "\n";
     try {
         const Case simple = shrunk(device, drawn, arguments.shrink);
@@ -70,31 +63,11 @@ int cases(const std::string& device, std::uint64_t from, std::int64_t count, dou
     return failed;
 }
 
-std::uint64_t any_seed() { return arguments.begins ? arguments.from : std::random_device{}() * std::uint64_t{1000000}; }
-
 class RandomSolves : public testing::TestWithParam<std::string> {};
 
-TEST_P(RandomSolves, AreAsPromised) { EXPECT_EQ(cases(GetParam(), any_seed(), 1500, 12), 0); }
+TEST_P(RandomSolves, AreAsPromised) { EXPECT_EQ(cases(GetParam(), arguments.first_seed(), 1500, 12), 0); }
 
 TRIFOLD_ON_EVERY_DEVICE(RandomSolves);
-
-bool parse(int count, char** values) {
-    const auto number = [](std::string_view text, auto& to) { return std::from_chars(text.data(), text.data() + text.size(), to).ec == std::errc{}; };
-    for (int k = 1; k + 1 < count; k += 2) {
-        const std::string_view name = values[k], value = values[k + 1];
-        bool good = true;
-        if (name == "--device") arguments.device = value;
-        else if (name == "--seed") good = number(value, arguments.seed), arguments.one = true;
-        else if (name == "--from") good = number(value, arguments.from), arguments.begins = true;
-        else if (name == "--most") good = number(value, arguments.most);
-        else if (name == "--seconds") good = number(value, arguments.seconds);
-        else if (name == "--loud") arguments.loud = value != "0";
-        else if (name == "--shrink") good = number(value, arguments.shrink);
-        else good = false;
-        if (!good) return false;
-    }
-    return count % 2 == 1;
-}
 
 }  // namespace
 }  // namespace trifold::tests
@@ -102,13 +75,13 @@ bool parse(int count, char** values) {
 int main(int count, char** values) {
     using namespace trifold::tests;
     testing::InitGoogleTest(&count, values);
-    if (!parse(count, values)) return std::fprintf(stderr, "arguments: [--device NAME] [--seed N | --seconds S [--from N]] [--most ELEMENTS] [--shrink S]\n"), 2;
-    if (arguments.device.empty()) arguments.device = "cpu";
+    arguments.most = usual_most;
+    if (!arguments.parse(count, values)) return std::fprintf(stderr, "arguments: [--device NAME] [--seed N | --seconds S [--from N]] [--most ELEMENTS] [--shrink S]\n"), 2;
     if (arguments.one) {
         const std::string text = report(arguments.device, arguments.seed);
         std::printf("%s\n%s\n", draw(arguments.seed, arguments.most).text().c_str(), text.empty() ? "as promised" : text.c_str());
         return !text.empty();
     }
-    if (arguments.seconds > 0) return cases(arguments.device, any_seed(), INT64_MAX, arguments.seconds) != 0;
+    if (arguments.seconds > 0) return cases(arguments.device, arguments.first_seed(), INT64_MAX, arguments.seconds) != 0;
     return RUN_ALL_TESTS();
 }

@@ -7,30 +7,23 @@
 //   property_random_sweeps --device cuda:0 --seconds 600 [--most 4000000] [--from 1]
 #include <gtest/gtest.h>
 
-#include <charconv>
 #include <chrono>
 #include <cmath>
 #include <cstdio>
 #include <cstring>
 #include <limits>
-#include <random>
 #include <sstream>
-#include <string_view>
 
 #include "contract/tridiagonal/devices.hpp"
+#include "property/random_arguments.hpp"
 #include "property/random_sweep_case.hpp"
 #include "support/random.hpp"
 
 namespace trifold::tests {
 namespace {
 
-struct Arguments {
-    std::string device;
-    std::uint64_t seed = 0, from = 0;
-    std::int64_t most = 30000;
-    double seconds = 0;
-    bool one = false, begins = false, loud = false;
-} arguments;
+RandomArguments arguments;
+constexpr std::int64_t usual_most = 30000;
 
 /// Fields with values drawn from the case's seed; gaps hold a number that nobody else writes.
 template <class T>
@@ -175,33 +168,14 @@ int cases(const std::string& device, std::uint64_t from, double seconds) {
     return failed;
 }
 
-std::uint64_t any_seed() { return arguments.begins ? arguments.from : std::random_device{}() * std::uint64_t{1000000}; }
-
 class RandomSweeps : public OnMeshDevice {};
 
 TEST_P(RandomSweeps, AreAsPromised) {
     if (GetParam() == "reference") GTEST_SKIP() << "what others are compared with";
-    EXPECT_EQ(cases(GetParam(), any_seed(), 8), 0);
+    EXPECT_EQ(cases(GetParam(), arguments.first_seed(), 8), 0);
 }
 
 TRIFOLD_ON_EVERY_DEVICE(RandomSweeps);
-
-bool parse(int count, char** values) {
-    const auto number = [](std::string_view text, auto& to) { return std::from_chars(text.data(), text.data() + text.size(), to).ec == std::errc{}; };
-    for (int k = 1; k + 1 < count; k += 2) {
-        const std::string_view name = values[k], value = values[k + 1];
-        bool good = true;
-        if (name == "--device") arguments.device = value;
-        else if (name == "--seed") good = number(value, arguments.seed), arguments.one = true;
-        else if (name == "--from") good = number(value, arguments.from), arguments.begins = true;
-        else if (name == "--most") good = number(value, arguments.most) && arguments.most > 0;
-        else if (name == "--seconds") good = number(value, arguments.seconds);
-        else if (name == "--loud") arguments.loud = value != "0";
-        else good = false;
-        if (!good) return false;
-    }
-    return count % 2 == 1;
-}
 
 }  // namespace
 }  // namespace trifold::tests
@@ -209,13 +183,13 @@ bool parse(int count, char** values) {
 int main(int count, char** values) {
     using namespace trifold::tests;
     testing::InitGoogleTest(&count, values);
-    if (!parse(count, values)) return std::fprintf(stderr, "arguments: [--device NAME] [--seed N | --seconds S [--from N]] [--most POINTS] [--loud 1]\n"), 2;
-    if (arguments.device.empty()) arguments.device = "cpu";
+    arguments.most = usual_most;
+    if (!arguments.parse(count, values)) return std::fprintf(stderr, "arguments: [--device NAME] [--seed N | --seconds S [--from N]] [--most POINTS] [--loud 1]\n"), 2;
     if (arguments.one) {
         const std::string text = report(arguments.device, arguments.seed);
         std::printf("%s\n%s\n", draw_sweeps(arguments.seed, arguments.most).text().c_str(), text.empty() ? "as promised" : text.c_str());
         return !text.empty();
     }
-    if (arguments.seconds > 0) return cases(arguments.device, any_seed(), arguments.seconds) != 0;
+    if (arguments.seconds > 0) return cases(arguments.device, arguments.first_seed(), arguments.seconds) != 0;
     return RUN_ALL_TESTS();
 }
