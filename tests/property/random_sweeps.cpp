@@ -22,8 +22,8 @@
 namespace trifold::tests {
 namespace {
 
-RandomArguments arguments;
 constexpr std::int64_t usual_most = 30000;
+RandomArguments arguments{.most = usual_most};
 
 /// Fields with values drawn from the case's seed; gaps hold a number that nobody else writes.
 template <class T>
@@ -182,14 +182,6 @@ TRIFOLD_ON_EVERY_DEVICE(RandomSweeps);
 
 int main(int count, char** values) {
     using namespace trifold::tests;
-    testing::InitGoogleTest(&count, values);
-    arguments.most = usual_most;
-    if (!arguments.parse(count, values)) return std::fprintf(stderr, "arguments: [--device NAME] [--seed N | --seconds S [--from N]] [--most POINTS] [--loud 1]\n"), 2;
-    if (arguments.one) {
-        const std::string text = report(arguments.device, arguments.seed);
-        std::printf("%s\n%s\n", draw_sweeps(arguments.seed, arguments.most).text().c_str(), text.empty() ? "as promised" : text.c_str());
-        return !text.empty();
-    }
-    if (arguments.seconds > 0) return cases(arguments.device, arguments.first_seed(), arguments.seconds) != 0;
-    return RUN_ALL_TESTS();
+    return run_drawn(arguments, count, values, "[--device NAME] [--seed N | --seconds S [--from N]] [--most POINTS] [--loud 1]", [](std::uint64_t seed) { return draw_sweeps(seed, arguments.most).text(); }, report,
+                     [](const std::string& device, std::uint64_t from, double seconds) { return cases(device, from, seconds); });
 }
