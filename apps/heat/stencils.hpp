@@ -15,24 +15,22 @@ namespace trifold::heat {
 
 TRIFOLD_POINT_FUNCTION(increment_2d, {
     real u = at(0, 0, 0, 0);
-    out(0) = p(0) * ((at(0, -1, 0, 0) - u) - (u - at(0, 1, 0, 0))) + p(1) * ((at(0, 0, -1, 0) - u) - (u - at(0, 0, 1, 0)));
+    out(0) = mad(p(0), (at(0, -1, 0, 0) - u) - (u - at(0, 1, 0, 0)), p(1) * ((at(0, 0, -1, 0) - u) - (u - at(0, 0, 1, 0))));
 })
 
 TRIFOLD_POINT_FUNCTION(increment_3d, {
     real u = at(0, 0, 0, 0);
-    out(0) = p(0) * ((at(0, -1, 0, 0) - u) - (u - at(0, 1, 0, 0))) + p(1) * ((at(0, 0, -1, 0) - u) - (u - at(0, 0, 1, 0))) +
-             p(2) * ((at(0, 0, 0, -1) - u) - (u - at(0, 0, 0, 1)));
+    out(0) = mad(p(0), (at(0, -1, 0, 0) - u) - (u - at(0, 1, 0, 0)), mad(p(1), (at(0, 0, -1, 0) - u) - (u - at(0, 0, 1, 0)), p(2) * ((at(0, 0, 0, -1) - u) - (u - at(0, 0, 0, 1)))));
 })
 
 TRIFOLD_POINT_FUNCTION(heated_increment_2d, {
     real u = at(0, 0, 0, 0);
-    out(0) = p(0) * ((at(0, -1, 0, 0) - u) - (u - at(0, 1, 0, 0))) + p(1) * ((at(0, 0, -1, 0) - u) - (u - at(0, 0, 1, 0))) + p(3) * at(2, 0, 0, 0);
+    out(0) = mad(p(0), (at(0, -1, 0, 0) - u) - (u - at(0, 1, 0, 0)), mad(p(1), (at(0, 0, -1, 0) - u) - (u - at(0, 0, 1, 0)), p(3) * at(2, 0, 0, 0)));
 })
 
 TRIFOLD_POINT_FUNCTION(heated_increment_3d, {
     real u = at(0, 0, 0, 0);
-    out(0) = p(0) * ((at(0, -1, 0, 0) - u) - (u - at(0, 1, 0, 0))) + p(1) * ((at(0, 0, -1, 0) - u) - (u - at(0, 0, 1, 0))) +
-             p(2) * ((at(0, 0, 0, -1) - u) - (u - at(0, 0, 0, 1))) + p(3) * at(2, 0, 0, 0);
+    out(0) = mad(p(0), (at(0, -1, 0, 0) - u) - (u - at(0, 1, 0, 0)), mad(p(1), (at(0, 0, -1, 0) - u) - (u - at(0, 0, 1, 0)), mad(p(2), (at(0, 0, 0, -1) - u) - (u - at(0, 0, 0, 1)), p(3) * at(2, 0, 0, 0))));
 })
 
 // The number at a face is written alike on both of its sides: devices that keep it keep one for both.
@@ -42,8 +40,8 @@ TRIFOLD_POINT_FUNCTION(varying_increment_2d, {
     real k = at(1, 0, 0, 0);
     real west = at(1, -1, 0, 0), east = at(1, 1, 0, 0);
     real south = at(1, 0, -1, 0), north = at(1, 0, 1, 0);
-    out(0) = 2 * p(0) * (west * (k / (west + k)) * (at(0, -1, 0, 0) - u) + k * (east / (k + east)) * (at(0, 1, 0, 0) - u)) +
-             2 * p(1) * (south * (k / (south + k)) * (at(0, 0, -1, 0) - u) + k * (north / (k + north)) * (at(0, 0, 1, 0) - u));
+    out(0) = mad(2 * p(0), mad(west * (k / (west + k)), at(0, -1, 0, 0) - u, k * (east / (k + east)) * (at(0, 1, 0, 0) - u)),
+                 2 * p(1) * mad(south * (k / (south + k)), at(0, 0, -1, 0) - u, k * (north / (k + north)) * (at(0, 0, 1, 0) - u)));
 })
 
 TRIFOLD_POINT_FUNCTION(varying_increment_3d, {
@@ -52,9 +50,9 @@ TRIFOLD_POINT_FUNCTION(varying_increment_3d, {
     real west = at(1, -1, 0, 0), east = at(1, 1, 0, 0);
     real south = at(1, 0, -1, 0), north = at(1, 0, 1, 0);
     real below = at(1, 0, 0, -1), above = at(1, 0, 0, 1);
-    out(0) = 2 * p(0) * (west * (k / (west + k)) * (at(0, -1, 0, 0) - u) + k * (east / (k + east)) * (at(0, 1, 0, 0) - u)) +
-             2 * p(1) * (south * (k / (south + k)) * (at(0, 0, -1, 0) - u) + k * (north / (k + north)) * (at(0, 0, 1, 0) - u)) +
-             2 * p(2) * (below * (k / (below + k)) * (at(0, 0, 0, -1) - u) + k * (above / (k + above)) * (at(0, 0, 0, 1) - u));
+    out(0) = mad(2 * p(0), mad(west * (k / (west + k)), at(0, -1, 0, 0) - u, k * (east / (k + east)) * (at(0, 1, 0, 0) - u)),
+                 mad(2 * p(1), mad(south * (k / (south + k)), at(0, 0, -1, 0) - u, k * (north / (k + north)) * (at(0, 0, 1, 0) - u)),
+                     2 * p(2) * mad(below * (k / (below + k)), at(0, 0, 0, -1) - u, k * (above / (k + above)) * (at(0, 0, 0, 1) - u))));
 })
 
 TRIFOLD_POINT_FUNCTION(heated_varying_increment_2d, {
@@ -62,9 +60,9 @@ TRIFOLD_POINT_FUNCTION(heated_varying_increment_2d, {
     real k = at(1, 0, 0, 0);
     real west = at(1, -1, 0, 0), east = at(1, 1, 0, 0);
     real south = at(1, 0, -1, 0), north = at(1, 0, 1, 0);
-    out(0) = 2 * p(0) * (west * (k / (west + k)) * (at(0, -1, 0, 0) - u) + k * (east / (k + east)) * (at(0, 1, 0, 0) - u)) +
-             2 * p(1) * (south * (k / (south + k)) * (at(0, 0, -1, 0) - u) + k * (north / (k + north)) * (at(0, 0, 1, 0) - u)) +
-             p(3) * at(2, 0, 0, 0);
+    out(0) = mad(2 * p(0), mad(west * (k / (west + k)), at(0, -1, 0, 0) - u, k * (east / (k + east)) * (at(0, 1, 0, 0) - u)),
+                 mad(2 * p(1), mad(south * (k / (south + k)), at(0, 0, -1, 0) - u, k * (north / (k + north)) * (at(0, 0, 1, 0) - u)),
+                     p(3) * at(2, 0, 0, 0)));
 })
 
 TRIFOLD_POINT_FUNCTION(heated_varying_increment_3d, {
@@ -73,10 +71,10 @@ TRIFOLD_POINT_FUNCTION(heated_varying_increment_3d, {
     real west = at(1, -1, 0, 0), east = at(1, 1, 0, 0);
     real south = at(1, 0, -1, 0), north = at(1, 0, 1, 0);
     real below = at(1, 0, 0, -1), above = at(1, 0, 0, 1);
-    out(0) = 2 * p(0) * (west * (k / (west + k)) * (at(0, -1, 0, 0) - u) + k * (east / (k + east)) * (at(0, 1, 0, 0) - u)) +
-             2 * p(1) * (south * (k / (south + k)) * (at(0, 0, -1, 0) - u) + k * (north / (k + north)) * (at(0, 0, 1, 0) - u)) +
-             2 * p(2) * (below * (k / (below + k)) * (at(0, 0, 0, -1) - u) + k * (above / (k + above)) * (at(0, 0, 0, 1) - u)) +
-             p(3) * at(2, 0, 0, 0);
+    out(0) = mad(2 * p(0), mad(west * (k / (west + k)), at(0, -1, 0, 0) - u, k * (east / (k + east)) * (at(0, 1, 0, 0) - u)),
+                 mad(2 * p(1), mad(south * (k / (south + k)), at(0, 0, -1, 0) - u, k * (north / (k + north)) * (at(0, 0, 1, 0) - u)),
+                     mad(2 * p(2), mad(below * (k / (below + k)), at(0, 0, 0, -1) - u, k * (above / (k + above)) * (at(0, 0, 0, 1) - u)),
+                         p(3) * at(2, 0, 0, 0))));
 })
 
 TRIFOLD_POINT_FUNCTION(add_increment, { out(0) = at(0, 0, 0, 0) + at(3, 0, 0, 0); })
@@ -114,38 +112,36 @@ TRIFOLD_POINT_FUNCTION(varying_z, {
 
 TRIFOLD_POINT_FUNCTION(half_step_y, {
     real u = at(0, 0, 0, 0);
-    out(0) = u + p(1) / 2 * ((at(0, 0, -1, 0) - u) + (at(0, 0, 1, 0) - u));
+    out(0) = mad(p(1) / 2, (at(0, 0, -1, 0) - u) + (at(0, 0, 1, 0) - u), u);
 })
 
 TRIFOLD_POINT_FUNCTION(half_step_x, {
     real u = at(0, 0, 0, 0);
-    out(0) = u + p(0) / 2 * ((at(0, -1, 0, 0) - u) + (at(0, 1, 0, 0) - u));
+    out(0) = mad(p(0) / 2, (at(0, -1, 0, 0) - u) + (at(0, 1, 0, 0) - u), u);
 })
 
 TRIFOLD_POINT_FUNCTION(heated_half_step_y, {
     real u = at(0, 0, 0, 0);
-    out(0) = u + (p(1) * ((at(0, 0, -1, 0) - u) + (at(0, 0, 1, 0) - u)) + p(3) * at(2, 0, 0, 0)) / 2;
+    out(0) = mad(p(1) / 2, (at(0, 0, -1, 0) - u) + (at(0, 0, 1, 0) - u), mad(p(3) / 2, at(2, 0, 0, 0), u));
 })
 
 TRIFOLD_POINT_FUNCTION(heated_half_step_x, {
     real u = at(0, 0, 0, 0);
-    out(0) = u + (p(0) * ((at(0, -1, 0, 0) - u) + (at(0, 1, 0, 0) - u)) + p(3) * at(2, 0, 0, 0)) / 2;
+    out(0) = mad(p(0) / 2, (at(0, -1, 0, 0) - u) + (at(0, 1, 0, 0) - u), mad(p(3) / 2, at(2, 0, 0, 0), u));
 })
 
 TRIFOLD_POINT_FUNCTION(varying_half_step_y, {
     real u = at(0, 0, 0, 0);
     real k = at(1, 0, 0, 0);
     real south = at(1, 0, -1, 0), north = at(1, 0, 1, 0);
-    out(0) = u + p(1) * (south * (k / (south + k)) * (at(0, 0, -1, 0) - u) + k * (north / (k + north)) * (at(0, 0, 1, 0) - u)) +
-             p(3) * at(2, 0, 0, 0) / 2;
+    out(0) = mad(p(1), mad(south * (k / (south + k)), at(0, 0, -1, 0) - u, k * (north / (k + north)) * (at(0, 0, 1, 0) - u)), u + p(3) * at(2, 0, 0, 0) / 2);
 })
 
 TRIFOLD_POINT_FUNCTION(varying_half_step_x, {
     real u = at(0, 0, 0, 0);
     real k = at(1, 0, 0, 0);
     real west = at(1, -1, 0, 0), east = at(1, 1, 0, 0);
-    out(0) = u + p(0) * (west * (k / (west + k)) * (at(0, -1, 0, 0) - u) + k * (east / (k + east)) * (at(0, 1, 0, 0) - u)) +
-             p(3) * at(2, 0, 0, 0) / 2;
+    out(0) = mad(p(0), mad(west * (k / (west + k)), at(0, -1, 0, 0) - u, k * (east / (k + east)) * (at(0, 1, 0, 0) - u)), u + p(3) * at(2, 0, 0, 0) / 2);
 })
 
 }  // namespace trifold::heat

@@ -16,12 +16,12 @@
 TRIFOLD_POINT_FUNCTION(change_of_u, {
     real u = at(0, 0, 0, 0);
     real v = at(1, 0, 0, 0);
-    out(0) = p(0) * (p(1) * (1 - u) - u * v * v) + p(3) * (at(0, -1, 0, 0) + at(0, 1, 0, 0) + at(0, 0, -1, 0) + at(0, 0, 1, 0) - 4 * u);
+    out(0) = mad(p(0), p(1) * (1 - u) - u * v * v, p(3) * (at(0, -1, 0, 0) + at(0, 1, 0, 0) + at(0, 0, -1, 0) + at(0, 0, 1, 0) - 4 * u));
 })
 TRIFOLD_POINT_FUNCTION(change_of_v, {
     real u = at(0, 0, 0, 0);
     real v = at(1, 0, 0, 0);
-    out(0) = p(0) * (u * v * v - (p(1) + p(2)) * v) + p(4) * (at(1, -1, 0, 0) + at(1, 1, 0, 0) + at(1, 0, -1, 0) + at(1, 0, 1, 0) - 4 * v);
+    out(0) = mad(p(0), u * v * v - (p(1) + p(2)) * v, p(4) * (at(1, -1, 0, 0) + at(1, 1, 0, 0) + at(1, 0, -1, 0) + at(1, 0, 1, 0) - 4 * v));
 })
 TRIFOLD_POINT_FUNCTION(add_to_u, { out(0) = at(0, 0, 0, 0) + at(2, 0, 0, 0); })
 TRIFOLD_POINT_FUNCTION(add_to_v, { out(0) = at(1, 0, 0, 0) + at(2, 0, 0, 0); })

@@ -14,6 +14,7 @@
 //   out(k)                result k, to be assigned
 //   p(k)                  parameter k, an integer as such
 //   x, y, z, mesh, step   where the point is, and the number of the time step
+//   mad(a, b, c)          a b + c as a real, rounded once or twice, as is fastest: a GPU rounds it once, and fuses nothing that is not written so
 // and arithmetic, comparisons, if, ?:, fabs, sqrt, exp, fmin, fmax. No macros, static state or other functions. A point must not depend
 // on the results of another: they are computed in any order, and several at a time.
 #pragma once
@@ -77,6 +78,7 @@ struct PointFunction {
                 constexpr int across = ::trifold::rows_across, reach = ::trifold::max_reach;                                                \
                 return trifold_rows.rows[(field * across + dz + reach) * across + dy + reach][trifold_i + dx];                              \
             };                                                                                                                              \
+            [[maybe_unused]] const auto mad = [](real a, real b, real c) -> real { return a * b + c; };                                     \
             [[maybe_unused]] const auto out = [&](int k) -> real& { return trifold_rows.out[k][trifold_i]; };                               \
             __VA_ARGS__                                                                                                                     \
         }                                                                                                                                   \

@@ -16,13 +16,13 @@ TRIFOLD_POINT_FUNCTION(star, {
 })
 TRIFOLD_POINT_FUNCTION(flat_star, {
     real u = at(0, 0, 0, 0);
-    out(0) = p(0) * ((at(0, -1, 0, 0) - u) - (u - at(0, 1, 0, 0))) + p(1) * ((at(0, 0, -1, 0) - u) - (u - at(0, 0, 1, 0)));
+    out(0) = mad(p(0), (at(0, -1, 0, 0) - u) - (u - at(0, 1, 0, 0)), p(1) * ((at(0, 0, -1, 0) - u) - (u - at(0, 0, 1, 0))));
 })
 // Products that neighbours have too.
 TRIFOLD_POINT_FUNCTION(weighted, {
     out(0) = p(0) * at(0, -1, 0, 0) + p(0) * at(0, 1, 0, 0) + p(1) * at(0, 0, -1, 0) + p(1) * at(0, 0, 1, 0) + p(2) * at(0, 0, 0, -1) + p(2) * at(0, 0, 0, 1) - p(0) * at(0, 0, 0, 0);
 })
-TRIFOLD_POINT_FUNCTION(heated, { out(0) = at(0, 0, 0, 0) + p(1) * (at(0, 1, 0, 0) - at(0, 0, -1, 0)) + p(2) * at(2, 0, 0, 0); })
+TRIFOLD_POINT_FUNCTION(heated, { out(0) = mad(p(1), at(0, 1, 0, 0) - at(0, 0, -1, 0), mad(p(2), at(2, 0, 0, 0), at(0, 0, 0, 0))); })
 TRIFOLD_POINT_FUNCTION(diagonal, { out(0) = p(0) * at(0, -1, 1, 0) - p(1) * at(0, 1, 0, -1) + at(0, 0, 0, 0); })
 TRIFOLD_POINT_FUNCTION(far, { out(0) = at(0, 0, 0, 0) + p(0) * (at(0, 2, -2, 0) - at(2, -2, 1, 0)); })
 TRIFOLD_POINT_FUNCTION(placed, { out(0) = at(0, 0, 0, 0) * (x + 2 * y > z + mesh ? p(0) : p(1)) + p(2) * real(step) / 8; })
@@ -31,11 +31,11 @@ TRIFOLD_POINT_FUNCTION(divided, {
     real west = at(1, -1, 0, 0), east = at(1, 1, 0, 0);
     real south = at(1, 0, -1, 0), north = at(1, 0, 1, 0);
     real u = at(0, 0, 0, 0);
-    out(0) = 2 * p(0) * (west * (k / (west + k)) * (at(0, -1, 0, 0) - u) + k * (east / (k + east)) * (at(0, 1, 0, 0) - u)) +
-             2 * p(1) * (south * (k / (south + k)) * (at(0, 0, -1, 0) - u) + k * (north / (k + north)) * (at(0, 0, 1, 0) - u));
+    out(0) = mad(2 * p(0), mad(west * (k / (west + k)), at(0, -1, 0, 0) - u, k * (east / (k + east)) * (at(0, 1, 0, 0) - u)),
+             2 * p(1) * (south * (k / (south + k)) * (at(0, 0, -1, 0) - u) + k * (north / (k + north)) * (at(0, 0, 1, 0) - u)));
 })
 TRIFOLD_POINT_FUNCTION(add, { out(0) = at(0, 0, 0, 0) + at(3, 0, 0, 0); })
-TRIFOLD_POINT_FUNCTION(mix, { out(0) = p(3) * at(2, 0, 0, 0) + at(3, 0, 0, 0); })
+TRIFOLD_POINT_FUNCTION(mix, { out(0) = mad(p(3), at(2, 0, 0, 0), at(3, 0, 0, 0)); })
 TRIFOLD_POINT_FUNCTION(relax, { out(0) = real(0.5) * at(0, 0, 0, 0) + real(0.5) * at(3, 0, 0, 0); })
 
 TRIFOLD_POINT_FUNCTION(stretched_x, { out(0) = -real(0.3) / (1 + real(x)); out(2) = -real(0.2) / (2 + real(x)); out(1) = real(1.1) - out(0) - out(2); })

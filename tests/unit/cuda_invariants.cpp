@@ -69,17 +69,13 @@ TEST(Invariants, NeighboursShare) {
     EXPECT_EQ(places_of(placed).back().axis, -1) << "what depends on the place is another value at the next point";
 }
 
-TEST(Invariants, ProductsOfNeighbours) {
-    using cuda::resident::shares_products;
-    EXPECT_FALSE(shares_products(heat::increment_3d.source));
-    EXPECT_FALSE(shares_products(heat::heated_increment_3d.source));
-    EXPECT_FALSE(shares_products(heat::add_increment.source));
-    EXPECT_FALSE(shares_products(""));
-    EXPECT_TRUE(shares_products("{ out(0) = p(0) * at(0,-1,0,0) + p(1) * at(0,0,0,0) + p(0) * at(0,1,0,0); }"));
-    EXPECT_TRUE(shares_products("{ real w = at(0,0,1,0) * at(1,0,1,0); out(0) = w - at(0,0,0,0) * at(1,0,0,0); }"));
-    EXPECT_TRUE(shares_products("{ out(0) = 2 * p(0) + p(1) * at(0,0,0,0); }")) << "all points'";
-    EXPECT_TRUE(shares_products("{ out(0) = x * at(0,0,0,0); }")) << "the place is in it";
-    EXPECT_TRUE(shares_products("{ if (x) out(0) = at(0,0,0,0); }")) << "not understood";
+TEST(Invariants, InNamedMultiplyAdds) {
+    const Split one = split("{ real k = at(1,0,0,0); real u = at(0,0,0,0); out(0) = mad(2 * p(0), mad(1 / k, at(0,1,0,0) - u, u), mad(p(3), at(2,0,0,0), k)); }");
+    EXPECT_EQ(one.once, "{ real k = at(1,0,0,0); out(0) = (1 / k); out(1) = mad(p(3), at(2,0,0,0), k);}");
+    EXPECT_EQ(one.rest, "{ real u = at(0,0,0,0); out(0) = mad((2 * p(0)), mad(trifold_kept(0), (at(0,1,0,0) - u), u), trifold_kept(1));}");
+    EXPECT_EQ(split("{ out(0) = mad(1 / at(1,0,0,0), at(0,1,0,0), 2 / at(1,0,0,0) * at(0,0,0,0)); }").rest, "{ out(0) = mad(trifold_kept(0), at(0,1,0,0), (trifold_kept(1) * at(0,0,0,0)));}") << "in the order of the text";
+    EXPECT_EQ(split("{ out(0) = at(0,0,0,0) + mad(1 / at(1,0,0,0), p(0), p(1)); }").rest, "{ out(0) = (at(0,0,0,0) + trifold_kept(0));}");
+    EXPECT_EQ(split("{ out(0) = at(0,0,0,0) + mad(p(0), at(1,0,0,0), at(2,0,0,0)); }").kept, 0) << "one operation is not worth a word";
 }
 
 TEST(Invariants, AResultThatNeverChanges) { EXPECT_EQ(split("{ out(0) = 1 / at(1,0,0,0); }").rest, "{ out(0) = trifold_kept(0);}"); }

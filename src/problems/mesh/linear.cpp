@@ -167,6 +167,18 @@ private:
             expect(')');
             good_ = good_ && k >= 0 && static_cast<std::size_t>(k) < parameters_.size();
             if (good_) result.number = parameters_[static_cast<std::size_t>(k)];
+        } else if (name == "mad") {
+            expect('(');
+            result = sum();
+            expect(',');
+            Sum by = sum();
+            expect(',');
+            if (result.terms.empty()) std::swap(result, by);
+            good_ = good_ && by.terms.empty();
+            result.scale(by.number);
+            result.add(sum(), 1);
+            result.integer = false;
+            expect(')');
         } else if (name == "real" && take('(')) {
             result = sum();
             result.integer = false;

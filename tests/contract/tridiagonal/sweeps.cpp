@@ -48,21 +48,21 @@ TRIFOLD_POINT_FUNCTION(nonlinear_y, {
     out(1) = 1 - out(0) - out(2);
 })
 TRIFOLD_POINT_FUNCTION(nonlinear_z, {
-    out(0) = -p(0) * (1 + fabs(at(0, -1, 0, 0)));
-    out(2) = -p(0) * (1 + fabs(at(0, 0, 1, 0)));
-    out(1) = 1 - out(0) - out(2);
+    out(0) = -mad(p(0), fabs(at(0, -1, 0, 0)), p(0));
+    out(2) = -mad(p(0), fabs(at(0, 0, 1, 0)), p(0));
+    out(1) = mad(-1, out(0), 1 - out(2));
 })
 // Part of it is the same in every step.
 TRIFOLD_POINT_FUNCTION(harmonic, {
     real u = at(0, 0, 0, 0);
     real k = at(1, 0, 0, 0);
-    out(0) = p(0) * k * (at(1, -1, 0, 0) / (k + at(1, -1, 0, 0)) * (at(0, -1, 0, 0) - u) + at(1, 1, 0, 0) / (k + at(1, 1, 0, 0)) * (at(0, 1, 0, 0) - u)) +
-             p(1) / sqrt(k) * (at(0, 0, -1, 0) - at(0, 0, 1, 1)) + -at(2, 0, 0, 0) * u * (1 - u) * real(step + x) / 64;
+    out(0) = mad(p(0) * k, mad(at(1, -1, 0, 0) / (k + at(1, -1, 0, 0)), at(0, -1, 0, 0) - u, at(1, 1, 0, 0) / (k + at(1, 1, 0, 0)) * (at(0, 1, 0, 0) - u)),
+                 p(1) / sqrt(k) * (at(0, 0, -1, 0) - at(0, 0, 1, 1)) + -at(2, 0, 0, 0) * u * (1 - u) * mad(1, step, x) / 64);
 })
 TRIFOLD_POINT_FUNCTION(add, { out(0) = at(0, 0, 0, 0) + at(3, 0, 0, 0); })
 TRIFOLD_POINT_FUNCTION(relax, {
     real half = real(0.5);
-    out(0) = x + y + z + mesh > 3 ? half * at(0, 0, 0, 0) + half * at(3, 0, 0, 0) : at(3, 0, 0, 0) + p(1) * at(2, 0, 0, 0);
+    out(0) = x + y + z + mesh > 3 ? half * at(0, 0, 0, 0) + half * at(3, 0, 0, 0) : mad(p(1), at(2, 0, 0, 0), at(3, 0, 0, 0));
 })
 
 template <class T>

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "backends/cuda/jit/compiler.hpp"
 
-#include <algorithm>
 #include <dlfcn.h>
 
 #include <cstdlib>
@@ -66,7 +65,7 @@ const Nvrtc& nvrtc() {
 constexpr const char* where_it_is = "it is part of the CUDA toolkit (package cuda-nvrtc): install it, or set CUDA_HOME or LD_LIBRARY_PATH";
 
 std::vector<std::string> options_for(int architecture) {
-    return {"--gpu-architecture=sm_" + std::to_string(architecture), "--std=c++17", "--fmad=true", "--device-as-default-execution-space"};
+    return {"--gpu-architecture=sm_" + std::to_string(architecture), "--std=c++17", "--fmad=false", "--device-as-default-execution-space"};
 }
 
 std::string first_error(const std::string& log) {
@@ -99,7 +98,6 @@ bool compile(const std::string& text, const std::string& name, int architecture,
     texts.push_back("#pragma once\nnamespace std { using int8_t = signed char; using uint8_t = unsigned char; using int64_t = long; using uint64_t = unsigned long; using uintptr_t = unsigned long; }\n");
     std::vector<std::string> list = options_for(architecture);
     if (text.starts_with(rough_division)) list.emplace_back("--prec-div=false");
-    if (text.starts_with(no_contraction)) std::replace(list.begin(), list.end(), std::string("--fmad=true"), std::string("--fmad=false"));
     for (const std::string& option : list) options.push_back(option.c_str());
 
     const auto bad = [&](Result result, const char* doing) {

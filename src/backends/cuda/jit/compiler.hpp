@@ -19,11 +19,8 @@ std::string compiler_key(int architecture);
 /// A text that begins with this line divides floats to two units in the last place, without a branch: a third of the instructions. Doubles are not concerned.
 inline constexpr const char* rough_division = "// rough division\n";
 
-/// One that begins with this line fuses only those multiply-adds that it names itself: what is rounded then does not depend on what a thread computes beside it.
-inline constexpr const char* no_contraction = "// no contraction\n";
-
-/// `text` may include what embedded.hpp has. architecture: 90 for sm_90. Multiply-adds are fused (--fmad, but for `no_contraction`), divisions and roots are
-/// correctly rounded (but for `rough_division`), subnormals are kept: as host compilers do for processors with FMA. False: failure names the first
+/// `text` may include what embedded.hpp has. architecture: 90 for sm_90. Multiply-adds are fused where the text names them and nowhere else, so that what is rounded does
+/// not depend on what a thread computes beside it; divisions and roots are correctly rounded (but for `rough_division`), subnormals are kept. False: failure names the first
 /// error and where its line came from (#line), and `log` has all of the compiler's words.
 bool compile(const std::string& text, const std::string& name, int architecture, std::string& cubin, std::string& log, Failure& failure);
 

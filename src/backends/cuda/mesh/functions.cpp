@@ -12,6 +12,9 @@ std::string FunctionTexts::name_of(std::string_view name, std::string_view sourc
 
 std::string FunctionTexts::text() const {
     std::string text = "#include <cstdint>\n"
+                       "__device__ __forceinline__ float trifold_mad(float a, float b, float c) { return fmaf(a, b, c); }\n"
+                       "__device__ __forceinline__ double trifold_mad(double a, double b, double c) { return fma(a, b, c); }\n"
+                       "#define mad(a, b, c) trifold_mad(real(a), real(b), real(c))\n"
                        "#define at(f, dx, dy, dz) trifold_near.template at<f, dx, dy, dz>()\n"
                        "#define out(k) trifold_out[k]\n"
                        "#define p(k) trifold_p[k]\n"
@@ -24,7 +27,7 @@ std::string FunctionTexts::text() const {
         // Whoever reads an error should find the function that it is of.
         text += "#line 1 \"point function " + functions_[k].name + "\"\n" + functions_[k].source + "\n";
     }
-    return text + "#line 1 \"kernels\"\n#undef at\n#undef out\n#undef p\n#undef trifold_kept\n";
+    return text + "#line 1 \"kernels\"\n#undef at\n#undef out\n#undef p\n#undef mad\n#undef trifold_kept\n";
 }
 
 }  // namespace trifold::cuda

@@ -11,6 +11,7 @@
 //   at(f, dx, dy, dz)   is  trifold_near.template at<f, dx, dy, dz>()      real; all four known when it is compiled
 //   p(k)                is  trifold_p[k]                                   what has operator[], an array or a pointer: kernel arguments
 //   out(k)              is  trifold_out[k]                                 an array of the caller's: registers, once inlined
+//   mad(a, b, c)        is  trifold_mad(real(a), real(b), real(c))         one rounding; programs fuse nothing by themselves (jit/compiler.hpp)
 // The text has no values of parameters in it, so that a run with others needs no other program.
 #pragma once
 

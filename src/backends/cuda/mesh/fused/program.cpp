@@ -113,7 +113,7 @@ private:
     static bool divides(std::string_view source) { return source.find('/') != std::string_view::npos; }
     /// No types but `real`, no loops, and no functions that those doubles lack.
     static bool plain(std::string_view source) {
-        static constexpr std::string_view all[] = {"real", "at", "out", "p", "fabs", "sqrt", "exp", "fmin", "fmax", "if"};
+        static constexpr std::string_view all[] = {"real", "at", "out", "p", "mad", "fabs", "sqrt", "exp", "fmin", "fmax", "if"};
         static constexpr std::string_view none[] = {"int", "long", "short", "char", "unsigned", "double", "float", "auto", "bool", "for", "while", "do", "switch", "struct", "std"};
         for (std::size_t i = 0; i < source.size();) {
             const auto in_name = [&](std::size_t k) { return k < source.size() && (std::isalnum(static_cast<unsigned char>(source[k])) || source[k] == '_'); };

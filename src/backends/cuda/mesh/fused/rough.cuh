@@ -51,6 +51,7 @@ struct Rough {
     __device__ __forceinline__ Rough& operator-=(Rough b) { return *this = *this - b; }
     __device__ __forceinline__ Rough& operator*=(Rough b) { return *this = *this * b; }
     __device__ __forceinline__ Rough& operator/=(Rough b) { return *this = *this / b; }
+    friend __device__ __forceinline__ Rough trifold_mad(Rough a, Rough b, Rough c) { return ::fma(a.value, b.value, c.value); }
     friend __device__ __forceinline__ Rough fabs(Rough a) { return ::fabs(a.value); }
     friend __device__ __forceinline__ Rough sqrt(Rough a) { return ::sqrt(a.value); }
     friend __device__ __forceinline__ Rough exp(Rough a) { return ::exp(a.value); }

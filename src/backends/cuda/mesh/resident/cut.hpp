@@ -19,7 +19,7 @@ struct OnChip {
 bool choose_cut(Plan& plan, const OnChip& chip, int& blocks);
 
 /// Whether few meshes may be dealt to more blocks than many: boxes in clusters, of one matrix for all lines. Bits depend on how lines are
-/// cut into segments alone then: where a compiler might choose what to fuse by what else a thread has, it fuses nothing by itself (jit::no_contraction).
+/// cut into segments alone then: programs fuse nothing by what else a thread has (jit/compiler.hpp).
 bool may_spread(const Plan& plan);
 /// Deals the segments of a plan that choose_cut made to more blocks, where so few meshes are done sooner then. The segments stay, and with them all bits.
 void spread(Plan& plan, const OnChip& chip, std::int64_t meshes, int& blocks);

@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <map>
 #include <stdexcept>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -29,8 +30,6 @@ struct NotCut : std::runtime_error {
 class Cutter {
 public:
     Cutter(std::string_view text, const std::function<bool(int)>& changes, Keep keep) : text_(text), changes_(changes), keep_(keep) { next(); }
-
-    const std::vector<std::string>& products() const { return products_; }
 
     Split cut() {
         take("{");
@@ -112,7 +111,6 @@ private:
             const std::string sign(word_);
             next();
             value = both(value, sign, factor());
-            if (sign == "*") products_.push_back(value.whole);
         }
         return value;
     }
@@ -164,18 +162,28 @@ private:
             take(")");
             return {"real(" + value.text + ")", Time::any, false, "real(" + value.text + ")"};
         }
-        static constexpr const char* known[] = {"real", "sqrt", "fabs", "exp", "log", "pow", "sin", "cos", "tanh", "fmin", "fmax"};
+        static constexpr const char* known[] = {"real", "mad", "sqrt", "fabs", "exp", "log", "pow", "sin", "cos", "tanh", "fmin", "fmax"};
         if (std::none_of(std::begin(known), std::end(known), [&](const char* one) { return called == one; })) throw NotCut("a function of somewhere else");
+        // What arguments keep is kept in the order of the text; so whether one of them changes is found out first.
+        const bool ahead = std::exchange(looks_ahead_, true);
+        const auto begin = std::pair(at_, word_);
+        const std::vector<Value> kept = kept_;
         std::vector<Value> arguments;
-        do arguments.push_back(sum());
-        while (takes(","));
-        take(")");
-        Value value{called + "(", Time::any, true, called + "("};
-        for (const Value& one : arguments) value.time = std::max(value.time, one.time);
-        for (std::size_t k = 0; k < arguments.size(); ++k) {
-            value.text += (k ? ", " : "") + (value.time == Time::always ? always(arguments[k]) : arguments[k]).text;
-            value.whole += (k ? ", " : "") + arguments[k].whole;
+        const auto read = [&](bool keeps) {
+            arguments.clear();
+            do arguments.push_back(keeps ? always(sum()) : sum());
+            while (takes(","));
+        };
+        read(false);
+        Value value{called + "(", Time::any, called != "mad", called + "("};
+        for (const Value& one : arguments) value.time = std::max(value.time, one.time), value.costly = value.costly || one.costly;
+        looks_ahead_ = ahead;
+        if (!ahead && value.time == Time::always) {
+            std::tie(at_, word_) = begin, kept_ = kept;
+            read(true);
         }
+        take(")");
+        for (std::size_t k = 0; k < arguments.size(); ++k) value.text += (k ? ", " : "") + arguments[k].text, value.whole += (k ? ", " : "") + arguments[k].whole;
         value.text += ")", value.whole += ")";
         return value;
     }
@@ -204,9 +212,8 @@ private:
     Keep keep_;
     std::map<std::string, Value> names_;
     std::vector<Value> kept_;
-    std::vector<std::string> products_;
     std::string once_, rest_;
-    bool done_ = false;
+    bool done_ = false, looks_ahead_ = false;  ///< only times matter: what is kept is forgotten again
 };
 
 }  // namespace
@@ -221,10 +228,9 @@ Split split_invariants(std::string_view source, const std::function<bool(int)>& 
 
 namespace {
 
-/// A value without names as the point `away` from here has it; nothing where a value depends on the place. `first`: of the first field that is read.
-std::string of_point(const std::string& value, std::array<int, 3> away, std::array<int, 3>* first = nullptr) {
+/// A value without names as the next point along an axis has it; nothing where it depends on the place.
+std::string of_next_point(const std::string& value, int axis) {
     std::string text;
-    bool reads = false;
     for (std::size_t i = 0; i < value.size();) {
         const bool word = std::isalnum(static_cast<unsigned char>(value[i])) || value[i] == '_';
         std::size_t end = i + 1;
@@ -235,42 +241,13 @@ std::string of_point(const std::string& value, std::array<int, 3> away, std::arr
         if (one != "at") continue;
         for (int argument = 0; argument < 4; ++argument) {
             const std::size_t until = value.find(argument < 3 ? ',' : ')', i + 1);
-            const int number = std::stoi(value.substr(i + 1, until - i - 1));
-            if (argument > 0 && first && !reads) (*first)[static_cast<std::size_t>(argument - 1)] = number;
-            text += value[i] + std::to_string(number + (argument > 0 ? away[static_cast<std::size_t>(argument - 1)] : 0)), i = until;
+            text += value[i] + std::to_string(std::stoi(value.substr(i + 1, until - i - 1)) + (argument == axis + 1)), i = until;
         }
-        reads = true;
     }
-    return first && !reads ? std::string() : text;
+    return text;
 }
-
-std::string of_next_point(const std::string& value, int axis) { return of_point(value, {axis == 0, axis == 1, axis == 2}); }
 
 }  // namespace
-
-bool shares_products(std::string_view source) {
-    if (source.empty()) return false;
-    std::vector<std::string> products;
-    const std::function<bool(int)> all = [](int) { return true; };
-    try {
-        Cutter cutter(source, all, Keep::all);
-        cutter.cut();
-        products = cutter.products();
-    } catch (const NotCut&) {
-        return true;
-    }
-    // As seen from where they read first: what is alike then is a neighbour's, unless it is the same.
-    std::vector<std::pair<std::string, std::array<int, 3>>> seen;
-    for (const std::string& product : products) {
-        std::array<int, 3> first{};
-        if (of_point(product, {}, &first).empty()) return true;
-        const std::string own = of_point(product, {-first[0], -first[1], -first[2]});
-        for (const auto& [other, where] : seen)
-            if (other == own && where != first) return true;
-        seen.emplace_back(own, first);
-    }
-    return false;
-}
 
 std::vector<Place> places_of(const Split& split) {
     std::vector<Place> places;

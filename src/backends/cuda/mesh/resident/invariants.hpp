@@ -26,10 +26,6 @@ struct Place {
 };
 std::vector<Place> places_of(const Split& split);
 
-/// Whether a product in it may be one of another point's too: not, if it is assignments of arithmetic, and no two products differ by the place alone that they look at. Else a compiler that fuses
-/// one of two products with their sum may choose by what a thread has beside.
-bool shares_products(std::string_view source);
-
 /// Whether a function of matrix rows might give symmetric matrices: out(0) and, one point back along the axis, out(2) are made of the same parts. A guess, which saves looking at others.
 bool looks_symmetric(std::string_view source, int axis);
 

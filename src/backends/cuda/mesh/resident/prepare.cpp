@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cstddef>
 
-#include "backends/cuda/jit/compiler.hpp"
 #include "backends/cuda/mesh/bands.hpp"
 #include "backends/cuda/mesh/functions.hpp"
 #include "backends/cuda/mesh/resident/factors.hpp"
@@ -188,14 +187,6 @@ std::string coefficients_of(const Checked& checked, const Plan& plan, FunctionTe
     return text + "    }\n";
 }
 
-/// Whether it might depend on which points a thread has what a compiler fuses: a program that may be spread must not let it.
-bool chooses_what_to_fuse(const Checked& checked, const Plan& plan) {
-    for (int l = 0; l < plan.lines; ++l)
-        if (plan.line[l].ends) return true;
-    const auto shares = [](const PointFunction& function) { return function && shares_products(function.source); };
-    return std::any_of(checked.sweeps.begin(), checked.sweeps.end(), [&](const CheckedSweep& one) { return shares(one.sweep->rhs) || shares(one.sweep->update); });
-}
-
 }  // namespace
 
 const char* prepare(const Checked& checked, const OnChip& chip, Plan& plan, int& blocks) {
@@ -260,7 +251,7 @@ template const char* factor<double>(const Checked&, const Plan&, std::vector<dou
 std::string program(const Checked& checked, const Plan& plan, int blocks) {
     FunctionTexts functions;
     const std::string rhs = functions_of(checked, plan, false, functions), update = functions_of(checked, plan, true, functions), invariants = invariants_of(checked, plan, functions), coefficients = coefficients_of(checked, plan, functions);
-    return (may_spread(plan) && chooses_what_to_fuse(checked, plan) ? jit::no_contraction : "") + functions.text() + "#include \"backends/cuda/mesh/resident/kernel.cuh\"\nusing namespace trifold::cuda::resident;\nstruct Problem {\n    using real = " +
+    return functions.text() + "#include \"backends/cuda/mesh/resident/kernel.cuh\"\nusing namespace trifold::cuda::resident;\nstruct Problem {\n    using real = " +
            (checked.dtype == DType::f32 ? "float" : "double") + ";\n    static constexpr Plan plan = " + text_of(plan) + ";\n" + rhs + update + invariants + coefficients +
            "};\nextern \"C\" __global__ void __launch_bounds__(" + std::to_string(plan.threads) + ", " + std::to_string(blocks) +
            ") steps(const __grid_constant__ Arguments<Problem::real> a) {\n    extern __shared__ int4 shared[];\n"

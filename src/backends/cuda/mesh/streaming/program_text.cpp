@@ -3,8 +3,6 @@
 
 #include <algorithm>
 
-#include "backends/cuda/jit/compiler.hpp"
-
 namespace trifold::cuda::streaming {
 
 using mesh::Checked;
@@ -52,8 +50,7 @@ std::string function_text(FunctionTexts& functions, const char* name, const Poin
 std::string program_head(const Checked& checked, bool moves_alone, const std::string& functions, std::initializer_list<const char*> headers) {
     const MeshShape& shape = checked.problem->shape;
     const auto fields = checked.problem->fields.size();
-    // A mesh alone and in a batch may have other kernels, and has the same bits: of a sum of products a compiler fuses one or the other by what else there is.
-    std::string text = jit::no_contraction + functions;
+    std::string text = functions;
     for (const char* const header : headers) text += "#include \"" + std::string(header) + "\"\n";
     return text + "using namespace trifold::cuda;\nusing real = " + (checked.dtype == DType::f32 ? "float" : "double") +
            ";\nstruct Common {\n    using real = ::real;\n    struct Parameters {\n        real at[" + text_of(static_cast<std::int64_t>(parameter_count(checked))) + "];\n        __device__ real operator[](int k) const { return at[k]; }\n    };\n    static constexpr int fields = " + text_of(static_cast<std::int64_t>(fields)) + ", nx = " + text_of(shape.x) + ", ny = " + text_of(shape.y) +
