@@ -2,6 +2,7 @@
 // The same bits every time, with any number of threads, in place or not, with the caller's scratch or the Context's.
 #include "contract/tridiagonal/devices.hpp"
 #include "contract/tridiagonal/trial.hpp"
+#include "support/random.hpp"
 
 namespace trifold::tests {
 namespace {
@@ -69,6 +70,35 @@ TEST_P(Repeat, TakesTheCallersScratch) {
         ASSERT_TRUE(std::align(needs[0].alignment, needs[0].bytes, aligned, room));
         EXPECT_EQ(bits<double>(queue, recipe, {aligned, needs[0].bytes}), bits<double>(queue, recipe)) << recipe.text();
     }
+}
+
+// Nothing decays and pivots are needed, so that some are corrected once more, which must not depend on who is first. The second call finds launches remembered.
+template <class T>
+void waves_repeat(Queue& queue, std::int64_t rows, double diag) {
+    SCOPED_TRACE(testing::Message() << rows << " rows, " << diag << ", " << trifold::name_of(dtype_of<T>));
+    Random random(static_cast<std::uint64_t>(rows));
+    std::vector<T> off(static_cast<std::size_t>(rows), T(-1)), on(off.size(), static_cast<T>(diag)), rhs(off.size());
+    for (T& value : rhs) value = static_cast<T>(random.uniform(-1, 1));
+    const auto view = [&](const std::vector<T>& values) { return View<const T>::rows(values); };
+    std::vector<T> first;
+    Outcome expected;
+    for (int call = 0; call < 6; ++call) {
+        std::vector<T> x(rhs.size(), T(77));
+        tridiagonal::Problem problem;
+        problem.matrix = {view(off), view(on), view(off)};
+        problem.rhs = view(rhs), problem.x = View<T>::rows(x);
+        const Outcome outcome = tridiagonal::solve(queue, problem);
+        ASSERT_TRUE(outcome.ok());
+        if (call == 0) first = x, expected = outcome;
+        ASSERT_EQ(outcome.reason, expected.reason) << "call " << call;
+        ASSERT_STREQ(outcome.branch, expected.branch) << "call " << call;
+        ASSERT_EQ(x, first) << "call " << call;
+    }
+}
+
+TEST_P(Repeat, WavesThatAreCorrected) {
+    for (const std::int64_t rows : {4700, 7263, 20000, 43008, 100003})
+        for (const double diag : {0.05, 0.5, 1.3, 1.9}) waves_repeat<double>(queue, rows, diag), waves_repeat<float>(queue, rows, diag);
 }
 
 TRIFOLD_ON_EVERY_DEVICE(Repeat);

@@ -27,6 +27,7 @@ __device__ __forceinline__ void passes_of(const Job<T>& job, unsigned char* shar
             if (job.marks[k] == to_correct) call(k, i - k * each);
         }
     };
+    if constexpr (again) share(cut.tiles, thread, threads, [&](std::int64_t k, std::int64_t number) { keep_beside(job, k, number); });
     share((cut.count[1] + block_threads - 1) / block_threads, Team::number(), Team::count(),
           [&](std::int64_t k, std::int64_t block) { reduce_block<T, again, Team>(job, k, block, *reinterpret_cast<Staging<T>*>(shared)); });
     int top = 1;  // from here on a block waits for nobody but itself
@@ -42,7 +43,7 @@ __device__ __forceinline__ void passes_of(const Job<T>& job, unsigned char* shar
         share(cut.count[level + 1], thread, threads, [&](std::int64_t k, std::int64_t g) { spread_group(job, k, level, g); });
     }
     meet();
-    share((cut.count[0] + tile_chunks - 1) / tile_chunks, Team::number(), Team::count(), [&](std::int64_t k, std::int64_t number) {
+    share(cut.tiles, Team::number(), Team::count(), [&](std::int64_t k, std::int64_t number) {
         if (!job.found[k].irregular) finish_tile<T, again, Team>(job, Rows<T>(job, k), k, Tile<T>(job, reinterpret_cast<T*>(shared), number));
         Team::sync();
     });

@@ -10,7 +10,7 @@ namespace trifold::cuda::two_pass {
 
 template <class T, bool again, class Team = WholeBlock>
 __device__ __forceinline__ void finish_tile(const Job<T>& job, const Rows<T>& system, std::int64_t k, const Tile<T>& tile) {
-    tile.template load<again, Team>(system);
+    tile.template load<again, Team>(system, job.work_of(k) + job.cut.beside_at);
     const int me = Team::thread();
     const std::int64_t count = job.cut.count[0], chunk = tile.first_chunk + me;
     const double* const ends = job.work_of(k) + job.cut.ends_at[0];

@@ -48,6 +48,7 @@ struct ThirdOfBlock {
 /// Chunks have 32 rows but for the last one, which has 2 to 33.
 struct Cut {
     std::int64_t rows = 0, count[most_levels] = {}, rows_at[most_levels] = {}, ends_at[most_levels] = {}, words = 0;
+    std::int64_t tiles = 0, beside_at = 0;             ///< of the lowest level; x on both sides of where they meet, as it is before it is corrected
     int levels = 0, long_chunk = 1, together = group;  ///< chunks in a long one; of a level in one of the next
 
     /// least: long chunks, if there are rows for so many. at_once: systems that somebody waits for; where their long chunks are few they are joined by few, since joints follow each other.
@@ -63,6 +64,7 @@ struct Cut {
             const int joined = levels == 0 ? long_chunk : together;
             chunks = (chunks + joined - 1) / joined;
         } while (levels++ == 0 || count[levels - 1] > together);
+        tiles = (count[0] + tile_chunks - 1) / tile_chunks, beside_at = words, words += 2 * tiles;
     }
 };
 
@@ -123,8 +125,10 @@ struct Rows {
     __device__ T lower(std::int64_t i) const { return i > 0 ? line[0][i] : T(0); }
     __device__ T upper(std::int64_t i) const { return i + 1 < count ? line[2][i] : T(0); }
 
-    __device__ T residual(std::int64_t i) const {
-        const T above = i > 0 ? line[0][i] * x[i - 1] : T(0), below = i + 1 < count ? line[2][i] * x[i + 1] : T(0);
+    __device__ T residual(std::int64_t i) const { return residual(i, i > 0 ? x[i - 1] : T(0), i + 1 < count ? x[i + 1] : T(0)); }
+
+    __device__ T residual(std::int64_t i, T x_before, T x_after) const {
+        const T above = i > 0 ? line[0][i] * x_before : T(0), below = i + 1 < count ? line[2][i] * x_after : T(0);
         return line[3][i] - above - line[1][i] * x[i] - below;
     }
 
@@ -165,8 +169,9 @@ struct Tile {
     /// No end of the system is here (the last tile may be full and have one row more), and rows lie side by side.
     __device__ bool whole(const Rows<T>& from) const { return first > 0 && !last && from.plain(); }
 
+    /// beside: of the system, where `again`; others may have corrected x beyond the tile's ends.
     template <bool again, class Team = WholeBlock>
-    __device__ void load(const Rows<T>& from) const {
+    __device__ void load(const Rows<T>& from, const double* beside) const {
         if (!again && whole(from)) {
             static_assert(block_threads % chunk_rows == 0);
             const int me = Team::thread(), to = me + me / chunk_rows;
@@ -178,16 +183,31 @@ struct Tile {
                     __pipeline_memcpy_async(array(k) + to + i * (block_threads + block_threads / chunk_rows), at + i * block_threads, sizeof(T));
             }
         } else {
+            const std::int64_t number = first_chunk / tile_chunks;
+            const T x_before = again && first > 0 ? static_cast<T>(beside[2 * number]) : T(0), x_after = again && !last ? static_cast<T>(beside[2 * number + 3]) : T(0);
 #pragma unroll 2
-            for (int r = Team::thread(); r < rows; r += block_threads)
+            for (int r = Team::thread(); r < rows; r += block_threads) {
 #pragma unroll
-                for (int k = 0; k < 4; ++k) from.template fetch<again>(array(k) + place(r), k, first + r);
+                for (int k = 0; k < 3; ++k) from.template fetch<again>(array(k) + place(r), k, first + r);
+                if constexpr (again) array(3)[place(r)] = from.residual(first + r, r > 0 ? from.x[first + r - 1] : x_before, r + 1 < rows ? from.x[first + r + 1] : x_after);
+                else from.template fetch<false>(array(3) + place(r), 3, first + r);
+            }
         }
         __pipeline_commit();
         __pipeline_wait_prior(0);
         Team::sync();
     }
 };
+
+/// Where tile `number` begins, before x is corrected: x of the row before, and of its first row.
+template <class T>
+__device__ void keep_beside(const Job<T>& job, std::int64_t k, std::int64_t number) {
+    if (number == 0) return;
+    const Rows<T> system(job, k);
+    double* const beside = job.work_of(k) + job.cut.beside_at + 2 * number;
+    const std::int64_t first = number * tile_chunks * chunk_rows;
+    beside[0] = system.x[first - 1], beside[1] = system.x[first];
+}
 
 /// One chunk of a tile.
 template <class T>

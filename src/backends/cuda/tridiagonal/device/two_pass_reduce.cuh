@@ -106,7 +106,10 @@ template <class T, bool again>
 __global__ void __launch_bounds__(block_threads, 3) reduce_kernel(const __grid_constant__ Job<T> job) {
     extern __shared__ double shared[];
     after_the_kernel_before();
-    if (!job.idle(job.system())) reduce_block<T, again>(job, job.system(), blockIdx.x, *reinterpret_cast<Staging<T>*>(shared));
+    if (job.idle(job.system())) return;
+    if constexpr (again)
+        for (std::int64_t number = blockIdx.x * block_threads + threadIdx.x; number < job.cut.tiles; number += gridDim.x * block_threads) keep_beside(job, job.system(), number);
+    reduce_block<T, again>(job, job.system(), blockIdx.x, *reinterpret_cast<Staging<T>*>(shared));
 }
 
 }  // namespace trifold::cuda::two_pass
