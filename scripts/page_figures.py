@@ -92,6 +92,10 @@ def pivoted(row):
     return [percent(row['fraction']), times(row.get('times_cusparse'))]
 
 
+def ring(row):
+    return [percent(row['fraction']), times(row.get('times_cusparse'))]
+
+
 def batch(case, rows):
     return {'case': case, 'rows': rows}
 
@@ -130,6 +134,11 @@ TABLES = {
         ('contiguous, 8192', batch('contiguous', 8192)), ('padded, 250', batch('padded', 250)), ('interleaved, 64', batch('interleaved', 64)), ('interleaved, 512', batch('interleaved', 512)),
         ('interleaved, 1024', batch('interleaved', 1024)), ('interleaved, 4096', batch('interleaved', 4096)), ('512³ along y', batch('512^3 y', 512)), ('512³ along z', batch('512^3 z', 512)),
         ('odd planes along y, 255', batch('odd y', 255))]),
+    'rings': ('cuda_rings', 'layout, rows of a ring', (['of the roof', 'over cuSPARSE'], ring), [
+        ('contiguous, 8', batch('contiguous', 8)), ('contiguous, 64', batch('contiguous', 64)), ('contiguous, 256', batch('contiguous', 256)), ('contiguous, 1000', batch('contiguous', 1000)),
+        ('contiguous, 4096', batch('contiguous', 4096)), ('contiguous, 20 000', batch('contiguous', 20000)), ('interleaved, 64', batch('interleaved', 64)), ('interleaved, 256', batch('interleaved', 256)),
+        ('interleaved, 1024', batch('interleaved', 1024)), ('one matrix, contiguous, 256', batch('contiguous, shared', 256)), ('one matrix, interleaved, 256', batch('interleaved, shared', 256)),
+        ('one matrix, interleaved, 1024', batch('interleaved, shared', 1024)), ('one ring of 2^24', batch('one ring', 1 << 24))]),
     'pivots': ('cuda_batch', 'which systems, layout, rows', (['of the roof', 'over cuSPARSE'], pivoted), [
         ('one in a hundred, contiguous, 512', batch('contiguous few', 512)), ('one in a hundred, contiguous, 4096', batch('contiguous few', 4096)), ('one in a hundred, interleaved, 64', batch('interleaved few', 64)),
         ('one in a hundred, interleaved, 1024', batch('interleaved few', 1024)), ('all, contiguous, 64', batch('contiguous lu', 64)), ('all, contiguous, 512', batch('contiguous lu', 512)),

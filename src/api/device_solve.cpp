@@ -85,16 +85,25 @@ private:
             throw Error(ErrorCode::usage, "solve", "the queue's stream is being recorded into a graph, and solve waits", "use solve_async there");
     }
 
-    // The order of Placement; a transposed matrix has its couplings exchanged.
+    static constexpr int operands = 7, x_operand = 4;
+
+    std::array<Operand*, operands> operands_on_device() {
+        return {&on_device_.lower, &on_device_.diag, &on_device_.upper, &on_device_.rhs, &on_device_.x, &on_device_.top_right, &on_device_.bottom_left};
+    }
+
+    // The order of Placement, then the corners of rings; a transposed matrix has its couplings exchanged.
     void plan_copies(bool transposed, const Placement& placement) {
         const std::int64_t n = system_.rows;
         on_device_ = system_;
-        Operand* const operands[] = {&on_device_.lower, &on_device_.diag, &on_device_.upper, &on_device_.rhs, &on_device_.x};
-        const int origin[] = {transposed ? 2 : 0, 1, transposed ? 0 : 2, 3, 4};
-        for (int k = 0; k < 5; ++k) {
-            copied_[k] = operands[k]->kind == Operand::Kind::view && !placement.there[origin[k]];
+        System corners = system_;
+        corners.rows = 1;
+        const auto all = operands_on_device();
+        const int lower = transposed ? 2 : 0, upper = transposed ? 0 : 2, origin[operands] = {lower, 1, upper, 3, x_operand, lower, upper};
+        for (int k = 0; k < operands; ++k) {
+            copied_[k] = all[k]->kind == Operand::Kind::view && !placement.there[origin[k]];
             if (!copied_[k]) continue;
-            staged_[k] = stage_operand(*operands[k], system_, k == 0 ? 1 : 0, k == 2 ? n - 2 : n - 1);
+            if (k > x_operand) staged_[k] = stage_operand(*all[k], corners, 0, 0);
+            else staged_[k] = stage_operand(*all[k], system_, k == 0 ? 1 : 0, k == 2 ? n - 2 : n - 1);
             copies_ = true;
         }
     }
@@ -102,15 +111,15 @@ private:
     void take_memory(Algorithm algorithm, const Placement& placement, DeviceTimes& times) {
         const auto systems = static_cast<std::size_t>(system_.systems());
         const std::size_t scratch = ops_.workspace(system_, algorithm, 1);
-        std::size_t bytes = align(ops_.outcome_bytes), place[5] = {};
+        std::size_t bytes = align(ops_.outcome_bytes), place[operands] = {};
         const std::size_t status_place = bytes;
         if (options_.status && !placement.status_there) bytes += align(systems);
-        for (int k = 0; k < 5; ++k) {
-            if (!copied_[k] || (k == 4 && system_.in_place)) continue;
+        for (int k = 0; k < operands; ++k) {
+            if (!copied_[k] || (k == x_operand && system_.in_place)) continue;
             place[k] = bytes;
             bytes += align(staged_[k].bytes());
         }
-        if (system_.in_place) place[4] = place[3];
+        if (system_.in_place) place[x_operand] = place[3];
         const std::size_t scratch_place = bytes;
         if (!options_.workspace.data) bytes += align(scratch);
         block_ = state_.device_memory(runtime_, device_.number, device_.name)
@@ -119,11 +128,11 @@ private:
         char* const base = static_cast<char*>(block_.data());
         outcome_ = base;
         status_ = options_.status ? placement.status_there ? options_.status : reinterpret_cast<std::int8_t*>(base + status_place) : nullptr;
-        Operand* const operands[] = {&on_device_.lower, &on_device_.diag, &on_device_.upper, &on_device_.rhs, &on_device_.x};
-        for (int k = 0; k < 5; ++k) {
+        const auto all = operands_on_device();
+        for (int k = 0; k < operands; ++k) {
             if (!copied_[k]) continue;
-            *operands[k] = staged_[k].compact;
-            operands[k]->data = base + place[k];
+            *all[k] = staged_[k].compact;
+            all[k]->data = base + place[k];
         }
         scratch_ = options_.workspace.data ? supplied(scratch) : base + scratch_place;
         scratch_bytes_ = scratch;
@@ -142,13 +151,13 @@ private:
         return w.data;
     }
 
-    // In place x is rhs; else x comes back only.
+    // In place x is rhs; where it is not added to, it comes back only.
     void bring() {
-        const Operand* const operands[] = {&on_device_.lower, &on_device_.diag, &on_device_.upper, &on_device_.rhs};
-        for (int k = 0; k < 4; ++k) {
-            if (!copied_[k] || staged_[k].bytes() == 0) continue;
+        const auto all = operands_on_device();
+        for (int k = 0; k < operands; ++k) {
+            if (!copied_[k] || staged_[k].bytes() == 0 || (k == x_operand && !system_.accumulate)) continue;
             const StagedOperand& s = staged_[k];
-            char* const to = static_cast<char*>(operands[k]->data);
+            char* const to = static_cast<char*>(all[k]->data);
             if (s.dense) {
                 copy(to + s.dense_offset(), static_cast<const char*>(s.host.data) + s.dense_offset(), s.dense_bytes());
                 fill_ends(s, to);
@@ -173,8 +182,8 @@ private:
     }
 
     void fetch(const Outcome& outcome, const Placement& placement) {
-        if (copied_[4] && outcome.failures < system_.systems()) {
-            const StagedOperand& s = staged_[4];
+        if (copied_[x_operand] && outcome.failures < system_.systems()) {
+            const StagedOperand& s = staged_[x_operand];
             const void* const from = on_device_.x.data;
             if (s.dense) {
                 copy(s.host.data, from, s.bytes());
@@ -238,8 +247,8 @@ private:
     const Options& options_;
     mutable Failure failure_;
     System on_device_;
-    StagedOperand staged_[5];
-    bool copied_[5] = {}, copies_ = false;
+    StagedOperand staged_[operands];
+    bool copied_[operands] = {}, copies_ = false;
     devices::DeviceBlock block_;
     void *outcome_ = nullptr, *scratch_ = nullptr;
     std::size_t scratch_bytes_ = 0;

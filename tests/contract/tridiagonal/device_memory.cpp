@@ -15,6 +15,7 @@ using tridiagonal::Problem;
 struct Form {
     std::int64_t rows, systems, pad;
     bool interleaved, in_place, shared, dominant;
+    bool periodic = false, accumulate = false;
 };
 
 // One problem twice: in host arrays, and in the device's.
@@ -57,6 +58,7 @@ struct Twice {
         p.matrix.lower = matrix(lower.data(), {}), p.matrix.diag = matrix(diag.data(), {}), p.matrix.upper = matrix(upper.data(), {});
         p.rhs = all<const T>(rhs.data(), {});
         p.x = form.in_place ? all<T>(rhs.data(), {}) : all<T>(x.data(), {});
+        p.matrix.periodic = form.periodic, p.accumulate = form.accumulate;
         return p;
     }
     Problem device() const {
@@ -65,6 +67,7 @@ struct Twice {
         p.matrix.lower = matrix(d_lower.data(), m), p.matrix.diag = matrix(d_diag.data(), m), p.matrix.upper = matrix(d_upper.data(), m);
         p.rhs = all<const T>(d_rhs.data(), m);
         p.x = form.in_place ? all<T>(d_rhs.data(), m) : all<T>(d_x.data(), m);
+        p.matrix.periodic = form.periodic, p.accumulate = form.accumulate;
         return p;
     }
 
@@ -87,7 +90,7 @@ std::vector<Form> forms() {
 
 std::string text(const Form& f) {
     return std::to_string(f.rows) + " rows, " + std::to_string(f.systems) + " systems" + (f.interleaved ? ", interleaved" : "") + (f.pad ? ", padded" : "") +
-           (f.in_place ? ", in place" : "") + (f.shared ? ", shared" : "") + (f.dominant ? ", dominant" : "");
+           (f.in_place ? ", in place" : "") + (f.shared ? ", shared" : "") + (f.dominant ? ", dominant" : "") + (f.periodic ? ", periodic" : "") + (f.accumulate ? ", added to x" : "");
 }
 
 class DeviceMemory : public OnDevice {
@@ -229,18 +232,39 @@ TEST_P(DeviceMemory, HostArraysAreRefusedWhereTheyWouldHaveToBeCopied) {
     EXPECT_EQ(error.where(), "upper");
 }
 
+// Rings and what is added to x, where the device has kernels for them: on chip, over several blocks, and through T.
+TEST_P(DeviceMemory, RingsAndSumsAreSolvedWhereTheyLie) {
+    const auto own = [&](Problem problem) { return tridiagonal::plan(queue, problem).device == queue.device(); };
+    for (const auto& [rows, systems] : {std::pair<std::int64_t, std::int64_t>{1, 3}, {2, 3}, {3, 5}, {8, 9}, {9, 70}, {255, 3}, {256, 17}, {257, 8}, {1000, 9}, {4096, 2}, {4097, 3}, {20000, 2}})
+        for (const bool interleaved : {false, true})
+            for (const auto& [periodic, accumulate] : {std::pair{true, false}, {true, true}, {false, true}})
+                for (const bool shared : {false, true})
+                    for (const bool in_place : {false, true}) {
+                        if (accumulate && in_place) continue;
+                        const Form form{rows, systems, 0, interleaved, in_place, shared, true, periodic, accumulate};
+                        if (!own(Twice<double>(queue, form).host())) GTEST_SKIP() << GetParam() << " leaves them to the cpu";
+                        same_bits<double>(form, false), same_bits<float>(form, true);
+                        if (HasFailure()) return;
+                    }
+}
+
 TEST_P(DeviceMemory, WhatNeedsTheHostIsRefusedWhenEnqueued) {
     if (!own_memory()) GTEST_SKIP() << GetParam() << " is the host";
     Twice<double> t(queue, {20, 4, 0, false, false, false, true});
     PendingOutcome pending(queue);
-    Problem problem = t.device();
-    problem.matrix.periodic = true;
+    Problem problem;
+    const Memory memory = queue.memory();
+    const auto rows = [&](const DeviceArray<double>& array) { return View<double>::strided(array.data(), {80, 1}, {}, memory); };
+    problem.matrix = {rows(t.d_lower), rows(t.d_diag), rows(t.d_upper)};
+    problem.rhs = rows(t.d_rhs), problem.x = rows(t.d_x);
+    const std::int64_t offsets[] = {0, 20, 80};
+    problem.offsets = offsets;
     Error error = refusal([&] { tridiagonal::solve_async(queue, problem, {}, pending); });
     EXPECT_EQ(error.code(), ErrorCode::usage);
-    EXPECT_NE(std::string(error.what()).find("periodic"), std::string::npos) << error.what();
+    EXPECT_NE(std::string(error.what()).find("ragged"), std::string::npos) << error.what();
     error = refusal([&] { tridiagonal::solve(queue, problem); });
     EXPECT_EQ(error.code(), ErrorCode::device_unavailable);
-    EXPECT_NE(std::string(error.what()).find("periodic"), std::string::npos) << error.what();
+    EXPECT_NE(std::string(error.what()).find("ragged"), std::string::npos) << error.what();
     Options options;
     options.check_finite = true;
     EXPECT_EQ(refusal([&] { tridiagonal::solve_async(queue, t.device(), options, pending); }).code(), ErrorCode::usage);

@@ -104,15 +104,6 @@ bool fits(const System& system) {
     return plan_batch<T>(system).fits() || plan_shared<T>(system).kernel;
 }
 
-// The copy engine and distributed shared memory are there from compute capability 9.0 on.
-bool has_clusters() {
-    static OfDevice known;
-    return known([](int device) {
-        int major = 0;
-        return cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device) == cudaSuccess && major >= 9;
-    }) != 0;
-}
-
 }  // namespace
 
 const char* batch_refuses(const System& system) {

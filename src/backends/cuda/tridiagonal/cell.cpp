@@ -8,12 +8,11 @@
 #include "backends/cuda/runtime/discovery.hpp"
 #include "backends/cuda/runtime/reset.hpp"
 #include "backends/cuda/runtime/runtime.hpp"
-#include "backends/cuda/tridiagonal/batch.hpp"
 #include "backends/cuda/tridiagonal/device/certified.hpp"
 #include "backends/cuda/tridiagonal/device/two_pass.hpp"
-#include "backends/cuda/tridiagonal/device/windows.hpp"
 #include "backends/cuda/tridiagonal/finite.hpp"
-#include "backends/cuda/tridiagonal/pivoted.hpp"
+#include "backends/cuda/tridiagonal/general/rings.hpp"
+#include "backends/cuda/tridiagonal/path.hpp"
 #include "backends/cuda/tridiagonal/remembered.hpp"
 #include "families/tridiagonal/plain.hpp"
 
@@ -25,6 +24,12 @@ using tridiagonal::Launch;
 using tridiagonal::System;
 
 const char* refuses(const System& system, Algorithm algorithm) {
+    if (algorithm == Algorithm::automatic && (system.periodic || system.accumulate) && !system.offsets) {
+        System plain = system;
+        plain.periodic = plain.accumulate = false;
+        if (const char* why = tridiagonal::why_not_plain(plain)) return why;
+        return system.periodic ? rings_refuse(system) : nullptr;
+    }
     if (const char* why = tridiagonal::why_not_plain(system)) return why;
     switch (algorithm) {
         case Algorithm::automatic:
@@ -33,34 +38,6 @@ const char* refuses(const System& system, Algorithm algorithm) {
         case Algorithm::certified: return certified_refuses(system);
         default: return "the GPU has no kernel for this algorithm";
     }
-}
-
-/// What `automatic` stands for here: on chip where systems fit there; longer ones window by window, in one pass or two; else two pivoted passes, else one
-/// thread per system.
-struct Path {
-    Algorithm branch;
-    std::size_t (*scratch)(const System& system);
-    void (*enqueue)(const System& system, const BatchLaunch& launch);
-    bool (*in_one_launch)(const System& system, const BatchLaunch& launch) = nullptr;  ///< all of it, the reset too, in one launch; false: it does not take this one
-    bool resets = false;  ///< its first kernel resets the outcome
-    bool needs_all = false;  ///< of the scratch: without, it would be left undone
-};
-
-Path path_for(const System& system, Algorithm algorithm) {
-    if (algorithm == Algorithm::automatic && !batch_refuses(system)) {
-        if (halos_before_batch(system)) return {Algorithm::thomas, batch_scratch, solve_halos_and_batch, nullptr, true, true};
-        return {Algorithm::thomas, batch_scratch, solve_batch, solve_in_one_launch, true};
-    }
-    if (algorithm == Algorithm::certified)
-        return {Algorithm::certified, certified_scratch, [](const System& one, const BatchLaunch& launch) { solve_certified(one, launch, false); }, nullptr, true, true};
-    if (algorithm == Algorithm::automatic && (!certified_refuses(system) || several_in_halos(system)))
-        return {Algorithm::certified, certified_scratch, [](const System& one, const BatchLaunch& launch) { solve_certified(one, launch, true); }, nullptr, true, true};
-    if (algorithm == Algorithm::automatic && !windows_refuse(system))
-        // Arrays that are copied to the device lose their gaps: what is asked for here has to do for solve_certified as well.
-        return {Algorithm::certified, certified_scratch, [](const System& all, const BatchLaunch& launch) { solve_windows(all, launch); }, nullptr, false, true};
-    if (algorithm != Algorithm::lu && !two_pass_refuses(system))
-        return {Algorithm::two_pass, two_pass_scratch, [](const System& all, const BatchLaunch& launch) { solve_two_pass(all, launch); }};
-    return {Algorithm::lu, pivoted_scratch, [](const System& all, const BatchLaunch& launch) { solve_pivoted(all, launch); }};
 }
 
 // Asked for by every solve_async: the last answer is remembered.
@@ -82,11 +59,8 @@ std::size_t workspace(const System& system, Algorithm algorithm, int) {
 
 bool launched(Failure& failure) { return good(cudaGetLastError(), "launching a kernel", failure); }
 
-// System, status and outcome of one call, and what every kernel of it starts from.
-template <class Kernels>
-bool run(int device, const System& system, Algorithm branch, const Launch& launch, void* outcome, Failure& failure, Kernels kernels,
-         bool (*in_one_launch)(const System& system, const BatchLaunch& launch) = nullptr, bool resets = false) {
-    const OnDevice on(device);
+// One call as kernels see it.
+BatchLaunch of_call(const Launch& launch, void* outcome) {
     BatchLaunch to;
     to.stream = static_cast<cudaStream_t>(launch.stream);
     to.scratch = launch.scratch;
@@ -94,16 +68,7 @@ bool run(int device, const System& system, Algorithm branch, const Launch& launc
     to.status = launch.status;
     to.tolerance = launch.tolerance;
     to.outcome = static_cast<DeviceOutcome*>(outcome);
-    if (in_one_launch && in_one_launch(system, to)) return launched(failure);
-    const std::int64_t systems = system.systems();
-    if (!resets) {
-        reset_outcome(to.outcome, system.rows, systems, static_cast<int>(branch), to.stream);
-        if (!launched(failure)) return false;
-    }
-    if (to.status && !good(enqueue_fill(to.status + system.number, static_cast<int>(Reason::exact), static_cast<std::size_t>(systems), to.stream), "setting the status", failure))
-        return false;
-    kernels(to);
-    return launched(failure);
+    return to;
 }
 
 bool enqueue(int device, const System& system, Algorithm algorithm, const Launch& launch, void* outcome, Failure& failure) {
@@ -116,15 +81,20 @@ bool enqueue(int device, const System& system, Algorithm algorithm, const Launch
     const Path path = path_for(system, algorithm);
     if (path.needs_all && launch.scratch_bytes < path.scratch(system))
         return failure.say(ErrorCode::bad_input, "the workspace is smaller than what tridiagonal::workspace asks for", "");
+    const OnDevice on(device);
     const Noting noting(launches);
-    const bool fine = run(device, system, path.branch, launch, outcome, failure, [&](const BatchLaunch& to) { path.enqueue(system, to); }, path.in_one_launch, path.resets);
+    enqueue_path(path, system, of_call(launch, outcome));
+    const bool fine = launched(failure);
     if (!fine) launches.clear();
     return fine;
 }
 
 bool enqueue_finite(int device, const System& system, const Launch& launch, void* outcome, Failure& failure) {
-    return run(device, system, Algorithm::automatic, launch, outcome, failure,
-               [&](const BatchLaunch& to) { check_finite(system, to.outcome, to.stream); });
+    const OnDevice on(device);
+    const BatchLaunch to = of_call(launch, outcome);
+    reset_outcome(to.outcome, system.rows, system.systems(), static_cast<int>(Algorithm::automatic), to.stream);
+    check_finite(system, to.outcome, to.stream);
+    return launched(failure);
 }
 
 void read(const void* copy, Outcome& outcome) { read_outcome(*static_cast<const DeviceOutcome*>(copy), outcome); }

@@ -20,11 +20,13 @@ struct Job {
     Levels levels;
     std::int64_t rows;
     bool along_rows;
-    Source<T> lower, diag, upper, rhs;
+    Source<T> lower, diag, upper, rhs, right, left;  ///< the last two: corners of rings
+    bool periodic;
     DeviceOutcome* outcome;
 
     Job(const tridiagonal::System& s, DeviceOutcome* outcome)
-        : levels(s), rows(s.rows), along_rows(s.rhs.row_stride == 1), lower(s.lower), diag(s.diag), upper(s.upper), rhs(s.rhs), outcome(outcome) {}
+        : levels(s), rows(s.rows), along_rows(s.rhs.row_stride == 1), lower(s.lower), diag(s.diag), upper(s.upper), rhs(s.rhs), right(s.top_right), left(s.bottom_left),
+          periodic(s.periodic), outcome(outcome) {}
 };
 
 template <class T>
@@ -37,7 +39,9 @@ __global__ void __launch_bounds__(block_threads) finite_kernel(const __grid_cons
         job.levels.indices(k, index);
         T sum = line_of(job.diag, index)[i] * T(0) + line_of(job.rhs, index)[i] * T(0);
         if (i > 0) sum += line_of(job.lower, index)[i] * T(0);
+        else if (job.periodic) sum += line_of(job.right, index)[0] * T(0);
         if (i + 1 < job.rows) sum += line_of(job.upper, index)[i] * T(0);
+        else if (job.periodic) sum += line_of(job.left, index)[0] * T(0);
         if (!(sum == T(0))) report_failure(job.outcome, nullptr, job.levels.number_of(index), i, Reason::not_finite);
     }
 }

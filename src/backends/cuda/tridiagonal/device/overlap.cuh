@@ -54,6 +54,15 @@ inline int multiprocessors_of_current() {
     });
 }
 
+/// The copy engine and distributed shared memory are there from compute capability 9.0 on.
+inline bool has_clusters() {
+    static OfDevice known;
+    return known([](int device) {
+        int major = 0;
+        return cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device) == cudaSuccess && major >= 9;
+    }) != 0;
+}
+
 /// The next kernel may be launched: where most of the work is done, since its blocks take room.
 __device__ __forceinline__ void let_the_next_begin() {
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900

@@ -1,0 +1,422 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Rings:   a[i] x[i-1] + b[i] x[i] + c[i] x[i+1] = d[i],   x[-1] = x[n-1], x[n] = x[0],   for every system
+//
+// Shapes: as in pivoted_line.cuh; a, b, c may be scalars or shared, x may be d or added to. Overwritten: x.
+// Up to 4096 rows on chip (ring_tiles.cuh, then ring_kernel.cuh), else here. T is a ring's matrix without its last row and column. T y = d and T q = (a[0], 0 … 0, c[n-2]) are solved by whatever solves such systems, and the last row
+// joins them: z = x[n-1] = (d - c y[0] - a y[n-2]) / (b - c q[0] - a q[n-2]), x[i] = y[i] - q[i] z. A matrix that all rings share has one q.
+// T may be singular, or far worse than the ring: every row of the result is checked before any is stored, and what fails is eliminated with pivots, ring by
+// ring (ring_line.cuh).
+// Kernels here: q's right-hand side and whether rows are dominant (4 words), one thread per ring for z, the check, where they are not (a, b, c, d, y, q: 6 words), the store (3, or 4
+// where it is added). Words per row with the two solves (5 each): 17, or 23; where rings share their matrix 4 (2 + 2), or 6. Roof: memory.
+// Numerics: where |a| + |c| ≤ |b| in every row, this is elimination in an order that needs no pivots, and |q| ≤ 1, so that y is no larger than 2 max|x|: the error of a row of T is
+// that of y's and of z times q's. Else of every ring stored max|d - A x| ≤ accept max(|a| + |b| + |c|) max|x| was seen. Bits do not depend on the order of anything: maxima are exact.
+#include "backends/cuda/tridiagonal/general/rings.hpp"
+
+#include <algorithm>
+#include <limits>
+
+#include "backends/cuda/runtime/reset.hpp"
+#include "backends/cuda/tridiagonal/device/overlap.cuh"
+#include "backends/cuda/tridiagonal/general/packed.hpp"
+#include "backends/cuda/tridiagonal/general/pieces.cuh"
+#include "backends/cuda/tridiagonal/general/ring_kernel.cuh"
+#include "backends/cuda/tridiagonal/general/ring_line.cuh"
+#include "backends/cuda/tridiagonal/general/ring_tiles.cuh"
+#include "backends/cuda/tridiagonal/path.hpp"
+#include "backends/cuda/tridiagonal/thread/largest_bits.cuh"
+
+namespace trifold::cuda {
+namespace {
+
+using tridiagonal::Algorithm;
+using tridiagonal::Operand;
+using tridiagonal::System;
+
+constexpr std::int64_t most_rows = std::int64_t{1} << 24;  // one thread may have to solve them
+constexpr int line_threads = 64;
+constexpr unsigned failed = 0x7fffffffu;  // as the largest residual: NaN
+
+// Accepted residual in units of roundoff: elimination leaves 1 to 10, and what solves long systems up to 16.
+double accepted_roundoffs(std::int64_t rows) { return rows <= 8192 ? 8 : 16; }
+
+// The same for a lane's rows of rings on chip, against max|b| max|x| of theirs.
+constexpr double accepted_on_chip = 16;
+
+std::size_t up(std::size_t bytes) { return (bytes + 255) / 256 * 256; }
+
+/// Whether the matrix differs along a level: q has those.
+void matrix_levels(const System& system, bool (&kept)[4]) {
+    for (int d = 0; d < 4; ++d) {
+        kept[d] = false;
+        for (const Operand* operand : {&system.lower, &system.diag, &system.upper, &system.top_right, &system.bottom_left})
+            kept[d] = kept[d] || (operand->kind == Operand::Kind::view && operand->level_stride[d] != 0);
+    }
+}
+
+bool lie_along_rows(const System& system) { return Pieces(system).along_rows; }
+
+/// Many rings with one matrix move fewer words through T, whose matrix is eliminated once; short ones one after the other would be padded there.
+bool fits_on_chip(const System& ring) {
+    constexpr std::int64_t many = 1 << 21;
+    bool kept[4];
+    matrix_levels(ring, kept);
+    const bool one_matrix = ring.systems() > 1 && std::none_of(kept, kept + 4, [](bool differs) { return differs; });
+    return ring.rows >= 3 && ring.rows <= most_rows_on_chip && ring.systems() < std::int64_t{1} << 29 && has_clusters() && !(one_matrix && ring.rows >= (lie_along_rows(ring) ? 512 : 8) && ring.rows * ring.systems() >= many);
+}
+
+System without_last_row(const System& ring) {
+    System plain = ring;
+    plain.rows = ring.rows - 1;
+    plain.periodic = plain.accumulate = plain.in_place = false;
+    plain.top_right = plain.bottom_left = Operand{};
+    plain.number = 0;
+    std::int64_t weight = 1;
+    for (int d = plain.levels - 1; d >= 0; --d) plain.number_stride[d] = weight, weight *= plain.extent[d];
+    return plain;
+}
+
+/// T y = d, all of them.
+System for_rhs(const System& ring, void* y) {
+    System plain = without_last_row(ring);
+    plain.x = Packed(ring).at(y);
+    return plain;
+}
+
+/// T q = …, in place, once for every matrix.
+System for_column(const System& ring, const bool (&kept)[4], void* q) {
+    const System all = without_last_row(ring);
+    const Operand column = Packed(ring, kept).at(q);
+    System plain = all;
+    plain.rhs = plain.x = column, plain.in_place = true;
+    plain.levels = 0;
+    for (int d = 0; d < all.levels; ++d) {
+        if (!kept[d]) continue;
+        const int to = plain.levels++;
+        plain.extent[to] = all.extent[d];
+        for (Operand* operand : {&plain.lower, &plain.diag, &plain.upper, &plain.rhs, &plain.x}) operand->level_stride[to] = operand->level_stride[d];
+    }
+    for (int d = plain.levels; d < 4; ++d) {
+        plain.extent[d] = 1, plain.number_stride[d] = 0;
+        for (Operand* operand : {&plain.lower, &plain.diag, &plain.upper, &plain.rhs, &plain.x}) operand->level_stride[d] = 0;
+    }
+    std::int64_t weight = 1;
+    for (int d = plain.levels - 1; d >= 0; --d) plain.number_stride[d] = weight, weight *= plain.extent[d];
+    return plain;
+}
+
+std::int64_t line_slots(const System& ring) {
+    const std::size_t each = RingLine<double>::words * size_of(ring.dtype) * static_cast<std::size_t>(ring.rows);
+    constexpr std::size_t budget = std::size_t{1} << 28;
+    return std::min(ring.systems(), std::clamp<std::int64_t>(static_cast<std::int64_t>(budget / each), 1, 1 << 16));
+}
+
+/// Scratch: outcomes and statuses of the two solves, what is known of every ring, y, q; then that of the solves, and of what needs pivots in its place.
+struct Parts {
+    bool kept[4];
+    std::size_t statuses[2], heavy, marks, z, maxima, y, q, rest, bytes;
+
+    explicit Parts(const System& ring) {
+        matrix_levels(ring, kept);
+        const auto systems = static_cast<std::size_t>(ring.systems()), word = size_of(ring.dtype);
+        const System rhs = for_rhs(ring, nullptr), column = for_column(ring, kept, nullptr);
+        const bool on_chip = fits_on_chip(ring);
+        statuses[0] = 2 * up(sizeof(DeviceOutcome));
+        statuses[1] = statuses[0] + up(systems);
+        heavy = statuses[1] + up(static_cast<std::size_t>(column.systems()));
+        marks = heavy + up(static_cast<std::size_t>(column.systems()));
+        z = marks + up(systems);
+        maxima = z + up(systems * word);
+        y = maxima + up(systems * 3 * sizeof(unsigned));
+        q = y + (on_chip ? 0 : up(static_cast<std::size_t>(Packed(ring).elements) * word));
+        rest = q + (on_chip ? 0 : up(static_cast<std::size_t>(Packed(ring, kept).elements) * word));
+        std::size_t most = static_cast<std::size_t>(line_slots(ring) * ring.rows) * RingLine<double>::words * word;
+        if (ring.rows >= 3 && !on_chip)
+            for (const System* one : {&rhs, &column}) most = std::max(most, path_for(*one, Algorithm::automatic).scratch(*one));
+        bytes = rest + up(most);
+    }
+};
+
+template <class T>
+struct Job {
+    Pieces pieces;
+    Levels levels;
+    Source<T> a, b, c, right, left, d, x;  ///< right: of row 0 to x[n-1]; left: of the last row to x[0]
+    Source<T> y, q;
+    std::int64_t column_stride[4] = {};    ///< of the numbers of columns q
+    const std::int8_t *rhs_status = nullptr, *column_status = nullptr;
+    unsigned char* heavy = nullptr;        ///< per matrix: not all of its rows are dominant
+    unsigned char* marks = nullptr;        ///< per ring: left to pivots; null: all are
+    T* z = nullptr;
+    unsigned* maxima = nullptr;            ///< per ring: of residuals, of |a| + |b| + |c|, of |x|
+    T accept = 0;
+    bool adds = false;
+    DeviceOutcome* outcome = nullptr;
+    std::int8_t* status = nullptr;
+    T* scratch = nullptr;
+    std::int64_t slots = 0;
+};
+
+template <class T>
+__device__ __forceinline__ std::int64_t column_of(const Job<T>& job, const std::int64_t (&index)[4]) {
+    std::int64_t column = 0;
+    for (int d = 0; d < 4; ++d) column += index[d] * job.column_stride[d];
+    return column;
+}
+
+/// A ring's arrays, and x from y and q.
+template <class T>
+struct Lines {
+    Line<T> a, b, c, d, x, y, q;
+    T right, left;
+    std::int64_t last;  ///< row
+    bool open;          ///< nothing but the last row knows of the last unknown
+
+    __device__ __forceinline__ Lines(const Job<T>& job, const std::int64_t (&index)[4])
+        : a(line_of(job.a, index)), b(line_of(job.b, index)), c(line_of(job.c, index)), d(line_of(job.d, index)), x(line_of(job.x, index)), y(line_of(job.y, index)),
+          q(line_of(job.q, index)), right(line_of(job.right, index)[0]), left(line_of(job.left, index)[0]), last(job.pieces.rows - 1),
+          open(right == T(0) && c[last - 1] == T(0)) {}
+
+    __device__ __forceinline__ T solution(std::int64_t i, T z) const { return i == last ? z : open ? y[i] : fused(-q[i], z, y[i]); }
+    __device__ __forceinline__ T below(std::int64_t i) const { return i > 0 ? a[i] : right; }
+    __device__ __forceinline__ T above(std::int64_t i) const { return i < last ? c[i] : left; }
+};
+
+/// Of matrices, without their last rows.
+template <class T>
+__global__ void __launch_bounds__(Pieces::block_threads) column_kernel(const __grid_constant__ Job<T> job) {
+    job.pieces.each([&](std::int64_t k, std::int64_t first, std::int64_t end, int step, bool) {
+        std::int64_t index[4];
+        job.levels.indices(k, index);
+        const Line<T> q = line_of(job.q, index), a = line_of(job.a, index), b = line_of(job.b, index), c = line_of(job.c, index);
+        const T right = line_of(job.right, index)[0], left = line_of(job.left, index)[0];
+        const std::int64_t last = job.pieces.rows - 1;
+        bool heavy = false;
+        const auto weigh = [&](T lower, T diag, T upper) { heavy |= !(fabs(lower) + fabs(upper) <= fabs(diag)); };
+        for (std::int64_t i = first; i < end; i += step) {
+            q.at(i) = (i == 0 ? right : T(0)) + (i == last ? c[last] : T(0));
+            weigh(i == 0 ? right : a[i], b[i], c[i]);
+            if (i == last) weigh(a[last + 1], b[last + 1], left);
+        }
+        if (heavy) job.heavy[k] = 1;
+    });
+}
+
+template <class T>
+__global__ void __launch_bounds__(Pieces::block_threads) join_kernel(const __grid_constant__ Job<T> job) {
+    for (std::int64_t k = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x; k < job.levels.systems; k += static_cast<std::int64_t>(gridDim.x) * blockDim.x) {
+        std::int64_t index[4];
+        job.levels.indices(k, index);
+        const std::int64_t column = column_of(job, index);
+        const Lines<T> of(job, index);
+        const std::int64_t m = of.last;
+        const T am = of.a[m];
+        T known = fused(-am, of.y[m - 1], fused(-of.left, of.y[0], of.d[m])), pivot = of.b[m];
+        if (!of.open) pivot = fused(-am, of.q[m - 1], fused(-of.left, of.q[0], pivot));
+        const bool good = job.rhs_status[k] > 0 && (of.open || job.column_status[column] > 0);
+        job.z[k] = known / pivot;
+        job.maxima[3 * k] = good ? 0 : failed, job.maxima[3 * k + 1] = job.maxima[3 * k + 2] = 0;
+    }
+}
+
+template <class T>
+__global__ void __launch_bounds__(Pieces::block_threads) check_kernel(const __grid_constant__ Job<T> job) {
+    job.pieces.each([&](std::int64_t k, std::int64_t first, std::int64_t end, int step, bool) {
+        std::int64_t index[4];
+        job.levels.indices(k, index);
+        const Lines<T> of(job, index);
+        const T z = job.z[k];
+        constexpr T limit = sizeof(T) == 8 ? T(1e290) : T(1e30);
+        if (!job.heavy[column_of(job, index)] && fabs(z) < limit) return;
+        Largest<T> residual, matrix, size;
+        for (std::int64_t i = first; i < end; i += step) {
+            const T a = of.below(i), b = of.b[i], c = of.above(i), x = of.solution(i, z);
+            const T before = of.solution(i > 0 ? i - 1 : of.last, z), after = of.solution(i < of.last ? i + 1 : 0, z);
+            residual.add(fused(-a, before, fused(-c, after, fused(-b, x, of.d[i]))));
+            matrix.add(fabs(a) + fabs(b) + fabs(c));
+            size.add(x);
+        }
+        unsigned most[3] = {held_bits(residual), held_bits(matrix), held_bits(size)};
+        if (job.pieces.along_rows)
+            for (unsigned& one : most) one = __reduce_max_sync(~0u, one);
+        if (job.pieces.along_rows && threadIdx.x % 32 != 0) return;
+        for (int m = 0; m < 3; ++m) atomicMax(job.maxima + 3 * k + m, most[m]);
+    });
+}
+
+template <class T>
+__device__ __forceinline__ bool holds(const Job<T>& job, std::int64_t k) {
+    const T residual = number_of<T>(job.maxima[3 * k]) * beyond_cut<T>, matrix = number_of<T>(job.maxima[3 * k + 1]), size = number_of<T>(job.maxima[3 * k + 2]);
+    // The quotient neither overflows nor is finite where something is not.
+    return residual == T(0) ? matrix * T(0) == T(0) && size * T(0) == T(0) : residual / matrix <= job.accept * size && size * T(0) == T(0);
+}
+
+template <class T>
+__global__ void __launch_bounds__(Pieces::block_threads) store_kernel(const __grid_constant__ Job<T> job) {
+    job.pieces.each([&](std::int64_t k, std::int64_t first, std::int64_t end, int step, bool tells) {
+        const bool good = holds(job, k);
+        if (tells) {
+            job.marks[k] = !good;
+            if (!good) atomicAdd(&job.outcome->marked, 1ull);
+        }
+        if (!good) return;
+        std::int64_t index[4];
+        job.levels.indices(k, index);
+        const Lines<T> of(job, index);
+        const T z = job.z[k];
+        for (std::int64_t i = first; i < end; i += step) of.x.at(i) = job.adds ? of.x[i] + of.solution(i, z) : of.solution(i, z);
+    });
+}
+
+/// Marked rings, or all where there are no marks.
+template <class T>
+__global__ void __launch_bounds__(line_threads) pivoted_ring_kernel(const __grid_constant__ Job<T> job) {
+    if (job.marks && *const_cast<volatile unsigned long long*>(&job.outcome->marked) == 0) return;
+    const std::int64_t slot = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+    if (slot >= job.slots) return;
+    for (std::int64_t k = slot; k < job.levels.systems; k += job.slots) {
+        if (job.marks && !job.marks[k]) continue;
+        std::int64_t index[4];
+        job.levels.indices(k, index);
+        const RingLine<T> ring{line_of(job.a, index), line_of(job.b, index), line_of(job.c, index), line_of(job.d, index), line_of(job.x, index), line_of(job.right, index)[0],
+                               line_of(job.left, index)[0], job.pieces.rows, job.scratch + slot, job.slots};
+        const PivotedVerdict<T> verdict = ring.solve(job.adds);
+        if (verdict.reason != Reason::exact) report_failure(job.outcome, job.status, job.levels.number_of(index), verdict.row, verdict.reason);
+        else if (job.marks) report_rescued(job.outcome);
+    }
+}
+
+template <class T, bool Couple>
+void launch_on_chip(const RingJob<T>& job, cudaStream_t stream) {
+    auto* const kernel = ring_kernel<T, Couple>;
+    static PerDevice prepared;
+    prepared.once([&] {
+        cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, 227 * 1024);
+        cudaFuncSetAttribute(kernel, cudaFuncAttributePreferredSharedMemoryCarveout, cudaSharedmemCarveoutMaxShared);
+        if (Couple) cudaFuncSetAttribute(kernel, cudaFuncAttributeNonPortableClusterSizeAllowed, 1);
+    });
+    cudaLaunchConfig_t config = {};
+    // Mostly there is nothing to do: no more blocks than are there at a time have to find that out.
+    const std::int64_t clusters = std::min<std::int64_t>((job.levels.systems + rings_of_block - 1) / rings_of_block, (3 * multiprocessors_of_current() + job.blocks - 1) / job.blocks);
+    config.gridDim = dim3(static_cast<unsigned>(clusters * job.blocks));
+    config.blockDim = dim3(32 * rings_of_block);
+    config.dynamicSmemBytes = sizeof(RingMemory<T, Couple>) + 4 * sizeof(T) * static_cast<std::size_t>(rings_elements(std::min(job.rows, 32 * ring_chunk)));
+    config.stream = stream;
+    cudaLaunchAttribute cluster;
+    cluster.id = cudaLaunchAttributeClusterDimension;
+    cluster.val.clusterDim.x = static_cast<unsigned>(job.blocks);
+    cluster.val.clusterDim.y = cluster.val.clusterDim.z = 1;
+    config.attrs = &cluster, config.numAttrs = Couple;
+    enqueue_kernel(config, kernel, job);
+}
+
+/// Whether a tile of it is whole vectors: rings one after the other without gaps, or side by side in rows that begin at vectors. A corner has to be the row of the operand that it stands in.
+template <class T>
+bool by_vectors(const System& ring, const Operand& operand, const Operand* corner, std::int64_t row, const RingTileJob<T>& job) {
+    constexpr std::int64_t word = sizeof(T);
+    const auto even = [](std::int64_t elements) { return elements * word % 16 == 0; };
+    if (operand.kind != Operand::Kind::view || reinterpret_cast<std::uintptr_t>(operand.data) % 16 != 0) return false;
+    if (corner && corner->data != static_cast<const T*>(operand.data) + row * operand.row_stride) return false;
+    const int last = ring.levels - 1;
+    if (job.rings.along_rows) return operand.row_stride == 1 && ring.levels <= 1 && (last < 0 || operand.level_stride[0] == ring.rows) && even(job.cut.rings * ring.rows);
+    if (operand.level_stride[last] != 1 || !even(operand.row_stride) || !even(job.cut.rings)) return false;
+    for (int d = 0; d < last; ++d)
+        if (!even(operand.level_stride[d])) return false;
+    return last == 0 || ring.extent[last] % job.cut.rings == 0;
+}
+
+template <class T>
+void launch_tiles(const RingTileJob<T>& job, cudaStream_t stream) {
+    auto* const kernel = ring_tile_kernel<T>;
+    static PerDevice prepared;
+    prepared.once([&] {
+        cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, 227 * 1024);
+        cudaFuncSetAttribute(kernel, cudaFuncAttributePreferredSharedMemoryCarveout, cudaSharedmemCarveoutMaxShared);
+    });
+    const auto blocks = static_cast<unsigned>((job.rings.levels.systems + job.cut.rings - 1) / job.cut.rings);
+    enqueue_kernel(kernel, dim3(blocks), static_cast<unsigned>(job.cut.threads), static_cast<std::size_t>(job.cut.shared_bytes), stream, job);
+}
+
+/// Marks rings that it does not solve.
+template <class T>
+void solve_on_chip(const System& ring, const Job<T>& job, cudaStream_t stream) {
+    RingJob<T> chip{Levels(ring), {job.a, job.b, job.c, job.d, job.x}, job.right, job.left};
+    chip.rows = static_cast<int>(ring.rows), chip.blocks = (chip.rows + 32 * ring_chunk - 1) / (32 * ring_chunk);
+    chip.along_rows = job.pieces.along_rows, chip.adds = job.adds;
+    chip.accept = static_cast<T>(accepted_on_chip * std::numeric_limits<T>::epsilon() / 2);
+    chip.marks = job.marks, chip.outcome = job.outcome;
+    if (RingTileJob<T> tiles{chip, {}}; cut_ring_tiles<T>(chip.rows, chip.along_rows, tiles.cut)) {
+        const Operand* const operands[5] = {&ring.lower, &ring.diag, &ring.upper, &ring.rhs, &ring.x};
+        for (int m = 0; m < 5; ++m)
+            if (by_vectors<T>(ring, *operands[m], m == 0 ? &ring.top_right : m == 2 ? &ring.bottom_left : nullptr, m == 2 ? ring.rows - 1 : 0, tiles)) tiles.vectors |= 1u << m;
+        if (chip.adds) tiles.vectors &= 15u;
+        launch_tiles(tiles, stream), chip.only_marked = true;
+    }
+    chip.blocks > 1 ? launch_on_chip<T, true>(chip, stream) : launch_on_chip<T, false>(chip, stream);
+}
+
+/// Marks rings that it does not solve.
+template <class T>
+void solve_by_last_rows(const System& ring, const BatchLaunch& launch, const Parts& parts, Job<T>& job) {
+    auto* const scratch = static_cast<unsigned char*>(launch.scratch);
+    const System rhs = for_rhs(ring, scratch + parts.y), column = for_column(ring, parts.kept, scratch + parts.q);
+    job.y = Source<T>(rhs.x), job.q = Source<T>(Packed(ring, parts.kept).at(scratch + parts.q));
+    job.rhs_status = reinterpret_cast<std::int8_t*>(scratch + parts.statuses[0]), job.column_status = reinterpret_cast<std::int8_t*>(scratch + parts.statuses[1]);
+    job.z = reinterpret_cast<T*>(scratch + parts.z), job.maxima = reinterpret_cast<unsigned*>(scratch + parts.maxima);
+    job.accept = static_cast<T>(accepted_roundoffs(ring.rows) * std::numeric_limits<T>::epsilon() / 2);
+
+    job.heavy = scratch + parts.heavy;
+
+    Job<T> of_column = job;
+    of_column.pieces = Pieces(column), of_column.levels = Levels(column);
+    of_column.q = Source<T>(column.x), of_column.a = Source<T>(column.lower), of_column.b = Source<T>(column.diag), of_column.c = Source<T>(column.upper);
+    for (int d = 0, next = 0; d < ring.levels; ++d) {
+        if (!parts.kept[d]) continue;
+        of_column.right.level_stride[next] = ring.top_right.level_stride[d], of_column.left.level_stride[next] = ring.bottom_left.level_stride[d];
+        job.column_stride[d] = column.number_stride[next++];
+    }
+    enqueue_fill(job.heavy, 0, static_cast<std::size_t>(column.systems()), launch.stream);
+    enqueue_kernel(column_kernel<T>, of_column.pieces.blocks(), Pieces::block_threads, 0, launch.stream, of_column);
+    const System* const solves[2] = {&rhs, &column};
+    for (int k = 0; k < 2; ++k) {
+        BatchLaunch inner = launch;
+        inner.outcome = reinterpret_cast<DeviceOutcome*>(scratch + k * up(sizeof(DeviceOutcome)));
+        inner.status = reinterpret_cast<std::int8_t*>(scratch + parts.statuses[k]);
+        inner.scratch = scratch + parts.rest, inner.scratch_bytes = launch.scratch_bytes - parts.rest;
+        enqueue_path(path_for(*solves[k], Algorithm::automatic), *solves[k], inner);
+    }
+    const auto each = dim3(static_cast<unsigned>(std::clamp<std::int64_t>((ring.systems() + Pieces::block_threads - 1) / Pieces::block_threads, 1, 1 << 16)));
+    enqueue_kernel(join_kernel<T>, each, Pieces::block_threads, 0, launch.stream, job);
+    enqueue_kernel(check_kernel<T>, job.pieces.blocks(), Pieces::block_threads, 0, launch.stream, job);
+    enqueue_kernel(store_kernel<T>, job.pieces.blocks(), Pieces::block_threads, 0, launch.stream, job);
+}
+
+template <class T>
+void solve(const System& ring, const BatchLaunch& launch) {
+    const Parts parts(ring);
+    auto* const scratch = static_cast<unsigned char*>(launch.scratch);
+    Job<T> job{Pieces(ring), Levels(ring), Source<T>(ring.lower), Source<T>(ring.diag), Source<T>(ring.upper), Source<T>(ring.top_right), Source<T>(ring.bottom_left),
+               Source<T>(ring.rhs), Source<T>(ring.x)};
+    job.adds = ring.accumulate;
+    job.outcome = launch.outcome, job.status = launch.status;
+    job.scratch = reinterpret_cast<T*>(scratch + parts.rest), job.slots = line_slots(ring);
+    reset_outcome(launch.outcome, ring.rows, ring.systems(), static_cast<int>(Algorithm::thomas), launch.stream);
+    if (ring.rows >= 3) {
+        job.marks = scratch + parts.marks;
+        fits_on_chip(ring) ? solve_on_chip(ring, job, launch.stream) : solve_by_last_rows(ring, launch, parts, job);
+    }
+    const auto blocks = dim3(static_cast<unsigned>((job.slots + line_threads - 1) / line_threads));
+    enqueue_kernel(pivoted_ring_kernel<T>, blocks, line_threads, 0, launch.stream, job);
+}
+
+}  // namespace
+
+const char* rings_refuse(const System& system) { return system.rows > most_rows ? "this device's kernels take rings of at most 2^24 rows" : nullptr; }
+
+std::size_t rings_scratch(const System& system) { return Parts(system).bytes; }
+
+void solve_rings(const System& system, const BatchLaunch& launch) {
+    if (system.dtype == DType::f32) solve<float>(system, launch);
+    else solve<double>(system, launch);
+}
+
+}  // namespace trifold::cuda

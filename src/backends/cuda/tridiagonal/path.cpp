@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "backends/cuda/tridiagonal/path.hpp"
+
+#include "backends/cuda/runtime/launches.hpp"
+#include "backends/cuda/runtime/reset.hpp"
+#include "backends/cuda/tridiagonal/device/certified.hpp"
+#include "backends/cuda/tridiagonal/device/two_pass.hpp"
+#include "backends/cuda/tridiagonal/device/windows.hpp"
+#include "backends/cuda/tridiagonal/general/added.hpp"
+#include "backends/cuda/tridiagonal/general/rings.hpp"
+#include "backends/cuda/tridiagonal/pivoted.hpp"
+
+namespace trifold::cuda {
+
+using tridiagonal::Algorithm;
+using tridiagonal::System;
+
+Path path_for(const System& system, Algorithm algorithm) {
+    if (system.periodic) return {Algorithm::thomas, rings_scratch, solve_rings, nullptr, true, true};
+    if (system.accumulate) return {Algorithm::thomas, added_scratch, solve_added, nullptr, true, true};
+    if (algorithm == Algorithm::automatic && !batch_refuses(system)) {
+        if (halos_before_batch(system)) return {Algorithm::thomas, batch_scratch, solve_halos_and_batch, nullptr, true, true};
+        return {Algorithm::thomas, batch_scratch, solve_batch, solve_in_one_launch, true};
+    }
+    if (algorithm == Algorithm::certified)
+        return {Algorithm::certified, certified_scratch, [](const System& one, const BatchLaunch& launch) { solve_certified(one, launch, false); }, nullptr, true, true};
+    if (algorithm == Algorithm::automatic && (!certified_refuses(system) || several_in_halos(system)))
+        return {Algorithm::certified, certified_scratch, [](const System& one, const BatchLaunch& launch) { solve_certified(one, launch, true); }, nullptr, true, true};
+    if (algorithm == Algorithm::automatic && !windows_refuse(system))
+        // Arrays that are copied to the device lose their gaps: what is asked for here has to do for solve_certified as well.
+        return {Algorithm::certified, certified_scratch, [](const System& all, const BatchLaunch& launch) { solve_windows(all, launch); }, nullptr, false, true};
+    if (algorithm != Algorithm::lu && !two_pass_refuses(system))
+        return {Algorithm::two_pass, two_pass_scratch, [](const System& all, const BatchLaunch& launch) { solve_two_pass(all, launch); }};
+    return {Algorithm::lu, pivoted_scratch, [](const System& all, const BatchLaunch& launch) { solve_pivoted(all, launch); }};
+}
+
+void enqueue_path(const Path& path, const System& system, const BatchLaunch& launch) {
+    if (path.in_one_launch && path.in_one_launch(system, launch)) return;
+    const std::int64_t systems = system.systems();
+    if (!path.resets) reset_outcome(launch.outcome, system.rows, systems, static_cast<int>(path.branch), launch.stream);
+    if (launch.status) enqueue_fill(launch.status + system.number, static_cast<int>(Reason::exact), static_cast<std::size_t>(systems), launch.stream);
+    path.enqueue(system, launch);
+}
+
+}  // namespace trifold::cuda
