@@ -5,7 +5,7 @@
 // cuSPARSE has no periodic solver. What takes its place is what its users write: two solves with the matrix T that is left where corners are moved into
 // the diagonal (Sherman and Morrison), and a kernel that joins them. Arrays that it overwrites are copied anew outside the time.
 //
-//   cuda_ring_bench [--json FILE] [--rows 2^k] [--rounds N]
+//   cuda_ring_bench [--json FILE] [--rows 2^k] [--rounds N] [--only CASE:ROWS,...] [--no-peer]
 #include <cuda_runtime.h>
 
 #include <algorithm>
@@ -35,7 +35,7 @@ using trifold::tridiagonal::System;
 struct Shape {
     std::string name;
     std::int64_t rows, systems;
-    bool interleaved = false, shared = false;
+    bool interleaved = false, shared = false, peer = true;
 
     std::int64_t row_stride() const { return interleaved ? systems : 1; }
     std::int64_t system_stride() const { return interleaved ? 1 : rows; }
@@ -136,7 +136,7 @@ public:
         scratch_.emplace(static_cast<std::int64_t>(scratch_bytes_));
 
         BatchShape peer_shape{shape.name, n, shape.row_stride(), shape.systems, shape.system_stride()};
-        if (!shape.shared && shape.systems > 1) peer_shape.peer = shape.interleaved ? BatchShape::Peer::interleaved : BatchShape::Peer::strided;
+        if (shape.peer && !shape.shared && shape.systems > 1) peer_shape.peer = shape.interleaved ? BatchShape::Peer::interleaved : BatchShape::Peer::strided;
         T *const w[3] = {arrays_[5], arrays_[6], arrays_[7]};
         const BatchPeer<T> peer(sparse_, peer_shape, w[0], w[1], w[2], a_.x);
         std::optional<DeviceMemory<T>> z;
@@ -200,8 +200,8 @@ private:
 
 std::vector<Shape> shapes(std::int64_t count) {
     std::vector<Shape> list;
-    for (const std::int64_t n : {8, 32, 64, 128, 255, 256, 512, 1000, 2048, 4096, 20000}) list.push_back({"contiguous", n, count / n});
-    for (const std::int64_t n : {16, 64, 255, 256, 512, 1024, 4096, 20000}) list.push_back({"interleaved", n, count / n, true});
+    for (const std::int64_t n : {3, 8, 16, 32, 64, 100, 128, 255, 256, 512, 1000, 2048, 4096, 20000}) list.push_back({"contiguous", n, count / n});
+    for (const std::int64_t n : {16, 32, 64, 255, 256, 512, 1024, 4096, 20000}) list.push_back({"interleaved", n, count / n, true});
     for (const std::int64_t n : {64, 256, 1024, 8192}) list.push_back({"contiguous, shared", n, count / n, false, true});
     for (const std::int64_t n : {64, 256, 512, 1024, 8192}) list.push_back({"interleaved, shared", n, count / n, true, true});
     for (const std::int64_t n : {std::int64_t{1} << 14, std::int64_t{1} << 20, std::int64_t{1} << 24}) list.push_back({"one ring", n, 1});
@@ -211,27 +211,35 @@ std::vector<Shape> shapes(std::int64_t count) {
 }  // namespace
 
 int main(int argc, char** argv) {
-    std::string json;
+    std::string json, only;
     std::int64_t count = 1 << 26;
     int rounds = 7;
+    bool peer = true;
     for (int i = 1; i < argc; ++i) {
         const std::string arg = argv[i];
         if (arg == "--json" && i + 1 < argc) json = argv[++i];
         else if (arg == "--rows" && i + 1 < argc) count = std::atoll(argv[++i]);
         else if (arg == "--rounds" && i + 1 < argc) rounds = std::max(std::atoi(argv[++i]), 1);
-        else return std::fprintf(stderr, "usage: cuda_ring_bench [--json FILE] [--rows COUNT] [--rounds N]\n"), 2;
+        else if (arg == "--only" && i + 1 < argc) only = std::string(",") + argv[++i] + ",";
+        else if (arg == "--no-peer") peer = false;
+        else return std::fprintf(stderr, "usage: cuda_ring_bench [--json FILE] [--rows COUNT] [--rounds N] [--only CASE:ROWS,...] [--no-peer]\n"), 2;
+    }
+    std::vector<Shape> chosen;
+    for (Shape shape : shapes(count)) {
+        shape.peer = peer;
+        if (only.empty() || only.find("," + shape.name + ":" + std::to_string(shape.rows) + ",") != std::string::npos) chosen.push_back(shape);
     }
     nlohmann::ordered_json record = gpu_record("cuda_rings", "Rings on the GPU, percent of a 4 read, 1 write stream");
     const Sparse sparse;
-    record["rows_of_arrays"] = count;
+    record["rows_of_arrays"] = count, record["reduced"] = !only.empty() || !peer;
     nlohmann::ordered_json rows = nlohmann::ordered_json::array();
     {
         Bench<double> bench(sparse, count, rounds, rows);
-        for (const Shape& shape : shapes(count)) bench.run(shape);
+        for (const Shape& shape : chosen) bench.run(shape);
     }
     {
         Bench<float> bench(sparse, count, rounds, rows);
-        for (const Shape& shape : shapes(count)) bench.run(shape);
+        for (const Shape& shape : chosen) bench.run(shape);
     }
     record["rows"] = rows;
     return write_record(record, json) ? 0 : 1;

@@ -16,7 +16,7 @@ void whole(int rows, bool along_rows) {
     SCOPED_TRACE(testing::Message() << rows << " rows of " << sizeof(T) << " bytes, along " << along_rows);
     RingTiles cut;
     if (!cut_ring_tiles<T>(rows, along_rows, cut)) {
-        EXPECT_TRUE(!along_rows && rows > 1400);
+        EXPECT_TRUE(!along_rows && rows > 1200);
         return;
     }
     EXPECT_GE(cut.chunk * cut.chunks, rows);

@@ -8,9 +8,10 @@ namespace trifold::cuda {
 
 template <class T>
 bool cut_ring_tiles(int rows, bool along_rows, RingTiles& cut) {
-    // Several blocks on a multiprocessor load, compute and store at different times.
-    constexpr int usual_bytes = 38 << 10, half_bytes = 112 << 10, block_bytes = 227 << 10, whole_rows = 16, whole_chunks = 8;
-    constexpr int word = static_cast<int>(sizeof(T)), least_chunk = word == 8 ? 11 : 15;
+    // Measured on an H200 (docs/notes/gpu_rings.md). Several blocks on a multiprocessor load, compute and store at different times; shorter chunks are more threads, and more to join.
+    constexpr int word = static_cast<int>(sizeof(T)), half_bytes = 112 << 10, block_bytes = 227 << 10, whole_chunks = 8;
+    const int whole_rows = along_rows || word == 4 ? 32 : 16, least_chunk = along_rows ? word == 8 ? 19 : 33 : word == 8 ? 11 : 19;
+    const int usual_bytes = along_rows && rows <= whole_rows ? 55 << 10 : 38 << 10;
     if (rows < 3) return false;
     cut = {};
     if (rows <= whole_rows) {
