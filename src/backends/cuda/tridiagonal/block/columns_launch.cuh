@@ -27,12 +27,7 @@ void enqueue_column_kernel(ColumnJob<T>& job, cudaStream_t stream) {
     config.stream = stream;
     cudaLaunchAttribute attributes[2];
     config.attrs = attributes;
-    if (blocks > 1) {
-        attributes[0].id = cudaLaunchAttributeClusterDimension;
-        attributes[0].val.clusterDim.x = blocks;
-        attributes[0].val.clusterDim.y = attributes[0].val.clusterDim.z = 1;
-        config.numAttrs = 1;
-    }
+    if (blocks > 1) attributes[0] = cluster_of(blocks), config.numAttrs = 1;
     static Residency residency;
     cut.clusters = static_cast<int>(std::min(residency(kernel, config, blocks), job.tiles));
     config.gridDim.x = blocks * static_cast<unsigned>(cut.clusters);

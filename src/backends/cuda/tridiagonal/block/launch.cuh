@@ -5,6 +5,7 @@
 #include "backends/cuda/runtime/launches.hpp"
 #include "backends/cuda/tridiagonal/block/column_kernel.cuh"
 #include "backends/cuda/tridiagonal/block/tiles.hpp"
+#include "backends/cuda/tridiagonal/device/overlap.cuh"
 
 namespace trifold::cuda {
 
@@ -18,14 +19,10 @@ void launch_tiles(const TileJob<T>& job, int shared, cudaStream_t stream) {
     config.blockDim = dim3(32 * static_cast<unsigned>(job.warps));
     config.dynamicSmemBytes = static_cast<std::size_t>(shared);
     config.stream = stream;
-    cudaLaunchAttribute cluster[1];
+    cudaLaunchAttribute cluster = cluster_of(static_cast<unsigned>(job.blocks));
     if (Couple && job.blocks > 1) {
         if (job.blocks > 8) cudaFuncSetAttribute(kernel, cudaFuncAttributeNonPortableClusterSizeAllowed, 1);
-        cluster[0].id = cudaLaunchAttributeClusterDimension;
-        cluster[0].val.clusterDim.x = static_cast<unsigned>(job.blocks);
-        cluster[0].val.clusterDim.y = cluster[0].val.clusterDim.z = 1;
-        config.attrs = cluster;
-        config.numAttrs = 1;
+        config.attrs = &cluster, config.numAttrs = 1;
     }
     enqueue_kernel(config, kernel, job);
 }

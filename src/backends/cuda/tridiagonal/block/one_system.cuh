@@ -20,6 +20,7 @@
 #include <cstring>
 
 #include "backends/cuda/tridiagonal/block/copy_engine.cuh"
+#include "backends/cuda/tridiagonal/device/overlap.cuh"
 #include "backends/cuda/tridiagonal/device/windows_couple.cuh"
 #include "backends/cuda/tridiagonal/pivoted_block.cuh"
 
@@ -315,8 +316,7 @@ __global__ void __launch_bounds__(lanes* most_warps, 1) one_system_kernel(const 
 
 /// A grid that is one cluster. `cluster` has to stay.
 inline cudaLaunchConfig_t configuration(int blocks, int warps, cudaStream_t stream, cudaLaunchAttribute& cluster) {
-    cluster.id = cudaLaunchAttributeClusterDimension;
-    cluster.val.clusterDim.x = static_cast<unsigned>(blocks), cluster.val.clusterDim.y = cluster.val.clusterDim.z = 1;
+    cluster = cluster_of(static_cast<unsigned>(blocks));
     cudaLaunchConfig_t config = {};
     config.gridDim = dim3(static_cast<unsigned>(blocks)), config.blockDim = dim3(static_cast<unsigned>(lanes * warps));
     config.stream = stream;

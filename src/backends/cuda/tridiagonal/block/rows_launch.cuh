@@ -29,12 +29,7 @@ void launch_rows(const TileJob<T>& job, int shared, cudaStream_t stream) {
     config.stream = stream;
     cudaLaunchAttribute attributes[2];
     config.attrs = attributes;
-    if (blocks > 1) {
-        attributes[config.numAttrs].id = cudaLaunchAttributeClusterDimension;
-        attributes[config.numAttrs].val.clusterDim.x = blocks;
-        attributes[config.numAttrs].val.clusterDim.y = attributes[config.numAttrs].val.clusterDim.z = 1;
-        ++config.numAttrs;
-    }
+    if (blocks > 1) attributes[config.numAttrs++] = cluster_of(blocks);
     static Residency residency;
     const unsigned teams = residency(kernel, config, blocks), needed = Couple ? job.tiles : (job.tiles + job.draw * warps - 1) / (job.draw * warps);
     config.gridDim = dim3(std::min(teams, needed) * blocks);
@@ -56,10 +51,7 @@ void launch_rows_once(const TileJob<T>& job, const OneLaunch<T>& once, int share
     config.blockDim = dim3(32 * static_cast<unsigned>(job.warps));
     config.dynamicSmemBytes = std::max(static_cast<std::size_t>(shared), sizeof(BlockPivoting<T>));
     config.stream = stream;
-    cudaLaunchAttribute cluster;
-    cluster.id = cudaLaunchAttributeClusterDimension;
-    cluster.val.clusterDim.x = static_cast<unsigned>(job.blocks);
-    cluster.val.clusterDim.y = cluster.val.clusterDim.z = 1;
+    cudaLaunchAttribute cluster = cluster_of(static_cast<unsigned>(job.blocks));
     config.attrs = &cluster, config.numAttrs = job.blocks > 1;
     enqueue_kernel(config, kernel, job, once);
 }

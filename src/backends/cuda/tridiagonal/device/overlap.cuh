@@ -84,6 +84,14 @@ inline void while_the_kernel_before_ends(cudaLaunchAttribute& attribute) {
     attribute.val.programmaticStreamSerializationAllowed = 1;
 }
 
+/// So many blocks of a grid share what each other has.
+inline cudaLaunchAttribute cluster_of(unsigned blocks) {
+    cudaLaunchAttribute attribute;
+    attribute.id = cudaLaunchAttributeClusterDimension;
+    attribute.val.clusterDim.x = blocks, attribute.val.clusterDim.y = 1, attribute.val.clusterDim.z = 1;
+    return attribute;
+}
+
 /// All blocks at once, and while the kernel before ends. Returns how many attributes that is.
 inline unsigned together_after(cudaLaunchAttribute (&attributes)[2]) {
     attributes[0].id = cudaLaunchAttributeCooperative, attributes[0].val.cooperative = 1;

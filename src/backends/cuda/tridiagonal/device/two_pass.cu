@@ -106,13 +106,6 @@ cudaLaunchConfig_t chain_configuration(unsigned blocks, cudaStream_t stream) {
     return config;
 }
 
-cudaLaunchAttribute cluster_of(unsigned blocks) {
-    cudaLaunchAttribute attribute;
-    attribute.id = cudaLaunchAttributeClusterDimension;
-    attribute.val.clusterDim.x = blocks, attribute.val.clusterDim.y = 1, attribute.val.clusterDim.z = 1;
-    return attribute;
-}
-
 /// Blocks of the cluster that a short system is left to; 0: there are no clusters.
 template <class T>
 unsigned cluster_blocks() {

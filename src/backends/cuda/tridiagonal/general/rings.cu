@@ -301,10 +301,7 @@ void launch_on_chip(const RingJob<T>& job, cudaStream_t stream) {
     config.blockDim = dim3(32 * rings_of_block);
     config.dynamicSmemBytes = sizeof(RingMemory<T, Couple>) + 4 * sizeof(T) * static_cast<std::size_t>(rings_elements(std::min(job.rows, 32 * ring_chunk)));
     config.stream = stream;
-    cudaLaunchAttribute cluster;
-    cluster.id = cudaLaunchAttributeClusterDimension;
-    cluster.val.clusterDim.x = static_cast<unsigned>(job.blocks);
-    cluster.val.clusterDim.y = cluster.val.clusterDim.z = 1;
+    cudaLaunchAttribute cluster = cluster_of(static_cast<unsigned>(job.blocks));
     config.attrs = &cluster, config.numAttrs = Couple;
     enqueue_kernel(config, kernel, job);
 }

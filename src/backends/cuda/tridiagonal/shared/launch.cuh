@@ -44,9 +44,7 @@ void launch_persistent(SharedJob<T>& job, unsigned tiles, bool drawn, int thread
     cudaLaunchAttribute attribute[3];
     config.attrs = attribute;
     if (cluster > 1) {
-        attribute[0].id = cudaLaunchAttributeClusterDimension;
-        attribute[0].val.clusterDim.x = cluster;
-        attribute[0].val.clusterDim.y = attribute[0].val.clusterDim.z = 1;
+        attribute[0] = cluster_of(cluster);
         config.numAttrs = 1;
     }
     static Residency residency;
