@@ -5,7 +5,7 @@
 // cuSPARSE has no periodic solver. What takes its place is what its users write: two solves with the matrix T that is left where corners are moved into
 // the diagonal (Sherman and Morrison), and a kernel that joins them. Arrays that it overwrites are copied anew outside the time.
 //
-//   cuda_ring_bench [--json FILE] [--rows 2^k] [--rounds N] [--only CASE:ROWS,...] [--no-peer]
+//   cuda_rings_bench [--json FILE] [--rows 2^k] [--rounds N] [--only CASE:ROWS,...] [--no-peer]
 #include <cuda_runtime.h>
 
 #include <algorithm>
@@ -222,7 +222,7 @@ int main(int argc, char** argv) {
         else if (arg == "--rounds" && i + 1 < argc) rounds = std::max(std::atoi(argv[++i]), 1);
         else if (arg == "--only" && i + 1 < argc) only = std::string(",") + argv[++i] + ",";
         else if (arg == "--no-peer") peer = false;
-        else return std::fprintf(stderr, "usage: cuda_ring_bench [--json FILE] [--rows COUNT] [--rounds N] [--only CASE:ROWS,...] [--no-peer]\n"), 2;
+        else return std::fprintf(stderr, "usage: cuda_rings_bench [--json FILE] [--rows COUNT] [--rounds N] [--only CASE:ROWS,...] [--no-peer]\n"), 2;
     }
     std::vector<Shape> chosen;
     for (Shape shape : shapes(count)) {

@@ -20,6 +20,7 @@
 
 #include "backends/cuda/tridiagonal/operand.cuh"
 #include "backends/cuda/tridiagonal/pivoted.hpp"
+#include "backends/cuda/tridiagonal/pivoted_verdict.cuh"
 
 namespace trifold::cuda {
 
@@ -46,17 +47,6 @@ struct PivotedJob {
 
 /// As many threads as an H200 keeps in flight, but no more scratch than half a gigabyte, unless that leaves too few threads.
 std::int64_t pivoted_slots(const tridiagonal::System& system);
-
-template <class T>
-struct PivotedVerdict {
-    Reason reason;
-    std::int64_t row;
-};
-
-template <class T>
-__device__ bool all_finite(T a, T b, T c, T f) {
-    return a * T(0) + b * T(0) + c * T(0) + f * T(0) == T(0);
-}
 
 /// One system, by one thread; scratch: its words, `slots` apart.
 template <class T>

@@ -12,7 +12,8 @@
 
 #include <cstdint>
 
-#include "backends/cuda/tridiagonal/pivoted_line.cuh"
+#include "backends/cuda/tridiagonal/operand.cuh"
+#include "backends/cuda/tridiagonal/pivoted_verdict.cuh"
 
 namespace trifold::cuda {
 
