@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "backends/cuda/runtime/shared_memory.hpp"
 #include "backends/cuda/tridiagonal/device/overlap.cuh"
 #include "backends/cuda/tridiagonal/pivoted_chip.cuh"
 #include "backends/cuda/tridiagonal/pivoted_columns.hpp"
@@ -27,7 +28,7 @@ __global__ void __launch_bounds__(many_threads) pivoted_kernel(const __grid_cons
 std::size_t bytes_per_slot(const System& system) { return 4 * size_of(system.dtype) * static_cast<std::size_t>(system.rows); }
 
 // Two blocks share a multiprocessor, so that one computes while the other one loads; longer systems have it alone.
-constexpr int chip_bytes = 228 * 1024 / 2 - 1024, whole_chip_bytes = 227 * 1024;
+constexpr int chip_bytes = 228 * 1024 / 2 - 1024;
 
 // More than a block holds, or might: a block's lanes still share a system, which is in scratch then.
 constexpr std::int64_t least_shared_rows = 4096, most_shared_rows = 1 << 24;
@@ -42,8 +43,8 @@ bool cut_for_chip(const System& system, bool marked, ChipCut& cut, unsigned& blo
     // Lanes of neighbouring systems read from different banks too.
     cut.pitch = static_cast<int>(4 * system.rows) | 1;
     const std::int64_t pitch_bytes = static_cast<std::int64_t>(cut.pitch) * word + each, least = list + across + 16 + pitch_bytes;
-    const int bytes = least <= chip_bytes ? chip_bytes : whole_chip_bytes;
-    cut.on_chip = least <= whole_chip_bytes;
+    const int bytes = least <= chip_bytes ? chip_bytes : most_shared_bytes;
+    cut.on_chip = least <= most_shared_bytes;
     int device = 0, most = 0;
     if (cudaGetDevice(&device) != cudaSuccess || cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, device) != cudaSuccess) return false;
     if (most < bytes && !shares_scratch(system)) return false;
@@ -71,8 +72,7 @@ void launch_chip(const System& system, const BatchLaunch& launch, const Marks& m
     static PerDevice prepared;
     prepared.once([&] {
         if (!OnChip) return;
-        cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, whole_chip_bytes);
-        cudaFuncSetAttribute(kernel, cudaFuncAttributePreferredSharedMemoryCarveout, cudaSharedmemCarveoutMaxShared);
+        allow_shared_memory(kernel);
     });
     const dim3 grid(static_cast<unsigned>(std::min<std::int64_t>(blocks, slots)));
     const auto bytes = static_cast<std::size_t>(cut.shared_bytes);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "backends/cuda/runtime/shared_memory.hpp"
 #include "backends/cuda/tridiagonal/block/residency.hpp"
 #include "backends/cuda/tridiagonal/pivoted_columns.cuh"
 
@@ -13,12 +14,10 @@ namespace {
 using tridiagonal::Operand;
 using tridiagonal::System;
 
-constexpr int whole = 227 * 1024;
-
 // As many blocks as registers allow in single precision, half as many in double; in place all rows of U have to be there. (Measured.)
 template <class T>
 int bytes_for(const System& system) {
-    return system.in_place ? whole : sizeof(T) == 8 ? 112 * 1024 : 55 * 1024;
+    return system.in_place ? most_shared_bytes : sizeof(T) == 8 ? 112 * 1024 : 55 * 1024;
 }
 
 constexpr std::int64_t short_rows = 64;  // fewer are asked for at a time (measured)
@@ -36,8 +35,7 @@ void launch_columns(const System& system, const BatchLaunch& launch, const Marks
     auto* const kernel = pivoted_columns_kernel<T, Width, ring, blocks>;
     static PerDevice prepared;
     prepared.once([&] {
-        cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, whole);
-        cudaFuncSetAttribute(kernel, cudaFuncAttributePreferredSharedMemoryCarveout, cudaSharedmemCarveoutMaxShared);
+        allow_shared_memory(kernel);
     });
     static Residency residency;
     cudaLaunchConfig_t config = {};
@@ -64,7 +62,7 @@ bool has_room() {
     static OfDevice known;
     return known([](int device) {
         int most = 0;
-        return cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, device) == cudaSuccess && most >= whole;
+        return cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, device) == cudaSuccess && most >= most_shared_bytes;
     }) != 0;
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "backends/cuda/runtime/launches.hpp"
+#include "backends/cuda/runtime/shared_memory.hpp"
 #include "backends/cuda/tridiagonal/block/columns_dominant.cuh"
 #include "backends/cuda/tridiagonal/block/residency.hpp"
 #include "backends/cuda/tridiagonal/device/overlap.cuh"
@@ -14,8 +15,7 @@ template <auto kernel, int V = 1, class T>
 void enqueue_column_kernel(ColumnJob<T>& job, cudaStream_t stream) {
     static PerDevice prepared;
     prepared.once([&] {
-        cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, 227 * 1024);
-        cudaFuncSetAttribute(kernel, cudaFuncAttributePreferredSharedMemoryCarveout, cudaSharedmemCarveoutMaxShared);
+        allow_shared_memory(kernel);
         cudaFuncSetAttribute(kernel, cudaFuncAttributeNonPortableClusterSizeAllowed, 1);
     });
     ColumnCut& cut = job.cut;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "backends/cuda/runtime/launches.hpp"
+#include "backends/cuda/runtime/shared_memory.hpp"
 #include "backends/cuda/tridiagonal/block/column_kernel.cuh"
 #include "backends/cuda/tridiagonal/block/tiles.hpp"
 #include "backends/cuda/tridiagonal/device/overlap.cuh"
@@ -12,8 +13,7 @@ namespace trifold::cuda {
 template <class T, int R, int W, bool Couple, int Threads, int Blocks>
 void launch_tiles(const TileJob<T>& job, int shared, cudaStream_t stream) {
     auto* const kernel = solve_columns<T, R, W, Couple, Threads, Blocks>;
-    cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, 227 * 1024);
-    cudaFuncSetAttribute(kernel, cudaFuncAttributePreferredSharedMemoryCarveout, cudaSharedmemCarveoutMaxShared);
+    allow_shared_memory(kernel);
     cudaLaunchConfig_t config = {};
     config.gridDim = dim3(job.tiles * static_cast<unsigned>(job.blocks));
     config.blockDim = dim3(32 * static_cast<unsigned>(job.warps));

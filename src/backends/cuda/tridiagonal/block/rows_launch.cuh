@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "backends/cuda/runtime/launches.hpp"
+#include "backends/cuda/runtime/shared_memory.hpp"
 #include "backends/cuda/tridiagonal/block/residency.hpp"
 #include "backends/cuda/tridiagonal/block/rows_kernel.cuh"
 #include "backends/cuda/tridiagonal/block/tiles.hpp"
@@ -17,8 +18,7 @@ void launch_rows(const TileJob<T>& job, int shared, cudaStream_t stream) {
     auto* const kernel = solve_rows<T, R, Couple, Threads, Blocks>;
     static PerDevice prepared;
     prepared.once([&] {
-        cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, 227 * 1024);
-        cudaFuncSetAttribute(kernel, cudaFuncAttributePreferredSharedMemoryCarveout, cudaSharedmemCarveoutMaxShared);
+        allow_shared_memory(kernel);
         if (Couple) cudaFuncSetAttribute(kernel, cudaFuncAttributeNonPortableClusterSizeAllowed, 1);
     });
     const auto blocks = static_cast<unsigned>(job.blocks), warps = static_cast<unsigned>(job.warps);
@@ -42,8 +42,7 @@ void launch_rows_once(const TileJob<T>& job, const OneLaunch<T>& once, int share
     auto* const kernel = solve_rows_in_one_launch<T, R, Couple, Threads>;
     static PerDevice prepared;
     prepared.once([&] {
-        cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, 227 * 1024);
-        cudaFuncSetAttribute(kernel, cudaFuncAttributePreferredSharedMemoryCarveout, cudaSharedmemCarveoutMaxShared);
+        allow_shared_memory(kernel);
         if (Couple) cudaFuncSetAttribute(kernel, cudaFuncAttributeNonPortableClusterSizeAllowed, 1);
     });
     cudaLaunchConfig_t config = {};

@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "backends/cuda/runtime/launches.hpp"
+#include "backends/cuda/runtime/shared_memory.hpp"
 #include "backends/cuda/tridiagonal/device/certified_kernel.cuh"
 #include "backends/cuda/tridiagonal/device/overlap.cuh"
 #include "backends/cuda/tridiagonal/device/windows.hpp"
@@ -109,10 +110,9 @@ BatchLaunch solve(const System& system, const BatchLaunch& launch, tridiagonal::
     prepared.once([&] {
         for (const int kind : {0, 1, 2, 3}) {
             auto* const kernel = sweep_of(kind & 1, kind & 2);
-            cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shared_bytes<T, R, W>);
-            // A multiprocessor that has to change its carveout drains first: the small kernel keeps that of the large one.
-            cudaFuncSetAttribute(kernel, cudaFuncAttributePreferredSharedMemoryCarveout, cudaSharedmemCarveoutMaxShared);
+            allow_shared_memory(kernel, shared_bytes<T, R, W>);
         }
+        // A multiprocessor that has to change its carveout drains first: the small kernel keeps that of the large one.
         cudaFuncSetAttribute(restore_kernel<T, R, W>, cudaFuncAttributePreferredSharedMemoryCarveout, cudaSharedmemCarveoutMaxShared);
     });
     job.kept = kept_of(W);

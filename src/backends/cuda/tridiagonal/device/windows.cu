@@ -9,6 +9,7 @@
 #include <limits>
 
 #include "backends/cuda/runtime/launches.hpp"
+#include "backends/cuda/runtime/shared_memory.hpp"
 #include "backends/cuda/tridiagonal/device/overlap.cuh"
 #include "backends/cuda/tridiagonal/device/two_pass.hpp"
 #include "backends/cuda/tridiagonal/device/windows_kernel.cuh"
@@ -44,7 +45,7 @@ bool fits_on_chip() {
         return cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device) == cudaSuccess &&
                cudaDeviceGetAttribute(&shared, cudaDevAttrMaxSharedMemoryPerBlockOptin, device) == cudaSuccess &&
                cudaDeviceGetAttribute(&cooperative, cudaDevAttrCooperativeLaunch, device) == cudaSuccess &&
-               major >= 9 && shared >= 227 * 1024 && cooperative &&
+               major >= 9 && shared >= most_shared_bytes && cooperative &&
                multiprocessors_of_current() > centre + 1;  // a window waits for no more than the next one of its own block
     }) != 0;
 }
@@ -102,7 +103,7 @@ template <class T>
 void solve(const System& system, const BatchLaunch& launch, const WindowsOptions& options) {
     using Shared = SharedOf<T>;
     constexpr std::size_t most_bytes = std::max(sizeof(Shared), sizeof(WideMemory<T>));
-    static_assert(most_bytes <= 227 * 1024 && warps_of<T> >= WideShape<T>::warps + 3);
+    static_assert(most_bytes <= most_shared_bytes && warps_of<T> >= WideShape<T>::warps + 3);
     static_assert(most_blocks * warps_of<T> <= 2 * lanes * lanes);  // solve_chain joins them twice
     const Parts<T> parts(system);
     if (launch.scratch_bytes < parts.rest + two_pass_scratch(system)) return;
@@ -134,8 +135,7 @@ void solve(const System& system, const BatchLaunch& launch, const WindowsOptions
     static PerDevice prepared;
     prepared.once([&] {
         for (const bool wide : {false, true}) {
-            cudaFuncSetAttribute(kernel_of(wide), cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(wide ? most_bytes : sizeof(Shared)));
-            cudaFuncSetAttribute(kernel_of(wide), cudaFuncAttributePreferredSharedMemoryCarveout, cudaSharedmemCarveoutMaxShared);
+            allow_shared_memory(kernel_of(wide), static_cast<int>(wide ? most_bytes : sizeof(Shared)));
         }
     });
     const bool wide =

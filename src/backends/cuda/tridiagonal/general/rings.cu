@@ -16,6 +16,7 @@
 #include <limits>
 
 #include "backends/cuda/runtime/reset.hpp"
+#include "backends/cuda/runtime/shared_memory.hpp"
 #include "backends/cuda/tridiagonal/device/overlap.cuh"
 #include "backends/cuda/tridiagonal/general/packed.hpp"
 #include "backends/cuda/tridiagonal/general/pieces.cuh"
@@ -290,8 +291,7 @@ void launch_on_chip(const RingJob<T>& job, cudaStream_t stream) {
     auto* const kernel = ring_kernel<T, Couple>;
     static PerDevice prepared;
     prepared.once([&] {
-        cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, 227 * 1024);
-        cudaFuncSetAttribute(kernel, cudaFuncAttributePreferredSharedMemoryCarveout, cudaSharedmemCarveoutMaxShared);
+        allow_shared_memory(kernel);
         if (Couple) cudaFuncSetAttribute(kernel, cudaFuncAttributeNonPortableClusterSizeAllowed, 1);
     });
     cudaLaunchConfig_t config = {};
@@ -326,8 +326,7 @@ void launch_tiles(const RingTileJob<T>& job, cudaStream_t stream) {
     auto* const kernel = ring_tile_kernel<T>;
     static PerDevice prepared;
     prepared.once([&] {
-        cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, 227 * 1024);
-        cudaFuncSetAttribute(kernel, cudaFuncAttributePreferredSharedMemoryCarveout, cudaSharedmemCarveoutMaxShared);
+        allow_shared_memory(kernel);
     });
     const auto blocks = static_cast<unsigned>((job.rings.levels.systems + job.cut.rings - 1) / job.cut.rings);
     enqueue_kernel(kernel, dim3(blocks), static_cast<unsigned>(job.cut.threads), static_cast<std::size_t>(job.cut.shared_bytes), stream, job);

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "backends/cuda/runtime/launches.hpp"
+#include "backends/cuda/runtime/shared_memory.hpp"
 #include "backends/cuda/tridiagonal/block/residency.hpp"
 #include "backends/cuda/tridiagonal/device/overlap.cuh"
 #include "backends/cuda/tridiagonal/shared/bands.cuh"
@@ -16,7 +17,7 @@
 
 namespace trifold::cuda {
 
-inline constexpr int shared_block_bytes = 227 * 1024 - 128;  // less what is static
+inline constexpr int shared_block_bytes = most_shared_bytes - 128;  // less what is static
 
 template <class T>
 void set_array_range(SharedJob<T>& job) {
@@ -31,8 +32,7 @@ template <auto kernel, bool Together = false, class T, class... More>
 void launch_persistent(SharedJob<T>& job, unsigned tiles, bool drawn, int threads, int bytes, cudaStream_t stream, const More&... more) {
     static PerDevice prepared;
     prepared.once([] {
-        cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shared_block_bytes);
-        cudaFuncSetAttribute(kernel, cudaFuncAttributePreferredSharedMemoryCarveout, cudaSharedmemCarveoutMaxShared);
+        allow_shared_memory(kernel, shared_block_bytes);
         cudaFuncSetAttribute(kernel, cudaFuncAttributeNonPortableClusterSizeAllowed, 1);
     });
     const auto cluster = static_cast<unsigned>(job.cluster);
