@@ -70,10 +70,7 @@ template <class T, bool OnChip>
 void launch_chip(const System& system, const BatchLaunch& launch, const Marks& marks, const unsigned long long* marked, std::int64_t slots, const ChipCut& cut, unsigned blocks) {
     auto* const kernel = pivoted_chip_kernel<T, OnChip>;
     static PerDevice prepared;
-    prepared.once([&] {
-        if (!OnChip) return;
-        allow_shared_memory(kernel);
-    });
+    if constexpr (OnChip) prepared.once([&] { allow_shared_memory(kernel); });
     const dim3 grid(static_cast<unsigned>(std::min<std::int64_t>(blocks, slots)));
     const auto bytes = static_cast<std::size_t>(cut.shared_bytes);
     const PivotedJob<T> job(system, launch, marks, marked, slots);

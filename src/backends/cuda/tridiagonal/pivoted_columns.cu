@@ -34,9 +34,7 @@ void launch_columns(const System& system, const BatchLaunch& launch, const Marks
     if (!cut_pivoted_columns<Width, ring>(cut, system.in_place, bytes_for<T>(system))) return;
     auto* const kernel = pivoted_columns_kernel<T, Width, ring, blocks>;
     static PerDevice prepared;
-    prepared.once([&] {
-        allow_shared_memory(kernel);
-    });
+    prepared.once([&] { allow_shared_memory(kernel); });
     static Residency residency;
     cudaLaunchConfig_t config = {};
     config.blockDim = dim3(Width);

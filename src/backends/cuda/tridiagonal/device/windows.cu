@@ -134,9 +134,7 @@ void solve(const System& system, const BatchLaunch& launch, const WindowsOptions
     constexpr auto kernel_of = [](bool wide) { return wide ? window_kernel<T, Shape<T>::rows, Shape<T>::warps, true> : window_kernel<T, Shape<T>::rows, Shape<T>::warps, false>; };
     static PerDevice prepared;
     prepared.once([&] {
-        for (const bool wide : {false, true}) {
-            allow_shared_memory(kernel_of(wide), static_cast<int>(wide ? most_bytes : sizeof(Shared)));
-        }
+        for (const bool wide : {false, true}) allow_shared_memory(kernel_of(wide), static_cast<int>(wide ? most_bytes : sizeof(Shared)));
     });
     const bool wide =
         options.rows_of_half > 0 && job.even && system.levels == 0 && !system.in_place && system.rows >= least_wide<T> && reinterpret_cast<std::uintptr_t>(system.x.data) % 16 == 0;

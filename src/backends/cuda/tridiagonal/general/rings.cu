@@ -325,9 +325,7 @@ template <class T>
 void launch_tiles(const RingTileJob<T>& job, cudaStream_t stream) {
     auto* const kernel = ring_tile_kernel<T>;
     static PerDevice prepared;
-    prepared.once([&] {
-        allow_shared_memory(kernel);
-    });
+    prepared.once([&] { allow_shared_memory(kernel); });
     const auto blocks = static_cast<unsigned>((job.rings.levels.systems + job.cut.rings - 1) / job.cut.rings);
     enqueue_kernel(kernel, dim3(blocks), static_cast<unsigned>(job.cut.threads), static_cast<std::size_t>(job.cut.shared_bytes), stream, job);
 }
