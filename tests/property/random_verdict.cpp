@@ -76,9 +76,11 @@ double allowed(const Trial<T>& trial, std::int64_t k, const Bands<double>& s, co
     const double waves = is_dominant(s, 1) ? 0 : 3 * std::sqrt(static_cast<double>(s.rows()));
     const double roundoffs = how.named ? 2e3 : s.periodic && s.rows() > 8192 ? std::max(40.0, waves) : std::max(20.0, waves);
     double bound = roundoffs * u + 8 * how.tolerance;
-    const double matrix = 3 * largest_entry(s), scale = matrix * largest(x) + largest(s.rhs);
-    if (scale > 0) bound += 8 * least * (1 + matrix) / scale;
-    if (scale > 0 && trial.recipe().accumulate) bound += 2 * u * matrix * (largest(trial.stored_before(k)) + largest(x)) / scale;
+    const double matrix = 3 * largest_entry(s);
+    if (matrix == 0) return largest(s.rhs) > 0 ? bound + 8 * least / largest(s.rhs) : bound;
+    const double size = largest(x) + largest(s.rhs) / matrix;  // in units of x: matrix times x may be beyond the range
+    if (size > 0) bound += 8 * (least / matrix + least) / size;
+    if (size > 0 && trial.recipe().accumulate) bound += 2 * u * (largest(trial.stored_before(k)) / size + largest(x) / size);
     return bound;
 }
 
