@@ -2,7 +2,7 @@
 // Batches on the GPU beside cuSPARSE and the roof, in one process, interleaved: medians, percent of the best stream that reads four
 // arrays and writes one of the same size. Solves are enqueued as the library does, rescue included; results are checked on the GPU.
 //
-//   cuda_batch_bench [--json FILE] [--rows 2^k] [--rounds N] [contiguous] [long] [axes] [pivoted]
+//   cuda_batch_bench [--json FILE] [--rows 2^k] [--rounds N] [contiguous] [long] [axes] [tall] [pivoted]
 //
 // cuSPARSE is loaded at run time from the machine's own CUDA; without it, its columns stay empty.
 #include <cuda_runtime.h>
@@ -77,7 +77,7 @@ public:
             spoilt_ = shape.indefinite;
         }
         system.lower = operand_of(a_.lower, shape), system.diag = operand_of(a_.diag, shape), system.upper = operand_of(a_.upper, shape);
-        if (cuda::batch_refuses(system)) return void(std::printf("%-14s %lld: not on chip\n", shape.name.c_str(), static_cast<long long>(shape.rows)));
+        const bool on_chip = !cuda::batch_refuses(system);
         const auto plan = cuda::plan_batch<T>(system);
         const tridiagonal::Ops& ops = *cuda::tridiagonal_ops(0);
         const auto algorithm = shape.pivoted ? tridiagonal::Algorithm::lu : tridiagonal::Algorithm::automatic;
@@ -97,7 +97,7 @@ public:
             const float r = time_([&] { roof_->pass(); });
             const float t = time_(solve), q = time_.queued(solve);
             if (round) roof.push_back(r), ours.push_back(t), queued.push_back(q);
-            if (!shape.pivoted && (plan.in_registers || plan.kernel->width == 1)) {
+            if (on_chip && !shape.pivoted && (plan.in_registers || plan.kernel->width == 1)) {
                 const float m = time_.queued([&] {
                     if (plan.in_registers) move_columns(plan.job, plan.columns, counters_);
                     else move_rows(plan.job, *plan.kernel, static_cast<unsigned char*>(launch.scratch), counters_);
@@ -132,7 +132,8 @@ public:
         if (std::isfinite(best_peer)) row["cusparse_ms"] = best_peer, row["times_cusparse"] = best_peer / ms, row["cusparse_fraction"] = needed / best_peer / 1e6 / bandwidth;
         row["backward_error_roundoffs"] = error;
         row["rescued"] = outcome.rescued, row["failures"] = outcome.failures;
-        if (plan.in_registers) {
+        if (!on_chip) {
+        } else if (plan.in_registers) {
             const auto& cut = plan.columns;
             row["rows_per_lane"] = cuda::column_chunk, row["columns_wide"] = cut.columns, row["cluster"] = cut.blocks;
             row["warps"] = cut.warps, row["shared_bytes"] = cut.shared_bytes;
@@ -186,6 +187,9 @@ std::vector<BatchShape> shapes(std::int64_t count, const std::vector<std::string
         list.push_back({"padded y", 256, 264, 256, 1, count / (264 * 257), 264 * 257});
         list.push_back({"odd y", 255, 257, 255, 1, count / (257 * 257), 257 * 257});
     }
+    if (wanted("tall")) {
+        for (int n : {5000, 8192, 20000, 65536, 1 << 20}) list.push_back({"interleaved", n, count / n, count / n, 1, 1, 0, BatchShape::Peer::interleaved});
+    }
     if (wanted("pivoted")) {
         for (int n : {16, 64, 256, 512, 1024, 2048, 4096, 8192}) list.push_back({"contiguous few", n, 1, count / n, n, 1, 0, BatchShape::Peer::none, false, 100});
         for (int n : {64, 256, 1024, 4096}) list.push_back({"interleaved few", n, count / n, count / n, 1, 1, 0, BatchShape::Peer::none, false, 100});
@@ -212,8 +216,8 @@ int main(int argc, char** argv) {
         if (arg == "--json" && i + 1 < argc) json = argv[++i];
         else if (arg == "--rows" && i + 1 < argc) count = std::atoll(argv[++i]);
         else if (arg == "--rounds" && i + 1 < argc) rounds = std::max(std::atoi(argv[++i]), 1);
-        else if (arg == "contiguous" || arg == "long" || arg == "axes" || arg == "pivoted") parts.push_back(arg);
-        else return std::fprintf(stderr, "usage: cuda_batch_bench [--json FILE] [--rows COUNT] [--rounds N] [contiguous] [long] [axes] [pivoted]\n"), 2;
+        else if (arg == "contiguous" || arg == "long" || arg == "axes" || arg == "tall" || arg == "pivoted") parts.push_back(arg);
+        else return std::fprintf(stderr, "usage: cuda_batch_bench [--json FILE] [--rows COUNT] [--rounds N] [contiguous] [long] [axes] [tall] [pivoted]\n"), 2;
     }
     nlohmann::ordered_json record = gpu_record("cuda_batch", "Batches on the GPU, percent of a 4 read, 1 write stream");
     const Sparse sparse;

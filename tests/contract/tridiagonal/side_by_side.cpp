@@ -63,7 +63,7 @@ protected:
 
 TEST_P(SideBySide, Lengths) {
     for (const std::int64_t rows : {3, 5, 6, 7, 12, 15, 16, 17, 31, 32, 33, 48, 49, 63, 64, 65, 100, 127, 128, 129, 200, 255, 256, 257, 272, 273, 511, 512,
-                                    513, 700, 769, 1000, 1023, 1024, 1025, 2049, 4095, 4096, 4097})
+                                    513, 700, 769, 1000, 1023, 1024, 1025, 2049, 4095, 4096, 4097, 4352, 4353, 5003, 8192, 16417})
         for (const std::int64_t systems : {12, 36, 68}) {
             if (rows > 600 && systems != 36) continue;
             for (const bool in_place : {false, true}) {
@@ -86,6 +86,14 @@ TEST_P(SideBySide, Widths) {
         }
 }
 
+TEST_P(SideBySide, WidthsOfLongColumns) {
+    for (const std::int64_t systems : {1, 11, 12, 13, 31, 32, 33, 63, 64, 65, 130})
+        for (const bool in_place : {false, true}) {
+            solve<double>(interleaved(4500, systems, in_place, true));
+            solve<float>(interleaved(4500, systems, in_place, true));
+        }
+}
+
 TEST_P(SideBySide, MiddleAxis) {
     for (const std::int64_t rows : {8, 16, 33, 128, 130, 256, 300, 513, 1000})
         for (const std::int64_t columns : {16, 32, 33, 48, 96, 130})
@@ -93,6 +101,7 @@ TEST_P(SideBySide, MiddleAxis) {
                 middle_axis<double>(3, rows, columns, pad);
                 middle_axis<float>(3, rows, columns, pad);
             }
+    for (const std::int64_t pad : {0, 1}) middle_axis<double>(2, 4609, 40, pad), middle_axis<float>(2, 4609, 72, pad);
 }
 
 // Where rows are a large power of two apart, tiles of columns are taken from places far apart.
@@ -102,7 +111,7 @@ TEST_P(SideBySide, RowsALargePowerOfTwoApart) {
 }
 
 TEST_P(SideBySide, PivotsAreTakenWhereTheyAreNeeded) {
-    for (const std::int64_t rows : {8, 16, 40, 128, 256, 300, 600, 1000, 1100}) {
+    for (const std::int64_t rows : {8, 16, 40, 128, 256, 300, 600, 1000, 1100, 4500}) {
         solve<double>(interleaved(rows, 36, false, false));
         solve<float>(interleaved(rows, 36, true, false));
     }
@@ -116,7 +125,7 @@ TEST_P(SideBySide, PivotsAreTakenWhereTheyAreNeeded) {
 // Among dominant systems: some that elimination solves without exchanges though their rows are not dominant, and some that need exchanges.
 TEST_P(SideBySide, DominantOrNotTogether) {
     for (const bool in_place : {false, true})
-        for (const std::int64_t rows : {64, 150, 256, 300, 600, 1100, 2500}) {
+        for (const std::int64_t rows : {64, 150, 256, 300, 600, 1100, 2500, 4500}) {
             SCOPED_TRACE(testing::Message() << rows << " rows, in place " << in_place);
             Trial<double> trial(interleaved(rows, 68, in_place, true));
             Random random(static_cast<std::uint64_t>(rows));
@@ -132,9 +141,27 @@ TEST_P(SideBySide, DominantOrNotTogether) {
         }
 }
 
+// -1, 2, -1: weakly dominant, ends that feel each other over all rows. And one column of these that needs exchanges.
+TEST_P(SideBySide, LongColumnsThatDoNotDecay) {
+    for (const bool in_place : {false, true})
+        for (const bool one_needs_pivots : {false, true})
+            for (const std::int64_t rows : {4500, 20000}) {
+                SCOPED_TRACE(testing::Message() << rows << " rows, in place " << in_place << ", one needs pivots " << one_needs_pivots);
+                Trial<double> trial(interleaved(rows, 36, in_place, true));
+                Random random(static_cast<std::uint64_t>(rows));
+                for (std::int64_t k = 0; k < trial.systems(); ++k)
+                    for (std::int64_t i = 0; i < rows; ++i)
+                        for (int band = 0; band < 3; ++band) trial.coefficient(band, i, k) = one_needs_pivots && k == 17 ? random.uniform(-1, 1) : band == 1 ? 2 : -1;
+                const Outcome outcome = tridiagonal::solve(queue, trial.problem());
+                ASSERT_TRUE(outcome.ok()) << outcome.failures;
+                for (std::int64_t k = 0; k < trial.systems(); ++k)
+                    ASSERT_LE(backward_error(trial.system(k), trial.solution(k)), 20 * unit_roundoff(DType::f64)) << "system " << k;
+            }
+}
+
 TEST_P(SideBySide, AFailedColumnIsNamedAndLeftAsItWas) {
     for (const bool in_place : {false, true})
-        for (const std::int64_t rows : {8, 16, 40, 128, 256, 300, 600, 1000, 1100})
+        for (const std::int64_t rows : {8, 16, 40, 128, 256, 300, 600, 1000, 1100, 4500})
             for (const std::int64_t row : {std::int64_t{0}, rows / 2, rows - 1}) {
                 SCOPED_TRACE(testing::Message() << rows << " rows, in place " << in_place << ", row " << row);
                 const std::int64_t systems = rows < 50 ? 260 : 36, bad = systems - 15;
@@ -159,7 +186,7 @@ TEST_P(SideBySide, AFailedColumnIsNamedAndLeftAsItWas) {
 }
 
 TEST_P(SideBySide, TheSameBitsAgain) {
-    for (const std::int64_t rows : {40, 256, 300, 1100}) {
+    for (const std::int64_t rows : {40, 256, 300, 1100, 4500}) {
         const Recipe recipe = interleaved(rows, 68, false, false);
         std::vector<std::vector<double>> first;
         for (int run = 0; run < 3; ++run) {

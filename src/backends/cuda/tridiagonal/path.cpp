@@ -4,6 +4,7 @@
 #include "backends/cuda/runtime/launches.hpp"
 #include "backends/cuda/runtime/reset.hpp"
 #include "backends/cuda/tridiagonal/device/certified.hpp"
+#include "backends/cuda/tridiagonal/device/segments.hpp"
 #include "backends/cuda/tridiagonal/device/two_pass.hpp"
 #include "backends/cuda/tridiagonal/device/windows.hpp"
 #include "backends/cuda/tridiagonal/general/added.hpp"
@@ -18,6 +19,7 @@ using tridiagonal::System;
 Path path_for(const System& system, Algorithm algorithm) {
     if (system.periodic) return {Algorithm::thomas, rings_scratch, solve_rings, nullptr, true, true};
     if (system.accumulate) return {Algorithm::thomas, added_scratch, solve_added, nullptr, true, true};
+    if (algorithm == Algorithm::automatic && takes_segments(system)) return {Algorithm::two_pass, segments_scratch, solve_segments, nullptr, false, true};
     if (algorithm == Algorithm::automatic && !batch_refuses(system)) {
         if (halos_before_batch(system)) return {Algorithm::thomas, batch_scratch, solve_halos_and_batch, nullptr, true, true};
         return {Algorithm::thomas, batch_scratch, solve_batch, solve_in_one_launch, true};

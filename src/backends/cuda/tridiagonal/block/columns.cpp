@@ -118,7 +118,7 @@ bool place_columns(ColumnCut& cut) {
     constexpr int size = static_cast<int>(sizeof(T)), most_slots = 64;
     const int block_bytes = 228 * 1024 / cut.resident - 1024, slices = cut.pieces * cut.warps / cut.share, slice = slice_elements<T>(cut) * size;
     const int row = 6 * cut.columns * size, links = cut.joined() ? (cut.chunks + (cut.dominant ? cut.chunks / 4 : 0)) * row : 0, ends = cut.blocks > 1 ? cut.blocks * row * (cut.dominant ? 2 : 1) : 0;
-    const int answers = cut.blocks > 1 ? 4 * cut.columns * size : 0, votes = cut.dominant ? 0 : (cut.blocks * cut.warps * 4 + 7) / 8 * 8;
+    const int answers = (cut.segmented ? 8 : cut.blocks > 1 ? 4 : 0) * cut.columns * size, votes = cut.dominant ? 0 : (cut.blocks * cut.warps * 4 + 7) / 8 * 8;
     const auto barriers = [](int slots) { return (slots + 2) * 8 + 16; };  // of slots, of what blocks and warps tell each other; the tiles of four turns
     int slots = std::min((block_bytes - links - ends - answers - votes - barriers(most_slots)) / slice, 2 * slices);
     // Warps that do not wait for each other have a ring each: one that is ahead must not meet a slot of the one before.
@@ -148,30 +148,51 @@ void sort_outer_levels(ColumnJob<T>& job, const TileJob<T>& from) {
     job.deep = job.outer_extent[1] > 1;
 }
 
-}  // namespace
-
+/// Whether the copy engine takes all operands, and how.
 template <class T>
-bool cut_columns(const TileJob<T>& job, ColumnCut& cut, bool checked) {
+bool takes_all(const TileJob<T>& job, ColumnCut& cut) {
     constexpr int fewest_rows = 6, fewest_columns = 12;
-    constexpr std::int64_t most_tiles = std::int64_t{1} << 30;
     cut = {};
     if (job.rows < fewest_rows || job.columns < fewest_columns || job.columns >= std::int64_t{1} << 31) return false;
     for (int k = 0; k < 4; ++k) cut.shifted = cut.shifted || (job.operand[k].data && !takes(job.operand[k], job.outer_extent, false));
     if (cut.shifted && !job.operand[3].data) return false;
     for (int k = 0; k < 4 && cut.shifted; ++k)
         if (job.operand[k].data && (!takes(job.operand[k], job.outer_extent, true) || !alike(job.operand[k], job.operand[3], job.outer_extent))) return false;
-    const ColumnShape *shape = checked ? checked_shapes<T> : column_shapes<T>, *const end = checked ? std::end(checked_shapes<T>) : std::end(column_shapes<T>);
-    while (shape->rows < job.rows)
-        if (++shape == end) return false;
-    cut.lane_columns = shape->lane_columns, cut.share = shape->share, cut.resident = shape->resident, cut.dominant = shape->dominant, cut.pieces = shape->pieces;
-    const int per_warp = 32 / cut.lane_columns, R = column_chunk * cut.pieces, chunks = (job.rows + R - 1) / R, most = column_threads<T> / 32 / cut.resident * per_warp / cut.share;
+    return true;
+}
+
+/// A tile of `rows` rows, in that shape; false where there are too many of them.
+template <class T>
+bool cut_as(const ColumnShape& shape, const TileJob<T>& job, std::int64_t rows, ColumnCut& cut) {
+    constexpr std::int64_t most_tiles = std::int64_t{1} << 30;
+    cut.lane_columns = shape.lane_columns, cut.share = shape.share, cut.resident = shape.resident, cut.dominant = shape.dominant, cut.pieces = shape.pieces;
+    const int per_warp = 32 / cut.lane_columns, R = column_chunk * cut.pieces, chunks = static_cast<int>((rows + R - 1) / R), most = column_threads<T> / 32 / cut.resident * per_warp / cut.share;
     cut.chunks = std::min(std::max(power_of_two(chunks), per_warp), most);
     cut.blocks = (chunks + cut.chunks - 1) / cut.chunks;
     cut.across = most / cut.chunks * cut.share;
     cut.columns = cut.across * cut.lane_columns;
     cut.warps = cut.chunks * cut.columns / 32;
-    const std::int64_t outer = std::int64_t{job.outer_extent[0]} * job.outer_extent[1] * job.outer_extent[2];
-    return (job.columns + cut.columns - 1) / cut.columns * outer < most_tiles && place_columns<T>(cut);
+    const std::int64_t outer = std::int64_t{job.outer_extent[0]} * job.outer_extent[1] * job.outer_extent[2], high = (job.rows + rows - 1) / rows;
+    return (job.columns + cut.columns - 1) / cut.columns * outer * high < most_tiles && place_columns<T>(cut);
+}
+
+}  // namespace
+
+template <class T>
+bool cut_columns(const TileJob<T>& job, ColumnCut& cut, bool checked) {
+    if (!takes_all(job, cut)) return false;
+    const ColumnShape *shape = checked ? checked_shapes<T> : column_shapes<T>, *const end = checked ? std::end(checked_shapes<T>) : std::end(column_shapes<T>);
+    while (shape->rows < job.rows)
+        if (++shape == end) return false;
+    return cut_as(*shape, job, job.rows, cut);
+}
+
+template <class T>
+bool cut_segments(const TileJob<T>& job, ColumnCut& cut) {
+    constexpr ColumnShape shape = column_shapes<T>[3];  // a lane has two slices
+    if (!takes_all(job, cut)) return false;
+    cut.segmented = true;
+    return cut_as(shape, job, 256, cut) && segment_rows(cut) == 256 && cut.blocks == 1;
 }
 
 template <class T>
@@ -186,7 +207,11 @@ bool column_job(const TileJob<T>& from, const ColumnCut& cut, ColumnJob<T>& job)
     for (int l = 0; l < 3; ++l) job.x_by_twos = job.x_by_twos && (job.outer_extent[l] == 1 || x.outer_stride[l] % 2 == 0);
     job.tiles_per_run = static_cast<unsigned>((job.columns + cut.columns - 1) / cut.columns);
     job.tiles = job.tiles_per_run * job.outer_extent[0] * job.outer_extent[1] * job.outer_extent[2];
-    if (job.one_run) job.order = tile_order(x.row_stride * static_cast<std::int64_t>(sizeof(T)), cut.columns * static_cast<int>(sizeof(T)), job.tiles);
+    if (cut.segmented) {
+        job.segments.rows = segment_rows(cut), job.segments.count = static_cast<unsigned>((job.rows + job.segments.rows - 1) / job.segments.rows);
+        job.tiles *= job.segments.count;
+    }
+    if (job.one_run && !cut.segmented) job.order = tile_order(x.row_stride * static_cast<std::int64_t>(sizeof(T)), cut.columns * static_cast<int>(sizeof(T)), job.tiles);
     for (int k = 0; k < 4; ++k)
         if (job.operand[k].data && !encode_operand(job, k)) return false;
     return true;
@@ -222,6 +247,8 @@ void solve_cut_columns(const TileJob<T>& from, const ColumnCut& cut, unsigned lo
 
 template bool cut_columns(const TileJob<float>&, ColumnCut&, bool);
 template bool cut_columns(const TileJob<double>&, ColumnCut&, bool);
+template bool cut_segments(const TileJob<float>&, ColumnCut&);
+template bool cut_segments(const TileJob<double>&, ColumnCut&);
 template bool column_job(const TileJob<float>&, const ColumnCut&, ColumnJob<float>&);
 template bool column_job(const TileJob<double>&, const ColumnCut&, ColumnJob<double>&);
 template void solve_cut_columns(const TileJob<float>&, const ColumnCut&, unsigned long long*, cudaStream_t, unsigned long long);

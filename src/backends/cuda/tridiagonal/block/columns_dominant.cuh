@@ -12,10 +12,13 @@
 //   rows of a lane in the worst case (N. J. Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., theorem 9.3 for the permuted matrix; 14.4 for the
 //   upward elimination). A chunk whose rows weigh more tells its neighbours relations that are not numbers: these reach all of the column, which is marked and
 //   not stored. Marked columns are for the kernel that checks.
+// Segments of longer columns (device/long_columns.hpp), a block each: the first pass reduces them to what a block tells others, in device memory; the second one
+//   eliminates again, between unknowns that are known then.
 // Source: F. A. Wang, A parallel method for tridiagonal equations, ACM TOMS 7 (1981), by chunks, blocks and clusters.
 #pragma once
 
 #include "backends/cuda/tridiagonal/block/columns_kernel.cuh"
+#include "backends/cuda/tridiagonal/block/segments.cuh"
 
 namespace trifold::cuda {
 
@@ -60,11 +63,12 @@ __device__ __forceinline__ void eliminate_dominant(const RawChunk<T, R, S>& raw,
 }
 
 /// A lane has V columns, and P slices one below the other.
-template <class T, int R, int L, int V, bool Shifted, int P>
+template <class T, int R, int L, int V, bool Shifted, int P, ColumnPass Pass = ColumnPass::whole>
 __global__ void __launch_bounds__(column_threads<T> / V, 1) solve_dominant_columns(const __grid_constant__ ColumnJob<T> job) {
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
     namespace cg = cooperative_groups;
     constexpr int per_warp = 32 / L, wide = L * V, N = P * R, apart = Shifted ? L : 1;  // columns of a lane
+    constexpr bool segmented = Pass != ColumnPass::whole;
     static_assert(P == 1 || per_warp == 1);
     using S = SliceLayout<T, R, L, V, Shifted>;
     extern __shared__ __align__(128) unsigned char column_memory[];
@@ -100,9 +104,15 @@ __global__ void __launch_bounds__(column_threads<T> / V, 1) solve_dominant_colum
     const int role = warp, across = cut.across / V, unit = role / across;
     const auto column_of = [&](int slice) { return slice % across * wide; };
     const auto row_of = [&](int slice) { return (rank * chunks + slice % roles / across * per_warp) * N + slice / roles * R; };
+    const auto place_of = [&](unsigned tile) {
+        if constexpr (Pass == ColumnPass::finish) return segment_place(job, job.tiles - 1 - tile);  // what was read last is in the second-level cache still
+        else if constexpr (segmented) return segment_place(job, tile);
+        else return column_place(job, tile);
+    };
     const auto fill = [&](unsigned tile, int column, int row, int slot) {
         if (tile >= job.tiles || lane != 0) return;
-        const ColumnPlace place = column_place(job, tile);
+        const auto place = place_of(tile);
+        if constexpr (segmented) row += place.row;
         load_slice<T, R, L, V, Shifted>(job, place, place.column + column, row, ring + slot * S::all, arrival(slot));
     };
     for (int s = role; s < slots; s += roles) fill(cluster + static_cast<unsigned>(s / slices) * clusters, column_of(s % slices), row_of(s % slices), s);
@@ -116,17 +126,22 @@ __global__ void __launch_bounds__(column_threads<T> / V, 1) solve_dominant_colum
     const bool urgent = P > 1 || later_turns[0] == 1;  // what this warp asks for is of the very next tile
 
     const int chunk = unit * per_warp + lane / L, own_column = lane % L * (Shifted ? 1 : V), mine = column_of(role) + own_column;
-    const int first_row = (rank * chunks + chunk) * N;
-    const int rows_left = job.rows - first_row;
-    const int count = max(min(N, rows_left), 0);  // not compared with R below: see columns_kernel.cuh
-    const bool top = first_row == 0, bottom = rows_left > 0 && rows_left <= N;
-    const bool whole = __all_sync(~0u, rows_left >= N);
+    int first_row = (rank * chunks + chunk) * N, rows_left = job.rows - first_row;
+    int count = max(min(N, rows_left), 0);  // not compared with R below: see columns_kernel.cuh
+    bool top = first_row == 0, bottom = rows_left > 0 && rows_left <= N;
+    bool whole = __all_sync(~0u, rows_left >= N);
     const JoinRows<T, wide> link{links + mine * 6, wide};
     const int groups = chunks / 4;  // of four chunks: joined by a thread each, and then by one per column
     T* const fours = links + chunks * wide * 6;
     const T not_a_number = T(__int_as_float(0x7fffffff));
 
     await_the_kernel_before();
+    if constexpr (Pass == ColumnPass::finish)
+        if (left_to_others(job)) {
+            for (int s = role; s < slots; s += roles)
+                if (cluster + static_cast<unsigned>(s / slices) * clusters < job.tiles) arrival(s).wait(0);
+            return;
+        }
     int slot = role;
     unsigned phase = 0;
 #pragma unroll 1
@@ -140,7 +155,15 @@ __global__ void __launch_bounds__(column_threads<T> / V, 1) solve_dominant_colum
             job.opening.close(ticket + 1 == job.tiles);  // one per tile
             later_tile = 3 * clusters + ticket;
         }
-        const ColumnPlace place = column_place(job, tile);
+        const auto place = place_of(tile);
+        T* const known = segmented ? answers + (turn & 1) * 4 * wide : answers;
+        if constexpr (segmented) {
+            if (Pass == ColumnPass::finish && thread < wide) fetch_around(job, place, thread, known + thread * 4);
+            first_row = place.row + chunk * N, rows_left = job.rows - first_row;
+            count = max(min(N, rows_left), 0);
+            top = first_row == 0, bottom = rows_left > 0 && rows_left <= N;
+            whole = __all_sync(~0u, rows_left >= N);
+        }
         Chunk<T, N> rows[V];
         Largest<T> weight[V], size[V];
         int at_slot = slot;
@@ -172,6 +195,7 @@ __global__ void __launch_bounds__(column_threads<T> / V, 1) solve_dominant_colum
         }
 
         __syncthreads();  // links of the turn before have been read: costs little, as all wait for each other below
+        if (segmented && thread == 0) drawn[(turn + 3) & 3] = later_tile;
 #pragma unroll
         for (int v = 0; v < V; ++v) {
             Relation<T> first = rows[v].first(), last = rows[v].last();
@@ -193,73 +217,80 @@ __global__ void __launch_bounds__(column_threads<T> / V, 1) solve_dominant_colum
                     if (!good) block_first.d = block_last.d = not_a_number;
                 }
             }
-            const Arrival news = arrival(slots + static_cast<int>(turn & 1));
-            if (rank == 0 && warp == 0) {
-                const unsigned told = __shfl_sync(~0u, later_tile, 0);
-                if (lane < blocks) send(in_block(shared_address(drawn + (turn + 3 & 3)), lane), told, in_block(news.barrier, lane));
-            }
-            if (group == 0) {
-                const JoinRows<T, wide> all{ends + (turn & 1) * ends_words + j * 6, wide};
-                send_relations(shared_address(all.of(rank)), news.barrier, rank, blocks, block_first, block_last);
-                news.wait_cluster(turn >> 1 & 1);
-                if (thread == 0) news.expect(ends_bytes);
-                Three<T> block{T(0), T(0), T(0)};
-                T next = 0;
-                good = true;
-                solve_few_rows<P == 1 ? 16 : 4>(all, blocks, good, [&](int i, T x_i) {
-                    if (i + 1 == rank) block.before = x_i;
-                    if (i == rank) block.own = x_i;
-                    if (i - 1 == rank) next = x_i;
-                });
-                if (rank + 1 < blocks) block.after = value(all.first(rank + 1), block.own, next);
-                if (!good) block.own = not_a_number;
-                T* const answer = answers + j * 4;
-                answer[0] = block.before, answer[1] = block.own, answer[2] = block.after;
+            if constexpr (Pass == ColumnPass::whole) {
+                const Arrival news = arrival(slots + static_cast<int>(turn & 1));
+                if (rank == 0 && warp == 0) {
+                    const unsigned told = __shfl_sync(~0u, later_tile, 0);
+                    if (lane < blocks) send(in_block(shared_address(drawn + (turn + 3 & 3)), lane), told, in_block(news.barrier, lane));
+                }
+                if (group == 0) {
+                    const JoinRows<T, wide> all{ends + (turn & 1) * ends_words + j * 6, wide};
+                    send_relations(shared_address(all.of(rank)), news.barrier, rank, blocks, block_first, block_last);
+                    news.wait_cluster(turn >> 1 & 1);
+                    if (thread == 0) news.expect(ends_bytes);
+                    Three<T> block{T(0), T(0), T(0)};
+                    T next = 0;
+                    good = true;
+                    solve_few_rows<P == 1 ? 16 : 4>(all, blocks, good, [&](int i, T x_i) {
+                        if (i + 1 == rank) block.before = x_i;
+                        if (i == rank) block.own = x_i;
+                        if (i - 1 == rank) next = x_i;
+                    });
+                    if (rank + 1 < blocks) block.after = value(all.first(rank + 1), block.own, next);
+                    if (!good) block.own = not_a_number;
+                    T* const answer = known + j * 4;
+                    answer[0] = block.before, answer[1] = block.own, answer[2] = block.after;
+                }
+            } else if constexpr (Pass == ColumnPass::reduce) {
+                if (group == 0) tell_segment(job, place, j, block_first, block_last);
             }
         }
+        if constexpr (Pass == ColumnPass::finish) await_copies();
         __syncthreads();
         if (!urgent) refill(0);
-        Three<T> x[V];
-        bool failed[V];
-#pragma unroll
-        for (int v = 0; v < V; ++v) {
-            const int own = mine + v * apart;
-            x[v] = {answers[own * 4], answers[own * 4 + 1], answers[own * 4 + 2]};
-            failed[v] = !(x[v].own == x[v].own);
-            if (groups > 1) x[v] = within(JoinRows<T, wide>{fours + own * 6, wide}, chunk / 4, groups, x[v]);
-            x[v] = within(JoinRows<T, wide>{links + (chunk / 4 * 4 * wide + own) * 6, wide}, chunk % 4, 4, x[v]);
-        }
-
-        const std::int64_t column = place.column + mine;
-        const TileOperand<T>& to_x = job.operand[4];
-        if (V == 2 && !Shifted && job.x_by_twos && whole && column + 1 < job.columns && !failed[0] && !failed[V - 1]) {
-            using Two = typename ColumnVector<T>::type;
-            T* to = column_corner(to_x, place, column, first_row);
-#pragma unroll
-            for (int i = 0; i < N; ++i) __stcs(reinterpret_cast<Two*>(to), Two{rows[0].x(i, x[0].before, x[0].own), rows[V - 1].x(i, x[V - 1].before, x[V - 1].own)}), to += to_x.row_stride;
-        } else {
+        if constexpr (Pass != ColumnPass::reduce) {
+            Three<T> x[V];
+            bool failed[V];
 #pragma unroll
             for (int v = 0; v < V; ++v) {
-                if (column + v * apart >= job.columns || failed[v]) continue;
-                T* to = column_corner(to_x, place, column + v * apart, first_row);
-                if (whole) {
+                const int own = mine + v * apart;
+                x[v] = {known[own * 4], known[own * 4 + 1], known[own * 4 + 2]};
+                failed[v] = !(x[v].own == x[v].own);
+                if (groups > 1) x[v] = within(JoinRows<T, wide>{fours + own * 6, wide}, chunk / 4, groups, x[v]);
+                x[v] = within(JoinRows<T, wide>{links + (chunk / 4 * 4 * wide + own) * 6, wide}, chunk % 4, 4, x[v]);
+            }
+
+            const std::int64_t column = place.column + mine;
+            const TileOperand<T>& to_x = job.operand[4];
+            if (V == 2 && !Shifted && job.x_by_twos && whole && column + 1 < job.columns && !failed[0] && !failed[V - 1]) {
+                using Two = typename ColumnVector<T>::type;
+                T* to = column_corner(to_x, place, column, first_row);
 #pragma unroll
-                    for (int i = 0; i < N; ++i) __stcs(to, rows[v].x(i, x[v].before, x[v].own)), to += to_x.row_stride;
-                } else {
+                for (int i = 0; i < N; ++i) __stcs(reinterpret_cast<Two*>(to), Two{rows[0].x(i, x[0].before, x[0].own), rows[V - 1].x(i, x[V - 1].before, x[V - 1].own)}), to += to_x.row_stride;
+            } else {
 #pragma unroll
-                    for (int i = 0; i < N; ++i)
-                        if (i < count) __stcs(to, rows[v].x(i, x[v].before, x[v].own)), to += to_x.row_stride;
+                for (int v = 0; v < V; ++v) {
+                    if (column + v * apart >= job.columns || failed[v]) continue;
+                    T* to = column_corner(to_x, place, column + v * apart, first_row);
+                    if (whole) {
+#pragma unroll
+                        for (int i = 0; i < N; ++i) __stcs(to, rows[v].x(i, x[v].before, x[v].own)), to += to_x.row_stride;
+                    } else {
+#pragma unroll
+                        for (int i = 0; i < N; ++i)
+                            if (i < count) __stcs(to, rows[v].x(i, x[v].before, x[v].own)), to += to_x.row_stride;
+                    }
                 }
             }
-        }
-        if (rank == 0 && chunk == 0)
+            if (!segmented && rank == 0 && chunk == 0)
 #pragma unroll
-            for (int v = 0; v < V; ++v) {
-                if (column + v * apart >= job.columns) continue;
-                job.marks[(column + v * apart) * job.column_weight + place.outer[0] * job.outer_weight[0] + place.outer[1] * job.outer_weight[1] +
-                          place.outer[2] * job.outer_weight[2]] = failed[v];
-                if (failed[v]) atomicAdd(job.handed_over, 1ull);
-            }
+                for (int v = 0; v < V; ++v) {
+                    if (column + v * apart >= job.columns) continue;
+                    job.marks[(column + v * apart) * job.column_weight + place.outer[0] * job.outer_weight[0] + place.outer[1] * job.outer_weight[1] +
+                              place.outer[2] * job.outer_weight[2]] = failed[v];
+                    if (failed[v]) atomicAdd(job.handed_over, 1ull);
+                }
+        }
         for (slot += slices; slot >= slots; slot -= slots) phase ^= 1;
     }
     cg::this_cluster().sync();  // messages still go to blocks

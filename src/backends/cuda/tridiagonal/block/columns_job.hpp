@@ -28,6 +28,7 @@ struct ColumnCut {
     int resident = 1;        ///< blocks of a multiprocessor
     bool shifted = false;    ///< rows begin anywhere, else at 16-byte boundaries
     bool dominant = false;   ///< by columns_dominant.cuh: what is not dominant enough is marked
+    bool segmented = false;  ///< a block has a segment of a column that is too long for a cluster
     int pieces = 1;          ///< slices of a lane, one below the other: more only where a warp has 32 lanes of columns
     int chunks = 1;          ///< of a column, in a block: a power of two
     int across = 1, warps = 1, blocks = 1;
@@ -37,6 +38,24 @@ struct ColumnCut {
     int links_at = 0, ends_at = 0, answers_at = 0, votes_at = 0, barriers_at = 0, shared_bytes = 0;  ///< bytes
 
     bool joined() const noexcept { return chunks > 1 || blocks > 1; }
+};
+
+/// What columns_dominant.cuh does with a tile: all of it; or, where columns are cut into segments, what a segment tells others, and x of it once that is known.
+enum class ColumnPass { whole, reduce, finish };
+
+/// Columns cut into segments, one after the other; systems are numbered as marks are.
+template <class T>
+struct ColumnSegments {
+    int rows = 0;                   ///< of a segment, the last one may have fewer
+    unsigned count = 1;             ///< of a column
+    std::int64_t systems = 0;
+    T* relations = nullptr;         ///< [segment][first a, c, d, last a, c, d][system]: Relation, of a segment's first unknown and of its last one
+    const T* last = nullptr;        ///< [1 + segment][system]: its last unknown, in front of the first segment zeros; not a number where the system is not solved
+    const T* after = nullptr;       ///< [segment][system]: the unknown after it
+    const unsigned long long* marked = nullptr;  ///< systems that are not solved; more than `few`: none is
+    unsigned long long few = 0;
+    unsigned long long* few_marked = nullptr;    ///< the finishing pass says here how many are left to the pivoted path, and
+    unsigned long long* all_left = nullptr;      ///< here windows_turn where all are left to others
 };
 
 template <class T>
@@ -62,6 +81,7 @@ struct ColumnJob {
     unsigned long long few = 0, most = ~0ull;  ///< no more than so many, and more than so many, are handed over as they are
     unsigned* tickets = nullptr;    ///< may be null: then every block takes every so many tiles
     Opening opening;                ///< of the outcome that handed_over and tickets are of
+    ColumnSegments<T> segments;
 };
 
 /// A slice in shared memory: [operand][offset][row][column]. Shifted: `offsets` of rows, each in a region of its own, and rows 16 bytes longer.
@@ -76,6 +96,15 @@ struct SliceLayout {
 template <class T>
 bool cut_columns(const TileJob<T>& job, ColumnCut& cut, bool checked = false);
 
+/// The same for longer columns: a tile is a segment of them.
+template <class T>
+bool cut_segments(const TileJob<T>& job, ColumnCut& cut);
+
+/// Rows of a segment.
+inline int segment_rows(const ColumnCut& cut) noexcept {
+    return cut.chunks * cut.pieces * column_chunk;
+}
+
 /// What the kernels of columns are launched with, but for `clusters`; false where the copy engine cannot take it (too many rows, if anything).
 template <class T>
 bool column_job(const TileJob<T>& from, const ColumnCut& cut, ColumnJob<T>& job);
@@ -88,5 +117,7 @@ void solve_cut_columns(const TileJob<T>& job, const ColumnCut& cut, unsigned lon
 /// Enqueues the kernel: clusters that stay until no tile is left.
 template <class T>
 void launch_columns(ColumnJob<T>& job, cudaStream_t stream);
+template <class T>
+void launch_segments(ColumnJob<T>& job, ColumnPass pass, cudaStream_t stream);
 
 }  // namespace trifold::cuda

@@ -35,6 +35,12 @@ void enqueue_column_kernel(ColumnJob<T>& job, cudaStream_t stream) {
     enqueue_kernel(config, kernel, job);
 }
 
+template <class T, int Share, ColumnPass Pass>
+void enqueue_segments(ColumnJob<T>& job, cudaStream_t stream) {
+    if (job.cut.shifted) enqueue_column_kernel<solve_dominant_columns<T, column_chunk, 32, Share, true, 2, Pass>, Share>(job, stream);
+    else enqueue_column_kernel<solve_dominant_columns<T, column_chunk, 32, Share, false, 2, Pass>, Share>(job, stream);
+}
+
 template <class T, int R, int L, int Share>
 void enqueue_columns(ColumnJob<T>& job, cudaStream_t stream) {
     const auto enqueue = [&]<bool Shifted>() {

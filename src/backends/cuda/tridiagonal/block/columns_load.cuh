@@ -15,14 +15,9 @@ struct ColumnPlace {
 };
 
 template <class T>
-__device__ __forceinline__ ColumnPlace column_place(const ColumnJob<T>& job, unsigned tile) {
-    ColumnPlace place{0, {0, 0, 0}};
-    if (job.one_run) {
-        place.column = static_cast<std::int64_t>(job.order(tile)) * job.cut.columns;
-        return place;
-    }
-    const unsigned run = tile / job.tiles_per_run;
-    place.column = static_cast<std::int64_t>(tile - run * job.tiles_per_run) * job.cut.columns;
+__device__ __forceinline__ ColumnPlace place_in_run(const ColumnJob<T>& job, unsigned run, std::int64_t column) {
+    ColumnPlace place{column, {0, 0, 0}};
+    if (job.one_run) return place;
     place.outer[2] = run;
     if (!job.deep) return place;
     const unsigned rest = run / job.outer_extent[2];
@@ -30,6 +25,13 @@ __device__ __forceinline__ ColumnPlace column_place(const ColumnJob<T>& job, uns
     place.outer[0] = rest / job.outer_extent[1];
     place.outer[1] = rest - place.outer[0] * job.outer_extent[1];
     return place;
+}
+
+template <class T>
+__device__ __forceinline__ ColumnPlace column_place(const ColumnJob<T>& job, unsigned tile) {
+    if (job.one_run) return place_in_run(job, 0, static_cast<std::int64_t>(job.order(tile)) * job.cut.columns);
+    const unsigned run = tile / job.tiles_per_run;
+    return place_in_run(job, run, static_cast<std::int64_t>(tile - run * job.tiles_per_run) * job.cut.columns);
 }
 
 template <class T>

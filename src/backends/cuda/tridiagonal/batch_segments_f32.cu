@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "backends/cuda/tridiagonal/block/columns_launch.cuh"
+
+namespace trifold::cuda {
+
+template <>
+void launch_segments<float>(ColumnJob<float>& job, ColumnPass pass, cudaStream_t stream) {
+    if (pass == ColumnPass::reduce) enqueue_segments<float, 2, ColumnPass::reduce>(job, stream);
+    else enqueue_segments<float, 2, ColumnPass::finish>(job, stream);
+}
+
+}  // namespace trifold::cuda
