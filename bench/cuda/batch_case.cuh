@@ -21,6 +21,7 @@ struct BatchShape {
     Peer peer = Peer::none;
     bool scalars = false;  ///< the matrix is three numbers
     int indefinite = 0;       ///< of so many systems one has a diagonal as small as the rest; 1: all have
+    bool lasting = false;     ///< the matrix is −1, 2, −1: unknowns far apart feel each other
     bool pivoted = false;     ///< by LU with partial pivoting, as a caller may ask for
 
     std::int64_t systems() const { return columns * outer; }

@@ -71,6 +71,12 @@ public:
 
     void run(const BatchShape& shape) {
         System system = system_of(shape, a_.rhs, a_.x);
+        if (shape.lasting || lasting_) {
+            const T least = T(-1), most = shape.lasting ? T(-1) : T(1);
+            fill_array(a_.lower, count_, 1, least, most), fill_array(a_.upper, count_, 3, least, most);
+            fill_array(a_.diag, count_, 2, shape.lasting ? T(2) : T(3), shape.lasting ? T(2) : T(4));
+            lasting_ = shape.lasting;
+        }
         if (shape.indefinite || spoilt_) {
             fill_array(a_.diag, count_, 2, T(3), T(4));
             if (shape.indefinite) spoil<<<4096, 256>>>(a_.diag, shape.rows, shape.row_stride, shape.columns, shape.column_stride, shape.indefinite, 2);
@@ -142,6 +148,7 @@ public:
             row["warps"] = plan.job.warps, row["shared_bytes"] = cuda::shared_bytes(plan.job, *plan.kernel);
         }
         if (shape.pivoted) row["algorithm"] = "lu";
+        if (shape.lasting) row["matrix"] = "-1 2 -1";
         if (shape.indefinite) row["matrix"] = shape.indefinite == 1 ? "indefinite" : "one indefinite in " + std::to_string(shape.indefinite);
         rows_.push_back(row);
         std::printf("%-14s %s %6lld rows  %5.1f %% (queued %5.1f) of %4.0f GB/s  %4.1f x cuSPARSE  %4.1f u  rescued %llu  ceiling %.1f\n", shape.name.c_str(), sizeof(T) == 8 ? "f64" : "f32",
@@ -155,7 +162,8 @@ private:
     const Sparse& sparse_;
     std::int64_t count_;
     int rounds_;
-    bool spoilt_ = false;  ///< diag holds indefinite systems
+    bool spoilt_ = false;   ///< diag holds indefinite systems
+    bool lasting_ = false;  ///< the matrix is −1, 2, −1
     nlohmann::ordered_json& rows_;
     Arrays<T> a_{};
     std::vector<DeviceMemory<T>> arrays_;  ///< those of a_, and three that a peer may overwrite
@@ -189,16 +197,17 @@ std::vector<BatchShape> shapes(std::int64_t count, const std::vector<std::string
     }
     if (wanted("tall")) {
         for (int n : {5000, 8192, 20000, 65536, 1 << 20}) list.push_back({"interleaved", n, count / n, count / n, 1, 1, 0, BatchShape::Peer::interleaved});
+        for (int n : {8192, 65536}) list.push_back({"interleaved, -1 2 -1", n, count / n, count / n, 1, 1, 0, BatchShape::Peer::none, false, 0, true});
     }
     if (wanted("pivoted")) {
-        for (int n : {16, 64, 256, 512, 1024, 2048, 4096, 8192}) list.push_back({"contiguous few", n, 1, count / n, n, 1, 0, BatchShape::Peer::none, false, 100});
-        for (int n : {64, 256, 1024, 4096}) list.push_back({"interleaved few", n, count / n, count / n, 1, 1, 0, BatchShape::Peer::none, false, 100});
+        for (int n : {16, 64, 256, 512, 1024, 2048, 4096, 8192}) list.push_back({"contiguous few", n, 1, count / n, n, 1, 0, BatchShape::Peer::none, false, 100, false});
+        for (int n : {64, 256, 1024, 4096}) list.push_back({"interleaved few", n, count / n, count / n, 1, 1, 0, BatchShape::Peer::none, false, 100, false});
         for (const bool pivoted : {true, false}) {
             const std::string name = pivoted ? " lu" : " rescue";
             for (int n : {16, 64, 256, 512, 1024, 2048, 4096})
-                list.push_back({"contiguous" + name, n, 1, count / n, n, 1, 0, BatchShape::Peer::none, false, 1, pivoted});
+                list.push_back({"contiguous" + name, n, 1, count / n, n, 1, 0, BatchShape::Peer::none, false, 1, false, pivoted});
             for (int n : {64, 256, 512, 1024})
-                list.push_back({"interleaved" + name, n, count / n, count / n, 1, 1, 0, pivoted ? BatchShape::Peer::interleaved : BatchShape::Peer::none, false, 1, pivoted});
+                list.push_back({"interleaved" + name, n, count / n, count / n, 1, 1, 0, pivoted ? BatchShape::Peer::interleaved : BatchShape::Peer::none, false, 1, false, pivoted});
         }
     }
     return list;

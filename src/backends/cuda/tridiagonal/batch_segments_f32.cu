@@ -5,7 +5,8 @@ namespace trifold::cuda {
 
 template <>
 void launch_segments<float>(ColumnJob<float>& job, ColumnPass pass, cudaStream_t stream) {
-    if (pass == ColumnPass::reduce) enqueue_segments<float, 2, ColumnPass::reduce>(job, stream);
+    if (pass == ColumnPass::windows) enqueue_segments<float, 2, ColumnPass::windows>(job, stream);
+    else if (pass == ColumnPass::reduce) enqueue_segments<float, 2, ColumnPass::reduce>(job, stream);
     else enqueue_segments<float, 2, ColumnPass::finish>(job, stream);
 }
 

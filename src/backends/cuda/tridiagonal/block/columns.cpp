@@ -192,7 +192,15 @@ bool cut_segments(const TileJob<T>& job, ColumnCut& cut) {
     constexpr ColumnShape shape = column_shapes<T>[3];  // a lane has two slices
     if (!takes_all(job, cut)) return false;
     cut.segmented = true;
-    return cut_as(shape, job, 256, cut) && segment_rows(cut) == 256 && cut.blocks == 1;
+    return cut_as(shape, job, 256, cut) && tile_rows(cut) == 256 && cut.blocks == 1;
+}
+
+template <class T>
+bool cut_windows(const TileJob<T>& job, ColumnCut& cut) {
+    constexpr ColumnShape shape = column_shapes<T>[3];
+    if (job.rows <= shape.rows || !takes_all(job, cut)) return false;
+    cut.windowed = true;
+    return cut_as(shape, job, shape.rows, cut) && tile_rows(cut) == shape.rows;
 }
 
 template <class T>
@@ -207,11 +215,16 @@ bool column_job(const TileJob<T>& from, const ColumnCut& cut, ColumnJob<T>& job)
     for (int l = 0; l < 3; ++l) job.x_by_twos = job.x_by_twos && (job.outer_extent[l] == 1 || x.outer_stride[l] % 2 == 0);
     job.tiles_per_run = static_cast<unsigned>((job.columns + cut.columns - 1) / cut.columns);
     job.tiles = job.tiles_per_run * job.outer_extent[0] * job.outer_extent[1] * job.outer_extent[2];
-    if (cut.segmented) {
-        job.segments.rows = segment_rows(cut), job.segments.count = static_cast<unsigned>((job.rows + job.segments.rows - 1) / job.segments.rows);
-        job.tiles *= job.segments.count;
+    if (cut.segmented || cut.windowed) {
+        constexpr int chunk = 2 * column_chunk;  // seams lie between chunks
+        ColumnSegments<T>& segments = job.segments;
+        segments.halo = cut.windowed ? window_halo<T> : 0;
+        segments.rows = tile_rows(cut) - 2 * segments.halo;
+        segments.last_row = cut.windowed ? (job.rows - tile_rows(cut) + chunk - 1) / chunk * chunk : job.rows;
+        segments.count = static_cast<unsigned>((job.rows - 2 * segments.halo + segments.rows - 1) / segments.rows);
+        job.tiles *= segments.count;
     }
-    if (job.one_run && !cut.segmented) job.order = tile_order(x.row_stride * static_cast<std::int64_t>(sizeof(T)), cut.columns * static_cast<int>(sizeof(T)), job.tiles);
+    if (job.one_run) job.order = tile_order(x.row_stride * static_cast<std::int64_t>(sizeof(T)), cut.columns * static_cast<int>(sizeof(T)), job.tiles_per_run);
     for (int k = 0; k < 4; ++k)
         if (job.operand[k].data && !encode_operand(job, k)) return false;
     return true;
@@ -249,6 +262,8 @@ template bool cut_columns(const TileJob<float>&, ColumnCut&, bool);
 template bool cut_columns(const TileJob<double>&, ColumnCut&, bool);
 template bool cut_segments(const TileJob<float>&, ColumnCut&);
 template bool cut_segments(const TileJob<double>&, ColumnCut&);
+template bool cut_windows(const TileJob<float>&, ColumnCut&);
+template bool cut_windows(const TileJob<double>&, ColumnCut&);
 template bool column_job(const TileJob<float>&, const ColumnCut&, ColumnJob<float>&);
 template bool column_job(const TileJob<double>&, const ColumnCut&, ColumnJob<double>&);
 template void solve_cut_columns(const TileJob<float>&, const ColumnCut&, unsigned long long*, cudaStream_t, unsigned long long);

@@ -12,8 +12,9 @@
 //   rows of a lane in the worst case (N. J. Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., theorem 9.3 for the permuted matrix; 14.4 for the
 //   upward elimination). A chunk whose rows weigh more tells its neighbours relations that are not numbers: these reach all of the column, which is marked and
 //   not stored. Marked columns are for the kernel that checks.
-// Segments of longer columns (device/long_columns.hpp), a block each: the first pass reduces them to what a block tells others, in device memory; the second one
-//   eliminates again, between unknowns that are known then.
+// Longer columns (device/segments.hpp): windows that overlap are solved as columns are, as if unknowns beyond them were zero; what they found at their seams is compared
+//   behind. Or segments, a block each: the first pass reduces them to what a block tells others, in device memory; the second one eliminates again, between unknowns
+//   that are known then.
 // Source: F. A. Wang, A parallel method for tridiagonal equations, ACM TOMS 7 (1981), by chunks, blocks and clusters.
 #pragma once
 
@@ -68,12 +69,19 @@ __global__ void __launch_bounds__(column_threads<T> / V, 1) solve_dominant_colum
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
     namespace cg = cooperative_groups;
     constexpr int per_warp = 32 / L, wide = L * V, N = P * R, apart = Shifted ? L : 1;  // columns of a lane
-    constexpr bool segmented = Pass != ColumnPass::whole;
+    constexpr bool segmented = Pass == ColumnPass::reduce || Pass == ColumnPass::finish, windowed = Pass == ColumnPass::windows, cut_up = segmented || windowed;
     static_assert(P == 1 || per_warp == 1);
     using S = SliceLayout<T, R, L, V, Shifted>;
     extern __shared__ __align__(128) unsigned char column_memory[];
     const int thread = static_cast<int>(threadIdx.x), lane = thread & 31, warp = thread >> 5;
     job.opening.open();
+    if (segmented && job.segments.unsettled) {
+        await_the_kernel_before();
+        if (windows_do(job)) {
+            if (Pass == ColumnPass::finish && blockIdx.x == 0 && thread == 0) *job.segments.few_marked = 0;
+            return;
+        }
+    }
     const ColumnCut& cut = job.cut;
     const int roles = cut.warps / V, slices = P * roles, slots = cut.slots, blocks = cut.blocks, columns = cut.columns, chunks = cut.chunks;
     const int rank = static_cast<int>(cg::this_cluster().block_rank());
@@ -106,13 +114,13 @@ __global__ void __launch_bounds__(column_threads<T> / V, 1) solve_dominant_colum
     const auto row_of = [&](int slice) { return (rank * chunks + slice % roles / across * per_warp) * N + slice / roles * R; };
     const auto place_of = [&](unsigned tile) {
         if constexpr (Pass == ColumnPass::finish) return segment_place(job, job.tiles - 1 - tile);  // what was read last is in the second-level cache still
-        else if constexpr (segmented) return segment_place(job, tile);
+        else if constexpr (cut_up) return segment_place(job, tile);
         else return column_place(job, tile);
     };
     const auto fill = [&](unsigned tile, int column, int row, int slot) {
         if (tile >= job.tiles || lane != 0) return;
         const auto place = place_of(tile);
-        if constexpr (segmented) row += place.row;
+        if constexpr (cut_up) row += place.row;
         load_slice<T, R, L, V, Shifted>(job, place, place.column + column, row, ring + slot * S::all, arrival(slot));
     };
     for (int s = role; s < slots; s += roles) fill(cluster + static_cast<unsigned>(s / slices) * clusters, column_of(s % slices), row_of(s % slices), s);
@@ -154,12 +162,13 @@ __global__ void __launch_bounds__(column_threads<T> / V, 1) solve_dominant_colum
             const unsigned ticket = atomicAdd(job.tickets, 1u);
             job.opening.close(ticket + 1 == job.tiles);  // one per tile
             later_tile = 3 * clusters + ticket;
+            if (windowed && *const_cast<volatile unsigned*>(job.segments.unsettled)) later_tile = ~0u;
         }
         const auto place = place_of(tile);
         T* const known = segmented ? answers + (turn & 1) * 4 * wide : answers;
-        if constexpr (segmented) {
+        if constexpr (cut_up) {
             if (Pass == ColumnPass::finish && thread < wide) fetch_around(job, place, thread, known + thread * 4);
-            first_row = place.row + chunk * N, rows_left = job.rows - first_row;
+            first_row = place.row + (rank * chunks + chunk) * N, rows_left = job.rows - first_row;
             count = max(min(N, rows_left), 0);
             top = first_row == 0, bottom = rows_left > 0 && rows_left <= N;
             whole = __all_sync(~0u, rows_left >= N);
@@ -193,6 +202,14 @@ __global__ void __launch_bounds__(column_threads<T> / V, 1) solve_dominant_colum
             fine[v] = weight[v].value() <= row_weight<T> && size[v].value() <= join_limit<T>;
             rows[v].reduce();
         }
+        if constexpr (windowed) {
+            // Hopeless: what is beyond the window shows through its first chunk by more than a power of what may be left behind the halo. Others are found at the seams.
+            constexpr T hopeless = sizeof(T) == 8 ? T(0x1p-22) : T(0x1p-14);
+            bool lasts = false;
+#pragma unroll
+            for (int v = 0; v < V; ++v) lasts = lasts || fabs(rows[v].a[N - 1]) > hopeless;
+            if (rank == 0 && chunk == 0 && !top && lasts) *const_cast<volatile unsigned*>(job.segments.unsettled) = 1;
+        }
 
         __syncthreads();  // links of the turn before have been read: costs little, as all wait for each other below
         if (segmented && thread == 0) drawn[(turn + 3) & 3] = later_tile;
@@ -217,7 +234,7 @@ __global__ void __launch_bounds__(column_threads<T> / V, 1) solve_dominant_colum
                     if (!good) block_first.d = block_last.d = not_a_number;
                 }
             }
-            if constexpr (Pass == ColumnPass::whole) {
+            if constexpr (!segmented) {
                 const Arrival news = arrival(slots + static_cast<int>(turn & 1));
                 if (rank == 0 && warp == 0) {
                     const unsigned told = __shfl_sync(~0u, later_tile, 0);
@@ -262,7 +279,24 @@ __global__ void __launch_bounds__(column_threads<T> / V, 1) solve_dominant_colum
 
             const std::int64_t column = place.column + mine;
             const TileOperand<T>& to_x = job.operand[4];
-            if (V == 2 && !Shifted && job.x_by_twos && whole && column + 1 < job.columns && !failed[0] && !failed[V - 1]) {
+            bool kept = true;
+            if constexpr (windowed) {
+                const Kept rows_kept = kept_of(job, place);
+                kept = first_row >= rows_kept.from && first_row < rows_kept.to;
+                const bool above = first_row == rows_kept.from && place.segment > 0, below = first_row + N == rows_kept.to && place.segment + 1 < job.segments.count;
+                if (above || below) {
+#pragma unroll
+                    for (int v = 0; v < V; ++v) {
+                        Largest<T> largest;
+#pragma unroll
+                        for (int i = 0; i < N; ++i) largest.add(rows[v].x(i, x[v].before, x[v].own));
+                        if (above) tell_seam(job, place, mine + v * apart, false, rows[v].x(0, x[v].before, x[v].own), x[v].before, largest.value());
+                        else tell_seam(job, place, mine + v * apart, true, x[v].own, x[v].after, largest.value());
+                    }
+                }
+            }
+            if (!kept) {
+            } else if (V == 2 && !Shifted && job.x_by_twos && whole && column + 1 < job.columns && !failed[0] && !failed[V - 1]) {
                 using Two = typename ColumnVector<T>::type;
                 T* to = column_corner(to_x, place, column, first_row);
 #pragma unroll
@@ -282,7 +316,11 @@ __global__ void __launch_bounds__(column_threads<T> / V, 1) solve_dominant_colum
                     }
                 }
             }
-            if (!segmented && rank == 0 && chunk == 0)
+            if (windowed && rank == 0 && chunk == 0)
+#pragma unroll
+                for (int v = 0; v < V; ++v)
+                    if (failed[v] && column + v * apart < job.columns) *const_cast<volatile unsigned*>(job.segments.unsettled) = 1;
+            if (!cut_up && rank == 0 && chunk == 0)
 #pragma unroll
                 for (int v = 0; v < V; ++v) {
                     if (column + v * apart >= job.columns) continue;

@@ -28,7 +28,8 @@ struct ColumnCut {
     int resident = 1;        ///< blocks of a multiprocessor
     bool shifted = false;    ///< rows begin anywhere, else at 16-byte boundaries
     bool dominant = false;   ///< by columns_dominant.cuh: what is not dominant enough is marked
-    bool segmented = false;  ///< a block has a segment of a column that is too long for a cluster
+    bool segmented = false;  ///< a block has a segment of a column that is too long for a cluster,
+    bool windowed = false;   ///< or a cluster has a window of it that overlaps with those around it
     int pieces = 1;          ///< slices of a lane, one below the other: more only where a warp has 32 lanes of columns
     int chunks = 1;          ///< of a column, in a block: a power of two
     int across = 1, warps = 1, blocks = 1;
@@ -40,15 +41,19 @@ struct ColumnCut {
     bool joined() const noexcept { return chunks > 1 || blocks > 1; }
 };
 
-/// What columns_dominant.cuh does with a tile: all of it; or, where columns are cut into segments, what a segment tells others, and x of it once that is known.
-enum class ColumnPass { whole, reduce, finish };
+/// What columns_dominant.cuh does with a tile: solves columns; or windows of longer ones, of which it stores what lies within their halos; or finds what segments tell others; or x of
+/// segments, once that is known.
+enum class ColumnPass { whole, windows, reduce, finish };
 
-/// Columns cut into segments, one after the other; systems are numbered as marks are.
+/// Columns cut into segments, one after the other, or into windows that overlap; systems are numbered as marks are.
 template <class T>
 struct ColumnSegments {
-    int rows = 0;                   ///< of a segment, the last one may have fewer
+    int rows = 0;                   ///< from one to the next; of a segment, the last one may have fewer
     unsigned count = 1;             ///< of a column
+    int last_row = 0, halo = 0;     ///< windows: where the last one begins, rows on either side that others store
     std::int64_t systems = 0;
+    unsigned* unsettled = nullptr;  ///< windows say here that they do not do: then segments are wanted. Null: there are no windows
+    T* seams = nullptr;             ///< [seam][above x, x after it, max|x|, below x, x before it, max|x|][system]: what the windows on either side of it have found
     T* relations = nullptr;         ///< [segment][first a, c, d, last a, c, d][system]: Relation, of a segment's first unknown and of its last one
     const T* last = nullptr;        ///< [1 + segment][system]: its last unknown, in front of the first segment zeros; not a number where the system is not solved
     const T* after = nullptr;       ///< [segment][system]: the unknown after it
@@ -100,9 +105,17 @@ bool cut_columns(const TileJob<T>& job, ColumnCut& cut, bool checked = false);
 template <class T>
 bool cut_segments(const TileJob<T>& job, ColumnCut& cut);
 
-/// Rows of a segment.
-inline int segment_rows(const ColumnCut& cut) noexcept {
-    return cut.chunks * cut.pieces * column_chunk;
+/// The same, a tile being a window.
+template <class T>
+bool cut_windows(const TileJob<T>& job, ColumnCut& cut);
+
+/// Rows of a window that others store, on either side: what is neglected is less than roundoff where unknowns are halved from row to row.
+template <class T>
+inline constexpr int window_halo = sizeof(T) == 8 ? 64 : 32;
+
+/// Rows of a tile: of a segment or a window.
+inline int tile_rows(const ColumnCut& cut) noexcept {
+    return cut.blocks * cut.chunks * cut.pieces * column_chunk;
 }
 
 /// What the kernels of columns are launched with, but for `clusters`; false where the copy engine cannot take it (too many rows, if anything).

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Segments of columns that are too long for a cluster: where they lie, what they tell others in device memory, and what they are told (ColumnSegments).
+// Segments and windows of columns that are too long for a cluster: where they lie, what they tell others in device memory, and what they are told (ColumnSegments).
 #pragma once
 
 #include "backends/cuda/runtime/outcome.hpp"
@@ -19,9 +19,9 @@ template <class T>
 __device__ __forceinline__ SegmentPlace segment_place(const ColumnJob<T>& job, unsigned tile) {
     const unsigned run = tile / job.tiles_per_run, whole = run / job.segments.count;
     SegmentPlace place;
-    static_cast<ColumnPlace&>(place) = place_in_run(job, whole, static_cast<std::int64_t>(tile - run * job.tiles_per_run) * job.cut.columns);
+    static_cast<ColumnPlace&>(place) = place_in_run(job, whole, static_cast<std::int64_t>(job.order(tile - run * job.tiles_per_run)) * job.cut.columns);
     place.segment = run - whole * job.segments.count;
-    place.row = static_cast<int>(place.segment) * job.segments.rows;
+    place.row = min(static_cast<int>(place.segment) * job.segments.rows, job.segments.last_row);
     return place;
 }
 
@@ -52,6 +52,31 @@ __device__ __forceinline__ void fetch_around(const ColumnJob<T>& job, const Segm
     const T* const from[3] = {last, last + systems, job.segments.after + place.segment * systems + system};
 #pragma unroll
     for (int k = 0; k < 3; ++k) copy_async(shared_address(to + k), from[k]);
+}
+
+/// Whether windows have solved all. By all threads, before anything else.
+template <class T>
+__device__ __forceinline__ bool windows_do(const ColumnJob<T>& job) {
+    return job.segments.unsettled && *const_cast<const volatile unsigned*>(job.segments.unsettled) == 0;
+}
+
+/// The rows of a window that it stores.
+struct Kept {
+    int from, to;
+};
+template <class T>
+__device__ __forceinline__ Kept kept_of(const ColumnJob<T>& job, const SegmentPlace& place) {
+    const int from = static_cast<int>(place.segment) * job.segments.rows + job.segments.halo;
+    return {place.segment ? from : 0, place.segment + 1 < job.segments.count ? from + job.segments.rows : job.rows};
+}
+
+/// Column j at the seam above a window, or below it: the unknown beside the seam, the one beyond it, the largest of a chunk.
+template <class T>
+__device__ __forceinline__ void tell_seam(const ColumnJob<T>& job, const SegmentPlace& place, int j, bool below, T inner, T beyond, T largest) {
+    const std::int64_t system = system_of(job, place, j), systems = job.segments.systems;
+    if (system < 0) return;
+    T* const to = job.segments.seams + ((below ? place.segment : place.segment - 1) * 6 + (below ? 0 : 3)) * systems + system;
+    to[0] = inner, to[systems] = beyond, to[2 * systems] = largest;
 }
 
 /// Whether so many systems are marked that others solve them all; said by the first thread to those who come behind.

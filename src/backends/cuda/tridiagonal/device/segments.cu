@@ -1,15 +1,20 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Long columns from the host: how they are cut, what is launched. Nothing waits; the device finds out what is needed.
 //
+//   windows  of 1024 rows, as if nothing were beyond them               4.3 to 4.6 read, 1 written   columns_dominant.cuh
+//   seams    what windows found of the same unknowns is compared        a hundredth of that          segments_seams.cuh
+// That is all where unknowns some 64 (single precision: 32) rows apart do not feel each other, to rounding. Else
 //   reduce   every segment of 256 rows becomes two relations            4 words per row read         columns_dominant.cuh
 //   couple   the segments of a column are solved                        a hundredth of that          segments_couple.cuh
 //   finish   every segment again, between unknowns that are known       4 words read, 1 written      columns_dominant.cuh
 #include "backends/cuda/tridiagonal/device/segments.hpp"
 
 #include <algorithm>
+#include <limits>
 
 #include "backends/cuda/tridiagonal/batch_plan.hpp"
 #include "backends/cuda/tridiagonal/device/segments_couple.cuh"
+#include "backends/cuda/tridiagonal/device/segments_seams.cuh"
 #include "backends/cuda/tridiagonal/device/windows.hpp"
 #include "backends/cuda/tridiagonal/pivoted.hpp"
 
@@ -20,6 +25,9 @@ using tridiagonal::System;
 
 constexpr std::int64_t least_rows = 4097, most_rows = std::int64_t{1} << 30;
 
+// What a row at a seam may be off by, in units of roundoff of its diagonal times max|x| nearby: as a lane's rows on chip are held to.
+constexpr double accepted_roundoffs = 16;
+
 std::size_t up(std::size_t bytes) { return (bytes + 255) / 256 * 256; }
 
 template <class T>
@@ -29,7 +37,7 @@ bool plan(const System& system, TileJob<T>& job, ColumnCut& cut) {
     return columns_side_by_side(job) && cut_segments(job, cut);
 }
 
-/// Scratch: what segments say and are told, marks, a few words; then that of what is left to others.
+/// Scratch: what windows say or, later, segments say and are told; marks, a few words; then that of what is left to others.
 template <class T>
 struct Parts {
     std::size_t joined, last, after, marks, words, rest, bytes;
@@ -40,7 +48,8 @@ struct Parts {
         joined = up(6 * segments * systems * word);
         last = joined + up(3 * segments * systems * word);
         after = last + up((segments + 1) * systems * word);
-        marks = after + up(segments * systems * word);
+        const std::size_t seams = segments / 3;  // windows are more than three times as long
+        marks = std::max(after + up(segments * systems * word), up(6 * seams * systems * word));
         words = marks + up(systems);
         rest = words + up(2 * sizeof(unsigned long long));
         bytes = rest + std::max(windows_scratch(system), pivoted_scratch(system));
@@ -49,6 +58,21 @@ struct Parts {
 
 // One marked column takes a block longer than a pass takes all others; but windows take columns a word at a time.
 unsigned long long few_of(const System& system) { return static_cast<unsigned long long>(std::clamp<std::int64_t>(system.systems() / 12, 1, 256)); }
+
+/// Enqueues windows with halos. Returns the word in which they say that they do not do; null where nothing was enqueued: in place, what they have stored could not be taken back.
+template <class T>
+unsigned* settle_in_windows(const System& system, const TileJob<T>& from, const BatchLaunch& launch, T* seams) {
+    ColumnCut cut;
+    ColumnJob<T> job;
+    if (system.in_place || !cut_windows(from, cut) || !column_job(from, cut, job)) return nullptr;
+    job.segments.systems = system.systems(), job.segments.seams = seams;
+    job.segments.unsettled = &launch.outcome->unsettled, job.tickets = &launch.outcome->tickets;
+    const segments::SeamJob<T> compare{seams, system.systems(), job.segments.count - 1, static_cast<T>(accepted_roundoffs * std::numeric_limits<T>::epsilon() / 2), job.segments.unsettled, job.tickets};
+    launch_segments(job, ColumnPass::windows, launch.stream);
+    const std::int64_t blocks = std::clamp<std::int64_t>(compare.systems * compare.count / 256, 1, 8 * multiprocessors_of_current());
+    launch_after(segments::seam_kernel<T>, dim3(static_cast<unsigned>(blocks)), 256, 0, launch.stream, compare);
+    return job.segments.unsettled;
+}
 
 template <class T>
 void solve(const System& system, const BatchLaunch& launch) {
@@ -70,6 +94,7 @@ void solve(const System& system, const BatchLaunch& launch) {
     couple.segments = static_cast<int>(segments.count);
     at(segments.relations, 0), at(couple.joined, parts.joined), at(couple.last, parts.last), at(couple.after, parts.after);
     couple.relations = segments.relations, segments.last = couple.last, segments.after = couple.after;
+    couple.unsettled = segments.unsettled = settle_in_windows(system, from, launch, reinterpret_cast<T*>(scratch));
     couple.marks = scratch + parts.marks, couple.marked = &launch.outcome->marked, couple.tickets = reinterpret_cast<unsigned*>(words + 1);
     segments.marked = couple.marked, segments.few = few_of(system), segments.few_marked = words, segments.all_left = &launch.outcome->handed_over;
     job.tickets = &launch.outcome->tickets;

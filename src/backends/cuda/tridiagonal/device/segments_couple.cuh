@@ -29,6 +29,7 @@ struct CoupleJob {
     unsigned char* marks = nullptr;
     unsigned long long* marked = nullptr;
     unsigned* tickets = nullptr;  ///< of the kernel behind: reset here
+    const unsigned* unsettled = nullptr;  ///< as in ColumnSegments
 };
 
 template <class T>
@@ -107,6 +108,7 @@ __global__ void __launch_bounds__(32 * couple_warps) couple_kernel(const __grid_
     const int each = (job.segments + couple_warps - 1) / couple_warps, from = min(warp * each, job.segments), to = min(from + each, job.segments), groups = (job.segments + each - 1) / each;
     if (threadIdx.x == 0) bad = 0;
     after_the_kernel_before();
+    if (job.unsettled && *const_cast<const volatile unsigned*>(job.unsettled) == 0) return;
     __syncthreads();
     if (blockIdx.x == 0 && threadIdx.x == 0) *job.tickets = 0;
     const Column<T> column{job, system};
