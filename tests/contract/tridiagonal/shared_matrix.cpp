@@ -109,6 +109,29 @@ TEST_P(SharedMatrix, LongSystems) {
             }
 }
 
+TEST_P(SharedMatrix, LongColumns) {
+    columns_are_solved({2049, 4097, 5003, 9000}, {{36}, {2, 65}});
+}
+
+// 2 + more on the diagonal: unknowns some 40 rows apart feel each other, or some hundreds, or all. And a row that is not dominant.
+TEST_P(SharedMatrix, LongColumnsHoweverFarUnknownsFeelEachOther) {
+    const auto solved = [&]<class T>(T, std::int64_t rows, double more, bool scalars, bool dominant) {
+        SCOPED_TRACE(testing::Message() << rows << " rows, 2 + " << more << ", scalars " << scalars << ", dominant " << dominant);
+        Recipe recipe = recipe_of(rows, {52}, Layout::interleaved);
+        if (scalars) recipe.lower = recipe.upper = recipe.diag = Source::scalar;
+        Trial<T> trial(recipe);
+        if (!scalars) set_rows(trial, -1, 2 + more, -1);
+        if (!dominant) trial.coefficient(1, rows / 2, 0) = static_cast<T>(0.25);
+        ASSERT_TRUE(tridiagonal::solve(queue, trial.problem()).ok());
+        errors_are_small(trial);
+    };
+    for (const std::int64_t rows : {4500, 9001}) {
+        for (const double more : {2.0, 0.5, 0.1, 0.02, 1e-3, 0.0}) solved(1.0, rows, more, false, true), solved(1.0f, rows, more, false, true);
+        solved(1.0, rows, 0.5, false, false), solved(1.0f, rows, 0.5, false, false);
+        solved(1.0, rows, 0, true, true), solved(1.0f, rows, 0, true, true);
+    }
+}
+
 TEST_P(SharedMatrix, Laplacians) {
     laplacians<double>();
     laplacians<float>();
@@ -176,7 +199,7 @@ TEST_P(SharedMatrix, SingularFailsForAll) {
 
 TEST_P(SharedMatrix, ARightHandSideThatIsNotFiniteFailsAlone) {
     for (const double bad : {double(NAN), double(INFINITY)})
-        for (const std::int64_t rows : {9, 40, 100, 600, 1000, 2000})
+        for (const std::int64_t rows : {9, 40, 100, 600, 1000, 2000, 4500})
             for (const Layout layout : {Layout::contiguous, Layout::interleaved})
                 for (const std::int64_t row : {std::int64_t{0}, rows / 3, rows - 1}) {
                     SCOPED_TRACE(testing::Message() << bad << " at row " << row << " of " << rows << ", " << name_of(layout));
@@ -283,7 +306,7 @@ TEST_P(SharedMatrix, ManySetsOfColumnsWhoseRowsAreALargePowerOfTwoApart) {
 
 TEST_P(SharedMatrix, GivesTheSameBitsAgain) {
     for (const Layout layout : layouts)
-        for (const std::int64_t rows : {31, 129, 600, 1000}) {
+        for (const std::int64_t rows : {31, 129, 600, 1000, 4500}) {
             const Recipe recipe = recipe_of(rows, {rows == 600 ? 1203 : 203}, layout);
             Trial<float> first(recipe), second(recipe);
             ASSERT_TRUE(tridiagonal::solve(queue, first.problem()).ok());

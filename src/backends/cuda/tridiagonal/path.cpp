@@ -10,6 +10,7 @@
 #include "backends/cuda/tridiagonal/general/added.hpp"
 #include "backends/cuda/tridiagonal/general/rings.hpp"
 #include "backends/cuda/tridiagonal/pivoted.hpp"
+#include "backends/cuda/tridiagonal/shared/march.hpp"
 
 namespace trifold::cuda {
 
@@ -19,7 +20,8 @@ using tridiagonal::System;
 Path path_for(const System& system, Algorithm algorithm) {
     if (system.periodic) return {Algorithm::thomas, rings_scratch, solve_rings, nullptr, true, true};
     if (system.accumulate) return {Algorithm::thomas, added_scratch, solve_added, nullptr, true, true};
-    if (algorithm == Algorithm::automatic && takes_segments(system)) return {Algorithm::two_pass, segments_scratch, solve_segments, nullptr, false, true};
+    if (algorithm == Algorithm::automatic && takes_march(system)) return {Algorithm::thomas, march_scratch, solve_march, nullptr, false, true};
+    if (algorithm == Algorithm::automatic && takes_segments(system)) return {Algorithm::two_pass, segments_scratch, [](const System& all, const BatchLaunch& launch) { solve_segments(all, launch); }, nullptr, false, true};
     if (algorithm == Algorithm::automatic && !batch_refuses(system)) {
         if (halos_before_batch(system)) return {Algorithm::thomas, batch_scratch, solve_halos_and_batch, nullptr, true, true};
         return {Algorithm::thomas, batch_scratch, solve_batch, solve_in_one_launch, true};

@@ -196,6 +196,14 @@ bool cut_segments(const TileJob<T>& job, ColumnCut& cut) {
 }
 
 template <class T>
+bool cut_rhs(const TileJob<T>& job, ColumnCut& cut) {
+    constexpr ColumnShape shape = column_shapes<T>[3];
+    if (!takes_all(job, cut)) return false;
+    cut.lane_columns = shape.lane_columns, cut.share = shape.share, cut.columns = shape.lane_columns * shape.share;
+    return true;
+}
+
+template <class T>
 bool cut_windows(const TileJob<T>& job, ColumnCut& cut) {
     constexpr ColumnShape shape = column_shapes<T>[3];
     if (job.rows <= shape.rows || !takes_all(job, cut)) return false;
@@ -262,6 +270,8 @@ template bool cut_columns(const TileJob<float>&, ColumnCut&, bool);
 template bool cut_columns(const TileJob<double>&, ColumnCut&, bool);
 template bool cut_segments(const TileJob<float>&, ColumnCut&);
 template bool cut_segments(const TileJob<double>&, ColumnCut&);
+template bool cut_rhs(const TileJob<float>&, ColumnCut&);
+template bool cut_rhs(const TileJob<double>&, ColumnCut&);
 template bool cut_windows(const TileJob<float>&, ColumnCut&);
 template bool cut_windows(const TileJob<double>&, ColumnCut&);
 template bool column_job(const TileJob<float>&, const ColumnCut&, ColumnJob<float>&);

@@ -109,6 +109,10 @@ bool cut_segments(const TileJob<T>& job, ColumnCut& cut);
 template <class T>
 bool cut_windows(const TileJob<T>& job, ColumnCut& cut);
 
+/// Where the matrix is not an operand (shared/march.cuh): slices of rhs alone.
+template <class T>
+bool cut_rhs(const TileJob<T>& job, ColumnCut& cut);
+
 /// Rows of a window that others store, on either side: what is neglected is less than roundoff where unknowns are halved from row to row.
 template <class T>
 inline constexpr int window_halo = sizeof(T) == 8 ? 64 : 32;

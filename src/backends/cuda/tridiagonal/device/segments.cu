@@ -75,7 +75,7 @@ unsigned* settle_in_windows(const System& system, const TileJob<T>& from, const 
 }
 
 template <class T>
-void solve(const System& system, const BatchLaunch& launch) {
+void solve(const System& system, const BatchLaunch& launch, unsigned* wanted) {
     TileJob<T> from;
     ColumnCut cut;
     ColumnJob<T> job;
@@ -87,14 +87,14 @@ void solve(const System& system, const BatchLaunch& launch) {
     BatchLaunch rest = launch;
     rest.scratch = scratch + parts.rest, rest.scratch_bytes = launch.scratch_bytes - parts.rest;
     segments::CoupleJob<T> couple;
-    if (!plan(system, from, cut) || !column_job(from, cut, job)) return solve_windows(system, rest);
+    if (!plan(system, from, cut) || !column_job(from, cut, job)) return solve_windows(system, rest, {.after_halos = wanted != nullptr});
 
     ColumnSegments<T>& segments = job.segments;
     segments.systems = couple.systems = system.systems();
     couple.segments = static_cast<int>(segments.count);
     at(segments.relations, 0), at(couple.joined, parts.joined), at(couple.last, parts.last), at(couple.after, parts.after);
     couple.relations = segments.relations, segments.last = couple.last, segments.after = couple.after;
-    couple.unsettled = segments.unsettled = settle_in_windows(system, from, launch, reinterpret_cast<T*>(scratch));
+    couple.unsettled = segments.unsettled = wanted ? wanted : settle_in_windows(system, from, launch, reinterpret_cast<T*>(scratch));
     couple.marks = scratch + parts.marks, couple.marked = &launch.outcome->marked, couple.tickets = reinterpret_cast<unsigned*>(words + 1);
     segments.marked = couple.marked, segments.few = few_of(system), segments.few_marked = words, segments.all_left = &launch.outcome->handed_over;
     job.tickets = &launch.outcome->tickets;
@@ -121,9 +121,9 @@ bool takes_segments(const System& system) {
 
 std::size_t segments_scratch(const System& system) { return system.dtype == DType::f32 ? Parts<float>(system).bytes : Parts<double>(system).bytes; }
 
-void solve_segments(const System& system, const BatchLaunch& launch) {
-    if (system.dtype == DType::f32) solve<float>(system, launch);
-    else solve<double>(system, launch);
+void solve_segments(const System& system, const BatchLaunch& launch, unsigned* wanted) {
+    if (system.dtype == DType::f32) solve<float>(system, launch, wanted);
+    else solve<double>(system, launch, wanted);
 }
 
 }  // namespace trifold::cuda

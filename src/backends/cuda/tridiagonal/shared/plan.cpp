@@ -46,12 +46,14 @@ bool in_vectors(const SharedJob<T>& job) {
 
 }  // namespace
 
+bool have_one_matrix(const System& system) { return same_in_all(system.lower, system) && same_in_all(system.diag, system) && same_in_all(system.upper, system); }
+
 template <class T>
 SharedPlan<T> plan_shared(const System& system) {
     SharedPlan<T> plan;
     const std::int64_t systems = system.systems();
     if (system.levels < 1 || systems < 2 || systems >= std::int64_t{1} << 31 || system.rows < 2 || system.rows > 1 << 20) return plan;
-    if (!same_in_all(system.lower, system) || !same_in_all(system.diag, system) || !same_in_all(system.upper, system)) return plan;
+    if (!have_one_matrix(system)) return plan;
     SharedJob<T>& job = plan.job;
     job.lower = band_of<T>(system.lower), job.diag = band_of<T>(system.diag), job.upper = band_of<T>(system.upper);
     job.rhs = operand_of<T>(system.rhs, system.levels), job.x = operand_of<T>(system.x, system.levels);

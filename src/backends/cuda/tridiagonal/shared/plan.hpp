@@ -13,6 +13,8 @@ struct SharedPlan {
     const SharedKernel<T>* kernel = nullptr;  ///< null: no kernel for one matrix takes this system
 };
 
+bool have_one_matrix(const tridiagonal::System& system);
+
 template <class T>
 SharedPlan<T> plan_shared(const tridiagonal::System& system);
 

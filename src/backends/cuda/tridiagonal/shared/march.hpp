@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Long columns with one matrix whose unknowns feel each other over some hundred rows at most (docs/algorithms/gpu_shared_matrix.md, "Long columns").
+#pragma once
+
+#include "backends/cuda/tridiagonal/batch.hpp"
+
+namespace trifold::cuda {
+
+/// Whether solve_march is for this system: columns side by side with one matrix, too long for those kernels that hold them, x apart from rhs.
+bool takes_march(const tridiagonal::System& system);
+
+std::size_t march_scratch(const tridiagonal::System& system);
+
+/// Enqueues, like solve_batch. Where unknowns feel each other farther, or rows are not dominant, all are left to what solves other long systems, in the same stream.
+void solve_march(const tridiagonal::System& system, const BatchLaunch& launch);
+
+}  // namespace trifold::cuda
