@@ -87,15 +87,15 @@ void solve(const System& system, const BatchLaunch& launch) {
     factors.rows = static_cast<int>(system.rows), factors.chunks = static_cast<int>(chunks_of(system));
     factors.factors = reinterpret_cast<T*>(scratch), factors.down = reinterpret_cast<T*>(scratch + parts.down), factors.up = reinterpret_cast<T*>(scratch + parts.up_);
     factors.forgotten = static_cast<T>(std::ldexp(std::numeric_limits<T>::epsilon() / 2, -static_cast<int>(neglect_margin)));
-    factors.ahead = reinterpret_cast<int*>(words), factors.tickets = words + 1, factors.wanted = words + 2;
+    factors.ahead = reinterpret_cast<int*>(words), factors.wanted = words + 1;
     factors.all_left = &launch.outcome->handed_over, factors.done = &launch.outcome->judged;
     factors.marks = scratch + parts.marks, factors.systems = system.systems();
-    launch_after(march_factor_kernel<T>, dim3(static_cast<unsigned>((factors.chunks + 63) / 64)), 64, 0, launch.stream, factors);
+    launch_after(march_factor_kernel<T>, dim3(static_cast<unsigned>((factors.chunks * factor_pieces + factor_threads - 1) / factor_threads)), factor_threads, 0, launch.stream, factors);
 
     March<T> march;
     march.factors = factors.factors, march.ahead = factors.ahead, march.chunks = factors.chunks;
     cut_rows(job, march);
-    job.marks = factors.marks, job.handed_over = &launch.outcome->marked, job.tickets = factors.tickets;
+    job.marks = factors.marks, job.handed_over = &launch.outcome->marked;
     launch_march(job, march, launch.stream);
     if (takes_segments(system)) solve_segments(system, rest, factors.wanted);
     else solve_windows(system, rest, {.after_halos = true});

@@ -11,7 +11,7 @@ namespace trifold::cuda {
 
 inline constexpr int march_rows = 64;      ///< of a chunk
 inline constexpr int march_slots = 12;     ///< chunks that a block's shared memory has room for
-inline constexpr int march_warps = 4;      ///< of a block, at most
+inline constexpr int march_warps = 4;      ///< pairs of warps of a block, at most
 inline constexpr int march_farthest = march_slots - 2;  ///< chunks that a warp looks ahead, at most
 
 /// What the kernel that eliminates the matrix leaves.
@@ -26,12 +26,11 @@ struct MarchFactors {
     unsigned* wanted = nullptr;     ///< then 1, else 0: others have to solve all
     unsigned long long* all_left = nullptr;  ///< and windows_turn, which others look for
     unsigned* done = nullptr;       ///< blocks that have finished: zero before
-    unsigned* tickets = nullptr;    ///< of the kernel behind, reset here
     unsigned char* marks = nullptr; ///< per system, reset here
     std::int64_t systems = 0;
 };
 
-/// Columns are cut into `segments` of `segment_chunks` chunks, a warp each.
+/// Columns are cut into `segments` of `segment_chunks` chunks, two warps each.
 template <class T>
 struct March {
     const T* factors = nullptr;
@@ -40,7 +39,7 @@ struct March {
     unsigned segments = 1, units = 0;
 };
 
-/// Enqueues the kernel for columns: operands 3 and 4 of `job` (rhs, x), marks and handed_over and tickets.
+/// Enqueues the kernel for columns: operands 3 and 4 of `job` (rhs, x), marks and handed_over.
 template <class T>
 void launch_march(ColumnJob<T>& job, const March<T>& march, cudaStream_t stream);
 
