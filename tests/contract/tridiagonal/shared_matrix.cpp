@@ -113,11 +113,21 @@ TEST_P(SharedMatrix, LongColumns) {
     columns_are_solved({2049, 4097, 5003, 9000}, {{36}, {2, 65}});
 }
 
+TEST_P(SharedMatrix, LongRows) {
+    for (const std::int64_t rows : {4500, 8452, 9001})
+        for (const Layout layout : {Layout::contiguous, Layout::padded})
+            for (const std::vector<std::int64_t>& batch : {std::vector<std::int64_t>{13}, {70}, {3, 37}}) {
+                expect_solved<double>(queue, recipe_of(rows, batch, layout));
+                expect_solved<float>(queue, recipe_of(rows, batch, layout));
+                if (HasFailure()) return;
+            }
+}
+
 // 2 + more on the diagonal: unknowns some 40 rows apart feel each other, or some hundreds, or all. And a row that is not dominant.
-TEST_P(SharedMatrix, LongColumnsHoweverFarUnknownsFeelEachOther) {
+TEST_P(SharedMatrix, LongSystemsHoweverFarUnknownsFeelEachOther) {
     const auto solved = [&]<class T>(T, std::int64_t rows, double more, bool scalars, bool dominant) {
         SCOPED_TRACE(testing::Message() << rows << " rows, 2 + " << more << ", scalars " << scalars << ", dominant " << dominant);
-        Recipe recipe = recipe_of(rows, {52}, Layout::interleaved);
+        Recipe recipe = recipe_of(rows, {52}, rows % 16 == 0 ? Layout::contiguous : Layout::interleaved);
         if (scalars) recipe.lower = recipe.upper = recipe.diag = Source::scalar;
         Trial<T> trial(recipe);
         if (!scalars) set_rows(trial, -1, 2 + more, -1);
@@ -125,7 +135,7 @@ TEST_P(SharedMatrix, LongColumnsHoweverFarUnknownsFeelEachOther) {
         ASSERT_TRUE(tridiagonal::solve(queue, trial.problem()).ok());
         errors_are_small(trial);
     };
-    for (const std::int64_t rows : {4500, 9001}) {
+    for (const std::int64_t rows : {4500, 9001, 8992}) {
         for (const double more : {2.0, 0.5, 0.1, 0.02, 1e-3, 0.0}) solved(1.0, rows, more, false, true), solved(1.0f, rows, more, false, true);
         solved(1.0, rows, 0.5, false, false), solved(1.0f, rows, 0.5, false, false);
         solved(1.0, rows, 0, true, true), solved(1.0f, rows, 0, true, true);
@@ -199,7 +209,7 @@ TEST_P(SharedMatrix, SingularFailsForAll) {
 
 TEST_P(SharedMatrix, ARightHandSideThatIsNotFiniteFailsAlone) {
     for (const double bad : {double(NAN), double(INFINITY)})
-        for (const std::int64_t rows : {9, 40, 100, 600, 1000, 2000, 4500})
+        for (const std::int64_t rows : {9, 40, 100, 600, 1000, 2000, 4500, 9000})
             for (const Layout layout : {Layout::contiguous, Layout::interleaved})
                 for (const std::int64_t row : {std::int64_t{0}, rows / 3, rows - 1}) {
                     SCOPED_TRACE(testing::Message() << bad << " at row " << row << " of " << rows << ", " << name_of(layout));

@@ -78,8 +78,8 @@ bool enqueue(int device, const System& system, Algorithm algorithm, const Launch
         launches.enqueue(static_cast<cudaStream_t>(launch.stream));
         return launched(failure);
     }
-    const Path path = path_for(system, algorithm);
-    if (path.needs_all && launch.scratch_bytes < path.scratch(system))
+    const Path path = path_within(system, algorithm, launch.scratch_bytes);
+    if (path.needs_all && launch.scratch_bytes < path.least_scratch(system))
         return failure.say(ErrorCode::bad_input, "the workspace is smaller than what tridiagonal::workspace asks for", "");
     const OnDevice on(device);
     const Noting noting(launches);

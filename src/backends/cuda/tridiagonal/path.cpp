@@ -17,11 +17,17 @@ namespace trifold::cuda {
 using tridiagonal::Algorithm;
 using tridiagonal::System;
 
-Path path_for(const System& system, Algorithm algorithm) {
-    if (system.periodic) return {Algorithm::thomas, rings_scratch, solve_rings, nullptr, true, true};
-    if (system.accumulate) return {Algorithm::thomas, added_scratch, solve_added, nullptr, true, true};
-    if (algorithm == Algorithm::automatic && takes_march(system)) return {Algorithm::thomas, march_scratch, solve_march, nullptr, false, true};
-    if (algorithm == Algorithm::automatic && takes_segments(system)) return {Algorithm::two_pass, segments_scratch, [](const System& all, const BatchLaunch& launch) { solve_segments(all, launch); }, nullptr, false, true};
+namespace {
+
+Path long_columns(const System& system) {
+    if (takes_march(system)) return {Algorithm::thomas, march_scratch, solve_march, nullptr, false, true, true};
+    if (takes_segments(system)) return {Algorithm::two_pass, segments_scratch, [](const System& all, const BatchLaunch& launch) { solve_segments(all, launch); }, nullptr, false, true, true};
+    return {};
+}
+
+Path other_path(const System& system, Algorithm algorithm) {
+    if (system.periodic) return {Algorithm::thomas, rings_scratch, solve_rings, nullptr, true, true, false, rings_least_scratch};
+    if (system.accumulate) return {Algorithm::thomas, added_scratch, solve_added, nullptr, true, true, false, added_least_scratch};
     if (algorithm == Algorithm::automatic && !batch_refuses(system)) {
         if (halos_before_batch(system)) return {Algorithm::thomas, batch_scratch, solve_halos_and_batch, nullptr, true, true};
         return {Algorithm::thomas, batch_scratch, solve_batch, solve_in_one_launch, true};
@@ -37,6 +43,21 @@ Path path_for(const System& system, Algorithm algorithm) {
         return {Algorithm::two_pass, two_pass_scratch, [](const System& all, const BatchLaunch& launch) { solve_two_pass(all, launch); }};
     return {Algorithm::lu, pivoted_scratch, [](const System& all, const BatchLaunch& launch) { solve_pivoted(all, launch); }};
 }
+
+}  // namespace
+
+Path path_for(const System& system, Algorithm algorithm) {
+    if (algorithm == Algorithm::automatic && !system.periodic && !system.accumulate)
+        if (const Path path = long_columns(system); path.enqueue) return path;
+    return other_path(system, algorithm);
+}
+
+Path path_within(const System& system, Algorithm algorithm, std::size_t scratch_bytes) {
+    const Path path = path_for(system, algorithm);
+    return path.dispensable && scratch_bytes < path.scratch(system) ? other_path(system, algorithm) : path;
+}
+
+std::size_t least_scratch(const System& system, Algorithm algorithm) { return other_path(system, algorithm).least_scratch(system); }
 
 void enqueue_path(const Path& path, const System& system, const BatchLaunch& launch) {
     if (path.in_one_launch && path.in_one_launch(system, launch)) return;

@@ -56,13 +56,18 @@ std::size_t added_scratch(const System& system) {
     return own_bytes(system) + path_for(plain, Algorithm::automatic).scratch(plain);
 }
 
+std::size_t added_least_scratch(const System& system) {
+    const System plain = into(system, nullptr);
+    return own_bytes(system) + least_scratch(plain, Algorithm::automatic);
+}
+
 void solve_added(const System& system, const BatchLaunch& launch) {
     auto* const scratch = static_cast<unsigned char*>(launch.scratch);
     const System plain = into(system, scratch + status_bytes(system));
     BatchLaunch inner = launch;
     if (!inner.status) inner.status = reinterpret_cast<std::int8_t*>(scratch) - system.number;
     inner.scratch = scratch + own_bytes(system), inner.scratch_bytes = launch.scratch_bytes - own_bytes(system);
-    enqueue_path(path_for(plain, Algorithm::automatic), plain, inner);
+    enqueue_path(path_within(plain, Algorithm::automatic, inner.scratch_bytes), plain, inner);
     if (system.dtype == DType::f32) add<float>(system, plain, inner);
     else add<double>(system, plain, inner);
 }

@@ -7,6 +7,7 @@
 namespace trifold::cuda {
 
 std::size_t added_scratch(const tridiagonal::System& system);
+std::size_t added_least_scratch(const tridiagonal::System& system);
 
 /// Enqueues, and resets outcome and status. x of a failed system stays as it was. Words per row: those of the solve and three more.
 void solve_added(const tridiagonal::System& system, const BatchLaunch& launch);

@@ -114,7 +114,7 @@ std::int64_t line_slots(const System& ring) {
 /// Scratch: outcomes and statuses of the two solves, what is known of every ring, y, q; then that of the solves, and of what needs pivots in its place.
 struct Parts {
     bool kept[4];
-    std::size_t statuses[2], heavy, marks, z, maxima, y, q, rest, bytes;
+    std::size_t statuses[2], heavy, marks, z, maxima, y, q, rest, bytes, least_bytes;  ///< least: of those solves, what they need at least
 
     explicit Parts(const System& ring) {
         matrix_levels(ring, kept);
@@ -131,9 +131,11 @@ struct Parts {
         q = y + (on_chip ? 0 : up(static_cast<std::size_t>(Packed(ring).elements) * word));
         rest = q + (on_chip ? 0 : up(static_cast<std::size_t>(Packed(ring, kept).elements) * word));
         std::size_t most = static_cast<std::size_t>(line_slots(ring) * ring.rows) * RingLine<double>::words * word;
+        std::size_t least = most;
         if (ring.rows >= 3 && !on_chip)
-            for (const System* one : {&rhs, &column}) most = std::max(most, path_for(*one, Algorithm::automatic).scratch(*one));
-        bytes = rest + up(most);
+            for (const System* one : {&rhs, &column})
+                most = std::max(most, path_for(*one, Algorithm::automatic).scratch(*one)), least = std::max(least, least_scratch(*one, Algorithm::automatic));
+        bytes = rest + up(most), least_bytes = rest + up(least);
     }
 };
 
@@ -376,7 +378,7 @@ void solve_by_last_rows(const System& ring, const BatchLaunch& launch, const Par
         inner.outcome = reinterpret_cast<DeviceOutcome*>(scratch + k * up(sizeof(DeviceOutcome)));
         inner.status = reinterpret_cast<std::int8_t*>(scratch + parts.statuses[k]);
         inner.scratch = scratch + parts.rest, inner.scratch_bytes = launch.scratch_bytes - parts.rest;
-        enqueue_path(path_for(*solves[k], Algorithm::automatic), *solves[k], inner);
+        enqueue_path(path_within(*solves[k], Algorithm::automatic, inner.scratch_bytes), *solves[k], inner);
     }
     const auto each = dim3(static_cast<unsigned>(std::clamp<std::int64_t>((ring.systems() + Pieces::block_threads - 1) / Pieces::block_threads, 1, 1 << 16)));
     enqueue_kernel(join_kernel<T>, each, Pieces::block_threads, 0, launch.stream, job);
@@ -407,6 +409,7 @@ void solve(const System& ring, const BatchLaunch& launch) {
 const char* rings_refuse(const System& system) { return system.rows > most_rows ? "this device's kernels take rings of at most 2^24 rows" : nullptr; }
 
 std::size_t rings_scratch(const System& system) { return Parts(system).bytes; }
+std::size_t rings_least_scratch(const System& system) { return Parts(system).least_bytes; }
 
 void solve_rings(const System& system, const BatchLaunch& launch) {
     if (system.dtype == DType::f32) solve<float>(system, launch);

@@ -10,6 +10,7 @@ namespace trifold::cuda {
 const char* rings_refuse(const tridiagonal::System& system);
 
 std::size_t rings_scratch(const tridiagonal::System& system);
+std::size_t rings_least_scratch(const tridiagonal::System& system);
 
 /// Enqueues, and resets outcome; the status was set by the caller. x of a failed ring is not written, so that in place its right-hand side stays.
 void solve_rings(const tridiagonal::System& system, const BatchLaunch& launch);

@@ -30,13 +30,71 @@ SharedBand<T> band_of(const Operand& from) {
     return {static_cast<const T*>(from.data), T(0), from.row_stride};
 }
 
-/// The right-hand sides and x as columns; without the matrix, which is no operand of theirs.
 template <class T>
-bool plan(const System& system, TileJob<T>& job, ColumnCut& cut) {
+inline constexpr int columns_of = sizeof(T) == 8 ? 32 : 64;  ///< of two warps
+
+/// Rows of columns begin at multiples of 32 bytes.
+template <class T>
+bool begin_at_sectors(const TileOperand<T>& operand, const TileJob<T>& job) {
+    const auto whole = [](std::int64_t stride) { return stride * static_cast<std::int64_t>(sizeof(T)) % 32 == 0; };
+    bool all = reinterpret_cast<std::uintptr_t>(operand.data) % 32 == 0 && whole(operand.row_stride);
+    for (int l = 0; l < 3; ++l) all = all && (job.outer_extent[l] == 1 || whole(operand.outer_stride[l]));
+    return all;
+}
+
+/// Rows lie side by side, whole vectors from system to system.
+template <class T>
+bool lies_along_rows(const TileOperand<T>& operand, const TileJob<T>& job) {
+    const auto vectors = [](std::int64_t stride) { return stride > 0 && stride * static_cast<std::int64_t>(sizeof(T)) % 16 == 0 && stride < (std::int64_t{1} << 35); };
+    if (operand.row_stride != 1 || !vectors(operand.column_stride) || reinterpret_cast<std::uintptr_t>(operand.data) % 16) return false;
+    for (int l = 0; l < 3; ++l)
+        if (job.outer_extent[l] > 1 && !vectors(operand.outer_stride[l])) return false;
+    return tensor_maps_exist();
+}
+
+/// The right-hand sides and x, cut; without the matrix, which is no operand of theirs.
+template <class T>
+bool plan(const System& system, TileJob<T>& job, ColumnCut& cut, bool& along_rows) {
+    constexpr std::int64_t fewest_columns = 12, most_tiles = std::int64_t{1} << 30;
     if (system.in_place || system.rows > most_rows || !has_clusters() || !have_one_matrix(system) || plan_shared<T>(system).kernel) return false;
     job = tile_job<T>(system);
     for (int k = 0; k < 3; ++k) job.operand[k] = {};
-    return columns_side_by_side(job) && cut_rhs(job, cut);
+    along_rows = !columns_side_by_side(job);
+    if (!along_rows) {
+        if (!cut_rhs(job, cut)) return false;
+        if (!begin_at_sectors(job.operand[4], job)) cut.columns -= 32 / static_cast<int>(sizeof(T));
+        return true;
+    }
+    cut = {};
+    cut.columns = columns_of<T>;
+    return job.columns >= fewest_columns && system.systems() < most_tiles && job.columns < std::int64_t{1} << 31 && lies_along_rows(job.operand[3], job) && lies_along_rows(job.operand[4], job);
+}
+
+/// The map of rhs or x, rows first. `operand`: of the job, whose outer levels are sorted.
+template <class T>
+bool encode_along_rows(const ColumnJob<T>& job, const TileOperand<T>& operand, TensorMap& map) {
+    constexpr auto line = static_cast<std::uint32_t>(128 / sizeof(T));
+    MapShape shape{operand.data,
+                   {static_cast<std::uint64_t>(job.rows), static_cast<std::uint64_t>(job.columns), job.outer_extent[2], job.outer_extent[1], job.outer_extent[0]},
+                   {},
+                   {line, 32, 1, 1, 1},
+                   5,
+                   sizeof(T) == 8};
+    const std::int64_t strides[4] = {operand.column_stride, operand.outer_stride[2], operand.outer_stride[1], operand.outer_stride[0]};
+    for (int d = 0; d < 4; ++d) shape.bytes[d] = shape.extents[d + 1] > 1 ? static_cast<std::uint64_t>(strides[d]) * sizeof(T) : 16;
+    shape.swizzled = true;
+    return encode(map, shape);
+}
+
+template <class T>
+bool march_job(const TileJob<T>& from, const ColumnCut& cut, bool along_rows, ColumnJob<T>& job) {
+    if (!along_rows) return column_job(from, cut, job);
+    TileJob<T> without = from;  // maps of columns are not wanted
+    without.operand[3].data = nullptr;
+    if (!column_job(without, cut, job)) return false;
+    job.order = {};
+    job.operand[3].data = from.operand[3].data;
+    return encode_along_rows(job, job.operand[3], job.maps[3][0]) && encode_along_rows(job, job.operand[4], job.maps[2][0]);
 }
 
 /// Segments of a column: as few as leave no warp without work for long, each of which reads its ends once more.
@@ -80,7 +138,8 @@ void solve(const System& system, const BatchLaunch& launch) {
     TileJob<T> from;
     ColumnCut cut;
     ColumnJob<T> job;
-    if (!plan(system, from, cut) || !column_job(from, cut, job)) return solve_windows(system, rest);
+    March<T> march;
+    if (!plan(system, from, cut, march.along_rows) || !march_job(from, cut, march.along_rows, job)) return solve_windows(system, rest);
 
     MarchFactors<T> factors;
     factors.lower = band_of<T>(system.lower), factors.diag = band_of<T>(system.diag), factors.upper = band_of<T>(system.upper);
@@ -92,7 +151,6 @@ void solve(const System& system, const BatchLaunch& launch) {
     factors.marks = scratch + parts.marks, factors.systems = system.systems();
     launch_after(march_factor_kernel<T>, dim3(static_cast<unsigned>((factors.chunks * factor_pieces + factor_threads - 1) / factor_threads)), factor_threads, 0, launch.stream, factors);
 
-    March<T> march;
     march.factors = factors.factors, march.ahead = factors.ahead, march.chunks = factors.chunks;
     cut_rows(job, march);
     job.marks = factors.marks, job.handed_over = &launch.outcome->marked;
@@ -106,13 +164,14 @@ void solve(const System& system, const BatchLaunch& launch) {
 
 bool takes_march(const System& system) {
     ColumnCut cut;
+    bool along_rows;
     if (windows_refuse(system)) return false;
     if (system.dtype == DType::f64) {
         TileJob<double> job;
-        return plan(system, job, cut);
+        return plan(system, job, cut, along_rows);
     }
     TileJob<float> job;
-    return plan(system, job, cut);
+    return plan(system, job, cut, along_rows);
 }
 
 std::size_t march_scratch(const System& system) { return system.dtype == DType::f32 ? Parts<float>(system).bytes : Parts<double>(system).bytes; }

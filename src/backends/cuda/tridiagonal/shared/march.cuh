@@ -15,8 +15,8 @@
 #pragma once
 
 #include "backends/cuda/runtime/shared_memory.hpp"
-#include "backends/cuda/tridiagonal/block/columns_kernel.cuh"
-#include "backends/cuda/tridiagonal/block/residency.hpp"
+#include "backends/cuda/tridiagonal/block/columns_join.cuh"
+#include "backends/cuda/tridiagonal/block/copy_out.cuh"
 #include "backends/cuda/tridiagonal/block/segments.cuh"
 #include "backends/cuda/tridiagonal/device/overlap.cuh"
 #include "backends/cuda/tridiagonal/shared/march_job.hpp"
@@ -24,145 +24,108 @@
 
 namespace trifold::cuda {
 
-/// A chunk in shared memory: four slices of rhs, then the factors.
-template <class T, int V, bool Shifted>
-struct MarchSlot {
-    static constexpr int R = march_rows, slice_rows = column_chunk, slices = R / slice_rows;
-    using S = SliceLayout<T, slice_rows, 32, V, Shifted>;
-    static constexpr int factors_at = slices * S::operand, all = (factors_at + 3 * R + 127 / static_cast<int>(sizeof(T))) / (128 / static_cast<int>(sizeof(T))) * (128 / static_cast<int>(sizeof(T)));
-    static constexpr int bytes = march_slots * (all * static_cast<int>(sizeof(T)) + 16);
-    static_assert(bytes <= most_shared_bytes);
-};
-
-/// A lane's V columns of one chunk.
-template <class T, int V, bool Shifted>
-struct MarchChunk {
-    using Slot = MarchSlot<T, V, Shifted>;
-    using S = typename Slot::S;
-    T* at[S::offsets];
-    const T* factors;
-
-    __device__ __forceinline__ T* row(int i) const {  // i: of a slice of 16, known when compiled; rows of other slices are behind
-        return at[i % S::offsets] + i / S::offsets * S::pitch;
-    }
-    __device__ __forceinline__ void read(T* from, T (&value)[V]) const {
-        if constexpr (V == 1 || Shifted) {
-#pragma unroll
-            for (int v = 0; v < V; ++v) value[v] = from[v * 32];
-        } else {
-            const auto two = *reinterpret_cast<const typename ColumnVector<T>::type*>(from);
-            value[0] = two.x, value[1] = two.y;
-        }
-    }
-    __device__ __forceinline__ void write(T* to, const T (&value)[V]) const {
-        if constexpr (V == 1 || Shifted) {
-#pragma unroll
-            for (int v = 0; v < V; ++v) to[v * 32] = value[v];
-        } else {
-            *reinterpret_cast<typename ColumnVector<T>::type*>(to) = {value[0], value[1]};
-        }
-    }
-
-    /// Sixteen factors, by vectors.
-    __device__ __forceinline__ static void read_factors(const T* from, T (&to)[Slot::slice_rows]) {
-        constexpr int E = 16 / static_cast<int>(sizeof(T));
-        struct alignas(16) Vector {
-            T of[E];
-        };
-#pragma unroll
-        for (int i = 0; i < Slot::slice_rows; i += E) {
-            const Vector some = *reinterpret_cast<const Vector*>(from + i);
-#pragma unroll
-            for (int e = 0; e < E; ++e) to[i + e] = some.of[e];
-        }
-    }
-    /// All is read before anything is written: loads would wait for stores.
-    __device__ __forceinline__ void read_slice(int s, T (&to)[Slot::slice_rows][V]) const {
-#pragma unroll
-        for (int i = 0; i < Slot::slice_rows; ++i) read(row(i) + s * S::operand, to[i]);
-    }
-
-    __device__ __forceinline__ void down(T (&y)[V], Largest<T> (&largest)[V]) const {
-#pragma unroll 1
-        for (int s = 0; s < Slot::slices; ++s) {
-            T inverse[Slot::slice_rows], lower[Slot::slice_rows], d[Slot::slice_rows][V];
-            read_factors(factors + s * Slot::slice_rows, inverse), read_factors(factors + Slot::R + s * Slot::slice_rows, lower);
-            read_slice(s, d);
-#pragma unroll
-            for (int i = 0; i < Slot::slice_rows; ++i) {
-#pragma unroll
-                for (int v = 0; v < V; ++v) y[v] = fused(-lower[i], y[v], inverse[i] * d[i][v]), largest[v].add(y[v]);
-                write(row(i) + s * S::operand, y);
-            }
-        }
-    }
-    /// give(i, x) for the chunk's rows, the last one first.
-    template <class Give>
-    __device__ __forceinline__ void up(T (&x)[V], Give give) const {
-#pragma unroll 1
-        for (int s = Slot::slices - 1; s >= 0; --s) {
-            T upper[Slot::slice_rows], y[Slot::slice_rows][V];
-            read_factors(factors + 2 * Slot::R + s * Slot::slice_rows, upper);
-            read_slice(s, y);
-#pragma unroll
-            for (int i = Slot::slice_rows - 1; i >= 0; --i) {
-#pragma unroll
-                for (int v = 0; v < V; ++v) x[v] = fused(-upper[i], x[v], y[i][v]);
-                give(s * Slot::slice_rows + i, x);
-            }
-        }
-    }
-};
-
 /// What a warp walks down, unit after unit: `ahead` chunks more at either end of a segment than are stored. Slots of its ring are taken in turns.
 struct MarchPath {
     int ahead, ring, first_slot;
     int k0 = 0, k1 = 0, from = 0, to = 0;  ///< chunks that are stored, and that are read
     unsigned turn = 0;                     ///< chunks of units before
 
+    template <class T>
+    __device__ __forceinline__ void begin(int first, const March<T>& march) {
+        k0 = first, k1 = min(first + march.segment_chunks, march.chunks);
+        from = max(k0 - ahead, 0), to = min(k1 + ahead, march.chunks);
+    }
     __device__ __forceinline__ unsigned number(int k) const { return turn + static_cast<unsigned>(k - from); }
     __device__ __forceinline__ int slot(int k) const { return first_slot + static_cast<int>(number(k) % static_cast<unsigned>(ring)); }
     __device__ __forceinline__ unsigned phase(int k) const { return number(k) / static_cast<unsigned>(ring) & 1u; }
 };
 
-template <class T, int V, bool Shifted>
+/// Shared memory: chunks of rhs, their factors, barriers. Access: how rows are read and stored (march_columns.cuh, march_rows.cuh).
+template <class Access>
+struct MarchMemory {
+    using T = typename Access::T;
+    static constexpr int factors = 3 * march_rows, slot = Access::elements, barriers_at = march_slots * (slot + factors) * static_cast<int>(sizeof(T)), bytes = barriers_at + march_slots * 16;
+    static_assert(bytes <= most_shared_bytes && factors * sizeof(T) % 16 == 0 && slot * sizeof(T) % 128 == 0);
+};
+
+/// Sixteen factors, by vectors.
+template <int Rows, class T>
+__device__ __forceinline__ void read_factors(const T* from, T (&to)[Rows]) {
+    constexpr int E = 16 / static_cast<int>(sizeof(T));
+    struct alignas(16) Vector {
+        T of[E];
+    };
+#pragma unroll
+    for (int i = 0; i < Rows; i += E) {
+        const Vector some = *reinterpret_cast<const Vector*>(from + i);
+#pragma unroll
+        for (int e = 0; e < E; ++e) to[i + e] = some.of[e];
+    }
+}
+
+/// A chunk in place. All of a slice is read before anything is written: loads would wait for stores.
+template <class Access, class T, int V = Access::V>
+__device__ __forceinline__ void walk_down(const Access& access, T* chunk, const T* factors, T (&y)[V], Largest<T> (&largest)[V]) {
+    constexpr int N = Access::slice_rows;
+#pragma unroll 1
+    for (int s = 0; s < Access::slices; ++s) {
+        T inverse[N], lower[N], d[N][V];
+        read_factors(factors + s * N, inverse), read_factors(factors + march_rows + s * N, lower);
+        access.read(chunk, s, d);
+#pragma unroll
+        for (int i = 0; i < N; ++i)
+#pragma unroll
+            for (int v = 0; v < V; ++v) y[v] = d[i][v] = fused(-lower[i], y[v], inverse[i] * d[i][v]), largest[v].add(y[v]);
+        access.write(chunk, s, d);
+    }
+}
+
+/// The chunk whose first row is `first`, upwards; its x is stored, or only the uppermost one kept.
+template <bool Stored, class Access, class T, int V = Access::V>
+__device__ __forceinline__ void walk_up(const Access& access, T* chunk, const T* factors, int first, T (&x)[V]) {
+    constexpr int N = Access::slice_rows;
+#pragma unroll 1
+    for (int s = Access::slices - 1; s >= 0; --s) {
+        T upper[N], y[N][V];
+        read_factors(factors + 2 * march_rows + s * N, upper);
+        access.read(chunk, s, y);
+#pragma unroll
+        for (int i = N - 1; i >= 0; --i)
+#pragma unroll
+            for (int v = 0; v < V; ++v) x[v] = y[i][v] = fused(-upper[i], x[v], y[i][v]);
+        if (Stored) access.store(chunk, s, first + s * N, y);
+    }
+}
+
+template <class Access, class T>
 __global__ void __launch_bounds__(64 * march_warps, 1) march_kernel(const __grid_constant__ ColumnJob<T> job, const __grid_constant__ March<T> march) {
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
-    constexpr int R = march_rows, apart = Shifted ? 32 : 1;  // columns of a lane
-    using Slot = MarchSlot<T, V, Shifted>;
-    using S = typename Slot::S;
-    extern __shared__ __align__(128) unsigned char march_memory[];
-    T* const slots = reinterpret_cast<T*>(march_memory);
-    auto* const barriers = reinterpret_cast<unsigned long long*>(march_memory + march_slots * Slot::all * sizeof(T));
+    constexpr int R = march_rows, V = Access::V;
+    using Memory = MarchMemory<Access>;
+    extern __shared__ __align__(1024) unsigned char march_memory[];
+    T* const chunks = reinterpret_cast<T*>(march_memory);
+    T* const all_factors = chunks + march_slots * Memory::slot;
+    auto* const barriers = reinterpret_cast<unsigned long long*>(march_memory + Memory::barriers_at);
     const int lane = static_cast<int>(threadIdx.x) & 31, pair = static_cast<int>(threadIdx.x) / 32 % march_warps;
     const bool goes_up = threadIdx.x >= 32 * march_warps;
     const auto arrival = [&](int slot) { return Arrival{shared_address(barriers + slot)}; };                // of rhs
     const auto eliminated = [&](int slot) { return Arrival{shared_address(barriers + march_slots + slot)}; };  // down
-    for (int s = static_cast<int>(threadIdx.x); s < march_slots; s += static_cast<int>(blockDim.x)) arrival(s).prepare(Slot::slices + 1), eliminated(s).prepare(1);
+    for (int s = static_cast<int>(threadIdx.x); s < march_slots; s += static_cast<int>(blockDim.x)) arrival(s).prepare(Access::requests + 1), eliminated(s).prepare(32);
     __syncthreads();
     await_the_kernel_before();
     const int ahead = *const_cast<const volatile int*>(march.ahead), pairs = march_slots / (ahead + 2);
     if (ahead == 0 || pair >= pairs) return;
     MarchPath path{ahead, ahead + 2, pair * (ahead + 2)};
+    const auto chunk_of = [&](int k) { return chunks + path.slot(k) * Memory::slot; };
+    const auto factors_of = [&](int k) { return all_factors + path.slot(k) * Memory::factors; };
 
     const unsigned step = gridDim.x * static_cast<unsigned>(min(pairs, march_warps));
 #pragma unroll 1
     for (unsigned unit = blockIdx.x + static_cast<unsigned>(pair) * gridDim.x; unit < march.units; unit += step) {
         const unsigned rest = unit / job.tiles_per_run, run = rest / march.segments;
         const ColumnPlace place = place_in_run(job, run, static_cast<std::int64_t>(job.order(unit - rest * job.tiles_per_run)) * job.cut.columns);
-        path.k0 = static_cast<int>(rest - run * march.segments) * march.segment_chunks, path.k1 = min(path.k0 + march.segment_chunks, march.chunks);
-        path.from = max(path.k0 - ahead, 0), path.to = min(path.k1 + ahead, march.chunks);
-        const int own = Shifted ? lane : lane * V;
-        const unsigned offset = Shifted ? static_cast<unsigned>(offset_in_vector(column_corner(job.operand[3], place, place.column, 0))) : 0u;
-        const auto chunk_of = [&](int k) {
-            T* const there = slots + path.slot(k) * Slot::all;
-            MarchChunk<T, V, Shifted> chunk;
-#pragma unroll
-            for (unsigned o = 0; o < S::offsets; ++o) chunk.at[o] = there + own + o * S::region + (offset + o * static_cast<unsigned>(job.operand[3].row_stride)) % S::offsets;
-            chunk.factors = there + Slot::factors_at;
-            return chunk;
-        };
-
+        path.begin(static_cast<int>(rest - run * march.segments) * march.segment_chunks, march);
+        const Access access(job, place, lane);
         if (!goes_up) {
             T y[V];
             Largest<T> largest[V];
@@ -171,52 +134,23 @@ __global__ void __launch_bounds__(64 * march_warps, 1) march_kernel(const __grid
 #pragma unroll 1
             for (int k = path.from; k < path.to; ++k) {
                 arrival(path.slot(k)).wait_together(path.phase(k));
-                chunk_of(k).down(y, largest);
-                asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
-                __syncwarp();
-                if (lane == 0) eliminated(path.slot(k)).arrive();
+                walk_down(access, chunk_of(k), factors_of(k), y, largest);
+                leave_to_copies();
+                eliminated(path.slot(k)).arrive();
             }
 #pragma unroll
             for (int v = 0; v < V; ++v) {
-                const std::int64_t system = system_of(job, place, own + v * apart);
+                const std::int64_t system = system_of(job, place, Access::column_of(lane, v));
                 if (system >= 0 && !(largest[v].value() <= join_limit<T>)) job.marks[system] = 1, atomicAdd(job.handed_over, 1ull);
             }
         } else {
             const auto ask = [&](int k) {
                 if (lane != 0 || k >= path.to) return;
-                T* const there = slots + path.slot(k) * Slot::all;
+                constexpr unsigned factor_bytes = Memory::factors * sizeof(T);
                 const Arrival news = arrival(path.slot(k));
-#pragma unroll 1
-                for (int s = 0; s < Slot::slices; ++s)
-                    load_slice<T, Slot::slice_rows, 32, V, Shifted>(job, place, place.column, k * R + s * Slot::slice_rows, there + s * S::operand - 3 * S::operand, news);
-                constexpr unsigned factor_bytes = 3 * R * sizeof(T);
+                access.ask(k, chunk_of(k), news);
                 news.expect(factor_bytes);
-                news.copy(shared_address(there + Slot::factors_at), march.factors + static_cast<std::int64_t>(k) * 3 * R, factor_bytes);
-            };
-            const TileOperand<T>& to_x = job.operand[4];
-            const std::int64_t column = place.column + own;
-            const bool full = column + (V - 1) * apart < job.columns && (V == 1 || Shifted || job.x_by_twos);
-            const auto store = [&](int k, T(&x)[V]) {
-                const int rows = job.rows - k * R;
-                T* const corner = column_corner(to_x, place, column, k * R);
-                if (full && rows >= R) {
-                    T* there = corner + R * to_x.row_stride;
-                    chunk_of(k).up(x, [&](int, const T(&value)[V]) {
-                        there -= to_x.row_stride;
-                        if constexpr (V == 2 && !Shifted) {
-                            __stcs(reinterpret_cast<typename ColumnVector<T>::type*>(there), typename ColumnVector<T>::type{value[0], value[1]});
-                        } else {
-#pragma unroll
-                            for (int v = 0; v < V; ++v) __stcs(there + v * apart, value[v]);
-                        }
-                    });
-                } else {
-                    chunk_of(k).up(x, [&](int i, const T(&value)[V]) {
-#pragma unroll
-                        for (int v = 0; v < V; ++v)
-                            if (i < rows && column + v * apart < job.columns) __stcs(corner + i * to_x.row_stride + v * apart, value[v]);
-                    });
-                }
+                news.copy(shared_address(factors_of(k)), march.factors + static_cast<std::int64_t>(k) * Memory::factors, factor_bytes);
             };
             for (int k = path.from; k < path.from + path.ring; ++k) ask(k);
 #pragma unroll 1
@@ -229,27 +163,35 @@ __global__ void __launch_bounds__(64 * march_warps, 1) march_kernel(const __grid
 #pragma unroll
                     for (int v = 0; v < V; ++v) x[v] = 0;
 #pragma unroll 1
-                    for (int j = k; j > lowest; --j) chunk_of(j).up(x, [](int, const T(&)[V]) {});
+                    for (int j = k; j > lowest; --j) walk_up<false>(access, chunk_of(j), factors_of(j), j * R, x);
 #pragma unroll 1
-                    for (int j = lowest; j >= highest; --j) store(j, x);
+                    for (int j = lowest; j >= highest; --j) {
+                        walk_up<true>(access, chunk_of(j), factors_of(j), j * R, x);
+                        if constexpr (Access::stored_by_copies) {
+                            leave_to_copies();
+                            __syncwarp();
+                            if (lane == 0) access.send(j, chunk_of(j));
+                        }
+                    }
                 }
+                if (Access::stored_by_copies && lane == 0 && (end || k - ahead >= path.from)) await_sent_reads();
                 __syncwarp();
                 if (k - ahead >= path.from) ask(k + 2);  // where k - ahead was
             }
         }
         path.turn += static_cast<unsigned>(path.to - path.from);
     }
+    if (Access::stored_by_copies && goes_up && lane == 0) await_sent();
 #endif
 }
 
-template <class T, int V, bool Shifted>
+template <class Access, class T>
 void enqueue_march(ColumnJob<T>& job, const March<T>& march, cudaStream_t stream) {
-    using Slot = MarchSlot<T, V, Shifted>;
-    auto* const kernel = march_kernel<T, V, Shifted>;
+    auto* const kernel = march_kernel<Access, T>;
     static PerDevice prepared;
-    prepared.once([&] { allow_shared_memory(kernel, Slot::bytes); });
+    prepared.once([&] { allow_shared_memory(kernel, MarchMemory<Access>::bytes); });
     const auto blocks = static_cast<unsigned>(multiprocessors_of_current());
-    launch_after(kernel, dim3(std::min(blocks, march.units)), 64 * march_warps, Slot::bytes, stream, job, march);
+    launch_after(kernel, dim3(std::min(blocks, march.units)), 64 * march_warps, MarchMemory<Access>::bytes, stream, job, march);
 }
 
 }  // namespace trifold::cuda

@@ -37,6 +37,7 @@ struct March {
     const int* ahead = nullptr;
     int chunks = 0, segment_chunks = 0;
     unsigned segments = 1, units = 0;
+    bool along_rows = false;        ///< rows of a system lie side by side: by the maps of march_rows.cuh
 };
 
 /// Enqueues the kernel for columns: operands 3 and 4 of `job` (rhs, x), marks and handed_over.
