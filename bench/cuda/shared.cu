@@ -190,6 +190,7 @@ std::vector<BatchShape> shapes(std::int64_t count) {
         for (int n : {4096, 8192, 65536}) list.push_back({"interleaved", n, count / n, count / n, 1, 1, 0, Peer::none, scalars});
     }
     list.push_back({"interleaved", 20000, count / 20000, count / 20000, 1});
+    list.push_back({"odd pitch", 8191, 16385, 16383, 1});
     for (int n : {100, 500, 1000, 2000}) list.push_back({"odd pitch", n, count / n | 1, (count / n | 1) - 2, 1});
     for (const bool scalars : {false, true}) {
         list.push_back({"256^3 x", 256, 1, count >> 8, 256, 1, 0, Peer::none, scalars});

@@ -98,6 +98,11 @@ struct MarchSideBySide {
 #pragma unroll
             for (int i = 0; i < slice_rows; ++i, there += to.row_stride) {
                 const int from = any_before ? behind_sector(there - own) : 0, end = any_behind ? job.cut.columns + behind_sector(there - own + job.cut.columns) : 32 * V;
+                if constexpr (V == 2 && !Shifted)
+                    if (job.x_by_twos && column + 1 < job.columns) {  // then sectors begin at even columns
+                        if (i < rows && own >= from && own < end) __stcs(reinterpret_cast<Two*>(there), Two{x[i][0], x[i][1]});
+                        continue;
+                    }
 #pragma unroll
                 for (int v = 0; v < V; ++v)
                     if (i < rows && column + v * apart < job.columns && own + v * apart >= from && own + v * apart < end) __stcs(there + v * apart, x[i][v]);
