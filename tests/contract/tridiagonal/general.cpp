@@ -186,22 +186,26 @@ TEST_P(General, ScratchOfRaggedBatchesAndRingsIsEnoughForTheShorterOnes) {
                 Trial<double> trial(recipe);
                 tridiagonal::Options options;
                 options.algorithm = algorithm;
-                std::size_t bytes = 0;
+                WorkspaceNeed need;
                 try {
-                    bytes = tridiagonal::workspace(queue, trial.problem(), options).at(0).bytes;
+                    need = tridiagonal::workspace(queue, trial.problem(), options).at(0);
                 } catch (const Error& refusal) {
                     ASSERT_NE(algorithm, tridiagonal::Algorithm::automatic) << refusal.what();
                     continue;
                 }
-                std::vector<std::byte> scratch(bytes + 128 + (1 << 20), std::byte{77});
+                const bool there = need.memory.kind != MemoryKind::host;
+                std::vector<double> scratch(need.bytes / sizeof(double) + 16 + (1 << 17), 77);
+                const DeviceArray<double> of_device(queue, std::span<const double>(scratch.data(), there ? scratch.size() : 1));
                 void* aligned = scratch.data();
-                std::size_t room = scratch.size();
-                ASSERT_TRUE(std::align(64, bytes, aligned, room));
-                options.workspace = {aligned, bytes};
+                std::size_t room = scratch.size() * sizeof(double);
+                ASSERT_TRUE(std::align(64, need.bytes, aligned, room));
+                options.workspace = {there ? of_device.data() : aligned, need.bytes};
                 Outcome outcome;
                 std::string error;
                 const bool solved = tridiagonal::try_solve(queue, trial.problem(), options, outcome, error);
-                ASSERT_TRUE(std::all_of(static_cast<std::byte*>(aligned) + bytes, scratch.data() + scratch.size(), [](std::byte b) { return b == std::byte{77}; }));
+                if (there) of_device.download(scratch), aligned = scratch.data();
+                const auto* const end = reinterpret_cast<const double*>(static_cast<std::byte*>(aligned) + (need.bytes + 7) / 8 * 8);
+                ASSERT_TRUE(std::all_of(end, static_cast<const double*>(scratch.data() + scratch.size()), [](double d) { return d == 77; }));
                 if (solved && outcome.ok()) trial.expect_solved(outcome);
                 else { ASSERT_NE(algorithm, tridiagonal::Algorithm::automatic) << error; }
             }

@@ -51,7 +51,7 @@ std::size_t workspace(const System& system, Algorithm algorithm, int) {
     static thread_local Answer last;
     if (!last.known || last.algorithm != algorithm || !same(last.system, system)) {
         last.known = false;
-        last.bytes = path_for(system, algorithm).scratch(system);
+        last.bytes = scratch_for(system, algorithm);
         last.system = system, last.algorithm = algorithm, last.known = true;
     }
     return last.bytes;

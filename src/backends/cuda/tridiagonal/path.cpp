@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "backends/cuda/tridiagonal/path.hpp"
 
+#include <algorithm>
+
 #include "backends/cuda/runtime/launches.hpp"
 #include "backends/cuda/runtime/reset.hpp"
 #include "backends/cuda/tridiagonal/device/certified.hpp"
@@ -55,6 +57,12 @@ Path path_for(const System& system, Algorithm algorithm) {
 Path path_within(const System& system, Algorithm algorithm, std::size_t scratch_bytes) {
     const Path path = path_for(system, algorithm);
     return path.dispensable && scratch_bytes < path.scratch(system) ? other_path(system, algorithm) : path;
+}
+
+std::size_t scratch_for(const System& system, Algorithm algorithm) {
+    const Path path = path_for(system, algorithm);
+    const std::size_t bytes = path.scratch(system);
+    return path.dispensable ? std::max(bytes, other_path(system, algorithm).scratch(system)) : bytes;
 }
 
 std::size_t least_scratch(const System& system, Algorithm algorithm) { return other_path(system, algorithm).least_scratch(system); }

@@ -29,7 +29,8 @@ Path path_for(const tridiagonal::System& system, tridiagonal::Algorithm algorith
 /// The one for so much scratch: that of a system whose arrays are copied to the device was asked for when they had gaps.
 Path path_within(const tridiagonal::System& system, tridiagonal::Algorithm algorithm, std::size_t scratch_bytes);
 
-/// What that one needs at least.
+/// Bytes to ask for: enough for path_for's, and for whatever path_within takes once gaps are gone. And bytes that do in any case.
+std::size_t scratch_for(const tridiagonal::System& system, tridiagonal::Algorithm algorithm);
 std::size_t least_scratch(const tridiagonal::System& system, tridiagonal::Algorithm algorithm);
 
 /// All of it, reset of outcome and status included. Errors stay in the runtime's last error.

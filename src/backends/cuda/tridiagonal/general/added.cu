@@ -53,7 +53,7 @@ void add(const System& system, const System& plain, const BatchLaunch& launch) {
 
 std::size_t added_scratch(const System& system) {
     const System plain = into(system, nullptr);
-    return own_bytes(system) + path_for(plain, Algorithm::automatic).scratch(plain);
+    return own_bytes(system) + scratch_for(plain, Algorithm::automatic);
 }
 
 std::size_t added_least_scratch(const System& system) {

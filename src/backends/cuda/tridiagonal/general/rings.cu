@@ -134,7 +134,7 @@ struct Parts {
         std::size_t least = most;
         if (ring.rows >= 3 && !on_chip)
             for (const System* one : {&rhs, &column})
-                most = std::max(most, path_for(*one, Algorithm::automatic).scratch(*one)), least = std::max(least, least_scratch(*one, Algorithm::automatic));
+                most = std::max(most, scratch_for(*one, Algorithm::automatic)), least = std::max(least, least_scratch(*one, Algorithm::automatic));
         bytes = rest + up(most), least_bytes = rest + up(least);
     }
 };
