@@ -96,6 +96,14 @@ def ring(row):
     return [percent(row['fraction']), times(row.get('times_cusparse'))]
 
 
+def long_batch(row):
+    return [percent(row['fraction']), percent(row['queued_fraction'])]
+
+
+def long_batch_beside_cusparse(row):
+    return [*long_batch(row), times(row.get('times_cusparse'))]
+
+
 def batch(case, rows):
     return {'case': case, 'rows': rows}
 
@@ -110,6 +118,10 @@ TABLES = {
         ('contiguous, 64', shared('contiguous', 64)), ('contiguous, 2048', shared('contiguous', 2048)),
         ('padded, 250', shared('padded', 250)), ('interleaved, 64', shared('interleaved', 64)), ('interleaved, 1024', shared('interleaved', 1024)), ('interleaved, 2048', shared('interleaved', 2048)), ('256³ along y', shared('256^3 y', 256)),
         ('256³ along z', shared('256^3 z', 256)), ('odd pitch, 100', shared('odd pitch', 100)), ('odd pitch, 1999', shared('odd pitch', 1999)), ('odd planes along y, 255', shared('odd y', 255))]),
+    'long batches with one matrix': ('cuda_shared', 'layout, rows of a system', (['of the roof', 'queued'], long_batch), [
+        ('interleaved, 4096', shared('interleaved', 4096)), ('interleaved, 8192', shared('interleaved', 8192)), ('interleaved, 20 000 (6710 columns)', shared('interleaved', 20000)),
+        ('interleaved, 65 536', shared('interleaved', 65536)), ('odd pitch, 8191', shared('odd pitch', 8191)), ('contiguous, 8192', shared('contiguous', 8192)), ('contiguous, 65 536', shared('contiguous', 65536)),
+        ('three scalars, interleaved, 8192', shared('interleaved', 8192, 'scalars')), ('three scalars, contiguous, 65 536', shared('contiguous', 65536, 'scalars'))]),
     'streaming': ('cuda_heat', 'mesh', (['Gpoints/s', 'of the roof', 'of its moves', 'over cuSPARSE'], in_passes), [
         ('640² × 60', '2d-large/640^2x60/'), ('896² × 60', '2d-large/896^2x60/'), ('64³', '3d-large/64^3x1/'), ('64³ × 128', '3d-large/64^3x128/'), ('80³ × 24', '3d/80^3x24/'),
         ('80³ × 72', '3d/80^3x72/'), ('96³ × 24', '3d/96^3x24/'), ('96³ × 72', '3d/96^3x72/'), ('128³ × 16', '3d-large/128^3x16/'), ('192³ × 8', '3d-large/192^3x8/'), ('256³', '3d-large/256^3x1/'),
@@ -129,6 +141,10 @@ TABLES = {
     'short systems': ('cuda_single', 'system', (['between events', 'over cuSPARSE', 'as a graph', 'one after the other'], short_times), [
         ('4096 rows that decay', one('latency', 4096)), ('4096 rows of -1, 2, -1', one('latency, poisson', 4096)), ('1024 rows that need pivots', one('latency, indefinite', 1024)),
         ('4096 rows that need pivots', one('latency, indefinite', 4096)), ('2^20 rows that decay', one('latency', 2 ** 20))]),
+    'long batches': ('cuda_batch', 'layout, rows of a system', (['of the roof', 'queued', 'over cuSPARSE'], long_batch_beside_cusparse), [
+        ('interleaved, 5000 (13 421 columns)', batch('interleaved', 5000)), ('interleaved, 8192', batch('interleaved', 8192)), ('interleaved, 20 000 (3355 columns)', batch('interleaved', 20000)),
+        ('interleaved, 65 536', batch('interleaved', 65536)), ('interleaved, 2^20', batch('interleaved', 1 << 20)), ('−1, 2, −1, interleaved, 8192', batch('interleaved, -1 2 -1', 8192)),
+        ('−1, 2, −1, interleaved, 65 536', batch('interleaved, -1 2 -1', 65536))]),
     'batches': ('cuda_batch', 'layout, rows of a system', BESIDE_CUSPARSE, [
         ('contiguous, 3', batch('contiguous', 3)), ('contiguous, 64', batch('contiguous', 64)), ('contiguous, 512', batch('contiguous', 512)), ('contiguous, 4096', batch('contiguous', 4096)),
         ('contiguous, 8192', batch('contiguous', 8192)), ('padded, 250', batch('padded', 250)), ('interleaved, 64', batch('interleaved', 64)), ('interleaved, 512', batch('interleaved', 512)),
@@ -137,7 +153,7 @@ TABLES = {
     'rings': ('cuda_rings', 'layout, rows of a ring', (['of the roof', 'over cuSPARSE'], ring), [
         ('contiguous, 8', batch('contiguous', 8)), ('contiguous, 64', batch('contiguous', 64)), ('contiguous, 256', batch('contiguous', 256)), ('contiguous, 1000', batch('contiguous', 1000)),
         ('contiguous, 4096', batch('contiguous', 4096)), ('contiguous, 20 000', batch('contiguous', 20000)), ('interleaved, 64', batch('interleaved', 64)), ('interleaved, 256', batch('interleaved', 256)),
-        ('interleaved, 1024', batch('interleaved', 1024)), ('one matrix, contiguous, 256', batch('contiguous, shared', 256)), ('one matrix, interleaved, 256', batch('interleaved, shared', 256)),
+        ('interleaved, 1024', batch('interleaved', 1024)), ('interleaved, 20 000', batch('interleaved', 20000)), ('one matrix, contiguous, 256', batch('contiguous, shared', 256)), ('one matrix, interleaved, 256', batch('interleaved, shared', 256)),
         ('one matrix, interleaved, 1024', batch('interleaved, shared', 1024)), ('one ring of 2^24', batch('one ring', 1 << 24))]),
     'pivots': ('cuda_batch', 'which systems, layout, rows', (['of the roof', 'over cuSPARSE'], pivoted), [
         ('one in a hundred, contiguous, 512', batch('contiguous few', 512)), ('one in a hundred, contiguous, 4096', batch('contiguous few', 4096)), ('one in a hundred, interleaved, 64', batch('interleaved few', 64)),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Many long columns side by side, cut into segments, in two passes over their rows (docs/algorithms/gpu_batches.md, "Long columns").
+// Many long columns side by side, cut into segments, in two passes over their rows (docs/algorithms/gpu_long_batches.md).
 #pragma once
 
 #include "backends/cuda/tridiagonal/batch.hpp"
