@@ -23,6 +23,7 @@ struct BatchShape {
     int indefinite = 0;       ///< of so many systems one has a diagonal as small as the rest; 1: all have
     bool lasting = false;     ///< the matrix is −1, 2, −1: unknowns far apart feel each other
     bool pivoted = false;     ///< by LU with partial pivoting, as a caller may ask for
+    bool in_place = false;    ///< x is stored over the right-hand side
 
     std::int64_t systems() const { return columns * outer; }
 };

@@ -86,7 +86,8 @@ public:
         // Implicit diffusion where the matrix is three numbers.
         const Matrix<T> matrix = shape.scalars ? Matrix<T>{{{nullptr, T(-0.5)}, {nullptr, T(2)}, {nullptr, T(-0.5)}}}
                                                : Matrix<T>{{{bands_[0], T(0)}, {bands_[1], T(0)}, {bands_[2], T(0)}}};
-        System system = system_of<T>(shape, rhs_, x_);
+        System system = system_of<T>(shape, shape.in_place ? x_ : rhs_, x_);
+        system.in_place = shape.in_place;
         system.lower = band_operand(matrix.bands[0]), system.diag = band_operand(matrix.bands[1]), system.upper = band_operand(matrix.bands[2]);
         const auto plan = cuda::plan_shared<T>(system);
         const tridiagonal::Ops& ops = *cuda::tridiagonal_ops(0);
@@ -109,6 +110,7 @@ public:
             const float r = time_([&] { roof_->pass(); });
             const float t = time_(solve), q = time_.queued(solve);
             if (round) roof.push_back(r), ours.push_back(t), queued.push_back(q);
+            if (shape.in_place) check(cudaMemcpy(x_, rhs_, bytes(), cudaMemcpyDeviceToDevice), "memcpy");
             for (const bool drawn : {false, true}) {
                 if (!plan.kernel) break;  // too long to be held on chip
                 bool known = false;
@@ -133,7 +135,7 @@ public:
                 if (round) theirs.push_back(p);
             }
         }
-        check(cudaMemset(x_, 0xff, bytes()), "memset");
+        check(shape.in_place ? cudaMemcpy(x_, rhs_, bytes(), cudaMemcpyDeviceToDevice) : cudaMemset(x_, 0xff, bytes()), "memset");
         solve();
         const double error = backward_error_roundoffs<T>(matrix, shape, rhs_, x_, worst_);
         cuda::DeviceOutcome outcome;
@@ -188,6 +190,11 @@ std::vector<BatchShape> shapes(std::int64_t count) {
     for (const bool scalars : {false, true}) {
         for (int n : {8192, 65536}) list.push_back({"contiguous", n, 1, count / n, n, 1, 0, Peer::none, scalars});
         for (int n : {4096, 8192, 65536}) list.push_back({"interleaved", n, count / n, count / n, 1, 1, 0, Peer::none, scalars});
+    }
+    for (const bool contiguous : {false, true}) {
+        BatchShape shape = contiguous ? BatchShape{"contiguous, in place", 8192, 1, count / 8192, 8192} : BatchShape{"interleaved, in place", 8192, count / 8192, count / 8192, 1};
+        shape.in_place = true;
+        list.push_back(shape);
     }
     list.push_back({"interleaved", 20000, count / 20000, count / 20000, 1});
     list.push_back({"odd pitch", 8191, 16385, 16383, 1});

@@ -8,6 +8,8 @@
 #include "backends/cuda/tridiagonal/batch_plan.hpp"
 #include "backends/cuda/tridiagonal/device/segments.hpp"
 #include "backends/cuda/tridiagonal/device/windows.hpp"
+#include "backends/cuda/tridiagonal/general/packed.hpp"
+#include "backends/cuda/tridiagonal/general/pieces.cuh"
 #include "backends/cuda/tridiagonal/pivoted.hpp"
 #include "backends/cuda/tridiagonal/shared/march_factor.cuh"
 #include "backends/cuda/tridiagonal/shared/plan.hpp"
@@ -52,11 +54,42 @@ bool lies_along_rows(const TileOperand<T>& operand, const TileJob<T>& job) {
     return tensor_maps_exist();
 }
 
+/// In place x is kept in scratch until all of it is known: what a system lacks beyond a segment is still read then, and a system that fails keeps its right-hand side.
+System apart_from_rhs(const System& system, void* x) {
+    System apart = system;
+    if (system.in_place) apart.x = Packed(system).at(x), apart.in_place = false;
+    return apart;
+}
+
+/// x of what was solved, from scratch to its place.
+template <class T>
+struct Return {
+    Pieces pieces;
+    Levels levels;
+    Source<T> from, to;
+    const unsigned char* marks;
+    const unsigned* wanted;  ///< not zero: others solve all
+};
+
+template <class T>
+__global__ void __launch_bounds__(Pieces::block_threads) return_kernel(const __grid_constant__ Return<T> job) {
+    after_the_kernel_before();
+    if (*const_cast<const volatile unsigned*>(job.wanted)) return;
+    job.pieces.each([&](std::int64_t k, std::int64_t first, std::int64_t end, int step, bool) {
+        if (job.marks[k]) return;
+        std::int64_t index[4];
+        job.levels.indices(k, index);
+        const Line<T> from = line_of(job.from, index), to = line_of(job.to, index);
+#pragma unroll 4
+        for (std::int64_t i = first; i < end; i += step) __stcs(&to.at(i), from[i]);
+    });
+}
+
 /// The right-hand sides and x, cut; without the matrix, which is no operand of theirs.
 template <class T>
 bool plan(const System& system, TileJob<T>& job, ColumnCut& cut, bool& along_rows) {
     constexpr std::int64_t fewest_columns = 12, most_tiles = std::int64_t{1} << 30;
-    if (system.in_place || system.rows > most_rows || !has_clusters() || !have_one_matrix(system) || plan_shared<T>(system).kernel) return false;
+    if (system.rows > most_rows || !has_clusters() || !have_one_matrix(system) || plan_shared<T>(system).kernel) return false;
     job = tile_job<T>(system);
     for (int k = 0; k < 3; ++k) job.operand[k] = {};
     along_rows = !columns_side_by_side(job);
@@ -114,7 +147,7 @@ void cut_rows(const ColumnJob<T>& job, March<T>& march) {
 /// Scratch: factors and what is known of chunks, marks, a few words; then that of what is left to others.
 template <class T>
 struct Parts {
-    std::size_t down, up_, marks, words, rest, bytes;
+    std::size_t down, up_, marks, words, x, rest, bytes;
 
     explicit Parts(const System& system) {
         const auto chunks = static_cast<std::size_t>(chunks_of(system));
@@ -122,7 +155,8 @@ struct Parts {
         up_ = down + up(chunks * sizeof(T));
         marks = up_ + up(chunks * sizeof(T));
         words = marks + up(static_cast<std::size_t>(system.systems()));
-        rest = words + 256;
+        x = words + 256;
+        rest = x + (system.in_place ? up(static_cast<std::size_t>(Packed(system).elements) * sizeof(T)) : 0);
         bytes = rest + std::max({windows_scratch(system), pivoted_scratch(system), takes_segments(system) ? segments_scratch(system) : 0});
     }
 };
@@ -139,7 +173,8 @@ void solve(const System& system, const BatchLaunch& launch) {
     ColumnCut cut;
     ColumnJob<T> job;
     March<T> march;
-    if (!plan(system, from, cut, march.along_rows) || !march_job(from, cut, march.along_rows, job)) return solve_windows(system, rest);
+    const System apart = apart_from_rhs(system, scratch + parts.x);
+    if (!plan(apart, from, cut, march.along_rows) || !march_job(from, cut, march.along_rows, job)) return solve_windows(system, rest);
 
     MarchFactors<T> factors;
     factors.lower = band_of<T>(system.lower), factors.diag = band_of<T>(system.diag), factors.upper = band_of<T>(system.upper);
@@ -155,6 +190,11 @@ void solve(const System& system, const BatchLaunch& launch) {
     cut_rows(job, march);
     job.marks = factors.marks, job.handed_over = &launch.outcome->marked;
     launch_march(job, march, launch.stream);
+    if (system.in_place) {
+        const Pieces pieces(system);
+        launch_after(return_kernel<T>, pieces.blocks(), Pieces::block_threads, 0, launch.stream,
+                     Return<T>{pieces, Levels(system), Source<T>(apart.x), Source<T>(system.x), factors.marks, factors.wanted});
+    }
     if (takes_segments(system)) solve_segments(system, rest, factors.wanted);
     else solve_windows(system, rest, {.after_halos = true});
     solve_pivoted(system, rest, factors.marks, &launch.outcome->marked);
@@ -166,12 +206,13 @@ bool takes_march(const System& system) {
     ColumnCut cut;
     bool along_rows;
     if (windows_refuse(system)) return false;
+    const System apart = apart_from_rhs(system, nullptr);
     if (system.dtype == DType::f64) {
         TileJob<double> job;
-        return plan(system, job, cut, along_rows);
+        return plan(apart, job, cut, along_rows);
     }
     TileJob<float> job;
-    return plan(system, job, cut, along_rows);
+    return plan(apart, job, cut, along_rows);
 }
 
 std::size_t march_scratch(const System& system) { return system.dtype == DType::f32 ? Parts<float>(system).bytes : Parts<double>(system).bytes; }

@@ -6,7 +6,7 @@
 
 namespace trifold::cuda {
 
-/// Whether solve_march is for this system: columns side by side with one matrix, too long for those kernels that hold them, x apart from rhs.
+/// Whether solve_march is for this system: systems with one matrix, too long for those kernels that hold them.
 bool takes_march(const tridiagonal::System& system);
 
 std::size_t march_scratch(const tridiagonal::System& system);
