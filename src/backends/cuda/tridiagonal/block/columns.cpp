@@ -224,13 +224,9 @@ bool column_job(const TileJob<T>& from, const ColumnCut& cut, ColumnJob<T>& job)
     job.tiles_per_run = static_cast<unsigned>((job.columns + cut.columns - 1) / cut.columns);
     job.tiles = job.tiles_per_run * job.outer_extent[0] * job.outer_extent[1] * job.outer_extent[2];
     if (cut.segmented || cut.windowed) {
-        constexpr int chunk = 2 * column_chunk;  // seams lie between chunks
-        ColumnSegments<T>& segments = job.segments;
-        segments.halo = cut.windowed ? window_halo<T> : 0;
-        segments.rows = tile_rows(cut) - 2 * segments.halo;
-        segments.last_row = cut.windowed ? (job.rows - tile_rows(cut) + chunk - 1) / chunk * chunk : job.rows;
-        segments.count = static_cast<unsigned>((job.rows - 2 * segments.halo + segments.rows - 1) / segments.rows);
-        job.tiles *= segments.count;
+        static_assert(ColumnRows::chunk == 2 * column_chunk);
+        job.segments.rows = cut.windowed ? ColumnRows::windows(job.rows, tile_rows(cut), window_halo<T>) : ColumnRows::segments(job.rows, tile_rows(cut));
+        job.tiles *= job.segments.rows.count;
     }
     if (job.one_run) job.order = tile_order(x.row_stride * static_cast<std::int64_t>(sizeof(T)), cut.columns * static_cast<int>(sizeof(T)), job.tiles_per_run);
     for (int k = 0; k < 4; ++k)

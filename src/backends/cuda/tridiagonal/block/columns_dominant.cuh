@@ -281,9 +281,10 @@ __global__ void __launch_bounds__(column_threads<T> / V, 1) solve_dominant_colum
             const TileOperand<T>& to_x = job.operand[4];
             bool kept = true;
             if constexpr (windowed) {
-                const Kept rows_kept = kept_of(job, place);
-                kept = first_row >= rows_kept.from && first_row < rows_kept.to;
-                const bool above = first_row == rows_kept.from && place.segment > 0, below = first_row + N == rows_kept.to && place.segment + 1 < job.segments.count;
+                const ColumnRows& windows = job.segments.rows;
+                const int from = windows.from(place.segment), to = windows.to(place.segment, job.rows);
+                kept = first_row >= from && first_row < to;
+                const bool above = first_row == from && place.segment > 0, below = first_row + N == to && place.segment + 1 < windows.count;
                 if (above || below) {
 #pragma unroll
                     for (int v = 0; v < V; ++v) {

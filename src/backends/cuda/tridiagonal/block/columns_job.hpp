@@ -4,6 +4,7 @@
 
 #include <cuda_runtime_api.h>
 
+#include "backends/cuda/tridiagonal/block/column_rows.hpp"
 #include "backends/cuda/tridiagonal/block/tensor_map.hpp"
 #include "backends/cuda/tridiagonal/block/tile_job.hpp"
 #include "backends/cuda/tridiagonal/block/tile_order.hpp"
@@ -48,9 +49,7 @@ enum class ColumnPass { whole, windows, reduce, finish };
 /// Columns cut into segments, one after the other, or into windows that overlap; systems are numbered as marks are.
 template <class T>
 struct ColumnSegments {
-    int rows = 0;                   ///< from one to the next; of a segment, the last one may have fewer
-    unsigned count = 1;             ///< of a column
-    int last_row = 0, halo = 0;     ///< windows: where the last one begins, rows on either side that others store
+    ColumnRows rows;
     std::int64_t systems = 0;
     unsigned* unsettled = nullptr;  ///< windows say here that they do not do: then segments are wanted. Null: there are no windows
     T* seams = nullptr;             ///< [seam][above x, x after it, max|x|, below x, x before it, max|x|][system]: what the windows on either side of it have found

@@ -17,11 +17,12 @@ struct SegmentPlace : ColumnPlace {
 /// Tiles side by side follow each other, then segments one below the other.
 template <class T>
 __device__ __forceinline__ SegmentPlace segment_place(const ColumnJob<T>& job, unsigned tile) {
-    const unsigned run = tile / job.tiles_per_run, whole = run / job.segments.count;
+    const ColumnRows& rows = job.segments.rows;
+    const unsigned run = tile / job.tiles_per_run, whole = run / rows.count;
     SegmentPlace place;
     static_cast<ColumnPlace&>(place) = place_in_run(job, whole, static_cast<std::int64_t>(job.order(tile - run * job.tiles_per_run)) * job.cut.columns);
-    place.segment = run - whole * job.segments.count;
-    place.row = min(static_cast<int>(place.segment) * job.segments.rows, job.segments.last_row);
+    place.segment = run - whole * rows.count;
+    place.row = rows.begin(place.segment);
     return place;
 }
 
@@ -58,16 +59,6 @@ __device__ __forceinline__ void fetch_around(const ColumnJob<T>& job, const Segm
 template <class T>
 __device__ __forceinline__ bool windows_do(const ColumnJob<T>& job) {
     return job.segments.unsettled && *const_cast<const volatile unsigned*>(job.segments.unsettled) == 0;
-}
-
-/// The rows of a window that it stores.
-struct Kept {
-    int from, to;
-};
-template <class T>
-__device__ __forceinline__ Kept kept_of(const ColumnJob<T>& job, const SegmentPlace& place) {
-    const int from = static_cast<int>(place.segment) * job.segments.rows + job.segments.halo;
-    return {place.segment ? from : 0, place.segment + 1 < job.segments.count ? from + job.segments.rows : job.rows};
 }
 
 /// Column j at the seam above a window, or below it: the unknown beside the seam, the one beyond it, the largest of a chunk.

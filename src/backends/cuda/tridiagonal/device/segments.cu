@@ -67,7 +67,7 @@ unsigned* settle_in_windows(const System& system, const TileJob<T>& from, const 
     if (system.in_place || !cut_windows(from, cut) || !column_job(from, cut, job)) return nullptr;
     job.segments.systems = system.systems(), job.segments.seams = seams;
     job.segments.unsettled = &launch.outcome->unsettled, job.tickets = &launch.outcome->tickets;
-    const segments::SeamJob<T> compare{seams, system.systems(), job.segments.count - 1, static_cast<T>(accepted_roundoffs * std::numeric_limits<T>::epsilon() / 2), job.segments.unsettled, job.tickets};
+    const segments::SeamJob<T> compare{seams, system.systems(), job.segments.rows.count - 1, static_cast<T>(accepted_roundoffs * std::numeric_limits<T>::epsilon() / 2), job.segments.unsettled, job.tickets};
     launch_segments(job, ColumnPass::windows, launch.stream);
     const std::int64_t blocks = std::clamp<std::int64_t>(compare.systems * compare.count / 256, 1, 8 * multiprocessors_of_current());
     launch_after(segments::seam_kernel<T>, dim3(static_cast<unsigned>(blocks)), 256, 0, launch.stream, compare);
@@ -91,7 +91,7 @@ void solve(const System& system, const BatchLaunch& launch, unsigned* wanted) {
 
     ColumnSegments<T>& segments = job.segments;
     segments.systems = couple.systems = system.systems();
-    couple.segments = static_cast<int>(segments.count);
+    couple.segments = static_cast<int>(segments.rows.count);
     at(segments.relations, 0), at(couple.joined, parts.joined), at(couple.last, parts.last), at(couple.after, parts.after);
     couple.relations = segments.relations, segments.last = couple.last, segments.after = couple.after;
     couple.unsettled = segments.unsettled = wanted ? wanted : settle_in_windows(system, from, launch, reinterpret_cast<T*>(scratch));

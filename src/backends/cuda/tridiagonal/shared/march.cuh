@@ -20,25 +20,10 @@
 #include "backends/cuda/tridiagonal/block/segments.cuh"
 #include "backends/cuda/tridiagonal/device/overlap.cuh"
 #include "backends/cuda/tridiagonal/shared/march_job.hpp"
+#include "backends/cuda/tridiagonal/shared/march_path.hpp"
 #include "backends/cuda/tridiagonal/thread/largest.cuh"
 
 namespace trifold::cuda {
-
-/// What a warp walks down, unit after unit: `ahead` chunks more at either end of a segment than are stored. Slots of its ring are taken in turns.
-struct MarchPath {
-    int ahead, ring, first_slot;
-    int k0 = 0, k1 = 0, from = 0, to = 0;  ///< chunks that are stored, and that are read
-    unsigned turn = 0;                     ///< chunks of units before
-
-    template <class T>
-    __device__ __forceinline__ void begin(int first, const March<T>& march) {
-        k0 = first, k1 = min(first + march.segment_chunks, march.chunks);
-        from = max(k0 - ahead, 0), to = min(k1 + ahead, march.chunks);
-    }
-    __device__ __forceinline__ unsigned number(int k) const { return turn + static_cast<unsigned>(k - from); }
-    __device__ __forceinline__ int slot(int k) const { return first_slot + static_cast<int>(number(k) % static_cast<unsigned>(ring)); }
-    __device__ __forceinline__ unsigned phase(int k) const { return number(k) / static_cast<unsigned>(ring) & 1u; }
-};
 
 /// Shared memory: chunks of rhs, their factors, barriers. Access: how rows are read and stored (march_columns.cuh, march_rows.cuh).
 template <class Access>
@@ -115,7 +100,7 @@ __global__ void __launch_bounds__(64 * march_warps, 1) march_kernel(const __grid
     await_the_kernel_before();
     const int ahead = *const_cast<const volatile int*>(march.ahead), pairs = march_slots / (ahead + 2);
     if (ahead == 0 || pair >= pairs) return;
-    MarchPath path{ahead, ahead + 2, pair * (ahead + 2)};
+    MarchPath path(ahead, pair * (ahead + 2), march.chunks);
     const auto chunk_of = [&](int k) { return chunks + path.slot(k) * Memory::slot; };
     const auto factors_of = [&](int k) { return all_factors + path.slot(k) * Memory::factors; };
 
@@ -124,7 +109,7 @@ __global__ void __launch_bounds__(64 * march_warps, 1) march_kernel(const __grid
     for (unsigned unit = blockIdx.x + static_cast<unsigned>(pair) * gridDim.x; unit < march.units; unit += step) {
         const unsigned rest = unit / job.tiles_per_run, run = rest / march.segments;
         const ColumnPlace place = place_in_run(job, run, static_cast<std::int64_t>(job.order(unit - rest * job.tiles_per_run)) * job.cut.columns);
-        path.begin(static_cast<int>(rest - run * march.segments) * march.segment_chunks, march);
+        path.begin(static_cast<int>(rest - run * march.segments) * march.segment_chunks, march.segment_chunks);
         const Access access(job, place, lane);
         if (!goes_up) {
             T y[V];
@@ -156,8 +141,7 @@ __global__ void __launch_bounds__(64 * march_warps, 1) march_kernel(const __grid
 #pragma unroll 1
             for (int k = path.from; k < path.to; ++k) {
                 eliminated(path.slot(k)).wait_together(path.phase(k));
-                const bool end = k + 1 == path.to;
-                const int highest = max(k - ahead, path.k0), lowest = min(end && path.to == march.chunks ? k : k - ahead, path.k1 - 1);  // to be stored
+                const int highest = path.highest(k), lowest = path.lowest(k);
                 if (highest <= lowest) {
                     T x[V];
 #pragma unroll
@@ -174,12 +158,12 @@ __global__ void __launch_bounds__(64 * march_warps, 1) march_kernel(const __grid
                         }
                     }
                 }
-                if (Access::stored_by_copies && lane == 0 && (end || k - ahead >= path.from)) await_sent_reads();
+                if (Access::stored_by_copies && lane == 0 && (k + 1 == path.to || path.frees(k))) await_sent_reads();
                 __syncwarp();
-                if (k - ahead >= path.from) ask(k + 2);  // where k - ahead was
+                if (path.frees(k)) ask(k + 2);
             }
         }
-        path.turn += static_cast<unsigned>(path.to - path.from);
+        path.end();
     }
     if (Access::stored_by_copies && goes_up && lane == 0) await_sent();
 #endif
