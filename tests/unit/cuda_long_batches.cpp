@@ -18,7 +18,7 @@ void cover(const ColumnRows& cut, int rows, int tile) {
     SCOPED_TRACE(testing::Message() << rows << " rows, tiles of " << tile << ", halo " << cut.halo);
     int stored = 0;
     for (unsigned k = 0; k < cut.count; ++k) {
-        const int begin = cut.begin(k), end = std::min(begin + tile, rows), from = cut.from(k), to = cut.to(k, rows);
+        const int begin = cut.begin(k), end = std::min(begin + tile, rows), from = cut.stored(k, rows).from, to = cut.stored(k, rows).to;
         ASSERT_EQ(from, stored) << k;
         ASSERT_LT(from, to) << k;
         ASSERT_LE(begin, k ? from - cut.halo : 0) << k;
@@ -40,10 +40,10 @@ TEST(LongColumns, EveryRowIsStoredOnce) {
 
 void walk(int chunks, int segment_chunks, int ahead) {
     SCOPED_TRACE(testing::Message() << chunks << " chunks, segments of " << segment_chunks << ", " << ahead << " ahead");
-    MarchPath path(ahead, 0, chunks);
+    MarchPath path{ahead, ahead + 2, 0};
     std::vector<int> stored(static_cast<std::size_t>(chunks)), in_slot(static_cast<std::size_t>(path.ring), -1), uses(static_cast<std::size_t>(path.ring));
     for (int first = 0; first < chunks; first += segment_chunks) {
-        path.begin(first, segment_chunks);
+        path.begin(first, segment_chunks, chunks);
         const auto ask = [&](int k) {
             if (k >= path.to) return;
             in_slot[static_cast<std::size_t>(path.slot(k))] = k;
@@ -55,7 +55,7 @@ void walk(int chunks, int segment_chunks, int ahead) {
         EXPECT_TRUE(path.from == 0 || path.k0 - path.from == ahead);
         for (int k = path.from; k < path.to; ++k) {
             there(k);
-            const int lowest = path.lowest(k);
+            const int lowest = path.lowest(k, chunks);
             if (path.highest(k) <= lowest) {
                 ASSERT_TRUE(k - lowest >= ahead || k + 1 == chunks) << "so many are known below it";
                 for (int j = k; j >= path.highest(k); --j) there(j);

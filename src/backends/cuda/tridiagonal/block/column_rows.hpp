@@ -12,6 +12,14 @@
 
 namespace trifold::cuda {
 
+#ifdef __CUDACC__
+using ::max;
+using ::min;
+#else
+using std::max;
+using std::min;
+#endif
+
 struct ColumnRows {
     int step = 0;                   ///< rows from one to the next; of a segment, the last one may have fewer
     unsigned count = 1;             ///< of a column
@@ -27,13 +35,15 @@ struct ColumnRows {
         return {step, static_cast<unsigned>((rows - 2 * halo + step - 1) / step), (rows - tile + chunk - 1) / chunk * chunk, halo};
     }
 
-    TRIFOLD_BOTH int begin(unsigned k) const {
-        const int row = static_cast<int>(k) * step;
-        return row < last ? row : last;
+    TRIFOLD_BOTH int begin(unsigned k) const { return min(static_cast<int>(k) * step, last); }
+    /// The rows that it stores, its end excluded.
+    struct Stored {
+        int from, to;
+    };
+    TRIFOLD_BOTH Stored stored(unsigned k, int rows) const {
+        const int from = static_cast<int>(k) * step + halo;
+        return {k ? from : 0, k + 1 < count ? from + step : rows};
     }
-    /// The rows that it stores: from …, to …, its end excluded.
-    TRIFOLD_BOTH int from(unsigned k) const { return k ? static_cast<int>(k) * step + halo : 0; }
-    TRIFOLD_BOTH int to(unsigned k, int rows) const { return k + 1 < count ? static_cast<int>(k + 1) * step + halo : rows; }
 };
 
 }  // namespace trifold::cuda

@@ -100,7 +100,7 @@ __global__ void __launch_bounds__(64 * march_warps, 1) march_kernel(const __grid
     await_the_kernel_before();
     const int ahead = *const_cast<const volatile int*>(march.ahead), pairs = march_slots / (ahead + 2);
     if (ahead == 0 || pair >= pairs) return;
-    MarchPath path(ahead, pair * (ahead + 2), march.chunks);
+    MarchPath path{ahead, ahead + 2, pair * (ahead + 2)};
     const auto chunk_of = [&](int k) { return chunks + path.slot(k) * Memory::slot; };
     const auto factors_of = [&](int k) { return all_factors + path.slot(k) * Memory::factors; };
 
@@ -109,7 +109,7 @@ __global__ void __launch_bounds__(64 * march_warps, 1) march_kernel(const __grid
     for (unsigned unit = blockIdx.x + static_cast<unsigned>(pair) * gridDim.x; unit < march.units; unit += step) {
         const unsigned rest = unit / job.tiles_per_run, run = rest / march.segments;
         const ColumnPlace place = place_in_run(job, run, static_cast<std::int64_t>(job.order(unit - rest * job.tiles_per_run)) * job.cut.columns);
-        path.begin(static_cast<int>(rest - run * march.segments) * march.segment_chunks, march.segment_chunks);
+        path.begin(static_cast<int>(rest - run * march.segments) * march.segment_chunks, march.segment_chunks, march.chunks);
         const Access access(job, place, lane);
         if (!goes_up) {
             T y[V];
@@ -141,7 +141,7 @@ __global__ void __launch_bounds__(64 * march_warps, 1) march_kernel(const __grid
 #pragma unroll 1
             for (int k = path.from; k < path.to; ++k) {
                 eliminated(path.slot(k)).wait_together(path.phase(k));
-                const int highest = path.highest(k), lowest = path.lowest(k);
+                const int highest = path.highest(k), lowest = path.lowest(k, march.chunks);
                 if (highest <= lowest) {
                     T x[V];
 #pragma unroll

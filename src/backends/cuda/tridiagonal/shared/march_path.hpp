@@ -9,16 +9,13 @@ namespace trifold::cuda {
 /// `ahead` chunks more at either end of a segment than are stored. Slots of a ring of ahead + 2 chunks are taken in turns.
 struct MarchPath {
     int ahead, ring, first_slot;
-    int chunks = 0;                        ///< of the system
     int k0 = 0, k1 = 0, from = 0, to = 0;  ///< chunks that are stored, and that are read
     unsigned turn = 0;                     ///< chunks of units before
 
-    TRIFOLD_BOTH MarchPath(int chunks_ahead, int slot, int of_system) : ahead(chunks_ahead), ring(chunks_ahead + 2), first_slot(slot), chunks(of_system) {}
-
-    /// The segment that begins with chunk `first`.
-    TRIFOLD_BOTH void begin(int first, int segment_chunks) {
-        k0 = first, k1 = first + segment_chunks < chunks ? first + segment_chunks : chunks;
-        from = k0 > ahead ? k0 - ahead : 0, to = k1 + ahead < chunks ? k1 + ahead : chunks;
+    /// The segment that begins with chunk `first`, of a system of `chunks`.
+    TRIFOLD_BOTH void begin(int first, int segment_chunks, int chunks) {
+        k0 = first, k1 = min(first + segment_chunks, chunks);
+        from = max(k0 - ahead, 0), to = min(k1 + ahead, chunks);
     }
     TRIFOLD_BOTH void end() { turn += static_cast<unsigned>(to - from); }
 
@@ -27,11 +24,8 @@ struct MarchPath {
     TRIFOLD_BOTH unsigned phase(int k) const { return number(k) / static_cast<unsigned>(ring) & 1u; }
 
     /// Chunks that are stored when chunk k has gone down, upwards from the lowest; none where highest > lowest.
-    TRIFOLD_BOTH int highest(int k) const { return k - ahead > k0 ? k - ahead : k0; }
-    TRIFOLD_BOTH int lowest(int k) const {
-        const int known = k + 1 == to && to == chunks ? k : k - ahead;  // nothing comes after the system's end
-        return known < k1 - 1 ? known : k1 - 1;
-    }
+    TRIFOLD_BOTH int highest(int k) const { return max(k - ahead, k0); }
+    TRIFOLD_BOTH int lowest(int k, int chunks) const { return min(k + 1 == to && to == chunks ? k : k - ahead, k1 - 1); }  // nothing comes after the system's end
     /// Whether chunk k + 2 may then be asked for, where k - ahead was.
     TRIFOLD_BOTH bool frees(int k) const { return k - ahead >= from; }
 };
