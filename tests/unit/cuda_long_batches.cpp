@@ -18,7 +18,8 @@ void cover(const ColumnRows& cut, int rows, int tile) {
     SCOPED_TRACE(testing::Message() << rows << " rows, tiles of " << tile << ", halo " << cut.halo);
     int stored = 0;
     for (unsigned k = 0; k < cut.count; ++k) {
-        const int begin = cut.begin(k), end = std::min(begin + tile, rows), from = cut.stored(k, rows).from, to = cut.stored(k, rows).to;
+        const int begin = cut.begin(k), end = std::min(begin + tile, rows);
+        const auto [from, to] = ColumnRows::stored(k, cut.step, cut.halo, cut.count, rows);
         ASSERT_EQ(from, stored) << k;
         ASSERT_LT(from, to) << k;
         ASSERT_LE(begin, k ? from - cut.halo : 0) << k;
@@ -55,7 +56,7 @@ void walk(int chunks, int segment_chunks, int ahead) {
         EXPECT_TRUE(path.from == 0 || path.k0 - path.from == ahead);
         for (int k = path.from; k < path.to; ++k) {
             there(k);
-            const int lowest = path.lowest(k, chunks);
+            const int lowest = path.lowest(k + 1 == path.to && path.to == chunks ? k : k - ahead);
             if (path.highest(k) <= lowest) {
                 ASSERT_TRUE(k - lowest >= ahead || k + 1 == chunks) << "so many are known below it";
                 for (int j = k; j >= path.highest(k); --j) there(j);

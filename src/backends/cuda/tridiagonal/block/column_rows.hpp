@@ -40,7 +40,8 @@ struct ColumnRows {
     struct Stored {
         int from, to;
     };
-    TRIFOLD_BOTH Stored stored(unsigned k, int rows) const {
+    /// By values: a member that reads them itself becomes other machine code in the kernel of windows, with more of it.
+    static TRIFOLD_BOTH Stored stored(unsigned k, int step, int halo, unsigned count, int rows) {
         const int from = static_cast<int>(k) * step + halo;
         return {k ? from : 0, k + 1 < count ? from + step : rows};
     }

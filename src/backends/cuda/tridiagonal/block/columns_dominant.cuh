@@ -281,9 +281,9 @@ __global__ void __launch_bounds__(column_threads<T> / V, 1) solve_dominant_colum
             const TileOperand<T>& to_x = job.operand[4];
             bool kept = true;
             if constexpr (windowed) {
-                const ColumnRows::Stored stored = job.segments.rows.stored(place.segment, job.rows);
-                kept = first_row >= stored.from && first_row < stored.to;
-                const bool above = first_row == stored.from && place.segment > 0, below = first_row + N == stored.to && place.segment + 1 < job.segments.rows.count;
+                const ColumnRows::Stored rows_kept = kept_of(job, place);
+                kept = first_row >= rows_kept.from && first_row < rows_kept.to;
+                const bool above = first_row == rows_kept.from && place.segment > 0, below = first_row + N == rows_kept.to && place.segment + 1 < job.segments.rows.count;
                 if (above || below) {
 #pragma unroll
                     for (int v = 0; v < V; ++v) {

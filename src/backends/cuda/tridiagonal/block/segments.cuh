@@ -61,6 +61,12 @@ __device__ __forceinline__ bool windows_do(const ColumnJob<T>& job) {
     return job.segments.unsettled && *const_cast<const volatile unsigned*>(job.segments.unsettled) == 0;
 }
 
+/// The rows of a window that it stores.
+template <class T>
+__device__ __forceinline__ ColumnRows::Stored kept_of(const ColumnJob<T>& job, const SegmentPlace& place) {
+    return ColumnRows::stored(place.segment, job.segments.rows.step, job.segments.rows.halo, job.segments.rows.count, job.rows);
+}
+
 /// Column j at the seam above a window, or below it: the unknown beside the seam, the one beyond it, the largest of a chunk.
 template <class T>
 __device__ __forceinline__ void tell_seam(const ColumnJob<T>& job, const SegmentPlace& place, int j, bool below, T inner, T beyond, T largest) {

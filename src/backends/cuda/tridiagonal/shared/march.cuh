@@ -141,7 +141,8 @@ __global__ void __launch_bounds__(64 * march_warps, 1) march_kernel(const __grid
 #pragma unroll 1
             for (int k = path.from; k < path.to; ++k) {
                 eliminated(path.slot(k)).wait_together(path.phase(k));
-                const int highest = path.highest(k), lowest = path.lowest(k, march.chunks);
+                const bool end = k + 1 == path.to;
+                const int highest = path.highest(k), lowest = path.lowest(end && path.to == march.chunks ? k : k - ahead);
                 if (highest <= lowest) {
                     T x[V];
 #pragma unroll
@@ -158,7 +159,7 @@ __global__ void __launch_bounds__(64 * march_warps, 1) march_kernel(const __grid
                         }
                     }
                 }
-                if (Access::stored_by_copies && lane == 0 && (k + 1 == path.to || path.frees(k))) await_sent_reads();
+                if (Access::stored_by_copies && lane == 0 && (end || k - ahead >= path.from)) await_sent_reads();
                 __syncwarp();
                 if (path.frees(k)) ask(k + 2);
             }

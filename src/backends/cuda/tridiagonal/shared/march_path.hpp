@@ -25,7 +25,7 @@ struct MarchPath {
 
     /// Chunks that are stored when chunk k has gone down, upwards from the lowest; none where highest > lowest.
     TRIFOLD_BOTH int highest(int k) const { return max(k - ahead, k0); }
-    TRIFOLD_BOTH int lowest(int k, int chunks) const { return min(k + 1 == to && to == chunks ? k : k - ahead, k1 - 1); }  // nothing comes after the system's end
+    TRIFOLD_BOTH int lowest(int known) const { return min(known, k1 - 1); }  ///< known: chunk k where the system ends with it, else k - ahead
     /// Whether chunk k + 2 may then be asked for, where k - ahead was.
     TRIFOLD_BOTH bool frees(int k) const { return k - ahead >= from; }
 };
