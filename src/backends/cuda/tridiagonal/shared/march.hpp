@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Long columns with one matrix whose unknowns feel each other over some hundred rows at most (docs/algorithms/gpu_long_batches.md).
+// Long systems with one matrix whose unknowns feel each other over some hundred rows at most (docs/algorithms/gpu_long_batches.md).
 #pragma once
 
 #include "backends/cuda/tridiagonal/batch.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Long columns with one matrix, as the kernels that walk down them see it (march.cuh).
+// Long systems with one matrix, as the kernels that walk down them see it (march.cuh).
 #pragma once
 
 #include <cuda_runtime_api.h>
