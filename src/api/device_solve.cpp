@@ -91,19 +91,21 @@ private:
         return {&on_device_.lower, &on_device_.diag, &on_device_.upper, &on_device_.rhs, &on_device_.x, &on_device_.top_right, &on_device_.bottom_left};
     }
 
-    // The order of Placement, then the corners of rings; a transposed matrix has its couplings exchanged.
+    // The order of Placement, then the corners of rings, which come with lower and upper where they are rows of these; a transposed matrix has its couplings exchanged.
     void plan_copies(bool transposed, const Placement& placement) {
         const std::int64_t n = system_.rows;
         on_device_ = system_;
         System corners = system_;
         corners.rows = 1;
+        within_[0] = system_.periodic && is_row_of(system_, system_.top_right, system_.lower, 0);
+        within_[1] = system_.periodic && is_row_of(system_, system_.bottom_left, system_.upper, n - 1);
         const auto all = operands_on_device();
         const int lower = transposed ? 2 : 0, upper = transposed ? 0 : 2, origin[operands] = {lower, 1, upper, 3, x_operand, lower, upper};
         for (int k = 0; k < operands; ++k) {
-            copied_[k] = all[k]->kind == Operand::Kind::view && !placement.there[origin[k]];
+            copied_[k] = all[k]->kind == Operand::Kind::view && !placement.there[origin[k]] && !(k > x_operand && within_[k - x_operand - 1]);
             if (!copied_[k]) continue;
             if (k > x_operand) staged_[k] = stage_operand(*all[k], corners, 0, 0);
-            else staged_[k] = stage_operand(*all[k], system_, k == 0 ? 1 : 0, k == 2 ? n - 2 : n - 1);
+            else staged_[k] = stage_operand(*all[k], system_, k == 0 && !within_[0] ? 1 : 0, k == 2 && !within_[1] ? n - 2 : n - 1);
             copies_ = true;
         }
     }
@@ -134,6 +136,10 @@ private:
             *all[k] = staged_[k].compact;
             all[k]->data = base + place[k];
         }
+        if (within_[0]) on_device_.top_right = on_device_.lower;
+        if (within_[1]) on_device_.bottom_left = on_device_.upper;
+        if (within_[1] && on_device_.upper.kind == Operand::Kind::view)
+            on_device_.bottom_left.data = static_cast<char*>(on_device_.upper.data) + (system_.rows - 1) * on_device_.upper.row_stride * static_cast<std::int64_t>(size_of(system_.dtype));
         scratch_ = options_.workspace.data ? supplied(scratch) : base + scratch_place;
         scratch_bytes_ = scratch;
     }
@@ -248,7 +254,7 @@ private:
     mutable Failure failure_;
     System on_device_;
     StagedOperand staged_[operands];
-    bool copied_[operands] = {}, copies_ = false;
+    bool copied_[operands] = {}, copies_ = false, within_[2] = {};  ///< within: the corner is a row of lower, of upper
     devices::DeviceBlock block_;
     void *outcome_ = nullptr, *scratch_ = nullptr;
     std::size_t scratch_bytes_ = 0;

@@ -11,6 +11,17 @@ static void advance(Operand& operand, std::int64_t elements, std::int64_t rows, 
         operand.generator_shift += rows;
 }
 
+bool is_row_of(const System& system, const Operand& corner, const Operand& band, std::int64_t row) noexcept {
+    if (corner.kind != band.kind) return false;
+    if (band.kind == Operand::Kind::scalar) return corner.value == band.value;
+    if (band.kind == Operand::Kind::generator) return corner.generator == band.generator && corner.generator_shift == band.generator_shift + row;
+    Operand expected = band;
+    advance(expected, row * band.row_stride, 0, system.dtype);
+    bool same = corner.data == expected.data;
+    for (int d = 0; d < system.levels; ++d) same = same && (system.extent[d] == 1 || corner.level_stride[d] == band.level_stride[d]);
+    return same;
+}
+
 System fold_outer(const System& batch, int keep, std::int64_t index) noexcept {
     System part = batch;
     const int folded = batch.levels - keep;

@@ -53,6 +53,9 @@ struct System {
     }
 };
 
+/// Whether a corner (`top_right`, `bottom_left`) is that row of `band`, in every system.
+bool is_row_of(const System& system, const Operand& corner, const Operand& band, std::int64_t row) noexcept;
+
 /// System k of a batch (levels counted with the last one fastest; ragged: the k-th piece) as a system with levels == 0.
 System system_at(const System& batch, std::int64_t k) noexcept;
 

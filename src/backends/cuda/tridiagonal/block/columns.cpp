@@ -40,8 +40,9 @@ template <class T>
 bool encode_operand(ColumnJob<T>& job, int k) {
     constexpr int E = row_offsets<T>;
     const TileOperand<T>& operand = job.operand[k];
-    T* const data = operand.data + (k == 0 ? operand.row_stride : 0);
-    const int missing = k == 0 || k == 2;  // rows
+    const bool open = !job.cut.closed;
+    T* const data = operand.data + (k == 0 && open ? operand.row_stride : 0);
+    const int missing = (k == 0 || k == 2) && open;  // rows
     const auto wide = static_cast<std::uint32_t>(job.cut.lane_columns * job.cut.share), rows = static_cast<std::uint32_t>(column_chunk * 32 / job.cut.lane_columns);
     if (!job.cut.shifted) {
         const std::int64_t strides[4] = {operand.row_stride, operand.outer_stride[2], operand.outer_stride[1], operand.outer_stride[0]};
@@ -117,8 +118,8 @@ template <class T>
 bool place_columns(ColumnCut& cut) {
     constexpr int size = static_cast<int>(sizeof(T)), most_slots = 64;
     const int block_bytes = 228 * 1024 / cut.resident - 1024, slices = cut.pieces * cut.warps / cut.share, slice = slice_elements<T>(cut) * size;
-    const int row = 6 * cut.columns * size, links = cut.joined() ? (cut.chunks + (cut.dominant ? cut.chunks / 4 : 0)) * row : 0, ends = cut.blocks > 1 ? cut.blocks * row * (cut.dominant ? 2 : 1) : 0;
-    const int answers = (cut.segmented ? 8 : cut.blocks > 1 ? 4 : 0) * cut.columns * size, votes = cut.dominant ? 0 : (cut.blocks * cut.warps * 4 + 7) / 8 * 8;
+    const int row = 6 * cut.columns * size, links = cut.joined() ? (cut.chunks + (cut.dominant ? cut.chunks / 4 : 0)) * row : 0, ends = cut.blocks > 1 || cut.closed ? cut.blocks * row * (cut.dominant ? 2 : 1) : 0;
+    const int answers = (cut.segmented ? 8 : cut.blocks > 1 || cut.closed ? 4 : 0) * cut.columns * size, votes = cut.dominant ? 0 : (cut.blocks * cut.warps * 4 + 7) / 8 * 8;
     const auto barriers = [](int slots) { return (slots + 2) * 8 + 16; };  // of slots, of what blocks and warps tell each other; the tiles of four turns
     int slots = std::min((block_bytes - links - ends - answers - votes - barriers(most_slots)) / slice, 2 * slices);
     // Warps that do not wait for each other have a ring each: one that is ahead must not meet a slot of the one before.
@@ -167,7 +168,7 @@ bool cut_as(const ColumnShape& shape, const TileJob<T>& job, std::int64_t rows, 
     constexpr std::int64_t most_tiles = std::int64_t{1} << 30;
     cut.lane_columns = shape.lane_columns, cut.share = shape.share, cut.resident = shape.resident, cut.dominant = shape.dominant, cut.pieces = shape.pieces;
     const int per_warp = 32 / cut.lane_columns, R = column_chunk * cut.pieces, chunks = static_cast<int>((rows + R - 1) / R), most = column_threads<T> / 32 / cut.resident * per_warp / cut.share;
-    cut.chunks = std::min(std::max(power_of_two(chunks), per_warp), most);
+    cut.chunks = cut.closed ? most : std::min(std::max(power_of_two(chunks), per_warp), most);
     cut.blocks = (chunks + cut.chunks - 1) / cut.chunks;
     cut.across = most / cut.chunks * cut.share;
     cut.columns = cut.across * cut.lane_columns;
@@ -193,6 +194,17 @@ bool cut_segments(const TileJob<T>& job, ColumnCut& cut) {
     if (!takes_all(job, cut)) return false;
     cut.segmented = true;
     return cut_as(shape, job, 256, cut) && tile_rows(cut) == 256 && cut.blocks == 1;
+}
+
+template <class T>
+bool cut_rings(const TileJob<T>& job, ColumnCut& cut) {
+    constexpr int fewest = sizeof(T) == 8 ? 33 : 65;  // shorter ones leave most lanes idle: a thread a chunk is better then (measured)
+    if (job.rows < fewest || !takes_all(job, cut)) return false;
+    const ColumnShape *shape = column_shapes<T>, *const end = std::end(column_shapes<T>);
+    while (!shape->dominant || shape->rows < job.rows)
+        if (++shape == end) return false;
+    cut.closed = true;
+    return cut_as(*shape, job, job.rows, cut);
 }
 
 template <class T>
@@ -266,6 +278,8 @@ template bool cut_columns(const TileJob<float>&, ColumnCut&, bool);
 template bool cut_columns(const TileJob<double>&, ColumnCut&, bool);
 template bool cut_segments(const TileJob<float>&, ColumnCut&);
 template bool cut_segments(const TileJob<double>&, ColumnCut&);
+template bool cut_rings(const TileJob<float>&, ColumnCut&);
+template bool cut_rings(const TileJob<double>&, ColumnCut&);
 template bool cut_rhs(const TileJob<float>&, ColumnCut&);
 template bool cut_rhs(const TileJob<double>&, ColumnCut&);
 template bool cut_windows(const TileJob<float>&, ColumnCut&);

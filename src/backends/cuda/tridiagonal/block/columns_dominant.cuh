@@ -15,6 +15,8 @@
 // Longer columns (device/segments.hpp): windows that overlap are solved as columns are, as if unknowns beyond them were zero; what they found at their seams is compared
 //   behind. Or segments, a block each: the first pass reduces them to what a block tells others, in device memory; the second one eliminates again, between unknowns
 //   that are known then.
+// Rings: lower's first row and upper's last one couple a column's ends. The last chunk that has rows is made a whole one, whose last row is the ring's; chunks behind it are
+//   left out of the joins, and the last relation of all is closed with the first one.
 // Source: F. A. Wang, A parallel method for tridiagonal equations, ACM TOMS 7 (1981), by chunks, blocks and clusters.
 #pragma once
 
@@ -63,13 +65,24 @@ __device__ __forceinline__ void eliminate_dominant(const RawChunk<T, R, S>& raw,
         });
 }
 
+/// The chunk's `count` rows as a whole one: the last one of them is its last, and what is between says the same. Before `reduce`.
+template <class T, int N>
+__device__ __forceinline__ void stretch(Chunk<T, N>& rows, int count) {
+#pragma unroll
+    for (int i = 0; i + 1 < N; ++i) {
+        if (i + 1 < count) continue;
+        rows.a[i + 1] = rows.a[i], rows.c[i + 1] = rows.c[i], rows.d[i + 1] = rows.d[i];
+        rows.a[i] = T(0), rows.c[i] = T(-1), rows.d[i] = T(0);
+    }
+}
+
 /// A lane has V columns, and P slices one below the other.
 template <class T, int R, int L, int V, bool Shifted, int P, ColumnPass Pass = ColumnPass::whole>
 __global__ void __launch_bounds__(column_threads<T> / V, 1) solve_dominant_columns(const __grid_constant__ ColumnJob<T> job) {
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
     namespace cg = cooperative_groups;
     constexpr int per_warp = 32 / L, wide = L * V, N = P * R, apart = Shifted ? L : 1;  // columns of a lane
-    constexpr bool segmented = Pass == ColumnPass::reduce || Pass == ColumnPass::finish, windowed = Pass == ColumnPass::windows, cut_up = segmented || windowed;
+    constexpr bool segmented = Pass == ColumnPass::reduce || Pass == ColumnPass::finish, windowed = Pass == ColumnPass::windows, cut_up = segmented || windowed, closed = Pass == ColumnPass::rings;
     static_assert(P == 1 || per_warp == 1);
     using S = SliceLayout<T, R, L, V, Shifted>;
     extern __shared__ __align__(128) unsigned char column_memory[];
@@ -121,7 +134,7 @@ __global__ void __launch_bounds__(column_threads<T> / V, 1) solve_dominant_colum
         if (tile >= job.tiles || lane != 0) return;
         const auto place = place_of(tile);
         if constexpr (cut_up) row += place.row;
-        load_slice<T, R, L, V, Shifted>(job, place, place.column + column, row, ring + slot * S::all, arrival(slot));
+        load_slice<T, R, L, V, Shifted, closed>(job, place, place.column + column, row, ring + slot * S::all, arrival(slot));
     };
     for (int s = role; s < slots; s += roles) fill(cluster + static_cast<unsigned>(s / slices) * clusters, column_of(s % slices), row_of(s % slices), s);
     unsigned later_turns[P];  // 1 or 2; of several slices also 0
@@ -136,11 +149,14 @@ __global__ void __launch_bounds__(column_threads<T> / V, 1) solve_dominant_colum
     const int chunk = unit * per_warp + lane / L, own_column = lane % L * (Shifted ? 1 : V), mine = column_of(role) + own_column;
     int first_row = (rank * chunks + chunk) * N, rows_left = job.rows - first_row;
     int count = max(min(N, rows_left), 0);  // not compared with R below: see columns_kernel.cuh
-    bool top = first_row == 0, bottom = rows_left > 0 && rows_left <= N;
+    bool top = !closed && first_row == 0, bottom = !closed && rows_left > 0 && rows_left <= N;
     bool whole = __all_sync(~0u, rows_left >= N);
     const JoinRows<T, wide> link{links + mine * 6, wide};
     const int groups = chunks / 4;  // of four chunks: joined by a thread each, and then by one per column
     T* const fours = links + chunks * wide * 6;
+    const int filled = closed ? max(min((job.rows - rank * chunks * N + N - 1) / N, chunks), 1) : chunks;  // chunks of the block that have rows
+    const auto filled_of = [&](int group) { return closed ? max(min(filled - 4 * group, 4), 1) : 4; };
+    const int filled_groups = closed ? (filled + 3) / 4 : groups;
     const T not_a_number = T(__int_as_float(0x7fffffff));
 
     await_the_kernel_before();
@@ -200,6 +216,7 @@ __global__ void __launch_bounds__(column_threads<T> / V, 1) solve_dominant_colum
 #pragma unroll
         for (int v = 0; v < V; ++v) {
             fine[v] = weight[v].value() <= row_weight<T> && size[v].value() <= join_limit<T>;
+            if (closed && !whole) stretch(rows[v], count);
             rows[v].reduce();
         }
         if constexpr (windowed) {
@@ -223,40 +240,56 @@ __global__ void __launch_bounds__(column_threads<T> / V, 1) solve_dominant_colum
         if (thread < columns * groups) {
             const int apart = 32 / groups, j = warp * apart + lane % apart, group = lane / apart;
             bool good = true;
-            Relation<T> block_first, block_last = reduce_rows<4>(JoinRows<T, wide>{links + (group * 4 * wide + j) * 6, wide}, block_first, good);
+            Relation<T> block_first, block_last;
+            if constexpr (closed) block_last = reduce_some_rows<4>(JoinRows<T, wide>{links + (group * 4 * wide + j) * 6, wide}, filled_of(group), block_first, good);
+            else block_last = reduce_rows<4>(JoinRows<T, wide>{links + (group * 4 * wide + j) * 6, wide}, block_first, good);
             if (!good) block_first.d = block_last.d = not_a_number;
             if (groups > 1) {
                 const JoinRows<T, wide> above{fours + j * 6, wide};
                 above.set(group, block_first, block_last);
                 __syncwarp();
                 if (group == 0) {
-                    block_last = groups == 2 ? reduce_rows<2>(above, block_first, good) : reduce_rows<4>(above, block_first, good);
+                    if constexpr (closed) block_last = reduce_some_rows<4>(above, filled_groups, block_first, good);
+                    else block_last = groups == 2 ? reduce_rows<2>(above, block_first, good) : reduce_rows<4>(above, block_first, good);
                     if (!good) block_first.d = block_last.d = not_a_number;
                 }
             }
-            if constexpr (!segmented) {
+            if (closed && blocks == 1) {
+                if (thread == 0) drawn[(turn + 3) & 3] = later_tile;
+                if (group == 0) {
+                    const JoinRows<T, wide> all{ends + j * 6, wide};
+                    all.set(0, block_first, block_last);
+                    good = true;
+                    const Three<T> block = close_rows<1>(all, 1, 0, 0, false, good);
+                    known[j * 4] = block.before, known[j * 4 + 1] = good ? block.own : not_a_number;
+                }
+            } else if constexpr (!segmented) {
                 const Arrival news = arrival(slots + static_cast<int>(turn & 1));
                 if (rank == 0 && warp == 0) {
                     const unsigned told = __shfl_sync(~0u, later_tile, 0);
                     if (lane < blocks) send(in_block(shared_address(drawn + (turn + 3 & 3)), lane), told, in_block(news.barrier, lane));
                 }
-                if (group == 0) {
-                    const JoinRows<T, wide> all{ends + (turn & 1) * ends_words + j * 6, wide};
-                    send_relations(shared_address(all.of(rank)), news.barrier, rank, blocks, block_first, block_last);
+                const JoinRows<T, wide> all{ends + (turn & 1) * ends_words + j * 6, wide};
+                if (group == 0) send_relations(shared_address(all.of(rank)), news.barrier, rank, blocks, block_first, block_last);
+                if (group == 0 || (closed && group == 1)) {
                     news.wait_cluster(turn >> 1 & 1);
                     if (thread == 0) news.expect(ends_bytes);
                     Three<T> block{T(0), T(0), T(0)};
                     T next = 0;
                     good = true;
-                    solve_few_rows<P == 1 ? 16 : 4>(all, blocks, good, [&](int i, T x_i) {
-                        if (i + 1 == rank) block.before = x_i;
-                        if (i == rank) block.own = x_i;
-                        if (i - 1 == rank) next = x_i;
-                    });
-                    if (rank + 1 < blocks) block.after = value(all.first(rank + 1), block.own, next);
+                    if constexpr (closed) {
+                        block = close_rows<P == 1 ? 8 : 2>(all, blocks, rank, groups > 1 ? apart : 0, group == 1, good);
+                    } else {
+                        solve_few_rows<P == 1 ? 16 : 4>(all, blocks, good, [&](int i, T x_i) {
+                            if (i + 1 == rank) block.before = x_i;
+                            if (i == rank) block.own = x_i;
+                            if (i - 1 == rank) next = x_i;
+                        });
+                        if (rank + 1 < blocks) block.after = value(all.first(rank + 1), block.own, next);
+                    }
                     if (!good) block.own = not_a_number;
                     T* const answer = known + j * 4;
-                    answer[0] = block.before, answer[1] = block.own, answer[2] = block.after;
+                    if (!closed || group == 0) answer[0] = block.before, answer[1] = block.own, answer[2] = block.after;
                 }
             } else if constexpr (Pass == ColumnPass::reduce) {
                 if (group == 0) tell_segment(job, place, j, block_first, block_last);
@@ -273,8 +306,8 @@ __global__ void __launch_bounds__(column_threads<T> / V, 1) solve_dominant_colum
                 const int own = mine + v * apart;
                 x[v] = {known[own * 4], known[own * 4 + 1], known[own * 4 + 2]};
                 failed[v] = !(x[v].own == x[v].own);
-                if (groups > 1) x[v] = within(JoinRows<T, wide>{fours + own * 6, wide}, chunk / 4, groups, x[v]);
-                x[v] = within(JoinRows<T, wide>{links + (chunk / 4 * 4 * wide + own) * 6, wide}, chunk % 4, 4, x[v]);
+                if (groups > 1) x[v] = within(JoinRows<T, wide>{fours + own * 6, wide}, chunk / 4, filled_groups, x[v]);
+                x[v] = within(JoinRows<T, wide>{links + (chunk / 4 * 4 * wide + own) * 6, wide}, chunk % 4, filled_of(chunk / 4), x[v]);
             }
 
             const std::int64_t column = place.column + mine;

@@ -31,6 +31,7 @@ struct ColumnCut {
     bool dominant = false;   ///< by columns_dominant.cuh: what is not dominant enough is marked
     bool segmented = false;  ///< a block has a segment of a column that is too long for a cluster,
     bool windowed = false;   ///< or a cluster has a window of it that overlaps with those around it
+    bool closed = false;     ///< columns are rings: lower's first row and upper's last one couple their ends
     int pieces = 1;          ///< slices of a lane, one below the other: more only where a warp has 32 lanes of columns
     int chunks = 1;          ///< of a column, in a block: a power of two
     int across = 1, warps = 1, blocks = 1;
@@ -43,8 +44,8 @@ struct ColumnCut {
 };
 
 /// What columns_dominant.cuh does with a tile: solves columns; or windows of longer ones, of which it stores what lies within their halos; or finds what segments tell others; or x of
-/// segments, once that is known.
-enum class ColumnPass { whole, windows, reduce, finish };
+/// segments, once that is known. Or it solves rings.
+enum class ColumnPass { whole, windows, reduce, finish, rings };
 
 /// Columns cut into segments, one after the other, or into windows that overlap; systems are numbered as marks are.
 template <class T>
@@ -108,6 +109,10 @@ bool cut_segments(const TileJob<T>& job, ColumnCut& cut);
 template <class T>
 bool cut_windows(const TileJob<T>& job, ColumnCut& cut);
 
+/// The same for rings, that are as long as columns are at most.
+template <class T>
+bool cut_rings(const TileJob<T>& job, ColumnCut& cut);
+
 /// Where the matrix is not an operand (shared/march.cuh): slices of rhs alone.
 template <class T>
 bool cut_rhs(const TileJob<T>& job, ColumnCut& cut);
@@ -135,5 +140,7 @@ template <class T>
 void launch_columns(ColumnJob<T>& job, cudaStream_t stream);
 template <class T>
 void launch_segments(ColumnJob<T>& job, ColumnPass pass, cudaStream_t stream);
+template <class T>
+void launch_rings(ColumnJob<T>& job, cudaStream_t stream);
 
 }  // namespace trifold::cuda

@@ -77,6 +77,12 @@ __device__ __forceinline__ Relation<T> after_substitution(const Relation<T>& y, 
     return {fused(-y.c, z.a, y.a), -y.c * z.c, fused(-y.c, z.d, y.d)};
 }
 
+/// What a chunk, or a block's rows, must know: the last unknown before them, their own last, the first after them.
+template <class T>
+struct Three {
+    T before, own, after;
+};
+
 /// a x_before + b x + c x_next = d.
 template <class T>
 struct JoinRow {
@@ -114,6 +120,87 @@ __device__ __forceinline__ Relation<T> reduce_rows(const JoinRows<T, Columns>& r
     first = rows.first(0);
     if (Count > 1) first = after_substitution(first, before);
     return last;
+}
+
+/// The same where `count` ≤ Most rows are there, 1 at least.
+template <int Most, class T, int Columns>
+__device__ __forceinline__ Relation<T> reduce_some_rows(const JoinRows<T, Columns>& rows, int count, Relation<T>& first, bool& fine) {
+    const auto watch = [&](const Relation<T>& r) { fine = fine && fabs(r.a) + fabs(r.c) <= row_weight<T> && fabs(r.d) <= join_limit<T>; };
+    Relation<T> before{T(-1), T(0), T(0)};
+    T c;
+#pragma unroll
+    for (int i = 0; i + 1 < Most; ++i) {
+        if (i + 1 >= count) continue;
+        const JoinRow<T> row(rows.last(i), rows.first(i + 1));
+        const T k = divide_by(fused(-row.a, before.c, row.b), row.c, c);
+        before = {-(row.a * k) * before.a, c, fused(-row.a, before.d, row.d) * k};
+        rows.set_last(i, before);
+        watch(before);
+    }
+    const Relation<T> own = rows.last(count - 1);
+    const T k = divide_by(fused(-own.a, before.c, T(1)), own.c, c);
+    const Relation<T> last{-(own.a * k) * before.a, c, fused(-own.a, before.d, own.d) * k};
+    watch(last);
+#pragma unroll
+    for (int i = Most - 3; i >= 0; --i) {
+        if (i + 2 >= count) continue;
+        before = after_substitution(rows.last(i), before);
+        rows.set_last(i, before);
+    }
+    first = rows.first(0);
+    if (count > 1) first = after_substitution(first, before);
+    return last;
+}
+
+/// Rows 0 … count - 1 of a ring, where the first one comes after the last one: the unknown of row r, and of the one before it. By two lanes, `apart` from each other (`low`: the second one; both must
+/// come here, and all such pairs of the warp): each reduces a half of the rows, Longest at most, and these two rows are closed; or, apart = 0, by one lane that has all. What the second one returns is nothing.
+/// All that solve a ring get the same numbers. Overwritten: last relations.
+template <int Longest, class T, int Columns>
+__device__ __forceinline__ Three<T> close_rows(const JoinRows<T, Columns>& rows, int count, int r, int apart, bool low, bool& fine) {
+    const unsigned pairs = apart == 16 || apart == 0 ? ~0u : (1u << 2 * apart) - 1u;
+    const int middle = apart ? (count + 1) / 2 : count, begin = low ? middle : 0, size = low ? count - middle : middle;
+    // Nothing is stored before all has been read: loads would wait for stores.
+    Relation<T> before{T(-1), T(0), T(0)}, kept[Longest];
+    T c;
+#pragma unroll
+    for (int i = 0; i < Longest; ++i) {
+        if (i >= size) continue;
+        // Behind its last row comes what comes after it.
+        const JoinRow<T> row(rows.last(begin + i), i + 1 == size ? Relation<T>{T(0), T(-1), T(0)} : rows.first(begin + i + 1));
+        const T k = divide_by(fused(-row.a, before.c, row.b), row.c, c);
+        before = {-(row.a * k) * before.a, c, fused(-row.a, before.d, row.d) * k};
+        kept[i] = before;
+        fine = fine && fabs(before.a) + fabs(before.c) <= row_weight<T> && fabs(before.d) <= join_limit<T>;
+    }
+    Relation<T> last = before, first = rows.first(size > 0 ? begin : 0);
+#pragma unroll
+    for (int i = Longest - 2; i >= 0; --i) {
+        if (i + 1 >= size) continue;
+        before = i + 2 == size ? kept[i] : after_substitution(kept[i], before);
+        rows.set_last(begin + i, before);
+    }
+    if (size > 1) first = after_substitution(first, before);
+    if (!fine) last.d = T(__int_as_float(0x7fffffff));
+    T x[2];
+    if (apart && count > 1) {  // two rows, each after the other one
+        const auto other = [&](T mine) { return __shfl_xor_sync(pairs, mine, apart); };
+        const Relation<T> others_first{other(first.a), other(first.c), other(first.d)}, others_last{other(last.a), other(last.c), other(last.d)};
+        const JoinRow<T> upper(low ? others_last : last, low ? first : others_first), lower(low ? last : others_last, low ? others_first : first);
+        const T over = upper.a + upper.c, under = lower.a + lower.c, k = divide_by(upper.b, over, c), d = upper.d * k;
+        x[1] = fused(-under, d, lower.d) * reciprocal(fused(-under, c, lower.b));
+        x[0] = fused(-c, x[1], d);
+        __syncwarp(pairs);  // what the other one has stored
+    } else {
+        const JoinRow<T> own(last, first);
+        x[0] = x[1] = own.d * reciprocal(own.a + own.b + own.c);
+    }
+    fine = fabs(x[0]) <= join_limit<T> && fabs(x[1]) <= join_limit<T>;
+    const auto at = [&](int row) {
+        const bool below = row >= middle;
+        const T own = below ? x[1] : x[0], next = below ? x[0] : x[1];
+        return row + 1 == middle || row + 1 == count ? own : value(rows.last(row), next, own);
+    };
+    return {at(r > 0 ? r - 1 : count - 1), at(r), T(0)};
 }
 
 /// Calls give(i, x) for the unknowns of all rows, of which there are `count` ≤ Most; nothing comes before the first one or after the last one.
@@ -163,12 +250,6 @@ __device__ __forceinline__ void solve_few_rows(const JoinRows<T, Columns>& rows,
     else if (Most <= 8 || count <= 8) solve_rows<8>(rows, count, fine, give);
     else solve_rows<16>(rows, count, fine, give);
 }
-
-/// What a chunk, or a block's rows, must know: the last unknown before them, their own last, the first after them.
-template <class T>
-struct Three {
-    T before, own, after;
-};
 
 /// Of row r, once solved.
 template <class T, int Columns>

@@ -41,6 +41,19 @@ void enqueue_segments(ColumnJob<T>& job, cudaStream_t stream) {
     else enqueue_column_kernel<solve_dominant_columns<T, column_chunk, 32, Share, false, 2, Pass>, Share>(job, stream);
 }
 
+template <class T, int L, int Share>
+void enqueue_rings(ColumnJob<T>& job, cudaStream_t stream) {
+    const auto enqueue = [&]<bool Shifted>() {
+        if (job.cut.pieces == 2) {
+            if constexpr (L * Share * sizeof(T) == 256) enqueue_column_kernel<solve_dominant_columns<T, column_chunk, L, Share, Shifted, 2, ColumnPass::rings>, Share>(job, stream);
+        } else {
+            enqueue_column_kernel<solve_dominant_columns<T, column_chunk, L, Share, Shifted, 1, ColumnPass::rings>, Share>(job, stream);
+        }
+    };
+    if (job.cut.shifted) enqueue.template operator()<true>();
+    else enqueue.template operator()<false>();
+}
+
 template <class T, int R, int L, int Share>
 void enqueue_columns(ColumnJob<T>& job, cudaStream_t stream) {
     const auto enqueue = [&]<bool Shifted>() {

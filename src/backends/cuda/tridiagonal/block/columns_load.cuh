@@ -40,8 +40,8 @@ __device__ __forceinline__ T* column_corner(const TileOperand<T>& operand, const
            place.outer[1] * operand.outer_stride[1] + place.outer[2] * operand.outer_stride[2];
 }
 
-/// By one thread. column, row: the slice's first ones. Maps of lower begin with its row 1, those of upper end before its last: what need not exist is a zero then.
-template <class T, int R, int L, int Share, bool Shifted>
+/// By one thread. column, row: the slice's first ones. Maps of lower begin with its row 1, those of upper end before its last: what need not exist is a zero then. Not those of rings (Closed).
+template <class T, int R, int L, int Share, bool Shifted, bool Closed = false>
 __device__ __forceinline__ void load_slice(const ColumnJob<T>& job, const ColumnPlace& place, std::int64_t column, int row, T* to, Arrival arrival) {
     using S = SliceLayout<T, R, L, Share, Shifted>;
     arrival.expect(job.slice_bytes);
@@ -50,22 +50,23 @@ __device__ __forceinline__ void load_slice(const ColumnJob<T>& job, const Column
     for (int k = 0; k < 4; ++k) {
         if (!job.operand[k].data) continue;
         const unsigned target = shared_address(to + k * S::operand);
+        const bool later = k == 0 && !Closed;
         if constexpr (Shifted) {
-            const auto first = static_cast<unsigned>(row + (k == 0 ? S::offsets - 1 : 0) + place.outer[0] * job.outer_rows[k][0] + place.outer[1] * job.outer_rows[k][1] +
+            const auto first = static_cast<unsigned>(row + (later ? S::offsets - 1 : 0) + place.outer[0] * job.outer_rows[k][0] + place.outer[1] * job.outer_rows[k][1] +
                                                      place.outer[2] * job.outer_rows[k][2]);
 #pragma unroll
             for (unsigned p = 0; p < S::offsets; ++p)
                 asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3}], [%4];" ::"r"(
                                  target + p * static_cast<unsigned>(S::region * sizeof(T))),
-                             "l"(&job.maps[k][(first + p) % S::offsets]), "r"(x), "r"(static_cast<int>((first + p) / S::offsets) - (k == 0)), "r"(arrival.barrier)
+                             "l"(&job.maps[k][(first + p) % S::offsets]), "r"(x), "r"(static_cast<int>((first + p) / S::offsets) - later), "r"(arrival.barrier)
                              : "memory");
         } else if (job.deep) {
             asm volatile("cp.async.bulk.tensor.5d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3, %4, %5, %6}], [%7];" ::"r"(target),
-                         "l"(&job.maps[k][0]), "r"(x), "r"(row - (k == 0)), "r"(place.outer[2]), "r"(place.outer[1]), "r"(place.outer[0]), "r"(arrival.barrier)
+                         "l"(&job.maps[k][0]), "r"(x), "r"(row - later), "r"(place.outer[2]), "r"(place.outer[1]), "r"(place.outer[0]), "r"(arrival.barrier)
                          : "memory");
         } else {
             asm volatile("cp.async.bulk.tensor.3d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3, %4}], [%5];" ::"r"(target),
-                         "l"(&job.maps[k][0]), "r"(x), "r"(row - (k == 0)), "r"(place.outer[2]), "r"(arrival.barrier)
+                         "l"(&job.maps[k][0]), "r"(x), "r"(row - later), "r"(place.outer[2]), "r"(arrival.barrier)
                          : "memory");
         }
     }

@@ -16,6 +16,7 @@
 #include <type_traits>
 
 #include "backends/cuda/tridiagonal/block/copy_engine.cuh"
+#include "backends/cuda/tridiagonal/device/overlap.cuh"
 #include "backends/cuda/tridiagonal/general/ring_close.cuh"
 #include "backends/cuda/tridiagonal/general/ring_job.hpp"
 #include "backends/cuda/tridiagonal/thread/largest.cuh"
@@ -240,6 +241,7 @@ __device__ __forceinline__ void solve_rings_of(const RingJob<T>& job, std::int64
 template <class T, bool Couple>
 __global__ void __launch_bounds__(32 * rings_of_block, sizeof(T) == 8 ? 2 : 3) ring_kernel(const __grid_constant__ RingJob<T> job) {
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900  // fits_on_chip keeps others away
+    after_the_kernel_before();
     if (job.only_marked && *const_cast<volatile unsigned long long*>(&job.outcome->handed_over) == 0) return;
     const unsigned blocks = Couple ? static_cast<unsigned>(job.blocks) : 1;
     for (std::int64_t first = static_cast<std::int64_t>(blockIdx.x / blocks) * rings_of_block; first < job.levels.systems; first += static_cast<std::int64_t>(gridDim.x / blocks) * rings_of_block) {

@@ -17,13 +17,20 @@
 
 #include "backends/cuda/runtime/reset.hpp"
 #include "backends/cuda/runtime/shared_memory.hpp"
+#include "backends/cuda/tridiagonal/batch_plan.hpp"
+#include "backends/cuda/tridiagonal/block/columns_job.hpp"
 #include "backends/cuda/tridiagonal/device/overlap.cuh"
+#include "backends/cuda/tridiagonal/device/segments.hpp"
+#include "backends/cuda/tridiagonal/device/windows.hpp"
 #include "backends/cuda/tridiagonal/general/packed.hpp"
 #include "backends/cuda/tridiagonal/general/pieces.cuh"
 #include "backends/cuda/tridiagonal/general/ring_kernel.cuh"
 #include "backends/cuda/tridiagonal/general/ring_line.cuh"
+#include "backends/cuda/tridiagonal/general/ring_parts.hpp"
+#include "backends/cuda/tridiagonal/general/ring_seams.hpp"
 #include "backends/cuda/tridiagonal/general/ring_tiles.cuh"
 #include "backends/cuda/tridiagonal/path.hpp"
+#include "backends/cuda/tridiagonal/shared/plan.hpp"
 #include "backends/cuda/tridiagonal/thread/largest_bits.cuh"
 
 namespace trifold::cuda {
@@ -45,34 +52,25 @@ constexpr double accepted_on_chip = 16;
 
 std::size_t up(std::size_t bytes) { return (bytes + 255) / 256 * 256; }
 
-/// Whether the matrix differs along a level: q has those.
-void matrix_levels(const System& system, bool (&kept)[4]) {
-    for (int d = 0; d < 4; ++d) {
-        kept[d] = false;
-        for (const Operand* operand : {&system.lower, &system.diag, &system.upper, &system.top_right, &system.bottom_left})
-            kept[d] = kept[d] || (operand->kind == Operand::Kind::view && operand->level_stride[d] != 0);
-    }
-}
-
 bool lie_along_rows(const System& system) { return Pieces(system).along_rows; }
 
-/// Many rings with one matrix move fewer words through T, whose matrix is eliminated once; short ones one after the other would be padded there.
+template <class T>
+bool takes_one_matrix(const System& ring) { return !ring.accumulate && plan_shared<T>(ring).kernel; }
+
+/// Many rings with one matrix that no kernel for those takes move fewer words through T, whose matrix is eliminated once; short ones one after the other would be padded there.
 bool fits_on_chip(const System& ring) {
     constexpr std::int64_t many = 1 << 21;
     bool kept[4];
     matrix_levels(ring, kept);
-    const bool one_matrix = ring.systems() > 1 && std::none_of(kept, kept + 4, [](bool differs) { return differs; });
+    bool one_matrix = ring.systems() > 1 && std::none_of(kept, kept + 4, [](bool differs) { return differs; });
+    if (one_matrix && has_clusters()) one_matrix = !(ring.dtype == DType::f64 ? takes_one_matrix<double>(ring) : takes_one_matrix<float>(ring));
     return ring.rows >= 3 && ring.rows <= most_rows_on_chip && ring.systems() < std::int64_t{1} << 29 && has_clusters() && !(one_matrix && ring.rows >= (lie_along_rows(ring) ? 512 : 8) && ring.rows * ring.systems() >= many);
 }
 
 System without_last_row(const System& ring) {
-    System plain = ring;
+    System plain = open_of(ring);
     plain.rows = ring.rows - 1;
-    plain.periodic = plain.accumulate = plain.in_place = false;
-    plain.top_right = plain.bottom_left = Operand{};
-    plain.number = 0;
-    std::int64_t weight = 1;
-    for (int d = plain.levels - 1; d >= 0; --d) plain.number_stride[d] = weight, weight *= plain.extent[d];
+    plain.in_place = false;
     return plain;
 }
 
@@ -85,24 +83,9 @@ System for_rhs(const System& ring, void* y) {
 
 /// T q = …, in place, once for every matrix.
 System for_column(const System& ring, const bool (&kept)[4], void* q) {
-    const System all = without_last_row(ring);
-    const Operand column = Packed(ring, kept).at(q);
-    System plain = all;
-    plain.rhs = plain.x = column, plain.in_place = true;
-    plain.levels = 0;
-    for (int d = 0; d < all.levels; ++d) {
-        if (!kept[d]) continue;
-        const int to = plain.levels++;
-        plain.extent[to] = all.extent[d];
-        for (Operand* operand : {&plain.lower, &plain.diag, &plain.upper, &plain.rhs, &plain.x}) operand->level_stride[to] = operand->level_stride[d];
-    }
-    for (int d = plain.levels; d < 4; ++d) {
-        plain.extent[d] = 1, plain.number_stride[d] = 0;
-        for (Operand* operand : {&plain.lower, &plain.diag, &plain.upper, &plain.rhs, &plain.x}) operand->level_stride[d] = 0;
-    }
-    std::int64_t weight = 1;
-    for (int d = plain.levels - 1; d >= 0; --d) plain.number_stride[d] = weight, weight *= plain.extent[d];
-    return plain;
+    System all = without_last_row(ring);
+    all.rhs = all.x = Packed(ring, kept).at(q), all.in_place = true;
+    return with_levels(all, kept);
 }
 
 std::int64_t line_slots(const System& ring) {
@@ -114,7 +97,9 @@ std::int64_t line_slots(const System& ring) {
 /// Scratch: outcomes and statuses of the two solves, what is known of every ring, y, q; then that of the solves, and of what needs pivots in its place.
 struct Parts {
     bool kept[4];
-    std::size_t statuses[2], heavy, marks, z, maxima, y, q, rest, bytes, least_bytes;  ///< least: of those solves, what they need at least
+    bool seams;              ///< tried first
+    bool segments[2];        ///< then, if that does not do: by segments, else in windows of one ring
+    std::size_t statuses[2], unsettled, heavy, marks, z, maxima, y, q, rest, bytes, least_bytes;  ///< least: of those solves, what they need at least
 
     explicit Parts(const System& ring) {
         matrix_levels(ring, kept);
@@ -123,11 +108,12 @@ struct Parts {
         const bool on_chip = fits_on_chip(ring);
         statuses[0] = 2 * up(sizeof(DeviceOutcome));
         statuses[1] = statuses[0] + up(systems);
-        heavy = statuses[1] + up(static_cast<std::size_t>(column.systems()));
+        unsettled = statuses[1] + up(static_cast<std::size_t>(column.systems()));
+        heavy = unsettled + up(sizeof(unsigned));
         marks = heavy + up(static_cast<std::size_t>(column.systems()));
         z = marks + up(systems);
         maxima = z + up(systems * word);
-        y = maxima + up(systems * 3 * sizeof(unsigned));
+        y = maxima + up(systems * seam_words * sizeof(unsigned));
         q = y + (on_chip ? 0 : up(static_cast<std::size_t>(Packed(ring).elements) * word));
         rest = q + (on_chip ? 0 : up(static_cast<std::size_t>(Packed(ring, kept).elements) * word));
         std::size_t most = static_cast<std::size_t>(line_slots(ring) * ring.rows) * RingLine<double>::words * word;
@@ -135,6 +121,16 @@ struct Parts {
         if (ring.rows >= 3 && !on_chip)
             for (const System* one : {&rhs, &column})
                 most = std::max(most, scratch_for(*one, Algorithm::automatic)), least = std::max(least, least_scratch(*one, Algorithm::automatic));
+        seams = ring.rows >= 3 && !on_chip && takes_seams(ring) && !windows_refuse(rhs) && !windows_refuse(column);
+        if (seams) {
+            most = std::max(most, seams_scratch(ring, false)), least = std::max(least, seams_scratch(ring, true));
+            const System* const both[2] = {&rhs, &column};
+            for (int k = 0; k < 2; ++k) {
+                segments[k] = takes_segments(*both[k]);
+                least = std::max(least, windows_scratch(*both[k]));
+                most = std::max({most, least, segments[k] ? segments_scratch(*both[k]) : 0});
+            }
+        }
         bytes = rest + up(most), least_bytes = rest + up(least);
     }
 };
@@ -157,6 +153,9 @@ struct Job {
     std::int8_t* status = nullptr;
     T* scratch = nullptr;
     std::int64_t slots = 0;
+    const unsigned* wanted = nullptr;      ///< where given, a word that is zero where rings have been solved at their seams
+
+    __device__ __forceinline__ bool idle() const { return wanted && *const_cast<const volatile unsigned*>(wanted) == 0; }
 };
 
 template <class T>
@@ -187,6 +186,8 @@ struct Lines {
 /// Of matrices, without their last rows.
 template <class T>
 __global__ void __launch_bounds__(Pieces::block_threads) column_kernel(const __grid_constant__ Job<T> job) {
+    after_the_kernel_before();
+    if (job.idle()) return;
     job.pieces.each([&](std::int64_t k, std::int64_t first, std::int64_t end, int step, bool) {
         std::int64_t index[4];
         job.levels.indices(k, index);
@@ -206,6 +207,8 @@ __global__ void __launch_bounds__(Pieces::block_threads) column_kernel(const __g
 
 template <class T>
 __global__ void __launch_bounds__(Pieces::block_threads) join_kernel(const __grid_constant__ Job<T> job) {
+    after_the_kernel_before();
+    if (job.idle()) return;
     for (std::int64_t k = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x; k < job.levels.systems; k += static_cast<std::int64_t>(gridDim.x) * blockDim.x) {
         std::int64_t index[4];
         job.levels.indices(k, index);
@@ -223,6 +226,8 @@ __global__ void __launch_bounds__(Pieces::block_threads) join_kernel(const __gri
 
 template <class T>
 __global__ void __launch_bounds__(Pieces::block_threads) check_kernel(const __grid_constant__ Job<T> job) {
+    after_the_kernel_before();
+    if (job.idle()) return;
     job.pieces.each([&](std::int64_t k, std::int64_t first, std::int64_t end, int step, bool) {
         std::int64_t index[4];
         job.levels.indices(k, index);
@@ -255,6 +260,8 @@ __device__ __forceinline__ bool holds(const Job<T>& job, std::int64_t k) {
 
 template <class T>
 __global__ void __launch_bounds__(Pieces::block_threads) store_kernel(const __grid_constant__ Job<T> job) {
+    after_the_kernel_before();
+    if (job.idle()) return;
     job.pieces.each([&](std::int64_t k, std::int64_t first, std::int64_t end, int step, bool tells) {
         const bool good = holds(job, k);
         if (tells) {
@@ -273,6 +280,7 @@ __global__ void __launch_bounds__(Pieces::block_threads) store_kernel(const __gr
 /// Marked rings, or all where there are no marks.
 template <class T>
 __global__ void __launch_bounds__(line_threads) pivoted_ring_kernel(const __grid_constant__ Job<T> job) {
+    after_the_kernel_before();
     if (job.marks && *const_cast<volatile unsigned long long*>(&job.outcome->marked) == 0) return;
     const std::int64_t slot = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
     if (slot >= job.slots) return;
@@ -286,6 +294,25 @@ __global__ void __launch_bounds__(line_threads) pivoted_ring_kernel(const __grid
         if (verdict.reason != Reason::exact) report_failure(job.outcome, job.status, job.levels.number_of(index), verdict.row, verdict.reason);
         else if (job.marks) report_rescued(job.outcome);
     }
+}
+
+/// Before rings are tried at their seams.
+struct Fresh {
+    DeviceOutcome *outcome[2], value[2];
+    std::int8_t* status[2];
+    std::int64_t systems[2], maxima_count;
+    unsigned *unsettled, *maxima;
+    unsigned char* heavy;        ///< as many as systems[1]
+};
+
+__global__ void __launch_bounds__(256) prepare_kernel(const __grid_constant__ Fresh fresh) {
+    const std::int64_t thread = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x, all = static_cast<std::int64_t>(gridDim.x) * blockDim.x;
+    let_the_next_begin();
+    if (thread < 2) *fresh.outcome[thread] = fresh.value[thread];
+    if (thread == 0) *fresh.unsettled = 0;
+    for (std::int64_t i = thread; i < fresh.maxima_count; i += all) fresh.maxima[i] = 0;
+    for (std::int64_t i = thread; i < fresh.systems[0]; i += all) fresh.status[0][i] = static_cast<std::int8_t>(Reason::exact);
+    for (std::int64_t i = thread; i < fresh.systems[1]; i += all) fresh.status[1][i] = static_cast<std::int8_t>(Reason::exact), fresh.heavy[i] = 0;
 }
 
 template <class T, bool Couple>
@@ -303,8 +330,10 @@ void launch_on_chip(const RingJob<T>& job, cudaStream_t stream) {
     config.blockDim = dim3(32 * rings_of_block);
     config.dynamicSmemBytes = sizeof(RingMemory<T, Couple>) + 4 * sizeof(T) * static_cast<std::size_t>(rings_elements(std::min(job.rows, 32 * ring_chunk)));
     config.stream = stream;
-    cudaLaunchAttribute cluster = cluster_of(static_cast<unsigned>(job.blocks));
-    config.attrs = &cluster, config.numAttrs = Couple;
+    cudaLaunchAttribute attributes[2];
+    config.attrs = attributes;
+    if (Couple) attributes[config.numAttrs++] = cluster_of(static_cast<unsigned>(job.blocks));
+    if (job.only_marked) while_the_kernel_before_ends(attributes[config.numAttrs++]);
     enqueue_kernel(config, kernel, job);
 }
 
@@ -314,7 +343,7 @@ bool by_vectors(const System& ring, const Operand& operand, const Operand* corne
     constexpr std::int64_t word = sizeof(T);
     const auto even = [](std::int64_t elements) { return elements * word % 16 == 0; };
     if (operand.kind != Operand::Kind::view || reinterpret_cast<std::uintptr_t>(operand.data) % 16 != 0) return false;
-    if (corner && corner->data != static_cast<const T*>(operand.data) + row * operand.row_stride) return false;
+    if (corner && !is_row_of(ring, *corner, operand, row)) return false;
     const int last = ring.levels - 1;
     if (job.rings.along_rows) return operand.row_stride == 1 && ring.levels <= 1 && (last < 0 || operand.level_stride[0] == ring.rows) && even(job.cut.rings * ring.rows);
     if (operand.level_stride[last] != 1 || !even(operand.row_stride) || !even(job.cut.rings)) return false;
@@ -332,6 +361,30 @@ void launch_tiles(const RingTileJob<T>& job, cudaStream_t stream) {
     enqueue_kernel(kernel, dim3(blocks), static_cast<unsigned>(job.cut.threads), static_cast<std::size_t>(job.cut.shared_bytes), stream, job);
 }
 
+/// Rings that share their matrix. false: not for these kernels.
+template <class T>
+bool launch_one_matrix(const System& ring, const RingJob<T>& job, cudaStream_t stream) {
+    if (job.adds) return false;
+    SharedPlan<T> plan = plan_shared<T>(ring);
+    if (!plan.kernel) return false;
+    plan.job.marks = job.marks, plan.job.handed_over = &job.outcome->handed_over, plan.job.tickets = &job.outcome->tickets;
+    plan.kernel->launch(plan.job, stream);
+    return true;
+}
+
+/// Rings side by side as columns whose ends are joined. false: not for these kernels.
+template <class T>
+bool launch_columns_closed(const System& ring, const RingJob<T>& job, cudaStream_t stream) {
+    if (job.adds || !is_row_of(ring, ring.top_right, ring.lower, 0) || !is_row_of(ring, ring.bottom_left, ring.upper, ring.rows - 1)) return false;
+    const TileJob<T> from = tile_job<T>(ring);
+    ColumnCut cut;
+    ColumnJob<T> columns;
+    if (!columns_side_by_side(from) || !cut_rings(from, cut) || !column_job(from, cut, columns)) return false;
+    columns.marks = job.marks, columns.handed_over = &job.outcome->handed_over, columns.tickets = &job.outcome->tickets;
+    launch_rings(columns, stream);
+    return true;
+}
+
 /// Marks rings that it does not solve.
 template <class T>
 void solve_on_chip(const System& ring, const Job<T>& job, cudaStream_t stream) {
@@ -340,7 +393,9 @@ void solve_on_chip(const System& ring, const Job<T>& job, cudaStream_t stream) {
     chip.along_rows = job.pieces.along_rows, chip.adds = job.adds;
     chip.accept = static_cast<T>(accepted_on_chip * std::numeric_limits<T>::epsilon() / 2);
     chip.marks = job.marks, chip.outcome = job.outcome;
-    if (RingTileJob<T> tiles{chip, {}}; cut_ring_tiles<T>(chip.rows, chip.along_rows, tiles.cut)) {
+    if (launch_one_matrix(ring, chip, stream) || launch_columns_closed(ring, chip, stream)) {
+        chip.only_marked = true;
+    } else if (RingTileJob<T> tiles{chip, {}}; cut_ring_tiles<T>(chip.rows, chip.along_rows, tiles.cut)) {
         const Operand* const operands[5] = {&ring.lower, &ring.diag, &ring.upper, &ring.rhs, &ring.x};
         for (int m = 0; m < 5; ++m)
             if (by_vectors<T>(ring, *operands[m], m == 0 ? &ring.top_right : m == 2 ? &ring.bottom_left : nullptr, m == 2 ? ring.rows - 1 : 0, tiles)) tiles.vectors |= 1u << m;
@@ -348,6 +403,13 @@ void solve_on_chip(const System& ring, const Job<T>& job, cudaStream_t stream) {
         launch_tiles(tiles, stream), chip.only_marked = true;
     }
     chip.blocks > 1 ? launch_on_chip<T, true>(chip, stream) : launch_on_chip<T, false>(chip, stream);
+}
+
+/// As many as are there at a time where mostly they have nothing to do.
+template <class T>
+dim3 blocks_of(const Job<T>& job) {
+    const dim3 all = job.pieces.blocks();
+    return job.wanted ? dim3(std::min(all.x, static_cast<unsigned>(4 * multiprocessors_of_current()))) : all;
 }
 
 /// Marks rings that it does not solve.
@@ -370,20 +432,40 @@ void solve_by_last_rows(const System& ring, const BatchLaunch& launch, const Par
         of_column.right.level_stride[next] = ring.top_right.level_stride[d], of_column.left.level_stride[next] = ring.bottom_left.level_stride[d];
         job.column_stride[d] = column.number_stride[next++];
     }
-    enqueue_fill(job.heavy, 0, static_cast<std::size_t>(column.systems()), launch.stream);
-    enqueue_kernel(column_kernel<T>, of_column.pieces.blocks(), Pieces::block_threads, 0, launch.stream, of_column);
     const System* const solves[2] = {&rhs, &column};
+    BatchLaunch inner[2] = {launch, launch};
     for (int k = 0; k < 2; ++k) {
-        BatchLaunch inner = launch;
-        inner.outcome = reinterpret_cast<DeviceOutcome*>(scratch + k * up(sizeof(DeviceOutcome)));
-        inner.status = reinterpret_cast<std::int8_t*>(scratch + parts.statuses[k]);
-        inner.scratch = scratch + parts.rest, inner.scratch_bytes = launch.scratch_bytes - parts.rest;
-        enqueue_path(path_within(*solves[k], Algorithm::automatic, inner.scratch_bytes), *solves[k], inner);
+        inner[k].outcome = reinterpret_cast<DeviceOutcome*>(scratch + k * up(sizeof(DeviceOutcome)));
+        inner[k].status = reinterpret_cast<std::int8_t*>(scratch + parts.statuses[k]);
+        inner[k].scratch = scratch + parts.rest, inner[k].scratch_bytes = launch.scratch_bytes - parts.rest;
+    }
+    // What was asked for while arrays had gaps, or the least, may do for less.
+    const auto by_segments = [&](int k) { return parts.segments[k] && inner[k].scratch_bytes >= segments_scratch(*solves[k]); };
+    if (parts.seams) {
+        Fresh fresh;
+        fresh.unsettled = reinterpret_cast<unsigned*>(scratch + parts.unsettled), fresh.maxima = job.maxima, fresh.maxima_count = seam_words * ring.systems();
+        fresh.heavy = job.heavy;
+        for (int k = 0; k < 2; ++k) {
+            fresh.outcome[k] = inner[k].outcome, fresh.status[k] = inner[k].status, fresh.systems[k] = solves[k]->systems();
+            fresh.value[k] = fresh_outcome(solves[k]->rows, solves[k]->systems(), static_cast<int>(Algorithm::two_pass));
+        }
+        const auto blocks = static_cast<unsigned>(std::clamp<std::int64_t>(fresh.maxima_count / 256, 1, 4 * multiprocessors_of_current()));
+        enqueue_kernel(prepare_kernel, dim3(blocks), 256, 0, launch.stream, fresh);
+        DeviceOutcome* const others[2] = {by_segments(0) ? nullptr : inner[0].outcome, by_segments(1) ? nullptr : inner[1].outcome};
+        solve_at_seams(ring, inner[0], fresh.unsettled, others, job.maxima);
+        job.wanted = of_column.wanted = fresh.unsettled;
+    }
+    if (!parts.seams) enqueue_fill(job.heavy, 0, static_cast<std::size_t>(column.systems()), launch.stream);
+    launch_after(column_kernel<T>, blocks_of(of_column), Pieces::block_threads, 0, launch.stream, of_column);
+    for (int k = 0; k < 2; ++k) {
+        if (!parts.seams) enqueue_path(path_within(*solves[k], Algorithm::automatic, inner[k].scratch_bytes), *solves[k], inner[k]);
+        else if (by_segments(k)) solve_segments(*solves[k], inner[k], const_cast<unsigned*>(job.wanted));
+        else solve_windows(*solves[k], inner[k], {.after_halos = true});
     }
     const auto each = dim3(static_cast<unsigned>(std::clamp<std::int64_t>((ring.systems() + Pieces::block_threads - 1) / Pieces::block_threads, 1, 1 << 16)));
-    enqueue_kernel(join_kernel<T>, each, Pieces::block_threads, 0, launch.stream, job);
-    enqueue_kernel(check_kernel<T>, job.pieces.blocks(), Pieces::block_threads, 0, launch.stream, job);
-    enqueue_kernel(store_kernel<T>, job.pieces.blocks(), Pieces::block_threads, 0, launch.stream, job);
+    launch_after(join_kernel<T>, each, Pieces::block_threads, 0, launch.stream, job);
+    launch_after(check_kernel<T>, blocks_of(job), Pieces::block_threads, 0, launch.stream, job);
+    launch_after(store_kernel<T>, blocks_of(job), Pieces::block_threads, 0, launch.stream, job);
 }
 
 template <class T>
@@ -401,7 +483,7 @@ void solve(const System& ring, const BatchLaunch& launch) {
         fits_on_chip(ring) ? solve_on_chip(ring, job, launch.stream) : solve_by_last_rows(ring, launch, parts, job);
     }
     const auto blocks = dim3(static_cast<unsigned>((job.slots + line_threads - 1) / line_threads));
-    enqueue_kernel(pivoted_ring_kernel<T>, blocks, line_threads, 0, launch.stream, job);
+    launch_after(pivoted_ring_kernel<T>, dim3(blocks), line_threads, 0, launch.stream, job);
 }
 
 }  // namespace

@@ -19,7 +19,7 @@
 #include "backends/cuda/tridiagonal/device/overlap.cuh"
 #include "backends/cuda/tridiagonal/shared/column_sets.cuh"
 #include "backends/cuda/tridiagonal/shared/draws.cuh"
-#include "backends/cuda/tridiagonal/shared/join.cuh"
+#include "backends/cuda/tridiagonal/shared/ring_join.cuh"
 #include "backends/cuda/tridiagonal/shared/segment_rows.cuh"
 
 namespace trifold::cuda {
@@ -31,11 +31,11 @@ struct ColumnsLayout {
     static constexpr int segment = 4 * R + vector;  ///< apart from each other by other banks
     int factors, ends, join, last, first, flags, total;  ///< the set comes first
 
-    __host__ __device__ ColumnsLayout(int segments, int across, int slack) {
+    __host__ __device__ ColumnsLayout(int segments, int across, int slack, bool closed = false) {
         factors = segments * R * (across + slack);
         ends = factors + segments * segment;
         join = ends + segments * 8;
-        last = join + segments * 4;
+        last = join + segments * (closed ? 6 : 4);
         first = last + segments * across;
         flags = first + (segments + 1) * across;
         total = flags + across + vector;
@@ -89,7 +89,7 @@ __device__ __forceinline__ void solve_join(const Join<T>* join, T* last, const T
 }
 
 /// By all threads of the block: the matrix becomes factors and what joins the segments. Behind it, of every thread: whether what it did is safe.
-template <int R, class T>
+template <int R, bool Closed = false, class T>
 __device__ __forceinline__ bool eliminate_matrix(const SharedJob<T>& job, T* factors, SegmentEnds<T>* ends, Join<T>* join) {
     constexpr int segment = ColumnsLayout<T, R>::segment;
     const int thread = static_cast<int>(threadIdx.x);
@@ -97,28 +97,47 @@ __device__ __forceinline__ bool eliminate_matrix(const SharedJob<T>& job, T* fac
         T* const at = factors + r / R * segment + r % R;
         const bool real = r < job.rows;
         at[0] = real ? job.diag[r] : T(1);
-        at[R] = real && r ? job.lower[r] : T(0);
-        at[2 * R] = real && r + 1 < job.rows ? job.upper[r] : T(0);
+        at[R] = real && (Closed || r) ? job.lower[r] : T(0);
+        at[2 * R] = real && (Closed || r + 1 < job.rows) ? job.upper[r] : T(0);
     }
     __syncthreads();
     bool safe = true;
     if (thread < job.segments) {
         SegmentInShared<T, R> rows{factors + thread * segment, job.rows - thread * R};
         SegmentEnds<T> own;
-        safe = factor_segment<R, 4>(rows, own);
+        if constexpr (Closed) {
+            const int there = min(rows.rows, R);
+            const T last_lower = rows.lower(there - 1);
+            safe = factor_segment<R, 4>(rows, own, there);
+            if (there < R) stretch_factors<R>(rows, there, last_lower);
+        } else {
+            safe = factor_segment<R, 4>(rows, own);
+        }
         ends[thread] = own;
     }
     __syncthreads();
-    if (thread == 0) safe = factor_join(ends, job.segments, join) && safe;
+    if (thread == 0) {
+        if constexpr (Closed) safe = factor_ring_join(ends, job.segments, join) && safe;
+        else safe = factor_join(ends, job.segments, join) && safe;
+    }
     return safe;
 }
 
-/// A thread's rows: right-hand sides become unknowns; the last one of them is returned.
-template <class T, int R>
-__device__ __forceinline__ T solve_rows(const T* own, const Join<T>* join, T* last, T* first, int segment, int segments, int across, T (&y)[R]) {
+/// A thread's rows: right-hand sides become unknowns; the last one of them is returned. Closed: of a ring, of whose segment so many rows are there. Few: with few registers.
+template <bool Closed = false, bool Few = false, class T, int R>
+__device__ __forceinline__ T solve_rows(const T* own, const Join<T>* join, T* last, T* first, int segment, int segments, int across, T (&y)[R], int rows = R) {
     eliminate_rows(own, y);
     T x, before = 0;
-    if (segments > 1) {
+    if constexpr (Closed) {
+        if (rows < R) stretch_rows(rows, y);
+        const T z = first_of_rows(own, y);
+        last[segment * across] = y[R - 1], first[segment * across] = z;
+        __syncthreads();
+        if (segment == 0) solve_ring_join<(Few ? 8 : 16) / sizeof(T)>(join, last, first, segments, across);
+        __syncthreads();
+        x = last[segment * across];
+        before = last[(segment ? segment - 1 : segments - 1) * across];
+    } else if (segments > 1) {
         const T z = first_of_rows(own, y);
         last[segment * across] = y[R - 1], first[segment * across] = z;
         __syncthreads();
@@ -183,7 +202,8 @@ __device__ __forceinline__ void keep_step(const SharedJob<T>& job) {
     if (job.cluster > 1) asm volatile("barrier.cluster.arrive.relaxed.aligned;\n\tbarrier.cluster.wait.aligned;" ::: "memory");
 }
 
-template <class T, int R, ColumnCopies Copies, int Threads, int Blocks>
+/// Closed: columns are rings, of which lower's first row and upper's last one couple the ends.
+template <class T, int R, ColumnCopies Copies, int Threads, int Blocks, bool Closed = false>
 __global__ void __launch_bounds__(Threads, Blocks) solve_shared_columns(const __grid_constant__ SharedJob<T> job) {
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
     extern __shared__ __align__(128) int4 shared[];
@@ -193,7 +213,7 @@ __global__ void __launch_bounds__(Threads, Blocks) solve_shared_columns(const __
     job.opening.open();
     const int thread = static_cast<int>(threadIdx.x);
     const int across = job.across, segments = job.segments, column = thread & (across - 1), segment = thread / across;
-    const ColumnsLayout<T, R> layout(segments, across, offset_end<Copies>(job));
+    const ColumnsLayout<T, R> layout(segments, across, offset_end<Copies>(job), Closed);
     ColumnSets<T, R, Copies> sets(job, memory, shared_address(&arrival));
     sets.load(sets.source(blockIdx.x));
 
@@ -201,7 +221,7 @@ __global__ void __launch_bounds__(Threads, Blocks) solve_shared_columns(const __
     auto* const join = reinterpret_cast<Join<T>*>(memory + layout.join);
     T *const last = memory + layout.last + column, *const first = memory + layout.first + column, *const flags = memory + layout.flags;
     if (segment == 0) first[segments * across] = flags[column] = 0;
-    bool safe = eliminate_matrix<R>(job, factors, reinterpret_cast<SegmentEnds<T>*>(memory + layout.ends), join);
+    bool safe = eliminate_matrix<R, Closed>(job, factors, reinterpret_cast<SegmentEnds<T>*>(memory + layout.ends), join);
     await_the_kernel_before();
     if (thread == 0) job.opening.enter();
     if (!__syncthreads_and(safe)) {
@@ -221,7 +241,7 @@ __global__ void __launch_bounds__(Threads, Blocks) solve_shared_columns(const __
         sets.load(next);
         if (Copies != ColumnCopies::vectors && job.whole_sectors) sets.touch(draws.after);
 
-        const T x = solve_rows(own, join, last, first, segment, segments, across, y);
+        const T x = solve_rows<Closed, column_slack<T>(Copies) != 0 || (sizeof(T) == 4 && R == 64)>(own, join, last, first, segment, segments, across, y, job.rows - segment * R);
 
         const ColumnSet set = set_of(job, draws.now);
         const bool there = column < set.columns;

@@ -48,7 +48,7 @@ struct RingSet {
 /// What this thread has stored has been read: its place may be filled again.
 __device__ __forceinline__ void await_stored_places() { asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory"); }
 
-template <class T, int R, int Threads, int Blocks>
+template <class T, int R, int Threads, int Blocks, bool Closed = false>
 __global__ void __launch_bounds__(Threads, Blocks) solve_shared_ring(const __grid_constant__ SharedJob<T> job, const __grid_constant__ ColumnMaps maps) {
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
     extern __shared__ __align__(128) int4 shared[];
@@ -58,7 +58,7 @@ __global__ void __launch_bounds__(Threads, Blocks) solve_shared_ring(const __gri
     job.opening.open();
     const int thread = static_cast<int>(threadIdx.x), across = job.across, segments = job.segments, column = thread & (across - 1), segment = thread / across;
     const int size = segments * R * across;
-    const ColumnsLayout<T, R> layout(segments, across, 0);
+    const ColumnsLayout<T, R> layout(segments, across, 0, Closed);
     T* const behind = memory + (ring_stages - 1) * size;  // the layout has one set
     const auto set_at = [&](unsigned tile, int stage) { return RingSet<T>(job, maps, tile, memory + stage * size, shared_address(arrivals + stage), 0, size); };
     const auto load = [&](unsigned tile, int stage) {
@@ -74,7 +74,7 @@ __global__ void __launch_bounds__(Threads, Blocks) solve_shared_ring(const __gri
     auto* const join = reinterpret_cast<Join<T>*>(behind + layout.join);
     T *const last = behind + layout.last + column, *const first = behind + layout.first + column, *const flags = behind + layout.flags;
     if (segment == 0) first[segments * across] = flags[column] = 0;
-    const bool safe = eliminate_matrix<R>(job, factors, reinterpret_cast<SegmentEnds<T>*>(behind + layout.ends), join);
+    const bool safe = eliminate_matrix<R, Closed>(job, factors, reinterpret_cast<SegmentEnds<T>*>(behind + layout.ends), join);
     await_the_kernel_before();
     if (thread == 0) job.opening.enter();
     if (!__syncthreads_and(safe)) {
@@ -96,7 +96,7 @@ __global__ void __launch_bounds__(Threads, Blocks) solve_shared_ring(const __gri
         T y[R];
 #pragma unroll
         for (int i = 0; i < R; ++i) y[i] = at[i * across];
-        const T x = solve_rows(own, join, last, first, segment, segments, across, y);
+        const T x = solve_rows<Closed>(own, join, last, first, segment, segments, across, y, job.rows - segment * R);
 #pragma unroll
         for (int i = 0; i < R; ++i) at[i * across] = y[i];
         asm volatile("fence.proxy.async.shared::cta;" ::: "memory");  // the copy engine will read x

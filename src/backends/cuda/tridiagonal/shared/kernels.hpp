@@ -29,4 +29,8 @@ struct SharedKernels {
 template <class T>
 SharedKernels<T> shared_kernels();
 
+/// Those for rings.
+template <class T>
+SharedKernels<T> shared_ring_kernels();
+
 }  // namespace trifold::cuda

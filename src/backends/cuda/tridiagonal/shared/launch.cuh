@@ -59,7 +59,7 @@ void launch_persistent(SharedJob<T>& job, unsigned tiles, bool drawn, int thread
 
 template <class T, int R>
 int columns_bytes(const SharedJob<T>& job) {
-    return ColumnsLayout<T, R>(job.segments, job.across, column_slack<T>(job.copies)).total * static_cast<int>(sizeof(T));
+    return ColumnsLayout<T, R>(job.segments, job.across, column_slack<T>(job.copies), job.closed).total * static_cast<int>(sizeof(T));
 }
 
 // Whether x lies elsewhere. Where it does not, what is written in part has just been read.
@@ -116,10 +116,10 @@ bool cut_columns(SharedJob<T>& job, const SharedKernel<T>&) {
     return columns_bytes<T, R>(job) <= shared_block_bytes;
 }
 
-template <class T, int R, int Threads, int Blocks>
+template <class T, int R, int Threads, int Blocks, bool Closed = false>
 void launch_columns(SharedJob<T>& job, cudaStream_t stream) {
     const auto launch = [&]<ColumnCopies Copies>() {
-        launch_persistent<solve_shared_columns<T, R, Copies, Threads, Blocks>>(job, job.tiles, job.draw > 0, job.across * job.segments, columns_bytes<T, R>(job), stream);
+        launch_persistent<solve_shared_columns<T, R, Copies, Threads, Blocks, Closed>>(job, job.tiles, job.draw > 0, job.across * job.segments, columns_bytes<T, R>(job), stream);
     };
     switch (job.copies) {
         case ColumnCopies::elements: return launch.template operator()<ColumnCopies::elements>();
@@ -180,11 +180,11 @@ bool cut_ring(SharedJob<T>& job, const SharedKernel<T>&) {
     return job.across * job.segments % 32 == 0 && cut_lines(job) && ring_bytes<T, R>(job) <= shared_block_bytes;
 }
 
-template <class T, int R, int Threads, int Blocks>
+template <class T, int R, int Threads, int Blocks, bool Closed = false>
 void launch_ring(SharedJob<T>& job, cudaStream_t stream) {
     ColumnMaps maps;
-    if (!encode_columns<T, R>(job, job.rhs, maps.rhs) || !encode_columns<T, R>(job, job.x, maps.x)) return launch_columns<T, R, Threads, Blocks>(job, stream);
-    launch_persistent<solve_shared_ring<T, R, Threads, Blocks>>(job, job.tiles, true, job.across * job.segments, ring_bytes<T, R>(job), stream, maps);
+    if (!encode_columns<T, R>(job, job.rhs, maps.rhs) || !encode_columns<T, R>(job, job.x, maps.x)) return launch_columns<T, R, Threads, Blocks, Closed>(job, stream);
+    launch_persistent<solve_shared_ring<T, R, Threads, Blocks, Closed>>(job, job.tiles, true, job.across * job.segments, ring_bytes<T, R>(job), stream, maps);
 }
 
 template <class T, int R>
@@ -367,9 +367,9 @@ void launch_rows(SharedJob<T>& job, cudaStream_t stream) {
     launch_persistent<solve_shared_rows<T, R, Stages, Couple, Aside, Threads, Blocks>>(job, (job.tiles + each - 1) / each, job.draw > 0, 32 * warps, bytes, stream);
 }
 
-template <class T, int R, int Threads, int Blocks, int MostRows>
+template <class T, int R, int Threads, int Blocks, int MostRows, bool Closed = false>
 constexpr SharedKernel<T> columns_kernel() {
-    return {R, true, false, false, Threads, cut_columns<T, R, Threads, MostRows>, launch_columns<T, R, Threads, Blocks>};
+    return {R, true, false, false, Threads, cut_columns<T, R, Threads, MostRows>, launch_columns<T, R, Threads, Blocks, Closed>};
 }
 
 // Longer ones, by a cluster's blocks that have about as many rows each.
@@ -401,9 +401,9 @@ constexpr SharedKernel<T> ring_bands_kernel() {
     return {R, true, false, true, Threads, cut_ring_bands<T, R, Threads, MostRows>, launch_ring_bands<T, R, Threads>};
 }
 
-template <class T, int R, int Threads, int Blocks, int MostRows>
+template <class T, int R, int Threads, int Blocks, int MostRows, bool Closed = false>
 constexpr SharedKernel<T> ring_kernel() {
-    return {R, true, false, false, Threads, cut_ring<T, R, Threads, MostRows>, launch_ring<T, R, Threads, Blocks>};
+    return {R, true, false, false, Threads, cut_ring<T, R, Threads, MostRows>, launch_ring<T, R, Threads, Blocks, Closed>};
 }
 
 template <class T, int R, int Threads>

@@ -54,17 +54,18 @@ SharedPlan<T> plan_shared(const System& system) {
     const std::int64_t systems = system.systems();
     if (system.levels < 1 || systems < 2 || systems >= std::int64_t{1} << 31 || system.rows < 2 || system.rows > 1 << 20) return plan;
     if (!have_one_matrix(system)) return plan;
+    if (system.periodic && (system.rows < 3 || !is_row_of(system, system.top_right, system.lower, 0) || !is_row_of(system, system.bottom_left, system.upper, system.rows - 1))) return plan;
     SharedJob<T>& job = plan.job;
     job.lower = band_of<T>(system.lower), job.diag = band_of<T>(system.diag), job.upper = band_of<T>(system.upper);
     job.rhs = operand_of<T>(system.rhs, system.levels), job.x = operand_of<T>(system.x, system.levels);
-    job.rows = static_cast<int>(system.rows), job.levels = system.levels, job.systems = static_cast<unsigned>(systems);
+    job.rows = static_cast<int>(system.rows), job.levels = system.levels, job.closed = system.periodic, job.systems = static_cast<unsigned>(systems);
     for (int l = 0; l < system.levels; ++l) job.extent[l] = static_cast<unsigned>(system.extent[l]);
     if (in_vectors(job)) job.copies = ColumnCopies::vectors;
     const bool columns = std::llabs(job.x.level_stride[job.levels - 1]) < std::llabs(job.x.row_stride);
     if (!columns && (job.rhs.row_stride != 1 || job.x.row_stride != 1)) return plan;
     // Of the kernels that fit, the one whose threads are used best, or whose pieces of rows that begin anywhere are widest; a later one
     // where that is a fifth more.
-    const SharedKernels<T> kernels = shared_kernels<T>();
+    const SharedKernels<T> kernels = job.closed ? shared_ring_kernels<T>() : shared_kernels<T>();
     const SharedJob<T> whole = job;
     double best = 0;
     for (int k = 0; k < kernels.count; ++k) {

@@ -40,9 +40,9 @@ struct SegmentEnds {
 };
 
 /// `rows` has lower(i), diag(i), upper(i) of row i, whether it is real(i), not padding, and set(i, inverse, lower, upper, fill). Returns
-/// false where the elimination of the segment's rows is not safe.
+/// false where the elimination of the segment's rows is not safe. own: how many rows there are, where the last one of them is the segment's.
 template <int R, int Unroll, class T, class Rows>
-__device__ __forceinline__ bool factor_segment(Rows& rows, SegmentEnds<T>& ends) {
+__device__ __forceinline__ bool factor_segment(Rows& rows, SegmentEnds<T>& ends, int own = R) {
     T worst = 0, scale = 0, first = 0, reach = 1, alpha = 0;
     T upper = 0, fill = -1, inverse = 0, u_before = 0;
     bool fine = true;
@@ -59,7 +59,7 @@ __device__ __forceinline__ bool factor_segment(Rows& rows, SegmentEnds<T>& ends)
     };
     T p, e, u;
 #pragma unroll Unroll
-    for (int i = 0; i < R - 1; ++i) {
+    for (int i = 0; i < own - 1; ++i) {
         const T a = rows.lower(i), c = rows.upper(i);
         eliminate(i, a, p, e, u);
         inverse = reciprocal(p);
@@ -72,9 +72,9 @@ __device__ __forceinline__ bool factor_segment(Rows& rows, SegmentEnds<T>& ends)
         rows.set(i, inverse, i ? a * inverse : T(0), upper, fill);
     }
     // The last row is not divided by its pivot: that is not known before it has been joined.
-    const T a = rows.lower(R - 1), c = rows.upper(R - 1);
-    eliminate(R - 1, a, p, e, u);
-    rows.set(R - 1, T(1), a, T(0), T(0));
+    const T a = rows.lower(own - 1), c = rows.upper(own - 1);
+    eliminate(own - 1, a, p, e, u);
+    rows.set(own - 1, T(1), a, T(0), T(0));
     ends = {e, p, c, alpha, -reach, scale, u, first};
     return fine && worst <= T(accepted_growth) * scale;
 }

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "backends/cuda/tridiagonal/shared/launch.cuh"
+
+namespace trifold::cuda {
+
+template <>
+SharedKernels<double> shared_ring_kernels<double>() {
+    static constexpr SharedKernel<double> kernels[] = {
+        columns_kernel<double, 16, 512, 1, 256, true>(),
+        columns_kernel<double, 32, 512, 1, 1024, true>(),
+    };
+    return {kernels, sizeof kernels / sizeof kernels[0]};
+}
+
+}  // namespace trifold::cuda

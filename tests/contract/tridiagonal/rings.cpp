@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Periodic batches: rings side by side around every boundary of chunks, blocks and clusters, with a matrix each or one for all; long ones that forget and such that do not; a few among many that need pivots.
+#include "contract/tridiagonal/devices.hpp"
+#include "contract/tridiagonal/trial.hpp"
+#include "support/random.hpp"
+
+namespace trifold::tests {
+namespace {
+
+class Rings : public OnDevice {
+protected:
+    static Recipe recipe_of(std::int64_t rows, std::int64_t systems, Layout layout) {
+        Recipe recipe;
+        recipe.rows = rows, recipe.batch = {systems}, recipe.layout = layout, recipe.periodic = true;
+        recipe.seed = static_cast<std::uint64_t>(rows * 131 + systems);
+        return recipe;
+    }
+
+    template <class T>
+    void solve(const Recipe& recipe) {
+        SCOPED_TRACE(recipe.text());
+        expect_solved<T>(queue, recipe);
+    }
+};
+
+TEST_P(Rings, SideBySide) {
+    for (const std::int64_t rows : {3, 6, 16, 17, 31, 33, 48, 63, 64, 65, 66, 80, 127, 128, 129, 200, 255, 256, 257, 300, 511, 512, 513, 640, 641, 1000, 1023, 1024, 1025, 1500, 2047, 2049, 4095, 4096})
+        for (const std::int64_t systems : {12, 13, 64, 129}) {
+            if (rows * systems > 140000) continue;
+            Recipe recipe = recipe_of(rows, systems, Layout::interleaved);
+            recipe.in_place = (rows + systems) % 3 == 0;
+            solve<double>(recipe), solve<float>(recipe);
+            if (HasFailure()) return;
+        }
+}
+
+TEST_P(Rings, SideBySideThatNeedPivots) {
+    for (const std::int64_t rows : {40, 129, 300, 700, 1100})
+        for (const bool in_place : {false, true}) {
+            Recipe recipe = recipe_of(rows, 33, Layout::interleaved);
+            recipe.dominant = false, recipe.in_place = in_place;
+            solve<double>(recipe), solve<float>(recipe);
+        }
+}
+
+TEST_P(Rings, OneMatrix) {
+    for (const std::int64_t rows : {3, 4, 15, 16, 17, 32, 33, 64, 65, 100, 255, 256, 257, 400, 511, 512, 513, 1000, 1023, 1024, 1025, 3000})
+        for (const std::int64_t systems : {2, 40, 131})
+            for (const Source source : {Source::shared, Source::scalar}) {
+                if (rows * systems > 140000) continue;
+                Recipe recipe = recipe_of(rows, systems, rows % 4 == 1 && systems == 40 ? Layout::contiguous : Layout::interleaved);
+                recipe.lower = recipe.diag = recipe.upper = source;
+                recipe.in_place = (rows + systems) % 3 == 0;
+                recipe.dominant = rows != 257;
+                solve<double>(recipe), solve<float>(recipe);
+                if (HasFailure()) return;
+            }
+}
+
+/// -1, 2 + more, -1; or dominant rows, the first two of which are nearly singular without what couples them to the last one.
+class Hard final : public Entries {
+public:
+    Hard(std::int64_t rows, double more, bool ends, std::uint64_t seed) : rows_(rows), more_(more), ends_(ends), seed_(seed) {}
+    double coefficient(int band, std::int64_t row, std::int64_t number) const override {
+        if (!ends_) return band == 1 ? 2 + more_ : -1;
+        constexpr double first[3] = {5, 1, 2}, second[3] = {2, 4 + 4e-10, 0};
+        if (number % 3 == 1 && row < 2) return (row ? second : first)[band];
+        return band == 1 ? 3.5 + drawn(row, number, 1) : drawn(row, number, band);
+    }
+    double right(std::int64_t row, std::int64_t system) const override { return drawn(row, system, 3) + (row + 1 == rows_ ? 0.5 : 0); }
+
+private:
+    double drawn(std::int64_t row, std::int64_t number, int which) const {
+        Random random(seed_ + static_cast<std::uint64_t>((number * 4 + which) * 1000003 + row));
+        return random.uniform(-1, 1);
+    }
+    std::int64_t rows_;
+    double more_;
+    bool ends_;
+    std::uint64_t seed_;
+};
+
+TEST_P(Rings, LongOnes) {
+    for (const auto& [rows, systems] : {std::pair<std::int64_t, std::int64_t>{5001, 128}, {20000, 40}, {262144, 3}, {600000, 1}})
+        for (const Layout layout : {Layout::contiguous, Layout::interleaved}) {
+            Recipe recipe = recipe_of(rows, systems, layout);
+            solve<double>(recipe), solve<float>(recipe);
+            recipe.lower = recipe.diag = recipe.upper = Source::shared;
+            solve<double>(recipe);
+            recipe.lower = recipe.diag = recipe.upper = Source::scalar;
+            solve<float>(recipe);
+            if (HasFailure()) return;
+        }
+}
+
+TEST_P(Rings, LongOnesThatDoNotForget) {
+    for (const auto& [rows, systems] : {std::pair<std::int64_t, std::int64_t>{5001, 128}, {600000, 1}})
+        for (const Layout layout : {Layout::contiguous, Layout::interleaved}) {
+            Recipe recipe = recipe_of(rows, systems, layout);
+            recipe.entries = std::make_shared<Hard>(rows, 1e-3, false, recipe.seed);
+            solve<double>(recipe);
+            recipe.entries = std::make_shared<Hard>(rows, 1e-1, false, recipe.seed);
+            solve<float>(recipe);
+            recipe.entries = nullptr, recipe.dominant = systems == 1;
+            solve<double>(recipe);
+            if (HasFailure()) return;
+        }
+}
+
+// What is not taken of the opened ring is some 10^10 times as large as what is.
+TEST_P(Rings, ThatAreNearlySingularWhereTheyAreOpened) {
+    for (const auto& [rows, systems] : {std::pair<std::int64_t, std::int64_t>{150, 40}, {700, 40}, {5001, 128}})
+        for (const Layout layout : {Layout::contiguous, Layout::interleaved}) {
+            Recipe recipe = recipe_of(rows, systems, layout);
+            recipe.entries = std::make_shared<Hard>(rows, 0, true, recipe.seed);
+            solve<double>(recipe), solve<float>(recipe);
+        }
+}
+
+TRIFOLD_ON_EVERY_DEVICE(Rings);
+
+}  // namespace
+}  // namespace trifold::tests
