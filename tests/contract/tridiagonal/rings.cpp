@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Periodic batches: rings side by side around every boundary of chunks, blocks and clusters, with a matrix each or one for all; long ones that forget and such that do not; a few among many that need pivots.
+#include <algorithm>
+#include <limits>
+
 #include "contract/tridiagonal/devices.hpp"
 #include "contract/tridiagonal/trial.hpp"
+#include "support/measure.hpp"
 #include "support/random.hpp"
 
 namespace trifold::tests {
@@ -44,17 +48,47 @@ TEST_P(Rings, SideBySideThatNeedPivots) {
 }
 
 TEST_P(Rings, OneMatrix) {
-    for (const std::int64_t rows : {3, 4, 15, 16, 17, 32, 33, 64, 65, 100, 255, 256, 257, 400, 511, 512, 513, 1000, 1023, 1024, 1025, 3000})
+    for (const std::int64_t rows : {3, 4, 9, 10, 11, 15, 16, 17, 18, 20, 25, 32, 33, 34, 64, 65, 100, 255, 256, 257, 272, 273, 400, 511, 512, 513, 544, 545, 1000, 1023, 1024, 1025, 1056, 1057, 3000})
         for (const std::int64_t systems : {2, 40, 131})
-            for (const Source source : {Source::shared, Source::scalar}) {
-                if (rows * systems > 140000) continue;
-                Recipe recipe = recipe_of(rows, systems, rows % 4 == 1 && systems == 40 ? Layout::contiguous : Layout::interleaved);
-                recipe.lower = recipe.diag = recipe.upper = source;
+            for (const Layout layout : {Layout::interleaved, Layout::contiguous}) {
+                if (rows * systems > 80000) continue;
+                Recipe recipe = recipe_of(rows, systems, layout);
+                recipe.lower = recipe.diag = recipe.upper = (rows + systems) % 2 ? Source::shared : Source::scalar;
                 recipe.in_place = (rows + systems) % 3 == 0;
                 recipe.dominant = rows != 257;
                 solve<double>(recipe), solve<float>(recipe);
                 if (HasFailure()) return;
             }
+}
+
+// Numbers that are not finite fail their ring alone, wherever it stands in a run.
+template <class T>
+void what_is_not_finite(Queue& queue, std::int64_t rows, Layout layout, bool shared) {
+    SCOPED_TRACE(testing::Message() << rows << " rows, " << name_of(layout) << ", shared " << shared << ", " << trifold::name_of(dtype_of<T>));
+    Recipe recipe;
+    recipe.rows = rows, recipe.batch = {67}, recipe.layout = layout, recipe.periodic = true;
+    if (shared) recipe.lower = recipe.diag = recipe.upper = Source::shared;
+    Trial<T> trial(recipe);
+    const std::int64_t bad[3] = {0, 23, 66};
+    for (const std::int64_t k : bad) trial.rhs(k == 23 ? rows / 2 : k ? rows - 1 : 0, k) = k == 66 ? std::numeric_limits<T>::infinity() : std::numeric_limits<T>::quiet_NaN();
+    std::vector<std::int8_t> status(67, 77);
+    tridiagonal::Options options;
+    options.status = status.data();
+    const Outcome outcome = tridiagonal::solve(queue, trial.problem(), options);
+    EXPECT_EQ(outcome.failures, 3);
+    EXPECT_EQ(outcome.system, 0);
+    for (std::int64_t k = 0; k < 67; ++k) {
+        const bool fails = std::ranges::find(bad, k) != std::end(bad);
+        EXPECT_EQ(status[static_cast<std::size_t>(k)] < 0, fails) << "ring " << k;
+        if (fails) continue;
+        EXPECT_LE(backward_error(trial.system(k), trial.solution(k)), 20 * unit_roundoff(dtype_of<T>)) << "ring " << k;
+    }
+}
+
+TEST_P(Rings, WhatIsNotFiniteFailsItsRingAlone) {
+    for (const std::int64_t rows : {5, 30, 100, 256, 700})
+        for (const Layout layout : {Layout::interleaved, Layout::contiguous})
+            for (const bool shared : {false, true}) what_is_not_finite<double>(queue, rows, layout, shared), what_is_not_finite<float>(queue, rows, layout, shared);
 }
 
 /// -1, 2 + more, -1; or dominant rows, the first two of which are nearly singular without what couples them to the last one.

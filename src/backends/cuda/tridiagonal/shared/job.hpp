@@ -70,6 +70,7 @@ struct SharedJob {
 
     int groups = 1, pitch = 0;       ///< rows: systems of a warp's run, and rows from one to the next ≥ rows
     int parts = 1;                   ///< rows: warps of a system
+    int lanes = 1, lane_rows = 1;    ///< rows, rings: lanes of one, rows of each but the last one
     bool merged = false;             ///< rows: the systems of a run follow each other without gaps, in rhs and in x
     bool spans = false;              ///< rows: a run is read as a whole, with the few elements between its systems
     bool touch = false;              ///< rows: sectors of x that are written in part are asked for beforehand

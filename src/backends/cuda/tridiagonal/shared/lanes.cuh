@@ -29,6 +29,23 @@ struct LaneJoin {
         T a = ends.e, b = fused(-coupling, alpha, ends.p), c = -coupling * beta;
         T u = fabs(a) + fabs(b) + fabs(c);
         bool fine = !real || max(max(ends.last, fabs(coupling) * growth), u) <= allowed;
+        fine = eliminate(a, b, c, u, real, allowed, lane) && fine;
+        // The first row's unknown, once lane 0, 1, 3, 7, 15 are eliminated from it.
+        T al = __shfl_sync(~0u, ends.alpha, 0), be = __shfl_sync(~0u, ends.beta, 0), grown = __shfl_sync(~0u, ends.first_growth, 0);
+#pragma unroll
+        for (int l = 0; l < 16; l = 2 * l + 1) {
+            const T r = __shfl_sync(~0u, inverse, l), le = __shfl_sync(~0u, left, l), ri = __shfl_sync(~0u, right, l);
+            grown = max(grown, fabs(be) * fabs(r) * __shfl_sync(~0u, u, l));
+            if (lane == l) first = -be * r;
+            al = fused(-be, le, al), be = -be * ri;
+        }
+        ends.e = a, ends.p = b, ends.alpha = al, ends.beta = be, ends.last = u, ends.first_growth = grown;
+        return fine;
+    }
+
+    /// a x[l-1] + b x[l] + c x[l+1] = g, u the sum of their sizes: by levels. What is left of lane 31's row stays in a, b, c, u.
+    __device__ __forceinline__ bool eliminate(T& a, T& b, T& c, T& u, bool real, T allowed, int lane) {
+        bool fine = true;
         inverse = left = right = first = 0;
 #pragma unroll
         for (int level = 0; level < 5; ++level) {
@@ -50,22 +67,14 @@ struct LaneJoin {
         }
         if (lane == 31) inverse = reciprocal(b);
         else fine = fine && fabs(inverse) <= shared_limit<T>;
-        // The first row's unknown, once lane 0, 1, 3, 7, 15 are eliminated from it.
-        T al = __shfl_sync(~0u, ends.alpha, 0), be = __shfl_sync(~0u, ends.beta, 0), grown = __shfl_sync(~0u, ends.first_growth, 0);
-#pragma unroll
-        for (int l = 0; l < 16; l = 2 * l + 1) {
-            const T r = __shfl_sync(~0u, inverse, l), le = __shfl_sync(~0u, left, l), ri = __shfl_sync(~0u, right, l);
-            grown = max(grown, fabs(be) * fabs(r) * __shfl_sync(~0u, u, l));
-            if (lane == l) first = -be * r;
-            al = fused(-be, le, al), be = -be * ri;
-        }
-        ends.e = a, ends.p = b, ends.alpha = al, ends.beta = be, ends.last = u, ends.first_growth = grown;
         return fine;
     }
 
     /// y, z: y[R-1] and z[0] of the lane's segment. Returns the lane's right-hand side when it is eliminated.
     __device__ __forceinline__ T reduce(T y, T z) const {
-        T g = fused(-coupling, __shfl_down_sync(~0u, z, 1), y);
+        return reduce(fused(-coupling, __shfl_down_sync(~0u, z, 1), y));
+    }
+    __device__ __forceinline__ T reduce(T g) const {
 #pragma unroll
         for (int level = 0; level < 5; ++level) {
             const T up = __shfl_up_sync(~0u, g, 1 << level), down = __shfl_down_sync(~0u, g, 1 << level);

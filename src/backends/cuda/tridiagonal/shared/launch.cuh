@@ -13,6 +13,8 @@
 #include "backends/cuda/tridiagonal/shared/columns.cuh"
 #include "backends/cuda/tridiagonal/shared/columns_ring.cuh"
 #include "backends/cuda/tridiagonal/shared/kernels.hpp"
+#include "backends/cuda/tridiagonal/shared/ring_rows.cuh"
+#include "backends/cuda/tridiagonal/shared/ring_share.hpp"
 #include "backends/cuda/tridiagonal/shared/rows.cuh"
 
 namespace trifold::cuda {
@@ -341,10 +343,15 @@ bool cut_rows(SharedJob<T>& job, const SharedKernel<T>&) {
         if (job.pitch <= most) job.groups = static_cast<int>(std::min<std::int64_t>((most - job.rows) / job.pitch + 1, job.extent[last]));
         else job.pitch = job.rows;
     }
+    if (job.closed) {
+        const RingShare share = share_ring<T>(job.rows, R, job.pitch, job.groups);
+        job.lanes = share.lanes, job.lane_rows = share.lane_rows, job.pitch = share.pitch, job.groups = share.rings;
+    }
     job.rhs_apart = apart, job.x_apart = job.x.level_stride[last];
     job.spans = job.groups == 1 || apart == job.pitch;
     job.gaps = job.pitch != job.rows || (job.groups * job.rows) % E != 0 || apart % E != 0 || reinterpret_cast<std::uintptr_t>(job.rhs.data) % 16 != 0;
     for (int l = 0; l < last; ++l) job.gaps = job.gaps || job.rhs.level_stride[l] % E != 0;
+    job.gaps = job.gaps && !job.closed;  // nobody reads them
     set_array_range(job);
     job.merged = job.groups > 1 && apart == job.pitch && job.x.level_stride[last] == job.pitch && job.pitch == job.rows;
     job.touch = !job.merged && apart_from_x(job);
@@ -355,16 +362,20 @@ bool cut_rows(SharedJob<T>& job, const SharedKernel<T>&) {
     return true;
 }
 
-template <class T, int R, int Stages, bool Couple, bool Aside, int Threads, int Blocks>
+template <class T, int R, int Stages, bool Couple, bool Aside, int Threads, int Blocks, bool Closed = false>
 void launch_rows(SharedJob<T>& job, cudaStream_t stream) {
     const int warps = Couple ? job.parts : Threads / 32;
-    const int bytes = RowsLayout<T, R, Stages, Aside>(warps, job.parts, job.flags).total;
+    const int bytes = RowsLayout<T, R, Stages, Aside>(warps, job.parts, job.flags, Closed ? R * static_cast<int>(sizeof(T)) : 0).total;
     // A counter bears some 300 draws in a microsecond, so tiles are drawn four at a time and the smallest not at all; few tiles are for as many warps as there
     // are, or, where blocks share them, one's own. (Measured.)
     const int tile_bytes = 2 * static_cast<int>(sizeof(T)) * job.groups * job.rows;
     job.draw = tile_bytes < 3584 ? 0 : job.tiles < 1 << 15 ? (Couple ? 0 : tile_bytes < 6 << 10 ? 0 : 1) : Couple && sizeof(T) == 4 ? 2 : 4;
     const unsigned each = (Couple ? 1 : static_cast<unsigned>(warps)) * std::max(job.draw, 1u);
-    launch_persistent<solve_shared_rows<T, R, Stages, Couple, Aside, Threads, Blocks>>(job, (job.tiles + each - 1) / each, job.draw > 0, 32 * warps, bytes, stream);
+    constexpr auto kernel = [] {
+        if constexpr (Closed) return solve_shared_ring_rows<T, R, Stages, Threads, Blocks>;
+        else return solve_shared_rows<T, R, Stages, Couple, Aside, Threads, Blocks>;
+    }();
+    launch_persistent<kernel>(job, (job.tiles + each - 1) / each, job.draw > 0, 32 * warps, bytes, stream);
 }
 
 template <class T, int R, int Threads, int Blocks, int MostRows, bool Closed = false>
@@ -414,6 +425,11 @@ constexpr SharedKernel<T> gathered_kernel() {
 template <class T, int R, int Threads>
 constexpr SharedKernel<T> bands_kernel() {
     return {R, true, false, true, Threads, cut_bands<T, R, Threads>, launch_bands<T, R, Threads>};
+}
+
+template <class T, int R, int Stages, int Threads, int Blocks>
+constexpr SharedKernel<T> ring_rows_kernel() {
+    return {R, false, false, false, Threads, cut_rows<T, R, Stages, false, false, Threads, Blocks>, launch_rows<T, R, Stages, false, false, Threads, Blocks, true>};
 }
 
 template <class T, int R, int Stages, bool Couple, bool Aside, int Threads, int Blocks>

@@ -29,8 +29,9 @@ struct RowsLayout {
     static constexpr int buffer = (32 * R + 2 * line - 2) / line * line;  ///< elements: a run begins anywhere in a line
     int ring, links, ends, join, aside, flags, total;
 
-    __host__ __device__ RowsLayout(int warps, int parts, int flags_each) {
-        ring = warps * Stages * 8 + 127 & ~127;
+    /// front: bytes before the buffers that may be read.
+    __host__ __device__ RowsLayout(int warps, int parts, int flags_each, int front = 0) {
+        ring = warps * Stages * 8 + front + 127 & ~127;
         links = ring + (warps * Stages * buffer * static_cast<int>(sizeof(T)) + 15 & ~15);
         ends = links + (parts > 1 ? 4 * parts * static_cast<int>(sizeof(T)) : 0);
         join = ends + (parts > 1 ? 8 * parts * static_cast<int>(sizeof(T)) : 0);

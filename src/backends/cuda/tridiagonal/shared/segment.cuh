@@ -40,7 +40,8 @@ struct SegmentEnds {
 };
 
 /// `rows` has lower(i), diag(i), upper(i) of row i, whether it is real(i), not padding, and set(i, inverse, lower, upper, fill). Returns
-/// false where the elimination of the segment's rows is not safe. own: how many rows there are, where the last one of them is the segment's.
+/// false where the elimination of the segment's rows is not safe. own: how many rows there are, where the last one of them is the segment's. Or it skips rows at its
+/// beginning: y is zero there, and z is that of the row behind them.
 template <int R, int Unroll, class T, class Rows>
 __device__ __forceinline__ bool factor_segment(Rows& rows, SegmentEnds<T>& ends, int own = R) {
     T worst = 0, scale = 0, first = 0, reach = 1, alpha = 0;
@@ -60,6 +61,11 @@ __device__ __forceinline__ bool factor_segment(Rows& rows, SegmentEnds<T>& ends,
     T p, e, u;
 #pragma unroll Unroll
     for (int i = 0; i < own - 1; ++i) {
+        if constexpr (requires { rows.skips(i); })
+            if (rows.skips(i)) {
+                rows.set(i, T(0), T(0), T(-1), T(0));
+                continue;
+            }
         const T a = rows.lower(i), c = rows.upper(i);
         eliminate(i, a, p, e, u);
         inverse = reciprocal(p);
