@@ -240,16 +240,14 @@ __global__ void __launch_bounds__(column_threads<T> / V, 1) solve_dominant_colum
         if (thread < columns * groups) {
             const int apart = 32 / groups, j = warp * apart + lane % apart, group = lane / apart;
             bool good = true;
-            Relation<T> block_first, block_last;
-            if constexpr (closed) block_last = reduce_some_rows<4>(JoinRows<T, wide>{links + (group * 4 * wide + j) * 6, wide}, filled_of(group), block_first, good);
-            else block_last = reduce_rows<4>(JoinRows<T, wide>{links + (group * 4 * wide + j) * 6, wide}, block_first, good);
+            Relation<T> block_first, block_last = reduce_rows<4>(JoinRows<T, wide>{links + (group * 4 * wide + j) * 6, wide}, block_first, good, filled_of(group));
             if (!good) block_first.d = block_last.d = not_a_number;
             if (groups > 1) {
                 const JoinRows<T, wide> above{fours + j * 6, wide};
                 above.set(group, block_first, block_last);
                 __syncwarp();
                 if (group == 0) {
-                    if constexpr (closed) block_last = reduce_some_rows<4>(above, filled_groups, block_first, good);
+                    if constexpr (closed) block_last = reduce_rows<4>(above, block_first, good, filled_groups);
                     else block_last = groups == 2 ? reduce_rows<2>(above, block_first, good) : reduce_rows<4>(above, block_first, good);
                     if (!good) block_first.d = block_last.d = not_a_number;
                 }

@@ -93,40 +93,12 @@ struct JoinRow {
         : a(x.a), b(fused(-x.c, next.a, T(1))), c(-x.c * next.c), d(fused(-x.c, next.d, x.d)) {}
 };
 
-/// Rows 0 … Count - 1 become one: `first` and the result, its last. All but the last row stay, in place of their last relation, as x = d - a before -
+/// Rows 0 … count - 1 ≤ Most - 1 become one: `first` and the result, its last. All but the last row stay, in place of their last relation, as x = d - a before -
 /// c x_last. `fine` becomes false where a row weighs too much or d is too large.
-template <int Count, class T, int Columns>
-__device__ __forceinline__ Relation<T> reduce_rows(const JoinRows<T, Columns>& rows, Relation<T>& first, bool& fine) {
+template <int Most, class T, int Columns>
+__device__ __forceinline__ Relation<T> reduce_rows(const JoinRows<T, Columns>& rows, Relation<T>& first, bool& fine, int count = Most) {
     const auto watch = [&](const Relation<T>& r) { fine = fine && fabs(r.a) + fabs(r.c) <= row_weight<T> && fabs(r.d) <= join_limit<T>; };
     Relation<T> before{T(-1), T(0), T(0)};  // a row x = before comes first
-    T c;
-#pragma unroll
-    for (int i = 0; i + 1 < Count; ++i) {
-        const JoinRow<T> row(rows.last(i), rows.first(i + 1));
-        const T k = divide_by(fused(-row.a, before.c, row.b), row.c, c);
-        before = {-(row.a * k) * before.a, c, fused(-row.a, before.d, row.d) * k};
-        rows.set_last(i, before);
-        watch(before);
-    }
-    const Relation<T> own = rows.last(Count - 1);
-    const T k = divide_by(fused(-own.a, before.c, T(1)), own.c, c);
-    const Relation<T> last{-(own.a * k) * before.a, c, fused(-own.a, before.d, own.d) * k};
-    watch(last);
-#pragma unroll
-    for (int i = Count - 3; i >= 0; --i) {
-        before = after_substitution(rows.last(i), before);
-        rows.set_last(i, before);
-    }
-    first = rows.first(0);
-    if (Count > 1) first = after_substitution(first, before);
-    return last;
-}
-
-/// The same where `count` ≤ Most rows are there, 1 at least.
-template <int Most, class T, int Columns>
-__device__ __forceinline__ Relation<T> reduce_some_rows(const JoinRows<T, Columns>& rows, int count, Relation<T>& first, bool& fine) {
-    const auto watch = [&](const Relation<T>& r) { fine = fine && fabs(r.a) + fabs(r.c) <= row_weight<T> && fabs(r.d) <= join_limit<T>; };
-    Relation<T> before{T(-1), T(0), T(0)};
     T c;
 #pragma unroll
     for (int i = 0; i + 1 < Most; ++i) {

@@ -2,7 +2,7 @@
 // Rings:   a[i] x[i-1] + b[i] x[i] + c[i] x[i+1] = d[i],   x[-1] = x[n-1], x[n] = x[0],   for every system
 //
 // Shapes: as in pivoted_line.cuh; a, b, c may be scalars or shared, x may be d or added to. Overwritten: x.
-// Up to 4096 rows on chip (ring_tiles.cuh, then ring_kernel.cuh), else here. T is a ring's matrix without its last row and column. T y = d and T q = (a[0], 0 … 0, c[n-2]) are solved by whatever solves such systems, and the last row
+// Up to 4096 rows on chip (ring_chip.cu), else here, where what forgets is solved at its seam first (ring_seams.cu). T is a ring's matrix without its last row and column. T y = d and T q = (a[0], 0 … 0, c[n-2]) are solved by whatever solves such systems, and the last row
 // joins them: z = x[n-1] = (d - c y[0] - a y[n-2]) / (b - c q[0] - a q[n-2]), x[i] = y[i] - q[i] z. A matrix that all rings share has one q.
 // T may be singular, or far worse than the ring: every row of the result is checked before any is stored, and what fails is eliminated with pivots, ring by
 // ring (ring_line.cuh).
@@ -16,21 +16,17 @@
 #include <limits>
 
 #include "backends/cuda/runtime/reset.hpp"
-#include "backends/cuda/runtime/shared_memory.hpp"
-#include "backends/cuda/tridiagonal/batch_plan.hpp"
-#include "backends/cuda/tridiagonal/block/columns_job.hpp"
 #include "backends/cuda/tridiagonal/device/overlap.cuh"
 #include "backends/cuda/tridiagonal/device/segments.hpp"
 #include "backends/cuda/tridiagonal/device/windows.hpp"
 #include "backends/cuda/tridiagonal/general/packed.hpp"
 #include "backends/cuda/tridiagonal/general/pieces.cuh"
-#include "backends/cuda/tridiagonal/general/ring_kernel.cuh"
+#include "backends/cuda/tridiagonal/general/ring_chip.hpp"
 #include "backends/cuda/tridiagonal/general/ring_line.cuh"
 #include "backends/cuda/tridiagonal/general/ring_parts.hpp"
 #include "backends/cuda/tridiagonal/general/ring_seams.hpp"
-#include "backends/cuda/tridiagonal/general/ring_tiles.cuh"
 #include "backends/cuda/tridiagonal/path.hpp"
-#include "backends/cuda/tridiagonal/shared/plan.hpp"
+#include "backends/cuda/tridiagonal/thread/chunk.cuh"
 #include "backends/cuda/tridiagonal/thread/largest_bits.cuh"
 
 namespace trifold::cuda {
@@ -47,24 +43,19 @@ constexpr unsigned failed = 0x7fffffffu;  // as the largest residual: NaN
 // Accepted residual in units of roundoff: elimination leaves 1 to 10, and what solves long systems up to 16.
 double accepted_roundoffs(std::int64_t rows) { return rows <= 8192 ? 8 : 16; }
 
-// The same for a lane's rows of rings on chip, against max|b| max|x| of theirs.
-constexpr double accepted_on_chip = 16;
-
 std::size_t up(std::size_t bytes) { return (bytes + 255) / 256 * 256; }
 
 bool lie_along_rows(const System& system) { return Pieces(system).along_rows; }
 
-template <class T>
-bool takes_one_matrix(const System& ring) { return !ring.accumulate && plan_shared<T>(ring).kernel; }
-
 /// Many rings with one matrix that no kernel for those takes move fewer words through T, whose matrix is eliminated once; short ones one after the other would be padded there.
 bool fits_on_chip(const System& ring) {
     constexpr std::int64_t many = 1 << 21;
+    if (!rings_may_be_on_chip(ring)) return false;
     bool kept[4];
     matrix_levels(ring, kept);
-    bool one_matrix = ring.systems() > 1 && std::none_of(kept, kept + 4, [](bool differs) { return differs; });
-    if (one_matrix && has_clusters()) one_matrix = !(ring.dtype == DType::f64 ? takes_one_matrix<double>(ring) : takes_one_matrix<float>(ring));
-    return ring.rows >= 3 && ring.rows <= most_rows_on_chip && ring.systems() < std::int64_t{1} << 29 && has_clusters() && !(one_matrix && ring.rows >= (lie_along_rows(ring) ? 512 : 8) && ring.rows * ring.systems() >= many);
+    const bool one_matrix = ring.systems() > 1 && std::none_of(kept, kept + 4, [](bool differs) { return differs; });
+    if (!one_matrix || ring.rows < (lie_along_rows(ring) ? 512 : 8) || ring.rows * ring.systems() < many) return true;
+    return one_matrix_stays_on_chip(ring);
 }
 
 System without_last_row(const System& ring) {
@@ -101,11 +92,11 @@ struct Parts {
     bool segments[2];        ///< then, if that does not do: by segments, else in windows of one ring
     std::size_t statuses[2], unsettled, heavy, marks, z, maxima, y, q, rest, bytes, least_bytes;  ///< least: of those solves, what they need at least
 
-    explicit Parts(const System& ring) {
+    explicit Parts(const System& ring) : Parts(ring, fits_on_chip(ring)) {}
+    Parts(const System& ring, bool on_chip) {
         matrix_levels(ring, kept);
         const auto systems = static_cast<std::size_t>(ring.systems()), word = size_of(ring.dtype);
         const System rhs = for_rhs(ring, nullptr), column = for_column(ring, kept, nullptr);
-        const bool on_chip = fits_on_chip(ring);
         statuses[0] = 2 * up(sizeof(DeviceOutcome));
         statuses[1] = statuses[0] + up(systems);
         unsettled = statuses[1] + up(static_cast<std::size_t>(column.systems()));
@@ -315,96 +306,6 @@ __global__ void __launch_bounds__(256) prepare_kernel(const __grid_constant__ Fr
     for (std::int64_t i = thread; i < fresh.systems[1]; i += all) fresh.status[1][i] = static_cast<std::int8_t>(Reason::exact), fresh.heavy[i] = 0;
 }
 
-template <class T, bool Couple>
-void launch_on_chip(const RingJob<T>& job, cudaStream_t stream) {
-    auto* const kernel = ring_kernel<T, Couple>;
-    static PerDevice prepared;
-    prepared.once([&] {
-        allow_shared_memory(kernel);
-        if (Couple) cudaFuncSetAttribute(kernel, cudaFuncAttributeNonPortableClusterSizeAllowed, 1);
-    });
-    cudaLaunchConfig_t config = {};
-    // Mostly there is nothing to do: no more blocks than are there at a time have to find that out.
-    const std::int64_t clusters = std::min<std::int64_t>((job.levels.systems + rings_of_block - 1) / rings_of_block, (3 * multiprocessors_of_current() + job.blocks - 1) / job.blocks);
-    config.gridDim = dim3(static_cast<unsigned>(clusters * job.blocks));
-    config.blockDim = dim3(32 * rings_of_block);
-    config.dynamicSmemBytes = sizeof(RingMemory<T, Couple>) + 4 * sizeof(T) * static_cast<std::size_t>(rings_elements(std::min(job.rows, 32 * ring_chunk)));
-    config.stream = stream;
-    cudaLaunchAttribute attributes[2];
-    config.attrs = attributes;
-    if (Couple) attributes[config.numAttrs++] = cluster_of(static_cast<unsigned>(job.blocks));
-    if (job.only_marked) while_the_kernel_before_ends(attributes[config.numAttrs++]);
-    enqueue_kernel(config, kernel, job);
-}
-
-/// Whether a tile of it is whole vectors: rings one after the other without gaps, or side by side in rows that begin at vectors. A corner has to be the row of the operand that it stands in.
-template <class T>
-bool by_vectors(const System& ring, const Operand& operand, const Operand* corner, std::int64_t row, const RingTileJob<T>& job) {
-    constexpr std::int64_t word = sizeof(T);
-    const auto even = [](std::int64_t elements) { return elements * word % 16 == 0; };
-    if (operand.kind != Operand::Kind::view || reinterpret_cast<std::uintptr_t>(operand.data) % 16 != 0) return false;
-    if (corner && !is_row_of(ring, *corner, operand, row)) return false;
-    const int last = ring.levels - 1;
-    if (job.rings.along_rows) return operand.row_stride == 1 && ring.levels <= 1 && (last < 0 || operand.level_stride[0] == ring.rows) && even(job.cut.rings * ring.rows);
-    if (operand.level_stride[last] != 1 || !even(operand.row_stride) || !even(job.cut.rings)) return false;
-    for (int d = 0; d < last; ++d)
-        if (!even(operand.level_stride[d])) return false;
-    return last == 0 || ring.extent[last] % job.cut.rings == 0;
-}
-
-template <class T>
-void launch_tiles(const RingTileJob<T>& job, cudaStream_t stream) {
-    auto* const kernel = ring_tile_kernel<T>;
-    static PerDevice prepared;
-    prepared.once([&] { allow_shared_memory(kernel); });
-    const auto blocks = static_cast<unsigned>((job.rings.levels.systems + job.cut.rings - 1) / job.cut.rings);
-    enqueue_kernel(kernel, dim3(blocks), static_cast<unsigned>(job.cut.threads), static_cast<std::size_t>(job.cut.shared_bytes), stream, job);
-}
-
-/// Rings that share their matrix. false: not for these kernels.
-template <class T>
-bool launch_one_matrix(const System& ring, const RingJob<T>& job, cudaStream_t stream) {
-    if (job.adds) return false;
-    SharedPlan<T> plan = plan_shared<T>(ring);
-    if (!plan.kernel) return false;
-    plan.job.marks = job.marks, plan.job.handed_over = &job.outcome->handed_over, plan.job.tickets = &job.outcome->tickets;
-    plan.kernel->launch(plan.job, stream);
-    return true;
-}
-
-/// Rings side by side as columns whose ends are joined. false: not for these kernels.
-template <class T>
-bool launch_columns_closed(const System& ring, const RingJob<T>& job, cudaStream_t stream) {
-    if (job.adds || !is_row_of(ring, ring.top_right, ring.lower, 0) || !is_row_of(ring, ring.bottom_left, ring.upper, ring.rows - 1)) return false;
-    const TileJob<T> from = tile_job<T>(ring);
-    ColumnCut cut;
-    ColumnJob<T> columns;
-    if (!columns_side_by_side(from) || !cut_rings(from, cut) || !column_job(from, cut, columns)) return false;
-    columns.marks = job.marks, columns.handed_over = &job.outcome->handed_over, columns.tickets = &job.outcome->tickets;
-    launch_rings(columns, stream);
-    return true;
-}
-
-/// Marks rings that it does not solve.
-template <class T>
-void solve_on_chip(const System& ring, const Job<T>& job, cudaStream_t stream) {
-    RingJob<T> chip{Levels(ring), {job.a, job.b, job.c, job.d, job.x}, job.right, job.left};
-    chip.rows = static_cast<int>(ring.rows), chip.blocks = (chip.rows + 32 * ring_chunk - 1) / (32 * ring_chunk);
-    chip.along_rows = job.pieces.along_rows, chip.adds = job.adds;
-    chip.accept = static_cast<T>(accepted_on_chip * std::numeric_limits<T>::epsilon() / 2);
-    chip.marks = job.marks, chip.outcome = job.outcome;
-    if (launch_one_matrix(ring, chip, stream) || launch_columns_closed(ring, chip, stream)) {
-        chip.only_marked = true;
-    } else if (RingTileJob<T> tiles{chip, {}}; cut_ring_tiles<T>(chip.rows, chip.along_rows, tiles.cut)) {
-        const Operand* const operands[5] = {&ring.lower, &ring.diag, &ring.upper, &ring.rhs, &ring.x};
-        for (int m = 0; m < 5; ++m)
-            if (by_vectors<T>(ring, *operands[m], m == 0 ? &ring.top_right : m == 2 ? &ring.bottom_left : nullptr, m == 2 ? ring.rows - 1 : 0, tiles)) tiles.vectors |= 1u << m;
-        if (chip.adds) tiles.vectors &= 15u;
-        launch_tiles(tiles, stream), chip.only_marked = true;
-    }
-    chip.blocks > 1 ? launch_on_chip<T, true>(chip, stream) : launch_on_chip<T, false>(chip, stream);
-}
-
 /// As many as are there at a time where mostly they have nothing to do.
 template <class T>
 dim3 blocks_of(const Job<T>& job) {
@@ -470,7 +371,10 @@ void solve_by_last_rows(const System& ring, const BatchLaunch& launch, const Par
 
 template <class T>
 void solve(const System& ring, const BatchLaunch& launch) {
-    const Parts parts(ring);
+    // What was asked for while arrays had gaps may be less: which kernels take one matrix depends on how they lie.
+    bool on_chip = fits_on_chip(ring);
+    on_chip = on_chip || (rings_may_be_on_chip(ring) && launch.scratch_bytes < Parts(ring, false).least_bytes);
+    const Parts parts(ring, on_chip);
     auto* const scratch = static_cast<unsigned char*>(launch.scratch);
     Job<T> job{Pieces(ring), Levels(ring), Source<T>(ring.lower), Source<T>(ring.diag), Source<T>(ring.upper), Source<T>(ring.top_right), Source<T>(ring.bottom_left),
                Source<T>(ring.rhs), Source<T>(ring.x)};
@@ -480,7 +384,7 @@ void solve(const System& ring, const BatchLaunch& launch) {
     reset_outcome(launch.outcome, ring.rows, ring.systems(), static_cast<int>(Algorithm::thomas), launch.stream);
     if (ring.rows >= 3) {
         job.marks = scratch + parts.marks;
-        fits_on_chip(ring) ? solve_on_chip(ring, job, launch.stream) : solve_by_last_rows(ring, launch, parts, job);
+        on_chip ? solve_rings_on_chip(ring, job.marks, launch.outcome, launch.stream) : solve_by_last_rows(ring, launch, parts, job);
     }
     const auto blocks = dim3(static_cast<unsigned>((job.slots + line_threads - 1) / line_threads));
     launch_after(pivoted_ring_kernel<T>, dim3(blocks), line_threads, 0, launch.stream, job);
