@@ -40,7 +40,7 @@ template <class T>
 bool encode_operand(ColumnJob<T>& job, int k) {
     constexpr int E = row_offsets<T>;
     const TileOperand<T>& operand = job.operand[k];
-    const bool open = !job.cut.closed;
+    const bool open = job.cut.use != ColumnUse::rings;
     T* const data = operand.data + (k == 0 && open ? operand.row_stride : 0);
     const int missing = (k == 0 || k == 2) && open;  // rows
     const auto wide = static_cast<std::uint32_t>(job.cut.lane_columns * job.cut.share), rows = static_cast<std::uint32_t>(column_chunk * 32 / job.cut.lane_columns);
@@ -118,8 +118,8 @@ template <class T>
 bool place_columns(ColumnCut& cut) {
     constexpr int size = static_cast<int>(sizeof(T)), most_slots = 64;
     const int block_bytes = 228 * 1024 / cut.resident - 1024, slices = cut.pieces * cut.warps / cut.share, slice = slice_elements<T>(cut) * size;
-    const int row = 6 * cut.columns * size, links = cut.joined() ? (cut.chunks + (cut.dominant ? cut.chunks / 4 : 0)) * row : 0, ends = cut.blocks > 1 || cut.closed ? cut.blocks * row * (cut.dominant ? 2 : 1) : 0;
-    const int answers = (cut.segmented ? 8 : cut.blocks > 1 || cut.closed ? 4 : 0) * cut.columns * size, votes = cut.dominant ? 0 : (cut.blocks * cut.warps * 4 + 7) / 8 * 8;
+    const int row = 6 * cut.columns * size, links = cut.joined() ? (cut.chunks + (cut.dominant ? cut.chunks / 4 : 0)) * row : 0, ends = cut.blocks > 1 || cut.use == ColumnUse::rings ? cut.blocks * row * (cut.dominant ? 2 : 1) : 0;
+    const int answers = (cut.use == ColumnUse::segments ? 8 : cut.blocks > 1 || cut.use == ColumnUse::rings ? 4 : 0) * cut.columns * size, votes = cut.dominant ? 0 : (cut.blocks * cut.warps * 4 + 7) / 8 * 8;
     const auto barriers = [](int slots) { return (slots + 2) * 8 + 16; };  // of slots, of what blocks and warps tell each other; the tiles of four turns
     int slots = std::min((block_bytes - links - ends - answers - votes - barriers(most_slots)) / slice, 2 * slices);
     // Warps that do not wait for each other have a ring each: one that is ahead must not meet a slot of the one before.
@@ -168,7 +168,7 @@ bool cut_as(const ColumnShape& shape, const TileJob<T>& job, std::int64_t rows, 
     constexpr std::int64_t most_tiles = std::int64_t{1} << 30;
     cut.lane_columns = shape.lane_columns, cut.share = shape.share, cut.resident = shape.resident, cut.dominant = shape.dominant, cut.pieces = shape.pieces;
     const int per_warp = 32 / cut.lane_columns, R = column_chunk * cut.pieces, chunks = static_cast<int>((rows + R - 1) / R), most = column_threads<T> / 32 / cut.resident * per_warp / cut.share;
-    cut.chunks = cut.closed ? most : std::min(std::max(power_of_two(chunks), per_warp), most);
+    cut.chunks = cut.use == ColumnUse::rings ? most : std::min(std::max(power_of_two(chunks), per_warp), most);
     cut.blocks = (chunks + cut.chunks - 1) / cut.chunks;
     cut.across = most / cut.chunks * cut.share;
     cut.columns = cut.across * cut.lane_columns;
@@ -192,7 +192,7 @@ template <class T>
 bool cut_segments(const TileJob<T>& job, ColumnCut& cut) {
     constexpr ColumnShape shape = column_shapes<T>[3];  // a lane has two slices
     if (!takes_all(job, cut)) return false;
-    cut.segmented = true;
+    cut.use = ColumnUse::segments;
     return cut_as(shape, job, 256, cut) && tile_rows(cut) == 256 && cut.blocks == 1;
 }
 
@@ -203,7 +203,7 @@ bool cut_rings(const TileJob<T>& job, ColumnCut& cut) {
     const ColumnShape *shape = column_shapes<T>, *const end = std::end(column_shapes<T>);
     while (!shape->dominant || shape->rows < job.rows)
         if (++shape == end) return false;
-    cut.closed = true;
+    cut.use = ColumnUse::rings;
     return cut_as(*shape, job, job.rows, cut);
 }
 
@@ -219,7 +219,7 @@ template <class T>
 bool cut_windows(const TileJob<T>& job, ColumnCut& cut) {
     constexpr ColumnShape shape = column_shapes<T>[3];
     if (job.rows <= shape.rows || !takes_all(job, cut)) return false;
-    cut.windowed = true;
+    cut.use = ColumnUse::windows;
     return cut_as(shape, job, shape.rows, cut) && tile_rows(cut) == shape.rows;
 }
 
@@ -235,9 +235,9 @@ bool column_job(const TileJob<T>& from, const ColumnCut& cut, ColumnJob<T>& job)
     for (int l = 0; l < 3; ++l) job.x_by_twos = job.x_by_twos && (job.outer_extent[l] == 1 || x.outer_stride[l] % 2 == 0);
     job.tiles_per_run = static_cast<unsigned>((job.columns + cut.columns - 1) / cut.columns);
     job.tiles = job.tiles_per_run * job.outer_extent[0] * job.outer_extent[1] * job.outer_extent[2];
-    if (cut.segmented || cut.windowed) {
+    if (cut.use == ColumnUse::segments || cut.use == ColumnUse::windows) {
         static_assert(ColumnRows::chunk == 2 * column_chunk);
-        job.segments.rows = cut.windowed ? ColumnRows::windows(job.rows, tile_rows(cut), window_halo<T>) : ColumnRows::segments(job.rows, tile_rows(cut));
+        job.segments.rows = cut.use == ColumnUse::windows ? ColumnRows::windows(job.rows, tile_rows(cut), window_halo<T>) : ColumnRows::segments(job.rows, tile_rows(cut));
         job.tiles *= job.segments.rows.count;
     }
     if (job.one_run) job.order = tile_order(x.row_stride * static_cast<std::int64_t>(sizeof(T)), cut.columns * static_cast<int>(sizeof(T)), job.tiles_per_run);

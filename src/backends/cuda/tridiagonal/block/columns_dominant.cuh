@@ -267,27 +267,32 @@ __global__ void __launch_bounds__(column_threads<T> / V, 1) solve_dominant_colum
                     const unsigned told = __shfl_sync(~0u, later_tile, 0);
                     if (lane < blocks) send(in_block(shared_address(drawn + (turn + 3 & 3)), lane), told, in_block(news.barrier, lane));
                 }
-                const JoinRows<T, wide> all{ends + (turn & 1) * ends_words + j * 6, wide};
-                if (group == 0) send_relations(shared_address(all.of(rank)), news.barrier, rank, blocks, block_first, block_last);
-                if (group == 0 || (closed && group == 1)) {
+                if (closed && group < 2) {
+                    const JoinRows<T, wide> all{ends + (turn & 1) * ends_words + j * 6, wide};
+                    if (group == 0) send_relations(shared_address(all.of(rank)), news.barrier, rank, blocks, block_first, block_last);
+                    news.wait_cluster(turn >> 1 & 1);
+                    if (thread == 0) news.expect(ends_bytes);
+                    good = true;
+                    const Three<T> block = close_rows<P == 1 ? 8 : 2>(all, blocks, rank, groups > 1 ? apart : 0, group == 1, good);
+                    if (group == 0) known[j * 4] = block.before, known[j * 4 + 1] = good ? block.own : not_a_number;
+                }
+                if (!closed && group == 0) {
+                    const JoinRows<T, wide> all{ends + (turn & 1) * ends_words + j * 6, wide};
+                    send_relations(shared_address(all.of(rank)), news.barrier, rank, blocks, block_first, block_last);
                     news.wait_cluster(turn >> 1 & 1);
                     if (thread == 0) news.expect(ends_bytes);
                     Three<T> block{T(0), T(0), T(0)};
                     T next = 0;
                     good = true;
-                    if constexpr (closed) {
-                        block = close_rows<P == 1 ? 8 : 2>(all, blocks, rank, groups > 1 ? apart : 0, group == 1, good);
-                    } else {
-                        solve_few_rows<P == 1 ? 16 : 4>(all, blocks, good, [&](int i, T x_i) {
-                            if (i + 1 == rank) block.before = x_i;
-                            if (i == rank) block.own = x_i;
-                            if (i - 1 == rank) next = x_i;
-                        });
-                        if (rank + 1 < blocks) block.after = value(all.first(rank + 1), block.own, next);
-                    }
+                    solve_few_rows<P == 1 ? 16 : 4>(all, blocks, good, [&](int i, T x_i) {
+                        if (i + 1 == rank) block.before = x_i;
+                        if (i == rank) block.own = x_i;
+                        if (i - 1 == rank) next = x_i;
+                    });
+                    if (rank + 1 < blocks) block.after = value(all.first(rank + 1), block.own, next);
                     if (!good) block.own = not_a_number;
                     T* const answer = known + j * 4;
-                    if (!closed || group == 0) answer[0] = block.before, answer[1] = block.own, answer[2] = block.after;
+                    answer[0] = block.before, answer[1] = block.own, answer[2] = block.after;
                 }
             } else if constexpr (Pass == ColumnPass::reduce) {
                 if (group == 0) tell_segment(job, place, j, block_first, block_last);

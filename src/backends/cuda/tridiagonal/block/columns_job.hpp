@@ -21,6 +21,10 @@ inline constexpr int column_threads = 2048 / static_cast<int>(sizeof(T));
 template <class T>
 inline constexpr int row_offsets = 16 / static_cast<int>(sizeof(T));
 
+/// What a tile is: whole columns; a segment of one that is too long for a cluster, by a block; a window of such a one, that overlaps with those around it; or whole rings, of which lower's first row and
+/// upper's last one couple the ends.
+enum class ColumnUse : std::uint8_t { whole, segments, windows, rings };
+
 /// What a block does: `warps` warps, `across` of them side by side; a warp has lane_columns columns and 32 / lane_columns chunks of
 /// each. Chunks of a column: those of the block's warps, then those of the next block of the cluster. A *slice* is what `share`
 /// warps side by side have of the rows of one warp.
@@ -29,9 +33,7 @@ struct ColumnCut {
     int resident = 1;        ///< blocks of a multiprocessor
     bool shifted = false;    ///< rows begin anywhere, else at 16-byte boundaries
     bool dominant = false;   ///< by columns_dominant.cuh: what is not dominant enough is marked
-    bool segmented = false;  ///< a block has a segment of a column that is too long for a cluster,
-    bool windowed = false;   ///< or a cluster has a window of it that overlaps with those around it
-    bool closed = false;     ///< columns are rings: lower's first row and upper's last one couple their ends
+    ColumnUse use = ColumnUse::whole;
     int pieces = 1;          ///< slices of a lane, one below the other: more only where a warp has 32 lanes of columns
     int chunks = 1;          ///< of a column, in a block: a power of two
     int across = 1, warps = 1, blocks = 1;

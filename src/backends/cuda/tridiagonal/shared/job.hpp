@@ -43,7 +43,6 @@ struct SharedJob {
     SharedBand<T> lower, diag, upper;
     SharedOperand<T> rhs, x;
     int rows = 0, levels = 0;                   ///< levels ≥ 1
-    bool closed = false;                        ///< systems are rings: lower's first row and upper's last one couple their ends
     unsigned extent[4] = {1, 1, 1, 1}, systems = 0;
     unsigned char* marks = nullptr;             ///< per system 1 where it was handed over, else 0
     unsigned long long* handed_over = nullptr;  ///< number of systems marked
@@ -60,6 +59,8 @@ struct SharedJob {
     int across = 0, segments = 0;    ///< columns: threads side by side, a power of two, and segments of a column
     unsigned set_columns = 0;        ///< columns: systems of a set ≤ across; with `whole_sectors` from one set to the next
     bool lines = false;              ///< columns: a set's are of one line
+    bool closed = false;             ///< systems are rings: lower's first row and upper's last one couple their ends
+    std::uint8_t lanes = 1, lane_rows = 1;  ///< rows that are rings': lanes of a ring, rows of each but the last one
     int slack = 0;                   ///< columns: column_slack of `copies`
     unsigned plane_rows = 0;         ///< copies as tensors: rows from one index of an outer level to the next; 0 where there is none
     bool whole_sectors = false;      ///< columns: sets overlap, and each stores whole sectors of 32 bytes
@@ -70,7 +71,6 @@ struct SharedJob {
 
     int groups = 1, pitch = 0;       ///< rows: systems of a warp's run, and rows from one to the next ≥ rows
     int parts = 1;                   ///< rows: warps of a system
-    int lanes = 1, lane_rows = 1;    ///< rows, rings: lanes of one, rows of each but the last one
     bool merged = false;             ///< rows: the systems of a run follow each other without gaps, in rhs and in x
     bool spans = false;              ///< rows: a run is read as a whole, with the few elements between its systems
     bool touch = false;              ///< rows: sectors of x that are written in part are asked for beforehand

@@ -29,7 +29,7 @@ struct LaneJoin {
         T a = ends.e, b = fused(-coupling, alpha, ends.p), c = -coupling * beta;
         T u = fabs(a) + fabs(b) + fabs(c);
         bool fine = !real || max(max(ends.last, fabs(coupling) * growth), u) <= allowed;
-        fine = eliminate(a, b, c, u, real, allowed, lane) && fine;
+        eliminate(a, b, c, u, real, allowed, lane, fine);
         // The first row's unknown, once lane 0, 1, 3, 7, 15 are eliminated from it.
         T al = __shfl_sync(~0u, ends.alpha, 0), be = __shfl_sync(~0u, ends.beta, 0), grown = __shfl_sync(~0u, ends.first_growth, 0);
 #pragma unroll
@@ -43,9 +43,8 @@ struct LaneJoin {
         return fine;
     }
 
-    /// a x[l-1] + b x[l] + c x[l+1] = g, u the sum of their sizes: by levels. What is left of lane 31's row stays in a, b, c, u.
-    __device__ __forceinline__ bool eliminate(T& a, T& b, T& c, T& u, bool real, T allowed, int lane) {
-        bool fine = true;
+    /// a x[l-1] + b x[l] + c x[l+1] = g, u the sum of their sizes: by levels. What is left of lane 31's row stays in a, b, c, u. fine: false, in some lane, where it is not safe.
+    __device__ __forceinline__ void eliminate(T& a, T& b, T& c, T& u, bool real, T allowed, int lane, bool& fine) {
         inverse = left = right = first = 0;
 #pragma unroll
         for (int level = 0; level < 5; ++level) {
@@ -67,7 +66,6 @@ struct LaneJoin {
         }
         if (lane == 31) inverse = reciprocal(b);
         else fine = fine && fabs(inverse) <= shared_limit<T>;
-        return fine;
     }
 
     /// y, z: y[R-1] and z[0] of the lane's segment. Returns the lane's right-hand side when it is eliminated.

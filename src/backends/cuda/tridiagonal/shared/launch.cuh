@@ -345,7 +345,7 @@ bool cut_rows(SharedJob<T>& job, const SharedKernel<T>&) {
     }
     if (job.closed) {
         const RingShare share = share_ring<T>(job.rows, R, job.pitch, job.groups);
-        job.lanes = share.lanes, job.lane_rows = share.lane_rows, job.pitch = share.pitch, job.groups = share.rings;
+        job.lanes = static_cast<std::uint8_t>(share.lanes), job.lane_rows = static_cast<std::uint8_t>(share.lane_rows), job.pitch = share.pitch, job.groups = share.rings;
     }
     job.rhs_apart = apart, job.x_apart = job.x.level_stride[last];
     job.spans = job.groups == 1 || apart == job.pitch;

@@ -32,7 +32,8 @@ struct RingLanes {
         bool fine = !real || max(max(ends.last, fabs(coupling) * growth), u) <= allowed;
         const bool ends_chain = lane + 1 == last;
         T left = in_chain && lane != first ? a : T(0), middle = in_chain && real ? b : T(1), right = in_chain && !ends_chain ? c : T(0), weight = fabs(left) + fabs(middle) + fabs(right);
-        fine = chain.eliminate(left, middle, right, weight, real && in_chain, allowed, lane) && fine && fabs(chain.inverse) <= shared_limit<T>;
+        chain.eliminate(left, middle, right, weight, real && in_chain, allowed, lane, fine);
+        fine = fine && fabs(chain.inverse) <= shared_limit<T>;
         fill = solve(in_chain && real ? (lane == first ? a : T(0)) + (ends_chain ? c : T(0)) : T(0), lane);
         fine = fine && fabs(fill) <= T(4);
         const T fill_before = __shfl_sync(~0u, fill, previous), fill_first = __shfl_sync(~0u, fill, first);
