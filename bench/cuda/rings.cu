@@ -202,7 +202,7 @@ std::vector<Shape> shapes(std::int64_t count) {
     std::vector<Shape> list;
     for (const std::int64_t n : {3, 8, 16, 32, 64, 100, 128, 255, 256, 512, 1000, 2048, 4096, 20000}) list.push_back({"contiguous", n, count / n});
     for (const std::int64_t n : {16, 32, 64, 100, 255, 256, 512, 1024, 2048, 4096, 20000}) list.push_back({"interleaved", n, count / n, true});
-    for (const std::int64_t n : {16, 64, 100, 256, 500, 1024, 8192}) list.push_back({"contiguous, shared", n, count / n, false, true});
+    for (const std::int64_t n : {16, 64, 100, 256, 500, 1024, 2000, 8192}) list.push_back({"contiguous, shared", n, count / n, false, true});
     for (const std::int64_t n : {64, 256, 512, 1024, 8192}) list.push_back({"interleaved, shared", n, count / n, true, true});
     for (const std::int64_t n : {std::int64_t{1} << 14, std::int64_t{1} << 20, std::int64_t{1} << 24}) list.push_back({"one ring", n, 1});
     return list;

@@ -34,7 +34,7 @@ void shared(int rows, int R, int pitch, int groups) {
 }
 
 TEST(RingShare, IsWhole) {
-    for (const int R : {10, 17, 25, 33})
+    for (const int R : {10, 17, 25, 33, 66})
         for (int rows = 3; rows <= 32 * R; rows += rows < 80 ? 1 : 13)
             for (const int groups : {1, 2, 5, 32}) {
                 const int room = (32 * R - rows) / rows + 1;

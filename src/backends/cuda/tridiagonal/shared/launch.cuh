@@ -362,17 +362,22 @@ bool cut_rows(SharedJob<T>& job, const SharedKernel<T>&) {
     return true;
 }
 
+template <class T, int R, int Stages, bool Aside>
+int ring_rows_bytes(int warps, const SharedJob<T>& job) {
+    return (RowsLayout<T, R, Stages>(warps, 1, job.flags, R * static_cast<int>(sizeof(T))).total + 15 & ~15) + ring_factors_bytes<T, R, Aside>;
+}
+
 template <class T, int R, int Stages, bool Couple, bool Aside, int Threads, int Blocks, bool Closed = false>
 void launch_rows(SharedJob<T>& job, cudaStream_t stream) {
     const int warps = Couple ? job.parts : Threads / 32;
-    const int bytes = RowsLayout<T, R, Stages, Aside>(warps, job.parts, job.flags, Closed ? R * static_cast<int>(sizeof(T)) : 0).total;
+    const int bytes = Closed ? ring_rows_bytes<T, R, Stages, Aside>(warps, job) : RowsLayout<T, R, Stages, Aside>(warps, job.parts, job.flags).total;
     // A counter bears some 300 draws in a microsecond, so tiles are drawn four at a time and the smallest not at all; few tiles are for as many warps as there
     // are, or, where blocks share them, one's own. (Measured.)
     const int tile_bytes = 2 * static_cast<int>(sizeof(T)) * job.groups * job.rows;
     job.draw = tile_bytes < 3584 ? 0 : job.tiles < 1 << 15 ? (Couple ? 0 : tile_bytes < 6 << 10 ? 0 : 1) : Couple && sizeof(T) == 4 ? 2 : 4;
     const unsigned each = (Couple ? 1 : static_cast<unsigned>(warps)) * std::max(job.draw, 1u);
     constexpr auto kernel = [] {
-        if constexpr (Closed) return solve_shared_ring_rows<T, R, Stages, Threads, Blocks>;
+        if constexpr (Closed) return solve_shared_ring_rows<T, R, Stages, Aside, Threads, Blocks>;
         else return solve_shared_rows<T, R, Stages, Couple, Aside, Threads, Blocks>;
     }();
     launch_persistent<kernel>(job, (job.tiles + each - 1) / each, job.draw > 0, 32 * warps, bytes, stream);
@@ -427,9 +432,9 @@ constexpr SharedKernel<T> bands_kernel() {
     return {R, true, false, true, Threads, cut_bands<T, R, Threads>, launch_bands<T, R, Threads>};
 }
 
-template <class T, int R, int Stages, int Threads, int Blocks>
+template <class T, int R, int Stages, bool Aside, int Threads, int Blocks>
 constexpr SharedKernel<T> ring_rows_kernel() {
-    return {R, false, false, false, Threads, cut_rows<T, R, Stages, false, false, Threads, Blocks>, launch_rows<T, R, Stages, false, false, Threads, Blocks, true>};
+    return {R, false, false, false, Threads, cut_rows<T, R, Stages, false, Aside, Threads, Blocks>, launch_rows<T, R, Stages, false, Aside, Threads, Blocks, true>};
 }
 
 template <class T, int R, int Stages, bool Couple, bool Aside, int Threads, int Blocks>

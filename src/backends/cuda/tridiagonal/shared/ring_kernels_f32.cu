@@ -9,9 +9,10 @@ SharedKernels<float> shared_ring_kernels<float>() {
         ring_kernel<float, 32, 512, 1, 256, true>(),
         columns_kernel<float, 32, 512, 1, 256, true>(),
         columns_kernel<float, 64, 512, 1, 1024, true>(),
-        ring_rows_kernel<float, 33, 3, 128, 2>(),
-        ring_rows_kernel<float, 25, 3, 128, 2>(),
-        ring_rows_kernel<float, 17, 3, 128, 2>(),
+        ring_rows_kernel<float, 33, 3, false, 128, 2>(),
+        ring_rows_kernel<float, 25, 3, false, 128, 2>(),
+        ring_rows_kernel<float, 17, 3, false, 128, 2>(),
+        ring_rows_kernel<float, 66, 3, true, 224, 1>(),
     };
     return {kernels, sizeof kernels / sizeof kernels[0]};
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // One matrix, many rings whose rows lie side by side, as in rows.cuh: a warp has a run of whole rings. No lane has rows of two of them: `lanes` lanes share a ring's rows, R or less each, always the
-// same rows of the matrix, whose factors they keep in registers (segment.cuh, ring_lanes.cuh). A lane takes the R rows that end with its last one; those of them that are others' have no weight, and are not stored.
+// same rows of the matrix, whose factors they keep in registers, of longer rings in shared memory (segment.cuh, ring_lanes.cuh). A lane takes the R rows that end with its last one; those of them that are others' have no weight, and are not stored.
 //
 // Shapes and strides: job.hpp; rhs and x have row_stride 1. x may be rhs; nothing else is overwritten but the marks.
 // Words per row: 1 read, 1 written. How many rows a lane has, and gaps between rings in shared memory, keep lanes in different banks as far as can be.
@@ -13,7 +13,40 @@
 
 namespace trifold::cuda {
 
-template <class T, int R, int Stages, int Threads, int Blocks>
+/// Bytes of factors in shared memory.
+template <class T, int R, bool Aside>
+inline constexpr int ring_factors_bytes = Aside ? 4 * R * 32 * static_cast<int>(sizeof(T)) : 0;
+
+/// Factors of a lane's R rows: in registers, or in shared memory, the same for all warps of a block, a word of every lane side by side.
+template <class T, int R, bool Aside>
+struct RingRows {
+    const SharedJob<T>& job;
+    const int row, own, others;  ///< row: where its own begin
+    T* const at;                 ///< of the lane; aside
+    const bool writes;
+    T inverses[Aside ? 1 : R], lowers[Aside ? 1 : R], uppers[Aside ? 1 : R], fills[Aside ? 1 : R];
+
+    __device__ __forceinline__ bool there(int i) const { return i >= others; }
+    __device__ __forceinline__ T lower(int i) const { return there(i) ? job.lower[row + i - others] : T(0); }
+    __device__ __forceinline__ T diag(int i) const { return there(i) ? job.diag[row + i - others] : T(1); }
+    __device__ __forceinline__ T upper(int i) const { return there(i) ? job.upper[row + i - others] : T(0); }
+    __device__ __forceinline__ bool real(int) const { return own > 0; }
+    __device__ __forceinline__ bool skips(int i) const { return i < others; }
+    __device__ __forceinline__ void set(int i, T inverse, T lower, T upper, T fill) {
+        if constexpr (Aside) {
+            if (writes) at[32 * i] = inverse, at[32 * (R + i)] = lower, at[32 * (2 * R + i)] = upper, at[32 * (3 * R + i)] = fill;
+        } else {
+            inverses[i] = inverse, lowers[i] = lower, uppers[i] = upper, fills[i] = fill;
+        }
+    }
+    __device__ __forceinline__ T inverse_of(int i) const { return Aside ? at[32 * i] : inverses[Aside ? 0 : i]; }
+    __device__ __forceinline__ T lower_of(int i) const { return Aside ? at[32 * (R + i)] : lowers[Aside ? 0 : i]; }
+    __device__ __forceinline__ T upper_of(int i) const { return Aside ? at[32 * (2 * R + i)] : uppers[Aside ? 0 : i]; }
+    __device__ __forceinline__ T fill_of(int i) const { return Aside ? at[32 * (3 * R + i)] : fills[Aside ? 0 : i]; }
+};
+
+/// Aside: factors are in shared memory, for twice as many rows a lane.
+template <class T, int R, int Stages, bool Aside, int Threads, int Blocks>
 __global__ void __launch_bounds__(Threads, Blocks) solve_shared_ring_rows(const __grid_constant__ SharedJob<T> job) {
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
     job.opening.open();
@@ -42,27 +75,10 @@ __global__ void __launch_bounds__(Threads, Blocks) solve_shared_ring_rows(const 
     const int ring = lane / job.lanes, share = lane - ring * job.lanes, begin = share * job.lane_rows;
     const int own = ring < job.groups ? min(job.rows - begin, job.lane_rows) : 0, others = R - own;
     const int place = own ? ring * job.pitch + begin - others : 0;
-    struct {
-        T a[R], b[R], c[R];
-        T inverses[R], lowers[R], uppers[R], fills[R];
-        int own, others;
-        __device__ T lower(int i) const { return a[i]; }
-        __device__ T diag(int i) const { return b[i]; }
-        __device__ T upper(int i) const { return c[i]; }
-        __device__ bool real(int) const { return own > 0; }
-        __device__ bool skips(int i) const { return i < others; }
-        __device__ void set(int i, T inverse, T lower, T upper, T fill) { inverses[i] = inverse, lowers[i] = lower, uppers[i] = upper, fills[i] = fill; }
-    } rows;
-    rows.own = own, rows.others = others;
-#pragma unroll
-    for (int i = 0; i < R; ++i) {
-        const bool there = i >= others;
-        const int row = begin + i - others;
-        rows.a[i] = there ? job.lower[row] : T(0), rows.b[i] = there ? job.diag[row] : T(1), rows.c[i] = there ? job.upper[row] : T(0);
-    }
+    RingRows<T, R, Aside> rows{job, begin, own, others, reinterpret_cast<T*>(memory + (layout.total + 15 & ~15)) + lane, warp == 0};
     SegmentEnds<T> ends;
     RingLanes<T> lanes;
-    bool safe = factor_segment<R, R>(rows, ends);
+    bool safe = factor_segment<R, Aside ? 1 : R>(rows, ends);
     safe = lanes.factor(ends, job.lanes, own > 0, lane) && safe;
     safe = __all_sync(~0u, safe || own == 0);
     await_the_kernel_before();
@@ -92,12 +108,12 @@ __global__ void __launch_bounds__(Threads, Blocks) solve_shared_ring_rows(const 
         T y[R];
 #pragma unroll
         for (int i = 0; i < R; ++i) y[i] = d[i];
-        y[0] *= rows.inverses[0];
+        y[0] *= rows.inverse_of(0);
 #pragma unroll
-        for (int i = 1; i < R; ++i) y[i] = fused(-rows.lowers[i], y[i - 1], i < R - 1 ? y[i] * rows.inverses[i] : y[i]);
+        for (int i = 1; i < R; ++i) y[i] = fused(-rows.lower_of(i), y[i - 1], i < R - 1 ? y[i] * rows.inverse_of(i) : y[i]);
         T z = y[R - 2];
 #pragma unroll
-        for (int i = R - 3; i >= 0; --i) z = fused(-rows.uppers[i], z, y[i]);
+        for (int i = R - 3; i >= 0; --i) z = fused(-rows.upper_of(i), z, y[i]);
 
         // Others must not suffer from what is not finite here.
         T before;
@@ -105,7 +121,7 @@ __global__ void __launch_bounds__(Threads, Blocks) solve_shared_ring_rows(const 
         const T x = lanes.join(bad ? T(0) : y[R - 1], bad ? T(0) : z, lane, before);
         y[R - 1] = x;
 #pragma unroll
-        for (int i = R - 2; i >= 0; --i) y[i] = fused(-rows.uppers[i], y[i + 1], fused(-rows.fills[i], before, y[i]));
+        for (int i = R - 2; i >= 0; --i) y[i] = fused(-rows.upper_of(i), y[i + 1], fused(-rows.fill_of(i), before, y[i]));
         bad = bad || !(y[0] * T(0) + x * T(0) == T(0));  // y[0] is that of the first one of its rows, or rests on it
         __syncwarp();
         const int from = there ? others : R;
