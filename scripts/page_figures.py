@@ -154,7 +154,7 @@ TABLES = {
         ('contiguous, 8', batch('contiguous', 8)), ('contiguous, 64', batch('contiguous', 64)), ('contiguous, 256', batch('contiguous', 256)), ('contiguous, 1000', batch('contiguous', 1000)),
         ('contiguous, 4096', batch('contiguous', 4096)), ('contiguous, 20 000', batch('contiguous', 20000)), ('interleaved, 64', batch('interleaved', 64)), ('interleaved, 256', batch('interleaved', 256)),
         ('interleaved, 1024', batch('interleaved', 1024)), ('interleaved, 4096', batch('interleaved', 4096)), ('interleaved, 20 000', batch('interleaved', 20000)), ('one matrix, contiguous, 64', batch('contiguous, shared', 64)),
-        ('one matrix, contiguous, 256', batch('contiguous, shared', 256)), ('one matrix, contiguous, 1024', batch('contiguous, shared', 1024)), ('one matrix, contiguous, 8192', batch('contiguous, shared', 8192)),
+        ('one matrix, contiguous, 256', batch('contiguous, shared', 256)), ('one matrix, contiguous, 1024', batch('contiguous, shared', 1024)), ('one matrix, contiguous, 2000', batch('contiguous, shared', 2000)), ('one matrix, contiguous, 8192', batch('contiguous, shared', 8192)),
         ('one matrix, interleaved, 256', batch('interleaved, shared', 256)), ('one matrix, interleaved, 1024', batch('interleaved, shared', 1024)), ('one matrix, interleaved, 8192', batch('interleaved, shared', 8192)), ('one ring of 2^24', batch('one ring', 1 << 24))]),
     'pivots': ('cuda_batch', 'which systems, layout, rows', (['of the roof', 'over cuSPARSE'], pivoted), [
         ('one in a hundred, contiguous, 512', batch('contiguous few', 512)), ('one in a hundred, contiguous, 4096', batch('contiguous few', 4096)), ('one in a hundred, interleaved, 64', batch('interleaved few', 64)),
