@@ -206,6 +206,44 @@ TEST_F(Streams, AGraphSolvesSystemsSideBySide) {
     cudaGraphDestroy(graph);
 }
 
+// On chip, with a matrix each and one for all; and long ones, which forget at one launch and not at the next.
+TEST_F(Streams, AGraphClosesRings) {
+    for (const auto& [n, rings] : {std::pair<std::int64_t, std::int64_t>{200, 1000}, {9000, 70}})
+        for (const bool shared : {false, true})
+            for (const bool interleaved : {false, true}) {
+                const auto all = static_cast<std::size_t>(n * rings), matrix = shared ? static_cast<std::size_t>(n) : all;
+                Owned<double> couplings(std::vector<double>(matrix, -1)), diag(std::vector<double>(matrix, 4)), b(std::vector<double>(all, 2)), to(std::vector<double>(all, 0));
+                const auto view = [&]<class T>(T* data) { return interleaved ? View<T>::interleaved(data, n, rings) : View<T>::contiguous(data, rings, n); };
+                const auto of_matrix = [&](const double* data) { return shared ? View<const double>::rows({data, static_cast<std::size_t>(n)}) : view(data); };
+                Queue queue(context, "cuda:0", stream);
+                tridiagonal::Problem p;
+                p.matrix = {of_matrix(couplings.data), of_matrix(diag.data), of_matrix(couplings.data), true, false};
+                p.rhs = view(static_cast<const double*>(b.data)), p.x = view(to.data);
+                const std::size_t bytes = tridiagonal::workspace(queue, p)[0].bytes;
+                Owned<char> scratch(std::vector<char>(bytes + 1));
+                tridiagonal::Options options;
+                options.workspace = {scratch.data, bytes};
+                PendingOutcome pending(queue);
+                cudaGraph_t graph = nullptr;
+                cudaGraphExec_t ready = nullptr;
+                TRIFOLD_CUDA(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
+                tridiagonal::solve_async(queue, p, options, pending);
+                TRIFOLD_CUDA(cudaStreamEndCapture(stream, &graph));
+                TRIFOLD_CUDA(cudaGraphInstantiate(&ready, graph, 0));
+                for (const double diagonal : {4.0, 2.001, 5.0}) {
+                    diag.set(std::vector<double>(matrix, diagonal)), b.set(std::vector<double>(all, diagonal - 2)), to.set(std::vector<double>(all, 0));
+                    TRIFOLD_CUDA(cudaDeviceSynchronize());
+                    TRIFOLD_CUDA(cudaGraphLaunch(ready, stream));
+                    EXPECT_TRUE(pending.read().ok()) << diagonal;
+                    double worst = 0;
+                    for (const double found : to.get()) worst = std::max(worst, std::abs(found - 1));
+                    EXPECT_LE(worst, 1e-10) << n << " rows, " << diagonal << ", shared " << shared << ", interleaved " << interleaved;
+                }
+                cudaGraphExecDestroy(ready);
+                cudaGraphDestroy(graph);
+            }
+}
+
 TEST_F(Streams, WhileAGraphIsRecordedNothingWaits) {
     Owned<double> l(lower), d(diag), u(upper), f(rhs), to(std::vector<double>(count, 0));
     Queue queue(context, "cuda:0", stream);

@@ -89,6 +89,25 @@ TEST_P(Rings, WhatIsNotFiniteFailsItsRingAlone) {
     for (const std::int64_t rows : {5, 30, 100, 256, 700})
         for (const Layout layout : {Layout::interleaved, Layout::contiguous})
             for (const bool shared : {false, true}) what_is_not_finite<double>(queue, rows, layout, shared), what_is_not_finite<float>(queue, rows, layout, shared);
+    // So many that long ones are tried at their seams.
+    for (const Layout layout : {Layout::interleaved, Layout::contiguous}) what_is_not_finite<double>(queue, 8000, layout, false), what_is_not_finite<float>(queue, 8000, layout, true);
+}
+
+// Words that a call leaves behind must not matter to the next one: also not those of a call that had to solve rings otherwise.
+TEST_P(Rings, LongOnesGiveTheSameBitsAgain) {
+    for (const Layout layout : {Layout::interleaved, Layout::contiguous}) {
+        Trial<double> trial(recipe_of(9000, 60, layout));
+        const double good = trial.rhs(4500, 7);
+        std::vector<std::vector<double>> first;
+        for (int run = 0; run < 3; ++run) {
+            trial.rhs(4500, 7) = run == 1 ? std::numeric_limits<double>::quiet_NaN() : good;
+            EXPECT_EQ(tridiagonal::solve(queue, trial.problem()).failures, run == 1) << "run " << run;
+            for (std::int64_t k = 0; k < 60 && run != 1; ++k) {
+                if (run == 0) first.push_back(trial.stored(k));
+                else ASSERT_EQ(trial.stored(k), first[static_cast<std::size_t>(k)]) << "ring " << k;
+            }
+        }
+    }
 }
 
 /// -1, 2 + more, -1; or dominant rows, the first two of which are nearly singular without what couples them to the last one.
