@@ -40,6 +40,17 @@ struct LineAllocator {
     friend bool operator==(const LineAllocator&, const LineAllocator&) = default;
 };
 
+/// The rows of one system; a place may lie outside of the memory as long as nothing is there to be read.
+template <class T>
+struct Rows {
+    T* memory;
+    std::int64_t first, stride;
+
+    T& operator[](std::int64_t i) const { return memory[first + i * stride]; }
+    /// Row i is the first one.
+    Rows from(std::int64_t i) const { return {memory, first + i * stride, stride}; }
+};
+
 template <class T>
 class StridedArray {
 public:
@@ -73,47 +84,44 @@ public:
         first_ = guard + shift + first;
         if (around == Around::numbers)
             for (T& value : memory_) value = static_cast<T>(random.uniform(-1, 1));
-        around_ = memory_;
     }
 
     std::int64_t systems() const { return std::accumulate(batch_.begin(), batch_.end(), std::int64_t{1}, std::multiplies<>()); }
 
-    /// Row i of the system with this number (last batch dimension fastest).
-    T& at(std::int64_t i, std::int64_t system) {
-        std::int64_t place = first_ + i * axis_.stride;
-        for (std::size_t d = dims_.size(); d-- > 0;) {
-            place += (system % dims_[d].extent) * dims_[d].stride;
-            system /= dims_[d].extent;
-        }
-        return memory_[static_cast<std::size_t>(place)];
-    }
-    const T& at(std::int64_t i, std::int64_t system) const { return const_cast<StridedArray*>(this)->at(i, system); }
+    /// Of the system with this number (last batch dimension fastest).
+    Rows<T> rows(std::int64_t system) { return {memory_.data(), first_of(system), axis_.stride}; }
+    Rows<const T> rows(std::int64_t system) const { return {memory_.data(), first_of(system), axis_.stride}; }
+    T& at(std::int64_t i, std::int64_t system) { return rows(system)[i]; }
+    const T& at(std::int64_t i, std::int64_t system) const { return rows(system)[i]; }
 
     View<T> view() { return View<T>::strided(memory_.data() + first_, axis_, dims_); }
     View<const T> const_view() const { return View<const T>::strided(memory_.data() + first_, axis_, dims_); }
 
     template <class Function>
     void fill(Function value) {
-        for (std::int64_t k = 0; k < systems(); ++k)
-            for (std::int64_t i = 0; i < axis_.extent; ++i) at(i, k) = value();
+        fill_by_place([&](std::int64_t, std::int64_t) { return value(); });
     }
 
     /// Row by row, from its row and system.
     template <class Function>
     void fill_by_place(Function value) {
-        for (std::int64_t k = 0; k < systems(); ++k)
-            for (std::int64_t i = 0; i < axis_.extent; ++i) at(i, k) = value(i, k);
+        for (std::int64_t k = 0; k < systems(); ++k) {
+            const Rows<T> to = rows(k);
+            for (std::int64_t i = 0; i < axis_.extent; ++i) to[i] = value(i, k);
+        }
     }
 
     /// All that it lies in, gaps and surroundings too.
     std::span<T> memory() { return memory_; }
 
-    /// Whether every place that is no element still is what it was.
-    bool surroundings_untouched() const {
-        StridedArray now = *this, before = *this;
-        before.memory_ = around_;
-        now.fill([] { return T(0); }), before.fill([] { return T(0); });
-        return now.same_bits(before);
+    /// Whether every place that is no element still is what it was in an earlier copy.
+    bool same_around(StridedArray before) const {
+        for (std::int64_t k = 0; k < systems(); ++k) {
+            const Rows<const T> from = rows(k);
+            const Rows<T> to = before.rows(k);
+            for (std::int64_t i = 0; i < axis_.extent; ++i) to[i] = from[i];
+        }
+        return same_bits(before);
     }
 
     bool same_bits(const StridedArray& other) const {
@@ -121,11 +129,20 @@ public:
     }
 
 private:
+    std::int64_t first_of(std::int64_t system) const {
+        std::int64_t place = first_;
+        for (std::size_t d = dims_.size(); d-- > 0;) {
+            place += (system % dims_[d].extent) * dims_[d].stride;
+            system /= dims_[d].extent;
+        }
+        return place;
+    }
+
     static constexpr std::int64_t guard = 16;
     std::vector<std::int64_t> batch_;
     Dim axis_;
     std::vector<Dim> dims_;
-    std::vector<T, LineAllocator<T>> memory_, around_;
+    std::vector<T, LineAllocator<T>> memory_;
     std::int64_t first_ = 0;
 };
 

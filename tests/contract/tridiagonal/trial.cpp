@@ -78,7 +78,7 @@ struct Trial<T>::Band {
     std::vector<std::int64_t> weight;  // of a batch index in the array's system number; 0 = broadcast
     Noise parameters{};
     Placed placed{};
-    double scalar = 0;
+    T scalar = 0;
     std::int64_t first_row = 0;        // packed lower: 1
     Coefficient coefficient;
 };
@@ -113,8 +113,8 @@ Trial<T>::Trial(const Recipe& recipe) : recipe_(recipe) {
         };
         switch (band->source) {
             case Source::scalar:
-                band->scalar = static_cast<double>(r.entries ? static_cast<T>(r.entries->coefficient(b, 0, 0)) : draw());
-                band->coefficient = band->scalar;
+                band->scalar = r.entries ? static_cast<T>(r.entries->coefficient(b, 0, 0)) : draw();
+                band->coefficient = static_cast<double>(band->scalar);
                 break;
             case Source::generator:
                 if (r.entries) band->coefficient = Generator{fill_placed<float>, fill_placed<double>, &band->placed, sizeof(Placed), nullptr};
@@ -154,7 +154,7 @@ Trial<T>::Trial(const Recipe& recipe) : recipe_(recipe) {
     const std::uint64_t layout_seed = random.bits();
     rhs_.emplace(total, r.one_rhs ? std::vector<std::int64_t>(r.batch.size(), 1) : r.batch, rhs_layout, layout_seed, r.around, rhs_shift);
     if (r.entries) rhs_->fill_by_place([&](std::int64_t i, std::int64_t k) { return static_cast<T>(r.entries->right(i, k)); });
-    else rhs_->fill([&] { return static_cast<T>(random.normal(3, 1)); });
+    else rhs_->fill([&] { return static_cast<T>(random.uniform(1, 5)); });
     if (!r.in_place) {
         const Layout x_layout = layout();
         const std::int64_t x_shift = shift();
@@ -190,18 +190,24 @@ template <class T>
 Trial<T>::~Trial() = default;
 
 template <class T>
-double Trial<T>::value(int b, std::int64_t i, std::int64_t k) const {
+Rows<const T> Trial<T>::values(int b, std::int64_t k, std::vector<T>& made) const {
     const Band& band = *bands_[b];
-    const std::int64_t row = i + (offsets_.empty() ? 0 : offsets_[k]);
-    if (band.source == Source::scalar) return band.scalar;
-    if (band.source == Source::generator)
-        return static_cast<double>(static_cast<T>(recipe_.entries ? recipe_.entries->coefficient(b, row, k) : noise(band.parameters, row, k)));
+    const std::int64_t first = offsets_.empty() ? 0 : offsets_[k];
+    if (band.source == Source::scalar) return {&band.scalar, 0, 0};
+    if (band.source == Source::generator) {
+        made.resize(static_cast<std::size_t>(rows_of_[k]));
+        for (std::int64_t i = 0; i < rows_of_[k]; ++i)
+            made[static_cast<std::size_t>(i)] = static_cast<T>(recipe_.entries ? recipe_.entries->coefficient(b, first + i, k) : noise(band.parameters, first + i, k));
+        return {made.data(), 0, 1};
+    }
     std::int64_t number = 0, rest = offsets_.empty() ? k : 0;
     for (std::size_t d = recipe_.batch.size(); d-- > 0;) {
         number += rest % recipe_.batch[d] * band.weight[d];
         rest /= recipe_.batch[d];
     }
-    return band.array->at(band.source == Source::flat ? 0 : row - band.first_row, number);
+    Rows<const T> entries = std::as_const(*band.array).rows(number);
+    if (band.source == Source::flat) entries.stride = 0;
+    return entries.from(first - band.first_row);
 }
 
 template <class T>
@@ -212,45 +218,46 @@ T& Trial<T>::coefficient(int b, std::int64_t i, std::int64_t k) {
 
 template <class T>
 T& Trial<T>::rhs(std::int64_t i, std::int64_t k) {
-    return element(*rhs_, i, recipe_.one_rhs ? 0 : k);
+    return rows(*rhs_, recipe_.one_rhs ? 0 : k)[i];
 }
 
 template <class T>
 Bands<double> Trial<T>::system(std::int64_t k) const {
     const std::int64_t n = rows_of_[k];
     Bands<double> s(n, recipe_.periodic);
-    for (std::int64_t i = 0; i < n; ++i) {
-        // A's entry (i, i-1) is lower[i], (i, i+1) is upper[i]; the transpose has (i, i-1) = upper[i-1], (i, i+1) = lower[i+1].
-        const std::int64_t before = i > 0 ? i - 1 : n - 1, after = i < n - 1 ? i + 1 : 0;
-        if (i > 0 || recipe_.periodic) s.lower[i] = recipe_.transposed ? value(2, before, k) : value(0, i, k);
-        if (i < n - 1 || recipe_.periodic) s.upper[i] = recipe_.transposed ? value(0, after, k) : value(2, i, k);
-        s.diag[i] = value(1, i, k);
-        s.rhs[i] = element(*rhs_before_, i, recipe_.one_rhs ? 0 : k);
-    }
+    std::vector<T> made[3];
+    const Rows<const T> lower = values(0, k, made[0]), diag = values(1, k, made[1]), upper = values(2, k, made[2]), rhs = rows(*rhs_before_, recipe_.one_rhs ? 0 : k);
+    // A's entry (i, i-1) is lower[i], (i, i+1) is upper[i]; the transpose has (i, i-1) = upper[i-1], (i, i+1) = lower[i+1].
+    const Rows<const T> before = recipe_.transposed ? upper.from(-1) : lower, after = recipe_.transposed ? lower.from(1) : upper;
+    for (std::int64_t i = 0; i < n; ++i) s.diag[i] = diag[i], s.rhs[i] = rhs[i];
+    for (std::int64_t i = 1; i < n; ++i) s.lower[i] = before[i], s.upper[i - 1] = after[i - 1];
+    if (recipe_.periodic && n > 0) s.lower[0] = recipe_.transposed ? upper[n - 1] : lower[0], s.upper[n - 1] = recipe_.transposed ? lower[0] : upper[n - 1];
     return s;
 }
 
 template <class T>
 std::vector<T> Trial<T>::stored(std::int64_t k) const {
-    const StridedArray<T>& from = recipe_.in_place ? *rhs_ : *x_;
-    std::vector<T> x;
-    for (std::int64_t i = 0; i < rows_of_[k]; ++i) x.push_back(element(from, i, k));
+    const Rows<const T> from = rows(recipe_.in_place ? *rhs_ : *x_, k);
+    std::vector<T> x(static_cast<std::size_t>(rows_of_[k]));
+    for (std::int64_t i = 0; i < rows_of_[k]; ++i) x[i] = from[i];
     return x;
 }
 
 template <class T>
 std::vector<double> Trial<T>::solution(std::int64_t k) const {
     std::vector<double> x = as_double(stored(k));
-    if (recipe_.accumulate)
-        for (std::int64_t i = 0; i < rows_of_[k]; ++i)
-            x[i] -= static_cast<double>(element(*x_before_, i, k));
+    if (!recipe_.accumulate) return x;
+    const Rows<const T> before = rows(*x_before_, k);
+    for (std::int64_t i = 0; i < rows_of_[k]; ++i) x[i] -= static_cast<double>(before[i]);
     return x;
 }
 
 template <class T>
 std::vector<double> Trial<T>::stored_before(std::int64_t k) const {
-    std::vector<double> x;
-    for (std::int64_t i = 0; i < rows_of_[k]; ++i) x.push_back(recipe_.accumulate ? static_cast<double>(element(*x_before_, i, k)) : 0);
+    std::vector<double> x(static_cast<std::size_t>(rows_of_[k]));
+    if (!recipe_.accumulate) return x;
+    const Rows<const T> before = rows(*x_before_, k);
+    for (std::int64_t i = 0; i < rows_of_[k]; ++i) x[i] = static_cast<double>(before[i]);
     return x;
 }
 
@@ -284,7 +291,7 @@ bool Trial<T>::surroundings_untouched() const {
         if (!same(i)) return false;
     for (std::int64_t i = 0; i < recipe_.behind_systems; ++i)
         if (!same(recipe_.rows - 1 - i)) return false;
-    return x.surroundings_untouched() && (recipe_.in_place || rhs_->same_bits(*rhs_before_));
+    return x.same_around(before) && (recipe_.in_place || rhs_->same_bits(*rhs_before_));
 }
 
 template <class T>

@@ -93,11 +93,12 @@ public:
 
 private:
     struct Band;
-    double value(int band, std::int64_t i, std::int64_t k) const;
-    /// Element (row i of system k) of an array that has the shape of x.
+    /// The entries of a band in system k; a generator's are written into `made`.
+    Rows<const T> values(int band, std::int64_t k, std::vector<T>& made) const;
+    /// The rows of system k in an array that has the shape of x.
     template <class Array>
-    auto& element(Array& array, std::int64_t i, std::int64_t k) const {
-        return offsets_.empty() ? array.at(i, k) : array.at(offsets_[k] + i, 0);
+    auto rows(Array& array, std::int64_t k) const {
+        return offsets_.empty() ? array.rows(k) : array.rows(0).from(offsets_[k]);
     }
 
     Recipe recipe_;
