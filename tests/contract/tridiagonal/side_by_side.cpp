@@ -95,6 +95,7 @@ TEST_P(SideBySide, WidthsOfLongColumns) {
 }
 
 TEST_P(SideBySide, MiddleAxis) {
+    if (GetParam() == "reference") GTEST_SKIP() << "what others are compared with";
     for (const std::int64_t rows : {8, 16, 33, 128, 130, 256, 300, 513, 1000})
         for (const std::int64_t columns : {16, 32, 33, 48, 96, 130})
             for (const std::int64_t pad : {0, 4, 1}) {

@@ -147,6 +147,7 @@ protected:
 
     template <class T>
     void compare(int which, double allowed) {
+        if (GetParam() == "reference") GTEST_SKIP() << "what others are compared with";
         const MeshShape& shape = shapes[which];
         const std::uint64_t seed = std::random_device{}();
         std::printf("seed %llu\n", static_cast<unsigned long long>(seed));
@@ -210,6 +211,7 @@ TEST_P(Sweeps, ManyMeshesAreSingleOnesBitByBit) {
 
 // Dominated well, hardly, and not at all: nearly singular ones agree as far as their condition lets them.
 TEST_P(Sweeps, RingsOfEveryKind) {
+    if (GetParam() == "reference") GTEST_SKIP() << "what others are compared with";
     Random random(15);
     for (const auto& [row, allowed] : {std::pair{std::array{-0.3, 1.7, -0.4}, 1e-13}, {std::array{-1.0, 2 + 1e-6, -1.0}, 1e-7}, {std::array{0.6, 1.0, -0.7}, 1e-11}, {std::array{-1.0, -2.5, 1.2}, 1e-13}})
         for (const MeshShape& shape : {MeshShape{24, 17, 1, 3}, MeshShape{9, 70, 6, 1}, MeshShape{5, 3, 40, 2}}) {

@@ -19,7 +19,7 @@ TRIFOLD_POINT_FUNCTION(moving, {
     out(1) = real(1.2) - out(0) - out(2);
 })
 
-class SweepsDrawn : public OnMeshDevice {
+class SweepsDrawn : public NotTheReference {
 protected:
     template <class T>
     void compare(const MeshShape& shape, const std::array<Sides, 3>& sides, const std::vector<Sweep>& sweeps, double allowed) {

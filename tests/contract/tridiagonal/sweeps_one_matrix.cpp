@@ -67,6 +67,7 @@ class SweepsOneMatrix : public OnMeshDevice {
 protected:
     template <class T>
     void compare(const std::vector<Case>& cases, double allowed) {
+        if (GetParam() == "reference") GTEST_SKIP() << "what others are compared with";
         Queue reference(context(), "reference");
         for (const Case& one : cases) {
             Fields<T> ours(one, 21), expected(one, 21);
