@@ -17,7 +17,7 @@ double largest(const std::vector<double>& x) {
     return most;
 }
 
-double backward_error(const Bands<double>& s, const std::vector<double>& x) {
+TRIFOLD_ALSO_WITH_FMA double backward_error(const Bands<double>& s, const std::vector<double>& x) {
     const std::int64_t n = s.rows();
     if (!all_finite(x)) return std::numeric_limits<double>::infinity();
     // Powers of two: the quotient does not change, and no product overflows.

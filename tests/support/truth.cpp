@@ -9,7 +9,7 @@ namespace {
 using Vector = std::vector<DoubleDouble>;
 
 // Gaussian elimination with row exchanges on a moving pair of rows; U's three diagonals are kept.
-Vector tridiagonal(const Bands<double>& s, const Vector& rhs) {
+TRIFOLD_ALSO_WITH_FMA Vector tridiagonal(const Bands<double>& s, const Vector& rhs) {
     const std::int64_t n = s.rows();
     Vector u0(n), u1(n), u2(n), x(n);
     DoubleDouble d = s.diag[0], u = n > 1 ? s.upper[0] : 0.0, r = rhs[0];
@@ -37,7 +37,7 @@ Vector tridiagonal(const Bands<double>& s, const Vector& rhs) {
     return x;
 }
 
-Vector dense(const Bands<double>& s) {
+TRIFOLD_ALSO_WITH_FMA Vector dense(const Bands<double>& s) {
     const std::int64_t n = s.rows();
     std::vector<Vector> A(n, Vector(n + 1));
     for (std::int64_t i = 0; i < n; ++i) {
@@ -89,7 +89,7 @@ Vector bordered(const Bands<double>& s, const Vector& rhs) {
 
 }  // namespace
 
-Vector true_solution(const Bands<double>& s) {
+TRIFOLD_ALSO_WITH_FMA Vector true_solution(const Bands<double>& s) {
     const std::int64_t n = s.rows();
     if (n == 0) return {};
     const Vector rhs(s.rhs.begin(), s.rhs.end());

@@ -179,7 +179,7 @@ constexpr ZooEntry entries[] = {
 
 std::span<const ZooEntry> zoo() { return entries; }
 
-void set_rhs(Bands<double>& s, Random& random) {
+TRIFOLD_ALSO_WITH_FMA void set_rhs(Bands<double>& s, Random& random) {
     const std::int64_t n = s.rows();
     std::vector<DoubleDouble> x(n);
     for (std::int64_t i = 0; i < n; ++i) x[i] = random.normal(3, 1);
