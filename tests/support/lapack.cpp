@@ -7,6 +7,8 @@
 #include <cmath>
 #include <limits>
 
+extern "C" __attribute__((weak)) void openblas_set_num_threads(int);  // other libraries of LAPACK have none
+
 namespace trifold::tests {
 
 template <class T>
@@ -41,6 +43,8 @@ double condition(const Bands<double>& s) {
 }
 
 Bands<double> with_singular_values(const std::vector<double>& values, unsigned seed) {
+    // The same numbers wherever there are more cores; and its threads would spin while they wait for each other.
+    if (openblas_set_num_threads) openblas_set_num_threads(1);
     const auto n = static_cast<lapack_int>(values.size());
     std::vector<double> full(values.size() * values.size()), work(2 * values.size());
     lapack_int state[4] = {static_cast<lapack_int>(seed % 4096), static_cast<lapack_int>(seed / 4096 % 4096), 1234, 2027};

@@ -42,7 +42,8 @@ void check(const Bands<T>& s, const How& how, Tally& tally) {
 /// Couplings that decay at all rates, both ways or one way; pieces of the solution far larger than what lies beside them.
 Bands<double> draw(std::int64_t n, Random& random) {
     const double dominance = 1 + std::pow(10.0, random.uniform(-0.7, 1.5));
-    Bands<double> s = random_system(n, dominance, random.bits());
+    Random of_matrix(random.bits());
+    Bands<double> s = random_matrix(n, dominance, of_matrix);
     switch (random.below(5)) {
         case 0: break;
         case 1:  // couplings of one size decay slowest
