@@ -67,7 +67,9 @@ Bands<double> draw(std::int64_t n, Random& random) {
                 }
             break;
     }
-    set_rhs(s, random);
+    std::vector<double> x(n);
+    for (double& value : x) value = random.uniform(1, 5);
+    for (std::int64_t i = 0; i < n; ++i) s.rhs[i] = row_times(s, x, i);
     if (random.chance(0.5))
         for (std::int64_t i = random.below(n), k = 0; i < n && k < 40; ++i, ++k) s.rhs[i] *= std::pow(10.0, random.uniform(0, 13));
     if (random.chance(0.1))  // a source in the midst of zeros
