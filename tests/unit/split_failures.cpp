@@ -70,11 +70,11 @@ TEST_F(Split, AllMayFail) {
 // A call that does not return: the others finish without what it had, and say so; when it returns after all, nothing is stored any more.
 TEST_F(Split, ACallMayNotReturn) {
     constexpr double patience = 0.15, asleep = 1.2;
-    for (const bool alone : {false, true})
+    for (const bool alone : {false, true}) {
+        std::vector<std::unique_ptr<SplitCase<double>>> cases;
+        std::vector<std::vector<double>> solved;
         for (const Matrix kind : {Matrix::dominant, Matrix::poisson})
             for (const bool in_place : {false, true}) {
-                std::vector<std::unique_ptr<SplitCase<double>>> cases;
-                std::vector<std::vector<double>> solved;
                 // Where the cpu has taken all rows before it comes to that call, or chunks were so long that there was no 37th one, nobody waits for it: then once more.
                 int behind = 0;
                 for (int round = 0; round < 4 && behind < (alone ? 4 : 2); ++round)
@@ -100,9 +100,10 @@ TEST_F(Split, ACallMayNotReturn) {
                         solved.push_back(in_place ? c.rhs : c.x);
                     }
                 EXPECT_GE(behind, alone ? 4 : 2);
-                std::this_thread::sleep_for(std::chrono::duration<double>(asleep));
-                for (std::size_t k = 0; k < cases.size(); ++k) EXPECT_EQ(in_place ? cases[k]->rhs : cases[k]->x, solved[k]) << k;
             }
+        std::this_thread::sleep_for(std::chrono::duration<double>(asleep));
+        for (std::size_t k = 0; k < cases.size(); ++k) EXPECT_EQ(cases[k]->in_place ? cases[k]->rhs : cases[k]->x, solved[k]) << k;
+    }
 }
 
 // What an opencl part has not done the cpu does, and the other way round.
