@@ -6,8 +6,8 @@
 
 #include <cmath>
 
-// Before functions that do much of it: compiled also for machines with fused multiply-adds, which std::fma calls a library for in code for any x86-64. Not by clang, whose builds
-// are those of sanitizers: what chooses when a program is loaded would run before they are ready.
+// Before functions that do much of it: compiled also for machines with fused multiply-adds, since std::fma is a library call in code for any x86-64.
+// Not by clang, whose builds are those of sanitizers: what chooses when a program is loaded would run before they are ready.
 #if defined(__x86_64__) && defined(__GLIBC__) && !defined(__clang__)
 #define TRIFOLD_ALSO_WITH_FMA __attribute__((target_clones("fma", "default"), flatten))
 #else

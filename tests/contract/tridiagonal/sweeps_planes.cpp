@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Heat in boxes whose planes fit on one multiprocessor of a GPU, or on a few: many of them take one pass over memory per step there, a few take others, with the same bits. What is no
-// GPU gets small ones: sizes mean nothing to it.
+// Heat in boxes whose planes fit on one multiprocessor of a GPU, or on a few: many of them take one pass over memory per step there, a few take others,
+// with the same bits. What is no GPU gets small ones: those sizes mean nothing to it.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
