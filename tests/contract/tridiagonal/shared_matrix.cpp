@@ -3,6 +3,7 @@
 // change, and what goes wrong in the matrix or in one right-hand side.
 #include <cmath>
 #include <initializer_list>
+#include <memory>
 
 #include "contract/tridiagonal/devices.hpp"
 #include "contract/tridiagonal/trial.hpp"
@@ -10,6 +11,17 @@
 
 namespace trifold::tests {
 namespace {
+
+/// The same three numbers in every row, and right-hand sides that vary.
+class Numbers final : public Entries {
+public:
+    Numbers(double lower, double diag, double upper) : numbers_{lower, diag, upper} {}
+    double coefficient(int band, std::int64_t, std::int64_t) const override { return numbers_[band]; }
+    double right(std::int64_t row, std::int64_t system) const override { return std::sin(static_cast<double>(row * 7 + system * 11)) + 0.3; }
+
+private:
+    double numbers_[3];
+};
 
 class SharedMatrix : public OnDevice {
 protected:
@@ -131,7 +143,7 @@ TEST_P(SharedMatrix, LongSystemsHoweverFarUnknownsFeelEachOther) {
         SCOPED_TRACE(testing::Message() << rows << " rows, 2 + " << more << ", scalars " << scalars << ", dominant " << dominant);
         Recipe recipe = recipe_of(rows, {52}, rows % 16 == 0 ? Layout::contiguous : Layout::interleaved);
         recipe.in_place = rows == 9001;
-        if (scalars) recipe.lower = recipe.upper = recipe.diag = Source::scalar;
+        if (scalars) recipe.lower = recipe.upper = recipe.diag = Source::scalar, recipe.entries = std::make_shared<Numbers>(-1, 2 + more, -1);
         Trial<T> trial(recipe);
         if (!scalars) set_rows(trial, -1, 2 + more, -1);
         if (!dominant) trial.coefficient(1, rows / 2, 0) = static_cast<T>(0.25);
@@ -139,9 +151,9 @@ TEST_P(SharedMatrix, LongSystemsHoweverFarUnknownsFeelEachOther) {
         errors_are_small(trial);
     };
     for (const std::int64_t rows : {4500, 9001, 8992}) {
-        for (const double more : {2.0, 0.5, 0.1, 0.02, 1e-3, 0.0}) solved(1.0, rows, more, false, true), solved(1.0f, rows, more, false, true);
+        for (const double more : {2.0, 0.5, 0.1, 0.02, 1e-3, 0.0})
+            for (const bool scalars : {false, true}) solved(1.0, rows, more, scalars, true), solved(1.0f, rows, more, scalars, true);
         solved(1.0, rows, 0.5, false, false), solved(1.0f, rows, 0.5, false, false);
-        solved(1.0, rows, 0, true, true), solved(1.0f, rows, 0, true, true);
     }
 }
 

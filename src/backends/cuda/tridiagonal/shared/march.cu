@@ -182,7 +182,9 @@ void solve(const System& system, const BatchLaunch& launch) {
     factors.factors = reinterpret_cast<T*>(scratch), factors.down = reinterpret_cast<T*>(scratch + parts.down), factors.up = reinterpret_cast<T*>(scratch + parts.up_);
     factors.forgotten = static_cast<T>(std::ldexp(std::numeric_limits<T>::epsilon() / 2, -static_cast<int>(neglect_margin)));
     factors.ahead = reinterpret_cast<int*>(words), factors.wanted = words + 1;
-    factors.all_left = &launch.outcome->handed_over, factors.done = &launch.outcome->judged;
+    // Segments solve all themselves; what comes behind them would take that for what is left to it, and, in place, x for a right-hand side.
+    if (!takes_segments(system)) factors.all_left = &launch.outcome->handed_over;
+    factors.done = &launch.outcome->judged;
     factors.marks = scratch + parts.marks, factors.systems = system.systems();
     launch_after(march_factor_kernel<T>, dim3(static_cast<unsigned>((factors.chunks * factor_pieces + factor_threads - 1) / factor_threads)), factor_threads, 0, launch.stream, factors);
 

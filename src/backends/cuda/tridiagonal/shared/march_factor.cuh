@@ -123,7 +123,7 @@ __global__ void __launch_bounds__(factor_threads) march_factor_kernel(const __gr
     if (threadIdx.x != 0) return;
     const bool fine = most <= march_farthest;
     *job.ahead = fine ? most : 0, *job.wanted = !fine;
-    if (!fine) *job.all_left = windows_turn;
+    if (!fine && job.all_left) *job.all_left = windows_turn;
 }
 
 }  // namespace trifold::cuda

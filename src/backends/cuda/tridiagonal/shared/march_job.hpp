@@ -24,7 +24,7 @@ struct MarchFactors {
     T forgotten = 0;                ///< so little of an unknown need not be known
     int* ahead = nullptr;           ///< chunks behind which unknowns do not feel each other, 1 … march_farthest; 0: the kernel behind does nothing
     unsigned* wanted = nullptr;     ///< then 1, else 0: others have to solve all
-    unsigned long long* all_left = nullptr;  ///< and windows_turn, which others look for
+    unsigned long long* all_left = nullptr;  ///< and, where it is not null, windows_turn, which others look for
     unsigned* done = nullptr;       ///< blocks that have finished: zero before
     unsigned char* marks = nullptr; ///< per system, reset here
     std::int64_t systems = 0;
