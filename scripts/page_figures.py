@@ -150,6 +150,11 @@ TABLES = {
         ('contiguous, 8192', batch('contiguous', 8192)), ('padded, 250', batch('padded', 250)), ('interleaved, 64', batch('interleaved', 64)), ('interleaved, 512', batch('interleaved', 512)),
         ('interleaved, 1024', batch('interleaved', 1024)), ('interleaved, 4096', batch('interleaved', 4096)), ('512³ along y', batch('512^3 y', 512)), ('512³ along z', batch('512^3 z', 512)),
         ('odd planes along y, 255', batch('odd y', 255))]),
+    'shared couplings': ('cuda_batch', 'layout, rows of a system', (['of the roof', 'queued', 'over cuSPARSE'], long_batch_beside_cusparse), [
+        *[(f'{layout}, {rows}', batch(f'{layout}, couplings shared', rows)) for layout, all_rows in (('contiguous', (16, 64, 256, 512, 1024, 4096)), ('interleaved', (16, 64, 256, 512, 1024, 2048, 4096)))
+          for rows in all_rows],
+        ('256³ along y', batch('256^3 y, couplings shared', 256)), ('odd planes along y, 255', batch('odd y, couplings shared', 255)), ('two numbers, contiguous, 256', batch('contiguous, couplings numbers', 256)),
+        ('two numbers, interleaved, 256', batch('interleaved, couplings numbers', 256))]),
     'rings': ('cuda_rings', 'layout, rows of a ring', (['of the roof', 'over cuSPARSE'], ring), [
         ('contiguous, 8', batch('contiguous', 8)), ('contiguous, 64', batch('contiguous', 64)), ('contiguous, 256', batch('contiguous', 256)), ('contiguous, 1000', batch('contiguous', 1000)),
         ('contiguous, 4096', batch('contiguous', 4096)), ('contiguous, 20 000', batch('contiguous', 20000)), ('interleaved, 64', batch('interleaved', 64)), ('interleaved, 256', batch('interleaved', 256)),

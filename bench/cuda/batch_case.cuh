@@ -15,6 +15,7 @@ namespace trifold::bench {
 /// A batch: systems along `columns` (stride) and `outer`.
 struct BatchShape {
     enum class Peer { none, strided, interleaved };  ///< cuSPARSE's call for it
+    enum class Couplings { own, shared, scalars };   ///< lower and upper: of every system, one array for all, two numbers
 
     std::string name;
     std::int64_t rows, row_stride, columns, column_stride, outer = 1, outer_stride = 0;
@@ -24,6 +25,7 @@ struct BatchShape {
     bool lasting = false;     ///< the matrix is −1, 2, −1: unknowns far apart feel each other
     bool pivoted = false;     ///< by LU with partial pivoting, as a caller may ask for
     bool in_place = false;    ///< x is stored over the right-hand side
+    Couplings couplings = Couplings::own;
 
     std::int64_t systems() const { return columns * outer; }
 };

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Batches on the GPU beside cuSPARSE and the roof, in one process, interleaved: medians, percent of the best stream that reads four
-// arrays and writes one of the same size. Solves are enqueued as the library does, rescue included; results are checked on the GPU.
+// arrays and writes one of the same size (two, where couplings are the same in all systems). Solves are enqueued as the library does, rescue included; results are checked on the GPU.
 //
-//   cuda_batch_bench [--json FILE] [--rows 2^k] [--rounds N] [contiguous] [long] [axes] [tall] [pivoted]
+//   cuda_batch_bench [--json FILE] [--rows 2^k] [--rounds N] [contiguous] [long] [axes] [tall] [couplings] [pivoted]
 //
 // cuSPARSE is loaded at run time from the machine's own CUDA; without it, its columns stay empty.
 #include <cuda_runtime.h>
@@ -39,13 +39,28 @@ struct Arrays {
     T *lower, *diag, *upper, *rhs, *x;
 };
 
+using Couplings = BatchShape::Couplings;
+
+constexpr double lower_number = -0.7, upper_number = 0.4;  // couplings that are two numbers
+
 template <class T>
 struct RowsOf {
     Arrays<T> a;
-    __device__ T lower(std::int64_t, std::int64_t at) const { return a.lower[at]; }
+    Couplings couplings;
+    __device__ T lower(std::int64_t i, std::int64_t at) const { return couplings == Couplings::scalars ? T(lower_number) : a.lower[couplings == Couplings::own ? at : i]; }
     __device__ T diag(std::int64_t, std::int64_t at) const { return a.diag[at]; }
-    __device__ T upper(std::int64_t, std::int64_t at) const { return a.upper[at]; }
+    __device__ T upper(std::int64_t i, std::int64_t at) const { return couplings == Couplings::scalars ? T(upper_number) : a.upper[couplings == Couplings::own ? at : i]; }
 };
+
+/// lower or upper, as the shape has them.
+template <class T>
+tridiagonal::Operand coupling_of(T* data, double number, const BatchShape& shape) {
+    if (shape.couplings == Couplings::own) return operand_of(data, shape);
+    tridiagonal::Operand o;
+    if (shape.couplings == Couplings::scalars) o.kind = tridiagonal::Operand::Kind::scalar, o.value = number;
+    else o.kind = tridiagonal::Operand::Kind::view, o.data = data, o.row_stride = 1;
+    return o;
+}
 
 /// Diagonals as small as the rest, those of systems 0, every, 2 every …
 template <class T>
@@ -67,6 +82,8 @@ public:
         fill_array(a_.upper, count, 3, T(-1), T(1)), fill_array(a_.rhs, count, 4, T(-1), T(1));
         const void* const read[4] = {a_.lower, a_.diag, a_.upper, a_.rhs};
         roof_.emplace(read, a_.x, bytes());
+        const void* const half[4] = {a_.diag, a_.rhs, a_.diag, a_.rhs};
+        half_roof_.emplace(half, a_.x, bytes(), 2);
     }
 
     void run(const BatchShape& shape) {
@@ -82,7 +99,9 @@ public:
             if (shape.indefinite) spoil<<<4096, 256>>>(a_.diag, shape.rows, shape.row_stride, shape.columns, shape.column_stride, shape.indefinite, 2);
             spoilt_ = shape.indefinite;
         }
-        system.lower = operand_of(a_.lower, shape), system.diag = operand_of(a_.diag, shape), system.upper = operand_of(a_.upper, shape);
+        system.lower = coupling_of(a_.lower, lower_number, shape), system.diag = operand_of(a_.diag, shape), system.upper = coupling_of(a_.upper, upper_number, shape);
+        const bool own = shape.couplings == Couplings::own;
+        const StreamRoof& stream = own ? *roof_ : *half_roof_;
         const bool on_chip = !cuda::batch_refuses(system);
         const auto plan = cuda::plan_batch<T>(system);
         const tridiagonal::Ops& ops = *cuda::tridiagonal_ops(0);
@@ -100,10 +119,10 @@ public:
         const BatchPeer<T> peer(sparse_, shape, w[0], w[1], w[2], a_.x);
         std::vector<float> roof, ours, queued, theirs[2], moves;
         for (int round = 0; round <= rounds_; ++round) {
-            const float r = time_([&] { roof_->pass(); });
+            const float r = time_([&] { stream.pass(); });
             const float t = time_(solve), q = time_.queued(solve);
             if (round) roof.push_back(r), ours.push_back(t), queued.push_back(q);
-            if (on_chip && !shape.pivoted && (plan.in_registers || plan.kernel->width == 1)) {
+            if (on_chip && !shape.pivoted && plan.columns.bands == cuda::ColumnBands::own && (plan.in_registers || plan.kernel->width == 1)) {
                 const float m = time_.queued([&] {
                     if (plan.in_registers) move_columns(plan.job, plan.columns, counters_);
                     else move_rows(plan.job, *plan.kernel, static_cast<unsigned char*>(launch.scratch), counters_);
@@ -121,11 +140,12 @@ public:
         }
         check(cudaMemset(a_.x, 0xff, bytes()), "memset");
         solve();
-        const double error = backward_error_roundoffs(RowsOf<T>{a_}, shape, a_.rhs, a_.x, worst_);
+        const double error = backward_error_roundoffs(RowsOf<T>{a_, shape.couplings}, shape, a_.rhs, a_.x, worst_);
         cuda::DeviceOutcome outcome;
         check(cudaMemcpy(&outcome, outcome_, sizeof outcome, cudaMemcpyDeviceToHost), "outcome");
-        const double words = 5.0 * sizeof(T), needed = words * static_cast<double>(shape.rows * shape.systems());
-        const double bandwidth = roof_->gb_per_s(median(roof)), ms = median(ours);
+        const int words_of_row = own ? 5 : 3;
+        const double words = words_of_row * static_cast<double>(sizeof(T)), needed = words * static_cast<double>(shape.rows * shape.systems());
+        const double bandwidth = stream.gb_per_s(median(roof)), ms = median(ours);
         const double best_peer = theirs[1].empty() ? median(theirs[0]) : std::min(median(theirs[0]), median(theirs[1]));
         const double fraction = needed / ms / 1e6 / bandwidth, queued_fraction = needed / median(queued) / 1e6 / bandwidth;
         // What only moves the same pieces may be slower than what solves: then it says nothing.
@@ -148,6 +168,7 @@ public:
             row["warps"] = plan.job.warps, row["shared_bytes"] = cuda::shared_bytes(plan.job, *plan.kernel);
         }
         if (shape.pivoted) row["algorithm"] = "lu";
+        if (!own) row["words_per_row"] = words_of_row;
         if (shape.lasting) row["matrix"] = "-1 2 -1";
         if (shape.indefinite) row["matrix"] = shape.indefinite == 1 ? "indefinite" : "one indefinite in " + std::to_string(shape.indefinite);
         rows_.push_back(row);
@@ -170,7 +191,7 @@ private:
     DeviceMemory<cuda::DeviceOutcome> outcome_{1};
     DeviceMemory<unsigned long long> worst_{1};
     DeviceMemory<unsigned> counters_{32};
-    std::optional<StreamRoof> roof_;
+    std::optional<StreamRoof> roof_, half_roof_;  ///< of five words, and of three
     EventTimer time_;
 };
 
@@ -199,6 +220,17 @@ std::vector<BatchShape> shapes(std::int64_t count, const std::vector<std::string
         for (int n : {5000, 8192, 20000, 65536, 1 << 20}) list.push_back({"interleaved", n, count / n, count / n, 1, 1, 0, BatchShape::Peer::interleaved});
         for (int n : {8192, 65536}) list.push_back({"interleaved, -1 2 -1", n, count / n, count / n, 1, 1, 0, BatchShape::Peer::none, false, 0, true});
     }
+    if (wanted("couplings"))
+        for (const Couplings couplings : {Couplings::shared, Couplings::scalars}) {
+            const auto with = [&](BatchShape shape) {
+                shape.couplings = couplings, shape.name += couplings == Couplings::shared ? ", couplings shared" : ", couplings numbers";
+                list.push_back(shape);
+            };
+            for (int n : {16, 64, 100, 255, 256, 512, 1000, 1024, 2048, 4096}) with({"contiguous", n, 1, count / n, n, 1, 0, BatchShape::Peer::strided});
+            for (int n : {16, 64, 100, 256, 512, 1024, 2048, 4096}) with({"interleaved", n, count / n, count / n, 1, 1, 0, BatchShape::Peer::interleaved});
+            with({"256^3 y", 256, 256, 256, 1, count >> 16, 1 << 16});
+            with({"odd y", 255, 257, 255, 1, count / (257 * 257), 257 * 257});
+        }
     if (wanted("pivoted")) {
         for (int n : {16, 64, 256, 512, 1024, 2048, 4096, 8192}) list.push_back({"contiguous few", n, 1, count / n, n, 1, 0, BatchShape::Peer::none, false, 100, false});
         for (int n : {64, 256, 1024, 4096}) list.push_back({"interleaved few", n, count / n, count / n, 1, 1, 0, BatchShape::Peer::none, false, 100, false});
@@ -225,8 +257,8 @@ int main(int argc, char** argv) {
         if (arg == "--json" && i + 1 < argc) json = argv[++i];
         else if (arg == "--rows" && i + 1 < argc) count = std::atoll(argv[++i]);
         else if (arg == "--rounds" && i + 1 < argc) rounds = std::max(std::atoi(argv[++i]), 1);
-        else if (arg == "contiguous" || arg == "long" || arg == "axes" || arg == "tall" || arg == "pivoted") parts.push_back(arg);
-        else return std::fprintf(stderr, "usage: cuda_batch_bench [--json FILE] [--rows COUNT] [--rounds N] [contiguous] [long] [axes] [tall] [pivoted]\n"), 2;
+        else if (arg == "contiguous" || arg == "long" || arg == "axes" || arg == "tall" || arg == "couplings" || arg == "pivoted") parts.push_back(arg);
+        else return std::fprintf(stderr, "usage: cuda_batch_bench [--json FILE] [--rows COUNT] [--rounds N] [contiguous] [long] [axes] [tall] [couplings] [pivoted]\n"), 2;
     }
     nlohmann::ordered_json record = gpu_record("cuda_batch", "Batches on the GPU, percent of a 4 read, 1 write stream");
     const Sparse sparse;

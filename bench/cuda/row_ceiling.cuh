@@ -49,9 +49,9 @@ __global__ void __launch_bounds__(256) move_rows(const __grid_constant__ cuda::T
         await_copies();
         home.arrival.wait(round & 1);
         __syncwarp();
-        const bool quick = job.within(next);
+        const bool quick = job.within_after(tile, next);
         unsigned later_shifts = 0;
-        if (quick && lane < 3) later_shifts = ask_within(job, home, next, lane);
+        if (quick && lane < 3) later_shifts = ask_within(job, home, next, lane, shifts);
         if (!(job.within(tile) && job.runs_stored && store_within(job, home, tile, static_cast<int>(shifts >> 24), lane)))
             finish_any(job, home, tile, shifts >> 24, true, lane);
         turn = next_turn;
@@ -60,7 +60,7 @@ __global__ void __launch_bounds__(256) move_rows(const __grid_constant__ cuda::T
         __syncwarp();
         if (turn >= job.tiles) break;
         if (quick) {
-            if (lane == 3) later_shifts = ask_within(job, home, next, lane);
+            if (lane == 3) later_shifts = ask_within(job, home, next, lane, shifts);
             shifts = __reduce_or_sync(~0u, later_shifts);
         } else {
             shifts = load_any(job, home, next, lane);

@@ -72,13 +72,17 @@ BatchPlan<T> plan_batch(const System& system) {
     plan.job = tile_job<T>(system);
     TileJob<T> chosen = plan.job;
     if (!columns_side_by_side(plan.job)) {
-        // Of the kernels that fit, the one that keeps most rows on chip; the earlier one where that is about the same.
+        // Of the kernels that fit, the one that keeps most rows on chip; the earlier one where that is about the same. Where a part of the matrix is kept, not memory decides but latency: then the later one,
+        // which has more warps; and a sixth is gained where systems end with a lane, which is judged in one step then (measured).
         const TileKernels<T> kernels = rows_kernels<T>();
         int most = 0;
         for (int k = 0; k < kernels.count; ++k) {
             TileJob<T> job = plan.job;
-            const int held = cut_rows(job, kernels.first[k]);
-            if (held > most + most / 10) plan.kernel = &kernels.first[k], chosen = job, most = held;
+            int held = cut_rows(job, kernels.first[k]);
+            if (held == 0) continue;
+            const bool more_warps = job.kept && !kernels.first[k].coupled;
+            if (more_warps && (job.groups == 1 || job.rows % kernels.first[k].chunk == 0)) held += held / 6;
+            if (more_warps ? held >= most - most / 10 : held > most + most / 10) plan.kernel = &kernels.first[k], chosen = job, most = held;
         }
         plan.job = chosen;
         return plan;

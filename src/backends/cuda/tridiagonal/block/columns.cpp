@@ -101,6 +101,14 @@ constexpr ColumnShape column_shapes<double>[5] = {{128, 32, 1, 2}, {256, 32, 1, 
 template <>
 constexpr ColumnShape column_shapes<float>[5] = {{128, 32, 2, 1}, {256, 32, 2, 1, true}, {640, 32, 2, 1, true}, {1024, 32, 2, 1, true, 2}, {4096, 32, 1, 1, true}};
 
+// Where couplings are in a table, tiles take half the shared memory, so that two slices a lane fit, of two blocks too: these cover each other's joins; one block halves the blocks of a cluster (measured).
+template <class T>
+constexpr ColumnShape table_shapes[3] = {};
+template <>
+constexpr ColumnShape table_shapes<double>[3] = {{64, 32, 1, 2, true}, {512, 32, 1, 2, true, 2}, {4096, 32, 1, 1, true, 2}};
+template <>
+constexpr ColumnShape table_shapes<float>[3] = {{64, 32, 2, 2, true}, {512, 32, 2, 2, true, 2}, {4096, 32, 2, 1, true, 2}};
+
 int power_of_two(int n) {
     int p = 1;
     while (p < n) p *= 2;
@@ -109,7 +117,10 @@ int power_of_two(int n) {
 
 template <class T>
 int slice_elements(const ColumnCut& cut) {
-    const auto of = [&]<int L, int Share>() { return cut.shifted ? SliceLayout<T, column_chunk, L, Share, true>::all : SliceLayout<T, column_chunk, L, Share, false>::all; };
+    const auto of = [&]<int L, int Share>() {
+        if (cut.bands == ColumnBands::table) return cut.shifted ? SliceLayout<T, column_chunk, L, Share, true, true>::all : SliceLayout<T, column_chunk, L, Share, false, true>::all;
+        return cut.shifted ? SliceLayout<T, column_chunk, L, Share, true>::all : SliceLayout<T, column_chunk, L, Share, false>::all;
+    };
     return cut.lane_columns == 16 ? of.template operator()<16, 1>() : cut.share == 2 ? of.template operator()<32, 2>() : of.template operator()<32, 1>();
 }
 
@@ -118,12 +129,15 @@ template <class T>
 bool place_columns(ColumnCut& cut) {
     constexpr int size = static_cast<int>(sizeof(T)), most_slots = 64;
     const int block_bytes = 228 * 1024 / cut.resident - 1024, slices = cut.pieces * cut.warps / cut.share, slice = slice_elements<T>(cut) * size;
-    const int row = 6 * cut.columns * size, links = cut.joined() ? (cut.chunks + (cut.dominant ? cut.chunks / 4 : 0)) * row : 0, ends = cut.blocks > 1 || cut.use == ColumnUse::rings ? cut.blocks * row * (cut.dominant ? 2 : 1) : 0;
-    const int answers = (cut.use == ColumnUse::segments ? 8 : cut.blocks > 1 || cut.use == ColumnUse::rings ? 4 : 0) * cut.columns * size, votes = cut.dominant ? 0 : (cut.blocks * cut.warps * 4 + 7) / 8 * 8;
+    const bool in_table = cut.bands == ColumnBands::table, ring = cut.use == ColumnUse::rings;
+    const int row = 6 * cut.columns * size, links = cut.joined() ? (cut.chunks + (cut.dominant ? cut.chunks / 4 : 0)) * row : 0, ends = cut.blocks > 1 || ring ? cut.blocks * row * (cut.dominant ? 2 : 1) : 0;
+    const int answers = (cut.use == ColumnUse::segments ? 8 : cut.blocks > 1 || ring || in_table ? 4 : 0) * cut.columns * size, table = in_table ? 2 * cut.chunks * cut.pieces * column_chunk * size : 0;
+    const int votes = cut.dominant ? table : (cut.blocks * cut.warps * 4 + 7) / 8 * 8;
     const auto barriers = [](int slots) { return (slots + 2) * 8 + 16; };  // of slots, of what blocks and warps tell each other; the tiles of four turns
     int slots = std::min((block_bytes - links - ends - answers - votes - barriers(most_slots)) / slice, 2 * slices);
     // Warps that do not wait for each other have a ring each: one that is ahead must not meet a slot of the one before.
-    if (!cut.joined()) slots = slots / slices * slices;
+    // A slot that was filled once has the same rows ever after.
+    if (!cut.joined() || cut.bands == ColumnBands::filled) slots = slots / slices * slices;
     cut.slots = slots;
     cut.links_at = slots * slice;
     cut.ends_at = cut.links_at + links;
@@ -162,13 +176,34 @@ bool takes_all(const TileJob<T>& job, ColumnCut& cut) {
     return true;
 }
 
+// Of lower, diag and upper, a bit for each that is the same in all columns.
+template <class T>
+unsigned same_in_all(const TileJob<T>& job) {
+    unsigned same = 0;
+    for (unsigned k = 0; k < 3; ++k) {
+        const TileOperand<T>& operand = job.operand[k];
+        bool varies = operand.data && operand.column_stride != 0;
+        for (int l = 0; l < 3; ++l) varies = varies || (operand.data && job.outer_extent[l] > 1 && operand.outer_stride[l] != 0);
+        if (!varies) same |= 1u << k;
+    }
+    return same;
+}
+
+template <class T>
+TileJob<T> without(TileJob<T> job, unsigned operands) {
+    for (int k = 0; k < 3; ++k)
+        if (operands >> k & 1) job.operand[k].data = nullptr;
+    return job;
+}
+
 /// A tile of `rows` rows, in that shape; false where there are too many of them.
 template <class T>
 bool cut_as(const ColumnShape& shape, const TileJob<T>& job, std::int64_t rows, ColumnCut& cut) {
     constexpr std::int64_t most_tiles = std::int64_t{1} << 30;
     cut.lane_columns = shape.lane_columns, cut.share = shape.share, cut.resident = shape.resident, cut.dominant = shape.dominant, cut.pieces = shape.pieces;
     const int per_warp = 32 / cut.lane_columns, R = column_chunk * cut.pieces, chunks = static_cast<int>((rows + R - 1) / R), most = column_threads<T> / 32 / cut.resident * per_warp / cut.share;
-    cut.chunks = cut.use == ColumnUse::rings ? most : std::min(std::max(power_of_two(chunks), per_warp), most);
+    const bool all = cut.use == ColumnUse::rings || cut.bands == ColumnBands::table;  // what is joined by fours
+    cut.chunks = all ? most : std::min(std::max(power_of_two(chunks), per_warp), most);
     cut.blocks = (chunks + cut.chunks - 1) / cut.chunks;
     cut.across = most / cut.chunks * cut.share;
     cut.columns = cut.across * cut.lane_columns;
@@ -181,9 +216,19 @@ bool cut_as(const ColumnShape& shape, const TileJob<T>& job, std::int64_t rows, 
 
 template <class T>
 bool cut_columns(const TileJob<T>& job, ColumnCut& cut, bool checked) {
-    if (!takes_all(job, cut)) return false;
+    constexpr unsigned couplings = 5, diag = 2;
+    constexpr int fewest_in_table = 33;  // fewer rows leave most lanes idle
+    const unsigned same = same_in_all(job);
+    if (!checked && job.rows >= fewest_in_table && (same & couplings) == couplings && !(same & diag) && takes_all(without(job, couplings), cut)) {
+        cut.bands = ColumnBands::table;
+        for (const ColumnShape& shape : table_shapes<T>)
+            if (job.rows <= shape.rows) return cut_as(shape, job, job.rows, cut);
+    }
+    if (!takes_all(without(job, same), cut)) return false;
+    for (int k = 0; k < 3; ++k)
+        if (same >> k & 1 && job.operand[k].data) cut.bands = ColumnBands::filled, checked = true;
     const ColumnShape *shape = checked ? checked_shapes<T> : column_shapes<T>, *const end = checked ? std::end(checked_shapes<T>) : std::end(column_shapes<T>);
-    while (shape->rows < job.rows)
+    while (shape->rows < job.rows || (cut.bands == ColumnBands::filled && shape->share > 1))
         if (++shape == end) return false;
     return cut_as(*shape, job, job.rows, cut);
 }
@@ -241,8 +286,11 @@ bool column_job(const TileJob<T>& from, const ColumnCut& cut, ColumnJob<T>& job)
         job.tiles *= job.segments.rows.count;
     }
     if (job.one_run) job.order = tile_order(x.row_stride * static_cast<std::int64_t>(sizeof(T)), cut.columns * static_cast<int>(sizeof(T)), job.tiles_per_run);
-    for (int k = 0; k < 4; ++k)
-        if (job.operand[k].data && !encode_operand(job, k)) return false;
+    const bool in_table = cut.bands == ColumnBands::table;
+    for (int k = 0; k < 4; ++k) {
+        if (k < 3 && cut.bands == ColumnBands::filled && same_in_all(from) >> k & 1) job.fill[k] = job.operand[k], job.operand[k].data = nullptr;
+        if (job.operand[k].data && !(in_table && k % 2 == 0) && !encode_operand(job, k)) return false;
+    }
     return true;
 }
 
@@ -259,7 +307,8 @@ void solve_cut_columns(const TileJob<T>& from, const ColumnCut& cut, unsigned lo
         ColumnJob<T> first;
         if (!column_job(from, cut, first)) return leave_all();
         first.handed_over = undecided;
-        launch_columns(first, stream);
+        if (cut.bands == ColumnBands::table) launch_shared_couplings(first, stream);
+        else launch_columns(first, stream);
     }
     ColumnJob<T> checked;
     ColumnCut second = cut;

@@ -12,6 +12,7 @@
 //   rows of a lane in the worst case (N. J. Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., theorem 9.3 for the permuted matrix; 14.4 for the
 //   upward elimination). A chunk whose rows weigh more tells its neighbours relations that are not numbers: these reach all of the column, which is marked and
 //   not stored. Marked columns are for the kernel that checks.
+// Where all columns have the same couplings: a block has those of its rows in a table, and 2 words per row are read.
 // Longer columns (device/segments.hpp): windows that overlap are solved as columns are, as if unknowns beyond them were zero; what they found at their seams is compared
 //   behind. Or segments, a block each: the first pass reduces them to what a block tells others, in device memory; the second one eliminates again, between unknowns
 //   that are known then.
@@ -37,15 +38,20 @@ __device__ __forceinline__ void rows_at(const RawChunk<T, R, S>& raw, int i, int
         const T* const p = raw.at[0] + i * S::pitch;
         const bool in = Whole || i < raw.count, before = !(i == 0 && raw.top), after = !(raw.bottom && (Whole ? i == R - 1 : i == raw.count - 1));
         const Two none{T(0), T(0)};
-        const auto at = [&](int k, bool wanted) { return wanted ? *reinterpret_cast<const Two*>(p + k * S::operand) : none; };
-        const Two lower = at(0, in && before), diag = at(1, in), upper = at(2, in && after), rhs = at(3, in);
-        to[0] = {lower.x, diag.x, upper.x, rhs.x}, to[1] = {lower.y, diag.y, upper.y, rhs.y};
+        const auto at = [&](int place, bool wanted) { return wanted ? *reinterpret_cast<const Two*>(p + place) : none; };
+        if constexpr (S::shared_couplings) {
+            const Two couplings = raw.pair(i), diag = at(S::diag, in), rhs = at(S::rhs, in);
+            to[0] = {couplings.x, diag.x, couplings.y, rhs.x}, to[1] = {couplings.x, diag.y, couplings.y, rhs.y};
+        } else {
+            const Two lower = at(0, in && before), diag = at(S::operand, in), upper = at(2 * S::operand, in && after), rhs = at(3 * S::operand, in);
+            to[0] = {lower.x, diag.x, upper.x, rhs.x}, to[1] = {lower.y, diag.y, upper.y, rhs.y};
+        }
     }
 }
 
 /// Rows `first` … of V columns, R of them.
 template <bool Whole, int V, class T, int R, int N, class S>
-__device__ __forceinline__ void eliminate_dominant(const RawChunk<T, R, S>& raw, int first, int apart, Chunk<T, N> (&rows)[V], Largest<T> (&weight)[V], Largest<T> (&size)[V]) {
+__device__ __forceinline__ void eliminate_dominant(const RawChunk<T, R, S>& raw, int first, int apart, Chunk<T, N> (&rows)[V], Largest<T> (&weight)[V], Largest<T> (&size)[V], T (&least)[V]) {
     by_fours<R, Whole>(
         raw.count,
         [&](int i) {
@@ -54,7 +60,8 @@ __device__ __forceinline__ void eliminate_dominant(const RawChunk<T, R, S>& raw,
             const int own = first + i;
 #pragma unroll
             for (int v = 0; v < V; ++v) {
-                rows[v].eliminate_to_check(own, r[v].lower, Whole || i < raw.count ? r[v].diag : T(1), r[v].upper, r[v].rhs);
+                const T k = rows[v].eliminate_to_check(own, r[v].lower, Whole || i < raw.count ? r[v].diag : T(1), r[v].upper, r[v].rhs);
+                if constexpr (sizeof(T) == 4) least[v] = fminf(least[v], fabsf(k));
                 weight[v].add(fabs(rows[v].a[own]) + fabs(rows[v].c[own]));
                 size[v].add(rows[v].d[own]);
             }
@@ -76,15 +83,16 @@ __device__ __forceinline__ void stretch(Chunk<T, N>& rows, int count) {
     }
 }
 
-/// A lane has V columns, and P slices one below the other.
-template <class T, int R, int L, int V, bool Shifted, int P, ColumnPass Pass = ColumnPass::whole>
+/// A lane has V columns, and P slices one below the other. Shared: of the couplings, by all columns. Most: blocks of a cluster.
+template <class T, int R, int L, int V, bool Shifted, int P, ColumnPass Pass = ColumnPass::whole, bool Shared = false, int Most = P == 1 ? 16 : 4>
 __global__ void __launch_bounds__(column_threads<T> / V, 1) solve_dominant_columns(const __grid_constant__ ColumnJob<T> job) {
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
     namespace cg = cooperative_groups;
     constexpr int per_warp = 32 / L, wide = L * V, N = P * R, apart = Shifted ? L : 1;  // columns of a lane
     constexpr bool segmented = Pass == ColumnPass::reduce || Pass == ColumnPass::finish, windowed = Pass == ColumnPass::windows, cut_up = segmented || windowed, closed = Pass == ColumnPass::rings;
     static_assert(P == 1 || per_warp == 1);
-    using S = SliceLayout<T, R, L, V, Shifted>;
+    using S = SliceLayout<T, R, L, V, Shifted, Shared>;
+    static_assert(!Shared || Pass == ColumnPass::whole);
     extern __shared__ __align__(128) unsigned char column_memory[];
     const int thread = static_cast<int>(threadIdx.x), lane = thread & 31, warp = thread >> 5;
     job.opening.open();
@@ -111,10 +119,20 @@ __global__ void __launch_bounds__(column_threads<T> / V, 1) solve_dominant_colum
 
     for (int s = thread; s < slots; s += static_cast<int>(blockDim.x)) arrival(s).prepare(1);
     if (thread == 0) arrival(slots).prepare(1), arrival(slots + 1).prepare(1);
-    for (int k = 0; k < 4; ++k)
-        if (!job.operand[k].data)
-            for (int i = thread; i < slots * S::operand; i += static_cast<int>(blockDim.x))
-                ring[i / S::operand * S::all + k * S::operand + i % S::operand] = job.operand[k].value;
+    T* const table = reinterpret_cast<T*>(column_memory + cut.votes_at);
+    if constexpr (Shared) {
+        const auto coupling = [&](int k, int row) { return job.operand[k].data ? job.operand[k].data[row * job.operand[k].row_stride] : job.operand[k].value; };
+        for (int i = thread; i < chunks * N; i += static_cast<int>(blockDim.x)) {
+            const int row = rank * chunks * N + i;
+            table[2 * i] = row > 0 && row < job.rows ? coupling(0, row) : T(0);
+            table[2 * i + 1] = row + 1 < job.rows ? coupling(2, row) : T(0);
+        }
+    } else {
+        for (int k = 0; k < 4; ++k)
+            if (!job.operand[k].data)
+                for (int i = thread; i < slots * S::operand; i += static_cast<int>(blockDim.x))
+                    ring[i / S::operand * S::all + k * S::operand + i % S::operand] = job.operand[k].value;
+    }
     const unsigned cluster = blockIdx.x / static_cast<unsigned>(blocks), clusters = static_cast<unsigned>(cut.clusters);
     if (thread < 3) drawn[thread] = cluster + static_cast<unsigned>(thread) * clusters;
     __syncthreads();
@@ -134,7 +152,7 @@ __global__ void __launch_bounds__(column_threads<T> / V, 1) solve_dominant_colum
         if (tile >= job.tiles || lane != 0) return;
         const auto place = place_of(tile);
         if constexpr (cut_up) row += place.row;
-        load_slice<T, R, L, V, Shifted, closed>(job, place, place.column + column, row, ring + slot * S::all, arrival(slot));
+        load_slice<T, R, L, V, Shifted, closed, Shared>(job, place, place.column + column, row, ring + slot * S::all, arrival(slot));
     };
     for (int s = role; s < slots; s += roles) fill(cluster + static_cast<unsigned>(s / slices) * clusters, column_of(s % slices), row_of(s % slices), s);
     unsigned later_turns[P];  // 1 or 2; of several slices also 0
@@ -191,6 +209,9 @@ __global__ void __launch_bounds__(column_threads<T> / V, 1) solve_dominant_colum
         }
         Chunk<T, N> rows[V];
         Largest<T> weight[V], size[V];
+        T least[V];  // 1 / pivot: in single precision an infinite pivot leaves zeros, which look like a solution; in double precision it leaves no number
+#pragma unroll
+        for (int v = 0; v < V; ++v) least[v] = T(1);
         int at_slot = slot;
         unsigned at_phase = phase;
         const auto refill = [&](int p) { fill(drawn[(turn + later_turns[p]) & 3], later_column[p], later_row[p], at_slot); };
@@ -201,13 +222,13 @@ __global__ void __launch_bounds__(column_threads<T> / V, 1) solve_dominant_colum
                 if ((at_slot += roles) >= slots) at_slot -= slots, at_phase ^= 1;
             }
             arrival(at_slot).wait(at_phase);
-            RawChunk<T, R, S> raw{{}, count - p * R, top && p == 0, bottom && (p + 1 == P || !whole)};
+            RawChunk<T, R, S> raw{{}, count - p * R, top && p == 0, bottom && (p + 1 == P || !whole), table + 2 * (chunk * N + p * R)};
             const T* const at = ring + at_slot * S::all + lane / L * R / S::offsets * S::pitch + own_column;
             const unsigned offset = Shifted ? static_cast<unsigned>(offset_in_vector(column_corner(job.operand[3], place, place.column, 0))) : 0u;
 #pragma unroll
             for (unsigned o = 0; o < S::offsets; ++o) raw.at[o] = at + o * S::region + (offset + o * static_cast<unsigned>(job.operand[3].row_stride)) % S::offsets;
-            if (whole) eliminate_dominant<true>(raw, p * R, apart, rows, weight, size);
-            else eliminate_dominant<false>(raw, p * R, apart, rows, weight, size);
+            if (whole) eliminate_dominant<true>(raw, p * R, apart, rows, weight, size, least);
+            else eliminate_dominant<false>(raw, p * R, apart, rows, weight, size, least);
             __syncwarp();
             // What the very next tile waits for is asked for first: requests are served in turn, and asking takes a warp some hundred cycles.
             if (urgent) refill(p);
@@ -215,7 +236,7 @@ __global__ void __launch_bounds__(column_threads<T> / V, 1) solve_dominant_colum
         bool fine[V];
 #pragma unroll
         for (int v = 0; v < V; ++v) {
-            fine[v] = weight[v].value() <= row_weight<T> && size[v].value() <= join_limit<T>;
+            fine[v] = weight[v].value() <= row_weight<T> && size[v].value() <= join_limit<T> && (sizeof(T) == 8 || least[v] > T(0));
             if (closed && !whole) stretch(rows[v], count);
             rows[v].reduce();
         }
@@ -252,7 +273,10 @@ __global__ void __launch_bounds__(column_threads<T> / V, 1) solve_dominant_colum
                     if (!good) block_first.d = block_last.d = not_a_number;
                 }
             }
-            if (closed && blocks == 1) {
+            if (Shared && blocks == 1) {
+                if (thread == 0) drawn[(turn + 3) & 3] = later_tile;
+                if (group == 0) known[j * 4] = known[j * 4 + 2] = T(0), known[j * 4 + 1] = block_last.d;
+            } else if (closed && blocks == 1) {
                 if (thread == 0) drawn[(turn + 3) & 3] = later_tile;
                 if (group == 0) {
                     const JoinRows<T, wide> all{ends + j * 6, wide};
@@ -284,12 +308,18 @@ __global__ void __launch_bounds__(column_threads<T> / V, 1) solve_dominant_colum
                     Three<T> block{T(0), T(0), T(0)};
                     T next = 0;
                     good = true;
-                    solve_few_rows<P == 1 ? 16 : 4>(all, blocks, good, [&](int i, T x_i) {
-                        if (i + 1 == rank) block.before = x_i;
-                        if (i == rank) block.own = x_i;
-                        if (i - 1 == rank) next = x_i;
-                    });
-                    if (rank + 1 < blocks) block.after = value(all.first(rank + 1), block.own, next);
+                    if constexpr (sizeof(T) == 8 && P > 1 && Most > 4) {  // sixteen rows in registers, beside those of two slices, would be too many
+                        Relation<T> unused;
+                        block.own = reduce_rows<Most>(all, unused, good, blocks).d;
+                        block = within(all, rank, blocks, block);
+                    } else {
+                        solve_few_rows<Most>(all, blocks, good, [&](int i, T x_i) {
+                            if (i + 1 == rank) block.before = x_i;
+                            if (i == rank) block.own = x_i;
+                            if (i - 1 == rank) next = x_i;
+                        });
+                        if (rank + 1 < blocks) block.after = value(all.first(rank + 1), block.own, next);
+                    }
                     if (!good) block.own = not_a_number;
                     T* const answer = known + j * 4;
                     answer[0] = block.before, answer[1] = block.own, answer[2] = block.after;

@@ -25,6 +25,10 @@ inline constexpr int row_offsets = 16 / static_cast<int>(sizeof(T));
 /// upper's last one couple the ends.
 enum class ColumnUse : std::uint8_t { whole, segments, windows, rings };
 
+/// Where lower, diag and upper are. Own: every column has its own, in slices, or they are numbers, which fill slices once for all. Filled: so do those that are the same in all columns. Table: lower and
+/// upper are the same in all columns, and a block has those of its rows in a table; slices have diag and rhs only.
+enum class ColumnBands : std::uint8_t { own, filled, table };
+
 /// What a block does: `warps` warps, `across` of them side by side; a warp has lane_columns columns and 32 / lane_columns chunks of
 /// each. Chunks of a column: those of the block's warps, then those of the next block of the cluster. A *slice* is what `share`
 /// warps side by side have of the rows of one warp.
@@ -34,13 +38,14 @@ struct ColumnCut {
     bool shifted = false;    ///< rows begin anywhere, else at 16-byte boundaries
     bool dominant = false;   ///< by columns_dominant.cuh: what is not dominant enough is marked
     ColumnUse use = ColumnUse::whole;
+    ColumnBands bands = ColumnBands::own;
     int pieces = 1;          ///< slices of a lane, one below the other: more only where a warp has 32 lanes of columns
     int chunks = 1;          ///< of a column, in a block: a power of two
     int across = 1, warps = 1, blocks = 1;
     int columns = 32;        ///< of a tile: across lane_columns
     int slots = 1;           ///< slices that shared memory has room for: those of the tile in work, and of the next one or two
     int clusters = 1;        ///< of `blocks` blocks each, as launched
-    int links_at = 0, ends_at = 0, answers_at = 0, votes_at = 0, barriers_at = 0, shared_bytes = 0;  ///< bytes
+    int links_at = 0, ends_at = 0, answers_at = 0, votes_at = 0, barriers_at = 0, shared_bytes = 0;  ///< bytes; dominant: the table is where votes are else
 
     bool joined() const noexcept { return chunks > 1 || blocks > 1; }
 };
@@ -89,14 +94,17 @@ struct ColumnJob {
     unsigned* tickets = nullptr;    ///< may be null: then every block takes every so many tiles
     Opening opening;                ///< of the outcome that handed_over and tickets are of
     ColumnSegments<T> segments;
+    TileOperand<T> fill[3];         ///< ColumnBands::filled: where lower, diag and upper come from that have no data above
 };
 
-/// A slice in shared memory: [operand][offset][row][column]. Shifted: `offsets` of rows, each in a region of its own, and rows 16 bytes longer.
-template <class T, int R, int L, int Share, bool Shifted>
+/// A slice in shared memory: [operand][offset][row][column]. Shifted: `offsets` of rows, each in a region of its own, and rows 16 bytes longer. Shared: of the couplings, which it has not.
+template <class T, int R, int L, int Share, bool Shifted, bool Shared = false>
 struct SliceLayout {
+    static constexpr bool shared_couplings = Shared;
     static constexpr int offsets = Shifted ? row_offsets<T> : 1, rows = R * 32 / L, line = 128 / static_cast<int>(sizeof(T));
     static constexpr int pitch = L * Share + (Shifted ? row_offsets<T> : 0);
-    static constexpr int region = (rows / offsets * pitch + line - 1) / line * line, operand = offsets * region, all = 4 * operand;
+    static constexpr int region = (rows / offsets * pitch + line - 1) / line * line, operand = offsets * region, all = (Shared ? 2 : 4) * operand;
+    static constexpr int diag = Shared ? 0 : operand, rhs = Shared ? operand : 3 * operand;  ///< where they begin
 };
 
 /// Whether `job` (columns, rows, operands set) is for these kernels, and how it is cut. checked: not for columns_dominant.cuh.
@@ -144,5 +152,7 @@ template <class T>
 void launch_segments(ColumnJob<T>& job, ColumnPass pass, cudaStream_t stream);
 template <class T>
 void launch_rings(ColumnJob<T>& job, cudaStream_t stream);
+template <class T>
+void launch_shared_couplings(ColumnJob<T>& job, cudaStream_t stream);
 
 }  // namespace trifold::cuda

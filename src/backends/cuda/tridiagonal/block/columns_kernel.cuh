@@ -34,16 +34,21 @@ struct RawChunk {
     const T* at[S::offsets];
     int count;    ///< rows that exist, 0 … R
     bool top, bottom;  ///< nothing before the first row, after the last one
+    const T* couplings = nullptr;  ///< S::shared_couplings: lower and upper of its rows, in pairs; zeros where there is nothing to couple
 
     struct Row {
         T lower, diag, upper, rhs;
     };
+    using Two = typename ColumnVector<T>::type;
+
+    __device__ __forceinline__ Two pair(int i) const { return *reinterpret_cast<const Two*>(couplings + 2 * i); }
 
     /// Whole: all R rows exist. Rows that do not are zero, lower and upper where nothing comes before or after as well. column: so many further.
     template <bool Whole>
     __device__ __forceinline__ Row row(int i, int column = 0) const {
         const T* const p = at[i % S::offsets] + i / S::offsets * S::pitch + column;
         const bool in = Whole || i < count;
+        if constexpr (S::shared_couplings) return {pair(i).x, in ? p[S::diag] : T(0), pair(i).y, in ? p[S::rhs] : T(0)};
         Row r{in ? p[0] : T(0), in ? p[S::operand] : T(0), in ? p[2 * S::operand] : T(0), in ? p[3 * S::operand] : T(0)};
         if (i == 0 && top) r.lower = 0;
         if (bottom && (Whole ? i == R - 1 : i == count - 1)) r.upper = 0;
@@ -100,6 +105,29 @@ __device__ __forceinline__ bool check_chunk(const RawChunk<T, R, S>& raw, Chunk<
     return defect.value() <= allowed && allowed < (sizeof(T) == 8 ? T(1e290) : T(1e30));
 }
 
+/// What is the same in all columns, in all slots: each is of the same rows whatever the tile. Called before all else, so that what is done once costs few registers; where warps share slices it cost the loop some.
+template <class T, int R, int L, int Share, bool Shifted>
+__device__ __noinline__ void fill_slices(const ColumnJob<T>& job) {
+    using S = SliceLayout<T, R, L, Share, Shifted>;
+    extern __shared__ __align__(128) unsigned char column_memory[];
+    T* const ring = reinterpret_cast<T*>(column_memory);
+    const ColumnCut& cut = job.cut;
+    const int rank = cut.blocks > 1 ? static_cast<int>(cooperative_groups::this_cluster().block_rank()) : 0;
+    const int slices = cut.warps / Share, across = cut.across / Share;
+#pragma unroll 1
+    for (int k = 0; k < 3; ++k) {
+        const TileOperand<T>& from = job.fill[k];
+        if (!from.data) continue;
+#pragma unroll 1
+        for (int i = static_cast<int>(threadIdx.x); i < cut.slots * S::operand; i += static_cast<int>(blockDim.x)) {
+            const int slot = i / S::operand, within = i % S::operand, of_slice = within % S::region / S::pitch * S::offsets + within / S::region;
+            const int row = (rank * cut.chunks + slot % slices / across * (32 / L)) * R + of_slice;
+            const bool matters = of_slice < S::rows && row < job.rows && !(k == 0 && row == 0) && !(k == 2 && row + 1 == job.rows);
+            ring[slot * S::all + k * S::operand + within] = matters ? from.data[row * from.row_stride] : T(0);
+        }
+    }
+}
+
 template <class T, int R, int L, int Share, bool Shifted>
 __global__ void __launch_bounds__(column_threads<T>, 1) solve_columns_side_by_side(const __grid_constant__ ColumnJob<T> job) {
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900  // batch_refuses keeps others away
@@ -109,6 +137,15 @@ __global__ void __launch_bounds__(column_threads<T>, 1) solve_columns_side_by_si
     extern __shared__ __align__(128) unsigned char column_memory[];
     const int thread = static_cast<int>(threadIdx.x), lane = thread & 31, warp = thread >> 5;
     job.opening.open();
+    if (job.undecided) {  // after another kernel, which may have left nothing
+        after_the_kernel_before();
+        if (const unsigned long long left = *job.undecided; left <= job.few || left > job.most) {
+            if (left && blockIdx.x == 0 && threadIdx.x == 0) atomicAdd(job.handed_over, left);
+            return;
+        }
+    }
+    if constexpr (Share == 1)
+        if (job.cut.bands == ColumnBands::filled) fill_slices<T, R, L, Share, Shifted>(job);
     const ColumnCut& cut = job.cut;
     const int warps = cut.warps, slices = warps / Share, slots = cut.slots, blocks = cut.blocks, columns = cut.columns, chunks = cut.chunks;
     const int rank = blocks > 1 ? static_cast<int>(cg::this_cluster().block_rank()) : 0;
@@ -125,17 +162,10 @@ __global__ void __launch_bounds__(column_threads<T>, 1) solve_columns_side_by_si
     const Arrival ends_here = arrival(slots), votes_here = arrival(slots + 1);
     const unsigned ends_bytes = static_cast<unsigned>(blocks * columns * 6 * sizeof(T)), votes_bytes = 4u * static_cast<unsigned>(blocks * warps) + 4u;
 
-    if (job.undecided) {  // after another kernel, which may have left nothing
-        after_the_kernel_before();
-        if (const unsigned long long left = *job.undecided; left <= job.few || left > job.most) {
-            if (left && blockIdx.x == 0 && threadIdx.x == 0) atomicAdd(job.handed_over, left);
-            return;
-        }
-    }
     for (int s = thread; s < slots; s += static_cast<int>(blockDim.x)) arrival(s).prepare(1);
     if (thread == 0) ends_here.prepare(1), votes_here.prepare(blocks > 1 ? 1 : warps);
     for (int k = 0; k < 4; ++k)
-        if (!job.operand[k].data)
+        if (!job.operand[k].data && !(Share == 1 && k < 3 && job.fill[k].data))
             for (int i = thread; i < slots * S::operand; i += static_cast<int>(blockDim.x))
                 ring[i / S::operand * S::all + k * S::operand + i % S::operand] = job.operand[k].value;
     const unsigned cluster = blockIdx.x / static_cast<unsigned>(blocks), clusters = static_cast<unsigned>(cut.clusters);

@@ -54,6 +54,19 @@ void enqueue_rings(ColumnJob<T>& job, cudaStream_t stream) {
     else enqueue.template operator()<false>();
 }
 
+template <class T, int Share>
+void enqueue_shared_couplings(ColumnJob<T>& job, cudaStream_t stream) {
+    const auto enqueue_as = [&]<bool Shifted, int P, int Most>() { enqueue_column_kernel<solve_dominant_columns<T, column_chunk, 32, Share, Shifted, P, ColumnPass::whole, true, Most>, Share>(job, stream); };
+    const auto enqueue = [&]<bool Shifted>() {
+        if (job.cut.pieces == 1) return enqueue_as.template operator()<Shifted, 1, 4>();
+        if constexpr (sizeof(T) == 8)
+            if (job.cut.blocks <= 4) return enqueue_as.template operator()<Shifted, 2, 4>();
+        enqueue_as.template operator()<Shifted, 2, 16>();
+    };
+    if (job.cut.shifted) enqueue.template operator()<true>();
+    else enqueue.template operator()<false>();
+}
+
 template <class T, int R, int L, int Share>
 void enqueue_columns(ColumnJob<T>& job, cudaStream_t stream) {
     const auto enqueue = [&]<bool Shifted>() {

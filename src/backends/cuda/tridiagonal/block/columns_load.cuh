@@ -41,15 +41,15 @@ __device__ __forceinline__ T* column_corner(const TileOperand<T>& operand, const
 }
 
 /// By one thread. column, row: the slice's first ones. Maps of lower begin with its row 1, those of upper end before its last: what need not exist is a zero then. Not those of rings (Closed).
-template <class T, int R, int L, int Share, bool Shifted, bool Closed = false>
+template <class T, int R, int L, int Share, bool Shifted, bool Closed = false, bool Shared = false>
 __device__ __forceinline__ void load_slice(const ColumnJob<T>& job, const ColumnPlace& place, std::int64_t column, int row, T* to, Arrival arrival) {
-    using S = SliceLayout<T, R, L, Share, Shifted>;
+    using S = SliceLayout<T, R, L, Share, Shifted, Shared>;
     arrival.expect(job.slice_bytes);
     const int x = static_cast<int>(column);
 #pragma unroll
     for (int k = 0; k < 4; ++k) {
-        if (!job.operand[k].data) continue;
-        const unsigned target = shared_address(to + k * S::operand);
+        if (Shared ? k % 2 == 0 : !job.operand[k].data) continue;
+        const unsigned target = shared_address(to + (Shared ? k == 1 ? S::diag : S::rhs : k * S::operand));
         const bool later = k == 0 && !Closed;
         if constexpr (Shifted) {
             const auto first = static_cast<unsigned>(row + (later ? S::offsets - 1 : 0) + place.outer[0] * job.outer_rows[k][0] + place.outer[1] * job.outer_rows[k][1] +

@@ -112,10 +112,14 @@ __device__ __forceinline__ int ask_span(const TileJob<T>& job, const TilePlace& 
     return shift;
 }
 
-/// The same of a tile whose surroundings belong to the batch: whole pieces only. Returns the shift, in byte k.
+/// The same of a tile whose surroundings belong to the batch: whole pieces only, and what is kept of the tile before, whose shifts are given. Returns the shift, in byte k.
 template <class T>
-__device__ __forceinline__ unsigned ask_within(const TileJob<T>& job, const RowsPlace<T>& home, unsigned tile, int k) {
+__device__ __forceinline__ unsigned ask_within(const TileJob<T>& job, const RowsPlace<T>& home, unsigned tile, int k, unsigned shifts) {
     constexpr int E = 16 / sizeof(T);
+    if (job.kept >> k & 1) {
+        home.arrival.expect(0);
+        return shifts & 255u << 8 * k;
+    }
     const TileOperand<T>& operand = job.operand[k];
     const T* const from = operand.data + tile * operand.tile_stride + home.first_row;
     const int shift = offset_in_line(job, from), over = shift % E, length = (job.groups - 1) * job.pitch + home.rows;
@@ -196,8 +200,8 @@ __device__ __noinline__ unsigned load_any(const TileJob<T>& job, RowsPlace<T> ho
 /// The same, without a call where that is possible: the code that is called, and what it finds in the kernel's arguments, would come from memory first.
 template <class T>
 __device__ __forceinline__ unsigned ask_any(const TileJob<T>& job, const RowsPlace<T>& home, unsigned tile, int lane) {
-    if (!job.within(tile)) return load_any(job, home, tile, lane);
-    const unsigned shift = lane < 4 ? ask_within(job, home, tile, lane) : 0;
+    if (!job.within(tile) || job.kept) return load_any(job, home, tile, lane);
+    const unsigned shift = lane < 4 ? ask_within(job, home, tile, lane, 0) : 0;
     return __reduce_or_sync(~0u, shift);
 }
 

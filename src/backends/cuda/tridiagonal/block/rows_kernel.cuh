@@ -9,7 +9,7 @@
 //   put x in place of d, and the warp stores it. Warps stay and draw tiles: a, b, c of the next one are asked for as soon as the
 //   check is done, d when x has left. A tile takes a warp some 8000 cycles (49 rows a lane, single precision), half of which it waits for
 //   memory; what nothing hides are the first request, the last tile, and first tiles that come together.
-// Words per row of device memory: 4 read, 1 written. R is odd: lanes read from different banks.
+// Words per row of device memory: 4 read, 1 written; what is the same in all systems stays in shared memory and is not read again. R is odd: lanes read from different banks.
 // Numerics: nothing is pivoted. Per lane, and per system within it, max|rhs - A x| ≤ accept × max|diag| × max|x| (neighbours' x too),
 //   else the whole system is marked and not stored: what is stored has a backward error that was seen, whatever the matrix. Marked
 //   systems are for a pivoted kernel. A neighbour that shares a lane with a system that is not finite may be marked too.
@@ -245,11 +245,11 @@ __device__ __forceinline__ void solve_tiles(const TileJob<T>& job) {
             }
         }
         const unsigned next_tile = job.tile_of(next_turn);
-        const bool quick = job.within(next_tile);
+        const bool quick = job.within_after(tile, next_tile);
         unsigned later_shifts = 0;
         if constexpr (Couple) {
             exchange.judge(round & 1, home.part, all, lane);
-            if (quick && lane < 3) later_shifts = ask_within(job, home, next_tile, lane);
+            if (quick && lane < 3) later_shifts = ask_within(job, home, next_tile, lane, shifts);
             all = exchange.agree(round & 1, round >> 1 & 1, home.warp == 0, lane);
         } else if (!all) {
             verdict.each([&](int i) { *in_shared<char>(home.bad + min((start + i) / job.pitch, columns - 1)) = 1; });
@@ -264,12 +264,12 @@ __device__ __forceinline__ void solve_tiles(const TileJob<T>& job) {
             for (int k = lane; k < columns; k += 32) job.marks[static_cast<std::int64_t>(tile) * (Couple ? 1 : job.groups) + k] = 0;
         turn = next_turn;
         __syncwarp();
-        if (!Couple && quick && lane < 3) later_shifts = ask_within(job, home, next_tile, lane);
+        if (!Couple && quick && lane < 3) later_shifts = ask_within(job, home, next_tile, lane, shifts);
         await_reads();
         __syncwarp();
         if (turn >= job.tiles) break;
         if (quick) {
-            if (lane == 3) later_shifts = ask_within(job, home, next_tile, lane);
+            if (lane == 3) later_shifts = ask_within(job, home, next_tile, lane, shifts);
             shifts = __reduce_or_sync(~0u, later_shifts);
         } else {
             shifts = load_any(job, here(), next_tile, lane);

@@ -45,7 +45,7 @@ struct TileJob {
     unsigned ahead = 0;                         ///< tiles: a block asks the second-level cache for the tile so many after its own
     bool spans = false;                         ///< width 1: a tile of each of the four operands is one run of memory
     bool span_stored = false, runs_stored = false;  ///< and so is one of x; it lies as the operands do, if with gaps
-    bool even = false;                          ///< spans, one after the other at `tile_stride`
+    bool even = false;                          ///< all that is not kept are spans, one after the other at `tile_stride`
     bool merged = false;                        ///< width 1 and the systems of a tile follow each other without gaps
     TileOperand<T> operand[5];                  ///< lower, diag, upper, rhs, x
     T accept = 0;                               ///< accepted max|rhs - A x| over max|diag| max|x|
@@ -59,6 +59,7 @@ struct TileJob {
     unsigned draws = 0;                         ///< of all
     unsigned draw = 1;                          ///< tiles per draw, one after the other; a power of two
     const unsigned long long* wanted = nullptr; ///< width 1: where it is not null, a word that is zero where another kernel has solved all
+    unsigned kept = 0;                          ///< width 1: a bit for each of lower, diag, upper that is the same in all systems: a warp has it once for all its whole tiles
 
 #ifdef __CUDACC__
     /// The tile whose turn it is: the last one second. It takes longer than others, which would wait for it at the end: it may have an end of its own, and code
@@ -66,6 +67,8 @@ struct TileJob {
     __device__ unsigned tile_of(unsigned turn) const { return turn - 1 >= tiles - 1 ? turn : turn == 1 ? tiles - 1 : turn - 1; }
     /// Whether a tile is whole, and memory before and after it belongs to the batch.
     __device__ bool within(unsigned tile) const { return even && tile - 1 < tiles - 2; }
+    /// The same of the tile after `before`, which left behind what is kept.
+    __device__ bool within_after(unsigned before, unsigned tile) const { return within(tile) && (kept == 0 || within(before)); }
 #endif
 };
 

@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "backends/cuda/tridiagonal/block/columns_launch.cuh"
+
+namespace trifold::cuda {
+
+template <>
+void launch_shared_couplings<float>(ColumnJob<float>& job, cudaStream_t stream) {
+    enqueue_shared_couplings<float, 2>(job, stream);
+}
+
+}  // namespace trifold::cuda
