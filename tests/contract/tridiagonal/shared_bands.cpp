@@ -69,9 +69,9 @@ TEST_P(SharedBands, ThatNeedPivots) {
 }
 
 TEST_P(SharedBands, WhatIsNotFiniteFailsItsSystemAlone) {
-    const auto failing = [&]<class T>(T, std::int64_t rows, Layout layout) {
-        SCOPED_TRACE(testing::Message() << rows << " rows, " << name_of(layout) << ", " << trifold::name_of(dtype_of<T>));
-        Trial<T> trial(recipe_of(rows, {67}, layout));
+    const auto failing = [&]<class T>(T, std::int64_t rows, Layout layout, Source couplings) {
+        SCOPED_TRACE(testing::Message() << rows << " rows, " << name_of(layout) << ", couplings " << name_of(couplings) << ", " << trifold::name_of(dtype_of<T>));
+        Trial<T> trial(recipe_of(rows, {67}, layout, couplings));
         trial.rhs(0, 0) = std::numeric_limits<T>::quiet_NaN();
         trial.coefficient(1, rows / 2, 23) = std::numeric_limits<T>::infinity();
         trial.rhs(rows - 1, 66) = std::numeric_limits<T>::infinity();
@@ -89,7 +89,8 @@ TEST_P(SharedBands, WhatIsNotFiniteFailsItsSystemAlone) {
         }
     };
     for (const std::int64_t rows : {20, 64, 300, 1000})
-        for (const Layout layout : {Layout::contiguous, Layout::interleaved}) failing(double(), rows, layout), failing(float(), rows, layout);
+        for (const Layout layout : {Layout::contiguous, Layout::interleaved})
+            for (const Source couplings : {Source::shared, Source::scalar, Source::full}) failing(double(), rows, layout, couplings), failing(float(), rows, layout, couplings);
 }
 
 // As many as make a GPU's warps and blocks take several tiles one after the other, with what is shared kept from one to the next; the last one is not whole.
