@@ -206,13 +206,19 @@ SEVERAL = [('hetero', 'dominant', 'f32', 256e6), ('hetero', 'dominant', 'f32', 5
            ('hetero_kinds', 'poisson', 'f64', 128e6), ('hetero_kinds', 'poisson', 'f32', 256e6), ('hetero_kinds', 'dominant, pageable', 'f32', 128e6)]
 
 
-def several(results):
-    """Both devices beside each alone, of the first machine that has both records."""
-    suites = sorted({suite for suite, *_ in SEVERAL})
+def machine_with(results, suites):
+    """Of the machines that have these records, the one that has most; None where there is none."""
     machines = [machine for machine in sorted(os.listdir(results)) if all(os.path.exists(os.path.join(results, machine, suite + '.json')) for suite in suites)]
-    if not machines:
+    return max(machines, key=lambda machine: len(os.listdir(os.path.join(results, machine))), default=None)
+
+
+def several(results):
+    """Both devices beside each alone, of one machine that has both records."""
+    suites = sorted({suite for suite, *_ in SEVERAL})
+    machine = machine_with(results, suites)
+    if not machine:
         return
-    records = {suite: read(os.path.join(results, machines[0], suite + '.json')) for suite in suites}
+    records = {suite: read(os.path.join(results, machine, suite + '.json')) for suite in suites}
     yield '| system | `cpu` | `cuda:0` | both | chosen | of the best single | of the parts |'
     yield '|---|---:|---:|---:|---:|---:|---:|'
     for suite, *wanted in SEVERAL:
@@ -224,7 +230,7 @@ def several(results):
             yield (f'| {wanted[2] / 1e6:.0f} million rows, FP{wanted[1][1:]}, {wanted[0]} | {" | ".join(cells)} ({both.get("chosen", "–")}) | {percent(both.get("of_the_best"))} |'
                    f' {percent(both.get("of_the_ceiling"))} |')
     yield ''
-    yield f'({machines[0]}, commit {records[suites[0]]["machine"].get("commit", "–")}. All cases, and what the columns say: [benchmarks](../benchmarks.md).)'
+    yield f'({machine}, commit {records[suites[0]]["machine"].get("commit", "–")}. All cases, and what the columns say: [benchmarks](../benchmarks.md).)'
 
 
 def read(path):
@@ -237,10 +243,10 @@ def lines(name, results):
         yield from several(results)
         return
     suite, what, (columns, cells), wanted, *types = TABLES[name]
-    machines = [machine for machine in sorted(os.listdir(results)) if os.path.exists(os.path.join(results, machine, suite + '.json'))]
-    if not machines:
+    machine = machine_with(results, [suite])
+    if not machine:
         return
-    record = read(os.path.join(results, machines[0], suite + '.json'))
+    record = read(os.path.join(results, machine, suite + '.json'))
     kinds = types[0] if types else ('f64', 'f32')
     yield f'| {what} | ' + ' | '.join(column if k else f'FP{kind[1:]} {column}' for kind in kinds for k, column in enumerate(columns)) + ' |'
     yield '|---|' + '---:|' * (len(kinds) * len(columns))
@@ -253,7 +259,7 @@ def lines(name, results):
             yield f'| {text} | ' + ' | '.join(made) + ' |'
     at = record['machine']
     yield ''
-    yield (f'({at.get("gpu") or machines[0]}' + (f', commit {at["commit"]}' if 'commit' in at else '') + '. All cases, and what the columns say: [benchmarks](../benchmarks.md).)')
+    yield (f'({at.get("gpu") or machine}' + (f', commit {at["commit"]}' if 'commit' in at else '') + '. All cases, and what the columns say: [benchmarks](../benchmarks.md).)')
 
 
 def renewed(text, results):
