@@ -22,6 +22,16 @@ bool is_row_of(const System& system, const Operand& corner, const Operand& band,
     return same;
 }
 
+bool have_one_matrix(const System& system) noexcept {
+    for (const Operand* const band : {&system.lower, &system.diag, &system.upper}) {
+        if (band->kind == Operand::Kind::scalar) continue;
+        if (band->kind != Operand::Kind::view) return false;
+        for (int d = 0; d < system.levels; ++d)
+            if (system.extent[d] > 1 && band->level_stride[d] != 0) return false;
+    }
+    return true;
+}
+
 System fold_outer(const System& batch, int keep, std::int64_t index) noexcept {
     System part = batch;
     const int folded = batch.levels - keep;

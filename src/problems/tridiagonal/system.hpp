@@ -56,6 +56,9 @@ struct System {
 /// Whether a corner (`top_right`, `bottom_left`) is that row of `band`, in every system.
 bool is_row_of(const System& system, const Operand& corner, const Operand& band, std::int64_t row) noexcept;
 
+/// Whether all systems of a batch have the same matrix, by numbers or strides of 0; corners are not looked at.
+bool have_one_matrix(const System& system) noexcept;
+
 /// System k of a batch (levels counted with the last one fastest; ragged: the k-th piece) as a system with levels == 0.
 System system_at(const System& batch, std::int64_t k) noexcept;
 

@@ -137,6 +137,19 @@ TEST_P(SharedMatrix, LongRows) {
             }
 }
 
+// As many as are worth eliminating the matrix for once, on the cpu too.
+TEST_P(SharedMatrix, MoreColumnsThanTheMatrixHasLanes) {
+    columns_are_solved({2, 3, 17, 64, 257, 1000}, {{255}, {256}, {301}, {3, 97}});
+    columns_are_solved({4095, 4096}, {{257}});
+    for (const std::int64_t rows : {40, 300})
+        for (const bool in_place : {false, true}) {
+            Recipe recipe = recipe_of(rows, {270}, Layout::interleaved);
+            recipe.dominant = false, recipe.in_place = in_place;
+            expect_solved<double>(queue, recipe);
+            expect_solved<float>(queue, recipe);
+        }
+}
+
 // 2 + more on the diagonal: unknowns some 40 rows apart feel each other, or some hundreds, or all. And a row that is not dominant.
 TEST_P(SharedMatrix, LongSystemsHoweverFarUnknownsFeelEachOther) {
     const auto solved = [&]<class T>(T, std::int64_t rows, double more, bool scalars, bool dominant) {

@@ -63,16 +63,6 @@ void handed_back(void* sink, std::int64_t outer, std::int64_t lane, BatchEvent e
     if (seen.algorithm == Algorithm::automatic) ++seen.rescued;
 }
 
-void mark_all(const System& system, std::int8_t* status) {
-    const std::int64_t* e = system.extent;
-    const std::int64_t* s = system.number_stride;
-    for (std::int64_t i = 0; i < e[0]; ++i)
-        for (std::int64_t j = 0; j < e[1]; ++j)
-            for (std::int64_t k = 0; k < e[2]; ++k)
-                for (std::int64_t l = 0; l < e[3]; ++l)
-                    status[system.number + i * s[0] + j * s[1] + k * s[2] + l * s[3]] = static_cast<std::int8_t>(Reason::exact);
-}
-
 template <class T>
 std::size_t thread_bytes(const BatchJob<T>& job) {
     const std::size_t kernel = static_cast<std::size_t>(job.scratch_elements()) * sizeof(T), line = 4 * sizeof(T) * static_cast<std::size_t>(job.rows);
@@ -110,6 +100,16 @@ void solve_typed(const System& system, Algorithm algorithm, const Launch& launch
 
 }  // namespace
 
+void mark_all_exact(const System& system, std::int8_t* status) {
+    const std::int64_t* e = system.extent;
+    const std::int64_t* s = system.number_stride;
+    for (std::int64_t i = 0; i < e[0]; ++i)
+        for (std::int64_t j = 0; j < e[1]; ++j)
+            for (std::int64_t k = 0; k < e[2]; ++k)
+                for (std::int64_t l = 0; l < e[3]; ++l)
+                    status[system.number + i * s[0] + j * s[1] + k * s[2] + l * s[3]] = static_cast<std::int8_t>(Reason::exact);
+}
+
 std::size_t batch_bytes(const System& system, Algorithm algorithm, int threads) {
     const BatchShape shape = shape_of(system);
     const std::size_t one = system.dtype == DType::f32 ? thread_bytes(job_of<float>(system, shape, algorithm))
@@ -120,7 +120,7 @@ std::size_t batch_bytes(const System& system, Algorithm algorithm, int threads) 
 void solve_batch(const System& system, Algorithm algorithm, const Launch& launch, Outcome& outcome) {
     outcome = Outcome{};
     outcome.device = "cpu";
-    if (launch.status) mark_all(system, launch.status);
+    if (launch.status) mark_all_exact(system, launch.status);
     Seen all;
     all.system = &system;
     all.algorithm = algorithm;

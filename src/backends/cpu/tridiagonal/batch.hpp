@@ -4,10 +4,14 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 
 #include "families/tridiagonal/ops.hpp"
 
 namespace trifold::cpu {
+
+/// Reason::exact for every system, by its number.
+void mark_all_exact(const tridiagonal::System& system, std::int8_t* status);
 
 /// Bytes of scratch for solve_batch.
 std::size_t batch_bytes(const tridiagonal::System& system, tridiagonal::Algorithm algorithm, int threads);

@@ -8,6 +8,7 @@
 #include "backends/cpu/tridiagonal/factored.hpp"
 #include "backends/cpu/tridiagonal/finish.hpp"
 #include "backends/cpu/tridiagonal/general.hpp"
+#include "backends/cpu/tridiagonal/one_matrix.hpp"
 #include "backends/cpu/tridiagonal/pivoted.hpp"
 #include "backends/cpu/tridiagonal/reduce.hpp"
 #include "backends/cpu/tridiagonal/single.hpp"
@@ -63,6 +64,7 @@ std::size_t workspace(const System& system, Algorithm algorithm, int threads) {
     if (is_short(system, algorithm)) return std::max(from_ends_bytes(system), two_pass_refuses(system) ? single_bytes(system) : tridiagonal::two_pass_workspace(cpu_ops(), system, threads));
     if (tridiagonal::why_not_plain(system)) return general_bytes(system, threads);
     if (algorithm == Algorithm::two_pass) return two_pass_scratch(system, tridiagonal::two_pass_chunk_rows(system.rows, system.dtype), threads);
+    if (takes_one_matrix(system, algorithm)) return one_matrix_bytes(system, algorithm, threads);
     return system.levels > 0 ? batch_bytes(system, algorithm, threads) : single_bytes(system);
 }
 
@@ -83,6 +85,7 @@ void solve(const System& system, Algorithm algorithm, const Launch& launch, Outc
         return;
     }
     if (tridiagonal::why_not_plain(system)) solve_general(system, launch, outcome);
+    else if (takes_one_matrix(system, algorithm)) solve_one_matrix(system, algorithm, launch, outcome);
     else if (system.levels > 0) solve_batch(system, algorithm, launch, outcome);
     else solve_single(system, algorithm, launch, outcome);
 }

@@ -6,6 +6,7 @@
 #include "backends/cuda/runtime/launches.hpp"
 #include "backends/cuda/runtime/reset.hpp"
 #include "backends/cuda/tridiagonal/block/columns_job.hpp"
+#include "backends/cuda/tridiagonal/block/tiles.hpp"
 
 namespace trifold::cuda {
 namespace {
@@ -174,19 +175,6 @@ bool takes_all(const TileJob<T>& job, ColumnCut& cut) {
     for (int k = 0; k < 4 && cut.shifted; ++k)
         if (job.operand[k].data && (!takes(job.operand[k], job.outer_extent, true) || !alike(job.operand[k], job.operand[3], job.outer_extent))) return false;
     return true;
-}
-
-// Of lower, diag and upper, a bit for each that is the same in all columns.
-template <class T>
-unsigned same_in_all(const TileJob<T>& job) {
-    unsigned same = 0;
-    for (unsigned k = 0; k < 3; ++k) {
-        const TileOperand<T>& operand = job.operand[k];
-        bool varies = operand.data && operand.column_stride != 0;
-        for (int l = 0; l < 3; ++l) varies = varies || (operand.data && job.outer_extent[l] > 1 && operand.outer_stride[l] != 0);
-        if (!varies) same |= 1u << k;
-    }
-    return same;
 }
 
 template <class T>

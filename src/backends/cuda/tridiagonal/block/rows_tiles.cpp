@@ -52,20 +52,9 @@ int pitch_of(const TileJob<T>& job, int most) {
 }
 
 template <class T>
-bool same_in_all(const TileJob<T>& job, const TileOperand<T>& operand) {
-    if (!operand.data) return true;
-    if (job.columns > 1 && operand.column_stride != 0) return false;
-    for (int l = 0; l < 3; ++l)
-        if (job.outer_extent[l] > 1 && operand.outer_stride[l] != 0) return false;
-    return true;
-}
-
-template <class T>
 void choose_paths(TileJob<T>& job) {
     using Path = typename TileOperand<T>::Path;
-    job.spans = job.span_stored = true, job.even = job.one_run && job.tiles > 2, job.kept = 0;
-    for (unsigned k = 0; k < 3; ++k)
-        if (same_in_all(job, job.operand[k])) job.kept |= 1u << k;
+    job.spans = job.span_stored = true, job.even = job.one_run && job.tiles > 2, job.kept = same_in_all(job);
     for (int k = 0; k < 5; ++k) {
         TileOperand<T>& operand = job.operand[k];
         const bool packed = operand.row_stride == 1 && (job.groups == 1 || operand.column_stride == job.pitch);

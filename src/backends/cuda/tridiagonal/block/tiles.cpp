@@ -24,6 +24,18 @@ int shared_bytes(const TileJob<T>& job, const TileKernel<T>& kernel) noexcept {
 }
 
 template <class T>
+unsigned same_in_all(const TileJob<T>& job) noexcept {
+    unsigned same = 0;
+    for (unsigned k = 0; k < 3; ++k) {
+        const TileOperand<T>& operand = job.operand[k];
+        bool varies = operand.data && job.columns > 1 && operand.column_stride != 0;
+        for (int l = 0; l < 3; ++l) varies = varies || (operand.data && job.outer_extent[l] > 1 && operand.outer_stride[l] != 0);
+        if (!varies) same |= 1u << k;
+    }
+    return same;
+}
+
+template <class T>
 bool cut_tiles(TileJob<T>& job, const TileKernel<T>& kernel) {
     using Path = typename TileOperand<T>::Path;
     const int width = kernel.width, most = kernel.warp_rows(), parts = (job.rows + most - 1) / most;
@@ -53,6 +65,8 @@ bool cut_tiles(TileJob<T>& job, const TileKernel<T>& kernel) {
     return true;
 }
 
+template unsigned same_in_all(const TileJob<float>&) noexcept;
+template unsigned same_in_all(const TileJob<double>&) noexcept;
 template int shared_bytes(const TileJob<float>&, const TileKernel<float>&) noexcept;
 template int shared_bytes(const TileJob<double>&, const TileKernel<double>&) noexcept;
 template bool cut_tiles(TileJob<float>&, const TileKernel<float>&);

@@ -48,6 +48,10 @@ int cut_rows(TileJob<T>& job, const TileKernel<T>& kernel);
 template <class T>
 int rows_bytes(const TileJob<T>& job, const TileKernel<T>& kernel) noexcept;
 
+/// Of lower, diag and upper, a bit for each that is the same in all systems.
+template <class T>
+unsigned same_in_all(const TileJob<T>& job) noexcept;
+
 /// Bytes of shared memory of a block.
 template <class T>
 int shared_bytes(const TileJob<T>& job, const TileKernel<T>& kernel) noexcept;

@@ -10,14 +10,6 @@ namespace {
 using tridiagonal::Operand;
 using tridiagonal::System;
 
-bool same_in_all(const Operand& band, const System& system) {
-    if (band.kind == Operand::Kind::scalar) return true;
-    if (band.kind != Operand::Kind::view) return false;
-    for (int l = 0; l < system.levels; ++l)
-        if (system.extent[l] > 1 && band.level_stride[l] != 0) return false;
-    return true;
-}
-
 template <class T>
 SharedBand<T> band_of(const Operand& from) {
     if (from.kind == Operand::Kind::scalar) return {nullptr, static_cast<T>(from.value), 0};
@@ -45,8 +37,6 @@ bool in_vectors(const SharedJob<T>& job) {
 }
 
 }  // namespace
-
-bool have_one_matrix(const System& system) { return same_in_all(system.lower, system) && same_in_all(system.diag, system) && same_in_all(system.upper, system); }
 
 template <class T>
 SharedPlan<T> plan_shared(const System& system) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Whether the systems of a batch have one matrix, and which kernel solves them then.
+// Which kernel solves the systems of a batch that have one matrix.
 #pragma once
 
 #include "backends/cuda/tridiagonal/shared/kernels.hpp"
@@ -12,8 +12,6 @@ struct SharedPlan {
     SharedJob<T> job;
     const SharedKernel<T>* kernel = nullptr;  ///< null: no kernel for one matrix takes this system
 };
-
-bool have_one_matrix(const tridiagonal::System& system);
 
 template <class T>
 SharedPlan<T> plan_shared(const tridiagonal::System& system);
