@@ -300,8 +300,8 @@ void solve_cut_columns(const TileJob<T>& from, const ColumnCut& cut, unsigned lo
     }
     ColumnJob<T> checked;
     ColumnCut second = cut;
-    if (cut.dominant) cut_columns(from, second, true);
-    if (!column_job(from, second, checked)) {
+    const bool fits = !cut.dominant || cut_columns(from, second, true);
+    if (!fits || !column_job(from, second, checked)) {
         if (!both) return leave_all();
         enqueue_fill(from.handed_over, 1, 1, stream);  // what is marked is left to the pivoted path
         return;
