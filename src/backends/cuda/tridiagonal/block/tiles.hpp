@@ -2,9 +2,9 @@
 // The tile kernels that exist, and how a batch is cut for one of them.
 #pragma once
 
-#include <cuda_runtime_api.h>
-
 #include "backends/cuda/tridiagonal/block/tile_job.hpp"
+
+struct CUstream_st;  // what cudaStream_t points to; the plan is tested where CUDA is not
 
 namespace trifold::cuda {
 
@@ -19,8 +19,8 @@ struct TileKernel {
     bool coupled = false; ///< columns longer than 32 chunks
     int warps = 0;        ///< of a block, at most
     int resident = 0;     ///< blocks per multiprocessor that registers allow
-    void (*launch)(const TileJob<T>& job, int shared_bytes, cudaStream_t stream) = nullptr;
-    void (*launch_once)(const TileJob<T>& job, const OneLaunch<T>& once, int shared_bytes, cudaStream_t stream) = nullptr;  ///< for one tile
+    void (*launch)(const TileJob<T>& job, int shared_bytes, CUstream_st* stream) = nullptr;
+    void (*launch_once)(const TileJob<T>& job, const OneLaunch<T>& once, int shared_bytes, CUstream_st* stream) = nullptr;  ///< for one tile
 
     int warp_rows() const noexcept { return 32 * chunk; }
 };
