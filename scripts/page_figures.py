@@ -181,7 +181,7 @@ TABLES = {
         ('128² × 1500, 1', cpu_heat('128^2 x 1500', 1)), ('128² × 1500, 2', cpu_heat('128^2 x 1500', 2)), ('32² × 1500, 1', cpu_heat('32^2 x 1500', 1)), ('32² × 1500, 2', cpu_heat('32^2 x 1500', 2))]),
     'pivoted systems': ('pivoted', 'matrix, threads', (['of the roof', 'moves alone', 'arithmetic alone', 'over LAPACK'], cpu_pass), [
         ('random (one pass), 1', cpu_pivoted('random', 1)), ('random, 2', cpu_pivoted('random', 2)), ('random, in place, 1', cpu_pivoted('random', 1, ', in place')),
-        ('waves (two rows at a time), 1', cpu_pivoted('waves', 1)), ('waves, 2', cpu_pivoted('waves', 2))]),
+        ('waves (two rows at a time), 1', cpu_pivoted('waves', 1)), ('waves, 2', cpu_pivoted('waves', 2)), ("Poisson's equation (dominant rows), 1", cpu_pivoted('Poisson', 1)), ("Poisson's equation, 2", cpu_pivoted('Poisson', 2))]),
     'batches on the cpu': ('batch', 'systems × rows, threads', (['of the roof', 'of its moves', 'over a Thomas loop'], cpu_batch_cells), [
         ('131072 × 256, 1', cpu_batch('131072 x 256', 1)), ('131072 × 256, 2', cpu_batch('131072 x 256', 2)), ('400³ along x, 1', cpu_batch('400^3 along x', 1)), ('400³ along y, 1', cpu_batch('400^3 along y', 1)),
         ('400³ along z, 1', cpu_batch('400^3 along z', 1)), ('512³ along x, 1', cpu_batch('512^3 along x', 1)), ('512³ along y, 1', cpu_batch('512^3 along y', 1)), ('512³ along z, 1', cpu_batch('512^3 along z', 1))]),

@@ -9,8 +9,9 @@
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
 
-#include "backends/cpu/tridiagonal/finish_two_row-inl.h"
+#include "backends/cpu/tridiagonal/finish_known-inl.h"
 #include "backends/cpu/tridiagonal/pivoted_group-inl.h"
+#include "backends/cpu/tridiagonal/reduce_dominant-inl.h"
 #include "backends/cpu/tridiagonal/reduce_two_row-inl.h"
 #include "backends/cpu/tridiagonal/sweep_group-inl.h"
 
@@ -33,7 +34,7 @@ void pivoted(cpu::PivotedJob<T>& job, Work work, std::int64_t group, T* scratch)
 
 /// One thread's share of the first or of the second of two passes, in the order of reduce.cpp and finish.cpp.
 template <class T>
-void two_pass(const cpu::FinishCall<T>& call, bool second, int part, int parts, const cpu::ChunkWork<T>& scratch, tridiagonal::InterfaceRow* rows,
+void two_pass(const cpu::FinishCall<T>& call, bool dominant, bool second, int part, int parts, const cpu::ChunkWork<T>& scratch, tridiagonal::InterfaceRow* rows,
               std::int64_t* zero_pivot) {
     using D = hwy::HWY_NAMESPACE::ScalableTag<T>;
     constexpr std::int64_t lanes = static_cast<std::int64_t>(kernels::lanes_of<D>), pair = 2 * lanes;
@@ -43,19 +44,21 @@ void two_pass(const cpu::FinishCall<T>& call, bool second, int part, int parts, 
         const cpu::ChunkGroup<T> g[2] = {cpu::group_of(call.arrays, call.partition, first, lanes, scratch.defects),
                                          cpu::group_of(call.arrays, call.partition, first + lanes, lanes, scratch.defects)};
         const kernels::Ahead<T> ahead(call.arrays, next);
-        if (second) kernels::finish_two_row<D, Work::move>(D(), call, g, ahead, scratch);
+        if (second && dominant) kernels::finish_known<kernels::DominantFinish<D, Work::move>, 2>(D(), call, g, ahead, scratch);
+        else if (second) kernels::finish_known<kernels::TwoRowFinish<D, Work::move>, 2>(D(), call, g, ahead, scratch);
+        else if (dominant) kernels::reduce_dominant<2, Work::move>(D(), g, ahead, rows, zero_pivot);
         else kernels::reduce_two_row<2, Work::move>(D(), g, ahead, rows, zero_pivot);
     }
     if (second && call.stream) hwy::FlushStream();
 }
 
-void two_pass_f32(const cpu::FinishCall<float>& call, bool second, int part, int parts, const cpu::ChunkWork<float>& scratch, tridiagonal::InterfaceRow* rows,
+void two_pass_f32(const cpu::FinishCall<float>& call, bool dominant, bool second, int part, int parts, const cpu::ChunkWork<float>& scratch, tridiagonal::InterfaceRow* rows,
                   std::int64_t* zero_pivot) {
-    two_pass(call, second, part, parts, scratch, rows, zero_pivot);
+    two_pass(call, dominant, second, part, parts, scratch, rows, zero_pivot);
 }
-void two_pass_f64(const cpu::FinishCall<double>& call, bool second, int part, int parts, const cpu::ChunkWork<double>& scratch, tridiagonal::InterfaceRow* rows,
+void two_pass_f64(const cpu::FinishCall<double>& call, bool dominant, bool second, int part, int parts, const cpu::ChunkWork<double>& scratch, tridiagonal::InterfaceRow* rows,
                   std::int64_t* zero_pivot) {
-    two_pass(call, second, part, parts, scratch, rows, zero_pivot);
+    two_pass(call, dominant, second, part, parts, scratch, rows, zero_pivot);
 }
 void certified_f32(cpu::SweepJob<float>& job, Work work, std::int64_t group, float* scratch) { certified(job, work, group, scratch); }
 void certified_f64(cpu::SweepJob<double>& job, Work work, std::int64_t group, double* scratch) { certified(job, work, group, scratch); }
@@ -107,17 +110,17 @@ SingleCeiling::SingleCeiling(Pass pass, const tridiagonal::System& system, int t
     const tridiagonal::Ops& ops = cpu::cpu_ops();
     // A matrix of numbers that forgets at once, or never; what is computed does not depend on the numbers.
     tridiagonal::Operand* const operands[] = {&numbers_.lower, &numbers_.diag, &numbers_.upper, &numbers_.rhs};
-    const double forgets[] = {-1, 4, -1, 1}, waves[] = {1, 0.5, 1, 1};
-    for (int k = 0; k < 4; ++k) *operands[k] = {}, operands[k]->value = (pass == Pass::two_pass ? waves : forgets)[k];
+    const double forgets[] = {-1, 4, -1, 1}, waves[] = {1, 0.5, 1, 1}, poisson[] = {-1, 2, -1, 1};
+    for (int k = 0; k < 4; ++k) *operands[k] = {}, operands[k]->value = (pass == Pass::two_pass ? waves : pass == Pass::dominant ? poisson : forgets)[k];
     numbers_.in_place = false;
     const auto scratch_for = [&](const tridiagonal::System& s) {
-        if (pass == Pass::two_pass) return AlignedBuffer(tridiagonal::two_pass_workspace(ops, s, threads));
+        if (twice()) return AlignedBuffer(tridiagonal::two_pass_workspace(ops, s, threads));
         return AlignedBuffer(pass == Pass::certified ? tridiagonal::certified_workspace(ops, s, threads) : ops.sweep_pivoted_scratch(s, threads));
     };
     scratch_ = scratch_for(system_), numbers_scratch_ = scratch_for(numbers_);
     launch_ = launch_of(system_, threads, scratch_), numbers_launch_ = launch_of(numbers_, threads, numbers_scratch_);
 
-    if (pass == Pass::two_pass) {
+    if (twice()) {
         partition_ = {system_.rows, tridiagonal::two_pass_chunk_rows(system_.rows, system_.dtype)};
         rows_.resize(2 * partition_.chunks()), zero_pivot_.resize(partition_.chunks()), boundary_.resize(2 * partition_.chunks()), residuals_.resize(partition_.chunks());
         return;
@@ -133,7 +136,7 @@ SingleCeiling::SingleCeiling(Pass pass, const tridiagonal::System& system, int t
 double SingleCeiling::computing() {
     Outcome outcome;
     const auto start = std::chrono::steady_clock::now();
-    if (pass_ == Pass::two_pass) {
+    if (twice()) {
         const Outcome two = tridiagonal::solve_two_pass(cpu::cpu_ops(), numbers_, numbers_launch_);
         return two.reason == Reason::exact ? seconds_since(start) : std::numeric_limits<double>::quiet_NaN();
     }
@@ -144,7 +147,7 @@ double SingleCeiling::computing() {
 
 double SingleCeiling::move(cpu::Work work) {
     const bool f32 = system_.dtype == DType::f32;
-    if (pass_ == Pass::two_pass) {
+    if (twice()) {
         const auto start = std::chrono::steady_clock::now();
         f32 ? move_two_pass<float>() : move_two_pass<double>();
         return seconds_since(start);
@@ -169,13 +172,13 @@ template <class T>
 void SingleCeiling::move_two_pass() {
     constexpr std::int64_t cached = cpu::PivotedCall<T>::cached_bytes;
     const bool stream = !system_.in_place && 5 * system_.rows * static_cast<std::int64_t>(sizeof(T)) > cached;
-    const cpu::FinishCall<T> call{cpu::chunk_arrays<T>(system_, partition_, scratch_.data()), partition_, boundary_.data(), 1, residuals_.data(), stream, true};
+    const cpu::FinishCall<T> call{cpu::chunk_arrays<T>(system_, partition_, scratch_.data()), partition_, boundary_.data(), std::numeric_limits<double>::infinity(), residuals_.data(), stream, true};
     for (const bool second : {false, true}) {
 #pragma omp parallel for num_threads(launch_.threads) schedule(static, 1)
         for (int thread = 0; thread < launch_.threads; ++thread) {
             const auto work = cpu::ChunkWork<T>::of(scratch_.data(), partition_.chunk_rows, thread);
-            if constexpr (sizeof(T) == 4) HWY_DYNAMIC_DISPATCH(two_pass_f32)(call, second, thread, launch_.threads, work, rows_.data(), zero_pivot_.data());
-            else HWY_DYNAMIC_DISPATCH(two_pass_f64)(call, second, thread, launch_.threads, work, rows_.data(), zero_pivot_.data());
+            if constexpr (sizeof(T) == 4) HWY_DYNAMIC_DISPATCH(two_pass_f32)(call, pass_ == Pass::dominant, second, thread, launch_.threads, work, rows_.data(), zero_pivot_.data());
+            else HWY_DYNAMIC_DISPATCH(two_pass_f64)(call, pass_ == Pass::dominant, second, thread, launch_.threads, work, rows_.data(), zero_pivot_.data());
         }
     }
 }

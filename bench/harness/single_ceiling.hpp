@@ -16,7 +16,8 @@ namespace trifold::bench {
 /// For the passes that eliminate in stretches side by side, `certified` and the pivoted one of systems that forget; and for the two passes over systems that forget nothing.
 class SingleCeiling {
 public:
-    enum class Pass : std::uint8_t { certified, pivoted, two_pass };
+    /// dominant: two passes over rows that need no exchange.
+    enum class Pass : std::uint8_t { certified, pivoted, two_pass, dominant };
 
     /// A system that the pass solves.
     SingleCeiling(Pass pass, const tridiagonal::System& system, int threads);
@@ -37,6 +38,8 @@ private:
     void move_pivoted(cpu::Work work, std::int64_t lanes);
     template <class T>
     void move_two_pass();
+
+    bool twice() const { return pass_ == Pass::two_pass || pass_ == Pass::dominant; }
 
     Pass pass_;
     tridiagonal::System system_, numbers_;

@@ -172,7 +172,7 @@ Ops disturbed(double amount) {
     Ops ops = any_chunks();
     ops.reduce = [](const System& system, const Partition& partition, const Launch& launch, InterfaceRow* rows, std::int64_t* zero_pivot) {
         cpu::reduce(system, partition, launch, rows, zero_pivot);
-        rows[20].rhs += disturbance * (std::abs(rows[20].rhs) + (partition.stored ? 0 : 1));
+        for (InterfaceRow* row : {rows + 20, rows + 21}) row->rhs += disturbance * (std::abs(row->rhs) + (partition.stored ? 0 : 1));
     };
     return ops;
 }

@@ -25,11 +25,11 @@ std::vector<InterfaceRow> random_rows(std::int64_t chunks, std::uint64_t seed) {
     return rows;
 }
 
-std::int64_t solve(std::vector<InterfaceRow> rows, std::vector<double>& boundary, int threads = 1) {
+std::int64_t solve(std::vector<InterfaceRow> rows, std::vector<double>& boundary, int threads = 1, double accept = 1e-15) {
     const std::int64_t chunks = static_cast<std::int64_t>(rows.size()) / 2;
     const Scratch64 scratch(tridiagonal::coupling_scratch(chunks));
     boundary.assign(2 * chunks, 77);
-    return tridiagonal::couple(chunks, rows.data(), boundary.data(), threads, scratch.data);
+    return tridiagonal::couple(chunks, rows.data(), boundary.data(), accept, threads, scratch.data);
 }
 
 const std::int64_t counts[] = {1, 2, 3, 63, 64, 65, 127, 128, 129, 255, 256, 257, 320, 511, 513, 4095, 4096, 4097, 4200, 20000};
@@ -77,6 +77,34 @@ TEST(Coupling, NamesAnUnknownThatNoRowHas) {
             }
             std::vector<double> x;
             EXPECT_EQ(solve(rows, x), unknown) << chunks << " chunks";
+        }
+}
+
+/// Chunks of a chain of springs, every second row scaled: pivots are chosen by size, and rows that are small beside their neighbours would be left off by that much.
+TEST(Coupling, EveryRowHoldsWhateverItsScale) {
+    for (const double scale : {1.0, 1.0 / 64, 64.0})
+        for (const std::int64_t chunks : counts) {
+            Random random(9);
+            std::vector<InterfaceRow> rows(static_cast<std::size_t>(2 * chunks));
+            double above = random.uniform(1, 20);
+            for (std::int64_t k = 0; k < chunks; ++k) {
+                const double below = random.uniform(1, 20), through = random.uniform(0.01, 0.1), first = through / (above + through), last = scale * above / (1 - first);
+                rows[2 * k] = {{-last * (1 - first), last, -last * first, 0}, last * random.uniform(-1, 1)};
+                rows[2 * k + 1] = {{-through, 0, through + below, -below}, random.uniform(-1, 1)};
+                above = below;
+            }
+            std::vector<double> x;
+            ASSERT_EQ(solve(rows, x, 2), -1);
+            double most = 0;
+            for (std::int64_t k = 0; k < chunks; ++k)
+                for (int r = 0; r < 2; ++r) {
+                    const InterfaceRow& row = rows[static_cast<std::size_t>(2 * k + r)];
+                    const double at[4] = {k > 0 ? x[2 * k - 1] : 0, x[2 * k], x[2 * k + 1], k + 1 < chunks ? x[2 * k + 2] : 0};
+                    double left = row.rhs, weight = std::abs(row.rhs);
+                    for (int c = 0; c < 4; ++c) left -= row.coefficient[c] * at[c], weight += std::abs(row.coefficient[c] * at[c]);
+                    most = std::max(most, std::abs(left) / weight);
+                }
+            EXPECT_LE(most, 8 * 0x1p-53) << chunks << " chunks, scale " << scale;
         }
 }
 

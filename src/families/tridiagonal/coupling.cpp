@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <utility>
 
 namespace trifold::tridiagonal {
@@ -145,16 +146,7 @@ std::size_t level_bytes(std::int64_t count) {
     return (bytes + 63) / 64 * 64;
 }
 
-}  // namespace
-
-std::size_t coupling_scratch(std::int64_t chunks) noexcept {
-    std::size_t bytes = 0;
-    for (std::int64_t count = chunks; count > 1; count = runs_of(count)) bytes += level_bytes(count);
-    return bytes;
-}
-
-std::int64_t couple(std::int64_t chunks, InterfaceRow* rows, double* boundary, int threads, void* scratch) {
-    for (int k = 0; k < 2; ++k) rows[k].coefficient[0] = 0, rows[2 * (chunks - 1) + k].coefficient[3] = 0;
+std::int64_t eliminate(std::int64_t chunks, InterfaceRow* rows, double* boundary, int threads, void* scratch) {
     if (chunks == 1) return solve_last(rows, boundary);
 
     const std::int64_t runs = runs_of(chunks);
@@ -176,7 +168,8 @@ std::int64_t couple(std::int64_t chunks, InterfaceRow* rows, double* boundary, i
     }
     if (missing < 2 * chunks) return missing;
 
-    const std::int64_t above = couple(runs, run_rows, run_boundary, 1, rest);
+    for (int k = 0; k < 2; ++k) run_rows[k].coefficient[0] = 0, run_rows[2 * (runs - 1) + k].coefficient[3] = 0;
+    const std::int64_t above = eliminate(runs, run_rows, run_boundary, 1, rest);
     if (above >= 0) {
         const std::int64_t run = above / 2;
         return above % 2 == 0 ? 2 * run * run_length : 2 * std::min((run + 1) * run_length, chunks) - 1;
@@ -193,6 +186,48 @@ std::int64_t couple(std::int64_t chunks, InterfaceRow* rows, double* boundary, i
         const auto finish = part < sets ? finish_runs<together> : finish_runs<1>;
         finish(pivots + 2 * first, count, ends, boundary + 2 * first);
     }
+    return -1;
+}
+
+/// Takes rows × x from their right-hand sides. The largest of what is left, row by row against the sum of |coefficient x|; NaN where one is.
+double take_from(InterfaceRow* rows, std::int64_t chunks, const double* x, const double* scale, int threads) {
+    double most = 0;
+    bool numbers = true;
+#pragma omp parallel for num_threads(threads) schedule(static) reduction(max : most) reduction(&& : numbers) if (chunks > run_length * together)
+    for (std::int64_t k = 0; k < chunks; ++k) {
+        const auto around = [&](const double* of, double (&at)[4]) {
+            at[0] = k > 0 ? of[2 * k - 1] : 0, at[1] = of[2 * k], at[2] = of[2 * k + 1], at[3] = k + 1 < chunks ? of[2 * k + 2] : 0;
+        };
+        double value[4], size[4];
+        around(x, value), around(scale, size);
+        for (InterfaceRow* row = rows + 2 * k; row < rows + 2 * k + 2; ++row) {
+            double weight = 0;
+            for (int c = 0; c < 4; ++c) row->rhs -= row->coefficient[c] * value[c], weight += std::abs(row->coefficient[c] * size[c]);
+            if (row->rhs != 0) most = std::max(most, std::abs(row->rhs) / weight);
+            numbers = numbers && std::isfinite(row->rhs) && std::isfinite(weight);
+        }
+    }
+    return numbers ? most : std::numeric_limits<double>::quiet_NaN();
+}
+
+}  // namespace
+
+std::size_t coupling_scratch(std::int64_t chunks) noexcept {
+    std::size_t bytes = (2 * chunks * sizeof(double) + 63) / 64 * 64;
+    for (std::int64_t count = chunks; count > 1; count = runs_of(count)) bytes += level_bytes(count);
+    return bytes;
+}
+
+std::int64_t couple(std::int64_t chunks, InterfaceRow* rows, double* boundary, double accept, int threads, void* scratch) {
+    for (int k = 0; k < 2; ++k) rows[k].coefficient[0] = 0, rows[2 * (chunks - 1) + k].coefficient[3] = 0;
+    double* const correction = static_cast<double*>(scratch);
+    void* const rest = static_cast<char*>(scratch) + (2 * chunks * sizeof(double) + 63) / 64 * 64;
+    const std::int64_t missing = eliminate(chunks, rows, boundary, threads, rest);
+    if (missing >= 0) return missing;
+    const double before = take_from(rows, chunks, boundary, boundary, threads);
+    if (!(before > accept)) return -1;
+    if (eliminate(chunks, rows, correction, threads, rest) >= 0 || !(take_from(rows, chunks, correction, boundary, threads) < before)) return -1;
+    for (std::int64_t k = 0; k < 2 * chunks; ++k) boundary[k] += correction[k];
     return -1;
 }
 

@@ -94,7 +94,7 @@ private:
         finished_ = false;
         ops_.reduce(system_, partition_, device_, parts_.rows, parts_.zero_pivot);
         if (std::any_of(parts_.zero_pivot, parts_.zero_pivot + chunks, [](std::int64_t row) { return row >= 0; })) return Outcome::unknown;
-        if (couple(chunks, parts_.rows, boundary, launch_.threads, parts_.coupling) >= 0) return Outcome::unknown;
+        if (couple(chunks, parts_.rows, boundary, coupled_to(system_.dtype), launch_.threads, parts_.coupling) >= 0) return Outcome::unknown;
         ops_.finish(system_, partition_, device_, boundary, accept, parts_.residuals);
         finished_ = true;
         return worst(parts_.residuals, chunks);

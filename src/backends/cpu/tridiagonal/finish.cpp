@@ -24,7 +24,7 @@
 #include "hwy/highway.h"
 
 #include "backends/cpu/tridiagonal/finish_check-inl.h"
-#include "backends/cpu/tridiagonal/finish_two_row-inl.h"
+#include "backends/cpu/tridiagonal/finish_known-inl.h"
 #include "backends/cpu/tridiagonal/reduce_tiles-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -175,11 +175,11 @@ void finish_group_as(D d, const FinishCall<hn::TFromD<D>>& call, const ChunkGrou
 template <int chains, class D>
 void finish_group(D d, const FinishCall<hn::TFromD<D>>& call, const ChunkGroup<hn::TFromD<D>>* g, Ahead<hn::TFromD<D>> ahead,
                   const ChunkWork<hn::TFromD<D>>& work) {
-    bool sums = may_cancel(d, g[0]);
-    if constexpr (chains == 2) sums = sums || may_cancel(d, g[1]);
-    if constexpr (chains == 2) {
-        if (!sums && call.two_rows && finish_two_row(d, call, g, ahead, work)) return;
-    }
+    FirstRows like = first_rows(d, g[0]);
+    if constexpr (chains == 2) like = both(like, first_rows(d, g[1]));
+    if (like.dominant && !call.partition.stored && finish_known<DominantFinish<D>, chains>(d, call, g, ahead, work)) return;
+    if (!like.cancel && call.two_rows && finish_known<TwoRowFinish<D>, chains>(d, call, g, ahead, work)) return;
+    const bool sums = like.cancel;
     if (sums) finish_group_as<chains, true>(d, call, g, ahead, work);
     else finish_group_as<chains, false>(d, call, g, ahead, work);
 }

@@ -27,6 +27,7 @@
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
 
+#include "backends/cpu/tridiagonal/reduce_dominant-inl.h"
 #include "backends/cpu/tridiagonal/reduce_tiles-inl.h"
 #include "backends/cpu/tridiagonal/reduce_two_row-inl.h"
 
@@ -176,8 +177,10 @@ void reduce_group_as(D d, const ChunkArrays<hn::TFromD<D>>& arrays, const Partit
 template <int chains, class D>
 void reduce_group(D d, bool two_rows, const ChunkArrays<hn::TFromD<D>>& arrays, const Partition& partition, const ChunkGroup<hn::TFromD<D>>* g,
                   Ahead<hn::TFromD<D>> ahead, hn::TFromD<D>* defects, InterfaceRow* rows, std::int64_t* zero_pivot) {
-    bool sums = may_cancel(d, g[0]);
-    if constexpr (chains == 2) sums = sums || may_cancel(d, g[1]);
+    FirstRows like = first_rows(d, g[0]);
+    if constexpr (chains == 2) like = both(like, first_rows(d, g[1]));
+    if (like.dominant && !partition.stored && reduce_dominant<chains>(d, g, ahead, rows, zero_pivot)) return;
+    const bool sums = like.cancel;
     if (two_rows && !sums && reduce_two_row<chains>(d, g, ahead, rows, zero_pivot)) return;
     if (sums) reduce_group_as<chains, true>(d, arrays, partition, g, ahead, defects, rows, zero_pivot);
     else reduce_group_as<chains, false>(d, arrays, partition, g, ahead, defects, rows, zero_pivot);

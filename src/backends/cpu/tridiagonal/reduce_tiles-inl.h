@@ -21,6 +21,9 @@ namespace trifold::cpu::HWY_NAMESPACE {
 
 enum Array { lower, diag, upper, rhs };
 
+/// What a row may lack of being dominant, of its pivot.
+inline constexpr double dominance_slack = 1.0 / 512;
+
 /// V rows × V lanes of each of the four arrays.
 template <class D>
 struct Tile {
@@ -120,19 +123,27 @@ HWY_INLINE hn::Mask<D> cancels(D, V a, V b, V c, V sum) {
     return hn::Le(hn::Add(hn::Abs(sum), hn::Abs(sum)), hn::Add(hn::Add(hn::Abs(a), hn::Abs(c)), hn::Abs(b)));
 }
 
-/// Whether the first rows of some chunk of the group all cancel: then it is worth keeping the sums.
+/// What the first rows of the chunks of a group are like.
+struct FirstRows {
+    bool cancel;    ///< all of some chunk: then it is worth keeping the sums
+    bool dominant;  ///< all of every chunk
+};
+inline FirstRows both(FirstRows a, FirstRows b) { return {a.cancel || b.cancel, a.dominant && b.dominant}; }
+
 template <class D>
-HWY_NOINLINE bool may_cancel(D d, const ChunkGroup<hn::TFromD<D>>& g) {
+HWY_NOINLINE FirstRows first_rows(D d, const ChunkGroup<hn::TFromD<D>>& g) {
     constexpr std::int64_t lanes = Tile<D>::lanes;
     Tile<D> tile;
     const int height = static_cast<int>(HWY_MIN(g.rows, lanes));
     load_group(d, g, 0, height, tile);
-    auto all = hn::Eq(hn::Zero(d), hn::Zero(d));
+    auto cancel = hn::Eq(hn::Zero(d), hn::Zero(d)), dominant = cancel;
+    const auto most = hn::Set(d, static_cast<hn::TFromD<D>>(1 + dominance_slack));
     for (int i = 0; i < height; ++i) {
         const auto a = hn::Load(d, tile.row(lower, i)), b = hn::Load(d, tile.row(diag, i)), c = hn::Load(d, tile.row(upper, i));
-        all = hn::And(all, cancels(d, a, b, c, hn::Add(hn::Add(a, c), b)));
+        cancel = hn::And(cancel, cancels(d, a, b, c, hn::Add(hn::Add(a, c), b)));
+        dominant = hn::And(dominant, hn::Le(hn::Add(hn::Abs(a), hn::Abs(c)), hn::Mul(most, hn::Abs(b))));
     }
-    return !hn::AllFalse(d, all);
+    return {!hn::AllFalse(d, cancel), hn::AllTrue(d, dominant)};
 }
 
 /// Runs down the rows of `chains` groups: `row_step(tiles, i, row)` for row i of the tiles that start at `row`, after
@@ -239,9 +250,13 @@ HWY_INLINE void eliminate(D d, const ChunkGroup<hn::TFromD<D>>* g, int start, Ah
     for_rows<chains>(
         d, g, start,
         [&](Tile<D>* tiles, std::int64_t row, int) HWY_ATTR {
-            if (row > 0) return;
-            a.start(d, tiles[0]);
-            if constexpr (chains == 2) b.start(d, tiles[1]);
+            if (row == 0) {
+                a.start(d, tiles[0]);
+                if constexpr (chains == 2) b.start(d, tiles[1]);
+            } else if constexpr (requires { a.next_tile(d); }) {
+                a.next_tile(d);
+                if constexpr (chains == 2) b.next_tile(d);
+            }
         },
         [&](Tile<D>* tiles, int i, std::int64_t) HWY_ATTR {
             a.step(d, tiles[0], i);

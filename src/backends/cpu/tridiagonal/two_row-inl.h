@@ -81,16 +81,17 @@ template <class D, Work work = Work::solve>
 struct TwoRowFinish {
     using T = hn::TFromD<D>;
     using V = hn::Vec<D>;
-    static constexpr int lanes = Tile<D>::lanes;
+    static constexpr int lanes = Tile<D>::lanes, words = 3;
+    static constexpr bool solves = work == Work::solve;
     V x0, x1, r;
-    V largest;  ///< of the matrix
+    V matrix;  ///< its largest entry
     V near, far, size;
 
     /// With x[s-1] known.
     HWY_INLINE void start(D d, Tile<D>& tile, V x_before) {
         x0 = hn::Load(d, tile.row(diag, 0)), x1 = hn::Load(d, tile.row(upper, 0));
         r = hn::NegMulAdd(hn::Load(d, tile.row(lower, 0)), x_before, hn::Load(d, tile.row(rhs, 0)));
-        largest = of_larger_magnitude(d, x0, x1);
+        matrix = of_larger_magnitude(d, x0, x1);
     }
 
     /// u1, u2, d of the pivot row x[i] = d - u1 x[i+1] - u2 x[i+2] go to `pivot_row`.
@@ -103,7 +104,7 @@ struct TwoRowFinish {
         }
         const Meeting<D> m(d, x0, x1, r, a, b, right);
         const auto joins = m.sorted.q_wins;
-        largest = of_larger_magnitude(d, of_larger_magnitude(d, largest, a), of_larger_magnitude(d, b, c));
+        matrix = of_larger_magnitude(d, of_larger_magnitude(d, matrix, a), of_larger_magnitude(d, b, c));
         hn::Store(hn::Mul(m.pivot_x1, m.inverse), d, pivot_row);
         hn::Store(hn::IfThenElseZero(joins, hn::Mul(c, m.inverse)), d, pivot_row + lanes);
         hn::Store(hn::Mul(m.pivot_r, m.inverse), d, pivot_row + 2 * lanes);
@@ -114,6 +115,9 @@ struct TwoRowFinish {
     /// What is left of the chunk's equations with x[e], x[e+1] known.
     HWY_INLINE V left(V last, V after) const { return hn::NegMulAdd(x0, last, hn::NegMulAdd(x1, after, r)); }
 
+    HWY_INLINE bool fit(D) const { return true; }
+    HWY_INLINE V largest() const { return matrix; }
+    HWY_INLINE void turn(V last, V after) { near = size = last, far = after; }
     HWY_INLINE V substitute(D d, const T* HWY_RESTRICT pivot_row) {
         const V u1 = hn::Load(d, pivot_row), u2 = hn::Load(d, pivot_row + lanes), right = hn::Load(d, pivot_row + 2 * lanes);
         if constexpr (work != Work::solve) return hn::Xor(hn::Xor(u1, u2), right);

@@ -11,8 +11,8 @@
 //   and 1 where it was stored.
 // Scratch of finish, per item: three numbers per row and lane of its block (the pivot rows), and x of its chunks one after the other; in the second-level cache.
 // Words per row: reduce 4 read; finish 4 read (from cache once more for the residual, along the rows of a chunk), 1 written (one more where the store first reads the line).
-// Numerics: chunk_rows.h.
-#include "chunk_rows.h"
+// Numerics: chunk_rows.h; chunk_dominant.h where rows are those of diffusion.
+#include "chunk_dominant.h"
 
 #if LANES > 1
 
@@ -66,18 +66,24 @@ INLINE void load_rows(const Block* blocks, const Cut* cut, const Group* g, word 
     load_tile(blocks + 3, i, count, 0, g->rows - 1, g->count, V, g->edge, TILES_AHEAD, f);
 }
 
-/// Whether the first rows of some chunk all cancel: then it is worth keeping the sums.
-APART int may_cancel(const Block* blocks, const Cut* cut, const Group* g) {
+#define CANCEL 1
+#define DOMINANT 2
+/// What first rows are like. CANCEL: all of some chunk: then it is worth keeping the sums. DOMINANT: all of every chunk.
+APART int first_rows(const Block* blocks, const Cut* cut, const Group* g) {
     Vector a[LANES * V], b[LANES * V], c[LANES * V];
     const int count = (int)min((word)LANES, g->rows);
     load_matrix(blocks, cut, g, 0, count, a, b, c);
-    Mask some = (Mask)0;
+    Mask some = (Mask)0, dominant = ALL_TRUE;
     EACH(v) {
         Mask every = ALL_TRUE;
-        for (int r = 0; r < count; ++r) every &= cancels(a[r * V + v], b[r * V + v], c[r * V + v], (a[r * V + v] + c[r * V + v]) + b[r * V + v]);
+        for (int r = 0; r < count; ++r) {
+            const Vector ar = a[r * V + v], br = b[r * V + v], cr = c[r * V + v];
+            every &= cancels(ar, br, cr, (ar + cr) + br);
+            dominant &= fabs(ar) + fabs(cr) <= fabs(br) * ((REAL)1 + SLACK);
+        }
         some |= every;
     }
-    return any(some);
+    return (any(some) ? CANCEL : 0) | (all(dominant) ? DOMINANT : 0);
 }
 
 APART void number_out(__global REAL* out, word chunks, const Group* g, int v, int w, Vector value) {
@@ -114,6 +120,29 @@ INLINE void reduce_group_as(const Block* blocks, const Cut* cut, const Group* g,
         close_chunk(&to[v], g->rows, sums, said);
         for (int w = 0; w < 11; ++w) number_out(out, cut->chunks, g, v, w, said[w]);
     }
+}
+
+/// 0: some row is not dominant enough.
+APART int reduce_dominant(const Block* blocks, const Cut* cut, const Group* g, __global REAL* out) {
+    Vector a[LANES * V], b[LANES * V], c[LANES * V], f[LANES * V];
+    DominantReducing to[V];
+    for (word i = 0; i < g->rows; i += LANES) {
+        const int count = (int)min((word)LANES, g->rows - i);
+        load_rows(blocks, cut, g, i, count, a, b, c, f);
+        if (i == 0) EACH(v) start_dominant_reducing(&to[v], a[v], b[v], c[v], f[v]);
+        else EACH(v) gather_tile(&to[v]), forget(&to[v].row);
+        for (int r = i == 0 ? 1 : 0; r < count; ++r)
+#pragma unroll
+            EACH(v) reduce_dominant_row(&to[v], a[r * V + v], b[r * V + v], c[r * V + v], f[r * V + v]);
+    }
+    EACH(v) if (!is_dominant(&to[v].row)) return 0;
+    EACH(v) {
+        Vector said[11];
+        gather_tile(&to[v]);
+        close_dominant(&to[v], said);
+        for (int w = 0; w < 11; ++w) number_out(out, cut->chunks, g, v, w, said[w]);
+    }
+    return 1;
 }
 
 APART void reduce_group(const Block* blocks, const Cut* cut, const Group* g, __global REAL* out) { reduce_group_as(blocks, cut, g, 0, out); }
@@ -217,11 +246,81 @@ APART Checked check_chunk(const Block* blocks, const Cut* cut, const Group* g, w
 APART void store_chunk(const Block* x, word j, word m, int stream, const __global REAL* s) {
     __global REAL* const to = x->data + j * x->lanes;
     word i = 0;
-    if (x->rows == 1 && stream && (size_t)to % 64 == 0)
+    if (x->rows == 1 && stream) {
+        for (; i < m && (size_t)(to + i) % 64; ++i) to[i] = s[i];
         for (; i + LANES <= m; i += LANES) STREAM(LOAD(s + i), to + i);
+    }
     if (x->rows == 1)
         for (; i + LANES <= m; i += LANES) STORE(LOAD(s + i), to + i);
     for (; i < m; ++i) to[i * x->rows] = s[i];
+}
+
+/// x[i] = v + u x[i+1]: number w is one of u, v.
+#define DOMINANT_ROW(i, w, v) kept[((i) * 2 + (w)) * V + (v)]
+
+/// 0, and nothing stored: some row is not dominant enough, or what is known twice does not fit.
+APART int finish_dominant(const Block* blocks, const Block* x, const Cut* cut, const Group* g, const Ends* e, REAL accept, int stream, __global Vector* kept, __global REAL* out) {
+    Vector a[LANES * V], b[LANES * V], c[LANES * V], f[LANES * V];
+    Dominant to[V];
+    const word m = g->rows, pitch = solution_pitch(m);
+    for (word i = 0; i < m; i += LANES) {
+        const int count = (int)min((word)LANES, m - i);
+        load_rows(blocks, cut, g, i, count, a, b, c, f);
+        if (i == 0) EACH(v) start_dominant(&to[v], a[v], b[v], c[v], f[v]);
+        else EACH(v) forget(&to[v]);
+        for (int r = i == 0 ? 1 : 0; r < count; ++r)
+#pragma unroll
+            EACH(v) {
+                const DominantPivot of = pivot_of(&to[v]);
+                DOMINANT_ROW(i + r - 1, 0, v) = of.next, DOMINANT_ROW(i + r - 1, 1, v) = of.before * e[v].before + of.r;
+                join_dominant(&to[v], &of, a[r * V + v], b[r * V + v], c[r * V + v], f[r * V + v]);
+            }
+    }
+    EACH(v) if (!is_dominant(&to[v])) return 0;
+
+    __global REAL* const solutions = (__global REAL*)(kept + 3 * V * m);
+    Vector turned[LANES * V], near[V], size[V];
+    EACH(v) near[v] = e[v].last, size[v] = fmax(fabs(e[v].last), fmax(fabs(e[v].before), fabs(e[v].after)));
+    for (word i = (m - 1) / LANES * LANES; i >= 0; i -= LANES) {
+        int r = (int)min((word)LANES, m - i) - 1;
+        if (i + r == m - 1) {
+            EACH(v) turned[r * V + v] = near[v];
+            --r;
+        }
+        for (; r >= 0; --r)
+#pragma unroll
+            EACH(v) {
+                near[v] = DOMINANT_ROW(i + r, 0, v) * near[v] + DOMINANT_ROW(i + r, 1, v);
+                size[v] = fmax(size[v], fabs(near[v])), turned[r * V + v] = near[v];
+            }
+        if (i == 0) EACH(v) turned[v] = e[v].first;
+        EACH(v) {
+            Vector t[LANES];
+            turn_back(turned + v, V, t);
+#pragma unroll
+            for (int l = 0; l < LANES; ++l) STORE(t[l], solutions + (v * LANES + l) * pitch + LANES + i);
+        }
+    }
+
+    // x[0] and the last equation are known twice.
+    Vector off[V];
+    EACH(v) {
+        const Vector left = fabs(to[v].p * e[v].last - (to[v].r + to[v].before * e[v].before + to[v].next * e[v].after)), moved = fabs(near[v] - e[v].first) * to[v].most;
+        off[v] = (left > moved ? left : moved) + (left + moved) * (Vector)0;
+    }
+    for (word j = 0; j < g->count; ++j) {
+        const int v = (int)(j / LANES), l = (int)(j % LANES);
+        const REAL by = ((const REAL*)&off[v])[l], of = ((const REAL*)&to[v].most)[l] * ((const REAL*)&size[v])[l];
+        if (!(by <= of * MOST_OFF) || of > LARGEST) return 0;
+    }
+    for (word j = 0; j < g->count; ++j) {
+        const int v = (int)(j / LANES), l = (int)(j % LANES);
+        const Checked seen = {((const REAL*)&off[v])[l], ((const REAL*)&to[v].most)[l], ((const REAL*)&size[v])[l], (REAL)0, (REAL)0};
+        const int good = is_good(&seen, accept);
+        if (good) store_chunk(x, j, m, stream, solutions + j * pitch + LANES);
+        say_checked(&seen, good, cut->chunks, g->first + j, out);
+    }
+    return 1;
 }
 
 APART void finish_group(const Block* blocks, const Block* rhs, const Block* x, const Cut* cut, const Group* g, const __global REAL* add, const __global REAL* old,
@@ -237,7 +336,9 @@ APART void finish_group(const Block* blocks, const Block* rhs, const Block* x, c
     }
     const word m = g->rows, pitch = solution_pitch(m);
     __global REAL* const solutions = (__global REAL*)(kept + 3 * V * m);
-    if (may_cancel(blocks, cut, g)) eliminate_sums(blocks, cut, g, known, kept);
+    const int like = first_rows(blocks, cut, g);
+    if ((like & DOMINANT) && !correct && finish_dominant(blocks, x, cut, g, known, accept, stream, kept, out)) return;
+    if (like & CANCEL) eliminate_sums(blocks, cut, g, known, kept);
     else eliminate(blocks, cut, g, known, kept);
     substitute(g, known, kept, solutions);
     const Block with_rhs[4] = {blocks[0], blocks[1], blocks[2], *rhs};
@@ -271,7 +372,9 @@ __kernel void reduce(SOLVER_ARGUMENTS, Cut cut, ChunkParts parts, int correct, u
     __global REAL* const right_buffer = correct ? work : rhs;
     EACH_GROUP(g) {
         CHUNK_BLOCKS(&right, right_buffer)
-        if (may_cancel(blocks, &cut, &group)) reduce_sums(blocks, &cut, &group, work + parts.out);
+        const int like = first_rows(blocks, &cut, &group);
+        if ((like & DOMINANT) && !correct && reduce_dominant(blocks, &cut, &group, work + parts.out)) continue;
+        if (like & CANCEL) reduce_sums(blocks, &cut, &group, work + parts.out);
         else reduce_group(blocks, &cut, &group, work + parts.out);
     }
 }

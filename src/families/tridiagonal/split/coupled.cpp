@@ -158,7 +158,7 @@ private:
     bool couple_rows(InterfaceRow* rows, std::size_t count, double* boundary) {
         const auto pieces = static_cast<std::int64_t>(count / 2);
         const devices::Scratch scratch = setting_.scratch->take(coupling_scratch(pieces));
-        return couple(pieces, rows, boundary, host_threads(), scratch.data()) < 0;
+        return couple(pieces, rows, boundary, coupled_to(system_.dtype), host_threads(), scratch.data()) < 0;
     }
 
     const double* ends_of(const Reduced& one) const { return boundary_.data() + 1 + place_.at(&one); }
