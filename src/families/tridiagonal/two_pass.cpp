@@ -17,6 +17,9 @@ namespace {
 
 constexpr double infinite = std::numeric_limits<double>::infinity();
 
+// Unit roundoffs accepted of a chunk because LU would leave more in the whole.
+constexpr double most_as_lu = 256;
+
 std::size_t lines(std::size_t bytes) { return (bytes + 63) / 64 * 64; }
 
 /// What lies in Launch::scratch, in this order; the device's part comes last.
@@ -103,7 +106,7 @@ private:
     /// What is accepted of a long system that forgets nothing, as its one pass has found: LU leaves more of it. Devices without that pass may have memory of their own.
     double as_lu() {
         constexpr std::int64_t long_enough = std::int64_t{1} << 19;
-        if (std::isnan(as_lu_)) as_lu_ = !ops_.sweep_pivoted || system_.rows < long_enough ? 0 : lu_gathers(system_) * unit_roundoff(system_.dtype);
+        if (std::isnan(as_lu_)) as_lu_ = !ops_.sweep_pivoted || system_.rows < long_enough ? 0 : std::min(lu_gathers(system_), most_as_lu) * unit_roundoff(system_.dtype);
         return as_lu_;
     }
 

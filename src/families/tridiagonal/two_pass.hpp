@@ -17,8 +17,8 @@ std::int64_t two_pass_chunk_rows(std::int64_t rows, DType dtype) noexcept;
 /// A chunk is accepted where max|rhs - A x| ≤ this × (max|A| max|x| + max|rhs|) over its rows: 10 unit roundoffs u. Partial
 /// pivoting leaves 1 to 5 u; the residual's own rounding is at most 3 u. So the backward error of the system is a few u, and
 /// within 10 × that of any method that leaves u. Up to 32 u are accepted where all residuals are below 4 u of the largest
-/// such scale of any chunk, so that the backward error of the system is below 4 u; and of systems of 2^19 rows or more what LU leaves in a few thousand of
-/// them (lu_gathers.hpp), up to 90 u. In place, where nothing can be refined, up to 32 u.
+/// such scale of any chunk, so that the backward error of the system is below 4 u; and of systems of 2^19 rows or more what LU leaves in all of
+/// them (lu_gathers.hpp), up to 256 u. In place, where nothing can be refined, up to 32 u.
 double two_pass_accept(DType dtype) noexcept;
 
 /// Bytes of Launch::scratch for solve_two_pass. Out of place about 1 % of the system; in place the one pass keeps the right-hand side

@@ -17,7 +17,7 @@
 HWY_BEFORE_NAMESPACE();
 namespace trifold::cpu::HWY_NAMESPACE {
 
-/// The pending row by its largest entry, so that both rows have entries of about 1. False where the one that went along has grown.
+/// The pending row by its largest entry, so that both rows have entries of about 1; then both as large as the matrix is there, as three rows leave those beside them. False where the one that went along has grown.
 template <class D, Work work>
 HWY_NOINLINE bool store_two_row(D d, const TwoRowReduce<D, work>& chain, const ChunkGroup<hn::TFromD<D>>& g, tridiagonal::InterfaceRow* rows, std::int64_t* zero_pivot) {
     using T = hn::TFromD<D>;
@@ -32,9 +32,13 @@ HWY_NOINLINE bool store_two_row(D d, const TwoRowReduce<D, work>& chain, const C
         if (!(std::fabs(out[8][s]) <= most) || !std::isfinite(sum)) return false;
         const double before = out[0][s], x0 = out[1][s], x1 = out[2][s], size = std::fmax(std::fmax(std::fabs(before), std::fabs(x0)), std::fabs(x1));
         if (size == 0) return false;
+        double entry = 0;  // of row s
+        for (const int array : {lower, diag, upper})
+            if (!(array == lower && g.top && s == 0)) entry = std::fmax(entry, std::fabs(static_cast<double>(g.data[array][s * g.stride[array]])));
+        const double scale = entry > 0 ? std::ldexp(1.0, std::ilogb(entry)) : 1, by = scale / size;
         tridiagonal::InterfaceRow* const row = rows + 2 * (g.first + s);
-        row[0] = {{before / size, 0, x0 / size, x1 / size}, out[3][s] / size};
-        row[1] = {{out[4][s], 1, out[5][s], out[6][s]}, out[7][s]};
+        row[0] = {{before * by, 0, x0 * by, x1 * by}, out[3][s] * by};
+        row[1] = {{out[4][s] * scale, scale, out[5][s] * scale, out[6][s] * scale}, out[7][s] * scale};
         zero_pivot[g.first + s] = -1;
     }
     return true;
