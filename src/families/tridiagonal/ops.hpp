@@ -57,7 +57,8 @@ struct InterfaceRow {
 };
 
 /// What `finish` saw in one chunk. residual = max over its rows of |rhs - A x| / (max|A| max|x| + max|rhs|), the maxima over
-/// the chunk's rows (and the two x beside it), NaN where anything is not finite. A chunk is stored where residual ≤ accept.
+/// the chunk's rows (and the two x beside it), NaN where anything is not finite; where rows need no check, what is known twice
+/// and does not fit at the chunk's ends, over max|A| max|x|. A chunk is stored where residual ≤ accept.
 struct ChunkResidual {
     double residual;
     bool stored;
