@@ -90,6 +90,40 @@ TEST(DominantRows, AreSolvedToAFewRoundings) {
     });
 }
 
+/// Layers of eight rows whose conductances are up to 10^4 apart: x of hundreds of rows is one and the same but for little, and every pivot is next to its coupling.
+template <class T>
+Bands<T> thick_layers(double number, std::uint64_t seed) {
+    constexpr std::int64_t rows = 1200 * chunk + 13;
+    Random random(seed);
+    Bands<T> s(rows);
+    double conductance = 0, above = 0;
+    for (std::int64_t i = 0; i < rows; ++i) {
+        const double before = conductance;
+        if (i % 8 == 0) conductance = std::pow(1e4, random.uniform(-0.5, 0.5));
+        const double below = number * (i % 8 == 0 ? 2 * before * conductance / (before + conductance) : conductance);
+        s.lower[i] = static_cast<T>(-above), s.upper[i] = static_cast<T>(-below), s.diag[i] = static_cast<T>(1 + above + below);
+        s.rhs[i] = static_cast<T>(random.uniform(-1, 1));
+        above = below;
+    }
+    s.lower.front() = s.upper.back() = T(0);
+    return s;
+}
+
+template <class T>
+void layered(double number, std::uint64_t seed) {
+    SCOPED_TRACE(testing::Message() << "number " << number << ", seed " << seed << ", " << trifold::name_of(dtype_of<T>));
+    const Solved<T> solved = two_pass(any_chunks(), thick_layers<T>(number, seed), chunk, 1);
+    EXPECT_EQ(solved.outcome.reason, Reason::exact);
+    EXPECT_LE(roundoffs<T>(solved.outcome.residual), 6);
+}
+
+TEST(DominantRows, RoundingsOfSmallDifferencesDoNotAddUp) {
+    on_every_target([] {
+        for (const double number : {1e5, 3e5, 1e6, 1e8})
+            for (const std::uint64_t seed : {5, 6}) layered<double>(number, seed), layered<float>(number, seed);
+    });
+}
+
 /// Poisson's equation with a known solution: the condition is of the order of rows², so what counts is how roundings add up.
 TEST(DominantRows, ErrorsAddUpAsInLapack) {
     on_every_target([] {

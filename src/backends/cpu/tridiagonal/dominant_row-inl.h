@@ -10,7 +10,7 @@
 // Condition  e ≥ -2^-9 p, F ≥ 0 and G ≥ 0 in every row. |L||U| is then at most about 3 |A|, row by row, so that no row needs an exchange or a look at its residual, and
 //            what is carried through 500 rows grows by no more than e. Rows whose sums are zero but for rounding pass
 // First      x[s] = Q + B x[s-1] + C x[i] goes along in `reduce`, with f = 1 - B - C: of B and f the smaller one is known better, and says the other
-// Work       24 operations and one division per row in the first pass; 21, one division, two stores and the way back in the second
+// Work       24 operations and one division per row in the first pass; 24, one division, two stores and the way back, 12 operations, in the second
 // Source     docs/algorithms/two_pass.md, "Dominant rows"
 #include "hwy/highway.h"
 
@@ -40,11 +40,13 @@ template <class D>
 struct DominantPending {
     using T = hn::TFromD<D>;
     using V = hn::Vec<D>;
-    /// x[i] = r + before x[s-1] + next x[i+1]
+    /// x[i] = r + before x[s-1] + next x[i+1]. Where next is near 1 for hundreds of rows its roundings would add up, those of what it lacks of 1 do not: above 1/2 w is
+    /// next - 1, and below zero; else next.
     struct Pivot {
-        V r, before, next, excess;
+        V r, before, excess, next, w;
     };
     V p, excess, before, next, r;
+    V fall;         ///< p - next
     V least, most;  ///< of what must not be negative, and of p
     V flip;         ///< the sign of b_s
 
@@ -57,7 +59,8 @@ struct DominantPending {
     }
     HWY_INLINE Pivot pivot(D d) const {
         const V inverse = hn::Div(hn::Set(d, T(1)), p);
-        return {hn::Mul(r, inverse), hn::Mul(before, inverse), hn::Mul(next, inverse), hn::Mul(excess, inverse)};
+        const V of_next = hn::Mul(next, inverse), lacks = hn::Min(hn::NegMulAdd(fall, inverse, hn::Zero(d)), hn::Set(d, -PivotRange<T>::nothing));
+        return {hn::Mul(r, inverse), hn::Mul(before, inverse), hn::Mul(excess, inverse), of_next, hn::IfThenElse(hn::Gt(next, fall), lacks, of_next)};
     }
     HWY_INLINE void join(D d, Tile<D>& tile, int i, const Pivot& of) {
         const Row row = load(d, tile, i);
@@ -90,7 +93,7 @@ private:
         return {a, c, hn::Xor(hn::Load(d, tile.row(rhs, i)), flip), hn::Sub(hn::Sub(hn::Xor(hn::Load(d, tile.row(diag, i)), flip), a), c)};
     }
     HWY_INLINE void take_pivot(D d) {
-        p = hn::Add(excess, hn::Add(before, next));
+        fall = hn::Add(excess, before), p = hn::Add(fall, next);
         const V lacks = hn::MulAdd(p, hn::Set(d, static_cast<T>(dominance_slack)), hn::Sub(excess, hn::Set(d, PivotRange<T>::least)));
         least = hn::Min(hn::Min(least, before), hn::Min(next, lacks)), most = hn::Max(most, p);
     }
@@ -116,6 +119,7 @@ struct DominantReduce {
     using V = hn::Vec<D>;
     DominantPending<D> pending;
     V of_next;                   ///< C
+    V turned, lost;              ///< C at the tile's first row, and what its roundings have lost
     V before, r, excess;         ///< what the rows of a tile add to B, Q, f
     Gathered<V> befores, rs, excesses;
     V edge;                      ///< -a_s
@@ -124,14 +128,17 @@ struct DominantReduce {
         pending.start(d, tile);
         edge = pending.before;
         befores.start(d), rs.start(d), excesses.start(d);
-        before = r = excess = hn::Zero(d), of_next = hn::Set(d, hn::TFromD<D>(1));
+        before = r = excess = lost = hn::Zero(d), of_next = turned = hn::Set(d, hn::TFromD<D>(1));
     }
     HWY_INLINE void next_tile(D d) {
         gather(d);
         pending.forget(d);
     }
-    /// A tile at a time: a rounding of the whole sum with every row would be some 20 in a chunk where x is rough.
+    /// A tile at a time: a rounding of the whole sum with every row would be some 20 in a chunk where x is rough. C too is what B and f leave of it, unless little is left.
     HWY_INLINE void gather(D d) {
+        const V taken = hn::Add(before, excess), left = hn::Sub(turned, taken), of_sums = hn::Add(lost, hn::Sub(hn::Sub(turned, left), taken)), all = hn::Add(left, of_sums);
+        const auto most = hn::Gt(hn::Add(of_next, of_next), turned);
+        lost = hn::IfThenElseZero(most, hn::Sub(of_sums, hn::Sub(all, left))), of_next = turned = hn::IfThenElse(most, all, of_next);
         befores.add(before), rs.add(r), excesses.add(excess);
         before = r = excess = hn::Zero(d);
     }
@@ -154,6 +161,7 @@ struct DominantFinish {
     DominantPending<D> pending;
     V before;  ///< x[s-1]
     V near;    ///< x of the row above which the next one is found
+    V lost;    ///< what its roundings have lost
     V size;
 
     HWY_INLINE void start(D d, Tile<D>& tile, V x_before) {
@@ -162,7 +170,7 @@ struct DominantFinish {
     }
     HWY_INLINE void next_tile(D d) { pending.forget(d); }
 
-    /// u and v of x[i] = v + u x[i+1] go to `pivot_row`.
+    /// w and v of x[i] = v + w x[i+1], or of x[i] = x[i+1] + (v + w x[i+1]) where w is below zero, go to `pivot_row`.
     HWY_INLINE void step(D d, Tile<D>& tile, int i, T* HWY_RESTRICT pivot_row) {
         if constexpr (work != Work::solve) {
             pending.move(d, tile, i);
@@ -170,7 +178,7 @@ struct DominantFinish {
             return;
         }
         const auto pivot = pending.pivot(d);
-        hn::Store(pivot.next, d, pivot_row), hn::Store(hn::MulAdd(pivot.before, before, pivot.r), d, pivot_row + lanes);
+        hn::Store(pivot.w, d, pivot_row), hn::Store(hn::MulAdd(pivot.before, before, pivot.r), d, pivot_row + lanes);
         pending.join(d, tile, i, pivot);
     }
 
@@ -183,14 +191,21 @@ struct DominantFinish {
         return hn::NegMulAdd(pending.p, last, hn::MulAdd(pending.before, before, hn::MulAdd(pending.next, after, pending.r)));
     }
     HWY_INLINE void turn(V last, V after) {
-        near = last;
+        near = last, lost = hn::Xor(last, last);
         size = hn::Max(hn::Abs(last), hn::Max(hn::Abs(after), hn::Abs(before)));
     }
+    HWY_INLINE V first() const { return hn::Add(near, lost); }
     HWY_INLINE V substitute(D d, const T* HWY_RESTRICT pivot_row) {
         if constexpr (work != Work::solve) return hn::Xor(hn::Load(d, pivot_row), hn::Load(d, pivot_row + lanes));
-        near = hn::MulAdd(hn::Load(d, pivot_row), near, hn::Load(d, pivot_row + lanes));
-        size = of_larger_magnitude(d, size, near);
-        return near;
+        // With what the sum loses: where x of hundreds of rows is one and the same but for little, all of their roundings would be in x[s].
+        const V w = hn::Load(d, pivot_row);
+        const auto falls = hn::Lt(w, hn::Zero(d));
+        const V from = hn::IfThenElseZero(falls, near), part = hn::MulAdd(w, near, hn::Load(d, pivot_row + lanes)), all = hn::Add(from, part);
+        lost = hn::Add(hn::MulAdd(w, lost, hn::IfThenElseZero(falls, lost)), hn::Sub(part, hn::Sub(all, from)));
+        near = all;
+        const V x = hn::Add(near, lost);
+        size = of_larger_magnitude(d, size, x);
+        return x;
     }
 };
 

@@ -145,7 +145,7 @@ HWY_NOINLINE bool finish_known(D d, const FinishCall<hn::TFromD<D>>& call, const
     alignas(64) T off[chains][lanes], scale[chains][lanes], missing[chains][lanes];
     for (int k = 0; k < chains; ++k) {
         const auto& c = chain[k];
-        const V left = hn::Abs(c.left(ends[k].last, ends[k].after)), moved = hn::Mul(hn::Abs(hn::Sub(c.near, ends[k].first)), hn::Abs(c.largest()));
+        const V left = hn::Abs(c.left(ends[k].last, ends[k].after)), moved = hn::Mul(hn::Abs(hn::Sub(c.first(), ends[k].first)), hn::Abs(c.largest()));
         const V both = hn::Add(left, moved);  // the larger of a NaN and a number may be the number
         hn::Store(hn::IfThenElse(hn::IsNaN(both), both, hn::Max(left, moved)), d, off[k]);
         hn::Store(hn::Mul(hn::Abs(c.largest()), hn::Abs(c.size)), d, scale[k]);

@@ -23,14 +23,14 @@ template <class D, Work work>
 HWY_NOINLINE void store_dominant(D d, const DominantReduce<D, work>& chain, const ChunkGroup<hn::TFromD<D>>& g, tridiagonal::InterfaceRow* rows, std::int64_t* zero_pivot) {
     using T = hn::TFromD<D>;
     constexpr int lanes = Tile<D>::lanes;
-    alignas(64) T out[12][lanes];
+    alignas(64) T out[13][lanes];
     const auto& pending = chain.pending;
-    const hn::Vec<D> parts[12] = {pending.before,    pending.excess,     pending.next,  pending.r,     pending.most,       chain.edge,
-                                  chain.befores.sum, chain.befores.lost, chain.rs.sum,  chain.rs.lost, chain.excesses.sum, chain.of_next};
-    for (int k = 0; k < 12; ++k) hn::Store(parts[k], d, out[k]);
+    const hn::Vec<D> parts[13] = {pending.before,    pending.excess,     pending.next,  pending.r,     pending.most,       chain.edge,
+                                  chain.befores.sum, chain.befores.lost, chain.rs.sum,  chain.rs.lost, chain.excesses.sum, chain.of_next, chain.lost};
+    for (int k = 0; k < 13; ++k) hn::Store(parts[k], d, out[k]);
     for (int s = 0; s < g.count; ++s) {
-        const double before = out[0][s], excess = out[1][s], next = out[2][s], most = out[4][s], edge = out[5][s], p = excess + (before + next);
-        const double of_before = static_cast<double>(out[6][s]) + out[7][s], of_excess = out[10][s], of_last = out[11][s], q = static_cast<double>(out[8][s]) + out[9][s];
+        const double before = out[0][s], excess = out[1][s], next = out[2][s], most = out[4][s], edge = out[5][s], p = (excess + before) + next;
+        const double of_before = static_cast<double>(out[6][s]) + out[7][s], of_excess = out[10][s], of_last = static_cast<double>(out[11][s]) + out[12][s], q = static_cast<double>(out[8][s]) + out[9][s];
         const double b = of_before < of_excess ? of_before : 1 - of_last - of_excess;
         const double scale = std::ldexp(1.0, std::ilogb(b > 0 && edge > 0 ? std::fmin(edge / b, most) : p));
         tridiagonal::InterfaceRow* const row = rows + 2 * (g.first + s);

@@ -118,6 +118,7 @@ struct TwoRowFinish {
     HWY_INLINE bool fit(D) const { return true; }
     HWY_INLINE V largest() const { return matrix; }
     HWY_INLINE void turn(V last, V after) { near = size = last, far = after; }
+    HWY_INLINE V first() const { return near; }
     HWY_INLINE V substitute(D d, const T* HWY_RESTRICT pivot_row) {
         const V u1 = hn::Load(d, pivot_row), u2 = hn::Load(d, pivot_row + lanes), right = hn::Load(d, pivot_row + 2 * lanes);
         if constexpr (work != Work::solve) return hn::Xor(hn::Xor(u1, u2), right);

@@ -25,17 +25,18 @@
 
 typedef struct {
     Vector p, excess, before, next, r;
+    Vector fall;  ///< p - next
     Vector least, most;  ///< of what must not be negative, and of p
     Vector flip;
 } Dominant;
 
-/// x[i] = r + before x[-1] + next x[i+1]
+/// x[i] = r + before x[-1] + next x[i+1]. w: next - 1, and below zero, where next is above 1/2; else next.
 typedef struct {
-    Vector r, before, next, excess;
+    Vector r, before, excess, next, w;
 } DominantPivot;
 
 INLINE void take_pivot(Dominant* t) {
-    t->p = t->excess + (t->before + t->next);
+    t->fall = t->excess + t->before, t->p = t->fall + t->next;
     const Vector lacks = t->p * SLACK + (t->excess - (Vector)LEAST_PIVOT), coupling = LESSER(t->before, t->next), most = t->most;
     t->least = LESSER(t->least, LESSER(coupling, lacks)), t->most = t->p > most ? t->p : most;
 }
@@ -50,7 +51,8 @@ INLINE void start_dominant(Dominant* t, Vector a, Vector b, Vector c, Vector f) 
 
 INLINE DominantPivot pivot_of(const Dominant* t) {
     const Vector inverse = (Vector)1 / t->p;
-    const DominantPivot of = {t->r * inverse, t->before * inverse, t->next * inverse, t->excess * inverse};
+    const Vector next = t->next * inverse;
+    const DominantPivot of = {t->r * inverse, t->before * inverse, t->excess * inverse, next, t->next > t->fall ? -fmax(t->fall * inverse, (Vector)NOTHING) : next};
     return of;
 }
 
@@ -73,6 +75,20 @@ INLINE int is_dominant(const Dominant* t) {
     return all((t->least >= (Vector)0) & (t->most <= (Vector)MOST_PIVOT) & (fabs(t->p + t->r) <= (Vector)LARGEST));
 }
 
+/// x of a row, and what its roundings have lost.
+typedef struct {
+    Vector near, lost;
+} Substituting;
+
+/// x[i] = v + w x[i+1], or x[i+1] + (v + w x[i+1]) where w is below zero, with what the sum loses: where x of hundreds of rows is one and the same but for little, all of their roundings would be in x[0].
+INLINE Vector substitute_dominant(Substituting* t, Vector w, Vector v) {
+    const Mask falls = w < (Vector)0;
+    const Vector from = falls ? t->near : (Vector)0, kept = falls ? t->lost : (Vector)0, part = v + w * t->near, all = from + part;
+    t->lost = (kept + w * t->lost) + (part - (all - from));
+    t->near = all;
+    return all + t->lost;
+}
+
 /// A sum of parts, and what its roundings have lost (D. E. Knuth's exact sum of two numbers).
 typedef struct {
     Vector sum, lost;
@@ -88,6 +104,7 @@ INLINE void add_part(Gathered* t, Vector part) {
 typedef struct {
     Dominant row;
     Vector last;
+    Vector turned, lost;       ///< last at the tile's first row, and what its roundings have lost
     Vector before, r, excess;  ///< what the rows of a tile add
     Gathered befores, rs, excesses;
     Vector edge;
@@ -99,11 +116,15 @@ INLINE void start_dominant_reducing(DominantReducing* t, Vector a, Vector b, Vec
     start_dominant(&t->row, a, b, c, f);
     t->edge = t->row.before;
     t->befores = t->rs = t->excesses = nothing;
-    t->before = t->r = t->excess = none, t->last = (Vector)1;
+    t->before = t->r = t->excess = t->lost = none, t->last = t->turned = (Vector)1;
 }
 
-/// A tile at a time: a rounding of the whole sum with every row would be some 20 in a chunk where x is rough.
+/// A tile at a time: a rounding of the whole sum with every row would be some 20 in a chunk where x is rough. last too is what before and excess leave of it, unless
+/// little is left.
 INLINE void gather_tile(DominantReducing* t) {
+    const Vector taken = t->before + t->excess, left = t->turned - taken, of_sums = t->lost + ((t->turned - left) - taken), all = left + of_sums;
+    const Mask most = t->last + t->last > t->turned;
+    t->lost = most ? of_sums - (all - left) : (Vector)0, t->last = t->turned = most ? all : t->last;
     add_part(&t->befores, t->before), add_part(&t->rs, t->r), add_part(&t->excesses, t->excess);
     t->before = t->r = t->excess = (Vector)0;
 }

@@ -255,7 +255,7 @@ APART void store_chunk(const Block* x, word j, word m, int stream, const __globa
     for (; i < m; ++i) to[i * x->rows] = s[i];
 }
 
-/// x[i] = v + u x[i+1]: number w is one of u, v.
+/// x[i] = v + w x[i+1], or x[i+1] + (v + w x[i+1]) where w is below zero: one of both numbers.
 #define DOMINANT_ROW(i, w, v) kept[((i) * 2 + (w)) * V + (v)]
 
 /// 0, and nothing stored: some row is not dominant enough, or what is known twice does not fit.
@@ -272,26 +272,27 @@ APART int finish_dominant(const Block* blocks, const Block* x, const Cut* cut, c
 #pragma unroll
             EACH(v) {
                 const DominantPivot of = pivot_of(&to[v]);
-                DOMINANT_ROW(i + r - 1, 0, v) = of.next, DOMINANT_ROW(i + r - 1, 1, v) = of.before * e[v].before + of.r;
+                DOMINANT_ROW(i + r - 1, 0, v) = of.w, DOMINANT_ROW(i + r - 1, 1, v) = of.before * e[v].before + of.r;
                 join_dominant(&to[v], &of, a[r * V + v], b[r * V + v], c[r * V + v], f[r * V + v]);
             }
     }
     EACH(v) if (!is_dominant(&to[v])) return 0;
 
     __global REAL* const solutions = (__global REAL*)(kept + 3 * V * m);
-    Vector turned[LANES * V], near[V], size[V];
-    EACH(v) near[v] = e[v].last, size[v] = fmax(fabs(e[v].last), fmax(fabs(e[v].before), fabs(e[v].after)));
+    Vector turned[LANES * V], size[V];
+    Substituting on[V];
+    EACH(v) on[v].near = e[v].last, on[v].lost = (Vector)0, size[v] = fmax(fabs(e[v].last), fmax(fabs(e[v].before), fabs(e[v].after)));
     for (word i = (m - 1) / LANES * LANES; i >= 0; i -= LANES) {
         int r = (int)min((word)LANES, m - i) - 1;
         if (i + r == m - 1) {
-            EACH(v) turned[r * V + v] = near[v];
+            EACH(v) turned[r * V + v] = e[v].last;
             --r;
         }
         for (; r >= 0; --r)
 #pragma unroll
             EACH(v) {
-                near[v] = DOMINANT_ROW(i + r, 0, v) * near[v] + DOMINANT_ROW(i + r, 1, v);
-                size[v] = fmax(size[v], fabs(near[v])), turned[r * V + v] = near[v];
+                const Vector now = substitute_dominant(&on[v], DOMINANT_ROW(i + r, 0, v), DOMINANT_ROW(i + r, 1, v));
+                size[v] = fmax(size[v], fabs(now)), turned[r * V + v] = now;
             }
         if (i == 0) EACH(v) turned[v] = e[v].first;
         EACH(v) {
@@ -305,7 +306,7 @@ APART int finish_dominant(const Block* blocks, const Block* x, const Cut* cut, c
     // x[0] and the last equation are known twice.
     Vector off[V];
     EACH(v) {
-        const Vector left = fabs(to[v].p * e[v].last - (to[v].r + to[v].before * e[v].before + to[v].next * e[v].after)), moved = fabs(near[v] - e[v].first) * to[v].most;
+        const Vector left = fabs(to[v].p * e[v].last - (to[v].r + to[v].before * e[v].before + to[v].next * e[v].after)), moved = fabs(on[v].near + on[v].lost - e[v].first) * to[v].most;
         off[v] = (left > moved ? left : moved) + (left + moved) * (Vector)0;
     }
     for (word j = 0; j < g->count; ++j) {
