@@ -187,6 +187,10 @@ std::vector<BatchShape> shapes(std::int64_t count) {
     list.push_back({"padded", 250, 1, count / 256, 256});
     list.push_back({"padded", 255, 1, count / 257, 257});
     for (int n : {32, 64, 128, 256, 512, 1024, 2048}) list.push_back({"interleaved", n, count / n, count / n, 1, 1, 0, Peer::interleaved});
+    // Pieces of a row that are whole lines, or not; 12000: in single precision a last tile that is half full.
+    for (int n : {1280, 1536}) list.push_back({"interleaved", n, count / n / 64 * 64, count / n / 64 * 64, 1, 1, 0, Peer::interleaved});
+    list.push_back({"interleaved", 12000, count / 12000 / 32 * 32, count / 12000 / 32 * 32, 1, 1, 0, Peer::interleaved});
+    for (int n : {1400, 10000}) list.push_back({"interleaved", n, count / n / 8 * 8, count / n / 8 * 8, 1, 1, 0, Peer::interleaved});
     for (const bool scalars : {false, true}) {
         for (int n : {8192, 65536}) list.push_back({"contiguous", n, 1, count / n, n, 1, 0, Peer::none, scalars});
         for (int n : {4096, 8192, 65536}) list.push_back({"interleaved", n, count / n, count / n, 1, 1, 0, Peer::none, scalars});

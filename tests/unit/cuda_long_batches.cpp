@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "backends/cuda/tridiagonal/block/column_rows.hpp"
+#include "backends/cuda/tridiagonal/shared/march_cut.hpp"
 #include "backends/cuda/tridiagonal/shared/march_path.hpp"
 
 namespace trifold::tests {
@@ -74,6 +75,34 @@ TEST(MarchPath, EveryChunkIsStoredOnceBehindWhatMustBeKnown) {
     for (const int chunks : {1, 2, 3, 4, 7, 12, 33, 64, 71, 200})
         for (const int segment : {1, 2, 3, 5, 8, 20, 64, 200})
             for (int ahead = 1; ahead <= 10; ++ahead) walk(chunks, segment, ahead);
+}
+
+TEST(MarchCut, EveryChunkOfEveryTileIsOneUnits) {
+    for (const unsigned tiles : {1u, 2u, 7u, 8u, 9u, 15u, 16u, 31u, 100u})
+        for (const int chunks : {1, 3, 4, 8, 17, 20, 33, 400}) {
+            SCOPED_TRACE(testing::Message() << tiles << " tiles of " << chunks << " chunks");
+            const MarchCut cut = MarchCut::of(tiles, chunks, 8);
+            std::vector<int> taken(static_cast<std::size_t>(tiles) * chunks);
+            for (unsigned u = 0; u < cut.units(); ++u) {
+                const MarchCut::Unit unit = cut.unit(u);
+                ASSERT_LT(unit.tile, tiles);
+                ASSERT_LT(unit.first, chunks);
+                for (int k = unit.first; k < std::min(unit.first + unit.chunks, chunks); ++k) ++taken[static_cast<std::size_t>(unit.tile) * chunks + k];
+            }
+            ASSERT_TRUE(std::all_of(taken.begin(), taken.end(), [](int n) { return n == 1; }));
+            EXPECT_EQ(cut.whole.tiles % 8, 0u) << "full turns";
+        }
+}
+
+TEST(MarchCut, WhatIsLeftTakesTheTimeOfItsShare) {
+    const auto turns = [](unsigned tiles, int chunks) {
+        const MarchCut cut = MarchCut::of(tiles, chunks, 528);
+        return MarchCut::time(cut.whole.tiles, 1, chunks, 528) + MarchCut::time(cut.rest.tiles, cut.rest.segments, chunks, 528);
+    };
+    EXPECT_EQ(turns(528, 64), 66);
+    EXPECT_EQ(turns(2 * 528, 64), 132);
+    EXPECT_LE(turns(528 + 97, 64), 66 + 17) << "in five segments; 132 whole";
+    EXPECT_LE(turns(6 * 528 + 109, 20), 6 * 22 + 9) << "in four";
 }
 
 }  // namespace

@@ -53,6 +53,7 @@ void solve(const System& system, const BatchLaunch& launch, const unsigned long 
         shared.job.handed_over = handed_over, shared.job.marks = marks;
         shared.job.tickets = &launch.outcome->tickets, shared.job.opening = opening;
         shared.job.cleared = &launch.outcome->arrived;  // which only longer systems use otherwise
+        shared.job.wanted = wanted;
         shared.kernel->launch(shared.job, launch.stream);
     } else {
         BatchPlan<T> plan = plan_batch<T>(system);
@@ -126,6 +127,11 @@ bool halos_before_batch(const System& system) { return !system.in_place && enoug
 void solve_halos_and_batch(const System& system, const BatchLaunch& launch) {
     const BatchLaunch rest = solve_in_halos(system, launch, tridiagonal::Algorithm::thomas);
     if (rest.scratch_bytes > 0) solve<double>(system, rest, &launch.outcome->handed_over);
+}
+
+void solve_batch_where(const System& system, const BatchLaunch& launch, const unsigned long long* wanted) {
+    if (system.dtype == DType::f32) solve<float>(system, launch, wanted);
+    else solve<double>(system, launch, wanted);
 }
 
 bool solve_in_one_launch(const System& system, const BatchLaunch& launch) {

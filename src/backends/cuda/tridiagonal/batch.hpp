@@ -38,6 +38,10 @@ void solve_batch(const tridiagonal::System& system, const BatchLaunch& launch);
 bool halos_before_batch(const tridiagonal::System& system);
 void solve_halos_and_batch(const tridiagonal::System& system, const BatchLaunch& launch);
 
+/// As solve_batch where *wanted, in the device's memory, is not zero; else only systems that are marked in the scratch, a byte per system from its begin on. The outcome has been reset. For systems
+/// with one matrix that solve_march is tried on first.
+void solve_batch_where(const tridiagonal::System& system, const BatchLaunch& launch, const unsigned long long* wanted);
+
 /// As solve_batch in a single launch, reset of outcome and status included, where all systems are on one block or cluster: there, launches are
 /// most of the time. False: nothing was enqueued.
 bool solve_in_one_launch(const tridiagonal::System& system, const BatchLaunch& launch);

@@ -59,6 +59,10 @@ __global__ void __launch_bounds__(Threads, 512 / Threads) solve_shared_bands(con
     constexpr bool whole = Copies == ColumnCopies::vectors;  // pieces are whole sectors, and x leaves from registers
     T* const memory = reinterpret_cast<T*>(shared);
     job.opening.open();
+    if (job.wanted) {
+        await_the_kernel_before();
+        if (!*const_cast<const volatile unsigned long long*>(job.wanted)) return;
+    }
     const int thread = static_cast<int>(threadIdx.x), threads = Stages > 1 ? static_cast<int>(blockDim.x) : Threads;
     const int across = job.across, segments = job.segments, column = thread & (across - 1), segment = thread / across;
     const int blocks = job.cluster, rank = static_cast<int>(blockIdx.x) % blocks, first_row = rank * segments * R;

@@ -46,6 +46,7 @@ struct SharedJob {
     unsigned extent[4] = {1, 1, 1, 1}, systems = 0;
     unsigned char* marks = nullptr;             ///< per system 1 where it was handed over, else 0
     unsigned long long* handed_over = nullptr;  ///< number of systems marked
+    const unsigned long long* wanted = nullptr; ///< bands: zero where nothing is to be done; null: all
     unsigned* tickets = nullptr;                ///< draws so far
     unsigned* cleared = nullptr;                ///< bands: blocks that have cleared their part of the marks
     Opening opening;                            ///< of the outcome that handed_over and tickets are of

@@ -6,7 +6,7 @@
 //
 // Shapes and strides: columns_job.hpp; d and x must not overlap. Overwritten: x, marks.
 // Who does what: two warps take 32 columns (single precision: 64) of a segment of the rows, one walks down, the other one goes up behind it and asks for the next chunk of 64 rows
-//   where it has left one. A ring of ahead + 2 chunks is theirs, and they wait for nobody else. A segment's first chunks are preceded by `ahead` others, of which nothing is stored.
+//   where it has left one. A ring of ahead + 2 chunks is theirs; but that the pairs of a block, which have neighbouring columns, keep in step, they wait for nobody else. A segment's first chunks are preceded by `ahead` others, of which nothing is stored.
 // Words per row: 1 read, 1 written, and the ends of segments once more. Shared memory: 3 + ahead, and factors, which all lanes read at a time.
 // Flops per row: 2 fused down and ahead + 1 up. Roof: memory; what a chunk takes is the latency of 64 fused operations down, and of 64 (1 + ahead) up, one after the other.
 // Numerics: march_factor.cuh. Rows are dominant, so elimination in order needs no pivots and |y| ≤ 2 max|x|; what is not known beyond a segment or a chunk is less than
@@ -29,8 +29,24 @@ namespace trifold::cuda {
 template <class Access>
 struct MarchMemory {
     using T = typename Access::T;
-    static constexpr int factors = 3 * march_rows, slot = Access::elements, barriers_at = march_slots * (slot + factors) * static_cast<int>(sizeof(T)), bytes = barriers_at + march_slots * 16;
+    static constexpr int factors = 3 * march_rows, slot = Access::elements, barriers_at = march_slots * (slot + factors) * static_cast<int>(sizeof(T)), stored_at = barriers_at + march_slots * 16, bytes = stored_at + march_warps * 4;
     static_assert(bytes <= most_shared_bytes && factors * sizeof(T) % 16 == 0 && slot * sizeof(T) % 128 == 0);
+};
+
+/// Pairs of warps that have neighbouring columns keep in step: of the sectors and lines that their pieces of a row share one finds in the second-level cache what the other one has asked for or stored.
+/// Nobody learns anything else from these numbers.
+struct MarchPace {
+    unsigned* stored;  ///< in shared memory: chunks that every pair of the block is through with
+    int pair, lane;
+
+    /// Until all others are as far; whoever is least far waits for nobody.
+    __device__ __forceinline__ void await(unsigned chunks) const {
+        while (!__all_sync(~0u, lane >= march_warps || atomicOr(stored + lane, 0u) >= chunks)) __nanosleep(64);
+    }
+    __device__ __forceinline__ void tell(unsigned chunks) const {
+        if (lane == 0) atomicExch(stored + pair, chunks);
+    }
+    __device__ __forceinline__ void leave() const { tell(~0u); }
 };
 
 /// Sixteen factors, by vectors.
@@ -96,20 +112,26 @@ __global__ void __launch_bounds__(64 * march_warps, 1) march_kernel(const __grid
     const auto arrival = [&](int slot) { return Arrival{shared_address(barriers + slot)}; };                // of rhs
     const auto eliminated = [&](int slot) { return Arrival{shared_address(barriers + march_slots + slot)}; };  // down
     for (int s = static_cast<int>(threadIdx.x); s < march_slots; s += static_cast<int>(blockDim.x)) arrival(s).prepare(Access::requests + 1), eliminated(s).prepare(32);
+    const MarchPace pace{reinterpret_cast<unsigned*>(march_memory + Memory::stored_at), pair, lane};
+    if (threadIdx.x < march_warps) pace.stored[threadIdx.x] = 0;
     __syncthreads();
     await_the_kernel_before();
-    const int ahead = *const_cast<const volatile int*>(march.ahead), pairs = march_slots / (ahead + 2);
-    if (ahead == 0 || pair >= pairs) return;
+    const int ahead = *const_cast<const volatile int*>(march.ahead);
+    const unsigned units = march.cut.units(), pairs = min(min(march_slots / static_cast<unsigned>(ahead + 2), static_cast<unsigned>(march_warps)), (units + gridDim.x - 1) / gridDim.x);
+    if (ahead == 0 || static_cast<unsigned>(pair) >= pairs) {
+        if (goes_up) pace.leave();
+        return;
+    }
     MarchPath path{ahead, ahead + 2, pair * (ahead + 2)};
     const auto chunk_of = [&](int k) { return chunks + path.slot(k) * Memory::slot; };
     const auto factors_of = [&](int k) { return all_factors + path.slot(k) * Memory::factors; };
 
-    const unsigned step = gridDim.x * static_cast<unsigned>(min(pairs, march_warps));
 #pragma unroll 1
-    for (unsigned unit = blockIdx.x + static_cast<unsigned>(pair) * gridDim.x; unit < march.units; unit += step) {
-        const unsigned rest = unit / job.tiles_per_run, run = rest / march.segments;
-        const ColumnPlace place = place_in_run(job, run, static_cast<std::int64_t>(job.order(unit - rest * job.tiles_per_run)) * job.cut.columns);
-        path.begin(static_cast<int>(rest - run * march.segments) * march.segment_chunks, march.segment_chunks, march.chunks);
+    for (unsigned number = blockIdx.x * pairs + static_cast<unsigned>(pair); number < units; number += gridDim.x * pairs) {
+        const MarchCut::Unit unit = march.cut.unit(number);
+        const unsigned run = unit.tile / job.tiles_per_run;
+        const ColumnPlace place = place_in_run(job, run, static_cast<std::int64_t>(job.order(unit.tile - run * job.tiles_per_run)) * job.cut.columns);
+        path.begin(unit.first, unit.chunks, march.chunks);
         const Access access(job, place, lane);
         if (!goes_up) {
             T y[V];
@@ -141,6 +163,7 @@ __global__ void __launch_bounds__(64 * march_warps, 1) march_kernel(const __grid
 #pragma unroll 1
             for (int k = path.from; k < path.to; ++k) {
                 eliminated(path.slot(k)).wait_together(path.phase(k));
+                if (Access::in_step) pace.await(path.number(k));
                 const bool end = k + 1 == path.to;
                 const int highest = path.highest(k), lowest = path.lowest(end && path.to == march.chunks ? k : k - ahead);
                 if (highest <= lowest) {
@@ -162,10 +185,12 @@ __global__ void __launch_bounds__(64 * march_warps, 1) march_kernel(const __grid
                 if (Access::stored_by_copies && lane == 0 && (end || k - ahead >= path.from)) await_sent_reads();
                 __syncwarp();
                 if (path.frees(k)) ask(k + 2);
+                if (Access::in_step) pace.tell(path.number(k) + 1);
             }
         }
         path.end();
     }
+    if (goes_up) pace.leave();
     if (Access::stored_by_copies && goes_up && lane == 0) await_sent();
 #endif
 }
@@ -176,7 +201,7 @@ void enqueue_march(ColumnJob<T>& job, const March<T>& march, cudaStream_t stream
     static PerDevice prepared;
     prepared.once([&] { allow_shared_memory(kernel, MarchMemory<Access>::bytes); });
     const auto blocks = static_cast<unsigned>(multiprocessors_of_current());
-    launch_after(kernel, dim3(std::min(blocks, march.units)), 64 * march_warps, MarchMemory<Access>::bytes, stream, job, march);
+    launch_after(kernel, dim3(std::min(blocks, march.cut.units())), 64 * march_warps, MarchMemory<Access>::bytes, stream, job, march);
 }
 
 }  // namespace trifold::cuda

@@ -15,20 +15,36 @@ struct MarchSideBySide {
     using S = SliceLayout<T, slice_rows, 32, V, Shifted>;
     using Two = typename ColumnVector<T>::type;
     static constexpr int elements = slices * S::operand;  ///< of a chunk
-    static constexpr bool stored_by_copies = false;
+    static constexpr bool stored_by_copies = false, in_step = true;
 
     const ColumnJob<T>& job;
     ColumnPlace place;
     int own;                ///< column of the tile
     std::int64_t column;
-    bool full;              ///< all columns of a lane are there, and a vector's
+    bool full;              ///< all rows of a lane's columns are its own, and a vector's where they are side by side
     unsigned offset = 0;
-    bool sectors;           ///< tiles overlap, and each stores whole sectors of 32 bytes: a part of one costs more than its bytes
-    static constexpr int sector = 32 / static_cast<int>(sizeof(T));
+    unsigned own_rows[V];   ///< of a slice, that the lane stores: tiles that overlap store whole sectors of 32 bytes, since a part of one costs more than its bytes
+    static constexpr unsigned sector = 32 / sizeof(T);
+    static_assert(slice_rows % sector == 0);
 
     __device__ __forceinline__ MarchSideBySide(const ColumnJob<T>& from, const ColumnPlace& at, int lane) : job(from), place(at), own(Shifted ? lane : lane * V), column(at.column + own) {
-        sectors = job.cut.columns < 32 * V;
-        full = column + (V - 1) * apart < job.columns && (V == 1 || Shifted || job.x_by_twos) && !sectors;
+        const bool sectors = job.cut.columns < 32 * V;
+        // Of rows that begin in a sector a tile leaves its part to the tile before, and takes what is left of their last one from the tile behind. Sixteen rows on, sectors begin where they did.
+        const auto begin = static_cast<unsigned>(reinterpret_cast<std::uintptr_t>(column_corner(job.operand[4], place, place.column, 0)) / sizeof(T)), step = static_cast<unsigned>(job.operand[4].row_stride);
+        const bool any_before = sectors && place.column > 0, any_behind = sectors && place.column + job.cut.columns < job.columns;
+#pragma unroll
+        for (int v = 0; v < V; ++v) {
+            const int of = own + v * apart, last = of - job.cut.columns;
+            own_rows[v] = 0;
+#pragma unroll
+            for (int i = 0; i < slice_rows; ++i) {
+                const int at = static_cast<int>(-(begin + i * step) % sector);
+                own_rows[v] |= static_cast<unsigned>(column + v * apart < job.columns && (!any_before || of >= at) && (!any_behind || last < at)) << i;
+            }
+        }
+        full = !sectors && (V == 1 || Shifted || job.x_by_twos);
+#pragma unroll
+        for (int v = 0; v < V; ++v) full = full && own_rows[v] == (1u << slice_rows) - 1;
         if (Shifted) offset = static_cast<unsigned>(offset_in_vector(column_corner(job.operand[3], place, place.column, 0)));
     }
     /// The v-th one of a lane, in its tile.
@@ -93,24 +109,22 @@ struct MarchSideBySide {
                     for (int v = 0; v < V; ++v) __stcs(there + v * apart, x[i][v]);
                 }
             }
-        } else {
-            const bool any_before = sectors && place.column > 0, any_behind = sectors && place.column + job.cut.columns < job.columns;
+            return;
+        }
+        if (rows <= 0) return;
+        const unsigned some = rows < slice_rows ? (1u << rows) - 1 : ~0u;
+        const bool by_twos = V == 2 && !Shifted && job.x_by_twos && column + 1 < job.columns;  // then sectors begin at even columns
 #pragma unroll
-            for (int i = 0; i < slice_rows; ++i, there += to.row_stride) {
-                const int from = any_before ? behind_sector(there - own) : 0, end = any_behind ? job.cut.columns + behind_sector(there - own + job.cut.columns) : 32 * V;
-                if constexpr (V == 2 && !Shifted)
-                    if (job.x_by_twos && column + 1 < job.columns) {  // then sectors begin at even columns
-                        if (i < rows && own >= from && own < end) __stcs(reinterpret_cast<Two*>(there), Two{x[i][0], x[i][1]});
-                        continue;
-                    }
-#pragma unroll
-                for (int v = 0; v < V; ++v)
-                    if (i < rows && column + v * apart < job.columns && own + v * apart >= from && own + v * apart < end) __stcs(there + v * apart, x[i][v]);
+        for (int i = 0; i < slice_rows; ++i, there += to.row_stride) {
+            if (by_twos) {
+                if (own_rows[0] & some & 1u << i) __stcs(reinterpret_cast<Two*>(there), Two{x[i][0], x[i][V - 1]});
+                continue;
             }
+#pragma unroll
+            for (int v = 0; v < V; ++v)
+                if (own_rows[v] & some & 1u << i) __stcs(there + v * apart, x[i][v]);
         }
     }
-    /// Elements to the next begin of a sector.
-    static __device__ __forceinline__ int behind_sector(const T* at) { return static_cast<int>(-(static_cast<unsigned>(reinterpret_cast<std::uintptr_t>(at)) / sizeof(T)) % sector); }
     __device__ __forceinline__ void send(int, T*) const {}
 };
 

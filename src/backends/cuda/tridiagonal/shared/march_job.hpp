@@ -6,6 +6,7 @@
 
 #include "backends/cuda/tridiagonal/block/columns_job.hpp"
 #include "backends/cuda/tridiagonal/shared/job.hpp"
+#include "backends/cuda/tridiagonal/shared/march_cut.hpp"
 
 namespace trifold::cuda {
 
@@ -30,13 +31,12 @@ struct MarchFactors {
     std::int64_t systems = 0;
 };
 
-/// Columns are cut into `segments` of `segment_chunks` chunks, two warps each.
 template <class T>
 struct March {
     const T* factors = nullptr;
     const int* ahead = nullptr;
-    int chunks = 0, segment_chunks = 0;
-    unsigned segments = 1, units = 0;
+    int chunks = 0;
+    MarchCut cut;
     bool along_rows = false;        ///< rows of a system lie side by side: by the maps of march_rows.cuh
 };
 

@@ -14,7 +14,7 @@ struct MarchOneByOne {
     static constexpr int V = V_, slice_rows = 16, slices = march_rows / slice_rows;
     static constexpr int E = 16 / static_cast<int>(sizeof(T)), line = 128 / static_cast<int>(sizeof(T)), boxes = march_rows / line, box = line * 32, requests = boxes * V;
     static constexpr int elements = requests * box;  ///< [box][v][lane][row]
-    static constexpr bool stored_by_copies = true;
+    static constexpr bool stored_by_copies = true, in_step = false;  // lines are one system's
     struct alignas(16) Vector {
         T of[E];
     };
