@@ -116,10 +116,10 @@ def shared(case, rows, matrix='arrays'):
 TABLES = {
     'one matrix': ('cuda_shared', 'layout, rows of a system', BESIDE_CUSPARSE, [
         ('contiguous, 64', shared('contiguous', 64)), ('contiguous, 2048', shared('contiguous', 2048)),
-        ('padded, 250', shared('padded', 250)), ('interleaved, 64', shared('interleaved', 64)), ('interleaved, 1024', shared('interleaved', 1024)), ('interleaved, 2048', shared('interleaved', 2048)), ('256³ along y', shared('256^3 y', 256)),
+        ('padded, 250', shared('padded', 250)), ('interleaved, 64', shared('interleaved', 64)), ('interleaved, 1024', shared('interleaved', 1024)), ('interleaved, 1536', shared('interleaved', 1536)), ('interleaved, 2048', shared('interleaved', 2048)), ('256³ along y', shared('256^3 y', 256)),
         ('256³ along z', shared('256^3 z', 256)), ('odd pitch, 100', shared('odd pitch', 100)), ('odd pitch, 1999', shared('odd pitch', 1999)), ('odd planes along y, 255', shared('odd y', 255))]),
     'long batches with one matrix': ('cuda_shared', 'layout, rows of a system', (['of the roof', 'queued'], long_batch), [
-        ('interleaved, 4096', shared('interleaved', 4096)), ('interleaved, 8192', shared('interleaved', 8192)), ('interleaved, 20 000 (6710 columns)', shared('interleaved', 20000)),
+        ('interleaved, 4096', shared('interleaved', 4096)), ('interleaved, 8192', shared('interleaved', 8192)), ('interleaved, 12 000 (11 168 columns)', shared('interleaved', 12000)), ('interleaved, 10 000 (13 416)', shared('interleaved', 10000)), ('interleaved, 20 000 (6710)', shared('interleaved', 20000)),
         ('interleaved, 65 536', shared('interleaved', 65536)), ('odd pitch, 8191', shared('odd pitch', 8191)), ('contiguous, 8192', shared('contiguous', 8192)), ('contiguous, 65 536', shared('contiguous', 65536)),
         ('interleaved, in place, 8192', shared('interleaved, in place', 8192)), ('three scalars, interleaved, 8192', shared('interleaved', 8192, 'scalars')), ('three scalars, contiguous, 65 536', shared('contiguous', 65536, 'scalars'))]),
     'streaming': ('cuda_heat', 'mesh', (['Gpoints/s', 'of the roof', 'of its moves', 'over cuSPARSE'], in_passes), [
