@@ -11,60 +11,10 @@
 //   and 1 where it was stored.
 // Scratch of finish, per item: three numbers per row and lane of its block (the pivot rows), and x of its chunks one after the other; in the second-level cache.
 // Words per row: reduce 4 read; finish 4 read (from cache once more for the residual, along the rows of a chunk), 1 written (one more where the store first reads the line).
-// Numerics: chunk_rows.h; chunk_dominant.h where rows are those of diffusion.
-#include "chunk_dominant.h"
+// Numerics: chunk_rows.h; chunk_dominant.h where rows are those of diffusion. Groups of chunks: chunk_groups.h.
+#include "chunk_groups_dominant.h"
 
 #if LANES > 1
-
-#define V 2
-#define WIDTH (V * LANES)
-#define EACH(v) for (int v = 0; v < V; ++v)
-
-typedef struct {
-    word first, count, rows;  ///< chunks first … first+count-1 of equally many rows
-    int edge;
-} Group;
-
-INLINE word groups_of(const Cut* cut) { return cut->chunks <= 2 ? cut->chunks : 2 + (cut->chunks - 2 + WIDTH - 1) / WIDTH; }
-
-INLINE Group group_of(const Cut* cut, word g) {
-    Group out;
-    out.edge = g == 0 || g == groups_of(cut) - 1;
-    out.first = g == 0 ? 0 : out.edge ? cut->chunks - 1 : 1 + (g - 1) * WIDTH;
-    out.count = out.edge ? 1 : min((word)WIDTH, cut->chunks - 1 - out.first);
-    out.rows = out.first == cut->chunks - 1 ? cut->rows - out.first * cut->chunk_rows : cut->chunk_rows;
-    return out;
-}
-
-INLINE Block chunk_block(const Source* s, __global REAL* buffer, const Cut* cut, const Group* g) {
-    Block b;
-    b.is_view = s->is_view != 0;
-    b.data = buffer + s->offset + g->first * cut->chunk_rows * s->row_stride;
-    b.rows = s->row_stride;
-    b.lanes = cut->chunk_rows * s->row_stride;
-    b.value = b.is_view ? (REAL)0 : number_of_bits(s->bits);
-    return b;
-}
-
-/// Rows of a group that are read of `lower` and of `upper`: the others lie outside of the system.
-INLINE word top_of(const Group* g) { return g->first == 0 ? 1 : 0; }
-INLINE word bottom_of(const Cut* cut, const Group* g) { return g->first + g->count == cut->chunks ? g->rows - 2 : g->rows - 1; }
-
-/// Rows i … of the matrix; those that lie outside of the system are 0.
-INLINE void load_matrix(const Block* blocks, const Cut* cut, const Group* g, word i, int count, Vector* a, Vector* b, Vector* c) {
-    const word top = top_of(g), bottom = bottom_of(cut, g);
-    load_tile(blocks + 0, i, count, top, g->rows - 1, g->count, V, g->edge, TILES_AHEAD, a);
-    load_tile(blocks + 1, i, count, 0, g->rows - 1, g->count, V, g->edge, TILES_AHEAD, b);
-    load_tile(blocks + 2, i, count, 0, bottom, g->count, V, g->edge, TILES_AHEAD, c);
-    // A number is outside too.
-    if (i < top) EACH(v) a[v] = (Vector)0;
-    if (i + count - 1 > bottom) EACH(v) c[(count - 1) * V + v] = (Vector)0;
-}
-
-INLINE void load_rows(const Block* blocks, const Cut* cut, const Group* g, word i, int count, Vector* a, Vector* b, Vector* c, Vector* f) {
-    load_matrix(blocks, cut, g, i, count, a, b, c);
-    load_tile(blocks + 3, i, count, 0, g->rows - 1, g->count, V, g->edge, TILES_AHEAD, f);
-}
 
 #define CANCEL 1
 #define DOMINANT 2
@@ -84,19 +34,6 @@ APART int first_rows(const Block* blocks, const Cut* cut, const Group* g) {
         some |= every;
     }
     return (any(some) ? CANCEL : 0) | (all(dominant) ? DOMINANT : 0);
-}
-
-APART void number_out(__global REAL* out, word chunks, const Group* g, int v, int w, Vector value) {
-    for (word l = 0; l < LANES && v * LANES + l < g->count; ++l) out[w * chunks + g->first + v * LANES + l] = ((const REAL*)&value)[l];
-}
-
-APART Vector number_in(const __global REAL* in, word chunks, const Group* g, int v, word shift) {
-    Vector value;
-    for (word l = 0; l < LANES; ++l) {
-        const word k = g->first + min(v * LANES + l, g->count - 1) + shift;
-        ((REAL*)&value)[l] = k >= 0 && k < chunks ? in[k] : (REAL)0;
-    }
-    return value;
 }
 
 INLINE void reduce_group_as(const Block* blocks, const Cut* cut, const Group* g, int sums, __global REAL* out) {
@@ -122,38 +59,8 @@ INLINE void reduce_group_as(const Block* blocks, const Cut* cut, const Group* g,
     }
 }
 
-/// 0: some row is not dominant enough.
-APART int reduce_dominant(const Block* blocks, const Cut* cut, const Group* g, __global REAL* out) {
-    Vector a[LANES * V], b[LANES * V], c[LANES * V], f[LANES * V];
-    DominantReducing to[V];
-    for (word i = 0; i < g->rows; i += LANES) {
-        const int count = (int)min((word)LANES, g->rows - i);
-        load_rows(blocks, cut, g, i, count, a, b, c, f);
-        if (i == 0) EACH(v) start_dominant_reducing(&to[v], a[v], b[v], c[v], f[v]);
-        else EACH(v) gather_tile(&to[v]), forget(&to[v].row);
-        for (int r = i == 0 ? 1 : 0; r < count; ++r)
-#pragma unroll
-            EACH(v) reduce_dominant_row(&to[v], a[r * V + v], b[r * V + v], c[r * V + v], f[r * V + v]);
-    }
-    EACH(v) if (!is_dominant(&to[v].row)) return 0;
-    EACH(v) {
-        Vector said[11];
-        gather_tile(&to[v]);
-        close_dominant(&to[v], said);
-        for (int w = 0; w < 11; ++w) number_out(out, cut->chunks, g, v, w, said[w]);
-    }
-    return 1;
-}
-
 APART void reduce_group(const Block* blocks, const Cut* cut, const Group* g, __global REAL* out) { reduce_group_as(blocks, cut, g, 0, out); }
 APART void reduce_sums(const Block* blocks, const Cut* cut, const Group* g, __global REAL* out) { reduce_group_as(blocks, cut, g, 1, out); }
-
-INLINE Ends ends_of(const __global REAL* ends, const Cut* cut, const Group* g, int v) {
-    Ends e;
-    e.before = number_in(ends + cut->chunks, cut->chunks, g, v, -1), e.first = number_in(ends, cut->chunks, g, v, 0);
-    e.last = number_in(ends + cut->chunks, cut->chunks, g, v, 0), e.after = number_in(ends, cut->chunks, g, v, 1);
-    return e;
-}
 
 /// x[i] = d - u1 x[i+1] - u2 x[i+2] of row i: number w is one of u1, u2, d.
 #define PIVOT_ROW(i, w, v) kept[((i) * 3 + (w)) * V + (v)]
@@ -181,9 +88,6 @@ INLINE void eliminate_as(const Block* blocks, const Cut* cut, const Group* g, co
 APART void eliminate(const Block* blocks, const Cut* cut, const Group* g, const Ends* e, __global Vector* kept) { eliminate_as(blocks, cut, g, e, 0, kept); }
 APART void eliminate_sums(const Block* blocks, const Cut* cut, const Group* g, const Ends* e, __global Vector* kept) { eliminate_as(blocks, cut, g, e, 1, kept); }
 
-/// x of a chunk's rows lies at solutions[l pitch + LANES + row], x of the neighbours' rows around it.
-INLINE word solution_pitch(word rows) { return (rows / LANES + 3) * LANES; }
-
 APART void substitute(const Group* g, const Ends* e, const __global Vector* kept, __global REAL* solutions) {
     const word m = g->rows, pitch = solution_pitch(m);
     Vector x[LANES * V], near[V], far[V];
@@ -202,22 +106,9 @@ APART void substitute(const Group* g, const Ends* e, const __global Vector* kept
                     far[v] = near[v], x[r * V + v] = near[v] = now;
                 }
         if (i == 0) EACH(v) x[v] = e[v].first;
-        EACH(v) {
-            Vector t[LANES];
-            turn_back(x + v, V, t);
-#pragma unroll
-            for (int l = 0; l < LANES; ++l) STORE(t[l], solutions + (v * LANES + l) * pitch + LANES + i);
-        }
+        put_solutions(x, i, pitch, solutions);
     }
 }
-
-/// Row i of chunk j.
-INLINE REAL at_row(const Block* b, word j, word i) { return b->is_view ? b->data[j * b->lanes + i * b->rows] : b->value; }
-
-/// Rows i … i+LANES-1 of chunk j, side by side.
-INLINE Vector along(const Block* b, word j, word i) { return b->is_view ? LOAD(b->data + j * b->lanes + i) : (Vector)b->value; }
-
-INLINE int lies_along(const Block* b) { return !b->is_view || b->rows == 1; }
 
 /// Chunk j of the group. s: its x, with that of its neighbours' rows around.
 APART Checked check_chunk(const Block* blocks, const Cut* cut, const Group* g, word j, const __global REAL* s) {
@@ -241,87 +132,6 @@ APART Checked check_chunk(const Block* blocks, const Cut* cut, const Group* g, w
         all.sum += rest * (REAL)0;
     }
     return all;
-}
-
-APART void store_chunk(const Block* x, word j, word m, int stream, const __global REAL* s) {
-    __global REAL* const to = x->data + j * x->lanes;
-    word i = 0;
-    if (x->rows == 1 && stream) {
-        for (; i < m && (size_t)(to + i) % 64; ++i) to[i] = s[i];
-        for (; i + LANES <= m; i += LANES) STREAM(LOAD(s + i), to + i);
-    }
-    if (x->rows == 1)
-        for (; i + LANES <= m; i += LANES) STORE(LOAD(s + i), to + i);
-    for (; i < m; ++i) to[i * x->rows] = s[i];
-}
-
-/// x[i] = v + w x[i+1], or x[i+1] + (v + w x[i+1]) where w is below zero: one of both numbers.
-#define DOMINANT_ROW(i, w, v) kept[((i) * 2 + (w)) * V + (v)]
-
-/// 0, and nothing stored: some row is not dominant enough, or what is known twice does not fit.
-APART int finish_dominant(const Block* blocks, const Block* x, const Cut* cut, const Group* g, const Ends* e, REAL accept, int stream, __global Vector* kept, __global REAL* out) {
-    Vector a[LANES * V], b[LANES * V], c[LANES * V], f[LANES * V];
-    Dominant to[V];
-    const word m = g->rows, pitch = solution_pitch(m);
-    for (word i = 0; i < m; i += LANES) {
-        const int count = (int)min((word)LANES, m - i);
-        load_rows(blocks, cut, g, i, count, a, b, c, f);
-        if (i == 0) EACH(v) start_dominant(&to[v], a[v], b[v], c[v], f[v]);
-        else EACH(v) forget(&to[v]);
-        for (int r = i == 0 ? 1 : 0; r < count; ++r)
-#pragma unroll
-            EACH(v) {
-                const DominantPivot of = pivot_of(&to[v]);
-                DOMINANT_ROW(i + r - 1, 0, v) = of.w, DOMINANT_ROW(i + r - 1, 1, v) = of.before * e[v].before + of.r;
-                join_dominant(&to[v], &of, a[r * V + v], b[r * V + v], c[r * V + v], f[r * V + v]);
-            }
-    }
-    EACH(v) if (!is_dominant(&to[v])) return 0;
-
-    __global REAL* const solutions = (__global REAL*)(kept + 3 * V * m);
-    Vector turned[LANES * V], size[V];
-    Substituting on[V];
-    EACH(v) on[v].near = e[v].last, on[v].lost = (Vector)0, size[v] = fmax(fabs(e[v].last), fmax(fabs(e[v].before), fabs(e[v].after)));
-    for (word i = (m - 1) / LANES * LANES; i >= 0; i -= LANES) {
-        int r = (int)min((word)LANES, m - i) - 1;
-        if (i + r == m - 1) {
-            EACH(v) turned[r * V + v] = e[v].last;
-            --r;
-        }
-        for (; r >= 0; --r)
-#pragma unroll
-            EACH(v) {
-                const Vector now = substitute_dominant(&on[v], DOMINANT_ROW(i + r, 0, v), DOMINANT_ROW(i + r, 1, v));
-                size[v] = fmax(size[v], fabs(now)), turned[r * V + v] = now;
-            }
-        if (i == 0) EACH(v) turned[v] = e[v].first;
-        EACH(v) {
-            Vector t[LANES];
-            turn_back(turned + v, V, t);
-#pragma unroll
-            for (int l = 0; l < LANES; ++l) STORE(t[l], solutions + (v * LANES + l) * pitch + LANES + i);
-        }
-    }
-
-    // x[0] and the last equation are known twice.
-    Vector off[V];
-    EACH(v) {
-        const Vector left = fabs(to[v].p * e[v].last - (to[v].r + to[v].before * e[v].before + to[v].next * e[v].after)), moved = fabs(on[v].near + on[v].lost - e[v].first) * to[v].most;
-        off[v] = (left > moved ? left : moved) + (left + moved) * (Vector)0;
-    }
-    for (word j = 0; j < g->count; ++j) {
-        const int v = (int)(j / LANES), l = (int)(j % LANES);
-        const REAL by = ((const REAL*)&off[v])[l], of = ((const REAL*)&to[v].most)[l] * ((const REAL*)&size[v])[l];
-        if (!(by <= of * MOST_OFF) || of > LARGEST) return 0;
-    }
-    for (word j = 0; j < g->count; ++j) {
-        const int v = (int)(j / LANES), l = (int)(j % LANES);
-        const Checked seen = {((const REAL*)&off[v])[l], ((const REAL*)&to[v].most)[l], ((const REAL*)&size[v])[l], (REAL)0, (REAL)0};
-        const int good = is_good(&seen, accept);
-        if (good) store_chunk(x, j, m, stream, solutions + j * pitch + LANES);
-        say_checked(&seen, good, cut->chunks, g->first + j, out);
-    }
-    return 1;
 }
 
 APART void finish_group(const Block* blocks, const Block* rhs, const Block* x, const Cut* cut, const Group* g, const __global REAL* add, const __global REAL* old,

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstdlib>
 #include <memory>
+#include <set>
 #include <thread>
 #include <utility>
 
@@ -47,13 +48,14 @@ bool keeps_programs(const FoundDevice& found) {
     return found.is_pocl() && !(own && std::string_view(own) == "0");
 }
 
-// Texts that it includes, in place of the lines that say so.
-std::string with_includes(const std::string& file) {
+// Texts that it includes, in place of the lines that say so, each once.
+std::string with_includes(const std::string& file, std::set<std::string>& included) {
     constexpr std::string_view mark = "#include \"";
     std::string text = kernel_text(file);
     for (std::size_t at = text.find(mark); at != text.npos; at = text.find(mark, at)) {
         const std::size_t from = at + mark.size(), end = text.find('"', from);
-        text.replace(at, end + 1 - at, with_includes(text.substr(from, end - from)));
+        const std::string name = text.substr(from, end - from);
+        text.replace(at, end + 1 - at, included.insert(name).second ? with_includes(name, included) : "");
     }
     return text;
 }
@@ -135,7 +137,8 @@ cl::Program& OpenDevice::program(const char* file, DType dtype, const std::strin
         stop(ErrorCode::device_unavailable, "the system is f64, and this device has no FP64", "give it as f32, or take another device (trifold devices)");
     const std::string options = std::string("-cl-std=CL1.2 -w -DREAL=") + (wide_type ? "double" : "float") + " -DREAL_BYTES=" + (wide_type ? "8" : "4") +
                                 " -DLANES=" + std::to_string(lanes(dtype)) + (info.ptx >= 7 ? " -DPTX" : "") + (info.ptx >= 9 ? " -DBULK" : "") + (defines.empty() ? "" : " ") + defines + users_options();
-    const std::string text = with_includes(name + ".cl");
+    std::set<std::string> included;
+    const std::string text = with_includes(name + ".cl", included);
     TextHash hash;
     hash.add(info.driver), hash.add(options), hash.add(text);
     const std::string binary_key = hash.text();
