@@ -10,7 +10,7 @@
 // Condition  e ≥ -2^-9 p, F ≥ 0 and G ≥ 0 in every row. |L||U| is then at most about 3 |A|, row by row, so that no row needs an exchange or a look at its residual, and
 //            what is carried through 500 rows grows by no more than e. Rows whose sums are zero but for rounding pass
 // First      x[s] = Q + B x[s-1] + C x[i] goes along in `reduce`, with f = 1 - B - C: of B and f the smaller one is known better, and says the other
-// Work       24 operations and one division per row in the first pass; 24, one division, two stores and the way back, 12 operations, in the second
+// Work       24 operations and one division per row in the first pass; 25, one division, two stores and the way back, 12 operations, in the second
 // Source     docs/algorithms/two_pass.md, "Dominant rows"
 #include "hwy/highway.h"
 

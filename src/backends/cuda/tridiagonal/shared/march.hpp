@@ -6,12 +6,12 @@
 
 namespace trifold::cuda {
 
-/// Whether solve_march is for this system: systems with one matrix, too long for those kernels that hold them.
+/// Whether solve_march is for this system: systems with one matrix, too long for those kernels that hold them, or many columns that these hold less well.
 bool takes_march(const tridiagonal::System& system);
 
 std::size_t march_scratch(const tridiagonal::System& system);
 
-/// Enqueues, like solve_batch. Where unknowns feel each other farther, or rows are not dominant, all are left to what solves other long systems, in the same stream.
+/// Enqueues, like solve_batch. Where unknowns feel each other farther, or rows are not dominant, all are left to what would solve them otherwise, in the same stream.
 void solve_march(const tridiagonal::System& system, const BatchLaunch& launch);
 
 }  // namespace trifold::cuda
