@@ -89,19 +89,32 @@ TEST_P(FactoredFailure, ARightHandSideThatIsNotFiniteFailsAlone) {
                     }
 }
 
-TEST_P(FactoredFailure, ALongRightHandSideThatIsNotFiniteIsNamed) {
+// In place, x or what is on the way to it has taken the place of other rows by the time that this is seen.
+TEST_P(FactoredFailure, TheFirstRowOfALongRightHandSideThatIsNotFiniteIsNamed) {
+    const auto one = [&]<class T>(T, double diag, std::int64_t rows, std::int64_t row, bool in_place, const std::vector<std::int64_t>& batch) {
+        SCOPED_TRACE(testing::Message() << rows << " rows, row " << row << ", " << diag << " on the diagonal, in place " << in_place << ", " << batch.size() << " dimensions, " << sizeof(T));
+        Recipe recipe = recipe_of(rows, batch);
+        recipe.in_place = in_place;
+        Trial<T> trial(recipe);
+        set_rows(trial, -1, diag, -1);
+        const Factor factor = factor_of(trial);
+        ASSERT_TRUE(factor.outcome().ok());
+        const std::int64_t last = batch.empty() ? 0 : batch[0] - 1;
+        trial.rhs(row, last) = static_cast<T>(INFINITY), trial.rhs(std::min(row + 7, rows - 1), last) = static_cast<T>(NAN);
+        const Outcome outcome = factor.solve(trial.problem().rhs, trial.problem().x);
+        EXPECT_EQ(outcome.reason, Reason::not_finite);
+        EXPECT_EQ(outcome.failures, 1);
+        EXPECT_EQ(outcome.system, last);
+        EXPECT_EQ(outcome.row, row);
+    };
     for (const double diag : {2.0, 4.0, 0.5})
-        for (const std::int64_t rows : {5000, 30000})
-            for (const std::int64_t row : {std::int64_t{0}, rows / 3, rows - 1}) {
-                Trial<double> trial(recipe_of(rows, {}));
-                set_rows(trial, -1, diag, -1);
-                const Factor factor = factor_of(trial);
-                ASSERT_TRUE(factor.outcome().ok());
-                trial.rhs(row, 0) = INFINITY;
-                const Outcome outcome = factor.solve(trial.problem().rhs, trial.problem().x);
-                EXPECT_EQ(outcome.reason, Reason::not_finite) << rows << " rows, row " << row << ", " << diag << " on the diagonal";
-                EXPECT_EQ(outcome.failures, 1);
-            }
+        for (const std::int64_t rows : {300, 4304, 5000, 30000})
+            for (const std::int64_t row : {std::int64_t{0}, rows / 3, rows / 2 - 1, rows / 2, rows / 2 + 1, rows * 3 / 4, rows - 1})
+                for (const bool in_place : {false, true})
+                    for (const std::vector<std::int64_t>& batch : {std::vector<std::int64_t>{}, std::vector<std::int64_t>{3}}) {
+                        one(float(), diag, rows, row, in_place, batch);
+                        if (rows < 30000) one(double(), diag, rows, row, in_place, batch);
+                    }
 }
 
 // Few long matrices, one after the other: each was once counted again with every one after it, where the machine has more than three cores.

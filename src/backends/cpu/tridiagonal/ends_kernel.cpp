@@ -20,15 +20,17 @@ public:
     explicit EndsChains(const EndsSweep<T>& job) : job_(job), m_(job.rows / 2), below_(job.rows - 1 - m_) {}
 
     template <bool down, bool up>
-    HWY_ATTR void inward() const {
+    HWY_ATTR std::int64_t inward() const {
         const D d;
         V first = hn::Zero(d), second = hn::Zero(d);
+        std::int64_t bad_down = -1, bad_up = -1;
         const std::int64_t pairs = down && up ? below_ : down ? m_ : below_, n = job_.rows;
         for (std::int64_t k = 0; k < pairs; ++k) {
-            if constexpr (down) first = in(k, first);
-            if constexpr (up) second = in(n - 1 - k, second);
+            if constexpr (down) first = in(k, first, bad_down);
+            if constexpr (up) second = in(n - 1 - k, second, bad_up);
         }
-        if (down && up && m_ > below_) in(m_ - 1, first);
+        if (down && up && m_ > below_) in(m_ - 1, first, bad_down);
+        return bad_down >= 0 ? bad_down : bad_up;
     }
 
     template <bool down, bool up>
@@ -44,9 +46,11 @@ public:
     }
 
 private:
-    HWY_INLINE HWY_ATTR V in(std::int64_t i, V w) const {
+    // bad: of the rows from the top the first, of those from the bottom the last that was seen.
+    HWY_INLINE HWY_ATTR V in(std::int64_t i, V w, std::int64_t& bad) const {
         const D d;
-        const V right = hn::Mul(hn::LoadU(d, job_.rhs + i * job_.rhs_step), hn::LoadU(d, job_.kept + 2 * i));
+        const V rhs = hn::LoadU(d, job_.rhs + i * job_.rhs_step), right = hn::Mul(rhs, hn::LoadU(d, job_.kept + 2 * i));
+        if (const T number = hn::GetLane(rhs); HWY_UNLIKELY(number - number != 0) && (i > m_ || bad < 0)) bad = i;
         w = hn::NegMulAdd(hn::LoadU(d, job_.kept + 2 * i + 1), w, right);
         hn::StoreU(w, d, job_.w + i * job_.w_step);
         return w;
@@ -64,10 +68,10 @@ private:
 };
 
 template <class T>
-HWY_ATTR void inward(const EndsSweep<T>& job, Ends ends) {
+HWY_ATTR std::int64_t inward(const EndsSweep<T>& job, Ends ends) {
     const EndsChains<T> chains(job);
-    if (ends == Ends::both) chains.template inward<true, true>();
-    else ends == Ends::down ? chains.template inward<true, false>() : chains.template inward<false, true>();
+    if (ends == Ends::both) return chains.template inward<true, true>();
+    return ends == Ends::down ? chains.template inward<true, false>() : chains.template inward<false, true>();
 }
 template <class T>
 HWY_ATTR void outward(const EndsSweep<T>& job, Ends ends) {
@@ -76,8 +80,8 @@ HWY_ATTR void outward(const EndsSweep<T>& job, Ends ends) {
     else ends == Ends::down ? chains.template outward<true, false>() : chains.template outward<false, true>();
 }
 
-void inward_f32(const EndsSweep<float>& job, Ends ends) { inward(job, ends); }
-void inward_f64(const EndsSweep<double>& job, Ends ends) { inward(job, ends); }
+std::int64_t inward_f32(const EndsSweep<float>& job, Ends ends) { return inward(job, ends); }
+std::int64_t inward_f64(const EndsSweep<double>& job, Ends ends) { return inward(job, ends); }
 void outward_f32(const EndsSweep<float>& job, Ends ends) { outward(job, ends); }
 void outward_f64(const EndsSweep<double>& job, Ends ends) { outward(job, ends); }
 
@@ -92,8 +96,8 @@ HWY_EXPORT(inward_f64);
 HWY_EXPORT(outward_f32);
 HWY_EXPORT(outward_f64);
 
-void sweep_inward(const EndsSweep<float>& job, Ends ends) { HWY_DYNAMIC_DISPATCH(inward_f32)(job, ends); }
-void sweep_inward(const EndsSweep<double>& job, Ends ends) { HWY_DYNAMIC_DISPATCH(inward_f64)(job, ends); }
+std::int64_t sweep_inward(const EndsSweep<float>& job, Ends ends) { return HWY_DYNAMIC_DISPATCH(inward_f32)(job, ends); }
+std::int64_t sweep_inward(const EndsSweep<double>& job, Ends ends) { return HWY_DYNAMIC_DISPATCH(inward_f64)(job, ends); }
 void sweep_outward(const EndsSweep<float>& job, Ends ends) { HWY_DYNAMIC_DISPATCH(outward_f32)(job, ends); }
 void sweep_outward(const EndsSweep<double>& job, Ends ends) { HWY_DYNAMIC_DISPATCH(outward_f64)(job, ends); }
 

@@ -27,9 +27,9 @@ struct EndsSweep {
 
 enum class Ends { down, up, both };
 
-/// w of these rows, but for row m.
-void sweep_inward(const EndsSweep<float>& job, Ends ends);
-void sweep_inward(const EndsSweep<double>& job, Ends ends);
+/// w of these rows, but for row m. The first of them whose rhs is NaN or infinite, or -1: where w takes its place, nobody can look for it afterwards.
+std::int64_t sweep_inward(const EndsSweep<float>& job, Ends ends);
+std::int64_t sweep_inward(const EndsSweep<double>& job, Ends ends);
 
 /// x of these rows in place of w; row m holds its x.
 void sweep_outward(const EndsSweep<float>& job, Ends ends);

@@ -336,7 +336,8 @@ void solve_long(const System& system, const FactorMemory<T>& memory, const Launc
     const LongMode mode = long_mode<T>(memory.stretches());
     if (mode == LongMode::matrix) return solve_kept_matrix<T>(system, false, long_numbers<T>(memory.stretches()), 1, memory.rows, launch, all, true);
     if (mode == LongMode::ends) {
-        if (!solve_ends<T>(system, long_numbers<T>(memory.stretches()), launch.threads)) all.failed(system.number, Reason::not_finite, first_not_finite<T>(system.rhs, system.rows));
+        const std::int64_t bad = solve_ends<T>(system, long_numbers<T>(memory.stretches()), launch.threads);
+        if (bad >= 0) all.failed(system.number, Reason::not_finite, bad);
         return;
     }
     if (!long_solve<T>(system, memory.stretches(), useful_threads(system.rows, rows_per_thread, launch.threads), launch.scratch))
@@ -356,7 +357,7 @@ void solve_typed(const System& system, bool periodic, std::int64_t factored, con
     if (from_ends()) {
         const auto one = [&](const System& line) {
             const T* const kept = long_numbers<T>(memory.stretches()) + line.number % factored * ends_words(line.rows);
-            if (!solve_ends<T>(line, kept, 1, static_cast<T*>(launch.scratch))) seen.failed(line.number, Reason::not_finite, first_not_finite<T>(line.rhs, line.rows));
+            if (const std::int64_t bad = solve_ends<T>(line, kept, 1, static_cast<T*>(launch.scratch)); bad >= 0) seen.failed(line.number, Reason::not_finite, bad);
         };
         if (system.levels == 0) one(system);
         else

@@ -83,8 +83,8 @@ template <class T>
 bool factor_ends(const tridiagonal::System& system, T* kept);
 
 /// One right-hand side. w: room for as many numbers as rows, so that nothing is stored where x is not finite; or null: x takes them, on two threads where
-/// there are. False where x is not finite.
+/// there are. -1, or where x is not finite the first row whose rhs is not, 0 if there is none.
 template <class T>
-bool solve_ends(const tridiagonal::System& system, const T* kept, int threads, T* w = nullptr);
+std::int64_t solve_ends(const tridiagonal::System& system, const T* kept, int threads, T* w = nullptr);
 
 }  // namespace trifold::cpu
