@@ -10,7 +10,8 @@
 namespace trifold::tests {
 
 /// Normwise backward error |rhs - A x| / (|A| |x| + |rhs|) in the maximum norm, the residual in double-double (J. L. Rigal and
-/// J. Gaches, 1967). Infinite where x has a value that is not finite. Rows are scaled so that nothing overflows.
+/// J. Gaches, 1967). Infinite where x has a value that is not finite, or a row of finite numbers
+/// a residual that is not. Rows are scaled so that nothing overflows.
 double backward_error(const Bands<double>& system, const std::vector<double>& x);
 
 /// |x - truth| / |truth| in the 2-norm; 0 where both are zero.

@@ -25,10 +25,11 @@ struct Gathering {
 template <class T>
 double least(const System& system) {
     constexpr int places = 4;
+    constexpr std::int64_t long_rows = std::int64_t{1} << 19;  // below, 8192 would take half as long as the solve
     const auto at = [](const Operand& operand, std::int64_t i) -> double {
         return operand.kind == Operand::Kind::view ? static_cast<const T*>(operand.data)[i * operand.row_stride] : static_cast<T>(operand.value);
     };
-    const std::int64_t rows = std::min<std::int64_t>(system.rows / 8, 8192);
+    const std::int64_t rows = std::min<std::int64_t>(system.rows / 8, system.rows < long_rows ? 512 : 8192);
     std::int64_t first[places];
     Gathering place[places];
     for (int k = 0; k < places; ++k) {

@@ -103,10 +103,9 @@ private:
         return worst(parts_.residuals, chunks);
     }
 
-    /// What is accepted of a long system that forgets nothing, as its one pass has found: LU leaves more of it. Devices without that pass may have memory of their own.
+    /// What is accepted of a system that forgets nothing: LU leaves more of it. Devices without that pass may have memory of their own.
     double as_lu() {
-        constexpr std::int64_t long_enough = std::int64_t{1} << 19;
-        if (std::isnan(as_lu_)) as_lu_ = !ops_.sweep_pivoted || system_.rows < long_enough ? 0 : std::min(lu_gathers(system_), most_as_lu) * unit_roundoff(system_.dtype);
+        if (std::isnan(as_lu_)) as_lu_ = !ops_.sweep_pivoted ? 0 : std::min(lu_gathers(system_), most_as_lu) * unit_roundoff(system_.dtype);
         return as_lu_;
     }
 

@@ -299,6 +299,8 @@ TEST_P(Pivoted, BatchesOfWaves) {
                     batch_of_waves<double>(queue, rows, diag, coupling, layout, as_lapack), batch_of_waves<float>(queue, rows, diag, coupling, layout, as_lapack);
                     if (HasFatalFailure()) return;
                 }
+    // A symmetric matrix whose quotients upper / lower were not 1, but what a rounded reciprocal makes of them, left 394 u of these rows.
+    if (GetParam() == "cpu") batch_of_waves<float>(queue, 9215, 0.647875964641571, 1.653214931488037, Layout::interleaved, false);
 }
 
 // One long system: what chunks are stored with, and what is lost where LU has to make the right-hand side again, is no reason to give up.

@@ -19,6 +19,7 @@
 #include <cstdint>
 #include <limits>
 
+#include "backends/cpu/simd/quotient-inl.h"
 #include "backends/cpu/simd/transpose-inl.h"
 #include "hwy/highway.h"
 
@@ -168,13 +169,14 @@ HWY_INLINE void eliminate_pivoted(D d, Rows<T> a, Rows<T> b, Rows<T> c, Rows<T> 
             const V ai = at(a), bi = at(b), ci = at(c), fi = at(f);
             const auto swap = hn::Gt(hn::Abs(ai), hn::Abs(diag[k]));
             const auto replace = hn::IsNaN(hn::Load(d, test + k * N));
-            const V r = hn::Div(one, hn::IfThenElse(swap, ai, diag[k]));
+            const V pivot = hn::IfThenElse(swap, ai, diag[k]), r = hn::Div(one, pivot);
             const V left = hn::IfThenElse(swap, diag[k], ai);  // what is eliminated
             const V first = hn::IfThenElse(swap, bi, upper[k]), other = hn::IfThenElse(swap, upper[k], bi);
             const V value = hn::IfThenElse(swap, fi, rhs[k]), other_value = hn::IfThenElse(swap, rhs[k], fi);
             const V second = hn::IfThenElseZero(swap, ci);
             // With the rounded quotients that x will be made of, not with a multiplier: a row may wait for thousands of others, and where these are equal so are their roundings, which would add up.
-            const V q1 = hn::Mul(first, r), q2 = hn::Mul(second, r), value_q = hn::Mul(value, r);
+            // q2 is 1 where a matrix is symmetric, and then its product with `left` is not rounded either.
+            const V q1 = hn::Mul(first, r), q2 = quotient(d, second, pivot, r), value_q = hn::Mul(value, r);
             T* const s = to.s + k * N;
             hn::Store(hn::IfThenElse(replace, q1, hn::Load(d, s)), d, s);
             hn::Store(hn::IfThenElse(replace, value_q, hn::Load(d, s + to.half)), d, s + to.half);

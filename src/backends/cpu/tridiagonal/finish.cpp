@@ -15,6 +15,7 @@
 #include "backends/cpu/tridiagonal/finish.hpp"
 
 #include <cmath>
+#include <optional>
 
 #include "backends/cpu/tridiagonal/pivoted.hpp"
 
@@ -143,6 +144,7 @@ void finish_group_as(D d, const FinishCall<hn::TFromD<D>>& call, const ChunkGrou
     for (int k = 0; k < chains; ++k) ends[k] = ends_of(d, call, g[k]);
 
     FinishChain<D, sums> a, b;
+    std::optional<FlushToZero> flush_to_zero(std::in_place);  // of two pending rows one takes no part in the end, and decays
     for_rows<chains>(
         d, g, 2,
         [&](Tile<D>* tiles, std::int64_t row, int height) HWY_ATTR {
@@ -161,6 +163,7 @@ void finish_group_as(D d, const FinishCall<hn::TFromD<D>>& call, const ChunkGrou
                 ahead.next();
             }
         });
+    flush_to_zero.reset();
     for (std::int64_t row = (m - 1) / lanes * lanes; row >= 0; row -= lanes) {
         const int height = static_cast<int>(HWY_MIN(m - row, std::int64_t{lanes}));
         a.substitute(d, row, height, m, ends[0], pivots[0], solutions[0], stride);

@@ -16,7 +16,7 @@ std::size_t pivoted_scratch(const tridiagonal::System& system, int threads);
 /// places: the most of them, or limit + 1.
 std::int64_t pivoted_decay(const tridiagonal::System& system, double close, std::int64_t limit);
 
-/// A long system that rows anywhere matter to, as far as those few places tell: sweep_pivoted() leaves it to two passes.
+/// A system that rows anywhere matter to, as far as a few places tell: sweep_pivoted() leaves a long one to two passes, and a short one keeps an unknown for 64 rows.
 bool forgets_nothing(const tridiagonal::System& system);
 
 }  // namespace trifold::cpu

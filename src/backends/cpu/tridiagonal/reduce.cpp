@@ -186,25 +186,11 @@ void reduce_group(D d, bool two_rows, const ChunkArrays<hn::TFromD<D>>& arrays, 
     else reduce_group_as<chains, false>(d, arrays, partition, g, ahead, defects, rows, zero_pivot);
 }
 
-// Coefficients of x[s-1] and x[s] may decay below the normal range, where arithmetic is slow on some machines: they become 0.
-class FlushToZero {
-public:
-#if HWY_ARCH_X86
-    FlushToZero() : saved_(_mm_getcsr()) { _mm_setcsr(saved_ | 0x8000); }
-    ~FlushToZero() { _mm_setcsr(saved_); }
-
-private:
-    unsigned saved_;
-#else
-    FlushToZero() {}
-#endif
-};
-
 template <class T>
 void reduce_part(bool two_rows, const ChunkArrays<T>& arrays, const Partition& partition, int part, int parts, T* defects, InterfaceRow* rows,
                  std::int64_t* zero_pivot) {
     const hn::ScalableTag<T> d;
-    const FlushToZero flush_to_zero;
+    const FlushToZero flush_to_zero;  // coefficients of x[s-1] and x[s] decay
     constexpr int lanes = Tile<decltype(d)>::lanes;
     const std::int64_t regular = partition.chunks() - 1;  // all but the last, which may be longer
     const std::int64_t groups = (regular + 2 * lanes - 1) / (2 * lanes);

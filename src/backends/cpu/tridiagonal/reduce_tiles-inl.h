@@ -21,6 +21,23 @@ namespace trifold::cpu::HWY_NAMESPACE {
 
 enum Array { lower, diag, upper, rhs };
 
+/// While it lives, results below the normal range are 0: arithmetic with them takes a hundred times as long on some machines. For numbers that decay
+/// chunk by chunk, where a residual or another row shows what that loses of a matrix of such numbers.
+class FlushToZero {
+public:
+#if HWY_ARCH_X86
+    FlushToZero() : saved_(_mm_getcsr()) { _mm_setcsr(saved_ | 0x8000); }
+    ~FlushToZero() { _mm_setcsr(saved_); }
+    FlushToZero(const FlushToZero&) = delete;
+    FlushToZero& operator=(const FlushToZero&) = delete;
+
+private:
+    unsigned saved_;
+#else
+    FlushToZero() {}
+#endif
+};
+
 /// What a row may lack of being dominant, of its pivot.
 inline constexpr double dominance_slack = 1.0 / 512;
 

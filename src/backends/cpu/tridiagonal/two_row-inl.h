@@ -6,10 +6,13 @@
 // Pending    p_- x[s-1] + p_0 x[i] + p_1 x[i+1] = p_r; row i+1, (a, b, c | r) on x[i], x[i+1], x[i+2], joins and x[i] leaves, as in gtsv
 // First      x[s] + f_- x[s-1] + f_0 x[i] + f_1 x[i+1] = f_r goes along and is never a pivot: together both rows say what `reduce` has to. `largest` is the
 //            largest |f_0|; where it is beyond some limit, a leading block of the chunk is nearly singular, and three rows do better
-// Work       17 operations and one division per row in either pass, where three rows take 35 and two, 22 and one
+// Numerics   the other row loses the pivot row as x will be made of it, by rounded quotients: a row may wait through the whole chunk, and where rows are equal
+//            what a multiplier misses of each would add up in it
+// Work       22 and 18 operations and one division per row in the two passes, where three rows take 35 and two, 22 and one
 // Source     docs/algorithms/two_pass.md, "Two rows where nothing is forgotten"
 #include "hwy/highway.h"
 
+#include "backends/cpu/simd/quotient-inl.h"
 #include "backends/cpu/tridiagonal/reduce_tiles-inl.h"
 #include "backends/cpu/tridiagonal/sweep_job.hpp"
 
@@ -29,20 +32,23 @@ HWY_INLINE V masked_neg_mul(D d, hn::Mask<D> mask, V m, V v, V no) {
     return hn::IfThenElse(mask, hn::NegMulAdd(m, v, hn::Zero(d)), no);
 }
 
-/// The rows that meet at x[i], in the order of their entries there.
+/// The rows that meet at x[i]: the pivot row x[i] + q1 x[i+1] + q2 x[i+2] = q_r, and the other one, from which x[i] goes.
 template <class D>
 struct Meeting {
     using V = hn::Vec<D>;
-    Sorted<D> sorted;  ///< q_wins: the joining row is the pivot row
-    V inverse, multiplier, pivot_x1, pivot_r, other_x1, other_r;
+    hn::Mask<D> joins;  ///< the joining row is the pivot row
+    V inverse, left, q1, q2, q_r, other_x1, other_r;
 
-    HWY_INLINE Meeting(D d, V x0, V x1, V r, V a, V b, V right) : sorted(sort_by_magnitude(d, x0, a)) {
-        const auto joins = sorted.q_wins;
+    HWY_INLINE Meeting(D d, V x0, V x1, V r, V a, V b, V c, V right) {
+        const Sorted<D> sorted = sort_by_magnitude(d, x0, a);
+        joins = sorted.q_wins;
         inverse = hn::Div(hn::Set(d, hn::TFromD<D>(1)), sorted.larger);
-        multiplier = hn::Mul(hn::IfThenElse(joins, x0, a), inverse);  // sorted.smaller has no NaN, and nothing else would show one
-        pivot_x1 = hn::IfThenElse(joins, b, x1), other_x1 = hn::IfThenElse(joins, x1, b);
-        pivot_r = hn::IfThenElse(joins, right, r), other_r = hn::IfThenElse(joins, r, right);
+        left = hn::IfThenElse(joins, x0, a);  // sorted.smaller has no NaN, and nothing else would show one
+        q1 = hn::Mul(hn::IfThenElse(joins, b, x1), inverse), other_x1 = hn::IfThenElse(joins, x1, b);
+        q2 = hn::IfThenElseZero(joins, quotient(d, c, sorted.larger, inverse));
+        q_r = hn::Mul(hn::IfThenElse(joins, right, r), inverse), other_r = hn::IfThenElse(joins, r, right);
     }
+    HWY_INLINE V x1_without(D d, V c) const { return masked_neg_mul(d, joins, left, q2, c); }
 };
 
 template <class D, Work work = Work::solve>
@@ -64,16 +70,16 @@ struct TwoRowReduce {
             x0 = hn::Xor(x0, a), x1 = hn::Xor(x1, b), r = hn::Xor(r, c), before = hn::Xor(before, right);
             return;
         }
-        const Meeting<D> m(d, x0, x1, r, a, b, right);
-        const auto joins = m.sorted.q_wins, stays = hn::Not(joins);
-        const V of_first = hn::Mul(f_x0, m.inverse);
-        f_before = hn::IfThenElse(stays, hn::NegMulAdd(of_first, before, f_before), f_before);
-        f_x0 = hn::NegMulAdd(of_first, m.pivot_x1, f_x1), f_x1 = masked_neg_mul(d, joins, of_first, c, hn::Zero(d));
-        f_r = hn::NegMulAdd(of_first, m.pivot_r, f_r);
+        const Meeting<D> m(d, x0, x1, r, a, b, c, right);
+        const auto stays = hn::Not(m.joins);
+        const V q_before = hn::IfThenElseZero(stays, hn::Mul(before, m.inverse)), of_first = f_x0;
+        f_before = hn::NegMulAdd(of_first, q_before, f_before);
+        f_x0 = hn::NegMulAdd(of_first, m.q1, f_x1), f_x1 = hn::NegMulAdd(of_first, m.q2, hn::Zero(d));
+        f_r = hn::NegMulAdd(of_first, m.q_r, f_r);
         largest = of_larger_magnitude(d, largest, f_x0);
-        before = masked_neg_mul(d, stays, m.multiplier, before, before);
-        x0 = hn::NegMulAdd(m.multiplier, m.pivot_x1, m.other_x1), x1 = masked_neg_mul(d, joins, m.multiplier, c, c);
-        r = hn::NegMulAdd(m.multiplier, m.pivot_r, m.other_r);
+        before = masked_neg_mul(d, stays, m.left, q_before, before);
+        x0 = hn::NegMulAdd(m.left, m.q1, m.other_x1), x1 = m.x1_without(d, c);
+        r = hn::NegMulAdd(m.left, m.q_r, m.other_r);
     }
 };
 
@@ -102,14 +108,11 @@ struct TwoRowFinish {
             hn::Store(hn::Xor(a, b), d, pivot_row), hn::Store(hn::Xor(b, c), d, pivot_row + lanes), hn::Store(hn::Xor(c, right), d, pivot_row + 2 * lanes);
             return;
         }
-        const Meeting<D> m(d, x0, x1, r, a, b, right);
-        const auto joins = m.sorted.q_wins;
+        const Meeting<D> m(d, x0, x1, r, a, b, c, right);
         matrix = of_larger_magnitude(d, of_larger_magnitude(d, matrix, a), of_larger_magnitude(d, b, c));
-        hn::Store(hn::Mul(m.pivot_x1, m.inverse), d, pivot_row);
-        hn::Store(hn::IfThenElseZero(joins, hn::Mul(c, m.inverse)), d, pivot_row + lanes);
-        hn::Store(hn::Mul(m.pivot_r, m.inverse), d, pivot_row + 2 * lanes);
-        x0 = hn::NegMulAdd(m.multiplier, m.pivot_x1, m.other_x1), x1 = masked_neg_mul(d, joins, m.multiplier, c, c);
-        r = hn::NegMulAdd(m.multiplier, m.pivot_r, m.other_r);
+        hn::Store(m.q1, d, pivot_row), hn::Store(m.q2, d, pivot_row + lanes), hn::Store(m.q_r, d, pivot_row + 2 * lanes);
+        x0 = hn::NegMulAdd(m.left, m.q1, m.other_x1), x1 = m.x1_without(d, c);
+        r = hn::NegMulAdd(m.left, m.q_r, m.other_r);
     }
 
     /// What is left of the chunk's equations with x[e], x[e+1] known.
