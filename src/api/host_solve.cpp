@@ -72,6 +72,8 @@ Outcome HostSolve::solve_one(const System& system) {
         if (failure.code) failure.raise(std::string("device '") + decision_.ops->device + "'");
         seconds_ += phases_.end(name_of(decision_.branch[k]), start);
         if (final) break;
+        at_once_ = first_ && decision_.at_once_instead && outcome.reason != Reason::unstable;
+        if (at_once_) return outcome;
         handed_over = k + 1 < decision_.branches;
         if (handed_over && state_.has_log()) log_hand_over(k, outcome);
     }
@@ -88,10 +90,33 @@ Outcome HostSolve::solve_each() {
     const std::int64_t systems = system_.systems();
     for (std::int64_t k = 0; k < systems; ++k) {
         const System line = system_at(system_, k);
-        if (line.rows > 0) merge(all, solve_one(line));
-        else if (options_.status) options_.status[line.number] = static_cast<std::int8_t>(Reason::none);
+        if (line.rows > 0) {
+            first_ = all.reason == Reason::none;
+            const Outcome one = solve_one(line);
+            if (at_once_) return solve_at_once();
+            merge(all, one);
+        } else if (options_.status) {
+            options_.status[line.number] = static_cast<std::int8_t>(Reason::none);
+        }
     }
     return all;
+}
+
+// Nothing is solved yet. The first system stands for the others: where it does not decay they seldom do, and a batch takes what decays too. Not where pivots were seen to be
+// needed: eliminated without them first, a batch is no faster.
+Outcome HostSolve::solve_at_once() {
+    if (state_.has_log()) state_.log(std::string(name_of(decision_.branch[0])) + " hands over to all systems at once");
+    Decision at_once = decision_;
+    at_once.one_by_one = at_once.at_once_instead = false;
+    at_once.branch[0] = Algorithm::automatic, at_once.branches = 1;
+    at_once.threads = decision_.at_once_threads, at_once.team = decision_.at_once_team;
+    scratch_ = {};  // it may be the caller's
+    HostSolve batch(state_, system_, at_once, options_, phases_);
+    Outcome outcome = batch.run();
+    outcome.tried_other = true;
+    seconds_ += batch.seconds();
+    workspace_bytes_ = std::max(workspace_bytes_, batch.workspace_bytes());
+    return outcome;
 }
 
 void HostSolve::log_hand_over(int k, const Outcome& outcome) {

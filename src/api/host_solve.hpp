@@ -27,6 +27,7 @@ public:
 private:
     Outcome solve_one(const System& system);
     Outcome solve_each();
+    Outcome solve_at_once();
     void take_scratch(int k);
     void log_hand_over(int k, const Outcome& outcome);
 
@@ -36,6 +37,8 @@ private:
     const Options& options_;
     Phases& phases_;
     bool scratch_taken_[Decision::max_branches] = {};
+    bool first_ = false;        ///< of systems that are solved one by one
+    bool at_once_ = false;      ///< the first one was handed over, and so are all
     devices::Scratch scratch_;
     std::size_t workspace_bytes_ = 0;
     double seconds_ = 0;

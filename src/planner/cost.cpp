@@ -25,8 +25,8 @@ Pace default_pace(Algorithm algorithm, DType dtype, bool batch) noexcept {
     constexpr double call = 1e-6, team = 5e-6;
     if (batch) return {5e8 * wide, call, team};
     switch (algorithm) {
-        case Algorithm::certified: return {5e8 * wide, call, team};
-        case Algorithm::two_pass: return {2e8 * wide, call, team};
+        case Algorithm::certified: return {5e8 * wide, 5 * call, team};
+        case Algorithm::two_pass: return {2e8 * wide, 20 * call, team};  // short chunks where there are few rows, and what couples them
         case Algorithm::automatic: return {1e8 * wide, call, team};
         case Algorithm::thomas: return {1e8, call / 4, 0};
         case Algorithm::twisted: return {1.5e8, call / 4, 0};

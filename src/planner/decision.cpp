@@ -21,6 +21,17 @@ const Ops& ops_on(const char* name) { return *static_cast<const Ops*>(find_cell(
 const Ops& cpu() { return ops_on("cpu"); }
 const Ops& reference() { return ops_on("reference"); }
 
+/// Who comes when a matrix that was to decay does not, which is not known yet: the cheapest of the others, whose predictions hold for it.
+const Option* next_after_certified(const OptionList& options, int certified) {
+    const Option* next = nullptr;
+    for (int k = 0; k < options.count; ++k) {
+        const Option& option = options.option[k];
+        if (k == certified || option.refused) continue;
+        if (!next || option.prediction.seconds < next->prediction.seconds) next = &option;
+    }
+    return next;
+}
+
 void take(Decision& decision, const OptionList& options, int first) {
     const Option& best = options.option[first];
     decision.ops = best.ops;
@@ -29,6 +40,15 @@ void take(Decision& decision, const OptionList& options, int first) {
     decision.threads = best.prediction.threads;
     decision.branch[decision.branches++] = best.algorithm;
     if (best.algorithm == Algorithm::automatic) return;  // a batch looks after its own systems
+    const Option* const next = best.algorithm == Algorithm::certified ? next_after_certified(options, first) : nullptr;
+    if (next && next->algorithm == Algorithm::automatic) {
+        if (next->one_by_one == best.one_by_one) {
+            decision.branch[decision.branches++] = Algorithm::automatic;
+            return;
+        }
+        decision.at_once_instead = true;
+        decision.at_once_threads = next->prediction.threads;
+    }
     for (int k = first + 1; k < options.count; ++k)
         if (!options.option[k].refused) decision.branch[decision.branches++] = options.option[k].algorithm;
 }
@@ -130,6 +150,7 @@ Decision decide(const Queue& queue, const System& system, Algorithm requested) {
                                                           : decide_named(own, system, features, requested, profile, state.threads);
     static const Ops* const ours = &cpu();
     decision.team = decision.ops == ours ? decision.threads : 1;
+    decision.at_once_team = decision.ops == ours ? decision.at_once_threads : 1;
     return decision;
 }
 

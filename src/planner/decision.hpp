@@ -16,9 +16,11 @@ struct Decision {
     static constexpr int max_branches = 4;
 
     const Ops* ops = nullptr;              ///< who computes: the queue's device; where that one refuses the cpu, else the reference
-    Algorithm branch[max_branches] = {};   ///< in the order in which they are tried; never `automatic` for a single system
+    Algorithm branch[max_branches] = {};   ///< in the order in which they are tried; `automatic` looks after all that can be, and nothing comes behind it
     int branches = 0;
     bool one_by_one = false;               ///< a batch of few systems, long or small: each is solved like a single one, by these branches
+    bool at_once_instead = false;          ///< one by one, and the first of them neither decays nor needs pivots: the batch by `automatic`, which is not slower than what would come next for each
+    int at_once_threads = 1, at_once_team = 1;  ///< for that, as `threads` and `team`
     int threads = 1;                       ///< to run them on: no more than help
     int team = 1;                          ///< of them of ours: where a driver has its own, one, since a team goes on spinning on its processors between two kernels
     double predicted_s = 0;                ///< of the first branch

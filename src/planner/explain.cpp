@@ -39,6 +39,8 @@ Candidate candidate_of(const Option& option, const Decision& decision) {
             if (k == 0) out.taken = true, out.why = option.ops->enqueue ? "tried first" : "tried first, on " + threads_text(option.prediction.threads);
             else out.why = std::string("where ") + name_of(decision.branch[k - 1]) + " hands over";
         }
+    if (out.why.empty() && decision.at_once_instead && option.algorithm == Algorithm::automatic && !option.one_by_one)
+        out.why = std::string("all at once where ") + name_of(decision.branch[0]) + " hands over the first system";
     if (out.why.empty())
         out.why = option.prediction.seconds >= decision.predicted_s
                       ? "predicted to take " + seconds_text(option.prediction.seconds) + ", not " + seconds_text(decision.predicted_s)

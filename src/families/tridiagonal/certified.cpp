@@ -126,24 +126,26 @@ CertifiedCut cut_certified(const Ops& ops, const System& system, const Launch& l
     std::int64_t limit = 0;
     for (std::int64_t halo = 2 * lanes; halo <= longest_halo && Room(system, halo).enough; halo = next_halo(halo + 1, lanes))
         limit = (halo - lanes) * 4 / 5;
+    CertifiedCut none;
     for (const double margin : {strict, weak}) {
         const double close = launch.tolerance * margin;
         const std::int64_t decay = ops.decay(system, launch, close, Stretches{}.growth, limit);
         if (decay <= limit) return {plan_stretches(system, next_halo(decay * 5 / 4 + lanes, lanes), close, part), decay};
+        none.unfit = decay == limit + 2;
+        if (none.unfit) break;
     }
-    CertifiedCut none;
     none.stretches.groups = 0;
     return none;
 }
 
 bool solve_certified(const Ops& ops, const System& system, const Launch& launch, Outcome& outcome, const CertifiedPart& part) {
-    if (const CertifiedCut cut = cut_certified(ops, system, launch, part); cut.stretches.groups > 0)
-        return solve_certified(ops, system, launch, cut.stretches, outcome);
+    const CertifiedCut cut = cut_certified(ops, system, launch, part);
+    if (cut.stretches.groups > 0) return solve_certified(ops, system, launch, cut.stretches, outcome);
     outcome = {};
     outcome.branch = name_of(Algorithm::certified);
     outcome.device = ops.device;
     outcome.certified_share = 0;
-    give_up(outcome, Reason::not_certified, -1);
+    give_up(outcome, cut.unfit ? Reason::unstable : Reason::not_certified, -1);
     return false;
 }
 

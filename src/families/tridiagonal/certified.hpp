@@ -39,6 +39,7 @@ bool solve_certified(const Ops& ops, const System& system, const Launch& launch,
 struct CertifiedCut {
     Stretches stretches;
     std::int64_t decay = 0;
+    bool unfit = false;  ///< a pivot was
 };
 CertifiedCut cut_certified(const Ops& ops, const System& system, const Launch& launch, const CertifiedPart& part = {});
 

@@ -135,7 +135,7 @@ struct Ops {
 
     /// The certified one-pass solve of one system (levels == 0; views with row_stride 1 and scalars); all four or none.
     /// Eliminates from a few places of the system, without writing: the rows after which both products, of |c'| and of
-    /// |a/p|, are at most `close` at every place, or limit + 1 where they are not within `limit` rows or a pivot is unfit.
+    /// |a/p|, are at most `close` at every place, or limit + 1 where they are not within `limit` rows, limit + 2 where a pivot is unfit.
     std::int64_t (*decay)(const System& system, const Launch& launch, double close, double growth, std::int64_t limit) = nullptr;
 
     /// Scratch bytes of `sweep`. What `unsweep` needs is kept there from one call to the other.

@@ -27,7 +27,7 @@ std::int64_t slowest(const System& system, double close, double growth, std::int
             c = at(system.upper, i) * inverse;
             forward *= std::abs(static_cast<double>(a * inverse));
             backward *= std::abs(static_cast<double>(c));
-            if (!(std::abs(c) <= growth)) return limit + 1;
+            if (!(std::abs(c) <= growth)) return limit + 2;
         }
         if ((forward > close || backward > close) && i - first >= limit) return limit + 1;
         most = std::max(most, i - first);
