@@ -363,6 +363,43 @@ TEST_P(Pivoted, SmallNumbers) {
             }
 }
 
+// Of long systems what decays is set to zero before it is below the normal range; nothing of a matrix near that may be lost unseen.
+struct Tiny final : Entries {
+    std::vector<double> numbers;
+    double diag;
+    int exponent;
+    bool small_rhs;
+
+    Tiny(std::int64_t rows, double on_diagonal, int power, bool rhs_too) : numbers(static_cast<std::size_t>(4 * rows)), diag(on_diagonal), exponent(power), small_rhs(rhs_too) {
+        Random random(static_cast<std::uint64_t>(rows));
+        for (double& number : numbers) number = random.uniform(-1, 1);
+    }
+    double coefficient(int band, std::int64_t row, std::int64_t) const override {
+        return std::ldexp((band == 1 ? diag : 0) + numbers[static_cast<std::size_t>(4 * row + band)], exponent);
+    }
+    double right(std::int64_t row, std::int64_t) const override { return std::ldexp(numbers[static_cast<std::size_t>(4 * row + 3)], small_rhs ? exponent : 0); }
+};
+
+template <class T>
+void tiny_numbers(Queue& queue, std::int64_t rows, double diag, int exponent, bool small_rhs) {
+    SCOPED_TRACE(testing::Message() << rows << " rows, " << diag << ", 2^" << exponent << (small_rhs ? ", rhs too, " : ", ") << trifold::name_of(dtype_of<T>));
+    Recipe recipe;
+    recipe.rows = rows, recipe.entries = std::make_shared<Tiny>(rows, diag, exponent, small_rhs);
+    Trial<T> trial(recipe);
+    ASSERT_TRUE(tridiagonal::solve(queue, trial.problem()).ok());
+    ASSERT_LE(backward_error(trial.system(0), trial.solution(0)), 20 * unit_roundoff(dtype_of<T>));
+}
+
+TEST_P(Pivoted, LongSystemsOfTinyNumbers) {
+    for (const std::int64_t rows : {5000, 20000, 60000})
+        for (const double diag : {0.0, 3.1})
+            for (const bool small_rhs : {false, true}) {
+                for (const int exponent : {-60, -85, -98}) tiny_numbers<float>(queue, rows, diag, exponent, small_rhs);
+                for (const int exponent : {-500, -960}) tiny_numbers<double>(queue, rows, diag, exponent, small_rhs);
+                if (HasFatalFailure()) return;
+            }
+}
+
 TRIFOLD_ON_EVERY_DEVICE(Pivoted);
 
 }  // namespace

@@ -214,15 +214,24 @@ typedef struct {
 } Checked;
 #endif
 
+/// With what cannot be seen of it where numbers below the normal range are 0 (FLUSHES): a few of them per row, of x times the matrix too.
+INLINE REAL whole_residual(const Checked* t) {
+#ifdef FLUSHES
+    return t->residual + (REAL)8 * (REAL)1.1754943508e-38f * ((REAL)1 + t->size);
+#else
+    return t->residual;
+#endif
+}
+
 /// An accepted residual of infinity stands for "whatever it is"; NaN never is.
 INLINE int is_good(const Checked* t, REAL accept) {
-    const REAL scale = t->matrix * t->size + t->right;
-    const REAL ratio = scale <= LARGEST ? t->residual / scale : (t->residual / t->matrix) / t->size;
-    return t->sum == (REAL)0 && (t->residual <= (REAL)(8 * SMALLEST) || ratio <= accept);
+    const REAL scale = t->matrix * t->size + t->right, residual = whole_residual(t);
+    const REAL ratio = scale <= LARGEST ? residual / scale : (residual / t->matrix) / t->size;
+    return t->sum == (REAL)0 && (residual <= (REAL)(8 * SMALLEST) || ratio <= accept);
 }
 
 /// What `finish` says of chunk k.
 INLINE void say_checked(const Checked* t, int good, word chunks, word k, __global REAL* out) {
-    const REAL said[5] = {t->sum == (REAL)0 ? t->residual : (REAL)NAN, t->matrix, t->size, t->right, good ? (REAL)1 : (REAL)0};
+    const REAL said[5] = {t->sum == (REAL)0 ? whole_residual(t) : (REAL)NAN, t->matrix, t->size, t->right, good ? (REAL)1 : (REAL)0};
     for (int w = 0; w < 5; ++w) out[w * chunks + k] = said[w];
 }
