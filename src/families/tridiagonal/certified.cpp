@@ -131,8 +131,7 @@ CertifiedCut cut_certified(const Ops& ops, const System& system, const Launch& l
         const double close = launch.tolerance * margin;
         const std::int64_t decay = ops.decay(system, launch, close, Stretches{}.growth, limit);
         if (decay <= limit) return {plan_stretches(system, next_halo(decay * 5 / 4 + lanes, lanes), close, part), decay};
-        none.unfit = decay == limit + 2;
-        if (none.unfit) break;
+        none.unfit = none.unfit || decay == limit + 2;
     }
     none.stretches.groups = 0;
     return none;

@@ -390,6 +390,31 @@ void tiny_numbers(Queue& queue, std::int64_t rows, double diag, int exponent, bo
     ASSERT_LE(backward_error(trial.system(0), trial.solution(0)), 20 * unit_roundoff(dtype_of<T>));
 }
 
+// Far from the one row that has a right-hand side x dies out, through all numbers there are.
+struct OneEntry final : Entries {
+    Tiny matrix;
+    std::int64_t place;
+
+    OneEntry(std::int64_t rows, double diag, std::int64_t row) : matrix(rows, diag, 0, false), place(row) {}
+    double coefficient(int band, std::int64_t row, std::int64_t number) const override { return matrix.coefficient(band, row, number); }
+    double right(std::int64_t row, std::int64_t) const override { return row == place ? 1 : 0; }
+};
+
+TEST_P(Pivoted, LongSystemsWhoseUnknownsDieOut) {
+    for (const std::int64_t rows : {20000, 60000})
+        for (const double diag : {0.0, 3.1})
+            for (const std::int64_t place : {std::int64_t{-1}, rows / 3}) {
+                SCOPED_TRACE(testing::Message() << rows << " rows, " << diag << ", row " << place);
+                Recipe recipe;
+                recipe.rows = rows, recipe.entries = std::make_shared<OneEntry>(rows, diag, place);
+                const Trial<float> trial(recipe);
+                const Outcome outcome = tridiagonal::solve(queue, trial.problem());
+                ASSERT_TRUE(outcome.ok());
+                if (!GetParam().starts_with("cuda:")) { EXPECT_NE(outcome.reason, Reason::refined); }
+                EXPECT_LE(backward_error(trial.system(0), trial.solution(0)), 20 * unit_roundoff(DType::f32));
+            }
+}
+
 TEST_P(Pivoted, LongSystemsOfTinyNumbers) {
     for (const std::int64_t rows : {5000, 20000, 60000})
         for (const double diag : {0.0, 3.1})

@@ -15,7 +15,6 @@
 #include "backends/cpu/tridiagonal/finish.hpp"
 
 #include <cmath>
-#include <optional>
 
 #include "backends/cpu/tridiagonal/pivoted.hpp"
 
@@ -144,26 +143,27 @@ void finish_group_as(D d, const FinishCall<hn::TFromD<D>>& call, const ChunkGrou
     for (int k = 0; k < chains; ++k) ends[k] = ends_of(d, call, g[k]);
 
     FinishChain<D, sums> a, b;
-    std::optional<FlushToZero> flush_to_zero(std::in_place);  // of two pending rows one takes no part in the end, and decays
-    for_rows<chains>(
-        d, g, 2,
-        [&](Tile<D>* tiles, std::int64_t row, int height) HWY_ATTR {
-            a.fold(d, tiles[0], row, height, m, ends[0]);
-            if constexpr (chains == 2) b.fold(d, tiles[1], row, height, m, ends[1]);
-            if (row > 0) return;
-            a.start(d, tiles[0]);
-            if constexpr (chains == 2) b.start(d, tiles[1]);
-        },
-        [&](Tile<D>* tiles, int i, std::int64_t row) HWY_ATTR {
-            const std::int64_t at = (row + i - 2) * 3 * lanes;
-            a.step(d, tiles[0], i, pivots[0] + at);
-            ahead.next();
-            if constexpr (chains == 2) {
-                b.step(d, tiles[1], i, pivots[1] + at);
+    {
+        const FlushToZero flush_to_zero;  // of two pending rows one takes no part in the end, and decays
+        for_rows<chains>(
+            d, g, 2,
+            [&](Tile<D>* tiles, std::int64_t row, int height) HWY_ATTR {
+                a.fold(d, tiles[0], row, height, m, ends[0]);
+                if constexpr (chains == 2) b.fold(d, tiles[1], row, height, m, ends[1]);
+                if (row > 0) return;
+                a.start(d, tiles[0]);
+                if constexpr (chains == 2) b.start(d, tiles[1]);
+            },
+            [&](Tile<D>* tiles, int i, std::int64_t row) HWY_ATTR {
+                const std::int64_t at = (row + i - 2) * 3 * lanes;
+                a.step(d, tiles[0], i, pivots[0] + at);
                 ahead.next();
-            }
-        });
-    flush_to_zero.reset();
+                if constexpr (chains == 2) {
+                    b.step(d, tiles[1], i, pivots[1] + at);
+                    ahead.next();
+                }
+            });
+    }
     for (std::int64_t row = (m - 1) / lanes * lanes; row >= 0; row -= lanes) {
         const int height = static_cast<int>(HWY_MIN(m - row, std::int64_t{lanes}));
         a.substitute(d, row, height, m, ends[0], pivots[0], solutions[0], stride);

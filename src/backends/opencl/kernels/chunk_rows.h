@@ -44,10 +44,20 @@ INLINE Reducing nothing_yet() {
     return t;
 }
 
+/// What decays along a chunk. A processor takes a hundred times as long for an operation on numbers below the normal range, which doubles do not reach within a chunk; the residual shows what this
+/// loses of a matrix whose own numbers are there.
+INLINE Vector faded(Vector v) {
+#if LANES > 1 && REAL_BYTES == 4
+    return fabs(v) < (REAL)1.1754943508e-38f ? (Vector)0 : v;
+#else
+    return v;
+#endif
+}
+
 INLINE void lose(Carried* c, Vector inverse, Vector w0, Vector w1, Vector q, Vector r, Vector sum, Vector rhs, int sums) {
     const Vector m = c->p * inverse;
-    c->w0 -= m * w0, c->w1 -= m * w1;
-    c->p = c->q - m * q, c->q = -m * r;
+    c->w0 = faded(c->w0 - m * w0), c->w1 = faded(c->w1 - m * w1);
+    c->p = faded(c->q - m * q), c->q = faded(-m * r);
     if (sums) c->sum -= m * sum;
     c->rhs -= m * rhs;
 }
@@ -153,8 +163,8 @@ INLINE PivotRow eliminate_next_row(Eliminating* t, Vector a, Vector b, Vector c,
     const Vector p = t0 ? p0 : t1 ? p1 : a, q = t0 ? q0 : t1 ? q1 : b, rr = (t0 | t1) ? none : c, y = t0 ? f0 : t1 ? f1 : f;
     const Vector inverse = (Vector)1 / p, r0 = t0 ? c : none, r1 = t1 ? c : none;
     const Vector m0 = (t0 ? a : p0) * inverse, m1 = (t1 ? a : p1) * inverse;
-    t->p0 = (t0 ? b : q0) - m0 * q, t->q0 = r0 - m0 * rr, t->f0 = (t0 ? f : f0) - m0 * y;
-    t->p1 = (t1 ? b : q1) - m1 * q, t->q1 = r1 - m1 * rr, t->f1 = (t1 ? f : f1) - m1 * y;
+    t->p0 = faded((t0 ? b : q0) - m0 * q), t->q0 = faded(r0 - m0 * rr), t->f0 = (t0 ? f : f0) - m0 * y;
+    t->p1 = faded((t1 ? b : q1) - m1 * q), t->q1 = faded(r1 - m1 * rr), t->f1 = (t1 ? f : f1) - m1 * y;
     if (sums) {
         const Vector joins = (a + c) + b, left = t0 ? t->s0 : t1 ? t->s1 : joins;
         t->s0 = (t0 ? joins : t->s0) - m0 * left, t->s1 = (t1 ? joins : t->s1) - m1 * left;
@@ -214,24 +224,15 @@ typedef struct {
 } Checked;
 #endif
 
-/// With what cannot be seen of it where numbers below the normal range are 0 (FLUSHES): a few of them per row, of x times the matrix too.
-INLINE REAL whole_residual(const Checked* t) {
-#ifdef FLUSHES
-    return t->residual + (REAL)8 * (REAL)1.1754943508e-38f * ((REAL)1 + t->size);
-#else
-    return t->residual;
-#endif
-}
-
 /// An accepted residual of infinity stands for "whatever it is"; NaN never is.
 INLINE int is_good(const Checked* t, REAL accept) {
-    const REAL scale = t->matrix * t->size + t->right, residual = whole_residual(t);
-    const REAL ratio = scale <= LARGEST ? residual / scale : (residual / t->matrix) / t->size;
-    return t->sum == (REAL)0 && (residual <= (REAL)(8 * SMALLEST) || ratio <= accept);
+    const REAL scale = t->matrix * t->size + t->right;
+    const REAL ratio = scale <= LARGEST ? t->residual / scale : (t->residual / t->matrix) / t->size;
+    return t->sum == (REAL)0 && (t->residual <= (REAL)(8 * SMALLEST) || ratio <= accept);
 }
 
 /// What `finish` says of chunk k.
 INLINE void say_checked(const Checked* t, int good, word chunks, word k, __global REAL* out) {
-    const REAL said[5] = {t->sum == (REAL)0 ? whole_residual(t) : (REAL)NAN, t->matrix, t->size, t->right, good ? (REAL)1 : (REAL)0};
+    const REAL said[5] = {t->sum == (REAL)0 ? t->residual : (REAL)NAN, t->matrix, t->size, t->right, good ? (REAL)1 : (REAL)0};
     for (int w = 0; w < 5; ++w) out[w * chunks + k] = said[w];
 }

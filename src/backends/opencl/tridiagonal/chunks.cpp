@@ -41,11 +41,8 @@ public:
 
     template <class... More>
     void enqueue(const char* kernel, const More&... more) {
-        call_.enqueue_as({"chunks", kernel}, flushes(), items(), device_.info.wide ? 64 : 1, more...);
+        call_.enqueue({"chunks", kernel}, items(), device_.info.wide ? 64 : 1, more...);
     }
-
-    /// What decays along a chunk goes below the normal range in single precision, where processors take a hundred times as long for an operation. For the compiler.
-    const char* flushes() const { return sizeof(T) == 4 && !device_.info.wide ? "-cl-denorms-are-zero -DFLUSHES" : ""; }
 
     void reduce(cl_int correct) {
         if (device_.info.wide) enqueue_tile_reduce(call_, cut_, layout_.parts, correct, always);
