@@ -269,18 +269,18 @@ TEST_P(Pivoted, ManySideBySideGiveTheSameBitsAgain) {
 
 // Equal rows round alike, and one row waits for a pivot through thousands of them: what they miss adds up in it, unless eliminated is what is stored.
 template <class T>
-void batch_of_waves(Queue& queue, std::int64_t rows, double diag, double coupling, Layout layout, bool as_lapack) {
+void batch_of_waves(Queue& queue, std::int64_t rows, double diag, double coupling, Layout layout, bool as_lapack, std::int64_t systems = 40) {
     Recipe recipe;
-    recipe.rows = rows, recipe.batch = {40}, recipe.layout = layout;
+    recipe.rows = rows, recipe.batch = {systems}, recipe.layout = layout;
     Trial<T> trial(recipe);
-    for (std::int64_t k = 0; k < 40; ++k)
+    for (std::int64_t k = 0; k < systems; ++k)
         for (std::int64_t i = 0; i < rows; ++i) {
             trial.coefficient(1, i, k) = static_cast<T>(diag);
             if (i > 0) trial.coefficient(0, i, k) = static_cast<T>(-coupling);
             if (i + 1 < rows) trial.coefficient(2, i, k) = static_cast<T>(-coupling);
         }
     ASSERT_TRUE(tridiagonal::solve(queue, trial.problem()).ok());
-    for (std::int64_t k = 0; k < 40; k += 13) {
+    for (std::int64_t k = 0; k < systems; k += systems / 3) {
         const Bands<double> s = trial.system(k);
         const double peer = backward_error(s, as_double(gtsv(cast<T>(s)).x));
         // What gtsv leaves of waves, with other roundings: 0.12 √n u.
@@ -301,6 +301,18 @@ TEST_P(Pivoted, BatchesOfWaves) {
                 }
     // A symmetric matrix whose quotients upper / lower were not 1, but what a rounded reciprocal makes of them, left 394 u of these rows.
     if (GetParam() == "cpu") batch_of_waves<float>(queue, 9215, 0.647875964641571, 1.653214931488037, Layout::interleaved, false);
+}
+
+TEST_P(Pivoted, ManyWavesSideBySide) {
+    const bool as_lapack = GetParam().starts_with("opencl:");
+    for (const std::int64_t rows : {120, 500, 2000})
+        for (const double diag : {0.21, 0.647875964641571, 1.1, 1.483, 1.77})
+            for (const double coupling : {1.0, 1.653214931488037}) {
+                const std::int64_t systems = rows < 2000 ? 4096 : 1024;
+                batch_of_waves<double>(queue, rows, diag * coupling, coupling, Layout::interleaved, as_lapack, systems);
+                batch_of_waves<float>(queue, rows, diag * coupling, coupling, Layout::interleaved, as_lapack, systems);
+                if (HasFatalFailure()) return;
+            }
 }
 
 // One long system: what chunks are stored with, and what is lost where LU has to make the right-hand side again, is no reason to give up.

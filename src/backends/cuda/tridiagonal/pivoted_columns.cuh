@@ -62,16 +62,16 @@ template <class T>
 struct Carried {
     T diag = T(1), far = T(0), rhs = T(0);
 
-    /// With the next row. Leaves the row of U: x = value - first x[+1] - second x[+2].
+    /// With the next row. Leaves the row of U: x = value - first x[+1] - second x[+2]. Eliminated is what is left, not a multiple of what was there: a row may wait for its pivot through
+    /// thousands of others, and where these are equal so are their roundings, which would add up.
     __device__ __forceinline__ void eliminate(const PivotedRow<T>& row, PivotWatch<T>& watch, T& first, T& second, T& value) {
         const bool exchange = abs(row.near) > abs(diag);
         const Divisor<T> pivot = watch.divisor(exchange ? row.near : diag);
-        const T m = pivot.of(exchange ? diag : row.near), inverse = pivot.inverse();
-        const T u = exchange ? row.diag : far, y = exchange ? row.rhs : rhs, v = exchange ? row.far : T(0);
-        first = u * inverse, second = v * inverse, value = y * inverse;
-        diag = fused(-m, u, exchange ? far : row.diag);
-        rhs = fused(-m, y, exchange ? rhs : row.rhs);
-        far = fused(-m, v, exchange ? T(0) : row.far);
+        const T left = exchange ? diag : row.near;
+        first = pivot.of(exchange ? row.diag : far), second = exchange ? pivot.quotient(row.far, row.near) : T(0), value = pivot.of(exchange ? row.rhs : rhs);
+        diag = fused(-left, first, exchange ? far : row.diag);
+        rhs = fused(-left, value, exchange ? rhs : row.rhs);
+        far = exchange ? -left * second : row.far;
     }
 };
 

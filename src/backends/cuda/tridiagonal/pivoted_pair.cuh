@@ -5,7 +5,8 @@
 //
 // Array: [4][n], lower, diag, upper, rhs; lower[0] and upper[n-1] are zero. Left behind: x in place of rhs, the rest is overwritten.
 // Who does what: one lane has the first n/2 rows and goes downwards, the other one the rest and goes upwards. Each keeps the current row in
-//   registers, exchanges it with the next where that has the larger entry in the column, and leaves the finished row of U. Its unknowns but the last
+//   registers, exchanges it with the next where that has the larger entry in the column, and leaves the finished row of U, divided by its pivot; what is left is what it eliminates
+//   with, since a row may wait through all others, and the roundings of equal ones would add up in it. Its unknowns but the last
 //   occur in no row of the other lane, so that partial pivoting within the half is all there can be; the rows that both carry in
 //   the end are two equations for the two unknowns in the middle. A step costs the latency of one reciprocal.
 // Numerics: backward stable, element growth at most 2 (N. J. Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., section 9.6); that of the
@@ -32,9 +33,14 @@ struct PivotRange {
     static constexpr int wide = (sizeof(T) == 8 ? 963 : 119) * Magnitude<T>::factor_of_two;
     bool good = true;
 
+    __device__ __forceinline__ void see(T pivot) { good = good && static_cast<unsigned>(magnitude(pivot) - (Magnitude<T>::one - wide)) <= 2u * wide; }
     __device__ __forceinline__ T invert(T pivot) {
-        good = good && static_cast<unsigned>(magnitude(pivot) - (Magnitude<T>::one - wide)) <= 2u * wide;
+        see(pivot);
         return reciprocal(pivot);
+    }
+    __device__ __forceinline__ Divisor<T> divisor(T pivot) {
+        see(pivot);
+        return Divisor<T>(pivot);
     }
 };
 
@@ -67,12 +73,13 @@ __device__ __forceinline__ int solve_pair(T* system, int n, bool active, bool do
             if (k + 2 < count) next = row(k + 2);
             if (!finite(now)) bad = min(bad, first + (k + 1) * step);
             const bool exchange = abs(now.near) > abs(d);
-            const T inverse = range.invert(exchange ? now.near : d), m = (exchange ? d : now.near) * inverse;
-            near[k * step] = inverse, diag[k * step] = exchange ? now.diag : u;
-            far[k * step] = exchange ? now.far : T(0), rhs[k * step] = exchange ? now.rhs : y;
-            d = exchange ? fused(-m, now.diag, u) : fused(-m, u, now.diag);
-            u = exchange ? -m * now.far : now.far;
-            y = exchange ? fused(-m, now.rhs, y) : fused(-m, y, now.rhs);
+            const Divisor<T> pivot = range.divisor(exchange ? now.near : d);
+            const T left = exchange ? d : now.near, q1 = pivot.of(exchange ? now.diag : u), q_rhs = pivot.of(exchange ? now.rhs : y);
+            const T q2 = exchange ? pivot.quotient(now.far, now.near) : T(0);
+            diag[k * step] = q1, far[k * step] = q2, rhs[k * step] = q_rhs;
+            d = fused(-left, q1, exchange ? u : now.diag);
+            u = exchange ? -left * q2 : now.far;
+            y = fused(-left, q_rhs, exchange ? y : now.rhs);
         }
     }
     // d x[top-1] + u x[top] = y from above, the other way round from below.
@@ -94,7 +101,7 @@ __device__ __forceinline__ int solve_pair(T* system, int n, bool active, bool do
         for (int k = count - 2; k >= 0; --k) {
             const Row u_row = ahead;
             if (k > 0) ahead = row(k - 1);
-            const T now = fused(-u_row.diag, next, fused(-u_row.far, after, u_row.rhs)) * u_row.near;
+            const T now = fused(-u_row.diag, next, fused(-u_row.far, after, u_row.rhs));
             rhs[k * step] = now;
             good = good && now * T(0) == T(0);
             after = next, next = now;

@@ -61,6 +61,11 @@ struct Divisor<float> {
         const float t = x * r;
         return fmaf(t, q, t);
     }
+    /// As a division rounds it, but for a few; equal numbers give 1.
+    __device__ __forceinline__ float quotient(float x, float divisor) const {
+        const float t = of(x);
+        return fmaf(fmaf(-t, divisor, x), r, t);
+    }
 };
 template <>
 struct Divisor<double> {
@@ -76,6 +81,11 @@ struct Divisor<double> {
     __device__ __forceinline__ double of(double x) const {
         const double t = x * r;
         return fma(t, q, t);
+    }
+    /// As a division rounds it, but for a few; equal numbers give 1.
+    __device__ __forceinline__ double quotient(double x, double divisor) const {
+        const double t = of(x);
+        return fma(fma(-t, divisor, x), r, t);
     }
 };
 
