@@ -177,7 +177,7 @@ TEST_P(Pivoted, WhatCannotBeSolvedIsNamedAndLeftAsItWas) {
 
 // Many side by side, which some devices take by other kernels: all by LU, and what is found to need it; nothing of their neighbours is written.
 TEST_P(Pivoted, ManySideBySide) {
-    for (const std::int64_t rows : {32, 47, 129, 256, 300, 513})
+    for (const std::int64_t rows : {2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 31, 32, 47, 129, 256, 300, 513})
         for (const bool in_place : {false, true}) {
             Recipe recipe = recipe_of(rows, 2100, Layout::interleaved, in_place);
             if (rows % 2) recipe.batch = {3, 701};
@@ -191,7 +191,7 @@ TEST_P(Pivoted, ManySideBySide) {
 
 TEST_P(Pivoted, OfManySideBySideOnlyWhatCannotBeSolvedFails) {
     constexpr std::int64_t systems = 2100;
-    for (const std::int64_t rows : {40, 600})
+    for (const std::int64_t rows : {5, 40, 600})
         for (const bool in_place : {false, true}) {
             SCOPED_TRACE(testing::Message() << rows << " rows, in place " << in_place);
             Trial<double> trial(recipe_of(rows, systems, Layout::interleaved, in_place));

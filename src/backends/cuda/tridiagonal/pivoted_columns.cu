@@ -66,7 +66,7 @@ bool has_room() {
 
 // The last level is that of lanes: other levels' systems may lie side by side too, but are not looked for.
 bool takes(const System& system) {
-    constexpr std::int64_t least_rows = 32, most_rows = 2048, least_systems = 1 << 11;
+    constexpr std::int64_t least_rows = 4, most_rows = 2048, least_systems = 1 << 11;
     if (system.rows < least_rows || system.rows > most_rows || system.systems() < least_systems) return false;
     const std::int64_t apart = std::llabs(system.rhs.level_stride[system.levels - 1]);
     if (apart == 0 || apart >= std::llabs(system.rhs.row_stride)) return false;
