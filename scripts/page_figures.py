@@ -121,7 +121,9 @@ TABLES = {
     'long batches with one matrix': ('cuda_shared', 'layout, rows of a system', (['of the roof', 'queued'], long_batch), [
         ('interleaved, 4096', shared('interleaved', 4096)), ('interleaved, 8192', shared('interleaved', 8192)), ('interleaved, 12 000 (11 168 columns)', shared('interleaved', 12000)), ('interleaved, 10 000 (13 416)', shared('interleaved', 10000)), ('interleaved, 20 000 (6710)', shared('interleaved', 20000)),
         ('interleaved, 65 536', shared('interleaved', 65536)), ('odd pitch, 8191', shared('odd pitch', 8191)), ('contiguous, 8192', shared('contiguous', 8192)), ('contiguous, 65 536', shared('contiguous', 65536)),
-        ('interleaved, in place, 8192', shared('interleaved, in place', 8192)), ('three scalars, interleaved, 8192', shared('interleaved', 8192, 'scalars')), ('three scalars, contiguous, 65 536', shared('contiguous', 65536, 'scalars'))]),
+        ('interleaved, in place, 8192', shared('interleaved, in place', 8192)), ('three scalars, interleaved, 8192', shared('interleaved', 8192, 'scalars')), ('three scalars, contiguous, 65 536', shared('contiguous', 65536, 'scalars')),
+        ('−1, 2, −1, interleaved, 8192', shared('interleaved', 8192, '-1 2 -1')), ('−1, 2, −1, interleaved, 65 536', shared('interleaved', 65536, '-1 2 -1')), ('−1, 2, −1, contiguous, 65 536', shared('contiguous', 65536, '-1 2 -1')),
+        ('−1, 2, −1, interleaved, in place, 8192', shared('interleaved, in place', 8192, '-1 2 -1'))]),
     'streaming': ('cuda_heat', 'mesh', (['Gpoints/s', 'of the roof', 'of its moves', 'over cuSPARSE'], in_passes), [
         ('640² × 60', '2d-large/640^2x60/'), ('896² × 60', '2d-large/896^2x60/'), ('64³', '3d-large/64^3x1/'), ('64³ × 128', '3d-large/64^3x128/'), ('80³ × 24', '3d/80^3x24/'),
         ('80³ × 72', '3d/80^3x72/'), ('96³ × 24', '3d/96^3x24/'), ('96³ × 72', '3d/96^3x72/'), ('128³ × 16', '3d-large/128^3x16/'), ('192³ × 8', '3d-large/192^3x8/'), ('256³', '3d-large/256^3x1/'),

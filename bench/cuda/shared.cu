@@ -74,6 +74,7 @@ public:
         : sparse_(sparse), rhs_(count), x_(count), copies_{DeviceMemory<T>(count), DeviceMemory<T>(count), DeviceMemory<T>(count)}, count_(count), rounds_(rounds),
           rows_(rows) {
         fill_array<T>(bands_[0], longest, 1, T(-1), T(1)), fill_array<T>(bands_[1], longest, 2, T(3), T(4)), fill_array<T>(bands_[2], longest, 3, T(-1), T(1));
+        for (int b = 0; b < 3; ++b) fill_array<T>(lasting_[b], longest, 1, b == 1 ? T(2) : T(-1), b == 1 ? T(2) : T(-1));
         fill_array<T>(rhs_, count, 4, T(-1), T(1));
         const void* const read[4] = {rhs_, rhs_, rhs_, rhs_};
         roof_.emplace(read, x_, bytes(), 1);
@@ -84,8 +85,9 @@ public:
 
     void run(const BatchShape& shape) {
         // Implicit diffusion where the matrix is three numbers.
+        const auto& bands = shape.lasting ? lasting_ : bands_;
         const Matrix<T> matrix = shape.scalars ? Matrix<T>{{{nullptr, T(-0.5)}, {nullptr, T(2)}, {nullptr, T(-0.5)}}}
-                                               : Matrix<T>{{{bands_[0], T(0)}, {bands_[1], T(0)}, {bands_[2], T(0)}}};
+                                               : Matrix<T>{{{bands[0], T(0)}, {bands[1], T(0)}, {bands[2], T(0)}}};
         System system = system_of<T>(shape, shape.in_place ? x_ : rhs_, x_);
         system.in_place = shape.in_place;
         system.lower = band_operand(matrix.bands[0]), system.diag = band_operand(matrix.bands[1]), system.upper = band_operand(matrix.bands[2]);
@@ -145,7 +147,8 @@ public:
         // What only moves the same pieces may be slower than what solves: then it says nothing.
         const double ceiling = moves[0].empty() ? NAN : needed / std::min(median(moves[0]), median(moves[1])) / 1e6 / bandwidth;
         nlohmann::ordered_json row;
-        row["case"] = shape.name, row["matrix"] = shape.scalars ? "scalars" : "arrays", row["rows"] = shape.rows, row["systems"] = shape.systems();
+        const char* const name = shape.lasting ? "-1 2 -1" : shape.scalars ? "scalars" : "arrays";
+        row["case"] = shape.name, row["matrix"] = name, row["rows"] = shape.rows, row["systems"] = shape.systems();
         row["precision"] = sizeof(T) == 8 ? "f64" : "f32";
         row["ms"] = ms, row["roof_gb_per_s"] = bandwidth, row["fraction"] = fraction, row["fraction_of_four_reads"] = needed / ms / 1e6 / four_reads_, row["grows_per_s"] = needed / (2.0 * sizeof(T)) / ms / 1e6;
         const double queued_fraction = needed / median(queued) / 1e6 / bandwidth;
@@ -159,7 +162,7 @@ public:
         if (plan.kernel && plan.kernel->bands) row["blocks"] = plan.job.cluster;
         rows_.push_back(row);
         std::printf("%-12s %-7s %s %5lld rows  %5.1f %% (queued %5.1f) of %4.0f GB/s  %4.1f x general  %5.1f x cuSPARSE  %4.1f u  rescued %llu  ceiling %.1f\n", shape.name.c_str(),
-                    shape.scalars ? "scalars" : "arrays", sizeof(T) == 8 ? "f64" : "f32", static_cast<long long>(shape.rows), 100 * fraction, 100 * queued_fraction, bandwidth,
+                    name, sizeof(T) == 8 ? "f64" : "f32", static_cast<long long>(shape.rows), 100 * fraction, 100 * queued_fraction, bandwidth,
                     median(before) / ms, median(theirs) / ms, error, outcome.rescued, 100 * ceiling);
         std::fflush(stdout);
     }
@@ -169,6 +172,7 @@ private:
 
     const Sparse& sparse_;
     DeviceMemory<T> rhs_, x_, copies_[3], bands_[3] = {DeviceMemory<T>(longest), DeviceMemory<T>(longest), DeviceMemory<T>(longest)};
+    DeviceMemory<T> lasting_[3] = {DeviceMemory<T>(longest), DeviceMemory<T>(longest), DeviceMemory<T>(longest)};  ///< −1, 2, −1: unknowns far apart feel each other
     std::int64_t count_;
     int rounds_;
     nlohmann::ordered_json& rows_;
@@ -197,6 +201,14 @@ std::vector<BatchShape> shapes(std::int64_t count) {
     }
     for (const bool contiguous : {false, true}) {
         BatchShape shape = contiguous ? BatchShape{"contiguous, in place", 8192, 1, count / 8192, 8192} : BatchShape{"interleaved, in place", 8192, count / 8192, count / 8192, 1};
+        for (const bool in_place : {false, true}) {
+            for (int n : {4096, 8192, 65536}) {
+                BatchShape lasting{contiguous ? "contiguous" : "interleaved", n, contiguous ? 1 : count / n, count / n, contiguous ? n : 1};
+                lasting.lasting = true, lasting.in_place = in_place;
+                if (in_place) lasting.name += ", in place";
+                if (!in_place || n == 8192) list.push_back(lasting);
+            }
+        }
         shape.in_place = true;
         list.push_back(shape);
     }

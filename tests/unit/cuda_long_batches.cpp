@@ -9,6 +9,7 @@
 #include "backends/cuda/tridiagonal/block/column_rows.hpp"
 #include "backends/cuda/tridiagonal/shared/march_cut.hpp"
 #include "backends/cuda/tridiagonal/shared/march_path.hpp"
+#include "support/random.hpp"
 
 namespace trifold::tests {
 namespace {
@@ -75,6 +76,38 @@ TEST(MarchPath, EveryChunkIsStoredOnceBehindWhatMustBeKnown) {
     for (const int chunks : {1, 2, 3, 4, 7, 12, 33, 64, 71, 200})
         for (const int segment : {1, 2, 3, 5, 8, 20, 64, 200})
             for (int ahead = 1; ahead <= 10; ++ahead) walk(chunks, segment, ahead);
+}
+
+// Two warps that take chunks in turns, each ahead of the other by any number: a place is asked for when nobody needs what is there, and whoever waits for a chunk waits for the phase behind the last one that it has seen there.
+TEST(MarchPath, WarpsOfAPairTakeTurns) {
+    Random random(5);
+    MarchPath path{0, 4, 0};
+    std::vector<int> uses(4), seen(4), busy(4);
+    for (int unit = 0; unit < 300; ++unit) {
+        const int chunks = 1 + static_cast<int>(random.uniform(0, 9)), first = static_cast<int>(random.uniform(0, 50));
+        path.begin(first, chunks, 1000);
+        const auto ask = [&](int k) {
+            if (k >= path.to) return;
+            const auto slot = static_cast<std::size_t>(path.slot(k));
+            ASSERT_EQ(busy[slot]++, 0) << "chunk " << k << " of unit " << unit;
+            ASSERT_EQ(path.phase(k), static_cast<unsigned>(uses[slot]++) % 2);
+        };
+        int next[2] = {path.from, path.from + 1};
+        for (const int own : next)
+            for (int k = own; k < path.from + path.ring; k += 2) ask(k);
+        while (next[0] < path.to || next[1] < path.to) {
+            int& k = next[next[0] >= path.to || (next[1] < path.to && random.uniform(0, 1) < 0.5)];
+            const auto slot = static_cast<std::size_t>(path.slot(k));
+            ASSERT_EQ(busy[slot], 1);
+            ASSERT_EQ(path.phase(k), static_cast<unsigned>(seen[slot]++) % 2) << "a phase is told from the one before it only";
+            ASSERT_EQ(seen[slot], uses[slot]);
+            --busy[slot];
+            ask(k + path.ring);
+            if (testing::Test::HasFatalFailure()) return;
+            k += 2;
+        }
+        path.end();
+    }
 }
 
 TEST(MarchCut, EveryChunkOfEveryTileIsOneUnits) {

@@ -256,6 +256,42 @@ TEST_P(SharedMatrix, ARightHandSideThatIsNotFiniteFailsAlone) {
                 }
 }
 
+// The rows of those beside it are another lane's, or the same one's; in place a right-hand side that has failed stays as it was.
+TEST_P(SharedMatrix, LongOnesThatFeelEachOtherFailAlone) {
+    const auto fails = [&]<class T>(T bad, std::int64_t rows, Layout layout, bool in_place, std::int64_t row) {
+        SCOPED_TRACE(testing::Message() << bad << " at row " << row << " of " << rows << ", " << name_of(layout) << ", in place " << in_place << ", " << name_of(dtype_of<T>));
+        Recipe recipe = recipe_of(rows, {70}, layout);
+        recipe.in_place = in_place;
+        Trial<T> trial(recipe);
+        set_rows(trial, -1, 2, -1);
+        trial.rhs(row, 37) = trial.rhs(rows - 1 - row, 64) = bad;
+        std::vector<std::int8_t> status(70, 77);
+        tridiagonal::Options options;
+        options.status = status.data();
+        const Bands<double> before = trial.system(37);
+        const Outcome outcome = tridiagonal::solve(queue, trial.problem(), options);
+        EXPECT_EQ(outcome.reason, Reason::not_finite);
+        EXPECT_EQ(outcome.system, 37);
+        EXPECT_EQ(outcome.row, row);
+        EXPECT_EQ(outcome.failures, 2);
+        for (std::int64_t k = 0; k < 70; ++k) {
+            EXPECT_EQ(status[static_cast<std::size_t>(k)] < 0, k == 37 || k == 64) << k;
+            if (k != 37 && k != 64) { ASSERT_LE(backward_error(trial.system(k), trial.solution(k)), 20 * unit_roundoff(dtype_of<T>)) << "system " << k; }
+        }
+        if (!in_place) return;
+        const std::vector<double> left = trial.solution(37);
+        for (std::int64_t i = 0; i < rows; ++i)
+            if (i != row) { ASSERT_NEAR(left[static_cast<std::size_t>(i)], before.rhs[static_cast<std::size_t>(i)], 1e-5) << "row " << i; }
+    };
+    for (const std::int64_t rows : {4500, 4545, 9000})
+        for (const Layout layout : {Layout::contiguous, Layout::interleaved, Layout::padded})
+            for (const bool in_place : {false, true})
+                for (const std::int64_t row : {std::int64_t{0}, std::int64_t{63}, std::int64_t{64}, rows / 3, rows - 1}) {
+                    fails(double(row % 2 ? NAN : INFINITY), rows, layout, in_place, row), fails(float(row % 2 ? INFINITY : NAN), rows, layout, in_place, row);
+                    if (HasFailure()) return;
+                }
+}
+
 TEST_P(SharedMatrix, ManyColumnsWhoseRowsBeginAnywhere) {
     columns_are_solved({7, 100, 255, 400, 700, 1000, 1100, 2000}, {{517}, {3, 255}});
 }

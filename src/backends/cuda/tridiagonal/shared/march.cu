@@ -6,10 +6,7 @@
 #include <limits>
 
 #include "backends/cuda/tridiagonal/batch_plan.hpp"
-#include "backends/cuda/tridiagonal/device/segments.hpp"
 #include "backends/cuda/tridiagonal/device/windows.hpp"
-#include "backends/cuda/tridiagonal/general/packed.hpp"
-#include "backends/cuda/tridiagonal/general/pieces.cuh"
 #include "backends/cuda/tridiagonal/pivoted.hpp"
 #include "backends/cuda/tridiagonal/shared/march_factor.cuh"
 #include "backends/cuda/tridiagonal/shared/plan.hpp"
@@ -63,37 +60,6 @@ bool lies_along_rows(const TileOperand<T>& operand, const TileJob<T>& job) {
     return tensor_maps_exist();
 }
 
-/// In place x is kept in scratch until all of it is known: what a system lacks beyond a segment is still read then, and a system that fails keeps its right-hand side.
-System apart_from_rhs(const System& system, void* x) {
-    System apart = system;
-    if (system.in_place) apart.x = Packed(system).at(x), apart.in_place = false;
-    return apart;
-}
-
-/// x of what was solved, from scratch to its place.
-template <class T>
-struct Return {
-    Pieces pieces;
-    Levels levels;
-    Source<T> from, to;
-    const unsigned char* marks;
-    const unsigned* wanted;  ///< not zero: others solve all
-};
-
-template <class T>
-__global__ void __launch_bounds__(Pieces::block_threads) return_kernel(const __grid_constant__ Return<T> job) {
-    after_the_kernel_before();
-    if (*const_cast<const volatile unsigned*>(job.wanted)) return;
-    job.pieces.each([&](std::int64_t k, std::int64_t first, std::int64_t end, int step, bool) {
-        if (job.marks[k]) return;
-        std::int64_t index[4];
-        job.levels.indices(k, index);
-        const Line<T> from = line_of(job.from, index), to = line_of(job.to, index);
-#pragma unroll 4
-        for (std::int64_t i = first; i < end; i += step) __stcs(&to.at(i), from[i]);
-    });
-}
-
 /// The right-hand sides and x, cut; without the matrix, which is no operand of theirs.
 template <class T>
 bool plan(const System& system, TileJob<T>& job, ColumnCut& cut, bool& along_rows) {
@@ -105,7 +71,8 @@ bool plan(const System& system, TileJob<T>& job, ColumnCut& cut, bool& along_row
     if (const SharedPlan<T> on_chip = plan_shared<T>(system); on_chip.kernel && (along_rows || !before_bands<T>(system, *on_chip.kernel, job))) return false;
     if (!along_rows) {
         if (!cut_rhs(job, cut)) return false;
-        if (!rows_begin_at<T, 32>(job.operand[4], job)) cut.columns -= 32 / static_cast<int>(sizeof(T));
+        // Tiles that overlap store whole sectors. In place one would find x where it looks for the right-hand side.
+        if (!system.in_place && !rows_begin_at<T, 32>(job.operand[4], job)) cut.columns -= 32 / static_cast<int>(sizeof(T));
         return true;
     }
     cut = {};
@@ -140,82 +107,102 @@ bool march_job(const TileJob<T>& from, const ColumnCut& cut, bool along_rows, Co
     return encode_along_rows(job, job.operand[3], job.maps[3][0]) && encode_along_rows(job, job.operand[4], job.maps[2][0]);
 }
 
-/// Scratch: factors and what is known of chunks, marks, a few words; then that of what is left to others.
+/// How a system is cut, if it is.
+template <class T>
+struct Cut {
+    TileJob<T> job;
+    ColumnCut columns;
+    bool along_rows = false, bands = false;  ///< bands: kernels that hold the matrix in bands come behind, and have what does not forget
+    bool taken = false;
+
+    explicit Cut(const System& system) : bands(plan_shared<T>(system).kernel), taken(plan(system, job, columns, along_rows) && (joins(system) || !system.in_place)) {}
+    std::size_t tiles() const {
+        std::size_t runs = taken;
+        for (const std::int64_t extent : job.outer_extent) runs *= static_cast<std::size_t>(extent);
+        return runs ? runs * static_cast<std::size_t>((job.columns + columns.columns - 1) / columns.columns) : 0;
+    }
+    bool joins(const System& system) const { return !bands && chunks_of(system) <= most_joined_chunks; }
+};
+
+/// Scratch: factors and what is known of chunks, marks, a few words; what chunks tell each other; then that of what is left to others.
 template <class T>
 struct Parts {
-    std::size_t down, up_, marks, words, x, rest, bytes;
+    std::size_t down, up_, reduce, finish, links, last, first, marks, words, rest, bytes;
 
-    explicit Parts(const System& system) {
-        const auto chunks = static_cast<std::size_t>(chunks_of(system));
-        down = up(3 * march_rows * chunks * sizeof(T));
+    Parts(const System& system, const Cut<T>& cut, bool join) {
+        const auto chunks = static_cast<std::size_t>(chunks_of(system)), joined = join ? chunks : 0;
+        const std::size_t factors = up(3 * march_rows * chunks * sizeof(T)), told = up(joined * cut.tiles() * columns_of<T> * sizeof(T));
+        down = factors;
         up_ = down + up(chunks * sizeof(T));
-        marks = up_ + up(chunks * sizeof(T));
+        reduce = up_ + up(chunks * sizeof(T));
+        finish = reduce + up(3 * march_rows * joined * sizeof(T));
+        links = finish + up(3 * march_rows * joined * sizeof(T));
+        last = links + up(joined * sizeof(DominantLink<T>));
+        first = last + told;
+        marks = first + told;
         words = marks + up(static_cast<std::size_t>(system.systems()));
-        x = words + 256;
-        rest = x + (system.in_place ? up(static_cast<std::size_t>(Packed(system).elements) * sizeof(T)) : 0);
-        bytes = rest + (plan_shared<T>(system).kernel ? batch_scratch(system) : std::max({windows_scratch(system), pivoted_scratch(system), takes_segments(system) ? segments_scratch(system) : 0}));
+        rest = words + 256;
+        bytes = rest + (cut.bands ? batch_scratch(system) : std::max(windows_scratch(system), pivoted_scratch(system)));
     }
 };
 
 template <class T>
 void solve(const System& system, const BatchLaunch& launch) {
-    const Parts<T> parts(system);
+    const Cut<T> cut(system);
+    // Arrays that were copied here have lost their gaps, and may be in more tiles than scratch was asked for.
+    const bool join = cut.joins(system) && launch.scratch_bytes >= Parts<T>(system, cut, true).bytes;
+    const Parts<T> parts(system, cut, join);
     if (launch.scratch_bytes < parts.bytes) return;
     auto* const scratch = static_cast<unsigned char*>(launch.scratch);
     auto* const words = reinterpret_cast<unsigned*>(scratch + parts.words);
     BatchLaunch rest = launch;
     rest.scratch = scratch + parts.rest, rest.scratch_bytes = launch.scratch_bytes - parts.rest;
-    TileJob<T> from;
-    ColumnCut cut;
     ColumnJob<T> job;
     March<T> march;
-    const System apart = apart_from_rhs(system, scratch + parts.x);
-    const bool bands = plan_shared<T>(system).kernel;
-    if (!plan(apart, from, cut, march.along_rows) || !march_job(from, cut, march.along_rows, job)) return bands ? solve_batch(system, rest) : solve_windows(system, rest);
+    march.along_rows = cut.along_rows, march.in_place = system.in_place;
+    if (!cut.taken || (system.in_place && !join) || !march_job(cut.job, cut.columns, march.along_rows, job)) return cut.bands ? solve_batch(system, rest) : solve_windows(system, rest);
 
     MarchFactors<T> factors;
     factors.lower = band_of<T>(system.lower), factors.diag = band_of<T>(system.diag), factors.upper = band_of<T>(system.upper);
     factors.rows = static_cast<int>(system.rows), factors.chunks = static_cast<int>(chunks_of(system));
-    factors.factors = reinterpret_cast<T*>(scratch), factors.down = reinterpret_cast<T*>(scratch + parts.down), factors.up = reinterpret_cast<T*>(scratch + parts.up_);
+    // Where x takes the place of rhs, what is beyond a chunk could not be read again, nor what has failed be taken back: chunks are joined, whose x is stored when all of it is known.
+    factors.forget = !system.in_place, factors.join = join;
+    const auto at = [&](std::size_t part) { return reinterpret_cast<T*>(scratch + part); };
+    factors.factors = at(0), factors.down = at(parts.down), factors.up = at(parts.up_), factors.reduce = at(parts.reduce), factors.finish = at(parts.finish);
+    factors.links = reinterpret_cast<DominantLink<T>*>(scratch + parts.links);
     factors.forgotten = static_cast<T>(std::ldexp(std::numeric_limits<T>::epsilon() / 2, -static_cast<int>(neglect_margin)));
-    factors.ahead = reinterpret_cast<int*>(words), factors.wanted = words + 1;
-    // Segments solve all themselves; what comes behind them would take that for what is left to it, and, in place, x for a right-hand side.
-    if (bands || !takes_segments(system)) factors.all_left = &launch.outcome->handed_over;
-    factors.done = &launch.outcome->judged;
-    factors.marks = bands ? static_cast<unsigned char*>(rest.scratch) : scratch + parts.marks, factors.systems = system.systems();
-    launch_after(march_factor_kernel<T>, dim3(static_cast<unsigned>((factors.chunks * factor_pieces + factor_threads - 1) / factor_threads)), factor_threads, 0, launch.stream, factors);
+    factors.ahead = reinterpret_cast<int*>(words), factors.wanted = words + 1, factors.joined = words + 2;
+    factors.all_left = &launch.outcome->handed_over, factors.done = &launch.outcome->judged;
+    factors.marks = cut.bands ? static_cast<unsigned char*>(rest.scratch) : scratch + parts.marks, factors.systems = system.systems();
+    launch_after(march_factor_kernel<T>, dim3(static_cast<unsigned>((factors.chunks * factor_pieces + factor_threads - 1) / factor_threads)), factor_block, 0, launch.stream, factors);
 
-    march.factors = factors.factors, march.ahead = factors.ahead, march.chunks = factors.chunks;
+    march.factors = factors.factors, march.reduce = factors.reduce, march.finish = factors.finish, march.links = factors.links;
+    march.ahead = factors.ahead, march.joined = factors.joined, march.wanted = factors.wanted, march.all_left = factors.all_left;
+    march.last = at(parts.last), march.first = at(parts.first), march.chunks = factors.chunks;
     march.cut = MarchCut::of(job.tiles, march.chunks, std::int64_t{march_warps} * multiprocessors_of_current());
+    march.reduce_cut = MarchCut::of(job.tiles, march.chunks, std::int64_t{march_reducers} * multiprocessors_of_current());
     job.marks = factors.marks, job.handed_over = &launch.outcome->marked;
-    launch_march(job, march, launch.stream);
-    if (system.in_place) {
-        const Pieces pieces(system);
-        launch_after(return_kernel<T>, pieces.blocks(), Pieces::block_threads, 0, launch.stream,
-                     Return<T>{pieces, Levels(system), Source<T>(apart.x), Source<T>(system.x), factors.marks, factors.wanted});
-    }
-    if (bands) return solve_batch_where(system, rest, &launch.outcome->handed_over);
-    if (takes_segments(system)) solve_segments(system, rest, factors.wanted);
-    else solve_windows(system, rest, {.after_halos = true});
+    launch_march(job, march, MarchPass::whole_or_reduce, launch.stream);
+    if (join) launch_march(job, march, MarchPass::join, launch.stream), launch_march(job, march, MarchPass::finish, launch.stream);
+    if (cut.bands) return solve_batch_where(system, rest, &launch.outcome->handed_over);
+    solve_windows(system, rest, {.after_halos = true});
     solve_pivoted(system, rest, factors.marks, &launch.outcome->marked);
+}
+
+template <class T>
+std::size_t scratch_of(const System& system) {
+    const Cut<T> cut(system);
+    return Parts<T>(system, cut, cut.joins(system)).bytes;
 }
 
 }  // namespace
 
 bool takes_march(const System& system) {
-    ColumnCut cut;
-    bool along_rows;
     if (windows_refuse(system)) return false;
-    const System apart = apart_from_rhs(system, nullptr);
-    if (system.dtype == DType::f64) {
-        TileJob<double> job;
-        return plan(apart, job, cut, along_rows);
-    }
-    TileJob<float> job;
-    return plan(apart, job, cut, along_rows);
+    return system.dtype == DType::f64 ? Cut<double>(system).taken : Cut<float>(system).taken;
 }
 
-std::size_t march_scratch(const System& system) { return system.dtype == DType::f32 ? Parts<float>(system).bytes : Parts<double>(system).bytes; }
+std::size_t march_scratch(const System& system) { return system.dtype == DType::f32 ? scratch_of<float>(system) : scratch_of<double>(system); }
 
 void solve_march(const System& system, const BatchLaunch& launch) {
     if (system.dtype == DType::f32) solve<float>(system, launch);

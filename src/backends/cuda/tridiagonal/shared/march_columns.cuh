@@ -22,6 +22,7 @@ struct MarchSideBySide {
     int own;                ///< column of the tile
     std::int64_t column;
     bool full;              ///< all rows of a lane's columns are its own, and a vector's where they are side by side
+    bool twos;              ///< what it stores are vectors: sectors begin at even columns
     unsigned offset = 0;
     unsigned own_rows[V];   ///< of a slice, that the lane stores: tiles that overlap store whole sectors of 32 bytes, since a part of one costs more than its bytes
     static constexpr unsigned sector = 32 / sizeof(T);
@@ -42,10 +43,18 @@ struct MarchSideBySide {
                 own_rows[v] |= static_cast<unsigned>(column + v * apart < job.columns && (!any_before || of >= at) && (!any_behind || last < at)) << i;
             }
         }
+        twos = V == 2 && !Shifted && job.x_by_twos && column + 1 < job.columns;
         full = !sectors && (V == 1 || Shifted || job.x_by_twos);
 #pragma unroll
         for (int v = 0; v < V; ++v) full = full && own_rows[v] == (1u << slice_rows) - 1;
         if (Shifted) offset = static_cast<unsigned>(offset_in_vector(column_corner(job.operand[3], place, place.column, 0)));
+    }
+    /// Nothing of these columns is stored: bit v.
+    __device__ __forceinline__ void leave(unsigned columns) {
+        full = full && !columns, twos = twos && !columns;
+#pragma unroll
+        for (int v = 0; v < V; ++v)
+            if (columns >> v & 1) own_rows[v] = 0;
     }
     /// The v-th one of a lane, in its tile.
     static __device__ __forceinline__ int column_of(int lane, int v) { return (Shifted ? lane : lane * V) + v * apart; }
@@ -111,12 +120,11 @@ struct MarchSideBySide {
             }
             return;
         }
-        if (rows <= 0) return;
+        if (rows <= 0 || !(own_rows[0] | own_rows[V - 1])) return;
         const unsigned some = rows < slice_rows ? (1u << rows) - 1 : ~0u;
-        const bool by_twos = V == 2 && !Shifted && job.x_by_twos && column + 1 < job.columns;  // then sectors begin at even columns
 #pragma unroll
         for (int i = 0; i < slice_rows; ++i, there += to.row_stride) {
-            if (by_twos) {
+            if (twos) {
                 if (own_rows[0] & some & 1u << i) __stcs(reinterpret_cast<Two*>(there), Two{x[i][0], x[i][V - 1]});
                 continue;
             }

@@ -25,6 +25,7 @@ struct MarchOneByOne {
 
     __device__ __forceinline__ MarchOneByOne(const ColumnJob<T>& from, const ColumnPlace& at, int l) : job(from), place(at), lane(l) {}
     static __device__ __forceinline__ int column_of(int lane, int v) { return lane + 32 * v; }
+    __device__ __forceinline__ void leave(unsigned) {}  // what is stored of them is what was read
 
     /// By one thread: `requests` arrivals.
     __device__ __forceinline__ void ask(int chunk, T* to, Arrival news) const {
