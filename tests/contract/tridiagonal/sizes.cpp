@@ -47,6 +47,29 @@ TEST_P(Size, Single) {
         }
 }
 
+/// Couplings of 1, the same diagonal in every row.
+struct Forgetting final : Entries {
+    double diag;
+    explicit Forgetting(double d) : diag(d) {}
+    double coefficient(int band, std::int64_t row, std::int64_t) const override { return band == 1 ? diag : diag > 1e30 ? 0 : row % 3 == band ? 1 : -1; }
+    double right(std::int64_t row, std::int64_t) const override { return diag * (static_cast<double>(row * 37 % 1009) / 1009 - 0.4); }
+};
+
+// Halos of every length that a device may choose by it: within a row, some rows, some hundred rows.
+TEST_P(Size, HoweverFastItForgets) {
+    for (const std::int64_t rows : {150001, 262144})
+        for (const double diag : {1e31, 1e9, 1e5, 3e4, 1e4, 3000., 1000., 300., 100., 50., 25., 12., 8., 6., 5., 4., 3., 2.5, 2.2, 2.1}) {
+            Recipe recipe;
+            recipe.rows = rows, recipe.entries = std::make_shared<Forgetting>(diag);
+            SCOPED_TRACE(testing::Message() << diag << " on the diagonal, " << recipe.text());
+            const Trial<float> single(recipe);
+            single.expect_solved(tridiagonal::solve(queue, single.problem()));
+            const Trial<double> twice(recipe);
+            twice.expect_solved(tridiagonal::solve(queue, twice.problem()));
+            if (HasFailure()) return;
+        }
+}
+
 // Rows apart in memory, between numbers that would make a system too: alone, and few systems beside each other.
 TEST_P(Size, RowsApart) {
     for (const std::int64_t rows : {5, 127, 1023, 1024, 1025, 1026, 2047, 4097, 8191, 8192, 8193, 16411, 70001})

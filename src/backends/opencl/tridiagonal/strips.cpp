@@ -25,17 +25,19 @@ constexpr std::int64_t vectors = 2, strip_bytes = 8192 + 64, short_strip_bytes =
 /// What may be left of an unknown beyond a halo, below the tolerance: so little that values far larger there do no harm, and that no bit of x depends on the cut.
 constexpr double margin = 0x1p-42;
 
-/// Halos come in few sizes, so that the workspace can be known beforehand.
-std::int64_t next_halo(std::int64_t rows) {
+/// Halos come in few sizes, so that the workspace can be known beforehand; all of them are whole vectors, of which strips.cl makes tiles.
+std::int64_t next_halo(std::int64_t rows, std::int64_t lanes) {
     std::int64_t halo = 16;
     while (halo < rows) halo = halo % 3 == 0 ? halo / 3 * 4 : halo / 2 * 3;
-    return halo;
+    return (halo + lanes - 1) / lanes * lanes;
 }
+
+std::int64_t lanes_of(const System& system) { return 64 / static_cast<std::int64_t>(size_of(system.dtype)); }
 
 struct StripCut {
     std::int64_t lanes, halo, first, rows, strips;  ///< strips of `rows` rows from row `first`; 0 strips: not for this system
 
-    StripCut(const System& system, std::int64_t halo_rows) : lanes(64 / static_cast<std::int64_t>(size_of(system.dtype))), halo(halo_rows) {
+    StripCut(const System& system, std::int64_t halo_rows) : lanes(lanes_of(system)), halo(halo_rows) {
         const auto bytes = static_cast<std::int64_t>(size_of(system.dtype));
         const std::int64_t misaligned = static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(system.x.data) % 64) / bytes;
         first = halo + lanes + (lanes - misaligned) % lanes;  // so that every strip of x begins with a cache line
@@ -153,20 +155,21 @@ bool sweep(const System& system, const Launch& launch, const StripCut& cut) {
 std::size_t strips_scratch(const System& system, int) {
     if (!fits(system)) return 0;
     std::size_t most = 0;
-    for (std::int64_t halo = next_halo(1); halo <= longest_halo; halo = next_halo(halo + 1))
+    const std::int64_t lanes = lanes_of(system);
+    for (std::int64_t halo = next_halo(1, lanes); halo <= longest_halo; halo = next_halo(halo + 1, lanes))
         if (const StripCut cut(system, halo); cut.strips) most = std::max(most, cut.bytes(system));
     return most;
 }
 
 bool sweep_strips(const System& system, const Launch& launch) {
     if (!fits(system) || launch.failure->code) return false;
-    const std::int64_t lanes = 64 / static_cast<std::int64_t>(size_of(system.dtype));
+    const std::int64_t lanes = lanes_of(system);
     // The longest decay whose halo, a quarter longer, is allowed.
     const std::int64_t limit = std::min((longest_halo - lanes) * 4 / 5, system.rows / 64);
     const double close = launch.tolerance * margin;
     const std::int64_t forgets = system.dtype == DType::f32 ? decay<float>(system, close, limit) : decay<double>(system, close, limit);
     if (forgets > limit) return false;
-    const StripCut cut(system, next_halo(forgets * 5 / 4 + lanes));
+    const StripCut cut(system, next_halo(forgets * 5 / 4 + lanes, lanes));
     if (cut.strips == 0 || launch.scratch_bytes < cut.bytes(system)) return false;
     bool good = false;
     return guarded("sweeping strips", *launch.failure, [&] { good = system.dtype == DType::f32 ? sweep<float>(system, launch, cut) : sweep<double>(system, launch, cut); }) && good;
