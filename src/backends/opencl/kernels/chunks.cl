@@ -18,7 +18,7 @@
 
 #define CANCEL 1
 #define DOMINANT 2
-/// What first rows are like. CANCEL: all of some chunk: then it is worth keeping the sums. DOMINANT: all of every chunk.
+/// What first rows are like. CANCEL: all of some chunk: then it is worth keeping the sums. DOMINANT: all of every chunk, couplings of the other sign.
 APART int first_rows(const Block* blocks, const Cut* cut, const Group* g) {
     Vector a[LANES * V], b[LANES * V], c[LANES * V];
     const int count = (int)min((word)LANES, g->rows);
@@ -26,10 +26,11 @@ APART int first_rows(const Block* blocks, const Cut* cut, const Group* g) {
     Mask some = (Mask)0, dominant = ALL_TRUE;
     EACH(v) {
         Mask every = ALL_TRUE;
+        const Vector flip = b[v] < (Vector)0 ? (Vector)(-1) : (Vector)1;
         for (int r = 0; r < count; ++r) {
             const Vector ar = a[r * V + v], br = b[r * V + v], cr = c[r * V + v];
             every &= cancels(ar, br, cr, (ar + cr) + br);
-            dominant &= fabs(ar) + fabs(cr) <= fabs(br) * ((REAL)1 + SLACK);
+            dominant &= (ar * flip <= (Vector)0) & (cr * flip <= (Vector)0) & (-(ar + cr) * flip <= br * flip * ((REAL)1 + SLACK));
         }
         some |= every;
     }
