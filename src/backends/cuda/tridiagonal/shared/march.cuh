@@ -12,7 +12,7 @@
 // Who does what: two warps take 32 columns (single precision: 64) of a segment of the rows, one walks down, the other one goes up behind it and asks for the next chunk
 //   where it has left one. A ring of ahead + 2 chunks (else 3) is theirs; but that the pairs of a block, which have neighbouring columns, keep in step, they wait for nobody else. A segment's first chunks are preceded by `ahead` others, of which nothing is stored.
 //   Both warps of a pair reduce, chunks in turns, in a ring of four.
-// Words per row: 1 read, 1 written, and the ends of segments once more; in two passes 2 read, 1 written, and 1/16 for what chunks tell. Shared memory: 3 + ahead, and factors, which all lanes read at a time.
+// Words per row: 1 read, 1 written, and the ends of segments once more; in two passes 2 read, 1 written, and a seventh for what chunks tell. Shared memory: 3 + ahead, and factors, which all lanes read at a time.
 // Flops per row: 2 fused down and ahead + 1 up; 5 in two passes. Roof: memory; what a chunk takes is the latency of 64 fused operations down, and of 64 (1 + ahead) up, one after the other.
 // Numerics: march_factor.cuh. Rows are dominant, so elimination in order needs no pivots and |y| ≤ 2 max|x|; what is not known beyond a segment or a chunk is less than
 //   u / 16 of the unknowns there. A right-hand side that is not finite, or too large, marks its system; in two passes that is known before anything is stored.
