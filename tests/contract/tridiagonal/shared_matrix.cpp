@@ -292,6 +292,27 @@ TEST_P(SharedMatrix, LongOnesThatFeelEachOtherFailAlone) {
                 }
 }
 
+// A row of zeros at the end of 64 rows, which a device may eliminate by themselves: it shows when they are joined, and right-hand sides have been looked at then. One that is not finite fails once.
+TEST_P(SharedMatrix, LongSingularOnesFailOnce) {
+    for (const std::int64_t rows : {4500, 9001})
+        for (const Layout layout : {Layout::contiguous, Layout::interleaved})
+            for (const bool in_place : {false, true}) {
+                SCOPED_TRACE(testing::Message() << rows << " rows, " << name_of(layout) << ", in place " << in_place);
+                Recipe recipe = recipe_of(rows, {70}, layout);
+                recipe.in_place = in_place;
+                Trial<double> trial(recipe);
+                set_rows(trial, -1, 2, -1);
+                constexpr std::int64_t row = 21 * 64 - 1;
+                trial.coefficient(0, row, 0) = trial.coefficient(1, row, 0) = trial.coefficient(2, row, 0) = trial.coefficient(2, row - 1, 0) = trial.coefficient(0, row + 1, 0) = 0;
+                trial.rhs(100, 37) = NAN;
+                const Outcome outcome = tridiagonal::solve(queue, trial.problem());
+                EXPECT_EQ(outcome.reason, Reason::singular);
+                EXPECT_EQ(outcome.system, 0);
+                EXPECT_EQ(outcome.row, row);
+                EXPECT_EQ(outcome.failures, 70);
+            }
+}
+
 TEST_P(SharedMatrix, ManyColumnsWhoseRowsBeginAnywhere) {
     columns_are_solved({7, 100, 255, 400, 700, 1000, 1100, 2000}, {{517}, {3, 255}});
 }

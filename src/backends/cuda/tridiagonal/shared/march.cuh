@@ -268,7 +268,7 @@ __device__ __forceinline__ void meet_in_pair(int pair) { asm volatile("bar.sync 
 /// By its own registers: inlined, it costs who walks down whole columns some.
 template <class Access, class T>
 __device__ __noinline__ void march_reduce(unsigned char* memory, const ColumnJob<T>& job, const March<T>& march) {
-    constexpr int V = Access::V, ring = 4, step = 2;
+    constexpr int V = Access::V, ring = march_reduce_ring, step = 2;
     const MarchBlock<Access> block{memory};
     const unsigned pairs = block.pairs(march.reduce_cut, ring);
     if (static_cast<unsigned>(block.pair) >= pairs) return;
@@ -375,7 +375,9 @@ __global__ void __launch_bounds__(64 * march_warps, 1) march_kernel(const __grid
     await_the_kernel_before();
     const bool joined = *const_cast<const volatile unsigned*>(march.joined);
     if constexpr (pass == MarchPass::finish) {
-        if (joined && !*const_cast<const volatile unsigned*>(march.wanted)) march_finish(block, job, march);
+        if (!joined) return;
+        if (!*const_cast<const volatile unsigned*>(march.wanted)) march_finish(block, job, march);
+        else if (blockIdx.x == 0 && threadIdx.x == 0) *job.handed_over = 0;  // who solves all looks after those that are marked too
     } else if (joined) {
         march_reduce<Access>(march_memory, job, march);
     } else if (const int ahead = *const_cast<const volatile int*>(march.ahead); ahead > 0) {
