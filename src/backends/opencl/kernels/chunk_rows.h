@@ -47,8 +47,10 @@ INLINE Reducing nothing_yet() {
 /// What decays along a chunk. A processor takes a hundred times as long for an operation on numbers below the normal range, as long as these last: some rows of every chunk, where unknowns decay by a few bits a row.
 /// The residual shows what this loses of a matrix whose own numbers are there.
 INLINE Vector faded(Vector v) {
-#if LANES > 1
-    return fabs(v) < (REAL)(REAL_BYTES == 4 ? 0x1p-126 : 0x1p-1022) ? (Vector)0 : v;
+#if LANES > 1 && REAL_BYTES == 4
+    return fabs(v) < 0x1p-126f ? (Vector)0 : v;
+#elif LANES > 1
+    return fabs(v) < 0x1p-1022 ? (Vector)0 : v;
 #else
     return v;
 #endif

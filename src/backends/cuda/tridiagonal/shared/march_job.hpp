@@ -13,7 +13,8 @@ namespace trifold::cuda {
 inline constexpr int march_rows = 64;      ///< of a chunk
 inline constexpr int march_slots = 12;     ///< chunks that a block's shared memory has room for
 inline constexpr int march_warps = 4;      ///< pairs of warps of a block, at most
-inline constexpr int march_reducers = march_slots / 4;  ///< pairs of warps that reduce
+inline constexpr int march_reduce_ring = 4;  ///< chunks of a pair that reduces: even, so that a place is always the same warp's
+inline constexpr int march_reducers = march_slots / march_reduce_ring;  ///< such pairs of a block
 inline constexpr int most_joined_chunks = 1 << 13;  ///< two factors of each are in shared memory
 inline constexpr int march_farthest = 3;   ///< chunks that a warp looks ahead, at most: with more of them fewer warps have room, and chunks that are joined take less time
 

@@ -40,10 +40,10 @@ struct JoinedRows {
 
 template <class T>
 struct JoinMemory {
-    DominantLink<T> links[march_joiners];                            ///< of a warp's rows
-    T last[march_joiners][32], first[march_joiners][32];           ///< [warp][column]; last: then x of its last row
-    T g[march_joiners];
-    T factors[1];                                                  ///< [chunk][g, spike]
+    DominantLink<T> links[march_joiners];                 ///< of a warp's rows
+    T last[march_joiners][32], first[march_joiners][32];  ///< [warp][column]; last: then what is known of its last row, then x of that
+    T g[march_joiners];                                   ///< of links' own elimination
+    T factors[1];                                         ///< [chunk][g, spike]
     static constexpr std::size_t bytes(int chunks) { return sizeof(JoinMemory) + 2 * static_cast<std::size_t>(chunks) * sizeof(T); }
 };
 
