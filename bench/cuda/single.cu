@@ -33,6 +33,7 @@ using namespace trifold::bench;
 using trifold::tridiagonal::Algorithm;
 using trifold::tridiagonal::Operand;
 using trifold::tridiagonal::System;
+namespace cuda = trifold::cuda;  // not CUDA's own
 
 template <class T>
 class Bench {

@@ -107,6 +107,14 @@ protected:
             ASSERT_TRUE(std::isfinite(x[i]));
         }
         if (std::isfinite(outcome.certificate)) EXPECT_LE(error, outcome.certificate * largest * (1 + 1e-3));
+        expect_small_residual(system, x, largest);
+    }
+
+    /// Beside the largest |x|.
+    template <class T>
+    void expect_small_residual(const System<T>& system, const std::vector<T>& x, typename System<T>::Twice largest) {
+        using Twice = typename System<T>::Twice;
+        const std::size_t n = system.size();
         Twice worst = 0, size = 0;
         for (std::size_t i = 0; i < n; ++i) {
             Twice r = system.rhs[i], m = std::abs(static_cast<Twice>(system.diag[i]));

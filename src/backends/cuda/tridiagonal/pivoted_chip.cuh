@@ -14,6 +14,7 @@
 #include "backends/cuda/tridiagonal/block/copy_engine.cuh"
 #include "backends/cuda/tridiagonal/device/overlap.cuh"
 #include "backends/cuda/tridiagonal/pivoted_lanes.cuh"
+#include "backends/cuda/tridiagonal/pivoted_pair.cuh"
 #include "backends/cuda/tridiagonal/pivoted_left.cuh"
 
 namespace trifold::cuda {

@@ -18,7 +18,7 @@
 
 #include <cstdint>
 
-#include "backends/cuda/tridiagonal/pivoted_pair.cuh"
+#include "backends/cuda/tridiagonal/pivot_range.cuh"
 
 namespace trifold::cuda {
 
@@ -44,6 +44,12 @@ struct Ends {
     T before, first, last, after;
 };
 
+/// Of a chunk without rows: its last unknown is the one before, its first the one after.
+template <class T>
+__device__ __forceinline__ Equations<T> no_rows() {
+    return {{T(1), T(0), T(-1), T(0), T(0), Magnitude<T>::infinite}, {T(0), T(1), T(0), T(-1), T(0), Magnitude<T>::infinite}};
+}
+
 template <class T>
 __device__ __forceinline__ void exchange_if(bool wanted, T& a, T& b) {
     const T kept = a;
@@ -67,8 +73,7 @@ struct PivotedChunk {
 
     /// The two equations. bad: the first of its rows that is not finite, if any; range: what became of the pivots.
     __device__ __forceinline__ Equations<T> reduce(int& bad, PivotRange<T>& range) {
-        // Without rows: its last unknown is the one before, its first the one after.
-        if (count == 0) return {{T(1), T(0), T(-1), T(0), T(0), Magnitude<T>::infinite}, {T(0), T(1), T(0), T(-1), T(0), Magnitude<T>::infinite}};
+        if (count == 0) return no_rows<T>();
         const Row top = load(0);
         if (!finite(top)) bad = 0;
         if (count == 1) return {{top.lower, top.diag, T(0), top.upper, top.rhs, size_of(top)}, {T(0), T(1), T(-1), T(0), T(0), Magnitude<T>::infinite}};

@@ -17,6 +17,7 @@
 
 #include "backends/cuda/tridiagonal/block/copy_engine.cuh"
 #include "backends/cuda/tridiagonal/thread/chunk.cuh"
+#include "backends/cuda/tridiagonal/thread/weight.cuh"
 
 namespace trifold::cuda {
 
@@ -58,14 +59,6 @@ struct JoinRows {
     }
 };
 
-/// What elimination leaves of a row, x = d - a before - c next, may weigh so much: |a| + |c|. Weakly dominant rows have 1 at most, and what is
-/// bounded by it at every step is backward stable, row by row, without exchanges (columns_dominant.cuh).
-template <class T>
-inline constexpr T row_weight = T(1.0625);
-
-template <class T>
-inline constexpr T join_limit = sizeof(T) == 8 ? T(1e290) : T(1e30);
-
 template <class T>
 __device__ __forceinline__ T value(const Relation<T>& r, T before, T next) {
     return fused(-r.c, next, fused(-r.a, before, r.d));
@@ -97,7 +90,7 @@ struct JoinRow {
 /// c x_last. `fine` becomes false where a row weighs too much or d is too large.
 template <int Most, class T, int Columns>
 __device__ __forceinline__ Relation<T> reduce_rows(const JoinRows<T, Columns>& rows, Relation<T>& first, bool& fine, int count = Most) {
-    const auto watch = [&](const Relation<T>& r) { fine = fine && fabs(r.a) + fabs(r.c) <= row_weight<T> && fabs(r.d) <= join_limit<T>; };
+    const auto watch = [&](const Relation<T>& r) { fine = fine && is_light(r); };
     Relation<T> before{T(-1), T(0), T(0)};  // a row x = before comes first
     T c;
 #pragma unroll
@@ -142,7 +135,7 @@ __device__ __forceinline__ Three<T> close_rows(const JoinRows<T, Columns>& rows,
         const T k = divide_by(fused(-row.a, before.c, row.b), row.c, c);
         before = {-(row.a * k) * before.a, c, fused(-row.a, before.d, row.d) * k};
         kept[i] = before;
-        fine = fine && fabs(before.a) + fabs(before.c) <= row_weight<T> && fabs(before.d) <= join_limit<T>;
+        fine = fine && is_light(before);
     }
     Relation<T> last = before, first = rows.first(size > 0 ? begin : 0);
 #pragma unroll

@@ -17,8 +17,7 @@ using tridiagonal::System;
 
 // Fewer rows are few warps' work, and those of a batch.
 constexpr int least_rows = 512;
-// One block solves it where it needs pivots.
-constexpr int most_rows = 4608;
+using one_system::most_rows;
 // Accepted residual of a row in units of roundoff, and what is neglected, as of windows (device/windows.cu).
 constexpr double accepted_roundoffs = 16, neglected = 1.0 / 16;
 

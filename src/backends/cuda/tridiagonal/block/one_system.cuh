@@ -13,20 +13,23 @@
 //   warps (1 where they do not matter to each other), and substitution back. Rows are asked for before all else, for fences wait for what is under way.
 // Numerics: with halos all rows are dominant, |a| + |c| ≤ 15/16 |b|, so that every order of elimination is backward stable without exchanges
 //   (docs/decisions/0053-dominant-rows-first.md) and |x| ≤ 16 max|d/b|; what is neglected is at most 1/16 roundoff of the largest |x|. Nothing is checked then, and x is
-//   stored when all are known to be good. The same without halos where warps hardly matter to each other. Else as windows: of every row |rhs - A x| ≤ accept (|a|+|b|+|c|) X, X
+//   stored when all are known to be good. Without halos neither where no row that elimination leaves takes more than itself of its
+//   neighbours, |a| + |c| ≤ 1 where b is 1: what rounding does is nowhere more than it does to the largest x then, and all warps see the same. Else as windows: of every row |rhs - A x| ≤ accept (|a|+|b|+|c|) X, X
 //   the largest |x| of its warp and of the last rows of the others; x is stored before that is known, and in place rhs is stored again where it does not hold.
 #pragma once
 
 #include <cstring>
+#include <type_traits>
 
 #include "backends/cuda/tridiagonal/block/copy_engine.cuh"
 #include "backends/cuda/tridiagonal/device/overlap.cuh"
+#include "backends/cuda/tridiagonal/device/two_pass_spread.cuh"
 #include "backends/cuda/tridiagonal/device/windows_couple.cuh"
 #include "backends/cuda/tridiagonal/pivoted_block.cuh"
 
 namespace trifold::cuda::one_system {
 
-inline constexpr int lanes = 32, most_blocks = 16, most_warps = 4;
+inline constexpr int lanes = 32, most_blocks = 16, most_warps = 4, most_rows = 4608;
 
 /// As little as can be: what a launch carries costs time.
 template <class T>
@@ -48,10 +51,11 @@ struct Job {
 template <class T, int Each>
 struct Memory {
     windows::Interface<T> parts[lanes * Each];
-    unsigned dominant[lanes * Each], good[lanes * Each];  ///< of the warps: whether all rows are, whether all residuals are
+    unsigned light[lanes * Each], good[lanes * Each];  ///< of the warps: whether all rows are, whether all residuals are
     unsigned apart[2 * lanes];                            ///< of those with halos: whether x is good
     unsigned long long arrived, judged, asked;
     BlockPivoting<T> pivoting;
+    __align__(16) unsigned char shared_rows[two_pass::SpreadMemory<T>::bytes(most_rows / 8)];  ///< where blocks share what needs pivots; of clusters of eight
 };
 
 /// R rows of one lane, those in [low, high); else `missing`.
@@ -100,6 +104,15 @@ __device__ __forceinline__ bool are_dominant(const T (&a)[R], const T (&b)[R], c
     return all;
 }
 
+/// Whether rows sum to so little that sums will be carried along (Lane::run): in all of some lane's.
+template <class T, int R>
+__device__ __forceinline__ bool hardly_dominant(const T (&a)[R], const T (&b)[R], const T (&c)[R], int lane) {
+    bool all = lane < lanes - 1;
+#pragma unroll
+    for (int i = 0; i < R; ++i) all = all && fabs((fabs(b[i]) - fabs(a[i])) - fabs(c[i])) < T(0x1p-23) * fabs(b[i]);
+    return __any_sync(~0u, all);
+}
+
 template <class T, int R>
 __device__ __forceinline__ void store_rows(T* to, bool whole, int first, int rows, const T (&from)[R]) {
     constexpr int vector = 16 / static_cast<int>(sizeof(T));
@@ -122,29 +135,28 @@ __device__ __forceinline__ void arrive_relaxed() { asm volatile("barrier.cluster
 __device__ __forceinline__ void arrive_in_cluster() { asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory"); }
 __device__ __forceinline__ void wait_for_cluster() { asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory"); }
 
-/// The last unknowns of all warps, Each per lane, and their first ones; left: the unknown before the lane's. dominant: of the lane's warps; returns whether all
-/// are so and hardly matter to each other.
+/// The last unknowns of all warps, Each per lane, and their first ones; left: the unknown before the lane's. light: whether all rows of the lane's warps are; returns whether
+/// all were, those that join warps too: x needs no check then (thread/weight.cuh).
 template <class T, int Each>
-__device__ __forceinline__ bool solve_warps(const windows::Interface<T> (&mine)[Each], bool dominant, T negligible, int lane, T (&last)[Each], T (&first)[Each], T& left) {
+__device__ __forceinline__ bool solve_warps(const windows::Interface<T> (&mine)[Each], bool light, T negligible, int lane, T (&last)[Each], T (&first)[Each], T& left) {
     const Relation<T> next = from_below(mine[0].first, 1, lanes);
     Largest<T> coupling;
 #pragma unroll
     for (int i = 0; i < Each; ++i) {
         Relation<T> own = mine[i].last;
         if (i + 1 < Each || lane < lanes - 1) own = windows::close_with(own, i + 1 < Each ? mine[i + 1 < Each ? i + 1 : 0].first : next);
-        last[i] = own.d, coupling.add(own.a), coupling.add(own.c);
+        last[i] = own.d, coupling.add(own.a), coupling.add(own.c), light = light && is_light(own);
     }
-    const bool apart = coupling.value() <= negligible, certain = __all_sync(~0u, apart && dominant);
-    if (!certain && !__all_sync(~0u, apart)) {
-        windows::solve_few<T, Each>(mine, lane, last, first, left);
-        return false;
-    }
-    const T above = __shfl_up_sync(~0u, last[Each - 1], 1);
-    left = lane ? above : T(0);
+    if (__all_sync(~0u, coupling.value() <= negligible)) {
+        const T above = __shfl_up_sync(~0u, last[Each - 1], 1);
+        left = lane ? above : T(0);
 #pragma unroll
-    for (int i = 0; i < Each; ++i)
-        first[i] = fused(-mine[i].first.c, last[i], fused(-mine[i].first.a, i ? last[i ? i - 1 : 0] : left, mine[i].first.d));
-    return certain;
+        for (int i = 0; i < Each; ++i)
+            first[i] = fused(-mine[i].first.c, last[i], fused(-mine[i].first.a, i ? last[i ? i - 1 : 0] : left, mine[i].first.d));
+    } else {
+        light = windows::solve_few<T, Each>(mine, lane, last, first, left) && light;
+    }
+    return __all_sync(~0u, light);
 }
 
 template <class T, int Each>
@@ -162,14 +174,17 @@ __device__ __forceinline__ T of_warp(const T (&values)[Each], int warp) {
 inline constexpr int halo = 8, kept = lanes - 2 * halo, warps_apart = 4;
 
 /// x of the lane's rows, `first` and those after it, which is good for kept lanes where what lies beyond the halos and what rounds of substitution leave is at most 1/16 roundoff of the
-/// largest |x|, and all rows are dominant. tell(good) as soon as that is known. By all lanes of a warp.
+/// largest |x|, and all rows are dominant. tell(good) as soon as that is known; returns whether it may be. By all lanes of a warp.
 template <class T, int R, class Prepare, class Tell>
-__device__ __forceinline__ void solve_apart(const Job<T>& job, int first, int lane, T (&x)[R], Prepare prepare, Tell tell) {
+__device__ __forceinline__ bool solve_apart(const Job<T>& job, int first, int lane, T (&x)[R], Prepare prepare, Tell tell) {
     constexpr int enough = (sizeof(T) == 8 ? 57 : 28) * windows::log_unit, most_rounds = 12, first_rounds = 4;
     T a[R], b[R], c[R], d[R];
     load_rows(job, first, a, b, c, d);
     prepare();
-    const bool dominant = are_dominant(a, b, c, d);
+    if (!__all_sync(~0u, are_dominant(a, b, c, d))) {
+        tell(false);
+        return false;
+    }
     Chunk<T, R> rows;
 #pragma unroll
     for (int i = 0; i < R; ++i) rows.eliminate_to_check(i, a[i], b[i], c[i], d[i]);
@@ -193,7 +208,7 @@ __device__ __forceinline__ void solve_apart(const Job<T>& job, int first, int la
 #pragma unroll
     for (int r = 0; r < first_rounds; ++r) round();  // while the rest is found out
     const int decay = -windows::log_of_ratio(coupling, 1.0f);
-    const bool good = __all_sync(~0u, dominant) && max(from_left, from_right) <= -enough && most_rounds * decay >= enough;
+    const bool good = max(from_left, from_right) <= -enough && most_rounds * decay >= enough;
     tell(good);
     if (good)
 #pragma unroll 1
@@ -202,6 +217,30 @@ __device__ __forceinline__ void solve_apart(const Job<T>& job, int first, int la
     if (lane == 0) left = 0;
 #pragma unroll
     for (int i = 0; i < R; ++i) x[i] = rows.x(i, left, x_last);
+    return good;
+}
+
+/// By all threads of the cluster. Whether x is there; kept: where it is kept until it is, or null.
+template <class T, int Threads>
+__device__ __noinline__ bool share_arrays(T* lower, T* diag, T* upper, T* rhs, T* x, T* kept, int rows, two_pass::SpreadNews<T>* news, unsigned char* shared) {
+    const auto line = [](T* data) { return Line<T>{data, T(0), 1}; };
+    const auto meet = [] {
+        arrive_in_cluster();
+        wait_for_cluster();
+    };
+    using Team = two_pass::BlockOf<Threads>;
+    const int blocks = static_cast<int>(gridDim.x);
+    two_pass::Spread spread;
+    spread.rows = (rows + blocks - 1) / blocks, spread.segments = (rows + spread.rows - 1) / spread.rows;
+    const two_pass::Rows<T> system(line(lower), line(diag), line(upper), line(rhs), line(kept ? kept : x), rows);
+    news->template clear<Team>(spread);
+    __threadfence();
+    __syncthreads();
+    meet();
+    if (!two_pass::share_rows<Team>(system, spread, *news, shared, meet)) return false;
+    if (kept)
+        for (int i = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x); i < rows; i += blocks * Threads) x[i] = kept[i];
+    return true;
 }
 
 /// The grid is one cluster. Halos: warps with halos come first, which tell each other nothing but whether x is good.
@@ -228,34 +267,37 @@ __global__ void __launch_bounds__(lanes* most_warps, 1) one_system_kernel(const 
         *job.outcome = fresh_outcome(rows, 1, job.branch);
         if (job.status) job.status[job.number] = static_cast<std::int8_t>(Reason::exact);
     };
-    const auto told = [&](unsigned* at, int who, bool what, const Arrival& news) {
-        if (lane < blocks) send(in_block(shared_address(at + who), lane), static_cast<unsigned>(what), in_block(news.barrier, lane));
+    const auto told = [&](unsigned* at, int who, unsigned what, const Arrival& news) {
+        if (lane < blocks) send(in_block(shared_address(at + who), lane), what, in_block(news.barrier, lane));
     };
+    T a[R], b[R], c[R], d[R];
+    const bool has_rows = !Halos || warp < warps;  // the others of a block only have to know how it ends
+    bool may_be = false;
     if constexpr (Halos) {
         const int place = block * warps_apart + warp, first_apart = (place * kept - halo + lane) * R;
         T x[R];
-        solve_apart<T, R>(job, first_apart, lane, x, prepare, [&](bool good) {
+        may_be = solve_apart<T, R>(job, first_apart, lane, x, prepare, [&](bool good) {
+            if (!good && has_rows) load_rows(job, first, a, b, c, d);  // they are near until blocks have waited for each other
             wait_for_cluster();
             told(shared.apart, place, good, answers);
             begin_outcome();
         });
-        answers.wait_cluster(0);
-        __syncwarp();
-        if (__all_sync(~0u, (lane >= 2 * all || shared.apart[lane]) && (lane + lanes >= 2 * all || shared.apart[lane + lanes]))) {
-            if (lane >= halo && lane < lanes - halo) store_rows<T, R>(job.x, job.whole & 16, first_apart, rows, x);
-            return;
+        if (may_be) {  // else nobody needs to ask the others
+            answers.wait_cluster(0);
+            __syncwarp();
+            if (__all_sync(~0u, (lane >= 2 * all || shared.apart[lane]) && (lane + lanes >= 2 * all || shared.apart[lane + lanes]))) {
+                if (lane >= halo && lane < lanes - halo) store_rows<T, R>(job.x, job.whole & 16, first_apart, rows, x);
+                return;
+            }
         }
     }
-    T a[R], b[R], c[R], d[R];
-    if (!Halos || warp < warps) {
-        // Before all else: what comes next would wait for it.
-        load_rows(job, first, a, b, c, d);
+    windows::Lane<T, R> state;
+    windows::Whole<T> part;
+    if (has_rows) {
+        if (!Halos || may_be) load_rows(job, first, a, b, c, d);  // before all else: what comes next would wait for it
         if (!Halos) prepare();
-        windows::Lane<T, R> state;
-        windows::Whole<T> part;
         part.negligible = job.negligible;
-        bool sums = false;
-        const bool dominant = __all_sync(~0u, are_dominant(a, b, c, d));
+        bool sums = hardly_dominant(a, b, c, lane);
         state.reduce_only(a, b, c, d, lane, part, sums);
         if (!Halos) wait_for_cluster();
         if (lane < blocks) {
@@ -263,19 +305,21 @@ __global__ void __launch_bounds__(lanes* most_warps, 1) one_system_kernel(const 
             constexpr unsigned pair = 2 * sizeof(T);
             send(to, part.first.a, part.first.c, news), send(to + pair, part.first.d, part.last.a, news), send(to + 2 * pair, part.last.c, part.last.d, news);
         }
-        told(shared.dominant, number, dominant, arrival);
+        told(shared.light, number, part.light, arrival);
         if (!Halos) begin_outcome();
-        arrival.wait_cluster(0);
-        __syncwarp();
-        windows::Interface<T> mine[Each];
-        T last[Each], head[Each], beside;
-        bool all_dominant = true;
+    }
+    arrival.wait_cluster(0);
+    __syncwarp();
+    windows::Interface<T> mine[Each];
+    T last[Each], head[Each], beside;
+    bool light = true;
 #pragma unroll
-        for (int i = 0; i < Each; ++i) {
-            mine[i] = windows::Interface<T>{};
-            if (lane * Each + i < all) mine[i] = shared.parts[lane * Each + i], all_dominant = all_dominant && shared.dominant[lane * Each + i];
-        }
-        const bool certain = solve_warps<T, Each>(mine, all_dominant, job.negligible, lane, last, head, beside);
+    for (int i = 0; i < Each; ++i) {
+        mine[i] = windows::Interface<T>{};
+        if (lane * Each + i < all) mine[i] = shared.parts[lane * Each + i], light = light && shared.light[lane * Each + i];
+    }
+    const bool certain = solve_warps<T, Each>(mine, light, job.negligible, lane, last, head, beside);
+    if (has_rows) {
         const T before = number ? of_warp<T, Each>(last, max(number - 1, 0)) : T(0), end = of_warp<T, Each>(last, number);
         const T own_head = of_warp<T, Each>(head, number), beyond = of_warp<T, Each>(head, min(number + 1, lanes * Each - 1));
 
@@ -283,26 +327,37 @@ __global__ void __launch_bounds__(lanes* most_warps, 1) one_system_kernel(const 
         state.solve(a, c, d, before, end, lane, x, left, part.apart);
         if (lane == 0) x[0] = own_head;  // the very number that the warp before takes it for
         store_rows<T, R>(job.x, job.whole & 16, first, rows, x);
-        if (certain && !Halos) return;  // nobody sends to this block any more
-        Largest<T> largest;
+        if (!certain) {
+            Largest<T> largest;
 #pragma unroll
-        for (int i = 0; i < Each; ++i) largest.add(last[i]);
+            for (int i = 0; i < Each; ++i) largest.add(last[i]);
 #pragma unroll
-        for (int i = 0; i < R; ++i) largest.add(x[i]), stored[i] = d[i];
-        const T X = windows::number_of<T>(__reduce_max_sync(~0u, windows::held_bits(largest))) * windows::beyond_cut<T>;
-        T after = __shfl_down_sync(~0u, x[0], 1);
-        if (lane == lanes - 1) after = number + 1 < all ? beyond : T(0);
-        told(shared.good, number, __all_sync(~0u, state.check(a, b, c, stored, x, left, X, job.accept, [&] { return after; })), judgement);
+            for (int i = 0; i < R; ++i) largest.add(x[i]), stored[i] = d[i];
+            const T X = windows::number_of<T>(__reduce_max_sync(~0u, windows::held_bits(largest))) * windows::beyond_cut<T>;
+            T after = __shfl_down_sync(~0u, x[0], 1);
+            if (lane == lanes - 1) after = number + 1 < all ? beyond : T(0);
+            told(shared.good, number, __all_sync(~0u, state.check(a, b, c, stored, x, left, X, job.accept, [&] { return after; })), judgement);
+        }
     }
+    if (Halos) answers.wait_cluster(0);  // a block is there until nobody sends to it any more
+    if (certain) return;
     judgement.wait_cluster(0);
     __syncwarp();
     bool all_good = true;
 #pragma unroll
     for (int i = 0; i < Each; ++i) all_good = all_good && (lane * Each + i >= all || shared.good[lane * Each + i]);
     if (__all_sync(~0u, all_good)) return;
-    if (job.in_place && (!Halos || warp < warps)) store_rows<T, R>(job.x, job.whole & 16, first, rows, d);
-    __threadfence();
+    if (job.in_place && has_rows) store_rows<T, R>(job.x, job.whole & 16, first, rows, d);
+    auto* const news = reinterpret_cast<two_pass::SpreadNews<T>*>(job.scratch);
     __syncwarp();
+    T* const kept = job.in_place ? job.scratch + two_pass::SpreadNews<T>::bytes(most_blocks) / sizeof(T) : nullptr;
+    const auto share = [&]<int Threads>(std::integral_constant<int, Threads>) {
+        return share_arrays<T, Threads>(job.input[0], job.input[1], job.input[2], job.input[3], job.x, kept, rows, news, shared.shared_rows);
+    };
+    if (Halos || blockDim.x == lanes * most_warps ? share(std::integral_constant<int, lanes * most_warps>{}) : share(std::integral_constant<int, lanes * most_warps / 2>{})) {
+        if (block == 0 && threadIdx.x == 0) report_rescued(job.outcome);
+        return;
+    }
     arrive_in_cluster();
     wait_for_cluster();
     if (block == 0) {

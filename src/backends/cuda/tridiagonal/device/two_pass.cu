@@ -45,7 +45,7 @@ struct Parts {
 
     Parts(const System& system, const Cut& cut) {
         const auto systems = static_cast<std::size_t>(system.systems());
-        found = align(systems * static_cast<std::size_t>(cut.words) * sizeof(double));
+        found = align(std::max(systems * static_cast<std::size_t>(cut.words) * sizeof(double), SpreadNews<double>::bytes(Spread::most_of(system.rows))));
         marks = found + align(systems * sizeof(Found));
         shared = marks + align(systems);
         const std::size_t x = system.in_place ? systems * static_cast<std::size_t>(system.rows) * size_of(system.dtype) : 0;
@@ -90,19 +90,23 @@ void passes(Job<T>& job, cudaStream_t stream) {
     launch_after(judge_kernel<T>, dim3(blocks(job.levels.systems, 128)), 128, 0, stream, job);
 }
 
+/// Of a block of a cluster, for its rows.
+template <class T>
+constexpr std::int64_t most_chain_bytes = SpreadMemory<T>::bytes(std::min<std::int64_t>(Spread::most_rows, (160 << 10) / (4 * sizeof(T))));
+
 template <class T>
 void prepare_chain() {
     static PerDevice prepared;
     prepared.once([&] {
-        cudaFuncSetAttribute(chain_kernel<T>, cudaFuncAttributeMaxDynamicSharedMemorySize, chain_bytes<T>);
+        cudaFuncSetAttribute(chain_kernel<T>, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(most_chain_bytes<T>));
         cudaFuncSetAttribute(chain_kernel<T>, cudaFuncAttributeNonPortableClusterSizeAllowed, 1);
     });
 }
 
 template <class T>
-cudaLaunchConfig_t chain_configuration(unsigned blocks, cudaStream_t stream) {
+cudaLaunchConfig_t chain_configuration(unsigned blocks, std::int64_t bytes, cudaStream_t stream) {
     cudaLaunchConfig_t config = {};
-    config.gridDim = dim3(blocks), config.blockDim = dim3(block_threads), config.dynamicSmemBytes = chain_bytes<T>, config.stream = stream;
+    config.gridDim = dim3(blocks), config.blockDim = dim3(block_threads), config.dynamicSmemBytes = static_cast<std::size_t>(bytes), config.stream = stream;
     return config;
 }
 
@@ -116,7 +120,7 @@ unsigned cluster_blocks() {
         prepare_chain<T>();
         for (const unsigned blocks : {16u, 8u}) {
             cudaLaunchAttribute attribute = cluster_of(blocks);
-            cudaLaunchConfig_t config = chain_configuration<T>(blocks, nullptr);
+            cudaLaunchConfig_t config = chain_configuration<T>(blocks, most_chain_bytes<T>, nullptr);
             config.attrs = &attribute, config.numAttrs = 1;
             if (cudaOccupancyMaxActiveClusters(&clusters, chain_kernel<T>, &config) == cudaSuccess && clusters > 0) return static_cast<int>(blocks);
             cudaGetLastError();
@@ -129,7 +133,7 @@ template <class T>
 void launch_chain(const Left<T>& left, cudaStream_t stream) {
     cudaLaunchAttribute attributes[2];
     const unsigned blocks = cluster_blocks<T>();
-    cudaLaunchConfig_t config = chain_configuration<T>(blocks, stream);
+    cudaLaunchConfig_t config = chain_configuration<T>(blocks, std::max<std::int64_t>(chain_bytes<T>, SpreadMemory<T>::bytes(left.job.spread.rows)), stream);
     attributes[0] = cluster_of(blocks);
     while_the_kernel_before_ends(attributes[1]);
     config.attrs = attributes, config.numAttrs = 2;
@@ -144,7 +148,7 @@ Job<T> job_of(const System& system, const Cut& cut, const Parts& parts, const Ba
     char* const base = static_cast<char*>(launch.scratch);
     return {Levels(system), cut, 0, Source<T>(system.lower), Source<T>(system.diag), Source<T>(system.upper), Source<T>(system.rhs),
             Source<T>(system.x), reinterpret_cast<double*>(base), system.in_place ? reinterpret_cast<T*>(base + parts.shared) : nullptr,
-            reinterpret_cast<Found*>(base + parts.found), reinterpret_cast<unsigned char*>(base + parts.marks), launch.outcome, false, nullptr, nullptr, nullptr, 0};
+            reinterpret_cast<Found*>(base + parts.found), reinterpret_cast<unsigned char*>(base + parts.marks), launch.outcome, false, nullptr, nullptr, nullptr, 0, {}};
 }
 
 BatchLaunch rescue_of(const BatchLaunch& launch, const Parts& parts) {
@@ -166,6 +170,7 @@ template <class T>
 void solve_marked(const System& system, const BatchLaunch& launch, const Marked& marked) {
     if (launch.scratch_bytes < Parts(system, cut_of_left(system, true)).all) return;
     Left<T> left = left_of<T>(system, launch, true);
+    left.job.spread = Spread(system.rows, cluster_blocks<T>(), 1, SpreadMemory<T>::room(most_chain_bytes<T>));
     left.job.marked = marked.marks, left.job.wanted = marked.wanted, left.job.least_wanted = marked.least_wanted;
     launch_chain(left, launch.stream);
 }
@@ -213,6 +218,7 @@ template <class T>
 two_pass::Left<T> left_to_pivots_of(const System& system, const BatchLaunch& launch, const unsigned* states, int blocks) {
     Left<T> left = left_of<T>(system, launch, false);
     left.job.left = states;
+    if (system.systems() == 1) left.job.spread = Spread(system.rows, blocks, ThirdOfBlock::per_block, SpreadMemory<T>::room(ThirdOfBlock::tile_bytes));
     left.rest.slots = std::min(left.rest.slots, std::int64_t{ThirdOfBlock::per_block} * blocks * block_threads);
     return left;
 }

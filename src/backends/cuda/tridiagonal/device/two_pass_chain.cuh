@@ -8,6 +8,7 @@
 #include "backends/cuda/tridiagonal/device/two_pass_finish.cuh"
 #include "backends/cuda/tridiagonal/device/two_pass_levels.cuh"
 #include "backends/cuda/tridiagonal/device/two_pass_reduce.cuh"
+#include "backends/cuda/tridiagonal/device/two_pass_spread.cuh"
 #include "backends/cuda/tridiagonal/pivoted_block.cuh"
 #include "backends/cuda/tridiagonal/pivoted_line.cuh"
 
@@ -68,9 +69,16 @@ __device__ __forceinline__ void solve_by_block(const PivotedJob<T>& rest, BlockP
     report_failure(rest.outcome, rest.status, rest.levels.number_of(index), verdict.row, verdict.reason);
 }
 
-/// By all threads of a launch whose teams are all there: meet() waits for all of them. shared: the team's. Whether anything may be left to LU.
+/// By all threads of a launch whose teams are all there, which have met since prepare_spread: meet() waits for all of them. shared: the team's. Whether anything may be left to LU.
 template <class T, class Team, class Meet>
 __device__ __forceinline__ bool solve_what_was_left(const Job<T>& job, unsigned char* shared, const Meet& meet) {
+    if (job.spread.segments > 0) {
+        if (!job.was_left(0)) return false;
+        if (solve_spread<T, Team>(job, shared, meet)) {
+            if (job.kept_x) copy_of(job, 0);
+            return false;
+        }
+    }
     const std::int64_t thread = Team::number() * block_threads + Team::thread(), threads = Team::count() * block_threads;
     for (std::int64_t k = thread; k < job.levels.systems; k += threads) {
         job.marks[k] = job.was_left(k) ? to_correct : accepted;
@@ -105,6 +113,8 @@ __global__ void __launch_bounds__(block_threads, 3) chain_kernel(const __grid_co
     extern __shared__ double shared[];
     after_the_kernel_before();
     if (job.unwanted()) return;
+    prepare_spread<WholeBlock>(job);
+    cooperative_groups::this_cluster().sync();
     const bool again = solve_what_was_left<T, WholeBlock>(job, reinterpret_cast<unsigned char*>(shared), [] { cooperative_groups::this_cluster().sync(); });
     if (again && blockIdx.x == 0 && job.marks[0] != accepted) solve_by_block(rest, *reinterpret_cast<BlockPivoting<T>*>(shared));
 #endif

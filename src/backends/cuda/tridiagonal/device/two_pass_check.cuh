@@ -10,15 +10,22 @@ namespace trifold::cuda::two_pass {
 __device__ inline unsigned long long bits(double value) { return static_cast<unsigned long long>(__double_as_longlong(value)); }
 __device__ inline double number(unsigned long long bits) { return __longlong_as_double(static_cast<long long>(bits)); }
 
-template <class Team>
-__device__ double largest_of(double value) {
+/// The largest of each of several numbers, by all threads of the team.
+template <class Team, int Count>
+__device__ __forceinline__ void largest_of(double (&values)[Count]) {
+    static_assert(Count <= maxima);
     double* const shared = Team::partial();
-    for (int step = 16; step > 0; step /= 2) value = fmax(value, __shfl_xor_sync(0xffffffffu, value, step));
+#pragma unroll
+    for (int k = 0; k < Count; ++k)
+        for (int step = 16; step > 0; step /= 2) values[k] = fmax(values[k], __shfl_xor_sync(0xffffffffu, values[k], step));
     Team::sync();
-    if (Team::thread() % 32 == 0) shared[Team::thread() / 32] = value;
+    if (Team::thread() % 32 == 0)
+#pragma unroll
+        for (int k = 0; k < Count; ++k) shared[Team::thread() / 32 * Count + k] = values[k];
     Team::sync();
-    for (int w = 0; w < block_threads / 32; ++w) value = fmax(value, shared[w]);
-    return value;
+    for (int w = 0; w < Team::size / 32; ++w)
+#pragma unroll
+        for (int k = 0; k < Count; ++k) values[k] = fmax(values[k], shared[w * Count + k]);
 }
 
 /// What a thread sees of a block of rows.
@@ -35,9 +42,10 @@ struct Seen {
     /// All threads of the team.
     template <class Team>
     __device__ void store(Found& found) const {
-        const double lost = largest_of<Team>(finite == T(0) ? 0 : 1), e = largest_of<Team>(residual);
-        const double a = largest_of<Team>(entry), x = largest_of<Team>(size), f = largest_of<Team>(right);
+        double found_here[] = {finite == T(0) ? 0.0 : 1.0, residual, entry, size, right};
+        largest_of<Team>(found_here);
         if (Team::thread() != 0) return;
+        const auto [lost, e, a, x, f] = found_here;
         const double most = lost > 0 ? INFINITY : e, scale = a * x + f;
         atomicMax(&found.ratio, bits(most == 0 ? 0 : isinf(scale) ? most / a / x : most / scale));
         atomicMax(&found.residual, bits(most));
@@ -65,19 +73,30 @@ __global__ void __launch_bounds__(block_threads) residual_kernel(const __grid_co
     if (!job.idle(job.system())) residuals_of(job, job.system());
 }
 
+/// As LAPACK would leave them.
+template <class T>
+__device__ __forceinline__ bool are_small(const Found& found) {
+    const double u = sizeof(T) == 4 ? 0x1p-24 : 0x1p-53;
+    const double ratio = number(found.ratio), residual = number(found.residual), scale = number(found.scale);
+    return isfinite(residual) && (ratio <= 10 * u || (isfinite(scale) && residual <= 4 * u * scale));
+}
+
+template <class T>
+__device__ __forceinline__ void report_accepted(const Job<T>& job, const Found& found, bool again) {
+    if (again && job.levels.systems == 1) job.outcome->reason = static_cast<int>(Reason::refined);
+    if (job.marked) job.outcome->branch = static_cast<int>(tridiagonal::Algorithm::two_pass);
+    // The bits of -1, "not computed", are below those of any number as signed integers.
+    atomicMax(reinterpret_cast<long long*>(&job.outcome->residual), static_cast<long long>(found.ratio));
+}
+
 /// Accepted, or marked for what comes next.
 template <class T>
 __device__ __forceinline__ void judge(const Job<T>& job, std::int64_t k, bool again) {
     const Found found = job.found[k];
-    const double u = sizeof(T) == 4 ? 0x1p-24 : 0x1p-53;
-    const double ratio = number(found.ratio), residual = number(found.residual), scale = number(found.scale);
-    const bool regular = !found.irregular && isfinite(residual);
-    if (regular && (ratio <= 10 * u || (isfinite(scale) && residual <= 4 * u * scale))) {
+    const bool regular = !found.irregular && isfinite(number(found.residual));
+    if (regular && are_small<T>(found)) {
         job.marks[k] = accepted;
-        if (again && job.levels.systems == 1) job.outcome->reason = static_cast<int>(Reason::refined);
-        if (job.marked) job.outcome->branch = static_cast<int>(tridiagonal::Algorithm::two_pass);
-        // The bits of -1, "not computed", are below those of any number as signed integers.
-        atomicMax(reinterpret_cast<long long*>(&job.outcome->residual), static_cast<long long>(found.ratio));
+        report_accepted(job, found, again);
         return;
     }
     job.marks[k] = regular && !again ? to_correct : to_pivot;

@@ -9,28 +9,32 @@
 #include "backends/cuda/runtime/outcome.hpp"
 #include "backends/cuda/tridiagonal/device/couple.cuh"
 #include "backends/cuda/tridiagonal/device/overlap.cuh"
+#include "backends/cuda/tridiagonal/device/two_pass_spread.hpp"
 #include "backends/cuda/tridiagonal/operand.cuh"
 
 namespace trifold::cuda::two_pass {
 
-inline constexpr int tile_chunks = 64, chunk_rows = 32, tile_pitch = 33, most_levels = 16, block_threads = 128;
+inline constexpr int tile_chunks = 64, chunk_rows = 32, tile_pitch = 33, most_levels = 16, block_threads = 128, maxima = 5;
 
-/// Who works on a tile, block_threads of them, and their words for a maximum: a block.
-struct WholeBlock {
+/// Who works on a tile, block_threads of them, and their words for maxima: a block.
+template <int Size>
+struct BlockOf {
+    static constexpr int size = Size;
     __device__ __forceinline__ static int thread() { return static_cast<int>(threadIdx.x); }
     __device__ __forceinline__ static int threads() { return static_cast<int>(blockDim.x); }
     __device__ __forceinline__ static std::int64_t number() { return blockIdx.x; }
     __device__ __forceinline__ static std::int64_t count() { return gridDim.x; }
     __device__ __forceinline__ static void sync() { __syncthreads(); }
     __device__ __forceinline__ static double* partial() {
-        __shared__ double words[block_threads / 32];
+        __shared__ double words[Size / 32 * maxima];
         return words;
     }
 };
+using WholeBlock = BlockOf<block_threads>;
 
 /// Or a third of one, where blocks are larger; barrier 0 is the block's. `room`: of its dynamic shared memory, for each.
 struct ThirdOfBlock {
-    static constexpr int per_block = 3, tile_bytes = 69632, room = tile_bytes + block_threads / 32 * 8;
+    static constexpr int size = block_threads, per_block = 3, tile_bytes = 69632, room = tile_bytes + block_threads / 32 * maxima * 8;
     __device__ __forceinline__ static int own() { return static_cast<int>(threadIdx.x) / block_threads; }
     __device__ __forceinline__ static int thread() { return static_cast<int>(threadIdx.x) % block_threads; }
     __device__ __forceinline__ static int threads() { return block_threads; }
@@ -93,6 +97,7 @@ struct Job {
     const unsigned char* marked;  ///< likewise: null, or not 0
     const unsigned long long* wanted;  ///< null, or a word below `least_wanted` where nothing is to be done
     unsigned long long least_wanted;
+    Spread spread;                ///< of one system that the teams of one launch share
 
     __device__ std::int64_t system() const { return first_system + blockIdx.y; }
     __device__ bool was_left(std::int64_t k) const { return left ? left[k] == 2 : marked[k] != 0; }
@@ -107,6 +112,9 @@ template <class T>
 struct Rows {
     Line<T> line[4], x;
     std::int64_t count;
+
+    __device__ Rows(const Line<T>& lower, const Line<T>& diag, const Line<T>& upper, const Line<T>& rhs, const Line<T>& solution, std::int64_t n)
+        : line{lower, diag, upper, rhs}, x(solution), count(n) {}
 
     __device__ Rows(const Job<T>& job, std::int64_t k) : count(job.cut.rows) {
         std::int64_t index[4];

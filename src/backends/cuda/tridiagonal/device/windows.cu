@@ -141,6 +141,8 @@ void solve(const System& system, const BatchLaunch& launch, const WindowsOptions
     // Blocks wait for each other, so all have to be there.
     cudaLaunchConfig_t config = {};
     int blocks = std::min({job.windows, multiprocessors_of_current(), most_blocks});
+    // More of them share what needs pivots.
+    if (system.systems() == 1 && job.second) blocks = std::max(blocks, static_cast<int>(std::min({system.rows / two_pass::Spread::enough, std::int64_t{multiprocessors_of_current()}, std::int64_t{most_blocks}})));
     // Windows at the ends of systems are slower to bring: every block should have its share of them.
     if (job.windows > blocks && job.per_system > 1 && blocks % job.per_system == 0 && blocks - 1 > centre + 1) --blocks;
     config.gridDim = dim3(static_cast<unsigned>(blocks));

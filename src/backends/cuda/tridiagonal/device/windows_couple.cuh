@@ -174,9 +174,9 @@ __device__ __noinline__ bool couple_widely(const Interface<T>* interfaces, int w
 }
 
 /// Up to lanes · Each windows in a row, all there are, Each per lane: their last unknowns, their first ones, and in `left` the
-/// unknown before the lane's. All lanes of a warp.
+/// unknown before the lane's; whether all rows were light, of the lane. All lanes of a warp.
 template <class T, int Each>
-__device__ __forceinline__ void solve_few(const Interface<T> (&mine)[Each], int lane, T (&last)[Each], T (&first)[Each], T& left) {
+__device__ __forceinline__ bool solve_few(const Interface<T> (&mine)[Each], int lane, T (&last)[Each], T (&first)[Each], T& left) {
     // Last unknowns of the lane's windows, in the one before the lane and its last one; that one in the ones before and after the lane.
     Relation<T> rows[Each];
 #pragma unroll
@@ -195,6 +195,9 @@ __device__ __forceinline__ void solve_few(const Interface<T> (&mine)[Each], int 
         if (lane < lanes - 1) own = close_with(own, beyond);
     }
     OddEven<T, lanes>::reduce(own, lane);
+    bool light = is_light(own);
+#pragma unroll
+    for (int i = 0; i + 1 < Each; ++i) light = light && is_light(rows[i]);
     const T x = OddEven<T, lanes>::substitute(own, T(0), __shfl_sync(~0u, own.d, lanes - 1), lane), above = __shfl_up_sync(~0u, x, 1);
     left = lane ? above : T(0);
 #pragma unroll
@@ -202,6 +205,7 @@ __device__ __forceinline__ void solve_few(const Interface<T> (&mine)[Each], int 
         last[i] = i + 1 < Each ? fused(-rows[i].c, x, fused(-rows[i].a, left, rows[i].d)) : x;
         first[i] = fused(-mine[i].first.c, last[i], fused(-mine[i].first.a, i ? last[i ? i - 1 : 0] : left, mine[i].first.d));
     }
+    return light;
 }
 
 /// All windows of a system of at most lanes · Each, number `window` among them asking: every one of them finds the same

@@ -227,6 +227,7 @@ __global__ void __launch_bounds__(lanes*(Warps + helpers + others), 1) window_ke
         job.maxima[blockIdx.x] = most;
     }
     if (job.second && !solved) {
+        two_pass::prepare_spread<two_pass::ThirdOfBlock>(to_pivots.job);
         cooperative_groups::this_grid().sync();
         if (blockIdx.x == 0) judge(job);
         if (*const_cast<volatile unsigned long long*>(&job.outcome->handed_over) >= left_to_pivots) two_pass::solve_left(&to_pivots);

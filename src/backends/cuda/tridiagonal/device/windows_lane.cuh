@@ -15,6 +15,7 @@
 
 #include "backends/cuda/tridiagonal/device/windows_job.cuh"
 #include "backends/cuda/tridiagonal/thread/largest_bits.cuh"
+#include "backends/cuda/tridiagonal/thread/weight.cuh"
 #include "backends/cuda/tridiagonal/warp/odd_even.cuh"
 
 namespace trifold::cuda::windows {
@@ -55,6 +56,7 @@ template <class T>
 struct Whole : Interface<T> {
     T negligible;
     int apart = lanes;  ///< as OddEven::reduce returns it
+    bool light = false;  ///< all rows, at every step (thread/weight.cuh)
 };
 
 template <class T, int R>
@@ -204,7 +206,16 @@ private:
             if constexpr (by_chunks) n[i] = fused(fabs(rows.c[i]), n[i + 1], n[i]);
             if constexpr (Sums) sum[i] = fused(fabs(rows.c[i]), sum[i + 1], sum[i]);
         }
+        [[maybe_unused]] bool light = true;
+        if constexpr (std::is_same_v<Place, Whole<T>>) {
+#pragma unroll
+            for (int i = 0; i < R - 1; ++i) light = light && is_light(Relation<T>{T(0), rows.c[i], rows.d[i]});
+        }
         rows.reduce();
+        if constexpr (std::is_same_v<Place, Whole<T>>) {
+#pragma unroll
+            for (int i = 0; i < R; ++i) light = light && is_light(Relation<T>{rows.a[i], rows.c[i], rows.d[i]});
+        }
         if constexpr (by_chunks) {
 #pragma unroll
             for (int i = 0; i < R - 1; ++i) reached.add(fabs(rows.a[i]) + fabs(rows.c[i])), most.add(n[i]);
@@ -251,6 +262,7 @@ private:
             part.first = of_lane(first, 0);
             part.apart = OddEven<T, lanes>::template reduce<Sums, true>(own, rest, lane, part.first, part.negligible);
             part.last = of_lane(own, lanes - 1);
+            part.light = __all_sync(~0u, light && is_light(own)) && is_light(part.first);
         } else {
             OddEven<T, lanes>::template reduce<Sums>(own, rest, lane);
             int place = 0;

@@ -49,7 +49,7 @@ struct Block {
         __device__ __forceinline__ Schedule(const Job<T>& from, bool second_pass) : job(from), second(second_pass) {
             const int blocks = static_cast<int>(gridDim.x), block = static_cast<int>(blockIdx.x);
             systems_each = blocks / job.per_system, parts_each = blocks - systems_each * job.per_system;
-            next = second ? block + (job.windows - 1 - block) / blocks * blocks : block;
+            next = !second ? block : block < job.windows ? block + (job.windows - 1 - block) / blocks * blocks : -1;
             system = next / job.per_system, part = next - system * job.per_system;
         }
         __device__ __forceinline__ void advance() {
