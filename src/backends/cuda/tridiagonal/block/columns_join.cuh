@@ -90,7 +90,7 @@ struct JoinRow {
 /// c x_last. `fine` becomes false where a row weighs too much or d is too large.
 template <int Most, class T, int Columns>
 __device__ __forceinline__ Relation<T> reduce_rows(const JoinRows<T, Columns>& rows, Relation<T>& first, bool& fine, int count = Most) {
-    const auto watch = [&](const Relation<T>& r) { fine = fine && is_light(r); };
+    const auto watch = [&](const Relation<T>& r) { fine = fine && fabs(r.a) + fabs(r.c) <= row_weight<T> && fabs(r.d) <= join_limit<T>; };
     Relation<T> before{T(-1), T(0), T(0)};  // a row x = before comes first
     T c;
 #pragma unroll
@@ -135,7 +135,7 @@ __device__ __forceinline__ Three<T> close_rows(const JoinRows<T, Columns>& rows,
         const T k = divide_by(fused(-row.a, before.c, row.b), row.c, c);
         before = {-(row.a * k) * before.a, c, fused(-row.a, before.d, row.d) * k};
         kept[i] = before;
-        fine = fine && is_light(before);
+        fine = fine && fabs(before.a) + fabs(before.c) <= row_weight<T> && fabs(before.d) <= join_limit<T>;
     }
     Relation<T> last = before, first = rows.first(size > 0 ? begin : 0);
 #pragma unroll

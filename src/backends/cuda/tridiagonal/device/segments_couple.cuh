@@ -65,7 +65,7 @@ struct Column {
 /// Segments from … to - 1, more than none, become one: `first` of the result, and its last. All but the last one's rows are kept.
 template <class T>
 __device__ __forceinline__ Relation<T> reduce_segments(const Column<T>& column, int from, int to, Relation<T>& first, bool& fine) {
-    const auto watch = [&](const Relation<T>& r) { fine = fine && is_light(r); };
+    const auto watch = [&](const Relation<T>& r) { fine = fine && fabs(r.a) + fabs(r.c) <= row_weight<T> && fabs(r.d) <= join_limit<T>; };
     Segment<T> own = column.at(from);
     first = own.first;
     Relation<T> before{T(-1), T(0), T(0)};  // a row x = before comes first

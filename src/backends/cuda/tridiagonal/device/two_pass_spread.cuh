@@ -28,7 +28,7 @@ struct SpreadMemory {
     Equations<T> across[warps];
     Joint<T> joints[2][warps];                  ///< of warps: of a segment's rows, and of all segments; registers would not do
     cuda::Ends<T> ends[2][Spread::most_turns];  ///< of x and of its correction, of the team's segments
-    T numbers[4];                               ///< of operands that are no arrays
+    Rows<T> system;                             ///< here, for registers would not do
 
     __device__ T* rows() { return reinterpret_cast<T*>(this + 1); }
     static constexpr std::int64_t room(std::int64_t bytes) { return (bytes - static_cast<std::int64_t>(sizeof(SpreadMemory))) / static_cast<std::int64_t>(4 * sizeof(T)); }
@@ -68,7 +68,6 @@ struct SpreadTeam {
     using Memory = SpreadMemory<T, Team::size>;
     static constexpr int at_once = 4;  ///< rows of a lane that are asked for together
 
-    const Rows<T>& system;
     const Spread& spread;
     SpreadNews<T>& news;
     Memory& memory;
@@ -89,8 +88,8 @@ struct SpreadTeam {
         turn = 0;
 #pragma unroll 1
         for (int s = static_cast<int>(Team::number()); s < spread.segments; s += static_cast<int>(Team::count()), ++turn) {
-            first = min(static_cast<std::int64_t>(s) * spread.rows, system.count);
-            count = static_cast<int>(min(static_cast<std::int64_t>(spread.rows), system.count - first));
+            first = min(static_cast<std::int64_t>(s) * spread.rows, memory.system.count);
+            count = static_cast<int>(min(static_cast<std::int64_t>(spread.rows), memory.system.count - first));
             call(s);
         }
     }
@@ -102,7 +101,15 @@ struct SpreadTeam {
     /// call(r, row) for the rows of the segment, x of theirs and beside them where it is there; beyond the segment it is what its own team takes it for.
     template <class Call>
     __device__ __forceinline__ void each_row(bool with_x, T before, T after, const Call& call) const {
-        const auto at = [&](int k, std::int64_t i) { return (system.line[k].data ? system.line[k].data : memory.numbers + k)[i * (system.line[k].data ? system.line[k].row_stride : 0)]; };
+        const T* data[4];
+        std::int64_t stride[4];
+#pragma unroll
+        for (int k = 0; k < 4; ++k) {
+            const Line<T>& line = memory.system.line[k];
+            data[k] = line.data ? line.data : &line.value, stride[k] = line.data ? line.row_stride : 0;
+        }
+        const Line<T> x = memory.system.x;
+        const std::int64_t rows_of_system = memory.system.count;
 #pragma unroll 1
         for (int begin = Team::thread(); begin < count; begin += at_once * Team::size) {
             Row rows[at_once];
@@ -111,15 +118,15 @@ struct SpreadTeam {
                 const int r = min(begin + k * Team::size, count - 1);
                 const std::int64_t i = first + r;
                 Row& row = rows[k];
-                row = {at(0, i), at(1, i), at(2, i), at(3, i), T(0), T(0), T(0)};
-                if (with_x) row.above = system.x[r > 0 ? i - 1 : i], row.x = system.x[i], row.below = system.x[r + 1 < count ? i + 1 : i];
+                row = {data[0][i * stride[0]], data[1][i * stride[1]], data[2][i * stride[2]], data[3][i * stride[3]], T(0), T(0), T(0)};
+                if (with_x) row.above = x[r > 0 ? i - 1 : i], row.x = x[i], row.below = x[r + 1 < count ? i + 1 : i];
             }
 #pragma unroll
             for (int k = 0; k < at_once; ++k) {
                 const int r = begin + k * Team::size;
                 Row& row = rows[k];
                 if (first + r == 0) row.a = 0;
-                if (first + r + 1 == system.count) row.c = 0;
+                if (first + r + 1 == rows_of_system) row.c = 0;
                 if (r == 0) row.above = before;
                 if (r + 1 == count) row.below = after;
                 if (r < count) call(r, row);
@@ -141,10 +148,11 @@ struct SpreadTeam {
     /// x of the segment's rows, from what has taken the place of their right-hand sides.
     __device__ __forceinline__ void store(bool correction) {
         const T* const from = memory.rows() + 3 * spread.rows;
+        const Line<T> line = memory.system.x;
         T change = 0, size = 0;
 #pragma unroll 4
         for (int r = Team::thread(); r < count; r += Team::size) {
-            T& x = system.x.at(first + r);
+            T& x = line.at(first + r);
             const T z = from[r], now = correction ? x + z : z;
             x = now;
             change = max(change, abs(z)), size = max(size, abs(now));
@@ -258,8 +266,6 @@ struct SpreadTeam {
 
     __device__ __forceinline__ void solve() {
         const bool held = spread.segments <= Team::count();
-        if (Team::thread() < 4) memory.numbers[Team::thread()] = system.line[Team::thread()].value;
-        Team::sync();
         PivotedChunk<T, true> chunk{};
         LaneTree<T> lanes{{}, lane(), 32};
 #pragma unroll 1
@@ -304,7 +310,10 @@ struct SpreadTeam {
 /// By all threads of a launch whose teams are all there, when `news` has been cleared and they have met. meet() waits for all of them. Whether x is there, known to all.
 template <class Team, class T, class Meet>
 __device__ __forceinline__ bool share_rows(const Rows<T>& system, const Spread& spread, SpreadNews<T>& news, unsigned char* shared, const Meet& meet) {
-    SpreadTeam<T, Team> team{system, spread, news, *reinterpret_cast<SpreadMemory<T, Team::size>*>(shared), {}};
+    auto& memory = *reinterpret_cast<SpreadMemory<T, Team::size>*>(shared);
+    if (Team::thread() == 0) memory.system = system;
+    Team::sync();
+    SpreadTeam<T, Team> team{spread, news, memory, {}};
     team.solve();
     team.check();
     if (!(team.good && team.range.good)) news.distrusted = 1;
