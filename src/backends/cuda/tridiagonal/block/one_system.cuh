@@ -5,8 +5,8 @@
 // Who does what: a lane has R rows, in registers from the first to the last. Up to 4096 rows warps with halos come first: of 128 rows a warp keeps the 64 in the
 //   middle, and it tells the others only whether its x is good. Where one is not, warps without halos: each makes one Interface of its 32 R rows
 //   (device/windows_lane.cuh) and sends it to all blocks (st.async); every warp solves the system of all warps' last unknowns for itself, by the same
-//   operations, then its own rows. No other launch: the first thread resets the outcome, and where a residual is too large, its block solves by
-//   pivots (pivoted_block.cuh).
+//   operations, then its own rows. No other launch: the first thread resets the outcome, and where a residual is too large, all blocks
+//   share the system by pivots (cluster_share.cuh), or the first one has it (pivoted_block.cuh).
 // Words per row: 4 read, those of halos twice, 1 written. Roof: latency. A launch that does nothing takes 5 us between events on an H200, and reading and
 //   writing the rows hardly more if many blocks do it; one block takes 1.1 us to bring 4096 rows of doubles in at 64 bytes per cycle. What is
 //   left is the chain: R + 1 eliminations in a lane, then some 8 substitutions of lanes into each other (halos), or 5 eliminations in the warp, a message, 1 + 5 among
@@ -21,9 +21,9 @@
 #include <cstring>
 #include <type_traits>
 
+#include "backends/cuda/tridiagonal/block/cluster_share.cuh"
 #include "backends/cuda/tridiagonal/block/copy_engine.cuh"
 #include "backends/cuda/tridiagonal/device/overlap.cuh"
-#include "backends/cuda/tridiagonal/device/two_pass_spread.cuh"
 #include "backends/cuda/tridiagonal/device/windows_couple.cuh"
 #include "backends/cuda/tridiagonal/pivoted_block.cuh"
 
@@ -130,11 +130,6 @@ __device__ __forceinline__ void store_rows(T* to, bool whole, int first, int row
     }
 }
 
-/// Nothing that this thread has stored need be seen by others, but barriers behind their own fence: it does not wait for what it has asked for.
-__device__ __forceinline__ void arrive_relaxed() { asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory"); }
-__device__ __forceinline__ void arrive_in_cluster() { asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory"); }
-__device__ __forceinline__ void wait_for_cluster() { asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory"); }
-
 /// The last unknowns of all warps, Each per lane, and their first ones; left: the unknown before the lane's. light: whether all rows of the lane's warps are; returns whether
 /// all were, those that join warps too: x needs no check then (thread/weight.cuh).
 template <class T, int Each>
@@ -218,29 +213,6 @@ __device__ __forceinline__ bool solve_apart(const Job<T>& job, int first, int la
 #pragma unroll
     for (int i = 0; i < R; ++i) x[i] = rows.x(i, left, x_last);
     return good;
-}
-
-/// By all threads of the cluster. Whether x is there; kept: where it is kept until it is, or null.
-template <class T, int Threads>
-__device__ __noinline__ bool share_arrays(T* lower, T* diag, T* upper, T* rhs, T* x, T* kept, int rows, two_pass::SpreadNews<T>* news, unsigned char* shared) {
-    const auto line = [](T* data) { return Line<T>{data, T(0), 1}; };
-    const auto meet = [] {
-        arrive_in_cluster();
-        wait_for_cluster();
-    };
-    using Team = two_pass::BlockOf<Threads>;
-    const int blocks = static_cast<int>(gridDim.x);
-    two_pass::Spread spread;
-    spread.rows = (rows + blocks - 1) / blocks, spread.segments = (rows + spread.rows - 1) / spread.rows;
-    const two_pass::Rows<T> system(line(lower), line(diag), line(upper), line(rhs), line(kept ? kept : x), rows);
-    news->template clear<Team>(spread);
-    __threadfence();
-    __syncthreads();
-    meet();
-    if (!two_pass::share_rows<Team>(system, spread, *news, shared, meet)) return false;
-    if (kept)
-        for (int i = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x); i < rows; i += blocks * Threads) x[i] = kept[i];
-    return true;
 }
 
 /// The grid is one cluster. Halos: warps with halos come first, which tell each other nothing but whether x is good.
