@@ -136,6 +136,34 @@ BatchLaunch solve(const System& system, const BatchLaunch& launch, tridiagonal::
     return rest;
 }
 
+/// In place, x of a system that the second-level cache holds is kept apart until it is good: passes that give up have stored over the right-hand side by then what may be far larger than x, and in whatever order
+/// blocks came. Longer ones would pay for two words a row.
+bool kept_apart(const System& system) {
+    constexpr std::int64_t most_bytes = 8 << 20;
+    return system.in_place && system.systems() == 1 && system.rows * static_cast<std::int64_t>(size_of(system.dtype)) <= most_bytes;
+}
+
+System apart(const System& system, void* x) {
+    System out = system;
+    out.in_place = false, out.x.data = x, out.x.row_stride = 1;
+    return out;
+}
+
+template <class T>
+struct Kept {
+    const T* from;
+    T* x;
+    std::int64_t row_stride, rows;
+    const DeviceOutcome* outcome;
+};
+
+template <class T>
+__global__ void take_kernel(const __grid_constant__ Kept<T> kept) {
+    after_the_kernel_before();
+    if (kept.outcome->failures > 0) return;
+    for (std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x; i < kept.rows; i += static_cast<std::int64_t>(gridDim.x) * blockDim.x) kept.x[i * kept.row_stride] = kept.from[i];
+}
+
 template <class T>
 void solve_then_windows(const System& system, const BatchLaunch& launch, bool fall_back) {
     Verdict<T> left;
@@ -168,9 +196,27 @@ BatchLaunch solve_in_halos(const System& system, const BatchLaunch& launch, trid
     return system.dtype == DType::f32 ? solve<float>(system, launch, branch) : solve<double>(system, launch, branch);
 }
 
-std::size_t certified_scratch(const System& system) { return halos_scratch(system) + windows_scratch(system); }
+std::size_t certified_scratch(const System& system) {
+    const std::size_t own = halos_scratch(system) + windows_scratch(system);
+    return kept_apart(system) ? std::max(own, up(certified_scratch(apart(system, nullptr))) + static_cast<std::size_t>(system.rows) * size_of(system.dtype)) : own;
+}
 
 void solve_certified(const System& system, const BatchLaunch& launch, bool fall_back) {
+    const std::size_t before = kept_apart(system) ? up(certified_scratch(apart(system, nullptr))) : 0;
+    if (before > 0 && launch.scratch_bytes >= before + static_cast<std::size_t>(system.rows) * size_of(system.dtype)) {
+        char* const kept = static_cast<char*>(launch.scratch) + before;
+        BatchLaunch rest = launch;
+        rest.scratch_bytes = before;
+        solve_certified(apart(system, kept), rest, fall_back);
+        const auto take = [&]<class T>(T* from) {
+            constexpr unsigned threads = 256, most_blocks_of_it = 1024;
+            const auto blocks = static_cast<unsigned>(std::min<std::int64_t>((system.rows + threads - 1) / threads, most_blocks_of_it));
+            launch_after(take_kernel<T>, blocks, threads, 0, launch.stream, Kept<T>{from, static_cast<T*>(system.x.data), system.x.row_stride, system.rows, launch.outcome});
+        };
+        if (system.dtype == DType::f32) take(reinterpret_cast<float*>(kept));
+        else take(reinterpret_cast<double*>(kept));
+        return;
+    }
     if (system.dtype == DType::f32) solve_then_windows<float>(system, launch, fall_back);
     else solve_then_windows<double>(system, launch, fall_back);
 }

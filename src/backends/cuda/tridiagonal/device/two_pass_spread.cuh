@@ -118,7 +118,8 @@ struct SpreadTeam {
                 const int r = min(begin + k * Team::size, count - 1);
                 const std::int64_t i = first + r;
                 Row& row = rows[k];
-                row = {data[0][i * stride[0]], data[1][i * stride[1]], data[2][i * stride[2]], data[3][i * stride[3]], T(0), T(0), T(0)};
+                // What couples to rows that do not exist is not there to be read.
+                row = {data[0][max(i, std::int64_t{1}) * stride[0]], data[1][i * stride[1]], data[2][min(i, rows_of_system - 2) * stride[2]], data[3][i * stride[3]], T(0), T(0), T(0)};
                 if (with_x) row.above = x[r > 0 ? i - 1 : i], row.x = x[i], row.below = x[r + 1 < count ? i + 1 : i];
             }
 #pragma unroll
