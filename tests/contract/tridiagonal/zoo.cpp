@@ -69,7 +69,7 @@ void judge(const ZooEntry& entry, const std::vector<Bands<double>>& matrices) {
             if (outcome.ok()) { EXPECT_TRUE(all_finite(x)); }
             if (!draw.lapack_solves) continue;
             ASSERT_TRUE(outcome.ok()) << name_of(outcome.reason) << " at row " << outcome.row << " by " << outcome.branch;
-            // Waves in two passes leave more the longer chunks are: 1, 1e-8, 1 in single precision 11 roundoffs on AVX2's eight lanes, 5 on sixteen.
+            // Waves in two passes leave more the longer chunks are: 1, 1e-8, 1 in single precision 11 roundoffs on eight lanes (AVX2), below ten on sixteen.
             EXPECT_LE(backward_error(draw.exact, x), 16 * std::max(draw.lapack_backward, u)) << outcome.branch << ", gtsv has " << draw.lapack_backward;
             if (draw.compares) own_errors[device].push_back(forward_error(x, draw.truth));
         }
