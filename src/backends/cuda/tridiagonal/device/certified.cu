@@ -30,6 +30,8 @@ constexpr int few_windows = 512;
 constexpr double accepted_roundoffs = 16;
 // What may be left of the unknown beyond a halo: at least this much less than the tolerance; how far lanes are coupled to each other.
 constexpr double halo_margin = 4, lane_margin = 42;
+// In place: an error of x that is no larger, relative to it, says how large x is.
+constexpr double known = 0x1p-6;
 
 std::size_t up(std::size_t bytes) { return (bytes + 255) / 256 * 256; }
 
@@ -38,20 +40,24 @@ int chunks_of(const System& system) { return static_cast<int>((system.rows * sys
 
 int kept_of(int warps) { return warps * (lanes - 2 * halo); }
 
-/// Scratch: seams, maxima of the blocks, and in place flags and what is saved of rhs; then that of solve_windows.
+/// Scratch: seams, maxima of the blocks, and in place flags and what is saved of rhs beside seams; then that of solve_windows, in which the rhs of whole windows lies for as long as that has not begun.
 template <class T>
 struct Parts {
-    std::size_t blocks, stored, inner, saved, rest;
+    std::size_t blocks, stored, inner, saved, rest, kept_rhs, all;
 
     explicit Parts(const System& system) {
         using Stages = Stage<T, Shape<T>::rows, Shape<T>::warps>;
         const auto windows = static_cast<std::size_t>((chunks_of<T>(system) + kept_of(Shape<T>::warps) - 1) / kept_of(Shape<T>::warps));
-        const std::size_t kept_rhs = windows * static_cast<std::size_t>(Stages::saved_elements()) * sizeof(T);
+        const std::size_t beside_seams = windows * static_cast<std::size_t>(Stages::saved_elements()) * sizeof(T);
         blocks = up(windows * sizeof(Seam<T>));
         stored = blocks + up(most_blocks * sizeof(Maxima<T>));
         inner = stored + (system.in_place ? up(windows + 1) : 0);
         saved = inner + (system.in_place ? up(windows * Shape<T>::warps * 2 * sizeof(T)) : 0);
-        rest = saved + (system.in_place ? up(kept_rhs) : 0);
+        rest = saved + (system.in_place ? up(beside_seams) : 0);
+        all = rest + windows_scratch(system), kept_rhs = all;
+        if (!system.in_place) return;
+        kept_rhs = rest + windows_kept_at(system);
+        all = std::max(all, kept_rhs + windows * static_cast<std::size_t>(kept_of(Shape<T>::warps) * Shape<T>::rows) * sizeof(T));
     }
 };
 
@@ -76,7 +82,7 @@ BatchLaunch solve(const System& system, const BatchLaunch& launch, tridiagonal::
     const Parts<T> parts(system);
     BatchLaunch rest = launch;
     rest.scratch_bytes = 0;
-    if (launch.scratch_bytes < parts.rest) return rest;
+    if (launch.scratch_bytes < (system.in_place ? parts.all : parts.rest)) return rest;
     auto* const scratch = static_cast<unsigned char*>(launch.scratch);
     const int multiprocessors = multiprocessors_of_current();
 
@@ -94,12 +100,13 @@ BatchLaunch solve(const System& system, const BatchLaunch& launch, tridiagonal::
     job.each = system.levels ? static_cast<int>(system.rows) : 0;
     job.strict = static_cast<float>(std::log2(tolerance) - lane_margin), job.enough = static_cast<int>(std::ceil(log_unit * (halo_margin - std::log2(tolerance))));
     job.accept = static_cast<T>(std::max(accepted_roundoffs * u, tolerance));
+    job.least_known = static_cast<T>(known / (2 * static_cast<double>(job.accept) + 8 * u));
     job.seams = reinterpret_cast<Seam<T>*>(scratch);
     job.outcome = launch.outcome;
     job.fresh = fresh_outcome(system.rows, system.systems(), static_cast<int>(branch));
     if (system.in_place) {
         job.stored = scratch + parts.stored;
-        job.inner = reinterpret_cast<T*>(scratch + parts.inner), job.saved = reinterpret_cast<T*>(scratch + parts.saved);
+        job.kept_rhs = reinterpret_cast<T*>(scratch + parts.kept_rhs), job.inner = reinterpret_cast<T*>(scratch + parts.inner), job.saved = reinterpret_cast<T*>(scratch + parts.saved);
     }
 
     constexpr auto sweep_of = [](bool several, bool in_place) {
@@ -197,7 +204,7 @@ BatchLaunch solve_in_halos(const System& system, const BatchLaunch& launch, trid
 }
 
 std::size_t certified_scratch(const System& system) {
-    const std::size_t own = halos_scratch(system) + windows_scratch(system);
+    const std::size_t own = system.dtype == DType::f32 ? Parts<float>(system).all : Parts<double>(system).all;
     return kept_apart(system) ? std::max(own, up(certified_scratch(apart(system, nullptr))) + static_cast<std::size_t>(system.rows) * size_of(system.dtype)) : own;
 }
 

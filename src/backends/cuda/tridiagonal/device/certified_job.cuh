@@ -57,6 +57,9 @@ struct Verdict {
     T accept = 0, roundoff = 0;   ///< accepted residual of a row, relative to its size and to the largest |x| nearby
 };
 
+/// In place, of a window: rhs is there; x is; x is, and rhs in Job::kept_rhs.
+enum Stored : unsigned char { not_stored = 0, x_alone = 1, x_and_rhs = 2 };
+
 template <class T>
 struct Job {
     Input<T> input[4];  ///< lower, diag, upper, rhs
@@ -74,7 +77,9 @@ struct Job {
     int wary = 0;                  ///< in so many first windows of a block halos that forget less than others must forget more
     T accept = 0;                  ///< as in Verdict
     T* saved = nullptr;            ///< in place: rhs beside every seam, halo chunks on either side, as Stage::load reads them
-    unsigned char* stored = nullptr;  ///< in place: per window, whether its x is there; behind the last, whether any is
+    T* kept_rhs = nullptr;         ///< in place: per window whose x says too little of it, its rhs
+    T least_known = 0;             ///< 2^-6 over the residual that a row may have: x of a lane that enlarges it by more may be of any size
+    unsigned char* stored = nullptr;  ///< in place: per window, Stored; behind the last, whether any is
     T* inner = nullptr;            ///< in place: per window and warp, x before and after the warp's own rows as it solved them
     Seam<T>* seams = nullptr;      ///< windows - 1
     Verdict<T> verdict;

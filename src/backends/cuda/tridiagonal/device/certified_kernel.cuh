@@ -7,7 +7,7 @@
 //   neighbouring warps overlap by the halos (certified_warp.cuh). What the two sides of a seam say of each other is compared: between warps by
 //   the block, between windows by each block when it is done, and the kernel behind decides; in place by all blocks together, or by the last one where
 //   windows are few, and the last one decides.
-// Words per row: 4 read, 1 written; halos from the cache.
+// Words per row: 4 read, 1 written; halos from the cache. In place, what would not be made again from x to rounding is written once more.
 // Several systems that lie one after the other are one to which couplings between them are cleared as they come.
 // Numerics: no pivoting. Of every row stored |rhs - A x| ≤ accept (|a|+|b|+|c|) X was seen, X the largest |x| of its chunk and the two beside it;
 //   seams included, where a violation counts only beyond 2^-40 accept of the largest |x| of all. That is a small backward error,
@@ -155,7 +155,7 @@ __global__ void __launch_bounds__(32 * Warps, 1) sweep_kernel(const __grid_const
     const cooperative_groups::grid_group grid = cooperative_groups::this_grid();
     auto met = grid.barrier_arrive();
     Maxima<T> most;
-    bool given_up = false;
+    bool given_up = false, ended = false;
     int j = 0, offset = 0, further = 0;  // of the window's halo within a system; what the next one's is further on
     if constexpr (Several) {
         offset = static_cast<int>((static_cast<std::int64_t>(blockIdx.x) * job.kept * R + job.each - halo * R) % job.each);
@@ -163,7 +163,8 @@ __global__ void __launch_bounds__(32 * Warps, 1) sweep_kernel(const __grid_const
     }
     for (int window = static_cast<int>(blockIdx.x); window < job.windows; window += stride, ++j) {
         const Stages stage = stage_of(j);
-        const auto handed_over = *const_cast<volatile unsigned long long*>(&job.outcome->handed_over);  // not looked at before it has come, nor in the first turn, when it may not be reset
+        unsigned long long handed_over = 0;  // not looked at before it has come, nor in the first turn, when it may not be reset. In place all go on, so that over which
+        if constexpr (!InPlace) handed_over = *const_cast<volatile unsigned long long*>(&job.outcome->handed_over);  // right-hand sides x is stored does not depend on who looks when
         stage.wait(j >> 1 & 1);
         const int chunk = window * job.kept - halo + warp * each + lane, at = (warp * each + lane) * R + Stages::pad();
         if (window == 0 || (window + 1) * job.kept + halo >= job.chunks) {
@@ -204,7 +205,12 @@ __global__ void __launch_bounds__(32 * Warps, 1) sweep_kernel(const __grid_const
         leave_to_copies();
         Stages::stored();  // the window before this one: its memory is written next
         if (j == 0) grid.barrier_wait(std::move(met));  // the outcome is reset
-        given_up = __syncthreads_or(fails);
+        bool unknown = false;
+        given_up = __syncthreads_or(fails || (InPlace && part.unknown));
+        if (InPlace && given_up) {
+            unknown = __syncthreads_or(part.unknown), given_up = __syncthreads_or(fails);
+            if (unknown) stage.keep_rhs(job, window);
+        }
         if (given_up && thread == 0) job.give_up();
         if (given_up && j == 0) {  // what later windows find depends on who looks when
             const unsigned least = __reduce_min_sync(~0u, own ? part.forgotten : ~0u);
@@ -222,13 +228,14 @@ __global__ void __launch_bounds__(32 * Warps, 1) sweep_kernel(const __grid_const
                 asm volatile("fence.proxy.async;" ::: "memory");
             }
         }
-        if (given_up) {
-            ++j;
+        if (given_up && !(InPlace && j > 0)) {
+            ++j, ended = true;
             break;
         }
         stage.template load<InPlace>(job, window + 2 * stride, 0);
+        if (InPlace && given_up) continue;
         stage.store(job, window);
-        if (InPlace && thread == 0) job.stored[window] = 1;
+        if (InPlace && thread == 0) job.stored[window] = unknown ? x_and_rhs : x_alone;
         if (lane == 0 && warp + 1 < Warps && last + 1 < job.chunks) most.excess.add(excess_of(meeting[(j & 1) * Warps + warp].above, meeting[(j & 1) * Warps + warp].below));
     }
     let_the_next_begin();
@@ -237,7 +244,7 @@ __global__ void __launch_bounds__(32 * Warps, 1) sweep_kernel(const __grid_const
     const int next = static_cast<int>(blockIdx.x) + j * stride;
     if (next < job.windows) stage_of(j).wait(j >> 1 & 1);
     Stages::stored();
-    if (given_up) {  // nobody asks any more
+    if (ended) {  // nobody asks any more
         if (job.all_judge) static_cast<void>(grid.barrier_arrive());
         return;
     }
@@ -260,7 +267,7 @@ __global__ void __launch_bounds__(32 * Warps, 1) sweep_kernel(const __grid_const
 #endif
 }
 
-/// In place, where the pass gave up: rhs again where x was stored, from the equations that this x was checked to satisfy.
+/// In place, where the pass gave up: rhs again where x was stored. That x is right to 2^-6, and satisfies equations to rounding: so do those made from it, whatever solves them then. Or rhs was kept.
 template <class T, int R, int Warps>
 __global__ void restore_kernel(const __grid_constant__ Job<T> job) {
     extern __shared__ __align__(128) unsigned char shared[];
@@ -273,6 +280,10 @@ __global__ void restore_kernel(const __grid_constant__ Job<T> job) {
         if (!job.stored[window]) continue;
         const std::int64_t first = static_cast<std::int64_t>(window) * job.kept * R;
         const int count = static_cast<int>(min(static_cast<std::int64_t>(job.kept) * R, job.rows - first));
+        if (job.stored[window] == x_and_rhs) {
+            for (int i = static_cast<int>(threadIdx.x); i < count; i += static_cast<int>(blockDim.x)) job.x[(first + i) * job.x_stride] = job.kept_rhs[first + i];
+            continue;
+        }
         for (int i = static_cast<int>(threadIdx.x); i < count; i += static_cast<int>(blockDim.x)) x[i] = job.x[(first + i) * job.x_stride];
         __syncthreads();
         for (int i = static_cast<int>(threadIdx.x); i < count; i += static_cast<int>(blockDim.x)) {

@@ -167,6 +167,16 @@ struct Stage {
         }
     }
 
+    /// rhs of the window's own rows. All threads, before the stage is loaded again.
+    __device__ __forceinline__ void keep_rhs(const Job<T>& job, int window) const {
+        if (threadIdx.x == storer) {
+            leave_to_copies();
+            send_bulk(job.kept_rhs + static_cast<std::int64_t>(window) * job.kept * R, shared_address(at(3) + pad() + halo * R), static_cast<unsigned>(job.kept * R * static_cast<int>(sizeof(T))));
+            await_sent_reads();
+        }
+        __syncthreads();
+    }
+
     /// x has been read, by the copy engine: it may be overwritten, or the block end.
     __device__ __forceinline__ static void stored() {
         if (threadIdx.x == storer) await_sent_reads();

@@ -34,6 +34,7 @@ struct WarpWindow {
     T delta_middle, delta, growth;
     T mine, left, after;           ///< unknowns: the lane's last, the one before its first, the one after its last
     bool active, broken;
+    bool unknown = false;          ///< a lane that is kept: how large x is, is not known
     unsigned forgotten;            ///< by the lesser half of the warp
 
     /// a, b, c, d: the lane's rows. Returns true, in one lane at least, where halos have not forgotten what is beyond them, or a number is not finite. wary: where halos forget
@@ -152,6 +153,7 @@ struct WarpWindow {
         const T q = fabs(own.a) + fabs(own.c), through_middle = fabs(middle.a) + fabs(middle.c), reached = reach.value() * up;
         const T lasting = q < T(0.999) ? delta * up * reciprocal(T(1) - q) : T(INFINITY);
         const T n_most = larger(delta_middle, fused(reached, delta_middle, inner.value() * up));
+        unknown = !(fused(reached, lasting, n_most) <= job.least_known) | !(n_most * growth <= 8 * job.least_known);
         most.largest.add(X);
         most.inner_unit.add(n_most), most.inner.add(n_most * X);
         most.ends_unit.add(lasting), most.ends.add(X > T(0) ? lasting * X : T(0));

@@ -199,6 +199,8 @@ std::size_t two_pass_scratch(const System& system) {
     return std::max({Parts(system, Cut(system.rows)).all, Parts(system, cut_of_left(system, false)).all, Parts(system, cut_of_left(system, true)).all});
 }
 
+std::size_t two_pass_kept_at(const System& system) { return Parts(system, cut_of_left(system, false)).shared; }
+
 bool in_a_cluster(const System& system) {
     constexpr std::int64_t most_rows = 1 << 16;  // 32 for each thread
     return system.systems() == 1 && system.rows >= least_rows && system.rows <= most_rows && (system.dtype == DType::f32 ? cluster_blocks<float>() : cluster_blocks<double>()) > 0;

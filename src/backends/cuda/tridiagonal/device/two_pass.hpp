@@ -11,6 +11,9 @@ const char* two_pass_refuses(const tridiagonal::System& system);
 
 std::size_t two_pass_scratch(const tridiagonal::System& system);
 
+/// From where on its scratch has room for x, which in place is kept there: nobody uses that before the passes begin.
+std::size_t two_pass_kept_at(const tridiagonal::System& system);
+
 /// Enqueues, like solve_batch. Systems whose residual is not as small as that of LU with partial pivoting, or in which a column
 /// has no pivot, are left to solve_pivoted in the same stream.
 void solve_two_pass(const tridiagonal::System& system, const BatchLaunch& launch);

@@ -78,10 +78,10 @@ std::size_t most_windows(const System& system) {
     return static_cast<std::size_t>(system.rows / std::min(WideMemory<T>::kept, SharedOf<T>::rows) + 1);
 }
 
-/// Scratch: what windows, systems, blocks and warps say of themselves; then that of two_pass.
+/// Scratch: what windows, systems, blocks and warps say of themselves; then that of two_pass, in which rhs that x has been stored over lies where passes that pivot keep x later.
 template <class T>
 struct Parts {
-    std::size_t interfaces = 0, joined, ends, chain, groups, seams, stored, state, largest, maxima, rest;
+    std::size_t interfaces = 0, joined, ends, chain, groups, seams, stored, state, largest, maxima, rest, kept, all;
 
     explicit Parts(const System& system) {
         const auto systems = static_cast<std::size_t>(system.systems()),
@@ -96,6 +96,10 @@ struct Parts {
         largest = state + up(systems * sizeof(unsigned));
         maxima = largest + up(systems * sizeof(unsigned));
         rest = maxima + up(most_blocks * sizeof(Maxima));
+        all = rest + two_pass_scratch(system), kept = all;
+        if (!system.in_place) return;
+        kept = rest + two_pass_kept_at(system);
+        all = std::max(all, kept + windows * SharedOf<T>::elements * sizeof(T));
     }
 };
 
@@ -106,7 +110,7 @@ void solve(const System& system, const BatchLaunch& launch, const WindowsOptions
     static_assert(most_bytes <= most_shared_bytes && warps_of<T> >= WideShape<T>::warps + 3);
     static_assert(most_blocks * warps_of<T> <= 2 * lanes * lanes);  // solve_chain joins them twice
     const Parts<T> parts(system);
-    if (launch.scratch_bytes < parts.rest + two_pass_scratch(system)) return;
+    if (launch.scratch_bytes < parts.all) return;
     auto* const scratch = static_cast<unsigned char*>(launch.scratch);
     const auto at = [&]<class U>(U*& pointer, std::size_t offset) { pointer = reinterpret_cast<U*>(scratch + offset); };
 
@@ -129,6 +133,7 @@ void solve(const System& system, const BatchLaunch& launch, const WindowsOptions
     at(job.chain, parts.chain), at(job.groups, parts.groups);
     at(job.seams, parts.seams), at(job.stored, parts.stored), at(job.state, parts.state),
         at(job.largest, parts.largest), at(job.maxima, parts.maxima);
+    if (system.in_place) at(job.kept, parts.kept);
     job.outcome = launch.outcome, job.status = launch.status;
 
     constexpr auto kernel_of = [](bool wide) { return wide ? window_kernel<T, Shape<T>::rows, Shape<T>::warps, true> : window_kernel<T, Shape<T>::rows, Shape<T>::warps, false>; };
@@ -172,10 +177,9 @@ const char* windows_refuse(const System& system) {
                             "multiprocessors";
 }
 
-std::size_t windows_scratch(const System& system) {
-    const std::size_t own = system.dtype == DType::f32 ? Parts<float>(system).rest : Parts<double>(system).rest;
-    return own + two_pass_scratch(system);
-}
+std::size_t windows_scratch(const System& system) { return system.dtype == DType::f32 ? Parts<float>(system).all : Parts<double>(system).all; }
+
+std::size_t windows_kept_at(const System& system) { return system.dtype == DType::f32 ? Parts<float>(system).kept : Parts<double>(system).kept; }
 
 void solve_windows(const System& system, const BatchLaunch& launch, const WindowsOptions& options) {
     if (system.dtype == DType::f32)

@@ -12,6 +12,9 @@ const char* windows_refuse(const tridiagonal::System& system);
 
 std::size_t windows_scratch(const tridiagonal::System& system);
 
+/// From where on its scratch is free, in place, until it has begun, and has room for rhs.
+std::size_t windows_kept_at(const tridiagonal::System& system);
+
 struct WindowsOptions {
     bool after_halos = false;  ///< only where solve_certified has given up before it in the stream
     const void* halos = nullptr;  ///< a certified::Verdict<T>, that of a sweep which leaves it to this kernel; of no blocks where it does not

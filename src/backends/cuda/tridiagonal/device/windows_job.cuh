@@ -64,7 +64,8 @@ struct Job {
     T* chain = nullptr;                  ///< second pass: three words per window
     Interface<T>* groups = nullptr;      ///< second pass: one per warp of the device
     Seam<T>* seams = nullptr;            ///< seam s: between windows s and s + 1
-    unsigned char* stored = nullptr;     ///< per window: its x is there
+    unsigned char* stored = nullptr;     ///< per window: 0, or its x is there, and in place its rhs in `kept`, from this less 1 on
+    T* kept = nullptr;                   ///< in place: per window, Memory::elements
     unsigned* state = nullptr;           ///< per system: State
     unsigned* largest = nullptr;         ///< per system: bits of max|x|, in double precision the upper half
     Maxima* maxima = nullptr;            ///< per block

@@ -7,7 +7,8 @@
 //   reduced to two relations, coupled to those around it, finished, checked and stored, in one go, as long as windows
 //   forget each other; where they do not, it is reduced only, the chain of all windows is solved (windows_chain.cuh),
 //   and a second pass reads again and finishes. One cooperative launch, in which what needs pivots takes two more (two_pass_chain.cuh).
-// Words per row: 4 read, 1 written; where a second pass is wanted 4 more. Some 20 words per window beside.
+// Words per row: 4 read, 1 written; where a second pass is wanted 4 more. Some 20 words per window beside. In place 1 more written, by either pass: rhs, which x
+//   is stored over before all windows are known to be good.
 // Flops, fused ones counted once: 20 and a reciprocal per row to reduce, 12 to finish and check; 120 and 7 reciprocals
 //   per lane to join. Roof: memory, which in double precision takes as long as 130 of them per row; instructions that
 //   are issued one after the other come near it.
@@ -40,41 +41,31 @@ __device__ __forceinline__ void clear(const Job<T>& job) {
         job.state[k] = good, job.largest[k] = 0;
 }
 
-/// In place, where x was stored and does not stay: rhs again, from the equations that this x was checked to satisfy.
-/// All threads; `x`: room for a window and a list.
+/// In place, where x was stored and does not stay: rhs again. All threads; `list`: room for one.
 template <class T>
-__device__ void restore(const Job<T>& job, T* x, int window_rows, State from) {
+__device__ void restore(const Job<T>& job, int* list, int window_rows, int kept_rows, State from) {
     const int thread = static_cast<int>(threadIdx.x), threads = static_cast<int>(blockDim.x),
               blocks = static_cast<int>(gridDim.x);
-    int* const found = reinterpret_cast<int*>(x + window_rows);  // how many windows, and which
     for (int base = static_cast<int>(blockIdx.x); base < job.windows; base += threads * blocks) {
         __syncthreads();
-        if (thread == 0) found[0] = 0;
+        if (thread == 0) list[0] = 0;
         __syncthreads();
         const std::int64_t candidate = base + static_cast<std::int64_t>(thread) * blocks;
-        if (candidate < job.windows && job.stored[candidate] &&
-            job.state_of(static_cast<int>(candidate) / job.per_system) >= from)
-            found[1 + atomicAdd(found, 1)] = static_cast<int>(candidate), job.stored[candidate] = 0;
+        if (candidate < job.windows && job.stored[candidate] && job.state_of(static_cast<int>(candidate) / job.per_system) >= from)
+            list[1 + atomicAdd(list, 1)] = static_cast<int>(candidate);
         __syncthreads();
-        for (int f = found[0]; f > 0; --f) {
-            const int w = found[f], k = w / job.per_system, part = w - k * job.per_system;
+        for (int f = list[0]; f > 0; --f) {
+            const int w = list[f], k = w / job.per_system, part = w - k * job.per_system;
             std::int64_t index[4];
             job.levels.indices(k, index);
-            const Line<T> a = line_of(job.input[0], index), b = line_of(job.input[1], index),
-                          c = line_of(job.input[2], index), to = line_of(job.x, index);
+            const Line<T> to = line_of(job.x, index);
             const std::int64_t first = static_cast<std::int64_t>(part) * window_rows;
             const int count = static_cast<int>(min(static_cast<std::int64_t>(window_rows), job.rows - first));
-            for (int i = thread; i < count; i += threads) x[i] = to[first + i];
-            __syncthreads();
-            for (int i = thread; i < count; i += threads) {
-                const std::int64_t row = first + i;
-                T sum = b[row] * x[i];
-                if (row > 0) sum = fused(a[row], i > 0 ? x[i - 1] : job.seams[w - 1].below.seen, sum);
-                if (row + 1 < job.rows) sum = fused(c[row], i + 1 < count ? x[i + 1] : job.seams[w].above.seen, sum);
-                to.at(row) = sum;
-            }
-            __syncthreads();
+            const T* const rhs = job.kept + static_cast<std::int64_t>(w) * kept_rows + (job.stored[w] - 1);
+            for (int i = thread; i < count; i += threads) to.at(first + i) = rhs[i];
         }
+        __syncthreads();
+        if (thread < list[0]) job.stored[list[1 + thread]] = 0;
     }
     asm volatile("fence.proxy.async;" ::: "memory");  // the copy engine reads it next
     __syncthreads();
@@ -152,6 +143,7 @@ __global__ void __launch_bounds__(lanes*(Warps + helpers + others), 1) window_ke
     using Shared = Memory<T, R, Warps>;
     Shared& shared = *reinterpret_cast<Shared*>(bytes);
     T* const memory = &shared.raw[0][0][0];
+    int* const list = reinterpret_cast<int*>(memory);
     constexpr int room = sizeof shared.raw / sizeof(T);
     static_assert(two_pass::ThirdOfBlock::per_block * two_pass::ThirdOfBlock::room <= sizeof shared.raw);
     const int lane = static_cast<int>(threadIdx.x) % lanes, warp = alike(static_cast<int>(threadIdx.x) / lanes);
@@ -178,6 +170,7 @@ __global__ void __launch_bounds__(lanes*(Warps + helpers + others), 1) window_ke
             } else if (warp == Warps) {
                 block.move();
             } else if (warp >= Warps + helpers) {  // of the pivoted passes
+                if (job.in_place && warp == Warps + helpers) block.keep_rhs();
             } else if constexpr (second()) {
                 block.fetch_ends();
             } else {
@@ -194,7 +187,7 @@ __global__ void __launch_bounds__(lanes*(Warps + helpers + others), 1) window_ke
         sweep(std::false_type{});
         meet(job, meetings);
         if (job.second && *const_cast<volatile unsigned*>(&job.outcome->undecayed)) {
-            if (job.in_place) restore(job, memory, Shared::rows, again);
+            if (job.in_place) restore(job, list, Shared::rows, Shared::elements, again);
             solve_chain(job, memory, room, meetings);
             asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
             __syncthreads();
@@ -208,7 +201,7 @@ __global__ void __launch_bounds__(lanes*(Warps + helpers + others), 1) window_ke
             meet(job, meetings);
             const State from = job.second ? left : again;
             if (*const_cast<volatile unsigned long long*>(&job.outcome->handed_over) >= windows_turn + from)
-                restore(job, memory, Shared::rows, from);
+                restore(job, list, Shared::rows, Shared::elements, from);
         }
     }
 

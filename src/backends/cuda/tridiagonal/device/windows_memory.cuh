@@ -99,7 +99,7 @@ struct Mover {
         for (int p = 0; p < 2; ++p) {
             Arrival{shared_address(&shared.reduced[p])}.prepare(Warps),
                 Arrival{shared_address(&shared.published[p])}.prepare(1);
-            Arrival{shared_address(&shared.solved[p])}.prepare(1), Arrival{shared_address(&shared.met[p])}.prepare(Warps);
+            Arrival{shared_address(&shared.solved[p])}.prepare(job.in_place ? 2 : 1), Arrival{shared_address(&shared.met[p])}.prepare(Warps);
             Arrival{shared_address(&shared.finished[p])}.prepare(Warps), Arrival{shared_address(&shared.settled[p])}.prepare(1);
             shared.largest[p] = 0, shared.bad[p] = 0, shared.skip[p] = 0;
         }

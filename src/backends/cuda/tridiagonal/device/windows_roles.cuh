@@ -6,6 +6,7 @@
 //   those that compute   reduce window t + 1, then finish window t, when its ends are known
 //   the one that moves   shows what is left of window t + 1; stores window t, brings window t + 3
 //   the one that couples joins the warps of window t and finds its ends from those around it, while t + 1 is being reduced
+//   in place one more   sends rhs of window t away, before it is overwritten (either pass)
 // Where two are wanted (the window is to be reduced only), its memory is free as soon as that is done; the one that couples, which has no ends to find
 //   then, joins and shows: what moves windows has to do that and no more.
 // Second pass: ends come from the chain before the rows do, so window t is reduced and finished in one go, while t + 1
@@ -261,7 +262,7 @@ struct Block {
         if (lane == 0) {
             shared.bad[parity] = 0, shared.largest[parity] = 0;
             if (!skip && bad) job.demote(system, left);
-            if (!skip && !bad) atomicMax(job.largest + system, top), job.stored[window] = 1;
+            if (!skip && !bad) atomicMax(job.largest + system, top), job.stored[window] = static_cast<unsigned char>(1 + shared.place[stage].shift[3]);
         }
         if (skip || bad) return false;
         mover.store(stage);
@@ -313,6 +314,32 @@ struct Block {
             settled().wait(turn - 2);  // what is written next has been used
             tell_ends(ends, joined, known);
         }
+    }
+
+    // ---- in place: the one that keeps rhs ----
+
+    __device__ __forceinline__ void keep_rhs() {
+        constexpr int vector = 16 / static_cast<int>(sizeof(T));
+        for (;; ++turn) {
+            wait_for_rows();
+            const Place& place = shared.place[stage];
+            const int window = alike(place.window), rows = place.rows, shift = place.shift[3], begin = shift / vector * vector;
+            const bool only_reduced = alike(place.kind) & Place::reduces;
+            const T* const from = shared.raw[stage][3] + begin;
+            next_stage();
+            if (window < 0) break;
+            solved().wait(turn - 2);
+            if (lane == 0 && !only_reduced) {
+                leave_to_copies();
+                const auto bytes = static_cast<unsigned>((shift + rows - begin + vector - 1) / vector * 16);
+                send_bulk(job.kept + static_cast<std::int64_t>(window) * Shared::elements + begin, shared_address(from), bytes);
+                await_sent_reads();
+            }
+            __syncwarp();
+            if (lane == 0) solved().arrive(turn);
+        }
+        if (lane == 0) await_sent();
+        __syncwarp();
     }
 
     /// To those that compute. joined: of warp lane - none.
