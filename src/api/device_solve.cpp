@@ -39,16 +39,16 @@ private:
 
 class DeviceSolve {
 public:
-    DeviceSolve(Queue& queue, const Device& device, const Ops& ops, const System& system, const Options& options)
-        : queue_(queue), state_(queue.context().state()), device_(device), runtime_(*device.runtime), ops_(ops), system_(system), options_(options) {}
+    DeviceSolve(Queue& queue, const Device& device, const Ops& ops, const System& system, const Options& options, DeviceTimes& times)
+        : queue_(queue), state_(queue.context().state()), device_(device), runtime_(*device.runtime), ops_(ops), system_(system), options_(options), times_(times) {}
 
-    Outcome run(bool transposed, Algorithm algorithm, const Placement& placement, bool timed, DeviceTimes& times) {
+    Outcome run(bool transposed, Algorithm algorithm, const Placement& placement, bool timed) {
         enter();
         plan_copies(transposed, placement);
-        take_memory(algorithm, placement, times);
+        take_memory(algorithm, placement);
         auto start = Clock::now();
         bring();
-        if (copies_) wait(), times.to_device = seconds_since(start);
+        if (copies_) wait(), times_.to_device = seconds_since(start);
 
         if (options_.check_finite) {
             enqueue(ops_.enqueue_finite(ops_.number, on_device_, launch(nullptr), outcome_, failure_));
@@ -60,16 +60,20 @@ public:
         enqueue(ops_.enqueue(ops_.number, on_device_, algorithm, launch(status_), outcome_, failure_));
         if (timed) enqueue(runtime_.mark(device_.number, queue_.stream(), &after.event, failure_));
         const Outcome outcome = read();
-        if (timed) enqueue(runtime_.seconds(device_.number, before.event, after.event, &times.solve, failure_));
+        if (timed) enqueue(runtime_.seconds(device_.number, before.event, after.event, &times_.solve, failure_));
 
         start = Clock::now();
         fetch(outcome, placement);
-        if (copies_) times.from_device = seconds_since(start);
+        if (copies_) times_.from_device = seconds_since(start);
         return outcome;
     }
 
 private:
-    [[noreturn]] void raise() const { failure_.raise(std::string("device '") + device_.name + "'"); }
+    [[noreturn]] void raise() const {
+        const bool lost = times_.stores && system_.in_place;
+        throw Error(static_cast<ErrorCode>(failure_.code), std::string("device '") + device_.name + "'", failure_.message,
+                    lost ? "x was being stored over the right-hand side, some of which is lost" : failure_.hint);
+    }
     void enqueue(bool good) const {
         if (!good) raise();
     }
@@ -110,7 +114,7 @@ private:
         }
     }
 
-    void take_memory(Algorithm algorithm, const Placement& placement, DeviceTimes& times) {
+    void take_memory(Algorithm algorithm, const Placement& placement) {
         const auto systems = static_cast<std::size_t>(system_.systems());
         const std::size_t scratch = ops_.workspace(system_, algorithm, 1);
         std::size_t bytes = align(ops_.outcome_bytes), place[operands] = {};
@@ -126,7 +130,7 @@ private:
         if (!options_.workspace.data) bytes += align(scratch);
         block_ = state_.device_memory(runtime_, device_.number, device_.name)
                      .take(bytes, "solve", static_cast<double>(system_.rows) * static_cast<double>(systems), static_cast<double>(systems));
-        times.workspace_bytes = bytes + (options_.workspace.data ? scratch : 0);
+        times_.workspace_bytes = bytes + (options_.workspace.data ? scratch : 0);
         char* const base = static_cast<char*>(block_.data());
         outcome_ = base;
         status_ = options_.status ? placement.status_there ? options_.status : reinterpret_cast<std::int8_t*>(base + status_place) : nullptr;
@@ -192,12 +196,14 @@ private:
             const StagedOperand& s = staged_[x_operand];
             const void* const from = on_device_.x.data;
             if (s.dense) {
+                times_.stores = true;
                 copy(s.host.data, from, s.bytes());
                 wait();
             } else {
                 const devices::Scratch packed = state_.scratch.take(s.bytes());
                 copy(packed.data(), from, s.bytes());
                 wait();
+                times_.stores = true;
                 s.unpack(packed.data(), state_.threads);
             }
         }
@@ -251,6 +257,7 @@ private:
     const Ops& ops_;
     const System& system_;
     const Options& options_;
+    DeviceTimes& times_;
     mutable Failure failure_;
     System on_device_;
     StagedOperand staged_[operands];
@@ -265,7 +272,7 @@ private:
 
 Outcome solve_on_device(Queue& queue, const Device& device, const Ops& ops, const System& system, bool transposed, Algorithm algorithm,
                         const Placement& placement, const Options& options, bool timed, DeviceTimes& times) {
-    return DeviceSolve(queue, device, ops, system, options).run(transposed, algorithm, placement, timed, times);
+    return DeviceSolve(queue, device, ops, system, options, times).run(transposed, algorithm, placement, timed);
 }
 
 void enqueue_on_device(Queue& queue, const Device& device, const Ops& ops, const System& system, Algorithm algorithm, const Options& options,

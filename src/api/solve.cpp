@@ -110,6 +110,9 @@ public:
         report.devices = std::move(shares_), report.trace = std::move(trace_);
     }
 
+    /// After run, or what it throws.
+    bool rhs_intact() const { return !system_.in_place || (!stores_ && !times_.stores); }
+
 private:
     bool splits() {
         if (!asked_) {
@@ -161,7 +164,7 @@ private:
         return team_->one_device();
     }
 
-    // One of several, alone. False: it could not, and the host's own shall; in place that would find what is left of the right-hand side.
+    // One of several, alone. False: it could not, and the host's own shall, which in place needs the right-hand side as it was.
     bool solved_by_one(const split::Part& part, Outcome& outcome) {
         Queue alone(queue_.context(), part.name);
         Report report;
@@ -171,18 +174,21 @@ private:
         options.workspace = {};        // is the host's
         const auto start = Clock::now();
         std::string why;
+        System system = normalise(problem_, alone.memory());
+        Call call(alone, problem_, system, options);
         try {
-            outcome = solve(alone, problem_, options);
+            outcome = call.run();
             if (outcome.reason == Reason::unstable) why = "it finds the system unstable";
         } catch (const Error& error) {
-            if (error.code() != ErrorCode::device_unavailable || system_.in_place) throw;
+            if (error.code() == ErrorCode::usage || !call.rhs_intact()) throw;
             why = error.what();
         }
-        if (!why.empty() && !system_.in_place) {
+        if (!why.empty() && call.rhs_intact()) {
             shares_.push_back({.name = part.name, .state = "retired: " + why});
             if (state_.has_log()) state_.log("device '" + part.name + "' " + shares_.back().state);
             return outcome = Outcome{}, false;
         }
+        if (options.report) call.fill(report, outcome, seconds_since(start));
         learn(seconds_since(start), outcome, report.devices, report.trace);
         outcome.tabulated = outcome.tabulated || tabulated_;
         if (!options_.report) return true;
@@ -207,7 +213,9 @@ private:
 
     bool split_solved(Outcome& outcome) {
         const auto start = Clock::now();
+        stores_ = true;
         split::Result result = team_->solve(system_, reach_, options_);
+        stores_ = result.solved;
         const double seconds = seconds_since(start);
         solve_s_ += seconds;
         // Who solves alone for good is not looked at: several have to be worth the look.
@@ -228,6 +236,7 @@ private:
     }
 
     Outcome on_host() {
+        stores_ = true;
         HostSolve host(state_, system_, decision_, options_, phases_);
         const Outcome outcome = host.run();
         solve_s_ += host.seconds(), workspace_bytes_ = host.workspace_bytes();
@@ -235,15 +244,14 @@ private:
     }
 
     Outcome on_device() {
-        DeviceTimes times;
         Outcome outcome = solve_on_device(queue_, device_, *decision_.ops, system_, problem_.matrix.transposed, decision_.branch[0], placement_,
-                                          options_, options_.report != nullptr, times);
+                                          options_, options_.report != nullptr, times_);
         outcome.tabulated = tabulated_;
-        solve_s_ = times.solve, workspace_bytes_ = times.workspace_bytes;
+        solve_s_ = times_.solve, workspace_bytes_ = times_.workspace_bytes;
         if (!options_.report) return outcome;
-        if (times.to_device > 0) phases_.add("to device", times.to_device);
-        phases_.add(name_of(decision_.branch[0]), times.solve);
-        if (times.from_device > 0) phases_.add("from device", times.from_device);
+        if (times_.to_device > 0) phases_.add("to device", times_.to_device);
+        phases_.add(name_of(decision_.branch[0]), times_.solve);
+        if (times_.from_device > 0) phases_.add("from device", times_.from_device);
         return outcome;
     }
 
@@ -269,7 +277,8 @@ private:
     const Options& options_;
     Decision decision_;
     std::size_t workspace_bytes_ = 0;
-    bool tabulated_ = false;
+    DeviceTimes times_;
+    bool tabulated_ = false, stores_ = false;  // stores_: x may have been written, but not by on_device
     double solve_s_ = 0;
     Phases phases_;
     std::vector<split::Part> parts_;
