@@ -9,6 +9,7 @@
 #include <limits>
 #include <map>
 #include <mutex>
+#include <thread>
 #include <vector>
 
 #include "backends/registry.hpp"
@@ -52,7 +53,10 @@ public:
             };
             r.release_mark = [](int, void* event) { delete static_cast<Clock::time_point*>(event); };
             r.open_stream = [](int, void** stream, Failure&) { return *stream = new int, true; };
-            r.close_stream = [](int, void* stream) { delete static_cast<int*>(stream); };
+            r.close_stream = [](int, void* stream) {
+                std::this_thread::sleep_for(std::chrono::milliseconds(closing_ms().load()));
+                delete static_cast<int*>(stream);
+            };
             r.wait_for = [](int, void*, void*, Failure&) { return true; };
             r.allocate_pinned = [](int, std::size_t bytes, void** memory, Failure&) { return *memory = ::operator new(bytes, std::align_val_t{256}), true; };
             r.release_pinned = [](int, void* memory) { ::operator delete(memory, std::align_val_t{256}); };
@@ -123,6 +127,11 @@ public:
     static std::atomic<bool>& registered() {
         static std::atomic<bool> all{false};
         return all;
+    }
+    /// What it takes to close a queue.
+    static std::atomic<int>& closing_ms() {
+        static std::atomic<int> ms{0};
+        return ms;
     }
     static std::atomic<int>& largest_batch() {
         static std::atomic<int> systems{0};

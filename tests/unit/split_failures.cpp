@@ -106,6 +106,23 @@ TEST_F(Split, ACallMayNotReturn) {
     }
 }
 
+// Nor may what gives back what a device had that has failed.
+TEST_F(Split, WhoHasFailedMayNotReturn) {
+    constexpr int asleep_ms = 1000;
+    for (const Matrix kind : {Matrix::dominant, Matrix::poisson})
+        for (const bool in_place : {false, true})
+            for (const std::int64_t fail_at : {7, 20, 60}) {
+                SplitCase<double> c(kind, 100003, in_place, 5);
+                FakeDevice::closing_ms() = asleep_ms;
+                const split::Result result = solve(c.system(), {fake()}, {{fail_at, 1}}, {}, 0.15);
+                FakeDevice::closing_ms() = 0;
+                ASSERT_TRUE(result.solved) << result.why << " at call " << fail_at;
+                EXPECT_LE(c.residual(), 48) << "call " << fail_at << (in_place ? ", in place" : "");
+                EXPECT_EQ(result.devices[0].state, "retired: a call that was made to fail; then a call has not returned for 0.15 s") << "call " << fail_at;
+                EXPECT_EQ(result.left_behind, std::vector<std::string>{"fake:0"});
+            }
+}
+
 // What an opencl part has not done the cpu does, and the other way round.
 TEST_F(Split, AnyCallOfAPartMayFail) {
     std::vector<split::Part> parts = opencl_parts();

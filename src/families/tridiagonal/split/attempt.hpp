@@ -58,7 +58,8 @@ protected:
         LaneThreads threads(setting_.patience_s, [&](std::size_t k) {
             char text[96];
             std::snprintf(text, sizeof text, "a call has not returned for %g s", setting_.patience_s);
-            left_[k] = true, done_[k].retired = text;
+            left_[k] = true;
+            done_[k].retired += done_[k].retired.empty() ? text : std::string("; then ") + text;
             left(k);
         });
         int here = -1;

@@ -49,13 +49,13 @@ public:
         Shared shared{system_, board, setting_.tolerance, start_};
         first_pass(shared, paces);
         result_.phases.emplace_back("reduce", since() - begin);
-        if (board.stopped() || !board.complete()) return report(), result_.outcome = board.why(), give_up("a chunk could not be reduced");
+        if (board.stopped() || !board.complete()) return close_reducers(), report(), result_.outcome = board.why(), give_up("a chunk could not be reduced");
 
         const double coupling = since();
         const bool coupled = couple_all();
         result_.trace.push_back({-1, 0, "join", 0, system_.rows, coupling, since(), 0});
         result_.phases.emplace_back("couple", since() - coupling);
-        if (!coupled) return report(), give_up("the coupled rows have no pivot");
+        if (!coupled) return close_reducers(), report(), give_up("the coupled rows have no pivot");
 
         const double finishing = since();
         const bool finished = second_pass(shared) && seams_hold();
@@ -118,12 +118,19 @@ private:
                 for (const Reduced& one : reducers_[k]->reduced) shared.board.reopen(*one.chunk);
                 reducers_[k]->reduced.clear();
                 done_[k].retired = reducers_[k]->why;
+                reducers_[k]->close();
             },
             [&](std::size_t k) { shared.board.leave_behind(static_cast<int>(k), true); });
         leave_reducers();
         if (shared.board.stopped() || shared.board.complete()) return;
         reducers_[rescuer()] = reducer(shared, rescuer());
         reducers_[rescuer()]->reduce();
+    }
+
+    // Where there is no second pass, at whose end they are.
+    void close_reducers() {
+        on_lanes([&](std::size_t k) { return reducers_[k] && !in_host_memory(k); }, [&](std::size_t k) { reducers_[k]->close(); }, [](std::size_t) {});
+        leave_reducers();
     }
 
     // What a lane that was left behind still refers to is nobody's.
@@ -203,6 +210,7 @@ private:
             if (!failed && !refused) failed = !lane.flush(refused);
             bad[k] = refused;
             if (failed) done_[k].retired = lane.why;
+            lane.close();
             if (!refused) lost(k);
         };
         on_lanes([&](std::size_t k) { return reducers_[k] && k != rescuer(); }, finish, lost);

@@ -58,6 +58,9 @@ public:
     /// Waits for what `finish` has left under way, and stores it.
     virtual bool flush(bool& bad) = 0;
 
+    /// Waits for what is still under way, and gives back what it has of a driver: the lane's last call.
+    virtual void close() {}
+
     std::vector<Reduced> reduced;
     std::string why;
 };

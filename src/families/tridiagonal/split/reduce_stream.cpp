@@ -95,12 +95,21 @@ public:
         : kits_(kits), kit_(kits.take(*part.runtime, part.number)), part_(part), link_(std::make_unique<StreamLink>(shared, lane, part_, copiers, *kit_, std::move(call), 1, done)), rows_(rows),
           piece_(piece_rows), sizes_(shared.system, *part.ops, rows, piece_rows) {}
 
-    ~StreamReducer() override {
-        if (begun_) link_->drain();
-        for (Slot& slot : slots_) link_->release(slot);
-        for (Slot& slot : back_) link_->release(slot);
-        link_.reset();
-        if (why.empty() || !begun_) kits_.give_back(std::move(kit_));
+    ~StreamReducer() override { StreamReducer::close(); }
+
+    // A driver that has failed may not return from these either.
+    void close() override {
+        if (!kit_) return;
+        if (begun_)
+            link_->watched([&] {
+                link_->drain();
+                for (Slot& slot : slots_) link_->release(slot);
+                for (Slot& slot : back_) link_->release(slot);
+                link_->close();
+                if (!why.empty()) kit_.reset();
+            });
+        begun_ = false;
+        if (kit_) kits_.give_back(std::move(kit_));
     }
 
     bool reduce() override {

@@ -32,9 +32,7 @@ struct SolveSlot : Slot {
 class StreamLane {
 public:
     StreamLane(StreamLink& link, int slots, std::int64_t rows) : link_(link), rows_(rows), slots_(static_cast<std::size_t>(slots)) {}
-    ~StreamLane() {
-        for (SolveSlot& slot : slots_) link_.release(slot);
-    }
+    ~StreamLane() { close(); }
 
     bool run() {
         // Who may be late has a chunk before the driver is asked for anything, which would wait for the compiler.
@@ -68,6 +66,11 @@ public:
         link_.shared.board.retire(link_.lane);
         for (SolveSlot& slot : slots_)
             if (slot.chunk) link_.shared.board.give_back(*slot.chunk), slot.chunk = nullptr;
+    }
+
+    /// Gives its marks back. Not watched.
+    void close() {
+        for (SolveSlot& slot : slots_) link_.release(slot);
     }
 
 private:
@@ -159,17 +162,19 @@ std::int64_t slot_rows(const System& system, const Part& part, int slots, std::i
 void run_stream_lane(Shared& shared, int lane, const Part& part, int slots, std::int64_t rows, int copiers, devices::StreamKits& kits, Calls call, double slower,
                      Done& done) {
     auto kit = kits.take(*part.runtime, part.number);
-    bool good;
-    {
-        StreamLink link(shared, lane, part, copiers, *kit, std::move(call), slower, done);
-        StreamLane stream(link, slots, rows);
-        good = stream.run();
-        if (!good) {
-            done.retired = link.failure.message;
-            stream.abandon();
-            good = stream.late();
-        }
+    StreamLink link(shared, lane, part, copiers, *kit, std::move(call), slower, done);
+    StreamLane stream(link, slots, rows);
+    bool good = stream.run();
+    if (!good) {
+        done.retired = link.failure.message;
+        stream.abandon();
+        good = stream.late();
     }
+    // A driver that has failed may not return from these either.
+    link.watched([&] {
+        stream.close(), link.close();
+        if (!good) kit.reset();
+    });
     if (good) kits.give_back(std::move(kit));
 }
 

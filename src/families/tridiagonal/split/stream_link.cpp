@@ -38,8 +38,10 @@ bool StreamLink::copy(void* stream, void* to, const void* from, std::size_t byte
 }
 
 bool StreamLink::mark(Slot& slot, Mark which, void* stream) {
-    if (slot.mark[which]) runtime.release_mark(part.number, slot.mark[which]), slot.mark[which] = nullptr;
-    return device([&] { return runtime.mark(part.number, stream, &slot.mark[which], failure); });
+    return device([&] {
+        if (slot.mark[which]) runtime.release_mark(part.number, slot.mark[which]), slot.mark[which] = nullptr;
+        return runtime.mark(part.number, stream, &slot.mark[which], failure);
+    });
 }
 
 bool StreamLink::wait_for(const Slot& slot, Mark which, void* stream) {
@@ -152,6 +154,10 @@ void StreamLink::quiet() {
 void StreamLink::drain() {
     Failure ignored;
     for (void* stream : {kit.to, kit.run, kit.from}) runtime.synchronize(part.number, stream, ignored);
+}
+
+void StreamLink::close() {
+    if (base_) runtime.release_mark(part.number, base_), base_ = nullptr;
 }
 
 }  // namespace trifold::tridiagonal::split

@@ -52,9 +52,7 @@ public:
     StreamLink(Shared& shared, int lane, const Part& part, int copiers, devices::StreamKit& kit, Calls call, double slower, Done& done)
         : shared(shared), lane(lane), part(part), runtime(*part.runtime), size(size_of(shared.system.dtype)), kit(kit), done(done), slower(slower),
           copiers_(copiers), call_(std::move(call)) {}
-    ~StreamLink() {
-        if (base_) runtime.release_mark(part.number, base_);
-    }
+    ~StreamLink() { close(); }
     StreamLink(const StreamLink&) = delete;
     StreamLink& operator=(const StreamLink&) = delete;
 
@@ -100,11 +98,20 @@ public:
 
     void release(Slot& slot);
 
-    /// After a call has failed, on the lane's thread: returns when nothing that was enqueued still writes.
+    /// What gives back and waits: watched, not counted, on the lane's thread.
+    template <class Call>
+    void watched(Call call) {
+        call_.watched(call);
+    }
+
+    /// After a call has failed: returns when nothing that was enqueued still writes.
     void quiet();
 
-    /// The same on any thread, and not watched.
+    /// The same, and not watched.
     void drain();
+
+    /// Gives back what prepare has taken beside the kit's. Not watched.
+    void close();
 
     Shared& shared;
     const int lane;
