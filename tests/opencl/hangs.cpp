@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A call of OpenCL's interface that does not return in time (failing_layer.cpp), in a solve that is shared with the cpu: the cpu finishes, the report says so, and when the call
+// Calls of OpenCL's interface that do not return in time, or fail from one of them on (failing_layer.cpp), in a solve that is shared with the cpu: the cpu finishes, the report says so, and when the call
 // returns after all nothing changes.
 #include <gtest/gtest.h>
 
@@ -101,6 +101,41 @@ TEST(Hangs, OthersFinish) {
     EXPECT_GE(behind, 2);
     std::this_thread::sleep_for(std::chrono::milliseconds(asleep_ms + 500));
     for (std::size_t k = 0; k < kept.size(); ++k) EXPECT_EQ(kept[k]->solution(), before[k]) << k;
+}
+
+// A driver that has gone: all its calls fail from one of them on, those too that wait for what was enqueued.
+TEST(Hangs, OthersFinishWhereAllCallsFail) {
+    const std::string device = opencl_device_name();
+    if (device.empty()) GTEST_SKIP() << no_device;
+    const auto fail = layer_function<void(long, int)>("trifold_fail_call");
+    if (!fail) GTEST_SKIP() << no_layer;
+    const std::string both = "cpu," + device;
+    for (const double diag : {4.0, 2.0}) {
+        const auto solved = [&](Context& context, bool in_place) {
+            auto one = std::make_unique<Solved>(in_place, diag);
+            if (diag == 2) one->off = 1e-3;
+            EXPECT_TRUE(one->solve(context, both)) << diag;
+            return one;
+        };
+        const ContextOptions options{.threads = 2, .profile_path = "none", .log = {}};
+        for (const bool in_place : {false, true}) {
+            Context context(options);
+            solved(context, in_place);  // programs are compiled
+        }
+        int retired = 0;
+        for (int round = 0; round < 4 && retired < 3; ++round)
+            for (const long call : {0, 1, 3, 8, 20, 50})
+                for (const bool in_place : {false, true}) {
+                    Context context(options);  // its first solve is everybody's
+                    fail(call, 1);
+                    const auto one = solved(context, in_place);
+                    fail(-1, 0);
+                    EXPECT_EQ(one->rows_of("cpu") + one->rows_of(device), rows);
+                    retired += one->state_of(device).starts_with("retired: ");
+                    solved(context, in_place);
+                }
+        EXPECT_GE(retired, 3) << diag;
+    }
 }
 
 // Of two that were named one is left: it solves what comes next, whether the matrix forgets or not.

@@ -6,12 +6,18 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <map>
+#include <memory>
+#include <string>
+
 namespace trifold::tests {
 
 struct Split : testing::Test {
     devices::ScratchArena scratch;
     devices::StreamKits kits;
     std::int64_t slot_rows = 8192;
+    std::map<std::string, std::int64_t> rows_of;  // of each part in all attempts
 
     split::Part cpu() const { return {"cpu", &ops_of("cpu"), nullptr, 0}; }
     split::Part fake(const char* name = "fake:0") const { return {name, &FakeDevice::ops(), &FakeDevice::runtime(), 0}; }
@@ -59,6 +65,16 @@ struct Split : testing::Test {
         return split::solve(system, setting);
     }
 
+    /// Call `fail_at` fails, or all from there on.
+    static split::Trouble fails(std::int64_t fail_at, bool lasting = false) { return {.fail_at = fail_at, .lasting = lasting, .failed = std::make_shared<std::atomic<int>>(0)}; }
+
+    /// Whether it came to that; then the report says so, and else nothing.
+    static bool is_reported(const split::Result& result, std::size_t part, const split::Trouble& trouble) {
+        const bool failed = *trouble.failed > 0;
+        EXPECT_EQ(result.devices[part].state, failed ? "retired: a call that was made to fail" : "") << result.devices[part].name << ", call " << trouble.fail_at << (trouble.lasting ? " and all after it" : "");
+        return failed;
+    }
+
     template <class T>
     void attempt(Matrix kind, std::int64_t rows, bool in_place, const std::vector<split::Part>& parts) {
         SplitCase<T> c(kind, rows, in_place, static_cast<std::uint64_t>(rows));
@@ -68,7 +84,7 @@ struct Split : testing::Test {
         EXPECT_LE(c.residual(), 32) << rows << " rows, f" << 8 * sizeof(T) << (in_place ? ", in place" : "");
         std::int64_t solved = 0;
         for (const DeviceShare& share : result.devices) {
-            solved += share.rows;
+            solved += share.rows, rows_of[share.name] += share.rows;
             EXPECT_EQ(share.state, "") << share.name;
         }
         EXPECT_EQ(solved, rows);

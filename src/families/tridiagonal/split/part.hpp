@@ -27,13 +27,15 @@ struct Part {
     int number = 0;
 };
 
-/// Trouble on purpose, for tests: the call with this number (counted from 1 over all that a lane asks of its device) fails; every chunk
-/// takes `slower` times as long; before the call with that number the driver sleeps.
+/// Trouble on purpose, for tests: the call with this number (counted from 1 over all that a lane asks of its device) fails, and where
+/// `lasting` all after it; every chunk takes `slower` times as long; before the call with that number the driver sleeps.
 struct Trouble {
     std::int64_t fail_at = 0;
     double slower = 1;
     std::int64_t sleep_at = 0;
     double sleep_s = 0;
+    bool lasting = false;
+    std::shared_ptr<std::atomic<int>> failed = nullptr;  ///< counts the calls that were made to fail
 };
 
 /// Whether a device is ready, asked so many seconds before it answers, and how long others wait for it who have nothing else to do; null: it is.
@@ -67,7 +69,10 @@ public:
     template <class Call>
     bool operator()(Failure& failure, Call call) {
         const std::int64_t number = ++*made_;
-        if (number == trouble_.fail_at) return failure.say(ErrorCode::device_unavailable, "a call that was made to fail");
+        if (number == trouble_.fail_at || (trouble_.lasting && number > trouble_.fail_at)) {
+            if (trouble_.failed) ++*trouble_.failed;
+            return failure.say(ErrorCode::device_unavailable, "a call that was made to fail");
+        }
         bool good = false;
         watched([&] {
             if (number == trouble_.sleep_at) std::this_thread::sleep_for(std::chrono::duration<double>(trouble_.sleep_s));
