@@ -99,7 +99,8 @@ def pictures(record, published, machine, others=()):
     """name → SVG, for those of which the record has the values; and lines of text that show them."""
     seven, factors = figure7(record, published, others)
     made = {6: figure6(record, published), 7: seven, 8: figure8(record, published), 10: figure10(record, published), 11: figure11(record, published)}
-    what = {6: 'kernels alone', 7: 'against other solvers (GPU: over cuSPARSE, record cuda_single; cpu: all threads over one thread of each peer, of 64 million rows)', 8: 'rows per second over rows; published: its table 5, averages over these sizes',
+    peer_rows = max((row['rows'] for row in record['rows'] if row['kind'] == 'peer'), default=0)
+    what = {6: 'kernels alone', 7: f'against other solvers (GPU: over cuSPARSE, record cuda_single; cpu: all threads over one thread of each peer, of {peer_rows / 1e6:g} million rows)', 8: 'rows per second over rows; published: its table 5, averages over these sizes',
             10: 'joules per device', 11: 'rows per joule over rows; published: its table 5'}
     out = {f'hetero-figure{number}-{machine}.svg': picture for number, picture in made.items() if picture}
     lines = []
