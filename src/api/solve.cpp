@@ -88,6 +88,8 @@ public:
                 if (split_solved(outcome)) return outcome;
                 tried = true;
             }
+            // Nobody is asked for anything again who has not returned meanwhile.
+            if (decision_.ops->enqueue && state_.left_behind(device_.name)) raise_left_behind(device_.name);
             if (decision_.ops->enqueue) outcome = on_device();
         }
         if (!decision_.ops->enqueue) outcome = on_host();

@@ -92,6 +92,10 @@ std::vector<SplitMember> members_of(const std::vector<split::Part>& parts, const
 
 }  // namespace
 
+void raise_left_behind(const char* device) {
+    throw Error(ErrorCode::device_unavailable, std::string("device '") + device + "'", "a call to it has not returned", "a new Context tries again");
+}
+
 const Ops& split_host_ops() {
     static const Ops& ops = tridiagonal_ops(device_at(find_device("cpu")));
     return ops;
@@ -101,8 +105,7 @@ bool may_split(const System& system, const Options& options) { return options.al
 
 std::vector<split::Part> split_parts(const Context::State& state, const Device& device, const System& system, const Options& options, bool& pageable) {
     std::vector<split::Part> parts;
-    if (state.left_behind(device.name))
-        throw Error(ErrorCode::device_unavailable, std::string("device '") + device.name + "'", "a call to it has not returned", "a new Context tries again");
+    if (state.left_behind(device.name)) raise_left_behind(device.name);
     const auto add = [&](const Device& one) {
         if (state.left_behind(one.name)) return;
         const Ops& ops = tridiagonal_ops(one);

@@ -22,6 +22,9 @@ std::vector<split::Part> split_parts(const Context::State& state, const Device& 
 /// What split_parts asks before it asks where arrays lie: nothing of a driver.
 bool may_split(const System& system, const Options& options);
 
+/// A call to it has not returned: Error(device_unavailable).
+[[noreturn]] void raise_left_behind(const char* device);
+
 /// The host's own device.
 const Ops& split_host_ops();
 

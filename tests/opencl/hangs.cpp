@@ -138,6 +138,39 @@ TEST(Hangs, OthersFinishWhereAllCallsFail) {
     }
 }
 
+// It streams alone and does not return, and what the host takes in its place is singular: the device is not asked for the whole then.
+TEST(Hangs, IsNotAskedForTheWhole) {
+    const Device* const device = opencl_device();
+    if (!device || !device->runtime) GTEST_SKIP() << "no OpenCL device with memory of its own";
+    const auto sleep = layer_function<void(long, long)>("trifold_sleep_call");
+    if (!sleep) GTEST_SKIP() << no_layer;
+    constexpr std::int64_t long_rows = std::int64_t{7} << 20;  // streamed
+    const auto solve = [&](const std::string& name, double last) {
+        Context context({.threads = 2, .profile_path = "none", .log = {}});
+        Queue queue(context, name);
+        std::vector<double> beside(long_rows, -1.0), diag(long_rows, 4.0), rhs(long_rows, 1.0), x(long_rows);
+        diag[long_rows - 1] = last, beside[long_rows - 1] = last == 0 ? 0 : -1;
+        tridiagonal::Problem problem;
+        problem.matrix = {View<const double>::rows(std::span<const double>(beside)), View<const double>::rows(std::span<const double>(diag)), View<const double>::rows(std::span<const double>(beside))};
+        problem.rhs = View<const double>::rows(std::span<const double>(rhs)), problem.x = View<double>::rows(std::span<double>(x));
+        tridiagonal::Options options;
+        options.patience_s = patience_s;
+        return tridiagonal::solve(queue, problem, options);
+    };
+    solve("cpu," + std::string(device->name), 4);  // programs are compiled
+    EXPECT_TRUE(solve(device->name, 4).ok());
+    sleep(6, asleep_ms);
+    try {
+        const Outcome outcome = solve(device->name, 0);
+        ADD_FAILURE() << name_of(outcome.reason) << " by " << outcome.device;
+    } catch (const Error& error) {
+        EXPECT_EQ(error.code(), ErrorCode::device_unavailable);
+        EXPECT_NE(std::string(error.what()).find("has not returned"), std::string::npos) << error.what();
+    }
+    sleep(-1, 0);
+    std::this_thread::sleep_for(std::chrono::milliseconds(asleep_ms));  // it is the process's device, which the next test asks again
+}
+
 // Of two that were named one is left: it solves what comes next, whether the matrix forgets or not.
 TEST(Hangs, WhoIsLeftGoesOn) {
     const std::string device = opencl_device_name();
