@@ -92,7 +92,7 @@ struct Stay {
 class StreamReducer : public Reducer {
 public:
     StreamReducer(Shared& shared, int lane, const Part& part, SpikeRows rows, std::int64_t piece_rows, int copiers, devices::StreamKits& kits, Calls call, Done& done)
-        : kits_(kits), kit_(kits.take(*part.runtime, part.number)), part_(part), link_(std::make_unique<StreamLink>(shared, lane, part_, copiers, *kit_, std::move(call), 1, done)), rows_(rows),
+        : kits_(kits), kit_(kits.take(*part.runtime, part.number)), part_(part), link_(std::make_unique<StreamLink>(shared, lane, part_, copiers, *kit_, std::move(call), 1, done)), dtype_(shared.system.dtype), rows_(rows),
           piece_(piece_rows), sizes_(shared.system, *part.ops, rows, piece_rows) {}
 
     ~StreamReducer() override { StreamReducer::close(); }
@@ -145,7 +145,7 @@ public:
         std::size_t part = 0;
         for (const Group& group : groups_of(one.chunk->rows, rows_.part)) {
             const std::size_t at = static_cast<std::size_t>(group.first) * link_->size;
-            if (!link_->device([&] { return link_->runtime.combine(link_->part.number, kit_->run, link_->shared.system.dtype, group.count, group.rows, own.y + at, own.of(1) + at, own.of(2) + at,
+            if (!link_->device([&] { return link_->runtime.combine(link_->part.number, kit_->run, dtype_, group.count, group.rows, own.y + at, own.of(1) + at, own.of(2) + at,
                                                                    factors(n) + 2 * part * link_->size, own.sizes() + 2 * part, link_->failure); }))
                 return leave();
             part += static_cast<std::size_t>(group.count);
@@ -309,7 +309,7 @@ private:
                     return false;
             }
             const std::size_t at = static_cast<std::size_t>(group.first) * link_->size;
-            if (!link_->device([&] { return link_->runtime.gather_ends(link_->part.number, kit_->run, link_->shared.system.dtype, group.count, group.rows, own.y + at, own.of(1) + at, own.of(2) + at,
+            if (!link_->device([&] { return link_->runtime.gather_ends(link_->part.number, kit_->run, dtype_, group.count, group.rows, own.y + at, own.of(1) + at, own.of(2) + at,
                                                                        ends_[n] + 6 * part * link_->size, link_->failure); }))
                 return false;
             part += static_cast<std::size_t>(group.count);
@@ -413,6 +413,7 @@ private:
     std::unique_ptr<devices::StreamKit> kit_;
     const Part part_;
     std::unique_ptr<StreamLink> link_;
+    const DType dtype_;  // a call that returns late finds it here
     const SpikeRows rows_;
     const std::int64_t piece_;
     const Sizes sizes_;
