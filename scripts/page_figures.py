@@ -176,7 +176,7 @@ TABLES = {
     'opencl': ('opencl', 'what', (['of the roof', "of CUDA's time"], beside_cuda), [
         ('rows side by side, 64', opencl('batch, contiguous', 64)), ('256', opencl('batch, contiguous', 256)), ('512', opencl('batch, contiguous', 512)),
         ('systems side by side, 64 rows', opencl('batch, interleaved', 64)), ('256', opencl('batch, interleaved', 256)), ('512', opencl('batch, interleaved', 512)),
-        ('one system that forgets, 2^24 rows', opencl('one system, dominant', 2 ** 24)), ('2^26 rows', opencl('one system, dominant', 2 ** 26)), ('streamed from the host, FP64 2^27 rows', opencl('streamed from the host', 2 ** 27)),
+        ('one system that forgets, 2^24 rows', opencl('one system, dominant', 2 ** 24)), ('2^26 rows', opencl('one system, dominant', 2 ** 26)), ('-1, 2, -1, 2^24 rows', opencl('one system, -1, 2, -1', 2 ** 24)), ('2^26 rows', opencl('one system, -1, 2, -1', 2 ** 26)), ('random, 2^26 rows', opencl('one system, random', 2 ** 26)), ('streamed from the host, FP64 2^27 rows', opencl('streamed from the host', 2 ** 27)),
         ('FP32 2^28 rows', opencl('streamed from the host', 2 ** 28))]),
     'sweeps on the cpu': ('heat', 'mesh, threads', (['of the roof', 'moves alone', 'arithmetic alone', 'over LAPACK'], cpu_pass), [
         ('256³, 1', cpu_heat('256^3', 1)), ('256³, 2', cpu_heat('256^3', 2)), ('400³, 1', cpu_heat('400^3', 1)), ('400³, 2', cpu_heat('400^3', 2)),

@@ -237,9 +237,12 @@ int main(int argc, char** argv) try {
             }
     if (single)
         for (const int log2 : {log2_rows - 2, log2_rows}) {
-            const Form form{"one system, dominant", std::int64_t{1} << log2, 1, false, 3};
-            if (f64) run<double>(devices, form, rounds, rows);
-            if (f32) run<float>(devices, form, rounds, rows);
+            // Couplings up to 1 beside a diagonal of up to 1: it needs pivots.
+            for (const Form& form : {Form{"one system, dominant", std::int64_t{1} << log2, 1, false, 3}, Form{"one system, -1, 2, -1", std::int64_t{1} << log2, 1, false, bench::poisson},
+                                     Form{"one system, random", std::int64_t{1} << log2, 1, false, 0}}) {
+                if (f64) run<double>(devices, form, rounds, rows);
+                if (f32) run<float>(devices, form, rounds, rows);
+            }
         }
     record["remarks"] = {"Measured on " + utc_now("%Y-%m-%d") + ", built from commit " + (*TRIFOLD_COMMIT ? TRIFOLD_COMMIT : "unknown") + "."};
     if (streaming) {

@@ -225,5 +225,5 @@ __kernel void columns(SOLVER_ARGUMENTS, int lines, int stream, word shift, int t
     if (atomic_inc(&state->groups_done) + 1 != get_num_groups(0)) return;
     STORED_FOR_ALL();
     state->groups_done = 0;
-    if (found->marked == 0 && found->failures == 0) *(__global Found*)(outcome_buffer + telling.at) = telling.fresh, state->found.tickets = 0;
+    if (as_found(&found->marked) == 0 && as_found(&found->failures) == 0) *(__global Found*)(outcome_buffer + telling.at) = telling.fresh, state->found.tickets = 0;
 }

@@ -91,6 +91,12 @@ INLINE void raise(volatile __global uint* most, float value) {
     if (*most < bits) atomic_max(most, bits);
 }
 
+/// What other groups of the same kernel have found, by atomics: a load may find what a cache has of it, since OpenCL 1.2 orders nothing between groups.
+INLINE void give_up(volatile __global QueueState* state) {
+    if (!state->given_up) atomic_or(&state->given_up, 1u);
+}
+INLINE uint as_found(volatile __global uint* by_others) { return atomic_or(by_others, 0u); }
+
 /// By all items of a group that has done its part: 1 in the last group to come here, which sees what the others have stored. `last`: an int in local memory.
 #ifdef PTX
 #define STORED_FOR_ALL() asm volatile("membar.gl;" ::: "memory")

@@ -168,7 +168,7 @@ __kernel void merge(SOLVER_ARGUMENTS, ChunkParts parts, word from, word level, w
     int regular = merge_run(out, all + level, count, first, last, all + above, runs, k);
     if (out)
         for (word c = first; c <= last; ++c) regular &= out[10 * count + c] < (REAL)0;
-    if (!regular) state->given_up = 1;
+    if (!regular) give_up(state);
 }
 
 __kernel void spread(SOLVER_ARGUMENTS, ChunkParts parts, word from, word level, word count, word above, unsigned gate) {
@@ -206,7 +206,7 @@ __kernel void top(SOLVER_ARGUMENTS, word from, word level, word chunks, unsigned
         all[at[l] + 10] = (rows.rhs[one] - rows.a[one][2] * x_last) / pivot, all[at[l] + 11] = x_last;
         regular &= pivot != (COUPLE)0 && rest != (COUPLE)0;
     }
-    if (!regular) state->given_up = 1;
+    if (!regular) give_up(state);
     barrier(CLK_GLOBAL_MEM_FENCE);
     while (l-- > 0) {
         for (word k = item; k < count[l + 1]; k += items) {
@@ -225,8 +225,8 @@ INLINE word double_bits(float x) {
 }
 
 /// What `finish` has said of the chunks is weighed as the family's driver does (two_pass.cpp): against each chunk's scale or, LAPACK's measure, the largest one's. The last group
-/// tells the outcome, with `reason` where it holds; once more is corrected where `corrects` and x is there in all of it.
-__kernel void verdict(SOLVER_ARGUMENTS, ChunkParts parts, word chunks, REAL accept, REAL whole, unsigned gate, int corrects, int reason, Telling telling, __global uchar* outcome_buffer) {
+/// tells the outcome, with `reason` where it holds, and opens the kernels of `next` where it does not: correction only where x is there in all of it.
+__kernel void verdict(SOLVER_ARGUMENTS, ChunkParts parts, word chunks, REAL accept, REAL whole, unsigned gate, unsigned next, int trusted, int reason, Telling telling, __global uchar* outcome_buffer) {
     UNPACK_ARGUMENTS
     STATE;
     __local int last;
@@ -236,17 +236,18 @@ __kernel void verdict(SOLVER_ARGUMENTS, ChunkParts parts, word chunks, REAL acce
         const REAL rest = out[k], matrix = out[chunks + k], size = out[2 * chunks + k], scale = matrix * size + out[3 * chunks + k];
         // A residual of a few denormal numbers is rounding at the lower end of the range.
         const REAL ratio = rest <= (REAL)(8 * SMALLEST) ? (REAL)0 : scale <= (REAL)LARGEST ? rest / scale : rest / matrix / size;
-        if (out[4 * chunks + k] == (REAL)0 || ratio != ratio) state->given_up = 1;
+        if (out[4 * chunks + k] == (REAL)0 || ratio != ratio) give_up(state);
         else raise(&state->excess, upwards(ratio)), raise(&state->rest, upwards(rest)), raise(&state->largest, upwards(scale));
     }
     if (!last_group(state, &last) || get_local_id(0) != 0) return;
-    const float ratio = as_float(state->excess), largest = as_float(state->largest), rest = as_float(state->rest);
-    const int there = !state->given_up, good = there && (ratio <= (float)accept || (largest <= FLT_MAX && rest <= (float)whole * largest));
+    const float ratio = as_float(as_found(&state->excess)), largest = as_float(as_found(&state->largest)), rest = as_float(as_found(&state->rest));
+    const int there = !as_found(&state->given_up), good = there && (ratio <= (float)accept || (largest <= FLT_MAX && rest <= (float)whole * largest));
     Found said = telling.fresh;
     said.residual = double_bits(ratio), said.reason = reason;
     if (!good) said.failures = 1, said.first = (unsigned)job.number, said.reason = UNSTABLE;
     *(__global Found*)(outcome_buffer + telling.at) = said;
     if (status) status[job.number] = said.reason;
-    state->open = there && !good && corrects ? CORRECT : 0;
+    if (!good && trusted) state->broken += 1;
+    state->open = !good && (there || next != CORRECT) ? next : 0;
     state->given_up = state->largest = state->excess = state->rest = state->groups_done = 0;
 }

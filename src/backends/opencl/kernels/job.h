@@ -44,11 +44,12 @@ typedef struct {
     unsigned groups_done;
     unsigned broken;  ///< solves on trust that did not hold; left as it is
     unsigned rest;    ///< as `largest`
-    unsigned open;    ///< what kernels that follow are to do: COUPLE_CHUNKS, CORRECT; 0 = nothing
+    unsigned open;    ///< what kernels that follow are to do: COUPLE_CHUNKS, PIVOT_CHUNKS, CORRECT; 0 = nothing
 } QueueState;
 
 #define COUPLE_CHUNKS 1
 #define CORRECT 2
+#define PIVOT_CHUNKS 3
 
 /// Where the last kernel of a call tells its outcome: bytes from the start of its buffer, and what it says where nothing was found.
 typedef struct {

@@ -192,7 +192,7 @@ INLINE void copy_out(__global void* to, __local const void* from, uint bytes) {
 #define IN_BOX(o, row) box[(o) * BOX + pad[o] + (row)]
 
 /// `count` rows, one element apart, of the four operands from from[o] on into their boxes; pad[o]: where row 0 lies there. Up to QUAD elements before and behind them are read,
-/// or all that a box holds. A barrier is to follow.
+/// or all that a box holds. A barrier is to follow. STAYS is defined where a group has several runs, one after the other.
 #ifdef BULK
 INLINE int pad_of(__global const REAL* from) { return (int)((uint)(size_t)from % 128 / REAL_BYTES); }
 /// By one lane: the copy engine is to bring `count` rows from `from` on into a box. Returns its bytes.
@@ -213,6 +213,10 @@ INLINE void load_run(__global const REAL* const* from, uint count, int lane, __l
     UNROLL for (int o = 0; o < 4; ++o) pad[o] = pad_of(from[o]);
     barrier(CLK_LOCAL_MEM_FENCE);
     await_bytes(arrived);
+#ifdef STAYS
+    barrier(CLK_LOCAL_MEM_FENCE);
+    if (lane == 0) asm volatile("mbarrier.inval.shared.b64 [%0];" ::"r"(LOCAL_ADDRESS(arrived)) : "memory");
+#endif
 #else
     REAL value[4][R];
     UNROLL for (int o = 0; o < 4; ++o)
@@ -220,6 +224,26 @@ INLINE void load_run(__global const REAL* const* from, uint count, int lane, __l
     UNROLL for (int o = 0; o < 4; ++o)
         UNROLL for (int j = 0; j < R; ++j) box[o * BOX + j * WARP + lane] = value[o][j];
 #endif
+}
+
+/// Rows first … first + WARP R - 1 of one system of n rows, with any row stride, numbers too; rows that do not exist are x = 0, couplings to them 0. A barrier is to follow.
+INLINE void bring_rows(const Job* job, __global const REAL* const* buffers, word first, word n, int lane, __local REAL* box, __local ulong* arrived, int* pad) {
+    const Source* const sources[4] = {&job->lower, &job->diag, &job->upper, &job->rhs};
+    __global const REAL* data[4];
+    int dense = first >= QUAD && first + BOX < n;
+    UNROLL for (int o = 0; o < 4; ++o) {
+        data[o] = buffers[o] + sources[o]->offset + first * sources[o]->row_stride;
+        dense &= sources[o]->is_view && sources[o]->row_stride == 1;
+    }
+    if (dense) return load_run(data, WARP * R, lane, box, arrived, pad);
+    UNROLL for (int o = 0; o < 4; ++o) {
+        const REAL number = sources[o]->is_view ? (REAL)0 : number_of_bits(sources[o]->bits);
+        const word from = o == 0, to = o == 2 ? n - 1 : n, step = sources[o]->row_stride;
+        const int is_view = sources[o]->is_view != 0;
+#pragma unroll 4
+        for (word e = lane; e < WARP * R; e += WARP)
+            box[o * BOX + e] = first + e >= from && first + e < to ? is_view ? data[o][e * step] : number : (REAL)(o == 1);
+    }
 }
 
 typedef struct {
@@ -285,4 +309,33 @@ INLINE void solve_lanes(Joined* j, int lane, __local REAL* box) {
     j->mine = x;
     j->left = lane ? over : (REAL)0;
     j->after = lane < WARP - 1 ? fma(-j->next.c, under, fma(-j->next.a, x, j->next.d)) : (REAL)0;
+}
+
+/// The same between known ends: x before the first lane, the last lane's last one, x after it.
+INLINE void solve_lanes_between(Joined* j, REAL before, REAL last, REAL after, int lane, __local REAL* box) {
+    if (lane == 0) j->own.d = fma(-j->own.a, before, j->own.d);
+    if (lane == WARP - 1) j->own.a = j->own.c = (REAL)0, j->own.d = last;
+    solve_lanes(j, lane, box);
+    if (lane == 0) j->left = before;
+    if (lane == WARP - 1) j->after = after;
+}
+
+/// What is left of all lanes: returned by the last one, its last unknown's relation to those before the first lane and after the last one; head, by the first lane, of its first
+/// row's unknown in the one before it and, until now, its own last one: in the last lane's last one instead.
+INLINE Relation reduce_lanes(const Joined* j, Relation* head, int lane, __local REAL* box) {
+    Relation row = j->own, above, below, way;
+    UNROLL for (int s = 1; s < WARP; s *= 2) {
+        // Lane s - 1 leads from the unknown before all to that of lane 2s - 1.
+        neighbours(&row, s - 1, &above, &way, lane, box);
+        head->d = fma(-head->c, way.d, head->d), head->a = fma(-head->c, way.a, head->a), head->c = -head->c * way.c;
+        neighbours(&row, s, &above, &below, lane, box);
+        const int ends = lane == WARP - 1;
+        if (ends) below.a = below.d = (REAL)0;
+        const REAL k = finite_or_zero(reciprocal(fma(-row.c, below.a, fma(-row.a, above.c, (REAL)1))));
+        if ((lane & (2 * s - 1)) == 2 * s - 1) {
+            row.d = fma(-row.c, below.d, fma(-row.a, above.d, row.d)) * k;
+            row.a = -(row.a * k) * above.a, row.c = ends ? row.c * k : -(row.c * k) * below.c;
+        }
+    }
+    return row;
 }

@@ -13,6 +13,13 @@
 //   of its groups tells the outcome, `unstable` where it does not hold, and opens the kernels that couple chunks where these are to follow. docs/algorithms/gpu_single.md; decision 21.
 #include "lanes.h"
 
+/// STAYS: a group takes one window after the other. That is slower where all of them are solved, and soon done where none is.
+#ifdef STAYS
+#define EACH_WINDOW for (word window = get_group_id(0); window * kept < n; window += get_num_groups(0))
+#else
+#define EACH_WINDOW for (word window = get_group_id(0), once = 1; once; once = 0)
+#endif
+
 /// What a window says of its two ends.
 typedef struct {
     REAL first, before, first_coupling, first_allowed;  ///< x of its first row, of the row before it as it solved that; |a| over the row's size, the residual accepted
@@ -29,90 +36,80 @@ __kernel void windows(SOLVER_ARGUMENTS, REAL accept, float rest) {
     __local REAL meeting[EXCHANGE_WORDS];
     __local ulong arrived;
     const int lane = (int)get_local_id(0);
-    const word window = get_group_id(0), kept = (WARP - 2 * HALO) * R, n = job.rows, first = window * kept - HALO * R;
-
-    const Source* const sources[4] = {&job.lower, &job.diag, &job.upper, &job.rhs};
+    const word kept = (WARP - 2 * HALO) * R, n = job.rows;
     __global const REAL* const buffers[4] = {lower, diag, upper, rhs};
-    __global const REAL* data[4];
-    int dense = first >= QUAD && first + BOX < n;
-    UNROLL for (int o = 0; o < 4; ++o) {
-        data[o] = buffers[o] + sources[o]->offset + first * sources[o]->row_stride;
-        dense &= sources[o]->is_view && sources[o]->row_stride == 1;
-    }
-    int pad[4] = {0, 0, 0, 0};
-    if (dense) {
-        load_run(data, WARP * R, lane, box, &arrived, pad);
-    } else {
-        UNROLL for (int o = 0; o < 4; ++o) {
-            const REAL number = sources[o]->is_view ? (REAL)0 : number_of_bits(sources[o]->bits);
-            const word from = o == 0, to = o == 2 ? n - 1 : n, step = sources[o]->row_stride;
-            const int is_view = sources[o]->is_view != 0;
-#pragma unroll 4
-            for (word e = lane; e < WARP * R; e += WARP)
-                box[o * BOX + e] = first + e >= from && first + e < to ? is_view ? data[o][e * step] : number : (REAL)(o == 1);
+    __local int goes_on;
+    EACH_WINDOW {
+        // Groups begin in the order of rows: where one has failed, the rest would be in vain. One lane looks, so that all go the same way.
+        if (lane == 0) goes_on = !verdict->given_up;
+        barrier(CLK_LOCAL_MEM_FENCE);
+        if (!goes_on) break;
+        const word first = window * kept - HALO * R;
+        int pad[4] = {0, 0, 0, 0};
+        bring_rows(&job, buffers, first, n, lane, box, &arrived, pad);
+        barrier(CLK_LOCAL_MEM_FENCE);
+        ELIMINATE_LANES(joined)
+
+        // A lane's unknown moves by at most |a| / (1 - |c|) of what the one before it does; over a halo that is a product.
+        const float fa = (float)fabs(joined.own.a), fc = (float)fabs(joined.own.c);
+        float passes = fa + fc <= 1.0f && lane < HALO ? fa / (1.0f - fc) : fa + fc <= 1.0f && lane >= WARP - HALO ? fc / (1.0f - fa) : 1.0f;
+        REAL over, under;
+        UNROLL for (int by = 1; by < 4; by *= 2) {
+            numbers_beside((REAL)passes, by, &over, &under, lane, meeting);
+            passes *= lane < WARP / 2 ? (float)under : (float)over;
         }
-    }
-    barrier(CLK_LOCAL_MEM_FENCE);
-    ELIMINATE_LANES(joined)
+        int fails = joined.broken;
+        fails |= lane == 0 && first > 0 && !(passes <= rest);
+        fails |= lane == WARP - 1 && first + WARP * R < n && !(passes <= rest);
+        solve_lanes(&joined, lane, meeting);
 
-    // A lane's unknown moves by at most |a| / (1 - |c|) of what the one before it does; over a halo that is a product.
-    const float fa = (float)fabs(joined.own.a), fc = (float)fabs(joined.own.c);
-    float passes = fa + fc <= 1.0f && lane < HALO ? fa / (1.0f - fc) : fa + fc <= 1.0f && lane >= WARP - HALO ? fc / (1.0f - fa) : 1.0f;
-    REAL over, under;
-    UNROLL for (int by = 1; by < 4; by *= 2) {
-        numbers_beside((REAL)passes, by, &over, &under, lane, meeting);
-        passes *= lane < WARP / 2 ? (float)under : (float)over;
-    }
-    int fails = joined.broken;
-    fails |= lane == 0 && first > 0 && !(passes <= rest);
-    fails |= lane == WARP - 1 && first + WARP * R < n && !(passes <= rest);
-    solve_lanes(&joined, lane, meeting);
-
-    D[R - 1] = joined.mine;
-    Size largest = 0;
-    RAISE(largest, joined.mine);
-    UNROLL for (int i = 0; i < R - 1; ++i) {
-        D[i] = fma(-C[i], joined.mine, fma(-A[i], joined.left, D[i]));
-        RAISE(largest, D[i]);
-    }
-    if (a[0] != (REAL)0) RAISE(largest, joined.left);
-    if (c[R - 1] != (REAL)0) RAISE(largest, joined.after);
-    const REAL X = SIZE_AT_LEAST(largest), allowed = accept * X;
-    int good = 1;
-    REAL first_size = 0, last_size = 0;
-    const REAL first_a = a[0], last_c = c[R - 1];
-    UNROLL for (int i = 0; i < R; ++i) {
-        const REAL above = i ? D[i ? i - 1 : 0] : joined.left, below = i + 1 < R ? D[i + 1 < R ? i + 1 : i] : joined.after, own = D[i], ai = a[i], bi = b[i], ci = c[i];
-        const REAL r = fma(-ci, below, fma(-ai, above, fma(-bi, own, f[i]))), row = fabs(ai) + fabs(bi) + fabs(ci);
-        good &= fabs(r) <= allowed * row;
-        if (i == 0) first_size = row;
-        if (i == R - 1) last_size = row;
-        f[i] = own;
-    }
-    // Lanes beyond the system's ends have nothing to be checked: their rows are x = 0.
-    const word top = window * kept, bottom = min(top + kept, n);
-    const int keeps = lane >= HALO && lane < WARP - HALO && first + lane * R < n;
-    fails |= keeps && !(good && X <= (REAL)(REAL_BYTES == 8 ? 1e290 : 1e30));
-    if (fails) verdict->given_up = 1;
-    if (keeps) raise(&verdict->largest, upwards(X));
-    if (lane == HALO) seams[window].first = D[0], seams[window].before = joined.left, seams[window].first_coupling = fabs(first_a) / first_size, seams[window].first_allowed = allowed;
-    if (lane == WARP - 1 - HALO)
-        seams[window].last = joined.mine, seams[window].after = joined.after, seams[window].last_coupling = fabs(last_c) / last_size, seams[window].last_allowed = allowed;
+        D[R - 1] = joined.mine;
+        Size largest = 0;
+        RAISE(largest, joined.mine);
+        UNROLL for (int i = 0; i < R - 1; ++i) {
+            D[i] = fma(-C[i], joined.mine, fma(-A[i], joined.left, D[i]));
+            RAISE(largest, D[i]);
+        }
+        if (a[0] != (REAL)0) RAISE(largest, joined.left);
+        if (c[R - 1] != (REAL)0) RAISE(largest, joined.after);
+        const REAL X = SIZE_AT_LEAST(largest), allowed = accept * X;
+        int good = 1;
+        REAL first_size = 0, last_size = 0;
+        const REAL first_a = a[0], last_c = c[R - 1];
+        UNROLL for (int i = 0; i < R; ++i) {
+            const REAL above = i ? D[i ? i - 1 : 0] : joined.left, below = i + 1 < R ? D[i + 1 < R ? i + 1 : i] : joined.after, own = D[i], ai = a[i], bi = b[i], ci = c[i];
+            const REAL r = fma(-ci, below, fma(-ai, above, fma(-bi, own, f[i]))), row = fabs(ai) + fabs(bi) + fabs(ci);
+            good &= fabs(r) <= allowed * row;
+            if (i == 0) first_size = row;
+            if (i == R - 1) last_size = row;
+            f[i] = own;
+        }
+        // Lanes beyond the system's ends have nothing to be checked: their rows are x = 0.
+        const word top = window * kept, bottom = min(top + kept, n);
+        const int keeps = lane >= HALO && lane < WARP - HALO && first + lane * R < n;
+        fails |= keeps && !(good && X <= (REAL)(REAL_BYTES == 8 ? 1e290 : 1e30));
+        if (fails) give_up(verdict);
+        if (keeps) raise(&verdict->largest, upwards(X));
+        if (lane == HALO) seams[window].first = D[0], seams[window].before = joined.left, seams[window].first_coupling = fabs(first_a) / first_size, seams[window].first_allowed = allowed;
+        if (lane == WARP - 1 - HALO)
+            seams[window].last = joined.mine, seams[window].after = joined.after, seams[window].last_coupling = fabs(last_c) / last_size, seams[window].last_allowed = allowed;
 #ifdef BULK
-    stored_here();
+        stored_here();
 #endif
-    barrier(CLK_LOCAL_MEM_FENCE);
+        barrier(CLK_LOCAL_MEM_FENCE);
 
-    __global REAL* const to = x + job.x.offset + top * job.x.row_stride;
-    __local const REAL* const out = &IN_BOX(3, HALO * R);
-    const int count = (int)(bottom - top);
+        __global REAL* const to = x + job.x.offset + top * job.x.row_stride;
+        __local const REAL* const out = &IN_BOX(3, HALO * R);
+        const int count = (int)(bottom - top);
 #ifdef BULK
-    if (job.x.row_stride == 1 && ((uint)(size_t)to | (uint)(size_t)out | (uint)count * REAL_BYTES) % 16 == 0) {
-        if (lane == 0) copy_out(to, out, (uint)count * REAL_BYTES);
-        return;
-    }
+        const int whole = job.x.row_stride == 1 && ((uint)(size_t)to | (uint)(size_t)out | (uint)count * REAL_BYTES) % 16 == 0;
+        if (whole && lane == 0) copy_out(to, out, (uint)count * REAL_BYTES);
+#else
+        const int whole = 0;
 #endif
-    for (int i = lane; i < count; i += WARP) to[i * job.x.row_stride] = out[i];
+        for (int i = lane; !whole && i < count; i += WARP) to[i * job.x.row_stride] = out[i];
+        barrier(CLK_LOCAL_MEM_FENCE);
+    }
 }
 
 /// An item per seam.
@@ -130,8 +127,8 @@ __kernel void judge(SOLVER_ARGUMENTS, word seams_there, REAL accept, Telling tel
         if (excess > (REAL)0) raise(&verdict->excess, upwards(excess));
     }
     if (!last_group(verdict, &last) || get_local_id(0) != 0) return;
-    const float largest = as_float(verdict->largest), excess = as_float(verdict->excess);
-    const int good = !verdict->given_up && (excess == 0.0f || (largest <= FLT_MAX && excess <= (float)accept * 0x1p-40f * largest));
+    const float largest = as_float(as_found(&verdict->largest)), excess = as_float(as_found(&verdict->excess));
+    const int good = !as_found(&verdict->given_up) && (excess == 0.0f || (largest <= FLT_MAX && excess <= (float)accept * 0x1p-40f * largest));
     Found out = telling.fresh;
     if (!good) out.failures = 1, out.first = (unsigned)job.number, out.reason = UNSTABLE;
     *(__global Found*)(outcome_buffer + telling.at) = out;

@@ -62,10 +62,19 @@ public:
     bool in_a_row = false;
     int wary = 0;
 
+    /// Under `order`: the matrix of the last system that did not forget.
+    struct {
+        const void* diag = nullptr;
+        std::int64_t rows = 0;
+    } remembers;
+
     SpikeTimes spike_times;  ///< under `mutex`
 
     /// Held by whoever enqueues in `main`, or gives back memory that it may use.
     std::recursive_mutex order;
+
+    /// Items of a group, where so many are wanted: fewer where the kernel allows no more.
+    std::size_t group_of(const cl::Kernel& kernel, std::size_t wanted) const;
 
     /// Enqueues one kernel. A group has fewer items where the kernel allows no more: then items are a multiple of those.
     void run(DeviceQueue& on, const cl::Kernel& kernel, std::size_t items, std::size_t group);
@@ -83,7 +92,6 @@ public:
     cl::Kernel& kernel(const KernelName& name, DType dtype, const std::string& defines = {});
 
 private:
-    std::size_t group_of(const cl::Kernel& kernel, std::size_t wanted) const;
     cl::Program& program(const char* file, DType dtype, const std::string& defines);
 
     cl::Event last_;

@@ -178,7 +178,9 @@ bool combine(int device, void* stream, DType dtype, std::int64_t count, std::int
         const std::lock_guard lock(d.mutex);
         on.queue.enqueueFillBuffer(found.buffer, cl_uint{0}, found.offset, 2 * static_cast<std::size_t>(count) * sizeof(double));
         cl::Kernel& kernel = d.kernel({"combine", "combine"}, dtype);
-        constexpr std::int64_t group = 64, most = 1 << 18;
+        // A part's items are whole groups of whatever size the kernel is allowed.
+        const auto group = static_cast<std::int64_t>(d.group_of(kernel, 64));
+        constexpr std::int64_t most = 1 << 18;
         const std::int64_t items = std::clamp((rows + group - 1) / group, std::int64_t{1}, std::max<std::int64_t>(most / group / count, 4)) * group;
         kernel.setArg(0, static_cast<cl_long>(rows)), kernel.setArg(1, static_cast<cl_long>(items));
         for (cl_uint k = 0; k < 4; ++k) set_array(kernel, 2 + 2 * k, places[k], size_of(dtype));

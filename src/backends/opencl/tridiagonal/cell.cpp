@@ -14,6 +14,7 @@
 #include "backends/opencl/tridiagonal/chunks.hpp"
 #include "backends/opencl/tridiagonal/coupled.hpp"
 #include "backends/opencl/tridiagonal/gpu_batch.hpp"
+#include "backends/opencl/tridiagonal/runs.hpp"
 #include "backends/opencl/tridiagonal/spike.hpp"
 #include "backends/opencl/tridiagonal/strips.hpp"
 #include "backends/opencl/tridiagonal/trusted.hpp"
@@ -57,7 +58,7 @@ std::size_t workspace(const System& system, Algorithm algorithm, int) {
     // What the family's driver hands over to LU it finds scratch for itself.
     if (!own && algorithm == Algorithm::two_pass) return chunk_scratch(wide, system, two_pass_chunk_rows(system.rows, system.dtype));
     const std::size_t whole = batch_scratch(wide, system, algorithm == Algorithm::two_pass ? Algorithm::lu : algorithm);
-    return own && cut_up(system, algorithm) ? std::max({whole, chunk_scratch(wide, system, own_chunk_rows), wide ? coupled_scratch(system) : 0, windows_scratch(system)}) : whole;
+    return own && cut_up(system, algorithm) ? std::max({whole, chunk_scratch(wide, system, own_chunk_rows), wide ? coupled_scratch(system) : 0, wide ? runs_scratch(system) : 0, windows_scratch(system)}) : whole;
 }
 
 void solve(const System& system, Algorithm algorithm, const Launch& launch, Outcome& outcome) {
@@ -150,20 +151,35 @@ bool by_spike(int device, const System& system, Algorithm algorithm, const Launc
     return good && tell(device, system, launch, outcome, failure, said);
 }
 
-/// On the device, where x is not rhs and it is a GPU, without waiting; else, and what that does not solve, on the host.
+bool takes_runs(int device, const System& system) { return runs_fit(found(device), system.dtype) && runs_scratch(system) > 0; }
+
+/// On the device, where it is a GPU; what needs pivots there only where x is not rhs, else, and what that does not solve, on the host.
 bool couple_chunks(int device, const System& system, const Launch& launch, void* outcome, Failure& failure) {
+    if (takes_runs(device, system)) {
+        bool done = false;
+        if (!enqueued(device, system, launch, outcome, failure, [&](Call& call) { done = solve_in_runs(call); })) return false;
+        if (done) return true;
+    }
     if (found(device).wide && !system.in_place && system.rows >= least_cut_rows) {
         Found what{};
-        if (!enqueued(device, system, launch, outcome, failure, [&](Call& call) { enqueue_coupled(call, false), call.read_outcome(what); })) return false;
+        if (!enqueued(device, system, launch, outcome, failure, [&](Call& call) { enqueue_coupled(call, 0), call.read_outcome(what); })) return false;
         if (what.failures == 0) return true;
     }
     return couple_on_host(device, system, launch, outcome, failure);
 }
 
+/// A matrix that does not forget mostly comes again, and next time does not either: two passes are enqueued behind its windows then, which do nothing where these did. It is known by where it lies.
+bool known_not_to_forget(const OpenDevice& open, const System& system) { return open.remembers.rows == system.rows && open.remembers.diag == system.diag.data; }
+
 bool windows_that_wait(int device, const System& system, const Launch& launch, void* outcome, Failure& failure) {
     bool done = false;
     if (!by_windows(device, system, launch, outcome, failure, Verdict::waits, done)) return false;
+    if (!done) open_device(device).remembers = {system.diag.data, system.rows};
     return done || couple_chunks(device, system, launch, outcome, failure);
+}
+
+bool both_on_trust(int device, const System& system, const Launch& launch, void* outcome, Failure& failure) {
+    return enqueued(device, system, launch, outcome, failure, [&](Call& call) { solve_in_windows(call, Verdict::hands_on, true), enqueue_runs(call, COUPLE_CHUNKS, true); });
 }
 
 bool windows_on_trust(int device, const System& system, const Launch& launch, void* outcome, Failure& failure) {
@@ -193,12 +209,18 @@ bool enqueue(int device, const System& system, Algorithm algorithm, const Launch
         // In a stream nothing waits: who collects an `unstable` one enqueues it once more without a stream.
         return enqueued(device, system, launch, outcome, failure, [&](Call& call) {
             if (windows) solve_in_windows(call, couples ? Verdict::hands_on : Verdict::told);
-            if (couples) enqueue_coupled(call, windows);
+            const cl_uint left = windows ? COUPLE_CHUNKS : 0;
+            const bool runs = couples && takes_runs(device, system);
+            if (runs) enqueue_runs(call, left);
+            if (couples) enqueue_coupled(call, runs ? PIVOT_CHUNKS : left);
         });
     }
-    if (windows && !launch.stream) return enqueue_trusted(device, system, launch, outcome, failure, windows_on_trust, windows_that_wait);
     OpenDevice& open = open_device(device);
     const std::lock_guard lock(open.order);
+    if (windows && !launch.stream) {
+        const bool both = known_not_to_forget(open, system) && takes_runs(device, system);
+        return enqueue_trusted(device, system, launch, outcome, failure, both ? both_on_trust : windows_on_trust, windows_that_wait);
+    }
     if (on_trust(open, system, algorithm, launch)) return enqueue_trusted(device, system, launch, outcome, failure, batch_on_trust, batch_in_two);
     if (!open.settle(failure)) return false;
     if (is_spike(algorithm)) return by_spike(device, system, algorithm, launch, outcome, failure);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// One system that does not forget, on a GPU, without the host: chunks are reduced, coupled and finished by kernels that follow each other (kernels/chunks.cl, kernels/couple.cl).
+// One system that needs pivots, on a GPU, without the host: chunks are reduced, coupled and finished by kernels that follow each other (kernels/chunk_tiles.cl, kernels/couple.cl).
 #pragma once
 
 #include "backends/opencl/tridiagonal/call.hpp"
@@ -16,7 +16,7 @@ inline constexpr std::int64_t least_cut_rows = 512;
 std::size_t coupled_scratch(const tridiagonal::System& system);
 
 /// Enqueues both passes, and both once more for the correction, which do nothing where it is not asked for. The outcome is `unstable` where x is not the answer.
-/// x is not rhs. after_windows: only where the windows enqueued before, which hand on, did not hold.
-void enqueue_coupled(Call& call, bool after_windows);
+/// x is not rhs. gate: what must have been found before, 0: they run in any case.
+void enqueue_coupled(Call& call, cl_uint gate);
 
 }  // namespace trifold::opencl

@@ -34,6 +34,13 @@ constexpr double accepted_roundoffs = 16, halo_margin = 16;
 /// Numbers of seams, before x where that is stored apart first.
 std::size_t windows_numbers(const System& system) { return seam_numbers * static_cast<std::size_t>(windows_of(system)); }
 
+/// Where windows are in vain: as many groups as keep a device busy, since one that ends at once takes it nearly a nanosecond.
+std::size_t groups_that_stay(const FoundDevice& device, std::int64_t count) {
+    constexpr std::int64_t of_unit = 24, most_each = 8;
+    const std::int64_t each = std::clamp<std::int64_t>(count / (of_unit * static_cast<std::int64_t>(device.units)), 1, most_each);
+    return static_cast<std::size_t>((count + each - 1) / each);
+}
+
 }  // namespace
 
 bool windows_fit(const FoundDevice& device, DType dtype) { return lanes_fit(device, dtype, rows_of_lane); }
@@ -43,12 +50,13 @@ std::size_t windows_scratch(const System& system) {
     return ScratchParts(system).work + (windows_numbers(system) + (system.in_place ? static_cast<std::size_t>(system.rows) : 0)) * size_of(system.dtype);
 }
 
-bool solve_in_windows(Call& call, Verdict verdict) {
+bool solve_in_windows(Call& call, Verdict verdict, bool doubted) {
     const System& system = call.system;
     const bool wide_type = system.dtype == DType::f64;
     const double unit = wide_type ? 0x1p-53 : 0x1p-24, tolerance = std::max(call.launch.tolerance, unit), accept = std::max(accepted_roundoffs * unit, tolerance);
-    const std::string shape = "-DR=" + std::to_string(rows_of_lane) + " -DHALO=" + std::to_string(halo(system.dtype));
+    const std::string shape = "-DR=" + std::to_string(rows_of_lane) + " -DHALO=" + std::to_string(halo(system.dtype)) + (doubted ? " -DSTAYS" : "");
     const auto windows = static_cast<std::size_t>(windows_of(system));
+    const std::size_t groups = doubted ? groups_that_stay(call.device.info, windows_of(system)) : windows;
     const Place work = call.work();
     call.use_state();
     // Windows read rows of rhs that others keep: in place x is stored apart, and copied when it is known to be the answer.
@@ -58,7 +66,7 @@ bool solve_in_windows(Call& call, Verdict verdict) {
     if (system.in_place) call.buffers[4] = work.buffer, call.job.x.offset = static_cast<word>(apart / size_of(system.dtype));
     const auto rest = static_cast<cl_float>(tolerance / halo_margin);
     const auto both = [&](auto accepted) {
-        call.enqueue_as({"windows", "windows"}, shape, windows * lanes, lanes, accepted, rest);
+        call.enqueue_as({"windows", "windows"}, shape, groups * lanes, lanes, accepted, rest);
         call.enqueue_as({"windows", "judge"}, shape, std::min<std::size_t>(windows, 1 << 14), 64, static_cast<cl_long>(windows - 1), accepted,
                         call.telling(tridiagonal::Algorithm::certified), call.outcome_buffer(), static_cast<cl_int>(verdict == Verdict::trusted), static_cast<cl_int>(verdict == Verdict::hands_on));
     };

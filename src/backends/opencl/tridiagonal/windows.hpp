@@ -16,6 +16,7 @@ enum class Verdict { waits, told, trusted, hands_on };
 
 /// Enqueues; the outcome is `unstable` where x is not the answer. Where one waits for that, which a system in place needs, false then, and rhs is as it was; `trusted` is counted too;
 /// `hands_on` opens the kernels of enqueue_coupled, which follow.
-bool solve_in_windows(Call& call, Verdict verdict);
+/// doubted: they will probably fail.
+bool solve_in_windows(Call& call, Verdict verdict, bool doubted = false);
 
 }  // namespace trifold::opencl

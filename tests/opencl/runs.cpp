@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// One system that does not forget, on a GPU: runs of 544 rows, 32 of them joined to one, and again; what needs pivots is found out and left to chunks.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <random>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include "opencl/loaded.hpp"
+#include "trifold/trifold.hpp"
+
+namespace trifold::tests {
+namespace {
+
+constexpr std::int64_t run = 544;
+
+template <class T>
+struct OneSystem {
+    std::vector<T> lower, diag, upper, rhs;
+
+    explicit OneSystem(std::int64_t n) : lower(static_cast<std::size_t>(n)), diag(lower.size()), upper(lower.size()), rhs(lower.size()) {}
+
+    /// max|rhs - A x| / (max|A| max|x| + max|rhs|) in unit roundoffs.
+    double backward_error(const std::vector<T>& x) const {
+        long double rest = 0, size = 0, right = 0, entry = 0;
+        for (std::size_t i = 0; i < x.size(); ++i) {
+            const long double before = i > 0 ? x[i - 1] : 0, here = x[i], after = i + 1 < x.size() ? x[i + 1] : 0, l = i > 0 ? lower[i] : 0, u = i + 1 < x.size() ? upper[i] : 0;
+            const long double r = std::abs(rhs[i] - l * before - diag[i] * here - u * after);
+            if (!(r <= rest)) rest = r;
+            size = std::max(size, std::abs(here)), right = std::max(right, std::abs(static_cast<long double>(rhs[i])));
+            entry = std::max({entry, std::abs(l), std::abs(static_cast<long double>(diag[i])), std::abs(u)});
+        }
+        return static_cast<double>(rest / (entry * size + right) / (std::numeric_limits<T>::epsilon() / 2));
+    }
+};
+
+enum Kind { poisson, its_negative, layers, beside_each_other, one_pivot, kinds };
+
+template <class T>
+OneSystem<T> system_of(std::int64_t n, int kind, std::mt19937_64& random) {
+    std::uniform_real_distribution<double> any(-1, 1);
+    OneSystem<T> s(n);
+    double before = 1;
+    for (std::size_t i = 0; i < s.rhs.size(); ++i) {
+        const double after = kind == layers ? std::exp(3 * any(random)) : 1, sign = kind == its_negative ? -1 : 1;
+        s.lower[i] = static_cast<T>(-sign * before), s.upper[i] = static_cast<T>(-sign * after), s.diag[i] = static_cast<T>(sign * (before + after)), s.rhs[i] = static_cast<T>(any(random));
+        if (kind == beside_each_other) s.lower[i] = s.upper[i] = 1;  // x of one sign beside that of the other
+        before = after;
+    }
+    if (kind == one_pivot) s.diag[s.rhs.size() / 2] = 0;
+    return s;
+}
+
+class Runs : public ::testing::Test {
+protected:
+    void SetUp() override {
+        name_ = opencl_device_name();
+        if (name_.empty()) GTEST_SKIP() << no_device;
+    }
+
+    template <class T>
+    Outcome solve(Queue& queue, const OneSystem<T>& s, std::vector<T>& x, bool in_place, std::int64_t stride = 1) {
+        std::vector<T> spread(s.rhs.size() * static_cast<std::size_t>(stride), std::numeric_limits<T>::quiet_NaN());
+        const auto rows = static_cast<std::int64_t>(s.rhs.size());
+        if (in_place)
+            for (std::int64_t i = 0; i < rows; ++i) spread[static_cast<std::size_t>(i * stride)] = s.rhs[static_cast<std::size_t>(i)];
+        tridiagonal::Problem p;
+        p.matrix = {View<const T>::rows(std::span(s.lower)), View<const T>::rows(std::span(s.diag)), View<const T>::rows(std::span(s.upper))};
+        p.x = View<T>::strided(spread.data(), {rows, stride}, {});
+        p.rhs = in_place ? View<const T>::strided(spread.data(), {rows, stride}, {}) : View<const T>::rows(std::span(s.rhs));
+        const Outcome outcome = tridiagonal::solve(queue, p);
+        x.resize(s.rhs.size());
+        for (std::int64_t i = 0; i < rows; ++i) x[static_cast<std::size_t>(i)] = spread[static_cast<std::size_t>(i * stride)];
+        return outcome;
+    }
+
+    template <class T>
+    void check(Queue& queue) {
+        const unsigned seed = 17;
+        std::mt19937_64 random(seed);
+        for (const std::int64_t n : {std::int64_t{512}, run - 1, run, run + 1, 2 * run, 31 * run + 5, 32 * run - 1, 32 * run, 32 * run + 1, 33 * run + 543, 1025 * run + 1})
+            for (int kind = 0; kind < kinds; ++kind)
+                for (const bool in_place : {false, true}) {
+                    SCOPED_TRACE(testing::Message() << n << " rows, kind " << kind << ", " << sizeof(T) << " bytes" << (in_place ? ", in place" : "") << ", seed " << seed);
+                    const OneSystem<T> s = system_of<T>(n, kind, random);
+                    std::vector<T> x, again;
+                    const Outcome outcome = solve(queue, s, x, in_place);
+                    ASSERT_TRUE(outcome.ok()) << trifold::name_of(outcome.reason);
+                    if (n > 2 * run) EXPECT_STREQ(outcome.branch, "two_pass");
+                    EXPECT_LE(s.backward_error(x), 20);
+                    solve(queue, s, again, in_place);
+                    EXPECT_EQ(x, again);
+                    if (!in_place && n == 33 * run + 543) {
+                        solve(queue, s, again, false, 3);
+                        EXPECT_EQ(x, again);
+                    }
+                    if (HasFailure()) return;
+                }
+    }
+
+    std::string name_;
+    Context context_{{.threads = 2, .profile_path = "none", .log = {}}};
+};
+
+TEST_F(Runs, OfAnyNumberOfRows) {
+    Queue queue(context_, name_);
+    check<double>(queue);
+    check<float>(queue);
+}
+
+// x is as right as the matrix allows: in FP64 the error of n rows of -1, 2, -1 is far below n^2 roundoffs, which is their condition.
+TEST_F(Runs, KeepDigits) {
+    Queue queue(context_, name_);
+    const std::int64_t n = 400 * run + 77;
+    OneSystem<double> s(n);
+    std::vector<double> truth(s.rhs.size()), x;
+    for (std::size_t i = 0; i < truth.size(); ++i) {
+        s.lower[i] = s.upper[i] = -1, s.diag[i] = 2, s.rhs[i] = 1;
+        truth[i] = 0.5 * static_cast<double>(i + 1) * static_cast<double>(n - static_cast<std::int64_t>(i));
+    }
+    const Outcome outcome = solve(queue, s, x, false);
+    ASSERT_TRUE(outcome.ok());
+    EXPECT_STREQ(outcome.branch, "two_pass");
+    double error = 0, largest = 0;
+    for (std::size_t i = 0; i < x.size(); ++i) error = std::max(error, std::abs(x[i] - truth[i])), largest = std::max(largest, truth[i]);
+    EXPECT_LE(error, 0.01 * 0x1p-53 * static_cast<double>(n) * static_cast<double>(n) * largest);
+}
+
+}  // namespace
+}  // namespace trifold::tests
