@@ -18,25 +18,59 @@
 #define EDGE(which) (parts_buffer + parts.at + 7 * parts.p * parts.m + (which) * (parts.p + 2) + 1)
 #define PARTITIONS __global REAL *restrict parts_buffer, SpikePartitions parts
 
-/// Marshalling. GPU: an item per word of the copy; vector unit: an item per run of rows of all partitions.
+/// Marshalling. GPU: tiles of 32 partitions and 32 rows through local memory, so that both sides are met in runs of 32 words; vector unit: an item per run of rows of all partitions.
 #if LANES == 1
-#define EACH_WORD(i, w) \
-    for (word w = get_global_id(0), i = w % parts.p * parts.m + w / parts.p; w < parts.p * parts.m; \
-         w += get_global_size(0), i = w % parts.p * parts.m + w / parts.p)
+#define TILE 32
+#define EACH_TILE(k0, r0) \
+    const int item = (int)get_local_id(0), items = (int)get_local_size(0); \
+    const word across = (parts.p + TILE - 1) / TILE, tiles = across * ((parts.m + TILE - 1) / TILE); \
+    for (word t = get_group_id(0), k0 = t % across * TILE, r0 = t / across * TILE; t < tiles; t += get_num_groups(0), k0 = t % across * TILE, r0 = t / across * TILE)
+/// Element (partition s, row r) of the tile by each item in turn: rows beside rows, or partitions beside partitions.
+#define BY_ROWS(s, r) for (int e = item, r = e % TILE, s = e / TILE; e < TILE * TILE; e += items, r = e % TILE, s = e / TILE)
+#define BY_PARTITIONS(s, r) for (int e = item, s = e % TILE, r = e / TILE; e < TILE * TILE; e += items, s = e % TILE, r = e / TILE)
+#define THERE(s, r) (k0 + (s) < parts.p && r0 + (r) < parts.m)
+#define MOVE_IN(which, OPERAND) \
+    BY_ROWS(s, r) tile[s][r] = THERE(s, r) ? OPERAND((k0 + s) * parts.m + r0 + r) : (REAL)0; \
+    barrier(CLK_LOCAL_MEM_FENCE); \
+    BY_PARTITIONS(s, r) if (THERE(s, r)) PART(which)[(r0 + r) * parts.p + k0 + s] = tile[s][r]; \
+    barrier(CLK_LOCAL_MEM_FENCE);
+
+__kernel void marshal(SYSTEM, PARTITIONS) {
+    __local REAL tile[TILE][TILE + 1];
+    EACH_TILE(k0, r0) {
+        MOVE_IN(0, LOWER)
+        MOVE_IN(1, DIAG)
+        MOVE_IN(2, UPPER)
+        MOVE_IN(3, RHS)
+    }
+}
+
+/// And back.
+__kernel void unmarshal(SYSTEM, PARTITIONS) {
+    __local REAL tile[TILE][TILE + 1];
+    EACH_TILE(k0, r0) {
+        BY_PARTITIONS(s, r) if (THERE(s, r)) tile[s][r] = PART(6)[(r0 + r) * parts.p + k0 + s];
+        barrier(CLK_LOCAL_MEM_FENCE);
+        BY_ROWS(s, r) {
+            const word i = (k0 + s) * parts.m + r0 + r;
+            if (THERE(s, r) && i < at.n) x[at.x + i] = tile[s][r];
+        }
+        barrier(CLK_LOCAL_MEM_FENCE);
+    }
+}
 #else
 #define EACH_WORD(i, w) \
     for (word r = parts.m * get_global_id(0) / get_global_size(0); r < parts.m * (get_global_id(0) + 1) / get_global_size(0); ++r) \
         for (word w = r * parts.p, i = r; w < (r + 1) * parts.p; ++w, i += parts.m)
-#endif
 
 __kernel void marshal(SYSTEM, PARTITIONS) {
     EACH_WORD(i, w) PART(0)[w] = LOWER(i), PART(1)[w] = DIAG(i), PART(2)[w] = UPPER(i), PART(3)[w] = RHS(i);
 }
 
-/// And back.
 __kernel void unmarshal(SYSTEM, PARTITIONS) {
     EACH_WORD(i, w) if (i < at.n) x[at.x + i] = PART(6)[w];
 }
+#endif
 
 /// LU of all rows of a partition, kept from row `top` on; UL of its first `ul` rows, kept above `top`. An item for LANES partitions.
 __kernel void spkfact(PARTITIONS) {
@@ -124,28 +158,50 @@ __kernel void spkrec(PARTITIONS) {
     substitute_down(parts_buffer, parts, k);
 }
 
-/// An item's part of the rows: least |D| / (|L| + |U|), into out[item].
+/// Rows that an item looks at: on a GPU items beside items, else a part that is its own.
+#if LANES == 1
+#define EACH_ROW(i) for (word i = get_global_id(0); i < at.n; i += get_global_size(0))
+#else
+#define EACH_ROW(i) for (word i = at.n * get_global_id(0) / get_global_size(0); i < at.n * (get_global_id(0) + 1) / get_global_size(0); ++i)
+#endif
+#define MOST_ITEMS 256  // of a group
+
+/// By each group: least |D| / (|L| + |U|), into out[group].
 __kernel void dominance(SYSTEM, __global REAL* out_buffer, word out_at) {
-    const word item = get_global_id(0), items = get_global_size(0);
+    __local REAL of_item[MOST_ITEMS];
     REAL least = (REAL)LARGEST;
-    for (word i = at.n * item / items; i < at.n * (item + 1) / items; ++i) {
+    EACH_ROW(i) {
         const REAL beside = fabs(LOWER(i)) + fabs(UPPER(i)), here = fabs(DIAG(i));
         // NaN is no dominance.
         if (!(here >= least * beside)) least = beside > (REAL)0 ? here / beside : (REAL)0;
     }
-    out_buffer[out_at + item] = least;
+    of_item[get_local_id(0)] = least;
+    barrier(CLK_LOCAL_MEM_FENCE);
+    if (get_local_id(0) > 0) return;
+    for (int k = 1; k < (int)get_local_size(0); ++k)
+        if (!(of_item[k] >= least)) least = of_item[k];
+    out_buffer[out_at + get_group_id(0)] = least;
 }
 
-/// An item's part of the rows: largest |Y - A x|, entry, |x|, |Y|, into out[w items + item]; NaN in the first where anything is not finite.
+/// By each group: largest |Y - A x|, entry, |x|, |Y|, into out[w groups + group]; NaN in the first where anything is not finite.
 __kernel void check(SYSTEM, __global REAL* out_buffer, word out_at) {
-    const word item = get_global_id(0), items = get_global_size(0);
+    __local REAL of_item[5][MOST_ITEMS];
     REAL residual = 0, entry = 0, size = 0, right = 0, sum = 0;
-    for (word i = at.n * item / items; i < at.n * (item + 1) / items; ++i) {
+    EACH_ROW(i) {
         const REAL l = LOWER(i), d = DIAG(i), u = UPPER(i), f = RHS(i), here = x[at.x + i];
         const REAL rest = f - (i > 0 ? l * x[at.x + i - 1] : (REAL)0) - d * here - (i + 1 < at.n ? u * x[at.x + i + 1] : (REAL)0);
         residual = fmax(residual, fabs(rest)), entry = fmax(entry, fmax(fabs(d), fmax(fabs(l), fabs(u))));
         size = fmax(size, fabs(here)), right = fmax(right, fabs(f)), sum += rest * (REAL)0;
     }
-    __global REAL* const out = out_buffer + out_at;
-    out[item] = sum == (REAL)0 ? residual : (REAL)NAN, out[items + item] = entry, out[2 * items + item] = size, out[3 * items + item] = right;
+    const int item = (int)get_local_id(0);
+    of_item[0][item] = residual, of_item[1][item] = entry, of_item[2][item] = size, of_item[3][item] = right, of_item[4][item] = sum;
+    barrier(CLK_LOCAL_MEM_FENCE);
+    if (item > 0) return;
+    for (int k = 1; k < (int)get_local_size(0); ++k) {
+        residual = fmax(residual, of_item[0][k]), entry = fmax(entry, of_item[1][k]), size = fmax(size, of_item[2][k]), right = fmax(right, of_item[3][k]);
+        sum += of_item[4][k];
+    }
+    const word groups = get_num_groups(0);
+    __global REAL* const out = out_buffer + out_at + get_group_id(0);
+    out[0] = sum == (REAL)0 ? residual : (REAL)NAN, out[groups] = entry, out[2 * groups] = size, out[3 * groups] = right;
 }

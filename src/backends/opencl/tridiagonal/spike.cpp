@@ -16,7 +16,8 @@ using tridiagonal::Algorithm;
 using tridiagonal::Operand;
 using tridiagonal::System;
 
-constexpr word paper_m = 32, longest_m = 1024, short_rows = 1 << 14, check_items = 256, gpu_group = 64;
+constexpr word paper_m = 32, longest_m = 1024, short_rows = 1 << 14, gpu_group = 64;
+constexpr std::size_t mover_group = 256;  // at most that of spike.cl's MOST_ITEMS
 constexpr double accepted = 16;  // roundoffs of max|A| max|x| + max|rhs|
 
 word up(word n, word multiple) { return (n + multiple - 1) / multiple * multiple; }
@@ -45,8 +46,7 @@ public:
     }
 
     double dominance() {
-        std::vector<T> least(check_items);
-        with_system("spike", "dominance", check_items, 1, work_.buffer, static_cast<cl_long>(first_));
+        std::vector<T> least(look("dominance"));
         read(least);
         return static_cast<double>(*std::min_element(least.begin(), least.end()));
     }
@@ -70,9 +70,11 @@ public:
         p = up(p, lanes);
         const SpikePartitions parts{first_, p, m, top, ul};
         const std::size_t group = call_.device.info.wide ? gpu_group : 1, items = static_cast<std::size_t>(p / lanes);
-        const std::size_t movers = gpu ? std::min<std::size_t>(1 << 18, static_cast<std::size_t>(p * m)) : std::min<std::size_t>(1 << 8, static_cast<std::size_t>(p * m));
+        // On a GPU a group per tile.
+        const bool tiles = lanes == 1;
+        const std::size_t mover = tiles ? mover_group : 1, most = static_cast<std::size_t>(tiles ? up(p, 32) / 32 * (up(m, 32) / 32) : p * m), movers = std::min<std::size_t>(tiles ? 1 << 14 : 1 << 8, most) * mover;
         marshalling_ = true;
-        with_system("spike", "marshal", movers, group, work_.buffer, parts);
+        with_system("spike", "marshal", movers, mover, work_.buffer, parts);
         marshalling_ = false;
         with_partitions("spkfact", items, group, parts);
         if (gpu) {
@@ -82,19 +84,19 @@ public:
             with_partitions("spkrec", items, group, parts);
         }
         marshalling_ = true;
-        with_system("spike", "unmarshal", movers, group, work_.buffer, parts);
+        with_system("spike", "unmarshal", movers, mover, work_.buffer, parts);
     }
 
     /// max|Y - A x| / (max|A| max|x| + max|Y|); NaN where anything is not finite.
     double residual() {
         timed_ = false;
-        with_system("spike", "check", check_items, 1, work_.buffer, static_cast<cl_long>(first_));
-        std::vector<T> found(4 * check_items);
+        const std::size_t groups = look("check");
+        std::vector<T> found(4 * groups);
         read(found);
         double most[4] = {};
-        for (int w = 0; w < 4; ++w)
-            for (word i = 0; i < check_items; ++i) {
-                const double value = static_cast<double>(found[static_cast<std::size_t>(w * check_items + i)]);
+        for (std::size_t w = 0; w < 4; ++w)
+            for (std::size_t i = 0; i < groups; ++i) {
+                const double value = static_cast<double>(found[w * groups + i]);
                 if (std::isnan(value)) return value;
                 most[w] = std::max(most[w], value);
             }
@@ -103,9 +105,19 @@ public:
     }
 
 private:
+    /// A kernel of which every group says something, into work. Returns how many groups it has.
+    std::size_t look(const char* name) {
+        const bool wide = call_.device.info.wide;
+        const std::size_t group = wide ? call_.device.group_of(kernel_of("spike", name), mover_group) : 1, groups = wide ? 2048 : 256;
+        with_system("spike", name, groups * group, group, work_.buffer, static_cast<cl_long>(first_));
+        return groups;
+    }
+
+    cl::Kernel& kernel_of(const char* file, const char* name) { return call_.device.kernel({file, name}, call_.system.dtype, defines_); }
+
     template <class... More>
     void with_system(const char* file, const char* name, std::size_t items, std::size_t group, const More&... more) {
-        cl::Kernel& kernel = call_.device.kernel({file, name}, call_.system.dtype, defines_);
+        cl::Kernel& kernel = kernel_of(file, name);
         for (cl_uint k = 0; k < 5; ++k) kernel.setArg(k, call_.buffers[k]);
         kernel.setArg(5, at_);
         cl_uint next = 6;
