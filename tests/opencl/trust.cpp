@@ -90,6 +90,36 @@ TEST_F(Trust, WhatDependsOnABrokenSolveIsSolvedAgain) {
     EXPECT_EQ(a, b);
 }
 
+// A matrix that needs pivots, known by then to do so: all that may be needed is enqueued at once. Bits are those of the way that waits, and what has no answer is named.
+TEST_F(Trust, WhatNeedsPivotsComesAgain) {
+    Queue& queue = *queue_;
+    DeviceArray<double> rhs(queue, rows), four(queue, rows), x(queue, rows), y(queue, rows);
+    std::vector<double> given = image_of_ones(0), first(rows), again(rows);
+    const std::vector<double> of_four = image_of_ones(4);
+    copy(queue, rhs.data(), given.data(), rows * sizeof(double)), copy(queue, four.data(), of_four.data(), rows * sizeof(double));
+    const tridiagonal::Options with = options(queue, problem(0, rhs, x));
+    for (int k = 0; k < 4; ++k) {
+        tridiagonal::PendingOutcome one(queue), two(queue), three(queue);
+        solve_async(queue, problem(0, rhs, x), with, one);
+        solve_async(queue, problem(4, four, y), with, two);
+        solve_async(queue, problem(0, rhs, x), with, three);
+        ASSERT_TRUE(one.read().ok() && two.read().ok() && three.read().ok()) << k;
+        EXPECT_STREQ(three.read().branch, "two_pass");
+        EXPECT_LE(error(x, queue, 1), 1e-9);
+        EXPECT_LE(error(y, queue, 1), 1e-14);
+        copy(queue, (k ? again : first).data(), x.data(), rows * sizeof(double));
+        if (k) EXPECT_EQ(first, again);
+    }
+    given[777] = std::nan("");
+    copy(queue, rhs.data(), given.data(), rows * sizeof(double));
+    tridiagonal::PendingOutcome bad(queue), good(queue);
+    solve_async(queue, problem(0, rhs, x), with, bad);
+    solve_async(queue, problem(4, four, y), with, good);
+    EXPECT_TRUE(good.read().ok());
+    EXPECT_EQ(bad.read().reason, Reason::not_finite);
+    EXPECT_LE(error(y, queue, 1), 1e-14);
+}
+
 // A solve that writes what an earlier one reads: that one is looked at first.
 TEST_F(Trust, AnInputMayBeWrittenByTheNextSolve) {
     Queue& queue = *queue_;

@@ -8,10 +8,16 @@
 
 #if LANES == 1
 #define ALL_TRUE 1
+#define INVERSE(p) reciprocal(p)
 #define NOT_THESE(m) (!(m))
+/// What is kept of an elimination, in memory unless who includes this has it elsewhere.
+#ifndef KEPT
+#define KEPT_SPACE __global
 #define KEPT(row, w) kept[((row) * 4 + (w)) * pitch]
+#endif
 #else
 #define ALL_TRUE ((Mask)(-1))
+#define INVERSE(p) ((Vector)1 / (p))
 #define NOT_THESE(m) (~(m))
 #endif
 
@@ -94,7 +100,7 @@ INLINE void reduce_next_row(Reducing* t, word at, Vector a, Vector b, Vector c, 
     c1.w0 = t1 ? none : c1.w0, c1.w1 = t1 ? none : c1.w1, c1.p = t1 ? a : c1.p, c1.q = t1 ? b : c1.q;
     c1.sum = t1 ? sum : c1.sum, c1.rhs = t1 ? f : c1.rhs;
     t->bad = ((t->bad < (Vector)0) & (p == none)) ? (Vector)((REAL)(at - 1)) : t->bad;
-    const Vector inverse = (Vector)1 / p;
+    const Vector inverse = INVERSE(p);
     lose(&c0, inverse, w0, w1, q, rr, s, y, sums), c0.q += j0;
     lose(&c1, inverse, w0, w1, q, rr, s, y, sums), c1.q += j1;
     t->c0 = c0, t->c1 = c1;
@@ -163,7 +169,7 @@ INLINE PivotRow eliminate_next_row(Eliminating* t, Vector a, Vector b, Vector c,
     const Vector p0 = t->p0, q0 = t->q0, f0 = t->f0, p1 = t->p1, q1 = t->q1, f1 = t->f1, s0 = fabs(p0), s1 = fabs(p1), s2 = fabs(a);
     const Mask t0 = (s0 >= s1) & (s0 > s2), t1 = (s0 < s1) & (s1 > s2);
     const Vector p = t0 ? p0 : t1 ? p1 : a, q = t0 ? q0 : t1 ? q1 : b, rr = (t0 | t1) ? none : c, y = t0 ? f0 : t1 ? f1 : f;
-    const Vector inverse = (Vector)1 / p, r0 = t0 ? c : none, r1 = t1 ? c : none;
+    const Vector inverse = INVERSE(p), r0 = t0 ? c : none, r1 = t1 ? c : none;
     const Vector m0 = (t0 ? a : p0) * inverse, m1 = (t1 ? a : p1) * inverse;
     t->p0 = faded((t0 ? b : q0) - m0 * q), t->q0 = faded(r0 - m0 * rr), t->f0 = (t0 ? f : f0) - m0 * y;
     t->p1 = faded((t1 ? b : q1) - m1 * q), t->q1 = faded(r1 - m1 * rr), t->f1 = (t1 ? f : f1) - m1 * y;
@@ -182,7 +188,7 @@ INLINE PivotRow eliminate_next_row(Eliminating* t, Vector a, Vector b, Vector c,
 #define SUMS 0
 #endif
 
-INLINE void eliminate_row(Eliminating* t, const Ends* e, word at, Vector a, Vector b, Vector c, Vector f, __global Vector* kept, word pitch) {
+INLINE void eliminate_row(Eliminating* t, const Ends* e, word at, Vector a, Vector b, Vector c, Vector f, KEPT_SPACE Vector* kept, word pitch) {
     if (at == 0) {
         eliminate_first_row(t, e, a, b, c, f);
     } else if (at == 1) {
@@ -194,7 +200,7 @@ INLINE void eliminate_row(Eliminating* t, const Ends* e, word at, Vector a, Vect
 }
 
 /// Leaves x of row i in KEPT(i, 3).
-INLINE void substitute(const Ends* e, word rows, __global Vector* kept, word pitch) {
+INLINE void substitute(const Ends* e, word rows, KEPT_SPACE Vector* kept, word pitch) {
     Vector next = e->last, beyond = e->after;
     for (word j = rows - 2; j >= 1; --j) {
         const Vector now = (KEPT(j, 3) - KEPT(j, 1) * next - KEPT(j, 2) * beyond) * KEPT(j, 0);
@@ -202,6 +208,19 @@ INLINE void substitute(const Ends* e, word rows, __global Vector* kept, word pit
         beyond = next, next = now;
     }
     KEPT(0, 3) = e->first, KEPT(rows - 1, 3) = e->last;
+}
+#endif
+
+#if LANES == 1
+/// Of chunk k, as the coupling has left them: all first unknowns, then all last ones.
+INLINE Ends ends_of(const __global REAL* ends, word chunks, word k) {
+    Ends e = {(REAL)0, (REAL)0, (REAL)0, (REAL)0};
+    if (k < chunks) {
+        if (k > 0) e.before = ends[chunks + k - 1];
+        e.first = ends[k], e.last = ends[chunks + k];
+        if (k + 1 < chunks) e.after = ends[k + 1];
+    }
+    return e;
 }
 #endif
 

@@ -4,6 +4,7 @@
 // Arrays, results, scratch: chunks.cl. What is kept of an elimination lies chunk beside chunk; the last chunk, which is longer, has its own behind the others.
 // Who does what: G chunks of a group follow each other in memory. STEP rows of each at a time are brought by all items, 64 bytes beside 64 bytes, and taken by the item whose chunk they are.
 //   Rows of 32-row chunks read where they lie come once for every eight of them, since what all chunks of a multiprocessor need is more than its cache has.
+// `finish` is for chunks from `from` on: those before it are chunk_chip.cl's.
 // Words per row: reduce 4 read; finish 4 + 4 read, 1 written, and of scratch 4 written, 5 read, 1 written.
 #include "chunk_rows.h"
 
@@ -12,15 +13,18 @@
 
 INLINE word rows_of(const Cut* cut, word k) { return k >= cut->chunks ? 0 : k == cut->chunks - 1 ? cut->rows - k * cut->chunk_rows : cut->chunk_rows; }
 
+/// The group's first chunk, of those from `from` on.
+#define FIRST(from) ((from) + (word)get_group_id(0) * G)
+
 /// Most rows of any chunk of this group.
-INLINE word rounds_of(const Cut* cut) {
-    const word first = (word)get_group_id(0) * G, last = min(first + G, cut->chunks) - 1;
+INLINE word rounds_of(const Cut* cut, word from) {
+    const word first = FIRST(from), last = min(first + G, cut->chunks) - 1;
     return rows_of(cut, last);
 }
 
 /// Rows i … of the group's chunks; what lies outside of the system is 0.
-INLINE void bring(const Line* lines, const Cut* cut, word i, __local REAL* tile) {
-    const word first = (word)get_group_id(0) * G;
+INLINE void bring(const Line* lines, const Cut* cut, word from_chunk, word i, __local REAL* tile) {
+    const word first = FIRST(from_chunk);
     const int item = (int)get_local_id(0);
     barrier(CLK_LOCAL_MEM_FENCE);
     for (int o = 0; o < 4; ++o) {
@@ -40,19 +44,20 @@ INLINE void bring(const Line* lines, const Cut* cut, word i, __local REAL* tile)
 
 #define OWN_ROWS \
     __local REAL tile[4 * G * (STEP + 1)]; \
-    const word k = get_global_id(0), m = rows_of(&cut, k), rounds = rounds_of(&cut); \
+    const word k = FIRST(from) + get_local_id(0), m = rows_of(&cut, k), rounds = rounds_of(&cut, from); \
     const int own = (int)get_local_id(0);
 
 __attribute__((reqd_work_group_size(G, 1, 1)))
 __kernel void reduce(SOLVER_ARGUMENTS, Cut cut, ChunkParts parts, int correct, unsigned gate) {
     UNPACK_ARGUMENTS
+    const word from = 0;
     OWN_ROWS
     GATE
     const Source right = correct ? defect_source(&parts) : job.rhs;
     LINES_OF(&right, correct ? work : rhs)
     Reducing to = nothing_yet();
     for (word i = 0; i < rounds; i += STEP) {
-        bring(lines, &cut, i, tile);
+        bring(lines, &cut, from, i, tile);
         for (int r = 0; r < STEP; ++r)
             if (i + r < m) reduce_row(&to, i + r, TILE(0, own, r), TILE(1, own, r), TILE(2, own, r), TILE(3, own, r));
     }
@@ -62,18 +67,8 @@ __kernel void reduce(SOLVER_ARGUMENTS, Cut cut, ChunkParts parts, int correct, u
     for (int w = 0; w < 11; ++w) work[parts.out + w * cut.chunks + k] = said[w];
 }
 
-INLINE Ends ends_of(const __global REAL* ends, word chunks, word k) {
-    Ends e = {(REAL)0, (REAL)0, (REAL)0, (REAL)0};
-    if (k < chunks) {
-        if (k > 0) e.before = ends[chunks + k - 1];
-        e.first = ends[k], e.last = ends[chunks + k];
-        if (k + 1 < chunks) e.after = ends[k + 1];
-    }
-    return e;
-}
-
 __attribute__((reqd_work_group_size(G, 1, 1)))
-__kernel void finish(SOLVER_ARGUMENTS, Cut cut, ChunkParts parts, int correct, REAL accept, word kept_pitch, unsigned gate) {
+__kernel void finish(SOLVER_ARGUMENTS, Cut cut, ChunkParts parts, int correct, REAL accept, word kept_pitch, word from, unsigned gate) {
     UNPACK_ARGUMENTS
     OWN_ROWS
     __local int stores[G];
@@ -93,7 +88,7 @@ __kernel void finish(SOLVER_ARGUMENTS, Cut cut, ChunkParts parts, int correct, R
     }
     Eliminating to;
     for (word i = 0; i < rounds; i += STEP) {
-        bring(lines, &cut, i, tile);
+        bring(lines, &cut, from, i, tile);
         for (int r = 0; r < STEP; ++r)
             if (i + r < m) eliminate_row(&to, &known, i + r, TILE(0, own, r), TILE(1, own, r), TILE(2, own, r), TILE(3, own, r), kept, pitch);
     }
@@ -108,7 +103,7 @@ __kernel void finish(SOLVER_ARGUMENTS, Cut cut, ChunkParts parts, int correct, R
     Checking seen = {(REAL)0, (REAL)0, fmax(fabs(stored.before), fabs(stored.after)), (REAL)0, (REAL)0};
     REAL above = stored.before, here = stored.first;
     for (word i = 0; i < rounds; i += STEP) {
-        bring(lines, &cut, i, tile);
+        bring(lines, &cut, from, i, tile);
         for (int r = 0; r < STEP; ++r)
             if (i + r < m) {
                 const REAL below = i + r + 1 < m ? KEPT(i + r + 1, 3) : stored.after;
@@ -126,7 +121,7 @@ __kernel void finish(SOLVER_ARGUMENTS, Cut cut, ChunkParts parts, int correct, R
         barrier(CLK_LOCAL_MEM_FENCE);
         for (int e = own; e < G * STEP; e += G) {
             const int s = e / STEP, r = e % STEP;
-            const word chunk = (word)get_group_id(0) * G + s;
+            const word chunk = FIRST(from) + s;
             if (stores[s] && i + r < rows_of(&cut, chunk)) v.data[(chunk * cut.chunk_rows + i + r) * v.stride] = TILE(0, s, r);
         }
     }

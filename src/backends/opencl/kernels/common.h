@@ -81,6 +81,22 @@ static inline void report_failure(volatile __global Found* found, __global char*
     if (status) status[number] = (char)reason;
 }
 
+#ifdef PTX
+INLINE REAL reciprocal(REAL x) {
+    REAL r;
+#if REAL_BYTES == 8
+    asm("rcp.approx.ftz.f64 %0, %1;" : "=d"(r) : "d"(x));
+    const REAL e = fma(-x, r, 1.0);  // 2^-20 or less; the next line leaves its cube
+    return fma(r, fma(e, e, e), r);
+#else
+    asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(x));  // to one unit in the last place
+    return r;
+#endif
+}
+#else
+INLINE REAL reciprocal(REAL x) { return (REAL)1 / x; }
+#endif
+
 /// A nonnegative number as a float that is no smaller, and the largest of such in memory: as bits they are ordered like numbers.
 INLINE float upwards(REAL x) {
     const float f = (float)x;

@@ -247,7 +247,8 @@ __kernel void verdict(SOLVER_ARGUMENTS, ChunkParts parts, word chunks, REAL acce
     if (!good) said.failures = 1, said.first = (unsigned)job.number, said.reason = UNSTABLE;
     *(__global Found*)(outcome_buffer + telling.at) = said;
     if (status) status[job.number] = said.reason;
-    if (!good && trusted) state->broken += 1;
-    state->open = !good && (there || next != CORRECT) ? next : 0;
+    const unsigned opens = !good && (there || next != CORRECT) ? next : 0;
+    if (!good && (trusted == ALWAYS || (trusted == WHERE_LAST && !opens))) state->broken += 1;
+    state->open = opens;
     state->given_up = state->largest = state->excess = state->rest = state->groups_done = 0;
 }

@@ -51,6 +51,11 @@ typedef struct {
 #define CORRECT 2
 #define PIVOT_CHUNKS 3
 
+/// Whether a verdict on trust that does not hold is counted in `broken`; WHERE_LAST: only where it opens nothing.
+#define NEVER 0
+#define ALWAYS 1
+#define WHERE_LAST 2
+
 /// Where the last kernel of a call tells its outcome: bytes from the start of its buffer, and what it says where nothing was found.
 typedef struct {
     word at;

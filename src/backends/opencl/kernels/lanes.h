@@ -20,22 +20,6 @@
 #define UNROLL
 #endif
 
-#ifdef PTX
-INLINE REAL reciprocal(REAL x) {
-    REAL r;
-#if REAL_BYTES == 8
-    asm("rcp.approx.ftz.f64 %0, %1;" : "=d"(r) : "d"(x));
-    const REAL e = fma(-x, r, 1.0);  // 2^-20 or less; the next line leaves its cube
-    return fma(r, fma(e, e, e), r);
-#else
-    asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(x));  // to one unit in the last place
-    return r;
-#endif
-}
-#else
-INLINE REAL reciprocal(REAL x) { return (REAL)1 / x; }
-#endif
-
 /// The size of a number as an integer, which is ordered like it: NaN beyond infinity, infinity beyond all. FP64: its upper half, so that a maximum is one instruction.
 INLINE int size_of(REAL x) {
 #if REAL_BYTES == 8

@@ -151,6 +151,9 @@ bool by_spike(int device, const System& system, Algorithm algorithm, const Launc
     return good && tell(device, system, launch, outcome, failure, said);
 }
 
+/// A matrix that does not forget mostly comes again, and next time does not either: what comes after windows is enqueued behind them then, and does nothing where these did. It is known by where it lies.
+bool known_not_to_forget(const OpenDevice& open, const System& system) { return open.remembers.rows == system.rows && open.remembers.diag == system.diag.data; }
+
 bool takes_runs(int device, const System& system) { return runs_fit(found(device), system.dtype) && runs_scratch(system) > 0; }
 
 /// On the device, where it is a GPU; what needs pivots there only where x is not rhs, else, and what that does not solve, on the host.
@@ -159,6 +162,7 @@ bool couple_chunks(int device, const System& system, const Launch& launch, void*
         bool done = false;
         if (!enqueued(device, system, launch, outcome, failure, [&](Call& call) { done = solve_in_runs(call); })) return false;
         if (done) return true;
+        if (OpenDevice& open = open_device(device); known_not_to_forget(open, system)) open.remembers.wants_pivots = true;
     }
     if (found(device).wide && !system.in_place && system.rows >= least_cut_rows) {
         Found what{};
@@ -168,13 +172,10 @@ bool couple_chunks(int device, const System& system, const Launch& launch, void*
     return couple_on_host(device, system, launch, outcome, failure);
 }
 
-/// A matrix that does not forget mostly comes again, and next time does not either: two passes are enqueued behind its windows then, which do nothing where these did. It is known by where it lies.
-bool known_not_to_forget(const OpenDevice& open, const System& system) { return open.remembers.rows == system.rows && open.remembers.diag == system.diag.data; }
-
 bool windows_that_wait(int device, const System& system, const Launch& launch, void* outcome, Failure& failure) {
     bool done = false;
     if (!by_windows(device, system, launch, outcome, failure, Verdict::waits, done)) return false;
-    if (!done) open_device(device).remembers = {system.diag.data, system.rows};
+    if (OpenDevice& open = open_device(device); !done && !known_not_to_forget(open, system)) open.remembers = {system.diag.data, system.rows, false};
     return done || couple_chunks(device, system, launch, outcome, failure);
 }
 
@@ -185,6 +186,10 @@ bool both_on_trust(int device, const System& system, const Launch& launch, void*
 bool windows_on_trust(int device, const System& system, const Launch& launch, void* outcome, Failure& failure) {
     bool done = false;
     return by_windows(device, system, launch, outcome, failure, Verdict::trusted, done);
+}
+
+bool all_on_trust(int device, const System& system, const Launch& launch, void* outcome, Failure& failure) {
+    return enqueued(device, system, launch, outcome, failure, [&](Call& call) { solve_in_windows(call, Verdict::hands_on, true), enqueue_runs(call, COUPLE_CHUNKS), enqueue_coupled(call, PIVOT_CHUNKS, true); });
 }
 
 bool batch_in_two(int device, const System& system, const Launch& launch, void* outcome, Failure& failure) {
@@ -219,7 +224,7 @@ bool enqueue(int device, const System& system, Algorithm algorithm, const Launch
     const std::lock_guard lock(open.order);
     if (windows && !launch.stream) {
         const bool both = known_not_to_forget(open, system) && takes_runs(device, system);
-        return enqueue_trusted(device, system, launch, outcome, failure, both ? both_on_trust : windows_on_trust, windows_that_wait);
+        return enqueue_trusted(device, system, launch, outcome, failure, !both ? windows_on_trust : open.remembers.wants_pivots ? all_on_trust : both_on_trust, windows_that_wait);
     }
     if (on_trust(open, system, algorithm, launch)) return enqueue_trusted(device, system, launch, outcome, failure, batch_on_trust, batch_in_two);
     if (!open.settle(failure)) return false;

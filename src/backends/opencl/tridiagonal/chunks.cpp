@@ -193,21 +193,32 @@ std::size_t tile_items(const FoundDevice& device, DType dtype) {
     return items;
 }
 
+/// items: chunks that the kernel is for.
 template <class... More>
-void enqueue_tiles(Call& call, const char* kernel, const Cut& cut, const More&... more) {
+void enqueue_tiles(Call& call, const char* kernel, const Cut& cut, word items, const More&... more) {
     const std::size_t group = tile_items(call.device.info, call.system.dtype);
     // Long chunks, which only devices in the host's memory have, keep sums in both passes.
     const char* const sums = cut.chunk_rows > own_chunk_rows ? " -DSUMS=1" : "";
-    call.enqueue_as({"chunk_tiles", kernel}, "-DG=" + std::to_string(group) + sums, static_cast<std::size_t>(cut.chunks), group, cut, more...);
+    call.enqueue_as({"chunk_tiles", kernel}, "-DG=" + std::to_string(group) + sums, static_cast<std::size_t>(items), group, cut, more...);
 }
 
 }  // namespace
 
-void enqueue_tile_reduce(Call& call, const Cut& cut, const ChunkParts& parts, cl_int correct, cl_uint gate) { enqueue_tiles(call, "reduce", cut, parts, correct, gate); }
+void enqueue_tile_reduce(Call& call, const Cut& cut, const ChunkParts& parts, cl_int correct, cl_uint gate) { enqueue_tiles(call, "reduce", cut, cut.chunks, parts, correct, gate); }
+
+/// Chunks of a group that are all on chip; 0: they do not fit.
+std::size_t chip_items(const FoundDevice& device, DType dtype) {
+    constexpr std::size_t items = 32, planes = 5, rows = own_chunk_rows;
+    return items <= device.group && planes * rows * (items + 1) * size_of(dtype) + items * sizeof(cl_int) <= device.local_memory ? items : 0;
+}
 
 template <class T>
 void enqueue_tile_finish(Call& call, const Cut& cut, const ChunkLayout& layout, const ChunkParts& parts, cl_int correct, T accept, cl_uint gate) {
-    enqueue_tiles(call, "finish", cut, parts, correct, accept, static_cast<cl_long>(layout.pitch), gate);
+    const std::size_t items = cut.chunk_rows == own_chunk_rows ? chip_items(call.device.info, call.system.dtype) : 0;
+    // Whole groups before the last chunk.
+    const word groups = items ? (cut.chunks - 1) / static_cast<word>(items) : 0, from = groups * static_cast<word>(items);
+    if (groups) call.enqueue_as({"chunk_chip", "finish"}, "-DG=" + std::to_string(items), static_cast<std::size_t>(from), items, cut, parts, correct, accept, gate);
+    enqueue_tiles(call, "finish", cut, cut.chunks - from, parts, correct, accept, static_cast<cl_long>(layout.pitch), static_cast<cl_long>(from), gate);
 }
 template void enqueue_tile_finish<float>(Call&, const Cut&, const ChunkLayout&, const ChunkParts&, cl_int, float, cl_uint);
 template void enqueue_tile_finish<double>(Call&, const Cut&, const ChunkLayout&, const ChunkParts&, cl_int, double, cl_uint);

@@ -16,8 +16,8 @@ using tridiagonal::System;
 template <class T>
 class Chain {
 public:
-    explicit Chain(Call& call)
-        : call_(call), layout_(true, call.system, own_chunk_rows), chunks_(call.system.rows / own_chunk_rows), coupling_(call.system, chunks_, static_cast<std::size_t>(layout_.numbers)),
+    Chain(Call& call, bool trusted)
+        : call_(call), trusted_(trusted ? WHERE_LAST : NEVER), layout_(true, call.system, own_chunk_rows), chunks_(call.system.rows / own_chunk_rows), coupling_(call.system, chunks_, static_cast<std::size_t>(layout_.numbers)),
           cut_{chunks_, own_chunk_rows, call.system.rows} {}
 
     /// Both passes; `correct`: for rhs - A x.
@@ -31,11 +31,12 @@ public:
         enqueue_tile_reduce(call_, cut_, parts, corrects, gate);
         coupling_.enqueue(call_, parts, gate);
         enqueue_tile_finish(call_, cut_, layout_, parts, corrects, std::numeric_limits<T>::infinity(), gate);
-        enqueue_verdict(call_, parts, chunks_, gate, correct ? 0 : CORRECT, correct ? Reason::refined : Reason::exact);
+        enqueue_verdict(call_, parts, chunks_, gate, correct ? 0 : CORRECT, correct ? Reason::refined : Reason::exact, trusted_);
     }
 
 private:
     Call& call_;
+    const cl_int trusted_;
     const ChunkLayout layout_;
     const word chunks_;
     const Coupling coupling_;
@@ -43,8 +44,8 @@ private:
 };
 
 template <class T>
-void enqueue_chain(Call& call, cl_uint gate) {
-    Chain<T> chain(call);
+void enqueue_chain(Call& call, cl_uint gate, bool trusted) {
+    Chain<T> chain(call, trusted);
     chain.passes(gate, false);
     chain.passes(CORRECT, true);
 }
@@ -57,10 +58,10 @@ std::size_t coupled_scratch(const System& system) {
     return ScratchParts(system).work + Coupling(system, system.rows / own_chunk_rows, static_cast<std::size_t>(layout.numbers)).bytes();
 }
 
-void enqueue_coupled(Call& call, cl_uint gate) {
+void enqueue_coupled(Call& call, cl_uint gate, bool trusted) {
     call.use_state();
-    if (call.system.dtype == DType::f32) enqueue_chain<float>(call, gate);
-    else enqueue_chain<double>(call, gate);
+    if (call.system.dtype == DType::f32) enqueue_chain<float>(call, gate, trusted);
+    else enqueue_chain<double>(call, gate, trusted);
     call.told();
 }
 

@@ -29,7 +29,7 @@ private:
     std::vector<word> at_, count_;  ///< of the levels that are enqueued one by one, above the chunks themselves; the last one is where the top begins
 };
 
-/// Tells the outcome of what finish has said of `chunks` chunks, as `reason`; where it does not hold, opens what asks for `next`. trusted: that is counted, too (trusted.hpp).
-void enqueue_verdict(Call& call, const ChunkParts& parts, word chunks, cl_uint gate, cl_uint next, Reason reason, bool trusted = false);
+/// Tells the outcome of what finish has said of `chunks` chunks, as `reason`; where it does not hold, opens what asks for `next`. trusted: whether that is counted, too (trusted.hpp): NEVER, ALWAYS, WHERE_LAST.
+void enqueue_verdict(Call& call, const ChunkParts& parts, word chunks, cl_uint gate, cl_uint next, Reason reason, cl_int trusted = NEVER);
 
 }  // namespace trifold::opencl

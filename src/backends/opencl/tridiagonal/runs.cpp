@@ -55,7 +55,7 @@ void enqueue_runs(Call& call, cl_uint gate, bool trusted) {
     for (std::size_t l = 0; l < top; ++l) level("gather", l);
     for (std::size_t l = top + 1; l-- > 0;) level("deal", l);
     each_run("finish");
-    enqueue_verdict(call, ChunkParts{}, layout.count[0], gate, PIVOT_CHUNKS, Reason::exact, trusted);
+    enqueue_verdict(call, ChunkParts{}, layout.count[0], gate, PIVOT_CHUNKS, Reason::exact, trusted ? ALWAYS : NEVER);
     call.told();
 }
 
