@@ -31,7 +31,7 @@ public:
         enqueue_tile_reduce(call_, cut_, parts, corrects, gate);
         coupling_.enqueue(call_, parts, gate);
         enqueue_tile_finish(call_, cut_, layout_, parts, corrects, std::numeric_limits<T>::infinity(), gate);
-        enqueue_verdict(call_, parts, chunks_, gate, correct ? 0 : CORRECT, correct ? Reason::refined : Reason::exact, trusted_);
+        enqueue_verdict(call_, parts, chunks_, false, gate, correct ? 0 : CORRECT, correct ? Reason::refined : Reason::exact, trusted_);
     }
 
 private:

@@ -44,10 +44,10 @@ void Coupling::enqueue(Call& call, const ChunkParts& parts, cl_uint gate) const 
     for (std::size_t l = at_.size(); l-- > 0;) level(call, "spread", parts, l, gate);
 }
 
-void enqueue_verdict(Call& call, const ChunkParts& parts, word chunks, cl_uint gate, cl_uint next, Reason reason, cl_int trusted) {
+void enqueue_verdict(Call& call, const ChunkParts& parts, word chunks, bool locally, cl_uint gate, cl_uint next, Reason reason, cl_int trusted) {
     const auto judged = [&]<class T>(T accept) {
         call.enqueue_as({"couple", "verdict"}, type_of(call), std::min<std::size_t>(static_cast<std::size_t>(chunks), 1 << 14), group, parts, cl_long{chunks}, accept,
-                        static_cast<T>(4 * unit_roundoff(call.system.dtype)), gate, next, trusted, static_cast<cl_int>(reason), call.telling(tridiagonal::Algorithm::two_pass), call.outcome_buffer());
+                        static_cast<T>(locally ? 0 : 4 * unit_roundoff(call.system.dtype)), gate, next, trusted, static_cast<cl_int>(reason), call.telling(tridiagonal::Algorithm::two_pass), call.outcome_buffer());
     };
     const double accept = tridiagonal::two_pass_accept(call.system.dtype);
     if (call.system.dtype == DType::f32) judged(static_cast<float>(accept));

@@ -29,7 +29,8 @@ private:
     std::vector<word> at_, count_;  ///< of the levels that are enqueued one by one, above the chunks themselves; the last one is where the top begins
 };
 
-/// Tells the outcome of what finish has said of `chunks` chunks, as `reason`; where it does not hold, opens what asks for `next`. trusted: whether that is counted, too (trusted.hpp): NEVER, ALWAYS, WHERE_LAST.
-void enqueue_verdict(Call& call, const ChunkParts& parts, word chunks, cl_uint gate, cl_uint next, Reason reason, cl_int trusted = NEVER);
+/// Tells the outcome of what finish has said of `chunks` chunks, as `reason`. locally: every chunk's residual has to be small beside what that chunk has; else it may be smaller still beside the largest of
+/// them, LAPACK's measure. Where it does not hold, opens what asks for `next`. trusted: whether that is counted, too (trusted.hpp): NEVER, ALWAYS, WHERE_LAST.
+void enqueue_verdict(Call& call, const ChunkParts& parts, word chunks, bool locally, cl_uint gate, cl_uint next, Reason reason, cl_int trusted = NEVER);
 
 }  // namespace trifold::opencl
