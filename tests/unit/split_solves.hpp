@@ -81,7 +81,8 @@ struct Split : testing::Test {
         const split::Result result = solve(c.system(), parts);
         ASSERT_TRUE(result.solved) << result.why << ", " << name_of(result.outcome.reason) << " row " << result.outcome.row << ", " << rows << " rows, f" << 8 * sizeof(T) << (in_place ? ", in place" : "");
         EXPECT_TRUE(result.outcome.ok());
-        EXPECT_LE(c.residual(), 32) << rows << " rows, f" << 8 * sizeof(T) << (in_place ? ", in place" : "");
+        // Coupled chunks are held to 32 by blocks of their own; in a block that lies otherwise x may be half as large.
+        EXPECT_LE(c.residual(), result.coupled ? 64 : 32) << rows << " rows, f" << 8 * sizeof(T) << (in_place ? ", in place" : "");
         std::int64_t solved = 0;
         for (const DeviceShare& share : result.devices) {
             solved += share.rows, rows_of[share.name] += share.rows;

@@ -101,13 +101,17 @@ __kernel void deal(SOLVER_ARGUMENTS, word at, word count, word above, word count
 #define OF_INT(size) as_float(size)
 #endif
 
-/// What is found takes the place of the relations.
+/// What is found takes the place of the relations. accept: what `verdict` will ask of each run.
 __attribute__((reqd_work_group_size(WARP, 1, 1)))
-__kernel void finish(SOLVER_ARGUMENTS, word at, word count, unsigned gate) {
+__kernel void finish(SOLVER_ARGUMENTS, word at, word count, REAL accept, unsigned gate) {
     UNPACK_ARGUMENTS
     GATE
     BOXES
-    __local int most[4];
+    __local int most[4], goes_on;
+    // Where one run has failed, the rest would be in vain. One lane looks, so that all go the same way.
+    if (lane == 0) goes_on = !state->given_up;
+    barrier(CLK_LOCAL_MEM_FENCE);
+    if (!goes_on) return;
     __global const REAL* const firsts = work + at + 6 * count;
     __global const REAL* const lasts = firsts + count;
     const word run = count - 1 - get_group_id(0);
@@ -144,7 +148,10 @@ __kernel void finish(SOLVER_ARGUMENTS, word at, word count, unsigned gate) {
     barrier(CLK_LOCAL_MEM_FENCE);
     if (lane == 0) {
         __global REAL* const out = work + at + run;
-        out[0] = SIZE_AT_MOST(OF_INT(most[0])), out[count] = SIZE_AT_LEAST(OF_INT(most[1])), out[2 * count] = SIZE_AT_LEAST(OF_INT(most[2])), out[3 * count] = SIZE_AT_LEAST(OF_INT(most[3])), out[4 * count] = (REAL)1;
+        const REAL residual = SIZE_AT_MOST(OF_INT(most[0])), entry = SIZE_AT_LEAST(OF_INT(most[1])), largest = SIZE_AT_LEAST(OF_INT(most[2])), given = SIZE_AT_LEAST(OF_INT(most[3])), scale = entry * largest + given;
+        out[0] = residual, out[count] = entry, out[2 * count] = largest, out[3 * count] = given, out[4 * count] = (REAL)1;
+        // So far off that `verdict`, which rounds, will find it too.
+        if (scale <= (REAL)LARGEST && !(residual <= (REAL)2 * accept * scale + (REAL)(16 * SMALLEST))) give_up(state);
     }
 
     __global REAL* const to = x + job.x.offset + first * job.x.row_stride;

@@ -7,6 +7,7 @@
 #include "backends/opencl/tridiagonal/coupled.hpp"
 #include "backends/opencl/tridiagonal/coupling.hpp"
 #include "backends/opencl/tridiagonal/gpu_batch.hpp"
+#include "families/tridiagonal/two_pass.hpp"
 
 namespace trifold::opencl {
 namespace {
@@ -46,15 +47,18 @@ void enqueue_runs(Call& call, cl_uint gate, bool trusted) {
     const std::string shape = "-DR=" + std::to_string(rows_of_lane);
     const std::size_t top = layout.at.size() - 1;
     call.use_state();
-    const auto each_run = [&](const char* kernel) { call.enqueue_as({"runs", kernel}, shape, static_cast<std::size_t>(layout.count[0] * lanes), lanes, cl_long{layout.at[0]}, cl_long{layout.count[0]}, gate); };
+    const auto items = static_cast<std::size_t>(layout.count[0] * lanes);
+    const cl_long at = layout.at[0], count = layout.count[0];
     const auto level = [&](const char* kernel, std::size_t l) {
         const cl_long above = l < top ? layout.at[l + 1] : 0, count_above = l < top ? layout.count[l + 1] : 0;
         call.enqueue_as({"runs", kernel}, shape, static_cast<std::size_t>((layout.count[l] + lanes - 1) / lanes * lanes), lanes, cl_long{layout.at[l]}, cl_long{layout.count[l]}, above, count_above, gate);
     };
-    each_run("reduce");
+    call.enqueue_as({"runs", "reduce"}, shape, items, lanes, at, count, gate);
     for (std::size_t l = 0; l < top; ++l) level("gather", l);
     for (std::size_t l = top + 1; l-- > 0;) level("deal", l);
-    each_run("finish");
+    const double accept = tridiagonal::two_pass_accept(call.system.dtype);
+    if (call.system.dtype == DType::f32) call.enqueue_as({"runs", "finish"}, shape, items, lanes, at, count, static_cast<cl_float>(accept), gate);
+    else call.enqueue_as({"runs", "finish"}, shape, items, lanes, at, count, accept, gate);
     // A chunk of a longer system is large at its ends, which are cut off, and what is small beside that is not small beside the rest.
     enqueue_verdict(call, ChunkParts{}, layout.count[0], true, gate, PIVOT_CHUNKS, Reason::exact, trusted ? ALWAYS : NEVER);
     call.told();
