@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::int64_t rows = 1 << 20;
 constexpr long asleep_ms = 9000;
-constexpr double patience_s = 2;
+constexpr double patience_s = 2, compiling_s = 60;  // of one call, which may compile
 
 /// -1, 4, -1, or another diagonal; x is 1 everywhere.
 struct Solved {
@@ -71,9 +71,9 @@ TEST(Hangs, OthersFinish) {
         for (const bool in_place : {false, true}) {
             Queue alone(context, device);
             Solved once(in_place);
-            ASSERT_TRUE(once.solve(context, device));
+            ASSERT_TRUE(once.solve(context, device, compiling_s));
             Solved shared(in_place);  // the Context waits for a device that is being made ready
-            ASSERT_TRUE(shared.solve(context, both));
+            ASSERT_TRUE(shared.solve(context, both, compiling_s));
         }
     }
     std::vector<std::unique_ptr<Solved>> kept;
@@ -191,7 +191,7 @@ TEST(Hangs, WhoIsLeftGoesOn) {
         Context context(options);
         // Programs are compiled: whoever is late has no rows, and PoCL compiles for long and for short launches apart.
         for (int turn = 0; turn < 3; ++turn)
-            for (const double diag : {4.0, 2.0}) solved(context, diag, 60);
+            for (const double diag : {4.0, 2.0}) solved(context, diag, compiling_s);
     } catch (const Error& error) {
         GTEST_SKIP() << error.what();
     }
