@@ -6,7 +6,6 @@
 
 #include "backends/opencl/tridiagonal/chunks.hpp"
 #include "backends/opencl/tridiagonal/coupling.hpp"
-#include "backends/opencl/tridiagonal/runs.hpp"
 
 namespace trifold::opencl {
 namespace {

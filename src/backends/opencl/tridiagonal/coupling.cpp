@@ -2,6 +2,7 @@
 #include "backends/opencl/tridiagonal/coupling.hpp"
 
 #include <algorithm>
+#include <string>
 
 #include "families/tridiagonal/two_pass.hpp"
 

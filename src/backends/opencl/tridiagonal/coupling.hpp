@@ -2,7 +2,6 @@
 // Chunks of one system, of which each is two rows, coupled on the device, and the verdict on what was made of their ends (kernels/couple.cl).
 #pragma once
 
-#include <string>
 #include <vector>
 
 #include "backends/opencl/tridiagonal/call.hpp"

@@ -15,6 +15,7 @@
 #include <cstring>
 
 #include "families/tridiagonal/split/coupled.hpp"
+#include "families/tridiagonal/split/equal_systems.hpp"
 #include "families/tridiagonal/split/stream_link.hpp"
 
 namespace trifold::tridiagonal::split {
@@ -27,30 +28,6 @@ constexpr std::size_t zero_block = std::size_t{1} << 20;
 
 // The spikes' parts of x may be so many times larger than x itself; each is good to a few roundings of its own.
 constexpr double most_cancelled = 8;
-
-// Equal systems one after the other in a chunk.
-struct Group {
-    std::int64_t first, rows, count;
-};
-
-std::vector<Group> groups_of(std::int64_t rows, std::int64_t part) {
-    std::vector<Group> out;
-    const std::int64_t whole = rows / part, rest = rows - whole * part;
-    if (whole > 0) out.push_back({0, part, whole});
-    if (rest > 0) out.push_back({whole * part, rest, 1});
-    return out;
-}
-
-std::int64_t count_of(std::int64_t rows, std::int64_t part) { return (rows + part - 1) / part; }
-
-/// Rows first … of `chunk`, on the device, as equal systems.
-System as_batch(const System& chunk, const Group& group) {
-    System out = slice(chunk, group.first, group.rows);
-    if (group.count == 1) return out;
-    out.levels = 1, out.extent[0] = group.count, out.number_stride[0] = 1;
-    for (Operand* operand : {&out.lower, &out.diag, &out.upper, &out.rhs, &out.x}) operand->level_stride[0] = group.rows * operand->row_stride;
-    return out;
-}
 
 std::size_t scratch_of_batches(const System& system, const Ops& ops, std::int64_t rows, std::int64_t part) {
     std::size_t most = 0;
