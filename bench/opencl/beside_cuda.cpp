@@ -236,7 +236,8 @@ int main(int argc, char** argv) try {
                 if (f32) run<float>(devices, form, rounds, rows);
             }
     if (single)
-        for (const int log2 : {log2_rows - 2, log2_rows}) {
+        for (const int log2 : {log2_rows - 14, log2_rows - 10, log2_rows - 6, log2_rows - 4, log2_rows - 2, log2_rows}) {
+            if (log2 < 10) continue;
             // Couplings up to 1 beside a diagonal of up to 1: it needs pivots.
             for (const Form& form : {Form{"one system, dominant", std::int64_t{1} << log2, 1, false, 3}, Form{"one system, -1, 2, -1", std::int64_t{1} << log2, 1, false, bench::poisson},
                                      Form{"one system, random", std::int64_t{1} << log2, 1, false, 0}}) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// One system that does not forget, on a GPU: runs of 544 rows, 32 of them joined to one, and again; what needs pivots is found out and left to chunks.
+// One system on a GPU: a short one by one group, a longer one that does not forget in runs of 544 rows, 32 of them joined to one, and again; what needs pivots is found out and left to chunks.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -82,7 +82,8 @@ protected:
     void check(Queue& queue) {
         const unsigned seed = 17;
         std::mt19937_64 random(seed);
-        for (const std::int64_t n : {std::int64_t{512}, run - 1, run, run + 1, 2 * run, 31 * run + 5, 32 * run - 1, 32 * run, 32 * run + 1, 33 * run + 543, 1025 * run + 1})
+        const std::int64_t few = sizeof(T) == 8 ? 1152 : 2176, most = 4 * few;  // rows of a short one, by 128 items and by 512
+        for (const std::int64_t n : {std::int64_t{512}, run - 1, run, run + 1, 2 * run, few - 1, few, few + 1, 2 * few + 7, most - 1, most, most + 1, 31 * run + 5, 32 * run - 1, 32 * run, 32 * run + 1, 33 * run + 543, 1025 * run + 1})
             for (int kind = 0; kind < kinds; ++kind)
                 for (const bool in_place : {false, true}) {
                     SCOPED_TRACE(testing::Message() << n << " rows, kind " << kind << ", " << sizeof(T) << " bytes" << (in_place ? ", in place" : "") << ", seed " << seed);
@@ -90,7 +91,9 @@ protected:
                     std::vector<T> x, again;
                     const Outcome outcome = solve(queue, s, x, in_place);
                     ASSERT_TRUE(outcome.ok()) << trifold::name_of(outcome.reason);
-                    if (n > 2 * run) EXPECT_STREQ(outcome.branch, "two_pass");
+                    if (n > most || kind != one_pivot) {
+                        EXPECT_STREQ(outcome.branch, n <= most ? "thomas" : "two_pass");
+                    }
                     EXPECT_LE(s.backward_error(x), 20);
                     solve(queue, s, again, in_place);
                     EXPECT_EQ(x, again);
@@ -110,6 +113,40 @@ TEST_F(Runs, OfAnyNumberOfRows) {
     Queue queue(context_, name_);
     check<double>(queue);
     check<float>(queue);
+}
+
+// Groups that end early leave meetings that others have come to: the next system finds none of that.
+TEST_F(Runs, AfterWhatFailed) {
+    Queue queue(context_, name_);
+    std::mt19937_64 random(5);
+    for (const std::int64_t n : {std::int64_t{3000}, std::int64_t{20000}, 70 * run, 600 * run + 1}) {
+        const OneSystem<double> fails = system_of<double>(n, one_pivot, random), holds = system_of<double>(n, poisson, random);
+        OneSystem<double> forgets = holds;
+        for (double& d : forgets.diag) d = 4;
+        for (int k = 0; k < 6; ++k)
+            for (const OneSystem<double>* s : {&fails, &holds, static_cast<const OneSystem<double>*>(&forgets)}) {
+                std::vector<double> x;
+                const Outcome outcome = solve(queue, *s, x, false);
+                ASSERT_TRUE(outcome.ok()) << n << " rows, turn " << k << ": " << trifold::name_of(outcome.reason);
+                ASSERT_LE(s->backward_error(x), 20) << n << " rows, turn " << k;
+            }
+    }
+}
+
+// What is not finite is found wherever it is, and named.
+TEST_F(Runs, ShortOnesThatAreNotFinite) {
+    Queue queue(context_, name_);
+    std::mt19937_64 random(6);
+    for (const std::int64_t n : {std::int64_t{513}, std::int64_t{1153}, std::int64_t{4321}})
+        for (const std::int64_t row : {std::int64_t{0}, n / 2, n - 1})
+            for (const bool in_place : {false, true}) {
+                OneSystem<double> s = system_of<double>(n, poisson, random);
+                s.rhs[static_cast<std::size_t>(row)] = std::numeric_limits<double>::infinity();
+                std::vector<double> x;
+                const Outcome outcome = solve(queue, s, x, in_place);
+                EXPECT_EQ(outcome.reason, Reason::not_finite) << n << " rows, row " << row;
+                EXPECT_EQ(outcome.row, row) << n << " rows";
+            }
 }
 
 // x is as right as the matrix allows: in FP64 the error of n rows of -1, 2, -1 is far below n^2 roundoffs, which is their condition.

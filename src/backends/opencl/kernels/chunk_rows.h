@@ -199,19 +199,26 @@ INLINE void eliminate_row(Eliminating* t, const Ends* e, word at, Vector a, Vect
     }
 }
 
-/// Leaves x of row i in KEPT(i, 3).
+/// Leaves x of row i in KEPT(i, 3). What is kept of a row is asked for before the row below it is stored.
 INLINE void substitute(const Ends* e, word rows, KEPT_SPACE Vector* kept, word pitch) {
     Vector next = e->last, beyond = e->after;
+    Vector inverse = KEPT(rows - 2, 0), q = KEPT(rows - 2, 1), rr = KEPT(rows - 2, 2), y = KEPT(rows - 2, 3);
     for (word j = rows - 2; j >= 1; --j) {
-        const Vector now = (KEPT(j, 3) - KEPT(j, 1) * next - KEPT(j, 2) * beyond) * KEPT(j, 0);
+        const word above = j > 1 ? j - 1 : j;
+        const Vector inverse_above = KEPT(above, 0), q_above = KEPT(above, 1), rr_above = KEPT(above, 2), y_above = KEPT(above, 3);
+        const Vector now = (y - q * next - rr * beyond) * inverse;
         KEPT(j, 3) = now;
         beyond = next, next = now;
+        inverse = inverse_above, q = q_above, rr = rr_above, y = y_above;
     }
     KEPT(0, 3) = e->first, KEPT(rows - 1, 3) = e->last;
 }
 #endif
 
 #if LANES == 1
+/// Rows of chunk k; 0: there is none.
+INLINE word rows_of(const Cut* cut, word k) { return k >= cut->chunks ? 0 : k == cut->chunks - 1 ? cut->rows - k * cut->chunk_rows : cut->chunk_rows; }
+
 /// Of chunk k, as the coupling has left them: all first unknowns, then all last ones.
 INLINE Ends ends_of(const __global REAL* ends, word chunks, word k) {
     Ends e = {(REAL)0, (REAL)0, (REAL)0, (REAL)0};

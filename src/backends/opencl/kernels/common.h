@@ -82,6 +82,9 @@ static inline void report_failure(volatile __global Found* found, __global char*
 }
 
 #ifdef PTX
+/// Of local memory, for its assembler.
+#define LOCAL_ADDRESS(p) ((uint)(size_t)(p))
+
 INLINE REAL reciprocal(REAL x) {
     REAL r;
 #if REAL_BYTES == 8
@@ -107,24 +110,38 @@ INLINE void raise(volatile __global uint* most, float value) {
     if (*most < bits) atomic_max(most, bits);
 }
 
+/// The same by few: nobody waits for what is there.
+INLINE void raise_at_once(volatile __global uint* most, float value) {
+    if (value > 0.0f) atomic_max(most, as_uint(value));
+}
+
 /// What other groups of the same kernel have found, by atomics: a load may find what a cache has of it, since OpenCL 1.2 orders nothing between groups.
 INLINE void give_up(volatile __global QueueState* state) {
     if (!state->given_up) atomic_or(&state->given_up, 1u);
 }
 INLINE uint as_found(volatile __global uint* by_others) { return atomic_or(by_others, 0u); }
 
-/// By all items of a group that has done its part: 1 in the last group to come here, which sees what the others have stored. `last`: an int in local memory.
+/// STORED_FOR_ALL: what this item has stored, or has seen of its group behind a barrier, is there for other groups before what it does next. OWN_STORED: by each item before that barrier, where it is not enough
+/// that one speaks for all.
 #ifdef PTX
-#define STORED_FOR_ALL() asm volatile("membar.gl;" ::: "memory")
+#define STORED_FOR_ALL() asm volatile("fence.acq_rel.gpu;" ::: "memory")
+#define OWN_STORED()
 #else
 #define STORED_FOR_ALL() mem_fence(CLK_GLOBAL_MEM_FENCE)
+#define OWN_STORED() mem_fence(CLK_GLOBAL_MEM_FENCE)
 #endif
+
+/// By all items of a group that has done its part: 1 in the last group to come here, which sees what the others have stored. `last`: an int in local memory.
 INLINE int last_group(volatile __global QueueState* state, __local int* last) {
-    STORED_FOR_ALL();
+    OWN_STORED();
     barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
-    if (get_local_id(0) == 0) *last = atomic_inc(&state->groups_done) + 1 == get_num_groups(0);
-    barrier(CLK_LOCAL_MEM_FENCE);
-    STORED_FOR_ALL();
+    if (get_local_id(0) == 0) {
+        STORED_FOR_ALL();
+        *last = atomic_inc(&state->groups_done) + 1 == get_num_groups(0);
+        STORED_FOR_ALL();
+    }
+    barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);
+    OWN_STORED();
     return *last;
 }
 

@@ -9,13 +9,15 @@
 // Words per row: with chunks of 32 rows 0.34 for the first level each way, a sixteenth of that for each of the others.
 // Numerics: COUPLE, which is double where the device has it; partial pivoting among the four rows of two chunks, then among three. A column of zeros: given_up.
 // Source: docs/algorithms/two_pass.md, "Coupling".
-#include "common.h"
+#include "verdict.h"
 
 #if COUPLE_BYTES == 8
 #pragma OPENCL EXTENSION cl_khr_fp64 : enable
 #endif
 
+#ifndef RUN
 #define RUN 16
+#endif
 #define MOST_LEVELS 16
 
 typedef struct {
@@ -182,20 +184,23 @@ __kernel void spread(SOLVER_ARGUMENTS, ChunkParts parts, word from, word level, 
     spread_run(level < 0 ? work + parts.out : (__global REAL*)0, all + level, count, k * RUN, min(k * RUN + RUN, count) - 1, known, work + parts.add);
 }
 
-/// One group: from the level at `level` upwards, and back to its ends.
-__kernel void top(SOLVER_ARGUMENTS, word from, word level, word chunks, unsigned gate) {
+/// One group: from the level at `level` upwards, or from the chunks of `reduce` (-1), and back to its ends. above: where the next level begins.
+__kernel void top(SOLVER_ARGUMENTS, ChunkParts parts, word from, word level, word chunks, word above, unsigned gate) {
     UNPACK_ARGUMENTS
     STATE;
     if (get_group_id(0) || (gate && state->open != gate)) return;
     __global COUPLE* const all = LEVELS;
+    __global REAL* const reduced = level < 0 ? work + parts.out : (__global REAL*)0;
     const word item = get_local_id(0), items = get_local_size(0);
     word at[MOST_LEVELS], count[MOST_LEVELS];
     int l = 0, regular = 1;
     at[0] = level, count[0] = chunks;
-    for (; count[l] > 1; ++l) {
-        at[l + 1] = at[l] + 12 * count[l], count[l + 1] = runs_of(count[l]);
+    if (reduced)
+        for (word k = item; k < chunks; k += items) regular &= reduced[10 * chunks + k] < (REAL)0;
+    for (; count[l] > 1 || (l == 0 && reduced); ++l) {
+        at[l + 1] = l ? at[l] + 12 * count[l] : above, count[l + 1] = runs_of(count[l]);
         for (word k = item; k < count[l + 1]; k += items)
-            regular &= merge_run((__global REAL*)0, all + at[l], count[l], k * RUN, min(k * RUN + RUN, count[l]) - 1, all + at[l + 1], count[l + 1], k);
+            regular &= merge_run(l ? (__global REAL*)0 : reduced, all + at[l], count[l], k * RUN, min(k * RUN + RUN, count[l]) - 1, all + at[l + 1], count[l + 1], k);
         barrier(CLK_GLOBAL_MEM_FENCE);
     }
     if (item == 0) {
@@ -212,43 +217,22 @@ __kernel void top(SOLVER_ARGUMENTS, word from, word level, word chunks, unsigned
         for (word k = item; k < count[l + 1]; k += items) {
             COUPLE known[4];
             known_of(all + at[l + 1], count[l + 1], k, known);
-            spread_run((__global REAL*)0, all + at[l], count[l], k * RUN, min(k * RUN + RUN, count[l]) - 1, known, (__global REAL*)0);
+            spread_run(l ? (__global REAL*)0 : reduced, all + at[l], count[l], k * RUN, min(k * RUN + RUN, count[l]) - 1, known, work + parts.add);
         }
         barrier(CLK_GLOBAL_MEM_FENCE);
     }
 }
 
-/// A float as the bits of a double, without any: the outcome has one, the device may have none.
-INLINE word double_bits(float x) {
-    const uint bits = as_uint(x);
-    return (bits & 0x7f800000) == 0 ? 0 : (bits & 0x7f800000) == 0x7f800000 ? (word)0x7ff0000000000000 : ((word)(bits & 0x7fffffff) << 29) + ((word)896 << 52);
-}
-
-/// What `finish` has said of the chunks is weighed as the family's driver does (two_pass.cpp): against each chunk's scale or, LAPACK's measure, the largest one's. The last group
-/// tells the outcome, with `reason` where it holds, and opens the kernels of `next` where it does not: correction only where x is there in all of it.
-__kernel void verdict(SOLVER_ARGUMENTS, ChunkParts parts, word chunks, REAL accept, REAL whole, unsigned gate, unsigned next, int trusted, int reason, Telling telling, __global uchar* outcome_buffer) {
+/// What `finish` has said of the chunks, for kernels that do not tell it themselves. The last group tells the outcome.
+__kernel void verdict(SOLVER_ARGUMENTS, ChunkParts parts, word chunks, unsigned gate, VERDICT_ARGUMENTS) {
     UNPACK_ARGUMENTS
     STATE;
     __local int last;
     if (gate && state->open != gate) return;
     const __global REAL* const out = work + parts.out;
-    for (word k = get_global_id(0); k < chunks; k += get_global_size(0)) {
-        const REAL rest = out[k], matrix = out[chunks + k], size = out[2 * chunks + k], scale = matrix * size + out[3 * chunks + k];
-        // A residual of a few denormal numbers is rounding at the lower end of the range.
-        const REAL ratio = rest <= (REAL)(8 * SMALLEST) ? (REAL)0 : scale <= (REAL)LARGEST ? rest / scale : rest / matrix / size;
-        if (out[4 * chunks + k] == (REAL)0 || ratio != ratio) give_up(state);
-        else raise(&state->excess, upwards(ratio)), raise(&state->rest, upwards(rest)), raise(&state->largest, upwards(scale));
-    }
-    if (!last_group(state, &last) || get_local_id(0) != 0) return;
-    const float ratio = as_float(as_found(&state->excess)), largest = as_float(as_found(&state->largest)), rest = as_float(as_found(&state->rest));
-    const int there = !as_found(&state->given_up), good = there && (ratio <= (float)accept || (largest <= FLT_MAX && rest <= (float)whole * largest));
-    Found said = telling.fresh;
-    said.residual = double_bits(ratio), said.reason = reason;
-    if (!good) said.failures = 1, said.first = (unsigned)job.number, said.reason = UNSTABLE;
-    *(__global Found*)(outcome_buffer + telling.at) = said;
-    if (status) status[job.number] = said.reason;
-    const unsigned opens = !good && (there || next != CORRECT) ? next : 0;
-    if (!good && (trusted == ALWAYS || (trusted == WHERE_LAST && !opens))) state->broken += 1;
-    state->open = opens;
-    state->given_up = state->largest = state->excess = state->rest = state->groups_done = 0;
+    Weighed weighed = nothing_weighed();
+    for (word k = get_global_id(0); k < chunks; k += get_global_size(0))
+        weigh(&weighed, out[k], out[chunks + k], out[2 * chunks + k], out[3 * chunks + k], out[4 * chunks + k] != (REAL)0);
+    say_weighed(state, &weighed);
+    if (last_group(state, &last) && get_local_id(0) == 0) tell_verdict(state, &job, status, accept, whole, next, trusted, reason, &telling, outcome_buffer);
 }

@@ -37,6 +37,9 @@ typedef struct {
     word tried_other;   ///< one system only: a fall-back gave this
 } Found;
 
+/// Places where groups of one kernel meet (meet.h).
+#define MEETINGS 4096
+
 /// What kernels of one queue find, call after call: the last one of a call tells its outcome, and leaves this as the first one needs it.
 typedef struct {
     Found found;  ///< first == ~0, counts 0
@@ -45,6 +48,7 @@ typedef struct {
     unsigned broken;  ///< solves on trust that did not hold; left as it is
     unsigned rest;    ///< as `largest`
     unsigned open;    ///< what kernels that follow are to do: COUPLE_CHUNKS, PIVOT_CHUNKS, CORRECT; 0 = nothing
+    unsigned met[MEETINGS];  ///< groups that have come; 0 between calls
 } QueueState;
 
 #define COUPLE_CHUNKS 1

@@ -8,7 +8,7 @@
 // neighbours (cyclic reduction: R. W. Hockney 1965); no unknown is found twice. Nothing is pivoted: who uses x checks it.
 //
 // Lanes hear of each other by NVIDIA's shuffles (PTX is defined), else through local memory.
-#include "common.h"
+#include "arrivals.h"
 
 #ifndef WARP
 #define WARP 32
@@ -62,6 +62,15 @@ typedef REAL Size;
 #endif
 #define SIZE_AT_LEAST(size) (size)
 #define SIZE_AT_MOST(size) (size)
+#endif
+
+/// For maxima of a group in local memory: sizes are ordered like integers.
+#if REAL_BYTES == 8
+#define AS_INT(size) (size)
+#define OF_INT(size) (size)
+#else
+#define AS_INT(size) as_int(size)
+#define OF_INT(size) as_float(size)
 #endif
 
 INLINE REAL finite_or_zero(REAL x) { return x * (REAL)0 == (REAL)0 ? x : (REAL)0; }
@@ -129,7 +138,6 @@ INLINE void numbers_beside(REAL own, int by, REAL* above, REAL* below, int lane,
 
 #ifdef BULK
 // The copy engine of NVIDIA's devices from compute capability 9 on: one lane asks, nobody's registers hold what is on its way. Addresses and sizes are multiples of 16 bytes.
-#define LOCAL_ADDRESS(p) ((uint)(size_t)(p))
 INLINE void expect_bytes(__local ulong* arrived, uint bytes) {
     asm volatile("mbarrier.init.shared.b64 [%0], 1;" ::"r"(LOCAL_ADDRESS(arrived)) : "memory");
     asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
@@ -225,9 +233,25 @@ INLINE void bring_rows(const Job* job, __global const REAL* const* buffers, word
         const word from = o == 0, to = o == 2 ? n - 1 : n, step = sources[o]->row_stride;
         const int is_view = sources[o]->is_view != 0;
 #pragma unroll 4
-        for (word e = lane; e < WARP * R; e += WARP)
-            box[o * BOX + e] = first + e >= from && first + e < to ? is_view ? data[o][e * step] : number : (REAL)(o == 1);
+        for (word e = lane; e < WARP * R; e += WARP) {
+            __local REAL* const here = &box[o * BOX + e];
+            if (first + e < from || first + e >= to) *here = (REAL)(o == 1);
+            else if (is_view) ask_from(here, data[o] + e * step);
+            else *here = number;
+        }
     }
+    await_all();
+}
+
+/// `count` rows of a box go to memory, by all lanes, after a barrier; where the copy engine takes them, after stored_here() too.
+INLINE void store_rows(__global REAL* to, word stride, __local const REAL* from, int count, int lane) {
+#ifdef BULK
+    if (stride == 1 && ((uint)(size_t)to | (uint)(size_t)from | (uint)count * REAL_BYTES) % 16 == 0) {
+        if (lane == 0) copy_out(to, from, (uint)count * REAL_BYTES);
+        return;
+    }
+#endif
+    for (int i = lane; i < count; i += WARP) to[i * stride] = from[i];
 }
 
 typedef struct {
@@ -252,13 +276,17 @@ INLINE Joined close_lanes(Relation first, Relation last, int lane, __local REAL*
     return j;
 }
 
-/// Rows R lane … of the boxes: a, b, c, f are where they lie, A, C, D what elimination makes of them, `joined` the lane's last one closed with the first one of the next lane.
-#define ELIMINATE_LANES(joined) \
-    __local const REAL *const a = &IN_BOX(0, lane * R), *const b = &IN_BOX(1, lane * R), *const c = &IN_BOX(2, lane * R); \
-    __local REAL* const f = &IN_BOX(3, lane * R); \
+// Who wants to see pivots beside their rows defines it before.
+#ifndef SEE_PIVOT
+#define SEE_PIVOT(i, pivot, a, b, c)
+#endif
+
+/// Rows a[i], b[i], c[i], f[i], i < R, of each lane: A, C, D is what elimination makes of them, `joined` the lane's last one closed with the first one of the next lane.
+#define ELIMINATE_ROWS(joined) \
     REAL A[R], C[R], D[R]; \
     UNROLL for (int i = 0; i < R; ++i) { \
-        const REAL ai = a[i], ci = c[i], k = reciprocal(i ? fma(-ai, C[i ? i - 1 : 0], b[i]) : b[i]); \
+        const REAL ai = a[i], bi = b[i], ci = c[i], pivot = i ? fma(-ai, C[i ? i - 1 : 0], bi) : bi, k = reciprocal(pivot); \
+        SEE_PIVOT(i, pivot, ai, bi, ci); \
         C[i] = ci * k; \
         D[i] = (i ? fma(-ai, D[i ? i - 1 : 0], f[i]) : f[i]) * k; \
         A[i] = i ? -(ai * k) * A[i ? i - 1 : 0] : ai * k; \
@@ -270,6 +298,12 @@ INLINE Joined close_lanes(Relation first, Relation last, int lane, __local REAL*
     } \
     const Relation first_row = {A[0], C[0], D[0]}, last_row = {A[R - 1], C[R - 1], D[R - 1]}; \
     Joined joined = close_lanes(first_row, last_row, lane, meeting);
+
+/// The same of rows R lane … of the boxes, where a, b, c, f lie.
+#define ELIMINATE_LANES(joined) \
+    __local const REAL *const a = &IN_BOX(0, lane * R), *const b = &IN_BOX(1, lane * R), *const c = &IN_BOX(2, lane * R); \
+    __local REAL* const f = &IN_BOX(3, lane * R); \
+    ELIMINATE_ROWS(joined)
 
 /// x of all lanes' last rows; what lies before the first one and after the last one is 0.
 INLINE void solve_lanes(Joined* j, int lane, __local REAL* box) {

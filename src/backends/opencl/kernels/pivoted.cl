@@ -128,8 +128,10 @@ __kernel void name_failure(SOLVER_ARGUMENTS) {
 }
 
 __kernel void reset_state(__global QueueState* state) {
-    const QueueState fresh = {{~0u, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}, 0, 0, 0, 0, state->broken, 0, 0};
-    *state = fresh;
+    const Found nothing = {~0u, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0};
+    state->found = nothing;
+    state->given_up = state->largest = state->excess = state->groups_done = state->rest = state->open = 0;
+    for (int k = 0; k < MEETINGS; ++k) state->met[k] = 0;
 }
 
 __kernel void reset(__global uchar* found_buffer, word at, Found value) { *(__global Found*)(found_buffer + at) = value; }

@@ -11,7 +11,9 @@
 // Numerics: nothing is pivoted. Of every row kept |rhs - A x| ≤ accept (|a|+|b|+|c|) X is seen, X the largest |x| of its lane and the two unknowns beside it. At a seam both
 //   windows write down their x and what they took the other's for; `judge` holds the difference times |a| or |c| to the same limit, or to 2^-40 of what it is for the largest x: the last
 //   of its groups tells the outcome, `unstable` where it does not hold, and opens the kernels that couple chunks where these are to follow. docs/algorithms/gpu_single.md; decision 21.
+//   MEETS: whoever comes second to a seam judges it, the group that comes last tells the outcome: one launch, for systems of few windows, where groups see each other's numbers (meet.h).
 #include "lanes.h"
+#include "meet.h"
 
 /// STAYS: a group takes one window after the other. That is slower where all of them are solved, and soon done where none is.
 #ifdef STAYS
@@ -26,9 +28,37 @@ typedef struct {
     REAL last, after, last_coupling, last_allowed;
 } Seam;
 
+/// By how much what two windows say of a seam is beyond what is allowed; infinity: not finite.
+INLINE REAL beyond(REAL x_above, REAL taken_above, REAL coupling_above, REAL allowed_above, REAL x_below, REAL taken_below, REAL coupling_below, REAL allowed_below) {
+    const REAL upper = coupling_above * fabs(x_below - taken_above), lower = coupling_below * fabs(x_above - taken_below);
+    REAL excess = upper <= allowed_above ? (REAL)0 : upper;
+    excess = lower <= allowed_below ? excess : fmax(excess, lower);
+    return upper != upper || lower != lower ? (REAL)INFINITY : excess;
+}
+
+/// By one item, when all windows and seams have been seen.
+INLINE void tell_windows(volatile __global QueueState* verdict, const Job* job, __global char* status, REAL accept, const Telling* telling, __global uchar* outcome_buffer, int trusted, int hands_on) {
+    const float largest = as_float(as_found(&verdict->largest)), excess = as_float(as_found(&verdict->excess));
+    const int good = !as_found(&verdict->given_up) && (excess == 0.0f || (largest <= FLT_MAX && excess <= (float)accept * 0x1p-40f * largest));
+    Found out = telling->fresh;
+    if (!good) out.failures = 1, out.first = (unsigned)job->number, out.reason = UNSTABLE;
+    *(__global Found*)(outcome_buffer + telling->at) = out;
+    if (status) status[job->number] = good ? GOOD : UNSTABLE;
+    if (!good && trusted) verdict->broken += 1;
+    verdict->open = !good && hands_on ? COUPLE_CHUNKS : 0;
+    verdict->given_up = verdict->largest = verdict->excess = verdict->groups_done = 0;
+}
+
+#define WINDOWS_VERDICT Telling telling, __global uchar *outcome_buffer, int trusted, int hands_on
+
 /// rest: what may be left of the unknown beyond a halo.
 __attribute__((reqd_work_group_size(WARP, 1, 1)))
-__kernel void windows(SOLVER_ARGUMENTS, REAL accept, float rest) {
+__kernel void windows(SOLVER_ARGUMENTS, REAL accept, float rest
+#ifdef MEETS
+                      ,
+                      WINDOWS_VERDICT
+#endif
+) {
     UNPACK_ARGUMENTS
     volatile __global QueueState* const verdict = (volatile __global QueueState*)found;
     __global Seam* const seams = (__global Seam*)work;
@@ -39,6 +69,10 @@ __kernel void windows(SOLVER_ARGUMENTS, REAL accept, float rest) {
     const word kept = (WARP - 2 * HALO) * R, n = job.rows;
     __global const REAL* const buffers[4] = {lower, diag, upper, rhs};
     __local int goes_on;
+#ifdef MEETS
+    __local int last, most;
+    if (lane == 0) most = 0;
+#endif
     EACH_WINDOW {
         // Groups begin in the order of rows: where one has failed, the rest would be in vain. One lane looks, so that all go the same way.
         if (lane == 0) goes_on = !verdict->given_up;
@@ -89,51 +123,50 @@ __kernel void windows(SOLVER_ARGUMENTS, REAL accept, float rest) {
         const int keeps = lane >= HALO && lane < WARP - HALO && first + lane * R < n;
         fails |= keeps && !(good && X <= (REAL)(REAL_BYTES == 8 ? 1e290 : 1e30));
         if (fails) give_up(verdict);
+#ifdef MEETS
+        if (keeps) atomic_max(&most, as_int(upwards(X)));
+#else
         if (keeps) raise(&verdict->largest, upwards(X));
-        if (lane == HALO) seams[window].first = D[0], seams[window].before = joined.left, seams[window].first_coupling = fabs(first_a) / first_size, seams[window].first_allowed = allowed;
-        if (lane == WARP - 1 - HALO)
-            seams[window].last = joined.mine, seams[window].after = joined.after, seams[window].last_coupling = fabs(last_c) / last_size, seams[window].last_allowed = allowed;
+#endif
+        if (lane == HALO || lane == WARP - 1 - HALO) {
+            const int at_first = lane == HALO, at_last = !at_first;
+            const REAL own = at_first ? D[0] : joined.mine, taken = at_first ? joined.left : joined.after, coupling = at_first ? fabs(first_a) / first_size : fabs(last_c) / last_size;
+            __global REAL* const said = (__global REAL*)(seams + window) + 4 * at_last;
+            said[0] = own, said[1] = taken, said[2] = coupling, said[3] = allowed;
+#ifdef MEETS
+            if ((at_first ? window > 0 : bottom < n) && comes_last(&verdict->met[at_first ? window - 1 : window], 1)) {
+                __global const REAL* const other = said + (at_first ? -4 : 4);
+                const REAL excess = beyond(own, taken, coupling, allowed, by_another(other), by_another(other + 1), by_another(other + 2), by_another(other + 3));
+                raise_at_once(&verdict->excess, upwards(excess));
+            }
+#endif
+        }
 #ifdef BULK
         stored_here();
 #endif
         barrier(CLK_LOCAL_MEM_FENCE);
 
-        __global REAL* const to = x + job.x.offset + top * job.x.row_stride;
-        __local const REAL* const out = &IN_BOX(3, HALO * R);
-        const int count = (int)(bottom - top);
-#ifdef BULK
-        const int whole = job.x.row_stride == 1 && ((uint)(size_t)to | (uint)(size_t)out | (uint)count * REAL_BYTES) % 16 == 0;
-        if (whole && lane == 0) copy_out(to, out, (uint)count * REAL_BYTES);
-#else
-        const int whole = 0;
-#endif
-        for (int i = lane; !whole && i < count; i += WARP) to[i * job.x.row_stride] = out[i];
+        store_rows(x + job.x.offset + top * job.x.row_stride, job.x.row_stride, &IN_BOX(3, HALO * R), (int)(bottom - top), lane);
         barrier(CLK_LOCAL_MEM_FENCE);
     }
+#ifdef MEETS
+    if (lane == 0) raise_at_once(&verdict->largest, as_float(most));
+    if (!last_group(verdict, &last) || lane != 0) return;
+    forget_meetings(verdict, get_num_groups(0));
+    tell_windows(verdict, &job, status, accept, &telling, outcome_buffer, trusted, hands_on);
+#endif
 }
 
 /// An item per seam.
-__kernel void judge(SOLVER_ARGUMENTS, word seams_there, REAL accept, Telling telling, __global uchar* outcome_buffer, int trusted, int hands_on) {
+__kernel void judge(SOLVER_ARGUMENTS, REAL accept, word seams_there, WINDOWS_VERDICT) {
     UNPACK_ARGUMENTS
     volatile __global QueueState* const verdict = (volatile __global QueueState*)found;
     __global const Seam* const seams = (__global const Seam*)work;
     __local int last;
     for (word k = get_global_id(0); k < seams_there; k += get_global_size(0)) {
         const Seam above = seams[k], below = seams[k + 1];
-        const REAL upper = above.last_coupling * fabs(below.first - above.after), lower = below.first_coupling * fabs(above.last - below.before);
-        REAL excess = upper <= above.last_allowed ? (REAL)0 : upper;
-        excess = lower <= below.first_allowed ? excess : fmax(excess, lower);
-        if (upper != upper || lower != lower) excess = (REAL)INFINITY;
+        const REAL excess = beyond(above.last, above.after, above.last_coupling, above.last_allowed, below.first, below.before, below.first_coupling, below.first_allowed);
         if (excess > (REAL)0) raise(&verdict->excess, upwards(excess));
     }
-    if (!last_group(verdict, &last) || get_local_id(0) != 0) return;
-    const float largest = as_float(as_found(&verdict->largest)), excess = as_float(as_found(&verdict->excess));
-    const int good = !as_found(&verdict->given_up) && (excess == 0.0f || (largest <= FLT_MAX && excess <= (float)accept * 0x1p-40f * largest));
-    Found out = telling.fresh;
-    if (!good) out.failures = 1, out.first = (unsigned)job.number, out.reason = UNSTABLE;
-    *(__global Found*)(outcome_buffer + telling.at) = out;
-    if (status) status[job.number] = good ? GOOD : UNSTABLE;
-    if (!good && trusted) verdict->broken += 1;
-    verdict->open = !good && hands_on ? COUPLE_CHUNKS : 0;
-    verdict->given_up = verdict->largest = verdict->excess = verdict->groups_done = 0;
+    if (last_group(verdict, &last) && get_local_id(0) == 0) tell_windows(verdict, &job, status, accept, &telling, outcome_buffer, trusted, hands_on);
 }

@@ -62,11 +62,11 @@ public:
     bool in_a_row = false;
     int wary = 0;
 
-    /// Under `order`: the matrix of the last system that did not forget, and whether two passes without pivots did not do for it either.
+    /// Under `order`: the matrix of the last system that did not forget, whether two passes without pivots did not do for it either, and whether what came of pivots was corrected.
     struct {
         const void* diag = nullptr;
         std::int64_t rows = 0;
-        bool wants_pivots = false;
+        bool wants_pivots = false, wants_correction = false;
     } remembers;
 
     SpikeTimes spike_times;  ///< under `mutex`

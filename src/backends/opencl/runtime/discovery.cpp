@@ -11,7 +11,8 @@
 namespace trifold::opencl {
 namespace {
 
-// For tests, in TRIFOLD_OPENCL_AS: every device plays a GPU ("gpu": memory of its own, a GPU's kernels; with "unified" in the host's memory), or has no FP64 ("f32").
+// For tests, in TRIFOLD_OPENCL_AS: every device plays a GPU ("gpu": memory of its own, a GPU's kernels; with "unified" in the host's memory), or has no FP64 ("f32"), or groups that do
+// not see each other's numbers ("apart").
 bool plays(const char* part) {
     const char* const as = std::getenv("TRIFOLD_OPENCL_AS");
     return as && std::strstr(as, part);
@@ -62,6 +63,7 @@ FoundDevice look_at(const cl::Device& device, const std::string& platform_name, 
     const std::string extensions = device.getInfo<CL_DEVICE_EXTENSIONS>();
     f.fp64 = extensions.find("cl_khr_fp64") != extensions.npos && !plays("f32");
     if (f.wide && extensions.find("cl_nv_device_attribute_query") != extensions.npos) f.ptx = assembler_of(device);
+    f.groups_meet = (f.ptx >= 7 || platform_name == "Portable Computing Language") && !plays("apart");
     f.units = static_cast<int>(device.getInfo<CL_DEVICE_MAX_COMPUTE_UNITS>());
     f.memory = device.getInfo<CL_DEVICE_GLOBAL_MEM_SIZE>();
     f.largest_block = device.getInfo<CL_DEVICE_MAX_MEM_ALLOC_SIZE>();

@@ -18,6 +18,7 @@ struct FoundDevice {
     bool wide = false;            ///< many work items that share local memory: a GPU's kernels; else a vector unit's
     bool fp64 = false;
     int ptx = 0;                  ///< NVIDIA's compiler, whose assembler kernels may contain: major number of the compute capability
+    bool groups_meet = false;     ///< what a group has stored before an atomic is there for another one that has seen that: known of NVIDIA's devices from compute capability 7 on, and of processors
     int units = 1;
     bool part = false;            ///< of another device
     std::size_t memory = 0, largest_block = 0, local_memory = 0, group = 1;  ///< bytes; most work items of a group

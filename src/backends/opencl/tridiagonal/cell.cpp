@@ -15,6 +15,7 @@
 #include "backends/opencl/tridiagonal/coupled.hpp"
 #include "backends/opencl/tridiagonal/gpu_batch.hpp"
 #include "backends/opencl/tridiagonal/runs.hpp"
+#include "backends/opencl/tridiagonal/short.hpp"
 #include "backends/opencl/tridiagonal/spike.hpp"
 #include "backends/opencl/tridiagonal/strips.hpp"
 #include "backends/opencl/tridiagonal/trusted.hpp"
@@ -156,7 +157,18 @@ bool known_not_to_forget(const OpenDevice& open, const System& system) { return 
 
 bool takes_runs(int device, const System& system) { return runs_fit(found(device), system.dtype) && runs_scratch(system) > 0; }
 
-/// On the device, where it is a GPU; what needs pivots there only where x is not rhs, else, and what that does not solve, on the host.
+/// On the device, where it is a GPU and x is not rhs, else, and what that does not solve, on the host.
+bool couple_pivoted(int device, const System& system, const Launch& launch, void* outcome, Failure& failure) {
+    if (found(device).wide && !system.in_place && system.rows >= least_cut_rows) {
+        Found what{};
+        if (!enqueued(device, system, launch, outcome, failure, [&](Call& call) { enqueue_coupled(call, 0), call.read_outcome(what); })) return false;
+        if (OpenDevice& open = open_device(device); known_not_to_forget(open, system)) open.remembers.wants_correction = what.reason == static_cast<int>(Reason::refined);
+        if (what.failures == 0) return true;
+    }
+    return couple_on_host(device, system, launch, outcome, failure);
+}
+
+/// Without pivots on a GPU, and where that does not hold with them.
 bool couple_chunks(int device, const System& system, const Launch& launch, void* outcome, Failure& failure) {
     if (takes_runs(device, system)) {
         bool done = false;
@@ -164,18 +176,29 @@ bool couple_chunks(int device, const System& system, const Launch& launch, void*
         if (done) return true;
         if (OpenDevice& open = open_device(device); known_not_to_forget(open, system)) open.remembers.wants_pivots = true;
     }
-    if (found(device).wide && !system.in_place && system.rows >= least_cut_rows) {
-        Found what{};
-        if (!enqueued(device, system, launch, outcome, failure, [&](Call& call) { enqueue_coupled(call, 0), call.read_outcome(what); })) return false;
-        if (what.failures == 0) return true;
-    }
-    return couple_on_host(device, system, launch, outcome, failure);
+    return couple_pivoted(device, system, launch, outcome, failure);
+}
+
+bool short_that_waits(int device, const System& system, const Launch& launch, void* outcome, Failure& failure) {
+    Found what{};
+    if (!enqueued(device, system, launch, outcome, failure, [&](Call& call) { enqueue_short(call, NEVER), call.read_outcome(what); })) return false;
+    if (what.failures == 0) return true;
+    if (OpenDevice& open = open_device(device); !known_not_to_forget(open, system)) open.remembers = {system.diag.data, system.rows, true, false};
+    return couple_pivoted(device, system, launch, outcome, failure);
+}
+
+bool short_on_trust(int device, const System& system, const Launch& launch, void* outcome, Failure& failure) {
+    return enqueued(device, system, launch, outcome, failure, [&](Call& call) { enqueue_short(call, ALWAYS); });
+}
+
+bool short_and_pivots_on_trust(int device, const System& system, const Launch& launch, void* outcome, Failure& failure) {
+    return enqueued(device, system, launch, outcome, failure, [&](Call& call) { enqueue_short(call, NEVER), enqueue_coupled(call, PIVOT_CHUNKS, true, open_device(device).remembers.wants_correction); });
 }
 
 bool windows_that_wait(int device, const System& system, const Launch& launch, void* outcome, Failure& failure) {
     bool done = false;
     if (!by_windows(device, system, launch, outcome, failure, Verdict::waits, done)) return false;
-    if (OpenDevice& open = open_device(device); !done && !known_not_to_forget(open, system)) open.remembers = {system.diag.data, system.rows, false};
+    if (OpenDevice& open = open_device(device); !done && !known_not_to_forget(open, system)) open.remembers = {system.diag.data, system.rows, false, false};
     return done || couple_chunks(device, system, launch, outcome, failure);
 }
 
@@ -189,7 +212,7 @@ bool windows_on_trust(int device, const System& system, const Launch& launch, vo
 }
 
 bool all_on_trust(int device, const System& system, const Launch& launch, void* outcome, Failure& failure) {
-    return enqueued(device, system, launch, outcome, failure, [&](Call& call) { solve_in_windows(call, Verdict::hands_on, true), enqueue_runs(call, COUPLE_CHUNKS), enqueue_coupled(call, PIVOT_CHUNKS, true); });
+    return enqueued(device, system, launch, outcome, failure, [&](Call& call) { solve_in_windows(call, Verdict::hands_on, true), enqueue_runs(call, COUPLE_CHUNKS), enqueue_coupled(call, PIVOT_CHUNKS, true, open_device(device).remembers.wants_correction); });
 }
 
 bool batch_in_two(int device, const System& system, const Launch& launch, void* outcome, Failure& failure) {
@@ -208,11 +231,13 @@ bool on_trust(OpenDevice& open, const System& system, Algorithm algorithm, const
 }
 
 bool enqueue(int device, const System& system, Algorithm algorithm, const Launch& launch, void* outcome, Failure& failure) {
-    const bool windows = algorithm == Algorithm::automatic && cut_up(system, algorithm) && windows_fit(found(device), system.dtype) && windows_scratch(system);
+    const bool brief = algorithm == Algorithm::automatic && cut_up(system, algorithm) && is_short(found(device), system);
+    const bool windows = !brief && algorithm == Algorithm::automatic && cut_up(system, algorithm) && windows_fit(found(device), system.dtype) && windows_scratch(system);
     const bool couples = algorithm == Algorithm::automatic && cut_up(system, algorithm) && found(device).wide;
-    if ((windows || couples) && launch.stream && !system.in_place) {
+    if ((brief || windows || couples) && launch.stream && !system.in_place) {
         // In a stream nothing waits: who collects an `unstable` one enqueues it once more without a stream.
         return enqueued(device, system, launch, outcome, failure, [&](Call& call) {
+            if (brief) return enqueue_short(call, NEVER), enqueue_coupled(call, PIVOT_CHUNKS);
             if (windows) solve_in_windows(call, couples ? Verdict::hands_on : Verdict::told);
             const cl_uint left = windows ? COUPLE_CHUNKS : 0;
             const bool runs = couples && takes_runs(device, system);
@@ -222,6 +247,8 @@ bool enqueue(int device, const System& system, Algorithm algorithm, const Launch
     }
     OpenDevice& open = open_device(device);
     const std::lock_guard lock(open.order);
+    if (brief && !launch.stream)
+        return enqueue_trusted(device, system, launch, outcome, failure, known_not_to_forget(open, system) && open.remembers.wants_pivots ? short_and_pivots_on_trust : short_on_trust, short_that_waits);
     if (windows && !launch.stream) {
         const bool both = known_not_to_forget(open, system) && takes_runs(device, system);
         return enqueue_trusted(device, system, launch, outcome, failure, !both ? windows_on_trust : open.remembers.wants_pivots ? all_on_trust : both_on_trust, windows_that_wait);
@@ -229,6 +256,7 @@ bool enqueue(int device, const System& system, Algorithm algorithm, const Launch
     if (on_trust(open, system, algorithm, launch)) return enqueue_trusted(device, system, launch, outcome, failure, batch_on_trust, batch_in_two);
     if (!open.settle(failure)) return false;
     if (is_spike(algorithm)) return by_spike(device, system, algorithm, launch, outcome, failure);
+    if (brief) return short_that_waits(device, system, launch, outcome, failure);
     if (windows) return windows_that_wait(device, system, launch, outcome, failure);
     if (cut_up(system, algorithm)) return couple_chunks(device, system, launch, outcome, failure);
     open.in_a_row = true;

@@ -9,6 +9,7 @@
 
 #include "backends/opencl/tridiagonal/batch.hpp"
 #include "backends/opencl/tridiagonal/coupled.hpp"
+#include "backends/opencl/tridiagonal/coupling.hpp"
 
 namespace trifold::opencl {
 namespace {
@@ -50,7 +51,7 @@ public:
     }
 
     void finish(cl_int correct, T accept) {
-        if (device_.info.wide) enqueue_tile_finish(call_, cut_, layout_, layout_.parts, correct, accept, always);
+        if (device_.info.wide) enqueue_tile_finish(call_, cut_, layout_, layout_.parts, correct, static_cast<double>(accept), always);
         else enqueue("finish", cut_, layout_.parts, correct, accept, layout_.kept_step, static_cast<cl_int>(!call_.system.in_place && past_caches(call_.system)), always);
     }
 
@@ -188,8 +189,9 @@ namespace {
 
 /// Items of a group, as many as have their tiles in local memory.
 std::size_t tile_items(const FoundDevice& device, DType dtype) {
+    const std::size_t tiles = device.ptx >= 8 ? 2 : 1;  // one is in work while the next is on its way
     std::size_t items = 64;
-    while (items > 1 && (items > device.group || items * (4 * (64 + size_of(dtype)) + 4) > device.local_memory)) items /= 2;
+    while (items > 1 && (items > device.group || items * (tiles * 4 * (64 + size_of(dtype)) + 4) > device.local_memory)) items /= 2;
     return items;
 }
 
@@ -206,22 +208,55 @@ void enqueue_tiles(Call& call, const char* kernel, const Cut& cut, word items, c
 
 void enqueue_tile_reduce(Call& call, const Cut& cut, const ChunkParts& parts, cl_int correct, cl_uint gate) { enqueue_tiles(call, "reduce", cut, cut.chunks, parts, correct, gate); }
 
-/// Chunks of a group that are all on chip; 0: they do not fit.
-std::size_t chip_items(const FoundDevice& device, DType dtype) {
-    constexpr std::size_t items = 32, planes = 5, rows = own_chunk_rows;
-    return items <= device.group && planes * rows * (items + 1) * size_of(dtype) + items * sizeof(cl_int) <= device.local_memory ? items : 0;
+/// How chunk_chip.cl is compiled: chunks and items of a group, and rows of the longest chunk.
+struct Chip {
+    std::size_t chunks, items, most;
+    std::string defines() const { return "-DG=" + std::to_string(chunks) + " -DITEMS=" + std::to_string(items) + " -DMOST=" + std::to_string(most); }
+    bool fits(const FoundDevice& device, DType dtype) const {
+        constexpr std::size_t planes = 5;
+        return items <= device.group && planes * most * (chunks + 1) * size_of(dtype) + chunks * sizeof(cl_int) <= device.local_memory;
+    }
+};
+
+/// Chunks of equal length, and the few with the last one, which is up to twice as long.
+constexpr Chip equal_chunks{32, 64, own_chunk_rows}, last_chunks{8, 64, 2 * own_chunk_rows};
+
+/// Systems of fewer chunks take one launch, by groups that have room for the last chunk.
+constexpr word few_chunks = 8192;
+
+bool on_chip(const Call& call, const Cut& cut) {
+    const FoundDevice& device = call.device.info;
+    return cut.chunk_rows == own_chunk_rows && equal_chunks.fits(device, call.system.dtype) && last_chunks.fits(device, call.system.dtype);
 }
 
-template <class T>
-void enqueue_tile_finish(Call& call, const Cut& cut, const ChunkLayout& layout, const ChunkParts& parts, cl_int correct, T accept, cl_uint gate) {
-    const std::size_t items = cut.chunk_rows == own_chunk_rows ? chip_items(call.device.info, call.system.dtype) : 0;
-    // Whole groups before the last chunk.
-    const word groups = items ? (cut.chunks - 1) / static_cast<word>(items) : 0, from = groups * static_cast<word>(items);
-    if (groups) call.enqueue_as({"chunk_chip", "finish"}, "-DG=" + std::to_string(items), static_cast<std::size_t>(from), items, cut, parts, correct, accept, gate);
-    enqueue_tiles(call, "finish", cut, cut.chunks - from, parts, correct, accept, static_cast<cl_long>(layout.pitch), static_cast<cl_long>(from), gate);
+/// defines: TELLS, or nothing.
+void enqueue_chip_finish(Call& call, const char* defines, const Cut& cut, const ChunkParts& parts, cl_int correct, double accept, cl_uint gate, const Judging& by) {
+    constexpr auto of_group = static_cast<word>(equal_chunks.chunks);
+    const word equal = cut.chunks < few_chunks ? 0 : (cut.chunks - 1) / of_group * of_group;  // whole groups before the last chunk
+    const auto some = [&](const Chip& chip, word from, word chunks) {
+        const std::size_t groups = (static_cast<std::size_t>(chunks) + chip.chunks - 1) / chip.chunks;
+        enqueue_judged(call, {"chunk_chip", "finish"}, chip.defines() + defines, groups * chip.items, chip.items, accept, by, cut, parts, correct, static_cast<cl_long>(from), gate);
+    };
+    if (equal) some(equal_chunks, 0, equal);
+    some(last_chunks, equal, cut.chunks - equal);
 }
-template void enqueue_tile_finish<float>(Call&, const Cut&, const ChunkLayout&, const ChunkParts&, cl_int, float, cl_uint);
-template void enqueue_tile_finish<double>(Call&, const Cut&, const ChunkLayout&, const ChunkParts&, cl_int, double, cl_uint);
+
+void enqueue_tiles_finish(Call& call, const Cut& cut, const ChunkLayout& layout, const ChunkParts& parts, cl_int correct, double accept, cl_uint gate) {
+    const auto finish = [&](auto limit) { enqueue_tiles(call, "finish", cut, cut.chunks, parts, correct, limit, static_cast<cl_long>(layout.pitch), gate); };
+    if (call.system.dtype == DType::f32) finish(static_cast<cl_float>(accept));
+    else finish(accept);
+}
+
+void enqueue_tile_finish(Call& call, const Cut& cut, const ChunkLayout& layout, const ChunkParts& parts, cl_int correct, double accept, cl_uint gate) {
+    if (on_chip(call, cut)) enqueue_chip_finish(call, "", cut, parts, correct, accept, gate, {true, 0, Reason::exact});
+    else enqueue_tiles_finish(call, cut, layout, parts, correct, accept, gate);
+}
+
+void enqueue_tile_finish_judged(Call& call, const Cut& cut, const ChunkLayout& layout, const ChunkParts& parts, cl_int correct, cl_uint gate, const Judging& by) {
+    if (on_chip(call, cut)) return enqueue_chip_finish(call, " -DTELLS", cut, parts, correct, tridiagonal::two_pass_accept(call.system.dtype), gate, by);
+    enqueue_tiles_finish(call, cut, layout, parts, correct, infinite, gate);
+    enqueue_verdict(call, parts, cut.chunks, gate, by);
+}
 
 std::size_t chunk_scratch(bool wide, const System& system, std::int64_t chunk_rows) {
     return ScratchParts(system).work + static_cast<std::size_t>(ChunkLayout(wide, system, chunk_rows).numbers) * size_of(system.dtype);

@@ -2,7 +2,7 @@
 // One system cut into chunks: this device's verbs of the contract, and whole solves where its memory is its own.
 #pragma once
 
-#include "backends/opencl/tridiagonal/call.hpp"
+#include "backends/opencl/tridiagonal/judging.hpp"
 #include "families/tridiagonal/ops.hpp"
 
 namespace trifold::opencl {
@@ -24,8 +24,10 @@ struct ChunkLayout {
 
 /// On a GPU (kernels/chunk_tiles.cl). gate: what must have been found before, 0: they run in any case.
 void enqueue_tile_reduce(Call& call, const Cut& cut, const ChunkParts& parts, cl_int correct, cl_uint gate);
-template <class T>
-void enqueue_tile_finish(Call& call, const Cut& cut, const ChunkLayout& layout, const ChunkParts& parts, cl_int correct, T accept, cl_uint gate);
+void enqueue_tile_finish(Call& call, const Cut& cut, const ChunkLayout& layout, const ChunkParts& parts, cl_int correct, double accept, cl_uint gate);
+
+/// The same of x that is there whatever its residual, and the outcome is told.
+void enqueue_tile_finish_judged(Call& call, const Cut& cut, const ChunkLayout& layout, const ChunkParts& parts, cl_int correct, cl_uint gate, const Judging& by);
 
 /// Bytes for these verbs, on the device.
 std::size_t chunk_scratch(bool wide, const tridiagonal::System& system, std::int64_t chunk_rows);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "backends/opencl/tridiagonal/coupled.hpp"
 
-#include <limits>
 #include <utility>
 
 #include "backends/opencl/tridiagonal/chunks.hpp"
@@ -12,15 +11,14 @@ namespace {
 
 using tridiagonal::System;
 
-template <class T>
 class Chain {
 public:
     Chain(Call& call, bool trusted)
         : call_(call), trusted_(trusted ? WHERE_LAST : NEVER), layout_(true, call.system, own_chunk_rows), chunks_(call.system.rows / own_chunk_rows), coupling_(call.system, chunks_, static_cast<std::size_t>(layout_.numbers)),
           cut_{chunks_, own_chunk_rows, call.system.rows} {}
 
-    /// Both passes; `correct`: for rhs - A x.
-    void passes(cl_uint gate, bool correct) {
+    /// Both passes; `correct`: for rhs - A x. corrected: what does not hold is corrected by kernels that follow.
+    void passes(cl_uint gate, bool correct, bool corrected) {
         // What is added by the correction lies apart from the ends that x was finished from.
         ChunkParts parts = layout_.parts;
         if (correct) std::swap(parts.add, parts.old);
@@ -29,8 +27,7 @@ public:
         if (correct) call_.enqueue({"chunks", "defect"}, static_cast<std::size_t>(chunks_), group, parts, gate);
         enqueue_tile_reduce(call_, cut_, parts, corrects, gate);
         coupling_.enqueue(call_, parts, gate);
-        enqueue_tile_finish(call_, cut_, layout_, parts, corrects, std::numeric_limits<T>::infinity(), gate);
-        enqueue_verdict(call_, parts, chunks_, false, gate, correct ? 0 : CORRECT, correct ? Reason::refined : Reason::exact, trusted_);
+        enqueue_tile_finish_judged(call_, cut_, layout_, parts, corrects, gate, {false, corrected ? CORRECT : 0u, correct ? Reason::refined : Reason::exact, trusted_});
     }
 
 private:
@@ -42,13 +39,6 @@ private:
     const Cut cut_;
 };
 
-template <class T>
-void enqueue_chain(Call& call, cl_uint gate, bool trusted) {
-    Chain<T> chain(call, trusted);
-    chain.passes(gate, false);
-    chain.passes(CORRECT, true);
-}
-
 }  // namespace
 
 std::size_t coupled_scratch(const System& system) {
@@ -57,10 +47,11 @@ std::size_t coupled_scratch(const System& system) {
     return ScratchParts(system).work + Coupling(system, system.rows / own_chunk_rows, static_cast<std::size_t>(layout.numbers)).bytes();
 }
 
-void enqueue_coupled(Call& call, cl_uint gate, bool trusted) {
+void enqueue_coupled(Call& call, cl_uint gate, bool trusted, bool corrects) {
     call.use_state();
-    if (call.system.dtype == DType::f32) enqueue_chain<float>(call, gate, trusted);
-    else enqueue_chain<double>(call, gate, trusted);
+    Chain chain(call, trusted);
+    chain.passes(gate, false, corrects);
+    if (corrects) chain.passes(CORRECT, true, false);
     call.told();
 }
 

@@ -15,8 +15,8 @@ inline constexpr std::int64_t least_cut_rows = 512;
 /// What the call needs of scratch; 0: it is too short.
 std::size_t coupled_scratch(const tridiagonal::System& system);
 
-/// Enqueues both passes, and both once more for the correction, which do nothing where it is not asked for. The outcome is `unstable` where x is not the answer.
+/// Enqueues both passes, and, where `corrects`, both once more for the correction, which do nothing where it is not asked for. The outcome is `unstable` where x is not the answer.
 /// x is not rhs. gate: what must have been found before, 0: they run in any case. trusted: nobody waits, and what does not hold is counted (trusted.hpp).
-void enqueue_coupled(Call& call, cl_uint gate, bool trusted = false);
+void enqueue_coupled(Call& call, cl_uint gate, bool trusted = false, bool corrects = true);
 
 }  // namespace trifold::opencl

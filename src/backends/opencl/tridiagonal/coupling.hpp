@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "backends/opencl/tridiagonal/call.hpp"
+#include "backends/opencl/tridiagonal/judging.hpp"
 
 namespace trifold::opencl {
 
@@ -25,11 +25,11 @@ private:
 
     word chunks_;
     std::size_t from_, bytes_;
-    std::vector<word> at_, count_;  ///< of the levels that are enqueued one by one, above the chunks themselves; the last one is where the top begins
+    std::vector<word> at_, count_;  ///< of the levels that are enqueued one by one, above the chunks themselves; the last one, or the chunks where there is none, is where the top begins
+    word above_;                    ///< where the top's own levels are
 };
 
-/// Tells the outcome of what finish has said of `chunks` chunks, as `reason`. locally: every chunk's residual has to be small beside what that chunk has; else it may be smaller still beside the largest of
-/// them, LAPACK's measure. Where it does not hold, opens what asks for `next`. trusted: whether that is counted, too (trusted.hpp): NEVER, ALWAYS, WHERE_LAST.
-void enqueue_verdict(Call& call, const ChunkParts& parts, word chunks, bool locally, cl_uint gate, cl_uint next, Reason reason, cl_int trusted = NEVER);
+/// Tells the outcome of what finish has said of `chunks` chunks, where finish does not tell it itself.
+void enqueue_verdict(Call& call, const ChunkParts& parts, word chunks, cl_uint gate, const Judging& by);
 
 }  // namespace trifold::opencl

@@ -44,7 +44,8 @@ std::size_t runs_scratch(const System& system) {
 
 void enqueue_runs(Call& call, cl_uint gate, bool trusted) {
     const Layout layout(call.system);
-    const std::string shape = "-DR=" + std::to_string(rows_of_lane);
+    const bool meets = call.device.info.groups_meet && layout.count[0] <= MEETINGS;
+    const std::string shape = "-DR=" + std::to_string(rows_of_lane) + (meets ? " -DMEETS" : "");
     const std::size_t top = layout.at.size() - 1;
     call.use_state();
     const auto items = static_cast<std::size_t>(layout.count[0] * lanes);
@@ -54,13 +55,14 @@ void enqueue_runs(Call& call, cl_uint gate, bool trusted) {
         call.enqueue_as({"runs", kernel}, shape, static_cast<std::size_t>((layout.count[l] + lanes - 1) / lanes * lanes), lanes, cl_long{layout.at[l]}, cl_long{layout.count[l]}, above, count_above, gate);
     };
     call.enqueue_as({"runs", "reduce"}, shape, items, lanes, at, count, gate);
-    for (std::size_t l = 0; l < top; ++l) level("gather", l);
-    for (std::size_t l = top + 1; l-- > 0;) level("deal", l);
-    const double accept = tridiagonal::two_pass_accept(call.system.dtype);
-    if (call.system.dtype == DType::f32) call.enqueue_as({"runs", "finish"}, shape, items, lanes, at, count, static_cast<cl_float>(accept), gate);
-    else call.enqueue_as({"runs", "finish"}, shape, items, lanes, at, count, accept, gate);
+    if (!meets) {
+        for (std::size_t l = 0; l < top; ++l) level("gather", l);
+        for (std::size_t l = top + 1; l-- > 0;) level("deal", l);
+    }
     // A chunk of a longer system is large at its ends, which are cut off, and what is small beside that is not small beside the rest.
-    enqueue_verdict(call, ChunkParts{}, layout.count[0], true, gate, PIVOT_CHUNKS, Reason::exact, trusted ? ALWAYS : NEVER);
+    const Judging by{true, PIVOT_CHUNKS, Reason::exact, trusted ? ALWAYS : NEVER};
+    enqueue_judged(call, {"runs", "finish"}, shape, items, lanes, by, at, count, gate);
+    if (!meets) enqueue_verdict(call, ChunkParts{}, layout.count[0], gate, by);
     call.told();
 }
 

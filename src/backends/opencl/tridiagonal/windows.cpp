@@ -31,6 +31,9 @@ constexpr std::size_t seam_numbers = 8;
 // Accepted residual of a row in units of roundoff, against (|a| + |b| + |c|) max|x| nearby; what may be left beyond a halo is this much less than the tolerance.
 constexpr double accepted_roundoffs = 16, halo_margin = 16;
 
+/// Of so few a launch less is worth what it costs groups to meet.
+constexpr std::size_t few_windows = 64;
+
 /// Numbers of seams, before x where that is stored apart first.
 std::size_t windows_numbers(const System& system) { return seam_numbers * static_cast<std::size_t>(windows_of(system)); }
 
@@ -54,9 +57,10 @@ bool solve_in_windows(Call& call, Verdict verdict, bool doubted) {
     const System& system = call.system;
     const bool wide_type = system.dtype == DType::f64;
     const double unit = wide_type ? 0x1p-53 : 0x1p-24, tolerance = std::max(call.launch.tolerance, unit), accept = std::max(accepted_roundoffs * unit, tolerance);
-    const std::string shape = "-DR=" + std::to_string(rows_of_lane) + " -DHALO=" + std::to_string(halo(system.dtype)) + (doubted ? " -DSTAYS" : "");
     const auto windows = static_cast<std::size_t>(windows_of(system));
-    const std::size_t groups = doubted ? groups_that_stay(call.device.info, windows_of(system)) : windows;
+    const bool meets = call.device.info.groups_meet && windows <= few_windows, stays = doubted && !meets;
+    const std::string shape = "-DR=" + std::to_string(rows_of_lane) + " -DHALO=" + std::to_string(halo(system.dtype)) + (meets ? " -DMEETS" : "") + (stays ? " -DSTAYS" : "");
+    const std::size_t groups = stays ? groups_that_stay(call.device.info, windows_of(system)) : windows;
     const Place work = call.work();
     call.use_state();
     // Windows read rows of rhs that others keep: in place x is stored apart, and copied when it is known to be the answer.
@@ -66,9 +70,11 @@ bool solve_in_windows(Call& call, Verdict verdict, bool doubted) {
     if (system.in_place) call.buffers[4] = work.buffer, call.job.x.offset = static_cast<word>(apart / size_of(system.dtype));
     const auto rest = static_cast<cl_float>(tolerance / halo_margin);
     const auto both = [&](auto accepted) {
+        const Telling telling = call.telling(tridiagonal::Algorithm::certified);
+        const auto trusted = static_cast<cl_int>(verdict == Verdict::trusted), hands_on = static_cast<cl_int>(verdict == Verdict::hands_on);
+        if (meets) return call.enqueue_as({"windows", "windows"}, shape, groups * lanes, lanes, accepted, rest, telling, call.outcome_buffer(), trusted, hands_on);
         call.enqueue_as({"windows", "windows"}, shape, groups * lanes, lanes, accepted, rest);
-        call.enqueue_as({"windows", "judge"}, shape, std::min<std::size_t>(windows, 1 << 14), 64, static_cast<cl_long>(windows - 1), accepted,
-                        call.telling(tridiagonal::Algorithm::certified), call.outcome_buffer(), static_cast<cl_int>(verdict == Verdict::trusted), static_cast<cl_int>(verdict == Verdict::hands_on));
+        call.enqueue_as({"windows", "judge"}, shape, std::min<std::size_t>(windows, 1 << 14), 64, accepted, static_cast<cl_long>(windows - 1), telling, call.outcome_buffer(), trusted, hands_on);
     };
     if (wide_type) both(accept);
     else both(static_cast<cl_float>(accept));
