@@ -42,7 +42,8 @@ def tables(record, table, picture):
         yield from table(['solver', 'type'] + [f'{d:g}' for d in columns], lines)
     yield ('In brackets: the outcome says that x is not accepted. oclspkt-…: its kernels in that mapping with its partitions of 32 rows, kept from lengthening them;'
            ' TDMA, LU: elimination without and with pivoting. A device by its name: what `automatic` does. Random: off-diagonals of either sign and sizes of 0.5 to 1;'
-           ' one-sided: -1 below and -0.001 above the diagonal, where a truncated coupling falls as slowly as dominance allows.')
+           ' one-sided: -1 below and -0.001 above the diagonal, where a truncated coupling falls as slowly as dominance allows.' +
+           (' At 1 its condition grows with its rows, and so does what any elimination loses.' if any(row['dominance'] <= 1 for row in record['rows']) else ''))
     yield ''
 
 

@@ -284,7 +284,7 @@ private:
                 sides.push_back(Side::of<T>(one.name, parts, cut, rows, *arrays_, context_, fewer_));
                 if (given.matrix == Matrix::poisson && std::count(parts.begin(), parts.end(), "cpu")) phases.push_back(Phases::of<T>(one.name, parts, cut, rows, *arrays_, {context_.threads(), fewer_.threads()}));
             } catch (const Error& error) {
-                record_.note(one.name + ": links not measured: " + error.what());
+                record_.note(one.name + ": links and passes not measured: " + error.what());
             }
         }
     }

@@ -4,7 +4,6 @@
 #include <string_view>
 #include <vector>
 
-#include "bench/suites/hetero_resident.hpp"
 #include "bench/suites/suites.hpp"
 #include "trifold/trifold.hpp"
 
@@ -53,11 +52,6 @@ void run_opencl_cpu(const Settings& settings, Record& record) {
             if (!settings.quick || rows < 3e7) run_one(settings, record, solvers, "one system", "dominant?ratio=2&rows=" + count_text(rows), rows, 1, dtype);
         run_one(settings, record, solvers, "one system that does not forget", "toeplitz?lower=-1&diag=2&upper=-1&rows=8e6", 8e6, 1, dtype);
     }
-    // oclspkt's mappings, on as many of its 256 million rows as there is memory and time for.
-    const std::int64_t rows = rows_that_fit(settings.quick ? 16e6 : 256e6, DType::f32, 10);
-    Arrays arrays(static_cast<std::size_t>(rows) * sizeof(float));
-    arrays.fill<float>(Matrix::dominant, rows);
-    Resident(context, arrays, 2 * settings.budget_scale, record).run<float>({}, rows);
 }
 
 }  // namespace trifold::bench

@@ -185,7 +185,7 @@ class Tables(unittest.TestCase):
             self.assertEqual(text.count(line), 2)
             self.assertNotIn('cpu beside copies', text)  # no row of the old kind
             self.assertIn('| 1700 | 70 % | 85 % |', text)
-            self.assertIn('| cuda:0 | f32 | 537 (of 1074: memory) | 5 | 160.0 | 3300 | 55.0 | 96 % | 95 % | 1e-07 |', text)
+            self.assertIn('| cuda:0 | f32 | 537 (of 1074) | 5 | 160.0 | 3300 | 55.0 | 96 % | 95 % | 1e-07 |', text)
             self.assertIn('| CPU | opencl:1.0 | 256 | 640 | 427 | 681 | 276 |', text)
             self.assertIn('| TDMA of the FPGA | opencl:1.0 | 64 | 640 | 427 | 753 | 753 |', text)  # 1.7 times the 200 ms of its FPGA
             with open(os.path.join(folder, 'images/hetero-figure6-one.svg'), encoding='utf-8') as file:
