@@ -175,9 +175,10 @@ class Tables(unittest.TestCase):
                   'machine': {'gpu': 'One', 'multiprocessors': 1, 'runtime_cuda': 13000, 'date': '2026-01-01', 'commit': 'abc'}}
         with tempfile.TemporaryDirectory() as folder:
             os.makedirs(os.path.join(folder, 'results/one'))
-            for suite in ('hetero', 'hetero_kinds'):
+            of = {'hetero': rows, 'hetero_kinds': [both, phases, solved('cpu', 128e6, 'f64', 1.2e9, 'poisson'), solved('cuda:0', 128e6, 'f64', 1.3e9, 'poisson')], 'mappings': [row for row in rows if row['kind'] == 'resident']}
+            for suite, its in of.items():
                 with open(os.path.join(folder, f'results/one/{suite}.json'), 'w', encoding='utf-8') as file:
-                    json.dump({**record, 'suite': suite, 'rows': rows if suite == 'hetero' else [both, phases, solved('cpu', 128e6, 'f64', 1.2e9, 'poisson'), solved('cuda:0', 128e6, 'f64', 1.3e9, 'poisson')]}, file)
+                    json.dump({**record, 'suite': suite, 'rows': its}, file)
             subprocess.run([sys.executable, TABLES, '--results', os.path.join(folder, 'results'), '--output', os.path.join(folder, 'b.md')], check=True)
             with open(os.path.join(folder, 'b.md'), encoding='utf-8') as file:
                 text = file.read()
@@ -186,7 +187,7 @@ class Tables(unittest.TestCase):
             self.assertNotIn('cpu beside copies', text)  # no row of the old kind
             self.assertIn('| 1700 | 70 % | 85 % |', text)
             self.assertIn('| cuda:0 | f32 | 537 (of 1074) | 5 | 160.0 | 3300 | 55.0 | 96 % | 95 % | 1e-07 |', text)
-            self.assertIn('| CPU | opencl:1.0 | 256 | 640 | 427 | 681 | 276 |', text)
+            self.assertEqual(text.count('| CPU | opencl:1.0 | 256 | 640 | 427 | 681 | 276 |'), 2)
             self.assertIn('| TDMA of the FPGA | opencl:1.0 | 64 | 640 | 427 | 753 | 753 |', text)  # 1.7 times the 200 ms of its FPGA
             with open(os.path.join(folder, 'images/hetero-figure6-one.svg'), encoding='utf-8') as file:
                 self.assertIn('opencl:1.0, its cpu mapping with marshalling', file.read())
