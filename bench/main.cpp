@@ -38,10 +38,10 @@ constexpr const char* usage =
     "  --quick       smaller problems, for a look\n"
     "  --threads N   only this many threads (default: 1 and all)\n"
     "  --scale X     X times the time for every race\n"
-    "  --rows N      hetero, dominance: rows of the largest system\n"
+    "  --rows N      hetero, mappings, dominance: rows of the largest system\n"
     "  --seconds S   hetero, hetero_kinds, hetero_choice: fewer rounds, so that the suite is done by then\n"
     "  --watts D=W   hetero: watts of devices without an energy counter, cpu=140,cuda:0=700\n"
-    "  --devices A,B hetero: every set of these devices, on one system of --rows rows; dominance: only these\n"
+    "  --devices A,B hetero: every set of these devices, on systems of --rows rows and of half of them; dominance: only these\n"
     "  --out FOLDER  default bench/results/<machine>\n";
 
 double number(const char* option, const char* text) {

@@ -74,39 +74,117 @@ def generic(name):
 
 def solve_table(solves, table):
     """One line per set of devices; what is learnt by the first solves apart."""
-    yield from table(['devices', 'system', 'type', 'Mrows', 'threads', 'rounds', 'ms', 'Mrows/s', 'who took part', 'of the best device', 'of the sum', 'all of them Mrows/s', 'of the ceiling', 'of the link', 'while learning (solves)', 'backward error'],
+    in_phases = any(row.get('of_the_phases') for row in solves)
+    two = ['of the two phases'] if in_phases else []
+    yield from table(['devices', 'system', 'type', 'Mrows', 'threads', 'rounds', 'ms', 'Mrows/s', 'who took part', 'of the best device', 'of the sum', 'all of them Mrows/s', 'of the parts (sum)', *two, 'of the link', 'while learning (solves)', 'backward error'],
                      [[row['devices'], row['matrix'], row['dtype'], f'{row["rows"] / 1e6:.0f}', f'{row["threads"]:.0f}', few(row.get('rounds')), f'{1e3 * row["seconds"]:.1f}', million(row['rows_per_s']),
                        row.get('chosen', row['devices']), percent(row.get('of_the_best')), percent(row.get('of_the_sum')), million(row.get('all_rows_per_s')),
-                       percent(row.get('of_the_ceiling')), percent(row.get('of_the_link')),
+                       percent(row.get('of_the_ceiling')), *([percent(row.get('of_the_phases'))] if in_phases else []), percent(row.get('of_the_link')),
                        f'{million(row.get("learning_rows_per_s"))} ({row["learning_solves"]:.0f})' if ',' in row['devices'] and row.get('learning_solves', 0) > 1 else '–', few(row['backward_error'], 2)] for row in solves])
     order = ', in another order every time' if any(row.get('rounds') for row in solves) else ''
     yield ('One system of the host\'s memory, pinned where the device can and nothing else is said, x apart. Medians of rounds, in each of which every line is solved once' + order + ', after the two or three solves by'
            ' which the planner learns; "who took part" is its choice in most rounds. Of the best device: the time of the faster one of the set alone over the set\'s, round by round; of the sum: over the rates of its devices alone.'
-           ' "All of them": a split in which nobody is left out, whatever was learnt. Of the ceiling: that over the cpu\'s rate while copies run and the copies\' rate while the cpu solves, below; of the link: over its pinned bandwidth'
-           ' to the device, 4 words per row.')
+           ' "All of them": a split in which nobody is left out, whatever was learnt. Of the parts (sum): that over the cpu\'s rate while copies run and the copies\' rate while the cpu solves, below; ' +
+           ('of the two phases: over what both passes allow, each with what runs in it, below; ' if in_phases else '') + 'of the link: over its pinned bandwidth to the device, 4 words per row.')
     yield ''
 
 
-def kinds(record, table):
+def kinds(record, published, table):
     devices = [row for row in record['rows'] if row['kind'] == 'device']
     if devices:
         yield from [f'- `{row["devices"]}`: {row["description"]}' for row in devices]
         yield ''
-    yield from solve_table([row for row in record['rows'] if row['kind'] == 'solve'], table)
+    solves = [row for row in record['rows'] if row['kind'] == 'solve']
+    yield from solve_table(solves, table)
     yield from ceilings(record, table)
+    yield from phases(record, table)
+    yield from energy(solves, published, table)
 
 
 def ceilings(record, table):
-    rows = [row for row in record['rows'] if row['kind'] == 'ceiling']
+    rows = [row for row in record['rows'] if row['kind'] == 'ceiling' and 'name' not in row]
     if not rows:
         return
     yield ('What cores and links do alone and side by side, in turns with the solves above: the cpu solves the rows that it had in the split while the others are copied to the devices, and as much as x of them back, in'
-           ' pieces of 32 MiB from the same registered arrays. On all threads and on one less, which a split leaves to who waits for copies; as `cpu` solves, and in chunks that its threads take as in a split; the largest sum is the ceiling.')
+           ' pieces of 32 MiB from the same registered arrays. On all threads and on one less, which a split leaves to who waits for copies; as `cpu` solves, and in chunks that its threads take as in a split; the largest sum counts.')
     yield ''
     yield from table(['devices', 'system', 'type', 'Mrows', 'to GB/s', 'from GB/s', 'to, 4 : 1', 'cpu Mrows/s', 'threads beside', 'cpu beside copies', 'to beside the cpu', 'sum Mrows/s', 'least of the others'],
                      [[row['devices'], row.get('matrix', 'dominant'), row['dtype'], f'{row["rows"] / 1e6:.0f}', giga(row['to_bytes_per_s']), giga(row['from_bytes_per_s']), giga(row['solve_to_bytes_per_s']), million(row.get('cpu_rows_per_s')),
                        (f'{row["threads_beside"]:.0f}' + (', chunks' if row.get('in_chunks') else '')) if row.get('threads_beside') else '–', million(row.get('cpu_rows_per_s_while_copies')), giga(row['to_bytes_per_s_while_cpu']),
                        million(row['ceiling_rows_per_s']), million(min((value for key, value in row.items() if key.startswith('sum_rows_per_s_')), default=None))] for row in rows])
+
+
+def phases(record, table):
+    """What both passes of a system that does not forget allow, pass by pass."""
+    rows = [row for row in record['rows'] if row['kind'] == 'ceiling' and row.get('name') == 'phases']
+    if not rows:
+        return
+
+    def beside(row, name):
+        rate, to, back = (row.get(f'{name}_{what}') for what in ('rows_per_s', 'to_bytes_per_s', 'from_bytes_per_s'))
+        return ' + '.join([million(rate)] + [f'{giga(value)} {way}' for value, way in ((to, 'to'), (back, 'from')) if value is not None])
+    yield ('The same for a system that does not forget, pass by pass, since all rows have to be read before any is finished; in turns with the solves too. First pass: the cpu reduces its rows while the link only brings those of'
+           ' the device. Second pass: the cpu finishes them while the link takes x away, or takes x away and brings rows that the cpu has reduced (both). By the same chunks, pieces and tasks as in a split, on all threads and on one'
+           ' less. Two phases: the fastest way through both passes at these rates and at those of cpu and link alone, for what is left of a pass when one of them has ended; in it the cpu reduces its share, and so much is finished by'
+           ' the device. Rates are measured; that they may be put together so, and that coupling and the device take no time, is assumed. With coupling: as long as it took in the solves, in between.')
+    yield ''
+    yield from table(['devices', 'system', 'type', 'Mrows', 'threads', 'cpu reduces Mrows/s + link GB/s', 'cpu finishes + link', 'cpu finishes + link, both', 'two phases Mrows/s', 'share of the cpu', 'finished by the device', 'with coupling Mrows/s',
+                      'reduce, couple, finish of the solves ms'],
+                     [[row['devices'], row['matrix'], row['dtype'], f'{row["rows"] / 1e6:.0f}', f'{row["threads_beside"]:.0f}', beside(row, 'reduce_beside_to'), beside(row, 'finish_beside_from'), beside(row, 'finish_beside_both'),
+                       million(row['ceiling_rows_per_s']), percent(row['share']), percent(row['sent_share']), million(row.get('coupled_rows_per_s')),
+                       ', '.join('–' if row.get(f'solve_{phase}_s') is None else f'{1e3 * row[f"solve_{phase}_s"]:.1f}' for phase in ('reduce', 'couple', 'finish'))] for row in rows])
+
+
+def energy(solves, published, table):
+    rows = [row for row in solves if row.get('joules') is not None]
+    if not rows:
+        return
+    known = {tuple(row['devices']): row for row in published['rows']}
+    yield 'Joules of a solve, and rows per joule, beside its table 5:'
+    yield ''
+    yield from table(['devices', 'type', 'Mrows', 'joules', 'Mrows/J', 'how', 'published Mrows/J'],
+                     [[row['devices'], row['dtype'], f'{row["rows"] / 1e6:.0f}', few(row['joules']), few(row['rows_per_joule'] / 1e6), f'{row["joules_kind"]}: {row["joules_note"]}',
+                       few((known.get(tuple(sorted({generic(name) for name in row['devices'].split(',')}))) or {}).get('mrows_per_joule'))] for row in rows])
+
+
+def published_ms(published, mapping):
+    """Kernels, and with marshalling; its TDMA on the FPGA as it compares it."""
+    if mapping == 'tdma':
+        kernels = published['kernels_ms']['fpga'][0] * published['published_times_peer']['fpga over TDMA on it']
+        return [kernels, kernels]
+    return published['kernels_ms'][mapping]
+
+
+def resident(rows, published, table):
+    rows = [row for row in rows if row.get('kind') == 'resident']
+    if not rows:
+        return
+    mapped = [row for row in rows if row.get('mapping')]
+    yield 'Data where the device computes (its figure 6 has 78.4 ms and 3265 Mrows/s for the GPU, 1684 with marshalling, at 256 million rows):'
+    yield ''
+    yield from table(['device', 'algorithm', 'type', 'Mrows', 'ms', 'Mrows/s', 'its kernels alone', 'with marshalling'],
+                     [[row['devices'], row['branch'] + (f', {row["mapping"]} mapping' if row.get('mapping') not in (None, 'tdma') else ''), row['dtype'], f'{row["rows"] / 1e6:.0f}', f'{1e3 * row["seconds"]:.1f}', million(row['rows_per_s']),
+                       million(row.get('kernels_rows_per_s')), million(row.get('marshalled_rows_per_s'))] for row in rows])
+    if mapped:
+        names = {'cpu': 'CPU', 'gpu': 'GPU', 'fpga': 'FPGA', 'tdma': 'TDMA of the FPGA'}
+        yield ("The published mappings here and there: its devices are a Xeon E5-1620 v4, a Quadro M4000 and an Arria 10, at 256 million rows; here the mapping for FPGAs and its TDMA are one work item, which on a processor is"
+               " one core. Of its TDMA on the FPGA it says that the mapping is 1.7 times as fast, which gives the 753. Fewer rows where a solve would take longer than about a second, or memory does not hold more.")
+        yield ''
+        yield from table(['mapping', 'here on', 'Mrows', 'kernels alone Mrows/s', 'with marshalling', 'published kernels Mrows/s', 'with marshalling'],
+                         [[names[row['mapping']], row['devices'], f'{row["rows"] / 1e6:.0f}', million(row.get('kernels_rows_per_s')), million(row.get('marshalled_rows_per_s'))] +
+                          [f'{published["rows_solved"] / 1e3 / ms:.0f}' for ms in published_ms(published, row['mapping'])] for row in mapped])
+
+
+def streamed(record, table):
+    rows = [row for row in record['rows'] if row['kind'] == 'streamed']
+    if not rows:
+        return
+    yield ('One system of the host\'s memory through one device, registered memory, and the copies there alone (pieces of 32 MiB, nothing back) in the same rounds. Of the link: four words a row over the time of the solve, over that'
+           ' bandwidth; median of the rounds and the least. Fewer rows than 2^30 where memory holds no more, or in a short run.')
+    yield ''
+    yield from table(['device', 'type', 'Mrows', 'rounds', 'ms', 'Mrows/s', 'link GB/s', 'of the link', 'least', 'backward error'],
+                     [[row['devices'], row['dtype'], f'{row["rows"] / 1e6:.0f}' + (f' (of {row["wanted_rows"] / 1e6:.0f})' if row['rows'] < row['wanted_rows'] else ''), f'{row["rounds"]:.0f}', f'{1e3 * row["seconds"]:.1f}',
+                       million(row['rows_per_s']), giga(row['to_bytes_per_s']), percent(row['of_the_link']), percent(row['least_of_the_link']), few(row['backward_error'], 2)] for row in rows])
 
 
 def choices(record, table):
@@ -143,20 +221,10 @@ def tables(record, published, table, picture):
         yield ''
     yield from solve_table(solves, table)
     yield from ceilings(record, table)
-    resident = [row for row in record['rows'] if row['kind'] == 'resident']
-    if resident:
-        yield 'Data where the device computes (its figure 6 has 78.4 ms and 3265 Mrows/s for the GPU, 1684 with marshalling, at 256 million rows):'
-        yield ''
-        yield from table(['device', 'algorithm', 'type', 'Mrows', 'ms', 'Mrows/s', 'its kernels alone', 'with marshalling'],
-                         [[row['devices'], row['branch'], row['dtype'], f'{row["rows"] / 1e6:.0f}', f'{1e3 * row["seconds"]:.1f}', million(row['rows_per_s']), million(row.get('kernels_rows_per_s')),
-                           million(row.get('marshalled_rows_per_s'))] for row in resident])
-    energy = [row for row in solves if row.get('joules') is not None]
-    if energy:
-        yield 'Joules of a solve, and rows per joule, beside its table 5:'
-        yield ''
-        yield from table(['devices', 'type', 'Mrows', 'joules', 'Mrows/J', 'how', 'published Mrows/J'],
-                         [[row['devices'], row['dtype'], f'{row["rows"] / 1e6:.0f}', few(row['joules']), few(row['rows_per_joule'] / 1e6), f'{row["joules_kind"]}: {row["joules_note"]}',
-                           few((known.get(tuple(sorted({generic(name) for name in row['devices'].split(',')}))) or {}).get('mrows_per_joule'))] for row in energy])
+    yield from phases(record, table)
+    yield from streamed(record, table)
+    yield from resident(record['rows'], published, table)
+    yield from energy(solves, published, table)
     beside = []
     for row in solves:
         kinds = tuple(sorted({generic(name) for name in row['devices'].split(',')}))

@@ -22,10 +22,10 @@ struct Settings {
     bool quick = false;     ///< a tenth of the rows, few rounds
     int threads = 0;        ///< 0 = 1 and all
     double budget_scale = 1;
-    double rows = 0;        ///< hetero, dominance: of the largest system; 0 = as the suite has it
+    double rows = 0;        ///< hetero, mappings, dominance: of the largest system; 0 = as the suite has it
     double seconds = 0;     ///< hetero…: that the suite may take; 0 = as long as it does
     std::string watts;      ///< hetero: DEVICE=WATTS,… of devices without an energy counter
-    std::string devices;    ///< hetero: a,b,…: every set of these, on one system; empty = what is here
+    std::string devices;    ///< hetero: a,b,…: every set of these; empty = what is here
     std::string out;
     std::vector<int> thread_counts() const;
 };

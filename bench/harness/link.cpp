@@ -15,7 +15,6 @@
 namespace trifold::bench {
 namespace {
 
-constexpr std::size_t piece = std::size_t{32} << 20;
 constexpr int depth = 4;  // copies of one direction that are under way
 
 }  // namespace
@@ -36,7 +35,7 @@ Link::Link(const Device& device, std::vector<const void*> in, void* out, std::si
 
 Link::~Link() { device_.runtime->release(device_.number, memory_); }
 
-void Link::lane(bool in, Direction direction, Counters& counters) {
+void Link::lane(bool in, Direction direction, Counters& counters) const {
     const devices::Runtime& runtime = *device_.runtime;
     Failure failure;
     void* streams[depth] = {};
@@ -64,7 +63,7 @@ void Link::lane(bool in, Direction direction, Counters& counters) {
     if (!good && !counters.failed.exchange(true)) counters.why = failure.message;
 }
 
-LinkRates Link::during(Direction direction, const std::function<void()>& work) {
+LinkRates Link::during(Direction direction, const std::function<void()>& work) const {
     using Clock = std::chrono::steady_clock;
     Counters counters;
     std::vector<std::thread> lanes;
@@ -83,7 +82,7 @@ LinkRates Link::during(Direction direction, const std::function<void()>& work) {
     return rates;
 }
 
-LinkRates Link::alone(Direction direction, double seconds) {
+LinkRates Link::alone(Direction direction, double seconds) const {
     return during(direction, [&] { std::this_thread::sleep_for(std::chrono::duration<double>(seconds)); });
 }
 

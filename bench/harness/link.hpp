@@ -20,6 +20,8 @@ enum class Direction { to, from, both, solve };
 /// Copies of 32 MiB, as a streamed solve makes them, between memory of the host, which should be pinned, and the device's.
 class Link {
 public:
+    static constexpr std::size_t piece = std::size_t{32} << 20;
+
     /// in: arrays of `bytes` that are read in turn. Throws Error where the device has no memory, or no queues of its own.
     Link(const Device& device, std::vector<const void*> in, void* out, std::size_t bytes);
     ~Link();
@@ -27,14 +29,14 @@ public:
     Link& operator=(const Link&) = delete;
 
     /// Rates while `work` runs; it begins when copies are under way.
-    LinkRates during(Direction direction, const std::function<void()>& work);
+    LinkRates during(Direction direction, const std::function<void()>& work) const;
 
     /// For so long, with nothing beside.
-    LinkRates alone(Direction direction, double seconds);
+    LinkRates alone(Direction direction, double seconds) const;
 
 private:
     struct Counters;
-    void lane(bool in, Direction direction, Counters& counters);
+    void lane(bool in, Direction direction, Counters& counters) const;
 
     const Device& device_;
     std::vector<const void*> in_;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "bench/harness/record.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include <limits>
@@ -37,6 +38,10 @@ static Json json_of(const Value& value) {
     if (const double* number = std::get_if<double>(&value)) return std::isfinite(*number) ? Json(*number) : Json(nullptr);
     if (const bool* flag = std::get_if<bool>(&value)) return *flag;
     return std::get<std::string>(value);
+}
+
+void Record::note(const std::string& text) {
+    if (std::find(notes.begin(), notes.end(), text) == notes.end()) notes.push_back(text);
 }
 
 void write_record(const Record& record, const std::string& folder) {

@@ -33,6 +33,8 @@ struct Record {
     bool reduced = false;            ///< smaller or shorter than the suite's full size
     double seconds = 0;              ///< that the suite took
     double load_before = 0;
+
+    void note(const std::string& text);  ///< once
 };
 
 /// folder/<suite>.json, schema trifold.bench/1, written beside and renamed. Throws Error(bad_input) where it cannot be.

@@ -12,16 +12,17 @@
 #include <random>
 #include <span>
 
-#include "backends/energy_counter.hpp"
-#include "backends/opencl/kernel_times.hpp"
-#include "bench/baselines/baseline.hpp"
 #include "bench/suites/hetero_budget.hpp"
 #include "bench/suites/hetero_choice.hpp"
+#include "bench/suites/hetero_joules.hpp"
+#include "bench/suites/hetero_peers.hpp"
+#include "bench/suites/hetero_phases.hpp"
+#include "bench/suites/hetero_resident.hpp"
 #include "bench/suites/hetero_series.hpp"
 #include "bench/suites/hetero_sets.hpp"
 #include "bench/suites/hetero_sides.hpp"
+#include "bench/suites/hetero_streamed.hpp"
 #include "bench/suites/suites.hpp"
-#include "report/energy.hpp"
 #include "report/trace.hpp"
 #include "trifold/device_memory.hpp"
 
@@ -37,37 +38,58 @@ public:
     Hetero(const Settings& settings, Record& record)
         : settings_(settings), record_(record), context_(options_with(settings.threads)), fewer_(options_with(std::max(1, context_.threads() - 1))), watts_(report::watts_from(settings.watts)) {}
 
+    /// Sizes in FP32, what is beside them, the same bytes in FP64.
     void run() {
-        const bool one_size = settings_.rows > 0 || settings_.quick, sets = !settings_.devices.empty();
-        if (sets) record_.suite = "hetero_sets", record_.title = "One system of the host's memory on every set of these devices";
+        const bool one_size = settings_.rows > 0 || settings_.quick;
         const std::int64_t most = prepare(1280e6), least = one_size ? most : std::min<std::int64_t>(most, 256000000);
         std::vector<std::int64_t> sizes{least};
         while (!one_size && sizes.back() + least <= most) sizes.push_back(sizes.back() + least);
-        // Of a size: what links and cores do side by side takes as long as three of the smallest ones, joules and rounds with few rows as one.
-        const auto weight = [&](std::int64_t rows, bool ceiling) { return static_cast<double>(rows) / static_cast<double>(least) + 1 + 3 * ceiling; };
-        const auto ceiling = [&](std::int64_t rows) { return rows == least || rows == sizes.back(); };
-        double weights = sets ? 0 : 3 + weight(most / 2, true);
-        for (const std::int64_t rows : sizes) weights += weight(rows, ceiling(rows));
+        // Of a size: what links and cores do side by side takes as long as three of the smallest ones, joules and rounds with few rows as one; in FP64 there are fewer rounds.
+        const auto weight = [&](std::int64_t rows) { return static_cast<double>(rows) / static_cast<double>(least) + 1; };
+        const auto ceiling = [&](std::int64_t rows) { return rows == least || rows == sizes.back() ? 3.0 : 0; };
+        constexpr double in_f64 = 0.6, beside = 3, through_links = 2;
+        double weights = beside + through_links;
+        for (const std::int64_t rows : sizes) weights += (1 + in_f64) * weight(rows) + 2 * ceiling(rows);
         budget_ = Budget(left_, weights);
         for (const std::int64_t rows : sizes) {
-            budget_.stage(weight(rows, ceiling(rows)));
-            size<float>({.energy = true, .ceiling = ceiling(rows)}, rows);
+            budget_.stage(weight(rows) + ceiling(rows));
+            size<float>({.energy = true, .ceiling = ceiling(rows) > 0}, rows);
         }
-        if (sets) return;
-        budget_.stage(3);
-        resident<float>(least);
-        peers<float>(std::min<std::int64_t>(least, 32000000));
+        budget_.stage(through_links);
+        stream<float>(most);
+        budget_.stage(beside);
+        Resident(context_, *arrays_, settings_.budget_scale, record_).run<float>(singles_beside_the_cpu(), least);
+        peers<float>(*arrays_, std::min<std::int64_t>(least, 32000000), record_);
         budget_.done("data there, peers");
-        budget_.stage(weight(most / 2, true));
         arrays_->fill<double>(Matrix::dominant, most / 2);
-        size<double>({.energy = true, .ceiling = true}, most / 2);
+        for (const std::int64_t rows : sizes) {
+            budget_.stage(in_f64 * weight(rows) + ceiling(rows));
+            size<double>({.energy = true, .ceiling = ceiling(rows) > 0}, rows / 2);
+        }
+    }
+
+    /// Devices that were named: a half of the largest system and all of it, in both types; what links and cores do side by side, which takes most of the time, for the largest in FP32.
+    void run_sets() {
+        record_.suite = "hetero_sets", record_.title = "One system of the host's memory on every set of these devices";
+        const std::int64_t most = prepare(512e6);
+        budget_ = Budget(left_, 9.5);
+        for (const bool whole : {false, true}) {
+            budget_.stage(whole ? 4.5 : 1.5);
+            size<float>({.energy = true, .ceiling = whole}, whole ? most : most / 2);
+        }
+        arrays_->fill<double>(Matrix::dominant, most / 2);
+        for (const bool whole : {false, true}) {
+            budget_.stage(whole ? 2 : 1.5);
+            size<double>({.energy = true}, whole ? most / 2 : most / 4);
+        }
     }
 
     void run_kinds() {
         const std::int64_t least = prepare(256e6), half = least / 2;
-        budget_ = Budget(left_, 12);
+        const auto weight = [](const Given& given) { return given.ceiling ? (given.matrix == Matrix::poisson ? 5 : 3) : 1; };
+        budget_ = Budget(left_, 16);
         const auto kind = [&]<class T>(const Given& given, std::int64_t rows, bool fill) {
-            budget_.stage(given.ceiling ? 3 : 1);
+            budget_.stage(weight(given));
             if (fill) arrays_->fill<T>(given.matrix, rows);
             size<T>(given, rows);
         };
@@ -108,6 +130,11 @@ public:
     }
 
 private:
+    /// By the names of sets and devices, rows/s: cores and links side by side; pass by pass; a link alone.
+    struct Ceilings {
+        std::map<std::string, double> sum, phases, link;
+    };
+
     /// Arrays, full of a dominant system and pinned where the devices can; rows of the largest system in FP32.
     std::int64_t prepare(double wanted) {
         if (settings_.quick) wanted = 16e6;
@@ -136,6 +163,21 @@ private:
         return most;
     }
 
+    std::vector<std::string> singles_beside_the_cpu() const {
+        std::vector<std::string> names(sets_.names.begin(), sets_.names.begin() + static_cast<std::ptrdiff_t>(sets_.singles));
+        std::erase(names, "cpu");
+        return names;
+    }
+
+    /// 2^30 rows by each device with a link, alone.
+    template <class T>
+    void stream(std::int64_t most) {
+        constexpr double wanted = 0x1p30;
+        const std::int64_t rows = std::min(most, static_cast<std::int64_t>(wanted));
+        for (const std::string& name : singles_beside_the_cpu()) streamed<T>(context_, name, *arrays_, wanted, rows, settings_.quick ? 3 : 5, 2 * side_s * settings_.budget_scale, record_);
+        budget_.done("streamed");
+    }
+
     Series series(const std::string& name) { return {.name = name, .queue = std::make_unique<Queue>(context_, name), .learning = {}, .times = {}, .of_all = {}, .trials = {}, .beside = {}, .all = nullptr, .who = {}, .report = {}, .outcome = {}, .error = NAN, .look_s = 0, .choosing = {}, .learnt = {}, .log = {}}; }
 
     /// Sets in turns, so that what disturbs one disturbs all; beside them the cores and the link.
@@ -150,11 +192,13 @@ private:
                 if (const std::vector<std::string> parts = names_in(name); parts.size() > 1) one.all = std::make_unique<AllTogether>(parts, context_.threads());
                 all.push_back(std::move(one));
             } catch (const Error& failure) {
-                note(name + ", " + name_of(dtype_of<T>) + ", " + given.name() + ": " + failure.what());
+                record_.note(name + ", " + name_of(dtype_of<T>) + ", " + given.name() + ": " + failure.what());
             }
         }
-        std::vector<Side> sides = given.ceiling ? sides_of<T>(all, rows) : std::vector<Side>();
-        double round_s = settings_.budget_scale * static_cast<double>(sides.size());
+        std::vector<Side> sides;
+        std::vector<Phases> phases;
+        if (given.ceiling) measured_beside<T>(given, all, rows, sides, phases);
+        double round_s = settings_.budget_scale * (static_cast<double>(sides.size()) + 1.5 * static_cast<double>(phases.size()));
         for (const Series& one : all) round_s += (one.all ? 2 : 1) * one.learning.back();
         const int rounds = std::clamp(static_cast<int>(2.5 * settings_.budget_scale / round_s), round_s < 1.5 ? 7 : 3, 15);
         const double joules_s = given.energy ? std::min(0.8 * settings_.budget_scale, 0.3 * budget_.left() / static_cast<double>(std::max<std::size_t>(all.size(), 1))) : 0;
@@ -183,14 +227,21 @@ private:
                 }
                 if (std::isfinite(row.back()) && round >= 0) one.of_all.push_back(median(row));
             }
-            if (round >= 0)
+            if (round >= 0) {
                 for (Side& side : sides) side.measure<T>(*arrays_, rows, side_s * settings_.budget_scale);
+                for (Phases& one : phases) one.measure(side_s * settings_.budget_scale);
+            }
             if (round >= 2 && budget_.left() - static_cast<double>(all.size()) * joules_s < before_s - budget_.left()) break;
         }
-        std::map<std::string, double> ceiling, link;
-        for (const Side& side : sides) side.put<T>(matrix_names[static_cast<int>(given.matrix)], rows, context_.threads(), record_, ceiling, link);
+        Ceilings ceilings;
+        const char* const matrix = matrix_names[static_cast<int>(given.matrix)];
+        for (const Side& side : sides) side.put<T>(matrix, rows, context_.threads(), record_, ceilings.sum, ceilings.link);
+        for (const Phases& one : phases) {
+            const auto found = std::find_if(all.begin(), all.end(), [&](const Series& series) { return series.name == one.name(); });
+            one.put(matrix, name_of(dtype_of<T>), rows, found == all.end() ? nullptr : found->all.get(), record_, ceilings.phases);
+        }
         std::map<std::string, const Series*> alone;
-        for (const Series& one : all) put<T>(one, given, rows, problem, joules_s, alone, ceiling, link);
+        for (const Series& one : all) put<T>(one, given, rows, problem, joules_s, alone, ceilings);
         budget_.done((std::string(name_of(dtype_of<T>)) + " " + given.name()).c_str());
         // What is done is kept, should the rest take longer than there is time.
         write_record(record_, settings_.out);
@@ -212,10 +263,9 @@ private:
         return seconds;
     }
 
-    /// Of sets whose members, but for the cpu, have links.
+    /// What cores and links do side by side, of sets whose members, but for the cpu, have links; and pass by pass, where the matrix does not forget.
     template <class T>
-    std::vector<Side> sides_of(const std::vector<Series>& all, std::int64_t rows) {
-        std::vector<Side> sides;
+    void measured_beside(const Given& given, const std::vector<Series>& all, std::int64_t rows, std::vector<Side>& sides, std::vector<Phases>& phases) {
         for (const Series& one : all) {
             const std::vector<std::string> parts = names_in(one.name);
             if (parts.size() < 2 || std::any_of(parts.begin(), parts.end(), [&](const std::string& part) {
@@ -223,22 +273,24 @@ private:
                     return part != "cpu" && (!device.runtime || !device.runtime->open_stream);
                 }))
                 continue;
-            // Whose rows are whose, as the last solve had it; devices that were left out are given a third, others 15 % at least, since copies are of 32 MiB.
+            // Whose rows are whose, as the last solve had it; devices that were left out are given a third, others 15 % at least, and as many as a copy has.
             double share = 2.0 / 3;
             for (const DeviceShare& part : one.report.devices)
                 if (part.name == "cpu" && part.rows > 0 && part.rows < rows) share = std::min(0.85, static_cast<double>(part.rows) / static_cast<double>(rows));
+            const double links = static_cast<double>(parts.size() - static_cast<std::size_t>(std::count(parts.begin(), parts.end(), "cpu")));
+            share = std::min(share, std::max(0.15, 1 - 1.01 * links * static_cast<double>(Link::piece) / (static_cast<double>(rows) * sizeof(T))));
+            const std::int64_t cut = static_cast<std::int64_t>(share * static_cast<double>(rows)) / 1024 * 1024;
             try {
-                sides.push_back(Side::of<T>(one.name, parts, static_cast<std::int64_t>(share * static_cast<double>(rows)) / 1024 * 1024, rows, *arrays_, context_, fewer_));
+                sides.push_back(Side::of<T>(one.name, parts, cut, rows, *arrays_, context_, fewer_));
+                if (given.matrix == Matrix::poisson && std::count(parts.begin(), parts.end(), "cpu")) phases.push_back(Phases::of<T>(one.name, parts, cut, rows, *arrays_, {context_.threads(), fewer_.threads()}));
             } catch (const Error& error) {
-                note(one.name + ": links not measured: " + error.what());
+                record_.note(one.name + ": links and passes not measured: " + error.what());
             }
         }
-        return sides;
     }
 
     template <class T>
-    void put(const Series& one, const Given& given, std::int64_t rows, const tridiagonal::Problem& problem, double joules_s, std::map<std::string, const Series*>& alone, const std::map<std::string, double>& ceiling,
-             const std::map<std::string, double>& link) {
+    void put(const Series& one, const Given& given, std::int64_t rows, const tridiagonal::Problem& problem, double joules_s, std::map<std::string, const Series*>& alone, const Ceilings& ceilings) {
         const double n = static_cast<double>(rows), seconds = median(one.times), rate = n / seconds;
         const std::vector<std::string> parts = names_in(one.name);
         if (parts.size() == 1) alone[one.name] = &one;
@@ -264,15 +316,20 @@ private:
             if (!one.of_all.empty()) row.set("all_rows_per_s", n / median(one.of_all));
             if (all) row.set("of_the_sum", rate / sum).set("of_the_best", round_by_round(*best, one));
         }
-        if (const auto found = ceiling.find(one.name); found != ceiling.end() && !one.of_all.empty()) row.set("of_the_ceiling", n / median(one.of_all) / found->second);
-        if (const auto found = link.find(one.name); found != link.end()) row.set("of_the_link", rate / found->second);
+        const auto of = [&](const char* key, const std::map<std::string, double>& bound, const std::vector<double>& times) {
+            if (const auto found = bound.find(one.name); found != bound.end() && !times.empty()) row.set(key, n / median(times) / found->second);
+        };
+        of("of_the_ceiling", ceilings.sum, one.of_all), of("of_the_phases", ceilings.phases, one.of_all), of("of_the_link", ceilings.link, one.times);
         const report::TraceSummary figures = report::summary(one.report);
         if (figures.seconds > 0) row.set("together", figures.together_s / figures.seconds);
         for (const DeviceShare& share : one.report.devices) {
             row.set("share_" + share.name, static_cast<double>(share.rows) / n).set("rows_per_s_" + share.name, share.rows_per_s);
             if (!share.state.empty()) row.set("state_" + share.name, share.state);
         }
-        if (given.energy) joules(one.name, problem, one.report, n, joules_s, row);
+        if (given.energy) {
+            Queue queue(context_, one.name);
+            joules(queue, problem, one.report, watts_, n, joules_s, row);
+        }
         std::fprintf(stderr, "  %-20s %s %s %.3g rows: %.0f Mrows/s, while learning %.0f\n", one.name.c_str(), name_of(dtype_of<T>), given.name().c_str(), n, rate * 1e-6, n / median(one.learning) * 1e-6);
         record_.rows.push_back(std::move(row));
     }
@@ -283,122 +340,6 @@ private:
         T* arrays[5];
         for (int k = 0; k < 5; ++k) arrays[k] = arrays_->at<T>(k == 4 && given.in_place ? 3 : k);
         return all.solve(arrays, rows);
-    }
-
-    /// Over most of a second where there is time, since counters move in steps; estimated from watts where there is none.
-    void joules(const std::string& name, const tridiagonal::Problem& problem, const Report& report, double rows, double least_s, Row& row) {
-        Queue queue(context_, name);
-        const Device& device = device_at(queue.device_index());
-        std::vector<EnergyCounter> counters;
-        if (device.parts.empty()) counters.emplace_back(device);
-        for (const Device* part : device.parts) counters.emplace_back(*part);
-        std::vector<double> before;
-        for (EnergyCounter& counter : counters) before.push_back(counter.joules());
-        int solves = 0;
-        for (const auto start = Clock::now(); solves == 0 || seconds_since(start) < least_s; ++solves) tridiagonal::solve(queue, problem);
-        report::Energy energy;
-        for (std::size_t k = 0; k < counters.size(); ++k) {
-            const double joules = (counters[k].joules() - before[k]) / solves;
-            const bool measured = std::isfinite(joules);
-            energy.devices.push_back({counters[k].device(), joules, measured ? "measured" : "unknown", measured ? counters[k].source() : counters[k].why_not()});
-        }
-        report::complete(energy, report, watts_);
-        row.set("joules", energy.joules).set("joules_kind", energy.kind).set("joules_note", energy.note).set("rows_per_joule", rows / energy.joules);
-    }
-
-    /// Data where the device computes: no transfers. OpenCL's devices with memory of their own too, though their boards are CUDA's: they have the published mappings.
-    template <class T>
-    void resident(std::int64_t rows) {
-        std::vector<std::string> names(sets_.names.begin() + 1, sets_.names.begin() + static_cast<std::ptrdiff_t>(sets_.singles));
-        for (const Device* device : registered_devices())
-            if (std::string_view(device->name).starts_with("opencl:") && device->runtime && !why_unavailable(*device) && !std::count(names.begin(), names.end(), device->name)) names.emplace_back(device->name);
-        for (const std::string& name : names) {
-            const bool opencl = name.starts_with("opencl:");
-            Queue queue(context_, name);
-            if (queue.memory().kind != MemoryKind::device && !opencl) continue;
-            try {
-                DeviceArray<T> on[5];
-                tridiagonal::Problem problem = arrays_->problem<T>(rows, false);
-                if (queue.memory().kind == MemoryKind::device) {
-                    for (int a = 0; a < 5; ++a) {
-                        on[a] = DeviceArray<T>(queue, rows);
-                        if (a < 4) on[a].upload(std::span<const T>(arrays_->at<T>(a), static_cast<std::size_t>(rows)));
-                    }
-                    const auto view = [&](int a) { return View<const T>::rows(std::span<const T>(on[a].data(), static_cast<std::size_t>(rows)), on[a].memory()); };
-                    problem.matrix = {view(0), view(1), view(2)}, problem.rhs = view(3);
-                    problem.x = View<T>::rows(std::span<T>(on[4].data(), static_cast<std::size_t>(rows)), on[4].memory());
-                }
-                for (const auto algorithm : {tridiagonal::Algorithm::automatic, tridiagonal::Algorithm::truncated_spike})
-                    if (opencl || algorithm == tridiagonal::Algorithm::automatic) resident_by(queue, name, algorithm, problem);
-            } catch (const Error& error) {
-                note(name + ", data there: " + error.what());
-            }
-        }
-    }
-
-    void resident_by(Queue& queue, const std::string& name, tridiagonal::Algorithm algorithm, const tridiagonal::Problem& problem) {
-        tridiagonal::Options options;
-        options.algorithm = algorithm;
-        std::vector<double> times, marshalling, kernels;
-        Outcome outcome;
-        const Device& device = device_at(queue.device_index());
-        const bool published = algorithm == tridiagonal::Algorithm::truncated_spike;
-        for (int round = 0; round < (published ? 7 : 4); ++round) {
-            const bool apart = round >= 4;  // kernel by kernel
-            if (apart) opencl::kernel_times(device, true);
-            const auto start = Clock::now();
-            outcome = tridiagonal::solve(queue, problem, options);
-            if (round > 0 && !apart) times.push_back(seconds_since(start));
-            if (!apart) continue;
-            const opencl::KernelTimes its = opencl::kernel_times(device, false);
-            marshalling.push_back(its.marshalling), kernels.push_back(its.solving);
-        }
-        Row row;
-        const double rows = static_cast<double>(problem.rhs.rows());
-        row.set("kind", "resident").set("devices", name).set("algorithm", tridiagonal::name_of(algorithm)).set("dtype", name_of(problem.rhs.dtype)).set("rows", rows);
-        row.set("seconds", median(times)).set("rows_per_s", rows / median(times)).set("branch", outcome.branch).set("reason", name_of(outcome.reason)).set("ok", outcome.ok());
-        if (published) row.set("kernels_s", median(kernels)).set("marshalling_s", median(marshalling)).set("kernels_rows_per_s", rows / median(kernels)).set("marshalled_rows_per_s", rows / (median(kernels) + median(marshalling)));
-        std::fprintf(stderr, "  %s, data there, %s: %.1f ms%s\n", name.c_str(), tridiagonal::name_of(algorithm), 1e3 * median(times),
-                     published ? (", kernels " + std::to_string(1e3 * median(kernels)) + " ms, marshalling " + std::to_string(1e3 * median(marshalling)) + " ms").c_str() : "");
-        record_.rows.push_back(std::move(row));
-    }
-
-    /// Sequential elimination and LAPACK's, which oclspkt's figure 7 has too; one thread.
-    template <class T>
-    void peers(std::int64_t rows) {
-        io::TridiagonalData data;
-        io::Array* const to[] = {&data.lower, &data.diag, &data.upper, &data.rhs};
-        for (int k = 0; k < 4; ++k) {
-            *to[k] = io::Array({.dtype = dtype_of<T>, .extents = {rows}}, "peers");
-            std::copy_n(arrays_->at<T>(k), rows, to[k]->as<T>());
-        }
-        data.axis = 0;
-        for (const auto& peer : {thomas_loop(), lapack_gtsv(), mkl_dtsvb()}) {
-            if (const std::string why = peer->absent(); !why.empty()) {
-                note(peer->name() + ": " + why);
-                continue;
-            }
-            if (const std::string why = peer->load(data); !why.empty()) {
-                note(peer->name() + ": " + why);
-                continue;
-            }
-            std::vector<double> times;
-            for (int round = 0; round < 2; ++round) {
-                peer->restore();
-                const auto start = Clock::now();
-                if (!peer->solve()) note(peer->name() + ": failed");
-                times.push_back(seconds_since(start));
-            }
-            const double seconds = *std::min_element(times.begin(), times.end());
-            Row row;
-            row.set("kind", "peer").set("devices", peer->name()).set("dtype", name_of(dtype_of<T>)).set("rows", static_cast<double>(rows)).set("threads", 1.0);
-            row.set("seconds", seconds).set("rows_per_s", static_cast<double>(rows) / seconds);
-            record_.rows.push_back(std::move(row));
-        }
-    }
-
-    void note(const std::string& text) {
-        if (std::find(record_.notes.begin(), record_.notes.end(), text) == record_.notes.end()) record_.notes.push_back(text);
     }
 
     static constexpr int most_trials = 2;   // of a set in a round
@@ -418,7 +359,10 @@ private:
 
 }  // namespace
 
-void run_hetero(const Settings& settings, Record& record) { Hetero(settings, record).run(); }
+void run_hetero(const Settings& settings, Record& record) {
+    if (settings.devices.empty()) Hetero(settings, record).run();
+    else Hetero(settings, record).run_sets();
+}
 void run_hetero_kinds(const Settings& settings, Record& record) { Hetero(settings, record).run_kinds(); }
 void run_hetero_choice(const Settings& settings, Record& record) { Hetero(settings, record).run_choice(); }
 

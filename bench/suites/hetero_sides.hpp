@@ -14,10 +14,10 @@
 #include <utility>
 #include <vector>
 
-#include "bench/harness/link.hpp"
 #include "bench/harness/record.hpp"
 #include "bench/suites/hetero_all.hpp"
 #include "bench/suites/hetero_arrays.hpp"
+#include "bench/suites/hetero_links.hpp"
 #include "bench/suites/hetero_series.hpp"
 
 namespace trifold::bench {
@@ -31,14 +31,7 @@ public:
         const bool cpu = std::erase(parts, "cpu") > 0;
         side.name_ = name, side.parts_ = parts;
         side.cut_ = cpu ? cut : 0;
-        const auto links = static_cast<std::int64_t>(parts.size());
-        const std::int64_t each = (rows - side.cut_) / links / 1024 * 1024;
-        for (std::int64_t k = 0; k < links; ++k) {
-            const std::int64_t at = side.cut_ + k * each;
-            std::vector<const void*> in;
-            for (int a = 0; a < 4; ++a) in.push_back(arrays.at<T>(a) + at);
-            side.links_.push_back(std::make_unique<Link>(device_at(find_device(parts[static_cast<std::size_t>(k)])), in, arrays.at<T>(4) + at, static_cast<std::size_t>(each) * sizeof(T)));
-        }
+        side.links_ = Links::of<T>(parts, side.cut_, rows, arrays);
         if (!cpu) {
             side.ways_.emplace_back();
             return side;
@@ -54,12 +47,12 @@ public:
     template <class T>
     void measure(const Arrays& arrays, std::int64_t rows, double seconds) {
         if (!ways_[0].idle()) cpu_.push_back(cores<T>(ways_[0], arrays, rows, seconds));
-        to_.push_back(links_[0]->alone(Direction::to, seconds).to), from_.push_back(links_[0]->alone(Direction::from, seconds).from);
-        const LinkRates alone = links_[0]->alone(Direction::solve, seconds);
+        to_.push_back(links_.one_alone(Direction::to, seconds).to), from_.push_back(links_.one_alone(Direction::from, seconds).from);
+        const LinkRates alone = links_.one_alone(Direction::solve, seconds);
         solve_to_.push_back(alone.to), solve_from_.push_back(alone.from);
         for (Way& way : ways_) {
             double rate = 0;
-            const LinkRates copies = beside(0, [&] {
+            const LinkRates copies = links_.during(Direction::solve, [&] {
                 if (way.idle()) std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
                 else rate = cores<T>(way, arrays, cut_, seconds);
             });
@@ -119,18 +112,10 @@ private:
         return static_cast<double>(count) / median(times);
     }
 
-    /// `work` while copies run over links k and all later ones.
-    LinkRates beside(std::size_t k, const std::function<void()>& work) {
-        if (k == links_.size()) return work(), LinkRates{};
-        LinkRates later;
-        const LinkRates own = links_[k]->during(Direction::solve, [&] { later = beside(k + 1, work); });
-        return {own.to + later.to, own.from + later.from};
-    }
-
     std::string name_;
     std::vector<std::string> parts_;  ///< but for the cpu
     std::int64_t cut_ = 0;
-    std::vector<std::unique_ptr<Link>> links_;
+    Links links_;
     std::vector<Way> ways_;
     std::vector<double> cpu_, to_, from_, solve_to_, solve_from_;
 };

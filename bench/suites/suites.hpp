@@ -24,6 +24,7 @@ void run_factored(const Settings& settings, Record& record);
 void run_heat(const Settings& settings, Record& record);
 void run_dominance(const Settings& settings, Record& record);
 void run_opencl_cpu(const Settings& settings, Record& record);
+void run_mappings(const Settings& settings, Record& record);
 void run_hetero(const Settings& settings, Record& record);
 void run_hetero_kinds(const Settings& settings, Record& record);
 void run_hetero_choice(const Settings& settings, Record& record);
@@ -39,6 +40,7 @@ inline constexpr Suite suites[] = {
     {"heat", "ADI heat, per step", run_heat},
     {"dominance", "Error against diagonal dominance, every device and oclspkt's mappings", run_dominance},
     {"opencl_cpu", "OpenCL in the host's memory beside the native cpu", run_opencl_cpu},
+    {"mappings", "oclspkt's mappings on OpenCL devices, data where they compute", run_mappings},
     {"hetero", "One system of the host's memory on every device and set of devices", run_hetero},
     {"hetero_kinds", "One system of the host's memory, of other kinds and given in other ways, on devices and sets of them", run_hetero_kinds},
     {"hetero_choice", "What the planner chooses of a set of devices, beside its best single one in turns", run_hetero_choice},

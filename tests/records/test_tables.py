@@ -155,6 +155,52 @@ class Tables(unittest.TestCase):
             with open(os.path.join(folder, 'images/hetero-figure7-h200.svg'), encoding='utf-8') as file:
                 self.assertIn('>50 ×<', file.read())
 
+    # What older records do not have: both passes' bound, a device beside its link, the published mappings, a second type over sizes.
+    def test_what_newer_records_have(self):
+        def solved(devices, rows, dtype, rate, matrix='dominant', **more):
+            return {'kind': 'solve', 'matrix': matrix, 'devices': devices, 'dtype': dtype, 'rows': rows, 'threads': 16.0, 'seconds': rows / rate, 'rows_per_s': rate, 'branch': 'two_pass', 'reason': 'exact', 'ok': True,
+                    'backward_error': 1e-7, **more}
+
+        phases = {'kind': 'ceiling', 'name': 'phases', 'matrix': 'poisson', 'devices': 'cpu,cuda:0', 'dtype': 'f64', 'rows': 128e6, 'rounds': 3.0, 'threads_beside': 15.0, 'reduce_beside_to_rows_per_s': 1.5e9,
+                  'reduce_beside_to_to_bytes_per_s': 53e9, 'finish_beside_from_rows_per_s': 1.4e9, 'finish_beside_from_from_bytes_per_s': 50e9, 'finish_beside_both_rows_per_s': 1.1e9, 'finish_beside_both_to_bytes_per_s': 40e9,
+                  'finish_beside_both_from_bytes_per_s': 39e9, 'ceiling_rows_per_s': 2e9, 'share': 0.45, 'sent_share': 0.2, 'solve_reduce_s': 0.04, 'solve_couple_s': 0.005, 'solve_finish_s': 0.03, 'coupled_rows_per_s': 1.85e9}
+        both = solved('cpu,cuda:0', 128e6, 'f64', 1.7e9, 'poisson', of_the_ceiling=0.7, of_the_phases=0.85, all_rows_per_s=1.7e9, chosen='cpu,cuda:0', of_the_best=1.2)
+        other = [solved(devices, rows, dtype, rate, joules=rows / rate * 300, joules_kind='estimated', joules_note='300 W', rows_per_joule=rate / 300) for dtype in ('f32', 'f64') for rows in (256e6, 512e6) for devices, rate in (('cpu', 5e9), ('cpu,cuda:0', 7e9))]
+        mapped = {'kind': 'resident', 'devices': 'opencl:1.0', 'dtype': 'f32', 'rows': 256e6, 'seconds': 1.0, 'rows_per_s': 256e6, 'branch': 'truncated_spike', 'algorithm': 'truncated_spike', 'kernels_s': 0.4, 'marshalling_s': 0.2,
+                  'kernels_rows_per_s': 640e6, 'marshalled_rows_per_s': 427e6, 'ok': True}
+        rows = other + [both, phases, {**mapped, 'mapping': 'cpu'}, {**mapped, 'branch': 'thomas', 'algorithm': 'thomas', 'mapping': 'tdma', 'rows': 64e6, 'marshalling_s': 0.0},
+                        {'kind': 'streamed', 'devices': 'cuda:0', 'dtype': 'f32', 'rows': 2.0 ** 29, 'wanted_rows': 2.0 ** 30, 'rounds': 5.0, 'seconds': 0.16, 'rows_per_s': 3.3e9, 'to_bytes_per_s': 55e9, 'of_the_link': 0.96,
+                         'least_of_the_link': 0.95, 'backward_error': 1e-7}]
+        record = {'schema': 'trifold.bench/1', 'suite': 'hetero', 'title': 'Sets', 'rows': rows, 'reduced': False, 'load_before': 0.0,
+                  'machine': {'gpu': 'One', 'multiprocessors': 1, 'runtime_cuda': 13000, 'date': '2026-01-01', 'commit': 'abc'}}
+        with tempfile.TemporaryDirectory() as folder:
+            os.makedirs(os.path.join(folder, 'results/one'))
+            of = {'hetero': rows, 'hetero_kinds': [both, phases, solved('cpu', 128e6, 'f64', 1.2e9, 'poisson'), solved('cuda:0', 128e6, 'f64', 1.3e9, 'poisson')], 'mappings': [row for row in rows if row['kind'] == 'resident']}
+            for suite, its in of.items():
+                with open(os.path.join(folder, f'results/one/{suite}.json'), 'w', encoding='utf-8') as file:
+                    json.dump({**record, 'suite': suite, 'rows': its}, file)
+            subprocess.run([sys.executable, TABLES, '--results', os.path.join(folder, 'results'), '--output', os.path.join(folder, 'b.md')], check=True)
+            with open(os.path.join(folder, 'b.md'), encoding='utf-8') as file:
+                text = file.read()
+            line = '| cpu,cuda:0 | poisson | f64 | 128 | 15 | 1500 + 53.0 to | 1400 + 50.0 from | 1100 + 40.0 to + 39.0 from | 2000 | 45 % | 20 % | 1850 | 40.0, 5.0, 30.0 |'
+            self.assertEqual(text.count(line), 2)
+            self.assertNotIn('cpu beside copies', text)  # no row of the old kind
+            self.assertIn('| 1700 | 70 % | 85 % |', text)
+            self.assertIn('| cuda:0 | f32 | 537 (of 1074) | 5 | 160.0 | 3300 | 55.0 | 96 % | 95 % | 1e-07 |', text)
+            self.assertEqual(text.count('| CPU | opencl:1.0 | 256 | 640 | 427 | 681 | 276 |'), 2)
+            self.assertIn('| TDMA of the FPGA | opencl:1.0 | 64 | 640 | 427 | 753 | 753 |', text)  # 1.7 times the 200 ms of its FPGA
+            with open(os.path.join(folder, 'images/hetero-figure6-one.svg'), encoding='utf-8') as file:
+                self.assertIn('opencl:1.0, its cpu mapping with marshalling', file.read())
+            for figure in (8, 11):
+                with open(os.path.join(folder, f'images/hetero-figure{figure}-one.svg'), encoding='utf-8') as file:
+                    drawing = file.read()
+                self.assertIn(', f64: ', drawing)
+                self.assertEqual(drawing.count('>oclspkt GPU<'), 1)
+            sys.path.insert(0, os.path.join(ROOT, 'scripts'))
+            import page_figures
+            page = page_figures.renewed('<!-- figures of several devices: scripts/bench-tables -->\n<!-- end of figures -->\n', os.path.join(folder, 'results'))
+            self.assertIn('| 128 million rows, FP64, poisson | 1.20 | 1.30 | 1.70 | 1.70 (cpu,cuda:0) | 120 % | 70 % | 85 % |', page)
+
     def test_what_is_chosen_beside_the_best_device(self):
         row = {'kind': 'choice', 'matrix': 'dominant', 'devices': 'cpu,cuda:0', 'dtype': 'f32', 'rows': 128e6, 'threads': 16.0, 'rounds': 21.0, 'seconds': 0.02, 'ok': True, 'chosen': 'cpu', 'best': 'cpu', 'best_seconds': 0.02,
                'of_the_best': 0.99, 'of_the_best_low': 0.981, 'of_the_best_high': 1.012, 'of_itself': 1.001, 'of_itself_low': 0.974, 'of_itself_high': 1.02, 'total_of_the_best': 0.98, 'verdict': 'not slower', 'solves': '',
@@ -177,9 +223,11 @@ class Tables(unittest.TestCase):
         self.assertGreater(len(own), 80)
         for row in own:
             self.assertTrue(row['ok'])
-            self.assertLess(row['error_roundoffs'], 50, row)
+            # Below that the condition of the matrix tells: of a hundred and more.
+            if row['dominance'] >= 1.1:
+                self.assertLess(row['error_roundoffs'], 50, row)
         theirs = [row for row in rows if row['published_method'] and row['matrix'] == 'one-sided' and 1.1 <= row['dominance'] <= 2.2]
-        self.assertGreater(len(theirs), 60)
+        self.assertGreaterEqual(len(theirs), 36)
         for row in theirs:
             bound = 2.0 ** (24 if row['dtype'] == 'f32' else 53) * row['dominance'] ** -16.0
             self.assertLess(abs(math.log10(row['error_roundoffs'] / bound)), 0.7, row)
