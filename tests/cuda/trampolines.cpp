@@ -3,7 +3,15 @@
 
 extern "C" {
 __attribute__((visibility("hidden"))) void* trifold_real_functions[trifold::tests::trampoline_count];
-__attribute__((visibility("hidden"))) int trifold_result_instead(int slot) { return trifold::tests::result_instead(slot); }
+__attribute__((visibility("hidden"))) int trifold_result_instead(int slot) {
+    const int result = trifold::tests::result_instead(slot);
+    // What any function may do to registers is done here, so that a trampoline that does not keep one of them is found.
+    asm volatile(
+        "pxor %%xmm0, %%xmm0\n pxor %%xmm1, %%xmm1\n pxor %%xmm2, %%xmm2\n pxor %%xmm3, %%xmm3\n pxor %%xmm4, %%xmm4\n pxor %%xmm5, %%xmm5\n pxor %%xmm6, %%xmm6\n pxor %%xmm7, %%xmm7\n"
+        "xorl %%ecx, %%ecx\n xorl %%edx, %%edx\n xorl %%esi, %%esi\n xorl %%edi, %%edi\n xorl %%r8d, %%r8d\n xorl %%r9d, %%r9d\n xorl %%r10d, %%r10d\n xorl %%r11d, %%r11d" ::
+            : "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "rcx", "rdx", "rsi", "rdi", "r8", "r9", "r10", "r11", "cc");
+    return result;
+}
 __attribute__((visibility("hidden"))) extern char trifold_trampolines[];
 }
 
