@@ -72,7 +72,10 @@ RegisteredMemory::~RegisteredMemory() {
 
 Memory memory_of(const Queue& queue, const void* address) {
     const Device& device = device_at(queue.device_index());
-    return device.runtime ? device.runtime->where(device.number, address) : Memory{};
+    Memory found;
+    Failure failure;
+    if (device.runtime && !device.runtime->where(device.number, address, &found, failure)) failure.raise(place(queue));
+    return found;
 }
 
 }  // namespace trifold

@@ -148,14 +148,16 @@ private:
         scratch_bytes_ = scratch;
     }
 
-    void* supplied(std::size_t bytes) const {
+    void* supplied(std::size_t bytes) {
         const Workspace& w = options_.workspace;
         if (w.bytes < bytes)
             throw Error(ErrorCode::usage, "Options::workspace", std::to_string(w.bytes) + " bytes, but " + std::to_string(bytes) + " are needed",
                         "ask workspace() with the same problem and options for the size");
         if (reinterpret_cast<std::uintptr_t>(w.data) % 256 != 0)
             throw Error(ErrorCode::usage, "Options::workspace", "an address that is not aligned to 256", "allocate() and cudaMalloc align so");
-        if (bytes > 0 && runtime_.where(device_.number, w.data) != Memory{MemoryKind::device, device_.number})
+        Memory found{MemoryKind::device, device_.number};
+        if (bytes > 0) enqueue(runtime_.where(device_.number, w.data, &found, failure_));
+        if (found != Memory{MemoryKind::device, device_.number})
             throw Error(ErrorCode::usage, "Options::workspace", std::string("is not memory of '") + device_.name + "'",
                         "workspace() says where it must lie; allocate() gives such memory");
         return w.data;
@@ -287,7 +289,9 @@ void enqueue_on_device(Queue& queue, const Device& device, const Ops& ops, const
                     std::to_string(bytes) + " bytes of '" + device.name + "' are needed" +
                         (options.workspace.data ? ", and " + std::to_string(options.workspace.bytes) + " were given" : ", and solve_async does not allocate"),
                     "ask workspace() for the size and allocate() it once");
-    if (bytes > 0 && device.runtime->where(device.number, options.workspace.data) != Memory{MemoryKind::device, device.number})
+    Memory found{MemoryKind::device, device.number};
+    if (bytes > 0 && !device.runtime->where(device.number, options.workspace.data, &found, failure)) failure.raise(place);
+    if (found != Memory{MemoryKind::device, device.number})
         throw Error(ErrorCode::usage, "Options::workspace", std::string("is not memory of '") + device.name + "'", "allocate() gives such memory");
     Launch launch;
     launch.scratch = options.workspace.data;

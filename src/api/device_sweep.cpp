@@ -75,10 +75,11 @@ private:
         if (capturing) throw Error(ErrorCode::usage, "sweep", "the queue's stream is being recorded into a graph, and sweep waits", "call it outside the recording");
     }
 
-    bool lies_there(std::size_t f) const {
+    bool lies_there(std::size_t f) {
         const AnyField& field = problem_.fields[f];
         const std::string name = "field " + std::to_string(f);
-        const Memory found = runtime_.where(device_.number, field.data);
+        Memory found;
+        require(runtime_.where(device_.number, field.data, &found, failure_));
         if (found.kind == MemoryKind::device && found.index != device_.number)
             throw Error(ErrorCode::usage, name, "memory of device " + std::to_string(found.index) + " in a sweep on '" + device_.name + "'",
                         "copy it there, or take a Queue on its own device");

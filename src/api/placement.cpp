@@ -11,7 +11,9 @@ namespace {
 // The kernels of the queue's device can use this address.
 bool usable(const Queue& queue, const char* name, const void* address, bool reaches_pinned) {
     const Device& device = device_at(queue.device_index());
-    const Memory found = device.runtime->where(device.number, address);
+    Memory found;
+    Failure failure;
+    if (!device.runtime->where(device.number, address, &found, failure)) failure.raise(std::string("device '") + device.name + "'");
     if (found.kind == MemoryKind::device && found.index != device.number)
         throw Error(ErrorCode::usage, name, "memory of device " + std::to_string(found.index) + " in a solve on '" + device.name + "'",
                     "copy it there, or take a Queue on its own device");

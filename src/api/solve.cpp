@@ -161,6 +161,12 @@ private:
         shares_.insert(shares_.end(), left_out.begin(), left_out.end());
     }
 
+    void add_failed(std::span<const DeviceShare> shares) {
+        if (std::ranges::none_of(shares, [](const DeviceShare& share) { return share.state.starts_with("retired: "); })) return;
+        for (const DeviceShare& share : shares)
+            if (!share.state.empty()) shares_.push_back({.name = share.name, .state = share.state});
+    }
+
     const split::Part* one_device() const {
         if (stands()) return last_->host_alone() ? nullptr : &last_->chosen().part;
         return team_->one_device();
@@ -206,11 +212,11 @@ private:
     // Chosen to, or since the others could not: then that is what they cost.
     void host_has_solved(bool tried, double seconds, const Outcome& outcome) {
         learn(seconds, outcome);
-        const bool for_one = tried && !shares_.empty();  // that failed alone
-        if ((tried && !for_one) || device_.parts.size() < 2 || !options_.report) return;
+        const bool for_others = tried && !shares_.empty();  // who have failed
+        if ((tried && !for_others) || device_.parts.size() < 2 || !options_.report) return;
         const double rows = static_cast<double>(system_.rows);
-        shares_.push_back({.name = decision_.ops->device, .rows = system_.rows, .chunks = 1, .busy_s = seconds, .rows_per_s = rows / seconds, .state = for_one ? "took what was left" : ""});
-        if (!for_one) add_left_out();
+        shares_.push_back({.name = decision_.ops->device, .rows = system_.rows, .chunks = 1, .busy_s = seconds, .rows_per_s = rows / seconds, .state = for_others ? "took what was left" : ""});
+        if (!for_others) add_left_out();
     }
 
     bool split_solved(Outcome& outcome) {
@@ -224,8 +230,9 @@ private:
         if (result.solved) learn(seconds + (several_ && team_->chosen().size() > 1 ? looking_s_ : 0), result.outcome, result.devices, result.trace);
         if (options_.report) {
             phases_.add(result.phases);
-            // Where it is given up, what counts is who does it then.
+            // Where it is given up, what counts is who does it then, and who has failed.
             if (result.solved) shares_ = std::move(result.devices), trace_ = std::move(result.trace);
+            else if (several_) add_failed(result.devices);
         }
         if (!result.solved) {
             if (state_.has_log()) state_.log("not split: " + result.why);

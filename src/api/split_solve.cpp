@@ -39,7 +39,10 @@ bool pageable_for(const devices::Runtime& runtime, int number, const char* devic
     bool pageable = false;
     for (const auto& [name, operand] : {std::pair{"lower", &system.lower}, {"diag", &system.diag}, {"upper", &system.upper}, {"rhs", &system.rhs}, {"x", &system.x}}) {
         if (operand->kind != Operand::Kind::view || !operand->data || (operand == &system.x && system.in_place)) continue;
-        const MemoryKind kind = runtime.where(number, inside(*operand, system)).kind;
+        // Of several devices one that does not tell will not solve either.
+        Memory found;
+        Failure ignored;
+        const MemoryKind kind = runtime.where(number, inside(*operand, system), &found, ignored) ? found.kind : MemoryKind::host;
         if (kind == MemoryKind::device) throw Error(ErrorCode::usage, name, std::string("memory of '") + device + "' in a solve on several devices", "give arrays of the host");
         pageable = pageable || kind == MemoryKind::host;
     }

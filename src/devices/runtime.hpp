@@ -31,8 +31,8 @@ struct Runtime {
     void (*release)(int device, void* memory) = nullptr;
     bool (*memory_info)(int device, std::size_t* free, std::size_t* total, Failure& failure) = nullptr;
 
-    /// Where an address lies: host, registered, or device with the number of the device whose kernels may read it.
-    Memory (*where)(int device, const void* address) = nullptr;
+    /// Where an address lies: host, registered, or device with the number of the device whose kernels may read it. A driver that fails does not tell: what it is asked of may be no host's.
+    bool (*where)(int device, const void* address, Memory* found, Failure& failure) = nullptr;
 
     /// Enqueues a copy in any direction. Ordinary host memory may be read before it returns, and is written before it returns.
     bool (*copy)(int device, void* stream, void* to, const void* from, std::size_t bytes, Failure& failure) = nullptr;

@@ -22,6 +22,7 @@ using tridiagonal::System;
 
 std::map<const char*, std::size_t> blocks;
 std::size_t free_bytes = std::size_t{1} << 30;
+bool unwilling = false;  // to tell where an array lies
 
 bool is_theirs(const void* address) {
     for (const auto& [data, bytes] : blocks)
@@ -47,7 +48,10 @@ const devices::Runtime& heap() {
             ::operator delete(memory, std::align_val_t{256});
         };
         r.memory_info = [](int, std::size_t* free, std::size_t* total, Failure&) { return *free = free_bytes, *total = 2 * free_bytes, true; };
-        r.where = [](int, const void* address) { return is_theirs(address) ? Memory{MemoryKind::device, 0} : Memory{}; };
+        r.where = [](int, const void* address, Memory* found, Failure& failure) {
+            if (unwilling) return failure.say(ErrorCode::device_unavailable, "it does not tell where an array lies");
+            return *found = is_theirs(address) ? Memory{MemoryKind::device, 0} : Memory{}, true;
+        };
         r.copy = [](int, void*, void* to, const void* from, std::size_t bytes, Failure&) { return std::memcpy(to, from, bytes), true; };
         r.synchronize = [](int, void*, Failure&) { return true; };
         r.enter = [](int, void*, bool, bool* capturing, Failure&) { return *capturing = false, true; };
@@ -177,6 +181,25 @@ TEST_F(DeviceSolve, NamesAWorkspaceThatIsNoneOfTheDevice) {
             }
         },
         Error);
+}
+
+TEST_F(DeviceSolve, SaysThatTheDriverDoesNotTellWhereItLies) {
+    Recipe recipe;
+    recipe.rows = 100;
+    Trial<double> trial(recipe);
+    alignas(256) static std::byte host[1 << 16];
+    tridiagonal::Options options;
+    options.workspace = {host, sizeof host};
+    unwilling = true;
+    try {
+        solve(trial, options);
+        ADD_FAILURE() << "it was not asked";
+    } catch (const Error& error) {
+        EXPECT_EQ(error.code(), ErrorCode::device_unavailable) << error.what();
+        EXPECT_NE(std::string(error.what()).find("where an array lies"), std::string::npos) << error.what();
+    }
+    unwilling = false;
+    EXPECT_TRUE(trial.surroundings_untouched());
 }
 
 // ---- sweeps ----

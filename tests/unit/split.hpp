@@ -15,6 +15,7 @@
 #include "backends/registry.hpp"
 #include "families/tridiagonal/split/executor.hpp"
 #include "support/random.hpp"
+#include "trifold/tridiagonal.hpp"
 
 namespace trifold::tests {
 
@@ -42,7 +43,7 @@ public:
                 ::operator delete(memory, std::align_val_t{256});
             };
             r.memory_info = [](int, std::size_t* free, std::size_t* total, Failure&) { return *free = *total = std::size_t{1} << 26, true; };
-            r.where = [](int, const void* address) { return is_theirs(address) ? Memory{MemoryKind::device, 0} : registered() ? Memory{MemoryKind::registered, 0} : Memory{}; };
+            r.where = [](int, const void* address, Memory* found, Failure&) { return *found = is_theirs(address) ? Memory{MemoryKind::device, 0} : registered() ? Memory{MemoryKind::registered, 0} : Memory{}, true; };
             r.copy = [](int, void*, void* to, const void* from, std::size_t bytes, Failure&) { return std::memcpy(to, from, bytes), true; };
             r.synchronize = [](int, void*, Failure&) { return true; };
             r.enter = [](int, void*, bool, bool* capturing, Failure&) { return *capturing = false, true; };
@@ -234,6 +235,19 @@ struct SplitCase {
         Operand* const operands[] = {&s.lower, &s.diag, &s.upper, &s.rhs, &s.x};
         for (int k = 0; k < 5; ++k) operands[k]->kind = Operand::Kind::view, operands[k]->row_stride = 1, operands[k]->data = arrays[k]->data();
         return s;
+    }
+
+    Problem problem() {
+        Problem p;
+        p.matrix = {View<const T>::rows(std::span<const T>(lower)), View<const T>::rows(std::span<const T>(diag)), View<const T>::rows(std::span<const T>(upper))};
+        p.rhs = View<const T>::rows(std::span<const T>(rhs)), p.x = View<T>::rows(std::span<T>(in_place ? rhs : x));
+        return p;
+    }
+
+    /// To be solved once more.
+    void renew() {
+        rhs = given;
+        std::fill(x.begin(), x.end(), std::numeric_limits<T>::quiet_NaN());
     }
 
     /// Normwise over blocks of so many rows, in unit roundoffs: what is accepted of a seam, a chunk and a row; of a device's parts of 2^14 rows near a zero of x it is as

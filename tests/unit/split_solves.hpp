@@ -68,6 +68,26 @@ struct Split : testing::Test {
     /// Call `fail_at` fails, or all from there on.
     static split::Trouble fails(std::int64_t fail_at, bool lasting = false) { return {.fail_at = fail_at, .lasting = lasting, .failed = std::make_shared<std::atomic<int>>(0)}; }
 
+    /// attempt(k) for every call k, and some after the last one: a lane has as many as it takes chunks, and that is never the same.
+    template <class Attempt>
+    static int at_every_call(Attempt attempt) {
+        int reached = 0;
+        for (std::int64_t call = 1, beyond = 0; beyond < 8 && call < 100000; ++call) {
+            const bool failed = attempt(call);
+            reached += failed, beyond = failed ? 0 : beyond + 1;
+        }
+        return reached;
+    }
+
+    /// Right, or given up since coupled chunks did not meet (near a zero of x): all of it is somebody else's then, and in place the right-hand side is there. Returns whether it was given up.
+    static bool is_right_or_given_up(const split::Result& result, SplitCase<double>& c, const std::string& what) {
+        EXPECT_LE(result.solved ? c.residual() : 0, 48) << what;
+        double off = 0;
+        for (std::size_t i = 0; !result.solved && c.in_place && i < c.rhs.size(); ++i) off = std::max(off, std::abs(c.rhs[i] - c.given[i]));
+        EXPECT_LE(off, 1e-6) << what << ", " << result.why;
+        return !result.solved;
+    }
+
     /// Whether it came to that; then the report says so, and else nothing.
     static bool is_reported(const split::Result& result, std::size_t part, const split::Trouble& trouble) {
         const bool failed = *trouble.failed > 0;

@@ -78,19 +78,29 @@ void release(int device, void* memory) {
     cudaGetLastError();  // at the end of a process the driver may be gone before us
 }
 
-Memory where(int device, const void* address) {
+bool failed_before(cudaError_t error, Failure& failure) {
+    char message[256];
+    std::snprintf(message, sizeof message, "work that was enqueued before this call has failed: %s (%s)", cudaGetErrorString(error), cudaGetErrorName(error));
+    return failure.say(ErrorCode::device_unavailable, message,
+                       "Trifold has enqueued nothing in this call; compute-sanitizer finds the kernel; the process cannot use the GPU any more");
+}
+
+bool where(int device, const void* address, Memory* found, Failure& failure) {
     const OnDevice on(device);
     cudaPointerAttributes attributes{};
-    if (cudaPointerGetAttributes(&attributes, address) != cudaSuccess) {
-        cudaGetLastError();
-        return {};
-    }
+    *found = {};
+    const cudaError_t error = cudaPointerGetAttributes(&attributes, address);
+    if (error != cudaSuccess) cudaGetLastError();
+    if (error == cudaErrorInvalidValue) return true;  // so older runtimes call the host's own memory
+    if (ends_the_context(error)) return failed_before(error, failure);
+    if (!good(error, "asking where an array lies", failure)) return false;
     switch (attributes.type) {
-        case cudaMemoryTypeDevice: return {MemoryKind::device, attributes.device};
-        case cudaMemoryTypeManaged: return {MemoryKind::device, device};
-        case cudaMemoryTypeHost: return {MemoryKind::registered, 0};
-        default: return {};
+        case cudaMemoryTypeDevice: *found = {MemoryKind::device, attributes.device}; break;
+        case cudaMemoryTypeManaged: *found = {MemoryKind::device, device}; break;
+        case cudaMemoryTypeHost: *found = {MemoryKind::registered, 0}; break;
+        default: break;
     }
+    return true;
 }
 
 bool copy(int device, void* stream, void* to, const void* from, std::size_t bytes, Failure& failure) {
@@ -115,10 +125,7 @@ bool enter(int device, void* stream, bool wait, bool* capturing, Failure& failur
     cudaGetLastError();
     if (error == cudaErrorInvalidResourceHandle || error == cudaErrorInvalidValue || error == cudaErrorContextIsDestroyed)
         return failure.say(ErrorCode::usage, "the stream of the queue is none of this device", "give the Queue a cudaStream_t that lives, made on that device");
-    char message[256];
-    std::snprintf(message, sizeof message, "work that was enqueued before this call has failed: %s (%s)", cudaGetErrorString(error), cudaGetErrorName(error));
-    return failure.say(ErrorCode::device_unavailable, message,
-                       "Trifold has enqueued nothing in this call; compute-sanitizer finds the kernel; the process cannot use the GPU any more");
+    return failed_before(error, failure);
 }
 
 bool mark(int device, void* stream, void** event, Failure& failure) {

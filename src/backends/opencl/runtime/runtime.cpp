@@ -46,9 +46,10 @@ void release(int device, void* memory) {
     give_back(memory);
 }
 
-Memory where(int, const void* address) {
-    if (const Place place = place_of(address); place.device >= 0) return {MemoryKind::device, place.device};
-    return is_pinned(address) ? Memory{MemoryKind::registered, 0} : Memory{};
+bool where(int, const void* address, Memory* found, Failure&) {
+    const Place place = place_of(address);
+    *found = place.device >= 0 ? Memory{MemoryKind::device, place.device} : is_pinned(address) ? Memory{MemoryKind::registered, 0} : Memory{};
+    return true;
 }
 
 bool settle(int device, Failure& failure) {

@@ -213,7 +213,8 @@ private:
             lane.close();
             if (!refused) lost(k);
         };
-        on_lanes([&](std::size_t k) { return reducers_[k] && k != rescuer(); }, finish, lost);
+        // Who has failed in the first pass has nothing here, and is not asked again.
+        on_lanes([&](std::size_t k) { return reducers_[k] && k != rescuer() && done_[k].retired.empty(); }, finish, lost);
         const auto any_bad = [&] { return std::any_of(bad.begin(), bad.end(), [](char b) { return b; }); };
         constexpr const char* too_large = "a chunk's residual was too large";
         if (!any_bad() && reducers_[rescuer()]) finish(rescuer());
@@ -231,6 +232,8 @@ private:
             if (task.finished()) continue;
             if (!host) host = reducer_on_host(shared, static_cast<int>(rescuer()), host_part(), host_threads(), true, piece_, *setting_.scratch, Calls({}, nullptr), done_[rescuer()]);
             bool refused = false;
+            // A lane of the host's has failed between two calls, and x of some pieces is where their right-hand side was.
+            if (system_.in_place) put_back(task.part);
             // A lane that was left behind may still look at the task.
             Finishing::Task again = task;
             Finishing::unfold(again);
@@ -274,15 +277,16 @@ private:
     // In place: what was stored becomes the right-hand side again that it solves; around boundaries it was kept.
     void restore() {
         if (!system_.in_place) return;
-        const auto put_back = [&](const Reduced& one) {
-            for (const Piece& piece : one.pieces)
-                if (piece.stored) multiply_in_place(slice(system_, piece.first, piece.rows), coupling(piece, true) * piece.before, coupling(piece, false) * piece.after);
-        };
         for (const auto& lane : reducers_)
             if (lane)
                 for (const Reduced& one : lane->reduced) put_back(one);
         for (const Finishing::Task& task : finishing_->tasks()) put_back(task.part);
         for (const auto& [row, seam] : seams_) Windows::put_back(system_, seam, beside);
+    }
+
+    void put_back(const Reduced& one) const {
+        for (const Piece& piece : one.pieces)
+            if (piece.stored) multiply_in_place(slice(system_, piece.first, piece.rows), coupling(piece, true) * piece.before, coupling(piece, false) * piece.after);
     }
 
     double coupling(const Piece& piece, bool first) const {

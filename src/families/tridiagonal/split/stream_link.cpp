@@ -23,7 +23,9 @@ bool StreamLink::staged(int k) const {
     if (k == 4 && (shared.system.in_place || !runtime.allocate_pinned)) return true;
     // The first element of lower may be nobody's.
     const char* const inside = static_cast<const char*>(operand.data) + size;
-    return runtime.allocate_pinned && runtime.where(part.number, inside).kind == MemoryKind::host;
+    Memory found;
+    Failure ignored;
+    return runtime.allocate_pinned && (!runtime.where(part.number, inside, &found, ignored) || found.kind == MemoryKind::host);
 }
 
 bool StreamLink::prepare(std::size_t device_bytes, std::size_t host_bytes) {
