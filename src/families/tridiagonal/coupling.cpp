@@ -227,6 +227,7 @@ std::int64_t couple(std::int64_t chunks, InterfaceRow* rows, double* boundary, d
     const double before = take_from(rows, chunks, boundary, boundary, threads);
     if (!(before > accept)) return -1;
     if (eliminate(chunks, rows, correction, threads, rest) >= 0 || !(take_from(rows, chunks, correction, boundary, threads) < before)) return -1;
+#pragma omp parallel for num_threads(threads) schedule(static) if (chunks > run_length * together)
     for (std::int64_t k = 0; k < 2 * chunks; ++k) boundary[k] += correction[k];
     return -1;
 }

@@ -147,19 +147,29 @@ private:
                 for (Reduced& one : lane->reduced) all.emplace(one.chunk->first, &one);
         std::size_t count = 0;
         for (const auto& [first, one] : all) place_[one] = count, count += one->rows.size();
-        boundary_.assign(count + 2, 0);
-        // Kept memory: pages of a fresh block would take longer than the coupling.
+        // Kept memory: pages of fresh blocks would take as long as the coupling.
+        boundary_block_ = setting_.scratch->take((count + 2) * sizeof(double));
+        boundary_ = static_cast<double*>(boundary_block_.data());
+        boundary_[0] = boundary_[count + 1] = 0;
         const devices::Scratch block = setting_.scratch->take(count * sizeof(InterfaceRow));
         InterfaceRow* const rows = static_cast<InterfaceRow*>(block.data());
-        std::vector<const Reduced*> in_order;
-        for (const auto& [first, one] : all) in_order.push_back(one);
-        const auto chunks = static_cast<std::int64_t>(in_order.size());
-#pragma omp parallel for num_threads(host_threads()) schedule(dynamic, 1)
-        for (std::int64_t k = 0; k < chunks; ++k) {
-            const Reduced& one = *in_order[static_cast<std::size_t>(k)];
-            std::copy(one.rows.begin(), one.rows.end(), rows + place_.at(&one));
+        // By so many rows: a chunk of the host's is a large part of all.
+        struct Some {
+            const InterfaceRow* from;
+            InterfaceRow* to;
+            std::size_t rows;
+        };
+        constexpr std::size_t most = 2048;
+        std::vector<Some> some;
+        for (const auto& [first, one] : all)
+            for (std::size_t at = 0; at < one->rows.size(); at += most) some.push_back({one->rows.data() + at, rows + place_.at(one) + at, std::min(most, one->rows.size() - at)});
+        const auto blocks = static_cast<std::int64_t>(some.size());
+#pragma omp parallel for num_threads(host_threads()) schedule(static)
+        for (std::int64_t k = 0; k < blocks; ++k) {
+            const Some& part = some[static_cast<std::size_t>(k)];
+            std::copy_n(part.from, part.rows, part.to);
         }
-        return couple_rows(rows, count, boundary_.data() + 1);
+        return couple_rows(rows, count, boundary_ + 1);
     }
 
     bool couple_rows(InterfaceRow* rows, std::size_t count, double* boundary) {
@@ -168,7 +178,7 @@ private:
         return couple(pieces, rows, boundary, coupled_to(system_.dtype), host_threads(), scratch.data()) < 0;
     }
 
-    const double* ends_of(const Reduced& one) const { return boundary_.data() + 1 + place_.at(&one); }
+    const double* ends_of(const Reduced& one) const { return boundary_ + 1 + place_.at(&one); }
 
     // Of the lane with this number: what it reduced lies in the host's memory, where any other may finish it.
     bool in_host_memory(std::size_t k) const { return k == rescuer() || on_host(k); }
@@ -301,7 +311,8 @@ private:
     std::vector<std::unique_ptr<devices::ScratchArena>> scratch_;
     std::vector<std::unique_ptr<Reducer>> reducers_;
     std::map<const Reduced*, std::size_t> place_;  // of its first row among all
-    std::vector<double> boundary_;                 // of all pieces, with a 0 at either end
+    devices::Scratch boundary_block_;
+    double* boundary_ = nullptr;                   // of all pieces, with a 0 at either end
     std::map<std::int64_t, Windows::Seam> seams_;
 };
 
