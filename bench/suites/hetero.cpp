@@ -14,6 +14,7 @@
 
 #include "backends/energy_counter.hpp"
 #include "backends/opencl/kernel_times.hpp"
+#include "backends/power_limit.hpp"
 #include "bench/baselines/baseline.hpp"
 #include "bench/suites/hetero_budget.hpp"
 #include "bench/suites/hetero_choice.hpp"
@@ -302,7 +303,7 @@ private:
             const bool measured = std::isfinite(joules);
             energy.devices.push_back({counters[k].device(), joules, measured ? "measured" : "unknown", measured ? counters[k].source() : counters[k].why_not()});
         }
-        report::complete(energy, report, watts_);
+        report::complete(energy, report, watts_, power_limits(device));
         row.set("joules", energy.joules).set("joules_kind", energy.kind).set("joules_note", energy.note).set("rows_per_joule", rows / energy.joules);
     }
 

@@ -174,7 +174,8 @@ class OpenCL(CommandTest):
         alone = [c['predicted_s'] for c in joined if ',' not in c['device'] and c['predicted_s'] is not None]
         self.assertTrue(all(taken['predicted_s'] <= 1.03 * seconds for seconds in alone))
         self.assertIn('taken', self.run_it('plan', *problem, '--explain')[0])
-        # Joules as an objective, of watts that are given.
+        # Joules as an objective, of watts that are given, or of power limits. What two devices draw of the processors' limit nobody knows.
+        self.power_limit(225)
         for command in ('plan', 'solve'):
             self.refuse(2, ["objective 'energy'", "watts of 'cpu'"], command, *problem, '--optimise', 'energy')
             self.refuse(2, ['energie', "'energy'"], command, *problem, '--optimise', 'energie')
@@ -182,6 +183,21 @@ class OpenCL(CommandTest):
         self.assertTrue(self.run_json('solve', *problem, *watts, '--no-roof', '--repeat', '16', '--patience', '20')['outcome']['ok'])
         self.assertEqual([c['device'] for c in self.run_json('plan', *problem, *watts)['plan']['candidates'] if c['taken']][0], 'cpu')
         self.refuse(2, ['patience'], 'solve', *problem, '--patience', '-1')
+
+    def test_joules_as_an_objective_of_a_power_limit(self):
+        if not has_opencl():
+            self.skipTest('no OpenCL device on this machine')
+        self.environment['TRIFOLD_OPENCL_AS'] = 'gpu'
+        self.power_limit(225)
+        split = ('gen:dominant?rows=200000', '--device', 'cpu,opencl:0.0', '--optimise', 'edp')
+        with_one = (*split, '--watts', 'opencl:0.0=50')  # PoCL tells none of the GPU that it plays
+        self.run_json('plan', *with_one)
+        report = self.run_json('solve', *with_one, '--no-roof')
+        self.assertEqual(report['energy']['kind'], 'estimated')
+        self.assertIn('225 W while it computes, power limit by powercap of package-0', report['energy']['note'])
+        self.refuse(2, ["objective 'edp'", "watts of 'opencl:0.0'", '--watts opencl:0.0=WATTS'], 'plan', *split)
+        self.power_limit(None)
+        self.refuse(2, ["objective 'edp'", "watts of 'cpu'", '--watts cpu=WATTS'], 'plan', *with_one)
 
     def test_a_compiler_that_refuses(self):
         if not has_opencl():

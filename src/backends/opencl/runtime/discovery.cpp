@@ -41,6 +41,18 @@ int compute_capability(const cl::Device& device) {
     return clGetDeviceInfo(device(), major, sizeof value, &value, nullptr) == CL_SUCCESS ? static_cast<int>(value) : 0;
 }
 
+// Of cl_khr_pci_bus_info; empty where it is not told. (What cl_nv_device_attribute_query calls a slot is the number of the device alone for some drivers.)
+std::string pci_bus(const cl::Device& device) {
+    constexpr cl_device_info pci_bus_info = 0x410F;
+    struct {
+        cl_uint domain, bus, device, function;
+    } at{};
+    if (clGetDeviceInfo(device(), pci_bus_info, sizeof at, &at, nullptr) != CL_SUCCESS) return {};
+    char text[48];
+    std::snprintf(text, sizeof text, "%04x:%02x:%02x.%x", at.domain, at.bus, at.device, at.function);
+    return text;
+}
+
 // Without what the user's options for the compiler take away (docs/decisions/0050).
 int assembler_of(const cl::Device& device) {
     const char* const own = std::getenv("TRIFOLD_OPENCL_OPTIONS");
@@ -61,7 +73,9 @@ FoundDevice look_at(const cl::Device& device, const std::string& platform_name, 
     f.in_host_memory = (f.kind == Kind::cpu || device.getInfo<CL_DEVICE_HOST_UNIFIED_MEMORY>()) && (!plays("gpu") || plays("unified"));
     const std::string extensions = device.getInfo<CL_DEVICE_EXTENSIONS>();
     f.fp64 = extensions.find("cl_khr_fp64") != extensions.npos && !plays("f32");
-    if (f.wide && extensions.find("cl_nv_device_attribute_query") != extensions.npos) f.ptx = assembler_of(device);
+    const bool nvidia = extensions.find("cl_nv_device_attribute_query") != extensions.npos;
+    if (f.wide && nvidia) f.ptx = assembler_of(device);
+    if (nvidia && extensions.find("cl_khr_pci_bus_info") != extensions.npos) f.bus = pci_bus(device);
     f.units = static_cast<int>(device.getInfo<CL_DEVICE_MAX_COMPUTE_UNITS>());
     f.memory = device.getInfo<CL_DEVICE_GLOBAL_MEM_SIZE>();
     f.largest_block = device.getInfo<CL_DEVICE_MAX_MEM_ALLOC_SIZE>();

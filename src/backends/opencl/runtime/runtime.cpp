@@ -259,6 +259,12 @@ bool bandwidth(int device, void*, int reads, bool in_place, std::size_t bytes, d
     });
 }
 
+bool pci_bus(int device, char* bus, std::size_t bytes, Failure& failure) {
+    if (found(device).bus.empty()) return failure.say(ErrorCode::device_unavailable, "its driver does not tell its place on PCI");
+    std::snprintf(bus, bytes, "%s", found(device).bus.c_str());
+    return true;
+}
+
 }  // namespace
 
 const devices::Runtime& runtime() {
@@ -286,6 +292,7 @@ const devices::Runtime& runtime() {
         r.close_pieces = close_pieces;
         r.judge_pieces = judge_pieces;
         r.bandwidth = bandwidth;
+        r.pci_bus = pci_bus;
         return r;
     }();
     return table;
