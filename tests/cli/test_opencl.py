@@ -199,6 +199,32 @@ class OpenCL(CommandTest):
         self.power_limit(None)
         self.refuse(2, ["objective 'edp'", "watts of 'cpu'", '--watts cpu=WATTS'], 'plan', *with_one)
 
+    def test_what_was_measured_of_a_device_is_kept(self):
+        if not has_opencl():
+            self.skipTest('no OpenCL device on this machine')
+        self.environment['TRIFOLD_OPENCL_AS'] = 'gpu'
+        self.environment['XDG_CACHE_HOME'] = self.path('.cache')
+        of_device = lambda report: [b for b in report['profile']['bandwidth'] if b['device'] == 'opencl:0.0']
+        self.assertEqual(of_device(self.run_json('devices')), [])
+        measured = of_device(json.loads(self.run_it('devices', '--measure', '--threads', '1', '--json', timeout=300)[0]))
+        self.assertEqual([(b['store'], b['threads'], b['source']) for b in measured], [('non-temporal stores', 0, 'measured now'), ('in place', 0, 'measured now')])
+        files = glob.glob(self.path('.cache/trifold/device-*.json'))
+        self.assertEqual(len(files), 1)
+        date = json.loads(self.read(files[0]))['date']
+        self.assertEqual(of_device(self.run_json('devices')), [dict(b, source='profile ' + date) for b in measured])
+        # Another driver, or half of a file, is said and ignored.
+        good = self.read(files[0])
+        for text, why in ((good.replace(b'Portable Computing Language', b'Another platform'), 'another board or driver'), (good[:len(good) // 2], 'corrupt')):
+            self.write(files[0], text)
+            out, err = self.run_it('devices', '--json')
+            self.assertEqual(of_device(json.loads(out)), [])
+            self.assertIn(f"profile of 'opencl:0.0', {files[0]}, ignored: ", err)
+            self.assertIn(why, err)
+        # What is of another day than the machine's is marked.
+        self.write(files[0], good.replace(date.encode(), b'2020-01-02'))
+        out, _ = self.run_it('devices')
+        self.assertRegex(out, r'opencl:0\.0 +in place +.*B/s \(profile 2020-01-02\)\n')
+
     def test_a_compiler_that_refuses(self):
         if not has_opencl():
             self.skipTest('no OpenCL device on this machine')

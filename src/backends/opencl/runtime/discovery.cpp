@@ -70,7 +70,8 @@ FoundDevice look_at(const cl::Device& device, const std::string& platform_name, 
     const cl_device_type type = device.getInfo<CL_DEVICE_TYPE>();
     f.kind = kind_of(platform_name, vendor, type & CL_DEVICE_TYPE_CPU, type & CL_DEVICE_TYPE_GPU, std::getenv("XCL_EMULATION_MODE") != nullptr);
     f.wide = f.kind == Kind::gpu || plays("gpu");
-    f.in_host_memory = (f.kind == Kind::cpu || device.getInfo<CL_DEVICE_HOST_UNIFIED_MEMORY>()) && (!plays("gpu") || plays("unified"));
+    const bool shared = f.kind == Kind::cpu || device.getInfo<CL_DEVICE_HOST_UNIFIED_MEMORY>();
+    f.in_host_memory = shared && (!plays("gpu") || plays("unified"));
     const std::string extensions = device.getInfo<CL_DEVICE_EXTENSIONS>();
     f.fp64 = extensions.find("cl_khr_fp64") != extensions.npos && !plays("f32");
     const bool nvidia = extensions.find("cl_nv_device_attribute_query") != extensions.npos;
@@ -84,7 +85,7 @@ FoundDevice look_at(const cl::Device& device, const std::string& platform_name, 
     const std::string model = one_line(device.getInfo<CL_DEVICE_NAME>()), driver = one_line(device.getInfo<CL_DRIVER_VERSION>());
     f.driver = platform_name + "|" + model + "|" + version + "|" + driver;
     char memory[64];
-    std::snprintf(memory, sizeof memory, "%.1f GiB%s", static_cast<double>(f.memory) / (1 << 30), f.in_host_memory ? " shared with the host" : "");
+    std::snprintf(memory, sizeof memory, "%.1f GiB%s", static_cast<double>(f.memory) / (1 << 30), shared ? " shared with the host" : "");
     f.text = model + ", " + name_of(f.kind) + ", " + std::to_string(f.units) + (f.units == 1 ? " compute unit, " : " compute units, ") + memory +
              (f.fp64 ? "" : ", no FP64") + ", " + platform_name + " (" + vendor + ", driver " + driver + ")";
     judge(f, vendor, version);
