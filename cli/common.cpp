@@ -50,13 +50,13 @@ void CommonOptions::add_data(CLI::App& app) {
 }
 
 void CommonOptions::add_objective(CLI::App& app) {
-    app.add_option("--optimise", objective, "time, energy or edp (energy times time): for what the devices that share a solve are chosen; the latter two need --watts")
+    app.add_option("--optimise", objective, "time, energy or edp (energy times time): for what the devices that share a solve are chosen; the latter two by --watts, else by the devices' power limits where the machine tells them")
         ->capture_default_str();
     add_watts(app);
 }
 
 void CommonOptions::add_watts(CLI::App& app) {
-    app.add_option("--watts", watts_text, "DEVICE=WATTS,…: what devices draw while they compute; joules are estimated so where there is no counter, or without --energy");
+    app.add_option("--watts", watts_text, "DEVICE=WATTS,…: what devices draw while they compute; joules are estimated so where there is no counter, or without --energy. One that is not named is taken to draw its power limit, where the machine tells it");
 }
 
 void CommonOptions::apply_objective(tridiagonal::Options& settings) {

@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // trifold devices: what this machine and this build have.
+#include <algorithm>
+#include <bit>
 #include <memory>
+#include <optional>
 
 #include "backends/registry.hpp"
+#include "base/utc.hpp"
 #include "build_info.hpp"
 #include "common.hpp"
 #include "devices/context_state.hpp"
@@ -56,18 +60,35 @@ void add_grid(report::DeviceList& list) {
     }
 }
 
-// Of devices with memory of their own, far outside their caches: four arrays read, and one more or the last of them written.
-void add_own_memory(report::DeviceList& list) {
-    constexpr std::size_t array = std::size_t{1} << 29;
+// Far outside a device's caches, and five arrays fit: four are read, and one more or the last of them written.
+devices::Profile measure_own_memory(const Device& device) {
+    constexpr std::size_t most = std::size_t{1} << 29;
+    devices::Profile profile;
+    profile.now = true;
+    profile.date = utc_now("%Y-%m-%d");
+    Failure failure;
+    std::size_t free = 0, total = 0;
+    if (!device.runtime->memory_info(device.number, &free, &total, failure)) return profile;
+    const std::size_t array = std::min(most, std::bit_floor(free / 16));
+    for (const bool in_place : {false, true}) {
+        double found = 0;
+        if (device.runtime->bandwidth(device.number, nullptr, 4, in_place, array, &found, failure) && found > 0)
+            profile.bandwidth.push_back({array * (in_place ? 4 : 5), 1, in_place ? devices::Store::in_place : devices::Store::past_cache, found});
+    }
+    return profile;
+}
+
+// Of devices with memory of their own: measured and kept, or what was kept.
+void add_own_memory(report::DeviceList& list, Context::State& state, bool measure) {
     for (const Device* device : registered_devices()) {
         if (why_unavailable(*device) || !device->runtime) continue;
-        for (const bool in_place : {false, true}) {
-            Failure failure;
-            double found = 0;
-            if (device->runtime->bandwidth(device->number, nullptr, 4, in_place, array, &found, failure) && found > 0)
-                list.bandwidth.push_back({static_cast<std::int64_t>(array) * (in_place ? 4 : 5), 0,
-                                          devices::name_of(in_place ? devices::Store::in_place : devices::Store::past_cache), found, device->name});
-        }
+        const std::string identity = devices::identity_of(device->description ? device->description(*device) : "");
+        std::optional<devices::Profile> profile;
+        if (!measure) profile = state.device_profile(device->name, identity);
+        else if (profile = measure_own_memory(*device); !profile->bandwidth.empty()) state.keep_device_profile(device->name, identity, *profile);
+        if (!profile) continue;
+        for (const devices::Bandwidth& b : profile->bandwidth)
+            list.bandwidth.push_back({static_cast<std::int64_t>(b.footprint), 0, devices::name_of(b.store), b.bytes_per_s, device->name, profile->source()});
     }
 }
 
@@ -81,16 +102,14 @@ int run(const Options& o) {
         tridiagonal::measure_profile(context);
     }
     const devices::Profile& profile = state.profile();
-    list.profile = o.measure            ? "measured now"
-                   : profile.measured() ? "profile " + profile.date
-                                        : "defaults, not measured: trifold devices --measure";
+    list.profile = profile.measured() ? profile.source() : "defaults, not measured: trifold devices --measure";
     list.measured = profile.measured();
     list.devices = context.devices();
     add_grid(list);
     for (const devices::Bandwidth& b : profile.bandwidth)
         list.bandwidth.push_back(
-            {static_cast<std::int64_t>(b.footprint), b.threads, devices::name_of(b.store), b.bytes_per_s});
-    if (o.measure) add_own_memory(list);
+            {static_cast<std::int64_t>(b.footprint), b.threads, devices::name_of(b.store), b.bytes_per_s, "cpu", profile.source()});
+    add_own_memory(list, state, o.measure);
     list.threads = context.threads();
     list.machine = report::this_machine(build_commit());
     print(o.json ? report::json(list) : report::text(list, o.matrix));
@@ -104,7 +123,7 @@ Command devices_command(CLI::App& parent) {
     CLI::App* app = parent.add_subcommand("devices", "list the devices, what each can do, and how fast its memory is");
     app->add_flag("--matrix", options->matrix, "who computes what: native, delegated (to whom), absent (why)");
     app->add_flag("--measure", options->measure,
-                  "measure this machine's bandwidth and pace anew and keep them for planning");
+                  "measure bandwidth and pace of this machine, and the bandwidth of devices with memory of their own, anew and keep them");
     options->add_threads(*app);
     options->add_talk(*app);
     set_examples(*app, "  trifold devices\n"

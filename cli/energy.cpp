@@ -41,7 +41,7 @@ report::Energy EnergyMeter::measure(const std::function<bool()>& solve) {
         report::DeviceEnergy one{counter.device(), joules, "measured", counter.source()};
         if (!counter.why_not().empty() || std::isnan(joules)) one = {counter.device(), report::unknown, "unknown", counter.why_not()};
         // One counter for all that computes on the host's processors: it counts once.
-        else if (counter.host() && host) one.joules = 0, one.note = "counted with the host's other devices";
+        else if (counter.host() && host) one.joules = 0, one.note = report::counted_with_the_host;
         host = host || counter.host();
         energy.devices.push_back(std::move(one));
     }

@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 
+#include "backends/power_limit.hpp"
 #include "base/available_memory.hpp"
 #include "base/nearest.hpp"
 #include "base/number_text.hpp"
@@ -289,12 +290,14 @@ private:
             const auto tenth = static_cast<std::int64_t>(0.2 * advanced_ / record_.solve_s / static_cast<double>(parts.points_entered()));
             const std::int64_t count = std::clamp<std::int64_t>(tenth, 1, o_.iterations);
             record_.energy = EnergyMeter(queue).measure([&] { return parts.advance(count).ok(); });
-            record_.energy.joules *= static_cast<double>(shape_.points()) * static_cast<double>(o_.iterations) / (static_cast<double>(parts.points_entered()) * static_cast<double>(count));
+            const double times = static_cast<double>(shape_.points()) * static_cast<double>(o_.iterations) / (static_cast<double>(parts.points_entered()) * static_cast<double>(count));
+            for (report::DeviceEnergy& one : record_.energy.devices) one.joules *= times;
             record_.energy_steps = count * record_.energy.solves;
         }
-        if (const auto watts = o_.watts.find(record_.device); watts != o_.watts.end() && record_.solve_s > 0 && !std::isfinite(record_.energy.joules)) {
-            record_.energy.joules = watts->second * record_.solve_s;
-            record_.energy.kind = "estimated", record_.energy.note = report::watts_note(watts->second);
+        if ((o_.energy || o_.watts.contains(record_.device)) && o_.iterations > 0) {
+            Report whole;
+            whole.solve_s = record_.solve_s, whole.outcome.device = queue.device();
+            report::complete(record_.energy, whole, o_.watts, power_limits(device_at(queue.device_index())));
         }
         watch_.stop();
         line_.clear();
@@ -384,7 +387,7 @@ Command heat_command(CLI::App& parent) {
     app->add_option("--at-once", options->at_once, "meshes that the device holds together; 0 = as many as fit")->capture_default_str()->transform(whole_number(0, std::int64_t{1} << 40));
     options->add_threads(*app);
     app->add_option("--precision", options->precision, "f32 or f64 (default)");
-    app->add_flag("--energy", options->energy, "advance for two seconds more and read the device's energy counters");
+    app->add_flag("--energy", options->energy, "joules of the run: by the device's energy counters, for which it is advanced for two seconds more; estimated where there are none, by --watts or the device's power limit");
     options->add_watts(*app);
     app->add_flag("--no-roof", options->no_roof, "do not measure the bandwidth after the run");
     options->add_talk(*app);

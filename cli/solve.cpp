@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "backends/opencl/kernel_times.hpp"
+#include "backends/power_limit.hpp"
 #include "backends/registry.hpp"
 #include "base/available_memory.hpp"
 #include "build_info.hpp"
@@ -168,7 +169,8 @@ private:
         std::nth_element(reports.begin(), middle, reports.end(),
                          [](const Report& a, const Report& b) { return a.solve_s < b.solve_s; });
         record_.report = *middle;
-        if (o_.energy || !o_.watts.empty()) report::complete(record_.energy, record_.report, o_.watts);
+        if (o_.energy || !o_.watts.empty() || settings_.objective != Objective::time)
+            report::complete(record_.energy, record_.report, o_.watts, power_limits(device_at(queue.device_index())));
         Roof& found = record_.report.roof;
         found.bytes_per_s = roof.bytes_per_s();
         found.source = found.bytes_per_s > 0 ? "measured now" : "";
@@ -334,7 +336,7 @@ Command solve_command(CLI::App& parent) {
     app->add_option("--repeat", options->repeat, "solve this many times and report the median")
         ->capture_default_str()
         ->transform(whole_number(1, 1000));
-    app->add_flag("--energy", options->energy, "solve for two seconds more and read the device's energy counters");
+    app->add_flag("--energy", options->energy, "joules of a solve: by the device's energy counters, for which it is solved for two seconds more; estimated where there are none, by --watts or the device's power limit");
     options->add_objective(*app);
     app->add_option("--patience", options->patience, "seconds after which a call to one of several devices is given up, and its rows go to others; 0 = 30")->capture_default_str();
     app->add_option("--trace", options->trace, "FILE.json for what devices did in a split or streamed solve (Chrome's trace format)")->check(not_empty);

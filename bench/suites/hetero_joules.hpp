@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "backends/energy_counter.hpp"
+#include "backends/power_limit.hpp"
 #include "backends/registry.hpp"
 #include "bench/harness/record.hpp"
 #include "report/energy.hpp"
@@ -31,7 +32,7 @@ inline void joules(Queue& queue, const tridiagonal::Problem& problem, const Repo
         const bool measured = std::isfinite(joules);
         energy.devices.push_back({counters[k].device(), joules, measured ? "measured" : "unknown", measured ? counters[k].source() : counters[k].why_not()});
     }
-    report::complete(energy, report, watts);
+    report::complete(energy, report, watts, power_limits(device));
     row.set("joules", energy.joules).set("joules_kind", energy.kind).set("joules_note", energy.note).set("rows_per_joule", rows / energy.joules);
 }
 

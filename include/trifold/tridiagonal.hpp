@@ -59,7 +59,7 @@ inline constexpr int algorithm_count = 10;
 TRIFOLD_API const char* name_of(Algorithm algorithm) noexcept;
 TRIFOLD_API Algorithm algorithm_from(std::string_view name);
 
-/// What a device draws while it computes, for objectives other than time.
+/// What a device draws while it computes, for objectives other than time. Of one that is not named: its power limit, where the machine tells it; Error(usage) where neither is known.
 struct DeviceWatts {
     std::string_view device;
     double watts = 0;
@@ -73,7 +73,7 @@ struct Options {
     Report* report = nullptr;           ///< filled where given (allocates)
     Workspace workspace{};              ///< see workspace(); empty = the Context's
     Objective objective = Objective::time;  ///< for what the devices that share a solve are chosen, where several were named
-    std::span<const DeviceWatts> watts{};   ///< of each of them, for the other objectives
+    std::span<const DeviceWatts> watts{};   ///< of them, for the other objectives; see DeviceWatts
     double patience_s = 0;              ///< a call to one of several devices that takes longer is given up, and its rows go to others; 0 = 30
 };
 

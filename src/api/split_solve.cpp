@@ -7,6 +7,7 @@
 #include <string>
 
 #include "api/making_ready.hpp"
+#include "backends/power_limit.hpp"
 #include "backends/registry.hpp"
 #include "devices/context_state.hpp"
 #include "planner/split_steady.hpp"
@@ -82,7 +83,18 @@ bool fits(const split::Part& part, const System& system) {
            bytes_of(system) + static_cast<double>(part.ops->workspace(system, Algorithm::automatic, 1)) < 0.9 * static_cast<double>(free);
 }
 
-std::vector<SplitMember> members_of(const std::vector<split::Part>& parts, const Options& options) {
+// Of those whose watts are not given. The processors' limit is of all that computes there: where several devices do, nobody tells what each of them draws.
+void add_power_limits(const Device& device, std::vector<SplitMember>& members) {
+    const auto on_host = std::count_if(members.begin(), members.end(), [](const SplitMember& member) { return !member.linked; });
+    const auto add = [&](const Device& one) {
+        for (SplitMember& member : members)
+            if (member.name == one.name && !(member.watts > 0) && (member.linked || on_host == 1)) member.watts = power_limit(one).watts;
+    };
+    if (device.parts.empty()) add(device);
+    for (const Device* part : device.parts) add(*part);
+}
+
+std::vector<SplitMember> members_of(const Device& device, const std::vector<split::Part>& parts, const Options& options) {
     std::vector<SplitMember> members;
     for (const split::Part& part : parts) {
         SplitMember member{part.name, part.runtime != nullptr, 0};
@@ -90,6 +102,7 @@ std::vector<SplitMember> members_of(const std::vector<split::Part>& parts, const
             if (known.device == member.name) member.watts = known.watts;
         members.push_back(std::move(member));
     }
+    if (options.objective != Objective::time) add_power_limits(device, members);
     return members;
 }
 
@@ -135,7 +148,7 @@ SplitProblem split_problem(const System& system, const Options& options, bool pa
 split::Reach look_before(const System& system, const Options& options, int threads) { return split::look(system, split_host_ops(), tolerance_of(system, options), threads); }
 
 SplitTeam::SplitTeam(Context::State& state, const Device& device, const std::vector<split::Part>& all, const SplitProblem& problem, const split::Reach& reach, const Options& options)
-    : state_(state), device_(device), all_(all), members_(members_of(all, options)), problem_(problem) {
+    : state_(state), device_(device), all_(all), members_(members_of(device, all, options)), problem_(problem) {
     problem_.coupled = reach.width == 0, problem_.slowly = reach.width > 200;
     if (all.size() > 1) identify(state, device, all);
     choice_ = choose_members(state.rates(), members_, problem_);
@@ -297,7 +310,7 @@ void plan_split(Context::State& state, const Device& device, const System& syste
     bool pageable = false;
     const std::vector<split::Part> parts = split_parts(state, device, system, options, pageable);
     if (parts.size() < 2) return;
-    const std::vector<SplitMember> members = members_of(parts, options);
+    const std::vector<SplitMember> members = members_of(device, parts, options);
     SplitProblem problem = split_problem(system, options, pageable);
     plan = plan_of(members);
     plan.branch = {"joined", "coupled"};

@@ -3,27 +3,30 @@
 
 #include <limits>
 
+#include "devices/nvml.hpp"
+
 namespace trifold {
 
-EnergyCounter::EnergyCounter(const Device& device) : name_(device.name), runtime_(device.runtime), number_(device.number) {
-    if (!runtime_) {
+EnergyCounter::EnergyCounter(const Device& device) : name_(device.name) {
+    if (!device.runtime) {
         rapl_.emplace();
         source_ = "RAPL: " + rapl_->zones(), why_not_ = rapl_->why_not();
-    } else if (!runtime_->joules) {
-        why_not_ = name_ + " has no energy counter";
-    } else {
-        source_ = "NVML, the whole board";
-        Failure failure;
-        double now = 0;
-        if (!runtime_->joules(number_, &now, failure)) why_not_ = failure.message;
+        return;
     }
+    Failure failure;
+    char bus[32];
+    double now = 0;
+    source_ = "NVML, the whole board";
+    if (!device.runtime->pci_bus || !device.runtime->pci_bus(device.number, bus, sizeof bus, failure)) why_not_ = name_ + " has no energy counter";
+    else if (!devices::nvml::joules(bus, &now, failure)) why_not_ = failure.message;
+    else bus_ = bus;
 }
 
 double EnergyCounter::joules() {
     if (rapl_) return rapl_->joules();
     Failure failure;
     double now = 0;
-    return runtime_->joules && runtime_->joules(number_, &now, failure) ? now : std::numeric_limits<double>::quiet_NaN();
+    return !bus_.empty() && devices::nvml::joules(bus_.c_str(), &now, failure) ? now : std::numeric_limits<double>::quiet_NaN();
 }
 
 }  // namespace trifold

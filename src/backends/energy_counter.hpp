@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The energy counter behind a device: RAPL for those that compute on the host's processors, the driver's for the others.
+// The energy counter behind a device: RAPL for those that compute on the host's processors, NVML for NVIDIA's boards.
 #pragma once
 
 #include <optional>
@@ -25,8 +25,7 @@ public:
 private:
     std::string name_, source_, why_not_;
     std::optional<devices::Rapl> rapl_;
-    const devices::Runtime* runtime_;
-    int number_;
+    std::string bus_;  // of a board that NVML counts for
 };
 
 }  // namespace trifold

@@ -73,6 +73,26 @@ const devices::Profile& Context::State::adopt_profile(devices::Profile profile) 
     return adopted;
 }
 
+std::optional<devices::Profile> Context::State::device_profile(const std::string& device, const std::string& identity) {
+    const std::string folder = devices::profile_folder(profile_path);
+    if (folder.empty()) return std::nullopt;
+    const std::string machine = devices::fingerprint(topology()), file = devices::profile_file(folder, machine + ", " + device, "device");
+    std::string why;
+    std::optional<devices::Profile> kept = devices::load_profile(file, machine + ", " + device + ": " + identity, why, "board or driver");
+    if (!why.empty()) log("profile of '" + device + "', " + file + ", ignored: " + why + " (trifold devices --measure writes it anew)");
+    return kept;
+}
+
+void Context::State::keep_device_profile(const std::string& device, const std::string& identity, devices::Profile profile) {
+    const std::string folder = devices::profile_folder(profile_path);
+    if (folder.empty()) return;
+    const std::string machine = devices::fingerprint(topology()), file = devices::profile_file(folder, machine + ", " + device, "device");
+    profile.machine = machine + ", " + device + ": " + identity;
+    std::string why;
+    if (devices::save_profile(profile, file, why)) log("profile of '" + device + "' measured and kept in " + file);
+    else log("profile of '" + device + "', " + file + ", cannot be written: " + why);
+}
+
 void Context::State::leave_behind(const std::string& device) {
     {
         const std::lock_guard lock(devices_mutex_);

@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -65,6 +66,13 @@ struct Context::State {
 
     /// Makes a new measurement current and keeps it on disk (unless profiles are off; a failure to write is logged).
     const devices::Profile& adopt_profile(devices::Profile profile);
+
+    /// What was measured of a device with memory of its own, and kept (of the bandwidth only: threads of the host have no part in it). Nothing where it never was, and, logged, where its file
+    /// is corrupt, of another version, or of another board or driver under that name. `identity`: what identity_of makes of its description.
+    std::optional<devices::Profile> device_profile(const std::string& device, const std::string& identity);
+
+    /// Keeps it on disk (unless profiles are off; a failure to write is logged).
+    void keep_device_profile(const std::string& device, const std::string& identity, devices::Profile profile);
 
     /// Held while a profile is measured, so that two threads do not disturb each other's figures.
     std::mutex measuring;

@@ -77,7 +77,7 @@ std::string profile_file(const std::string& folder, const std::string& machine, 
     return folder + name;
 }
 
-std::optional<Profile> load_profile(const std::string& file, const std::string& machine, std::string& why) {
+std::optional<Profile> load_profile(const std::string& file, const std::string& machine, std::string& why, const char* what) {
     why.clear();
     std::error_code error;
     const auto size = fs::file_size(file, error);
@@ -91,7 +91,7 @@ std::optional<Profile> load_profile(const std::string& file, const std::string& 
         if (const auto version = json.at("version").get<std::string>(); version != TRIFOLD_VERSION)
             return why = "written by version " + version.substr(0, 32), std::nullopt;
         Profile profile = from_json(json);
-        if (profile.machine != machine) return why = "measured on another machine", std::nullopt;
+        if (profile.machine != machine) return why = std::string("measured on another ") + what, std::nullopt;
         return profile;
     } catch (const std::exception& problem) {  // the parser's own and the checks above
         why = std::string("corrupt: ") + problem.what();

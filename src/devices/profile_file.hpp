@@ -20,8 +20,8 @@ std::string profile_file(const std::string& folder, const std::string& machine, 
 bool replace_file(const std::string& file, const std::string& text, std::string& why);
 
 /// The profile in a file, or nothing with `why` (empty where there simply is no file): corrupt, of another version of
-/// Trifold, or of another machine.
-std::optional<Profile> load_profile(const std::string& file, const std::string& machine, std::string& why);
+/// Trifold, or of another machine. `machine` may name a device of it too; `what` is what another one is then.
+std::optional<Profile> load_profile(const std::string& file, const std::string& machine, std::string& why, const char* what = "machine");
 
 /// As replace_file.
 bool save_profile(const Profile& profile, const std::string& file, std::string& why);

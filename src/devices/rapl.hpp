@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Energy counters of the host's processors: Linux powercap zones ("RAPL": Intel's, and AMD's behind the same names).
+// Energy counters of the host's processors, from Linux powercap zones.
 #pragma once
 
 #include <string>
 #include <vector>
+
+#include "devices/powercap.hpp"
 
 namespace trifold::devices {
 
 /// The counters of all packages and of their memory, one sum. Whole packages: what else runs there is counted in.
 class Rapl {
 public:
-    explicit Rapl(const std::string& root = "/sys/class/powercap");
+    explicit Rapl(const std::string& root = powercap_root());
 
     /// Empty where the counters can be read; else why not, and what to do.
     const std::string& why_not() const noexcept { return why_not_; }

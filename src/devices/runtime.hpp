@@ -73,8 +73,8 @@ struct Runtime {
     /// more, or the last of them (`in_place`). Takes that memory and gives it back; waits.
     bool (*bandwidth)(int device, void* stream, int reads, bool in_place, std::size_t bytes, double* bytes_per_s, Failure& failure) = nullptr;
 
-    /// Joules that the device has used since some moment; nullptr where it has no counter.
-    bool (*joules)(int device, double* joules, Failure& failure) = nullptr;
+    /// Where an NVIDIA GPU sits on PCI, "0000:3b:00.0", by which NVML tells its energy and power. nullptr, or false, for what NVML does not know.
+    bool (*pci_bus)(int device, char* bus, std::size_t bytes, Failure& failure) = nullptr;
 };
 
 }  // namespace trifold::devices

@@ -24,6 +24,15 @@ double computing_s(const std::string& device, const trifold::Report& report, con
     return seconds;
 }
 
+devices::PowerLimit limit_of(const std::string& device, const devices::PowerLimits& limits) {
+    const auto found = limits.find(device);
+    return found == limits.end() ? devices::PowerLimit() : found->second;
+}
+
+std::string what_to_give(const std::string& device, const devices::PowerLimit& limit) {
+    return (limit.watts > 0 ? "its part of the processors' power limit is not known" : "no power limit of it is known") + (": give --watts " + device) + "=WATTS";
+}
+
 }  // namespace
 
 Watts watts_from(const std::string& text) {
@@ -44,6 +53,8 @@ Watts watts_from(const std::string& text) {
 
 std::string watts_note(double watts) { return fmt::format("{:.3g} W while it computes", watts); }
 
+std::string watts_note(const devices::PowerLimit& limit) { return watts_note(limit.watts) + ", " + limit.source; }
+
 std::vector<DeviceEnergy> energy_without_joules(const trifold::Report& report) {
     std::vector<DeviceEnergy> out;
     for (const DeviceShare& share : report.devices) out.push_back({share.name, unknown, "unknown", ""});
@@ -63,14 +74,29 @@ void add_up(Energy& energy) {
     if (energy.kind == "unknown") energy.joules = unknown;
 }
 
-void complete(Energy& energy, const trifold::Report& report, const Watts& watts) {
+void complete(Energy& energy, const trifold::Report& report, const Watts& watts, const devices::PowerLimits& limits) {
     if (energy.devices.empty()) energy.devices = energy_without_joules(report);
     const TraceSummary times = summary(report);
+    // Of what computes on the host's processors: how long they were busy, and whether watts were given for some of it.
+    double host_s = 0;
+    bool host_given = false, host_counted = false;
+    for (const DeviceEnergy& one : energy.devices)
+        if (limit_of(one.device, limits).host) host_s = std::max(host_s, computing_s(one.device, report, times)), host_given = host_given || watts.contains(one.device);
     for (DeviceEnergy& one : energy.devices) {
-        const auto known = watts.find(one.device);
-        if (!std::isnan(one.joules) || known == watts.end()) continue;
-        one.joules = known->second * computing_s(one.device, report, times);
-        one.kind = "estimated", one.note = watts_note(known->second);
+        if (!std::isnan(one.joules)) continue;
+        const devices::PowerLimit limit = limit_of(one.device, limits);
+        if (const auto given = watts.find(one.device); given != watts.end()) {
+            one.joules = given->second * computing_s(one.device, report, times);
+            one.kind = "estimated", one.note = watts_note(given->second);
+        } else if (limit.host && host_counted) {
+            one.joules = 0, one.kind = "estimated", one.note = counted_with_the_host;
+        } else if (limit.watts > 0 && !(limit.host && host_given)) {
+            one.joules = limit.watts * (limit.host ? host_s : computing_s(one.device, report, times));
+            one.kind = "estimated", one.note = watts_note(limit);
+            host_counted = host_counted || limit.host;
+        } else {
+            one.note += (one.note.empty() ? "" : "; ") + what_to_give(one.device, limit);
+        }
     }
     add_up(energy);
 }

@@ -207,7 +207,8 @@ std::string json(const DeviceList& list) {
                                         {"threads", b.threads},
                                         {"store", b.store},
                                         {"bytes_per_s", b.bytes_per_s},
-                                        {"device", b.device}});
+                                        {"device", b.device},
+                                        {"source", b.source}});
     result["machine"] = object(list.machine);
     return line(result);
 }

@@ -84,6 +84,7 @@ struct DeviceList {
         std::string store;
         double bytes_per_s;
         std::string device = "cpu";
+        std::string source = {};  ///< "measured now", "profile DATE", or "defaults"
     };
     std::vector<Bandwidth> bandwidth;
     std::string profile;  ///< "measured now", "profile DATE", or "defaults"

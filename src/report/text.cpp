@@ -204,12 +204,15 @@ std::string text(const DeviceList& list, bool matrix) {
             out += fmt::format("{:<12} {:<12} {:<10} {}\n", cell.device, cell.family, cell.kind, cell.note);
         return out;
     }
-    if (!list.measured) return out + "\nbandwidth: not measured yet (trifold devices --measure; until then plans rest on defaults)\n";
-    out += fmt::format("\nbandwidth of a solve's mix of reads and writes ({}):\n", list.profile);
-    for (const auto& b : list.bandwidth)
-        out += fmt::format("  {:>10}  {:<10}  {:<20} {}\n", bytes_text(static_cast<double>(b.footprint)),
-                           b.threads > 0 ? fmt::format("{:>2} {}", b.threads, b.threads == 1 ? "thread" : "threads") : b.device, b.store,
-                           rate_text(b.bytes_per_s, "B"));
+    if (!list.measured) out += "\nbandwidth: not measured yet (trifold devices --measure; until then plans rest on defaults)\n";
+    else out += fmt::format("\nbandwidth of a solve's mix of reads and writes ({}):\n", list.profile);
+    for (const auto& b : list.bandwidth) {
+        const bool host = b.threads > 0;
+        if (host && !list.measured) continue;
+        out += fmt::format("  {:>10}  {:<10}  {:<20} {}{}\n", bytes_text(static_cast<double>(b.footprint)),
+                           host ? fmt::format("{:>2} {}", b.threads, b.threads == 1 ? "thread" : "threads") : b.device, b.store, rate_text(b.bytes_per_s, "B"),
+                           host || b.source == list.profile ? "" : " (" + b.source + ")");
+    }
     return out;
 }
 

@@ -21,8 +21,17 @@ class CommandTest(unittest.TestCase):
     def path(self, name):
         return os.path.join(self.folder, name)
 
+    def power_limit(self, watts):
+        """A machine without energy counters whose processors may draw so many watts; None: it does not tell."""
+        self.environment['TRIFOLD_POWERCAP'] = self.path('.powercap')
+        package = self.path('.powercap/intel-rapl:0')
+        os.makedirs(package, exist_ok=True)
+        for name, text in {'name': 'package-0', 'constraint_0_name': 'long_term', 'constraint_0_power_limit_uw': 'none' if watts is None else str(int(watts * 1e6))}.items():
+            with open(os.path.join(package, name), 'w', encoding='ascii') as file:
+                file.write(text + '\n')
+
     def files(self):
-        return sorted(name for name in os.listdir(self.folder) if name != '.cache')
+        return sorted(name for name in os.listdir(self.folder) if name not in ('.cache', '.powercap'))
 
     def write(self, name, data):
         with open(self.path(name), 'wb') as file:

@@ -207,16 +207,25 @@ class Heat(CommandTest):
         out, _ = self.run_it('heat', '--mesh', '64x64', '--iterations', '500', '--energy', '--json', timeout=30)
         report = json.loads(out)
         energy = report['energy']
-        self.assertIn(energy['kind'], ('measured', 'unknown'))
+        self.assertIn(energy['kind'], ('measured', 'estimated', 'unknown'))
         self.assertTrue(energy['note'])
         if energy['kind'] == 'measured':
             self.assertGreater(energy['joules'], 0)
             self.assertGreaterEqual(energy['seconds'], 2)
-        else:
+        elif energy['kind'] == 'unknown':
             self.assertIsNone(energy['joules'])
         plain = self.run_json('heat', '--mesh', '64x64', '--iterations', '500')
         self.assertEqual(plain['energy']['kind'], 'unknown')
         self.assertEqual(report['field'], plain['field'])  # of the steps that were asked for
+
+    def test_energy_of_a_power_limit(self):
+        self.power_limit(225)
+        run = ('heat', '--mesh', '64x64', '--iterations', '50')
+        report = self.run_json(*run, '--energy')
+        self.assertEqual((report['energy']['kind'], report['energy']['note']), ('estimated', '225 W while it computes, power limit by powercap of package-0'))
+        self.assertAlmostEqual(report['energy']['joules'], 225 * report['time']['solve_s'])
+        self.assertEqual(self.run_json(*run, '--energy', '--watts', 'cpu=100')['energy']['note'], '100 W while it computes')
+        self.assertEqual(self.run_json(*run)['energy']['kind'], 'unknown')  # nobody asked
 
     def test_energy_of_given_watts(self):
         report = self.run_json('heat', '--mesh', '64x64', '--iterations', '50', '--watts', 'cpu=100')

@@ -174,7 +174,8 @@ class OpenCL(CommandTest):
         alone = [c['predicted_s'] for c in joined if ',' not in c['device'] and c['predicted_s'] is not None]
         self.assertTrue(all(taken['predicted_s'] <= 1.03 * seconds for seconds in alone))
         self.assertIn('taken', self.run_it('plan', *problem, '--explain')[0])
-        # Joules as an objective, of watts that are given.
+        # Joules as an objective, of watts that are given, or of power limits. What two devices draw of the processors' limit nobody knows.
+        self.power_limit(225)
         for command in ('plan', 'solve'):
             self.refuse(2, ["objective 'energy'", "watts of 'cpu'"], command, *problem, '--optimise', 'energy')
             self.refuse(2, ['energie', "'energy'"], command, *problem, '--optimise', 'energie')
@@ -182,6 +183,47 @@ class OpenCL(CommandTest):
         self.assertTrue(self.run_json('solve', *problem, *watts, '--no-roof', '--repeat', '16', '--patience', '20')['outcome']['ok'])
         self.assertEqual([c['device'] for c in self.run_json('plan', *problem, *watts)['plan']['candidates'] if c['taken']][0], 'cpu')
         self.refuse(2, ['patience'], 'solve', *problem, '--patience', '-1')
+
+    def test_joules_as_an_objective_of_a_power_limit(self):
+        if not has_opencl():
+            self.skipTest('no OpenCL device on this machine')
+        self.environment['TRIFOLD_OPENCL_AS'] = 'gpu'
+        self.power_limit(225)
+        split = ('gen:dominant?rows=200000', '--device', 'cpu,opencl:0.0', '--optimise', 'edp')
+        with_one = (*split, '--watts', 'opencl:0.0=50')  # PoCL tells none of the GPU that it plays
+        self.run_json('plan', *with_one)
+        report = self.run_json('solve', *with_one, '--no-roof')
+        self.assertEqual(report['energy']['kind'], 'estimated')
+        self.assertIn('225 W while it computes, power limit by powercap of package-0', report['energy']['note'])
+        self.refuse(2, ["objective 'edp'", "watts of 'opencl:0.0'", '--watts opencl:0.0=WATTS'], 'plan', *split)
+        self.power_limit(None)
+        self.refuse(2, ["objective 'edp'", "watts of 'cpu'", '--watts cpu=WATTS'], 'plan', *with_one)
+
+    def test_what_was_measured_of_a_device_is_kept(self):
+        if not has_opencl():
+            self.skipTest('no OpenCL device on this machine')
+        self.environment['TRIFOLD_OPENCL_AS'] = 'gpu'
+        self.environment['XDG_CACHE_HOME'] = self.path('.cache')
+        of_device = lambda report: [b for b in report['profile']['bandwidth'] if b['device'] == 'opencl:0.0']
+        self.assertEqual(of_device(self.run_json('devices')), [])
+        measured = of_device(json.loads(self.run_it('devices', '--measure', '--threads', '1', '--json', timeout=300)[0]))
+        self.assertEqual([(b['store'], b['threads'], b['source']) for b in measured], [('non-temporal stores', 0, 'measured now'), ('in place', 0, 'measured now')])
+        files = glob.glob(self.path('.cache/trifold/device-*.json'))
+        self.assertEqual(len(files), 1)
+        date = json.loads(self.read(files[0]))['date']
+        self.assertEqual(of_device(self.run_json('devices')), [dict(b, source='profile ' + date) for b in measured])
+        # Another driver, or half of a file, is said and ignored.
+        good = self.read(files[0])
+        for text, why in ((good.replace(b'Portable Computing Language', b'Another platform'), 'another board or driver'), (good[:len(good) // 2], 'corrupt')):
+            self.write(files[0], text)
+            out, err = self.run_it('devices', '--json')
+            self.assertEqual(of_device(json.loads(out)), [])
+            self.assertIn(f"profile of 'opencl:0.0', {files[0]}, ignored: ", err)
+            self.assertIn(why, err)
+        # What is of another day than the machine's is marked.
+        self.write(files[0], good.replace(date.encode(), b'2020-01-02'))
+        out, _ = self.run_it('devices')
+        self.assertRegex(out, r'opencl:0\.0 +in place +.*B/s \(profile 2020-01-02\)\n')
 
     def test_a_compiler_that_refuses(self):
         if not has_opencl():

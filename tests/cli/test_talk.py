@@ -45,9 +45,28 @@ class Reports(CommandTest):
             self.assertGreater(energy['solves'], 0)
             self.assertAlmostEqual(energy['rows_per_joule'] * energy['joules'], 5000, 3)
         else:
-            self.assertEqual((energy['kind'], energy['joules'], energy['rows_per_joule']), ('unknown', None, None))
+            self.assertIn(energy['kind'], ('estimated', 'unknown'))
             self.assertEqual((energy['solves'], energy['seconds']), (0, 0))  # nobody counts: nothing is repeated
         self.assertIn('  energy', self.run_it('solve', SMALL, '--energy')[0])
+
+    def test_energy_is_estimated_by_the_power_limit(self):
+        self.power_limit(225)
+        report = self.run_json('solve', SMALL, '--energy')
+        energy = report['energy']
+        self.assertEqual(energy['kind'], 'estimated')
+        self.assertEqual(energy['note'], '225 W while it computes, power limit by powercap of package-0')
+        self.assertAlmostEqual(energy['joules'], 225 * report['time']['solve_s'])
+        self.assertAlmostEqual(energy['rows_per_joule'] * energy['joules'], 5000, 3)
+        self.assertEqual((energy['solves'], energy['seconds']), (0, 0))
+        self.assertIn('rows/J, estimated (225 W while it computes, power limit', self.run_it('solve', SMALL, '--energy')[0])
+        self.assertEqual(self.run_json('solve', SMALL, '--energy', '--watts', 'cpu=10')['energy']['note'], '10 W while it computes')
+        self.assertEqual(self.run_json('solve', SMALL)['energy']['kind'], 'unknown')  # nobody asked
+
+    def test_energy_that_is_unknown_says_what_to_give(self):
+        self.power_limit(None)
+        energy = self.run_json('solve', SMALL, '--energy')['energy']
+        self.assertEqual((energy['kind'], energy['joules'], energy['rows_per_joule']), ('unknown', None, None))
+        self.assertIn('give --watts cpu=WATTS', energy['note'])
 
     def test_every_schema(self):
         self.run_it('generate', SMALL, '-o', 'p.npz')

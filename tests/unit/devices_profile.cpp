@@ -234,6 +234,63 @@ TEST_F(ProfileFile, ContextWarnsAndGoesOn) {
     EXPECT_TRUE(logged.empty());
 }
 
+TEST_F(ProfileFile, OfADeviceUntilItIsAnotherOne) {
+    ContextOptions options;
+    options.profile_path = folder;
+    std::string logged;
+    options.log = [&](std::string_view line) { logged += line; };
+    Profile mine;
+    mine.date = "2025-02-03", mine.now = true;
+    mine.bandwidth = {{std::size_t{5} << 29, 1, Store::past_cache, 3e12}, {std::size_t{4} << 29, 1, Store::in_place, 4e12}};
+    {
+        Context::State state(options);
+        EXPECT_FALSE(state.device_profile("opencl:0.0", "board, driver 1"));
+        EXPECT_EQ(logged, "") << "no file is nothing to warn of";
+        state.keep_device_profile("opencl:0.0", "board, driver 1", mine);
+        EXPECT_NE(logged.find("kept in"), std::string::npos) << logged;
+    }
+    logged.clear();
+    Context::State again(options);
+    const auto kept = again.device_profile("opencl:0.0", "board, driver 1");
+    ASSERT_TRUE(kept) << logged;
+    EXPECT_EQ(kept->source(), "profile 2025-02-03");
+    ASSERT_EQ(kept->bandwidth.size(), 2U);
+    EXPECT_EQ(kept->bandwidth[0].bytes_per_s, 3e12);
+    EXPECT_EQ(kept->bandwidth[1].store, Store::in_place);
+    EXPECT_FALSE(again.profile().measured()) << "the machine's is a file of its own";
+    EXPECT_EQ(logged, "");
+
+    // Of one device each.
+    EXPECT_FALSE(again.device_profile("opencl:0.1", "board, driver 1"));
+    EXPECT_EQ(logged, "");
+    again.keep_device_profile("opencl:0.1", "board, driver 1", mine);
+    EXPECT_EQ(std::distance(fs::directory_iterator(folder), {}), 2) << "no temporary is left";
+    logged.clear();
+    for (const char* other : {"board, driver 2", "another board, driver 1", ""}) {
+        EXPECT_FALSE(again.device_profile("opencl:0.0", other));
+        EXPECT_NE(logged.find("'opencl:0.0'"), std::string::npos) << logged;
+        EXPECT_NE(logged.find("ignored: measured on another board or driver (trifold devices --measure"), std::string::npos) << logged;
+        logged.clear();
+    }
+    for (const auto& entry : fs::directory_iterator(folder)) std::ofstream(entry.path()) << "garbage";
+    EXPECT_FALSE(again.device_profile("opencl:0.0", "board, driver 1"));
+    EXPECT_NE(logged.find("ignored: corrupt"), std::string::npos) << logged;
+    logged.clear();
+    again.keep_device_profile("opencl:0.0", "board, driver 1", mine);
+    EXPECT_TRUE(again.device_profile("opencl:0.0", "board, driver 1"));
+
+    options.profile_path = "none";
+    Context::State off(options);
+    logged.clear();
+    off.keep_device_profile("opencl:0.0", "board, driver 1", mine);
+    EXPECT_FALSE(off.device_profile("opencl:0.0", "board, driver 1"));
+    EXPECT_EQ(logged, "");
+    options.profile_path = "/proc/nowhere";
+    Context::State unwritable(options);
+    unwritable.keep_device_profile("opencl:0.0", "board, driver 1", mine);
+    EXPECT_NE(logged.find("cannot be written"), std::string::npos) << logged;
+}
+
 TEST(ProfileFolder, Rules) {
     const char* old = std::getenv("XDG_CACHE_HOME");
     const std::string kept = old ? old : "";

@@ -143,6 +143,24 @@ TEST(Text, SaysWhatMatters) {
     EXPECT_TRUE(nlohmann::json::parse(report::json(record))["roof"]["disturbed"]);
 }
 
+TEST(Devices, BandwidthSaysFromWhen) {
+    DeviceList list;
+    list.profile = "profile 2025-01-31", list.measured = true;
+    list.bandwidth = {{1 << 20, 2, "in place", 5e10, "cpu", list.profile}, {1 << 30, 0, "in place", 4e12, "cuda:0", "profile 2025-02-03"}, {1 << 30, 0, "in place", 3e12, "cuda:1", list.profile}};
+    std::string page = text(list, false);
+    EXPECT_NE(page.find("reads and writes (profile 2025-01-31):\n"), page.npos) << page;
+    EXPECT_NE(page.find("2 threads  in place             50.0 GB/s\n"), page.npos) << page;
+    EXPECT_NE(page.find("4.00 TB/s (profile 2025-02-03)\n"), page.npos) << page;
+    EXPECT_NE(page.find("3.00 TB/s\n"), page.npos) << page;
+    EXPECT_EQ(nlohmann::json::parse(report::json(list))["profile"]["bandwidth"][1]["source"], "profile 2025-02-03");
+    // What was kept of devices is shown where the machine itself was never measured; what is assumed of it is not.
+    list.profile = "defaults", list.measured = false;
+    page = text(list, false);
+    EXPECT_NE(page.find("not measured yet"), page.npos) << page;
+    EXPECT_EQ(page.find("threads"), page.npos) << page;
+    EXPECT_NE(page.find("4.00 TB/s (profile 2025-02-03)\n"), page.npos) << page;
+}
+
 TEST(Format, Numbers) {
     EXPECT_EQ(count_text(0), "0");
     EXPECT_EQ(count_text(999), "999");

@@ -105,6 +105,60 @@ TEST(Energy, CountersWhereTheyAreAndWattsElsewhere) {
     EXPECT_NEAR(one.joules, 50, 1e-9);
 }
 
+TEST(Energy, PowerLimitsWhereWattsAreNotGiven) {
+    const trifold::Report report = two_devices();
+    const devices::PowerLimits limits{{"cpu", {225, "power limit by powercap of package-0", true}}, {"card", {700, "default power limit by NVML", false}}};
+    report::Energy energy;
+    report::complete(energy, report, {}, limits);
+    EXPECT_EQ(energy.kind, "estimated");
+    EXPECT_NEAR(energy.joules, 225 * 0.010 + 700 * 0.004, 1e-12);
+    EXPECT_EQ(energy.note, "cpu: 225 W while it computes, power limit by powercap of package-0; card: 700 W while it computes, default power limit by NVML");
+
+    // What is measured or given counts.
+    report::Energy given;
+    given.devices = {{"cpu", report::unknown, "unknown", "no counter"}, {"card", 0.5, "measured", "NVML"}};
+    report::complete(given, report, {{"cpu", 100}}, limits);
+    EXPECT_NEAR(given.joules, 1.5, 1e-12);
+    EXPECT_EQ(given.devices[0].note, "100 W while it computes");
+    EXPECT_EQ(given.devices[1].note, "NVML");
+
+    // Who tells none is said, with what to do.
+    report::Energy none;
+    none.devices = {{"cpu", report::unknown, "unknown", "no counter"}, {"card", 0.5, "measured", "NVML"}};
+    report::complete(none, report, {}, {{"cpu", {0, "", true}}});
+    EXPECT_EQ(none.kind, "unknown");
+    EXPECT_EQ(none.devices[0].note, "no counter; no power limit of it is known: give --watts cpu=WATTS");
+}
+
+// Both compute on the same processors.
+TEST(Energy, TheProcessorsLimitCountsOnce) {
+    const trifold::Report report = two_devices();
+    const devices::PowerLimit host{200, "power limit by powercap of package-0", true};
+    trifold::Report two = report;
+    two.devices[1].name = "opencl:0.0", two.trace.clear();
+    const devices::PowerLimits limits{{"cpu", host}, {"opencl:0.0", host}};
+    report::Energy energy;
+    report::complete(energy, two, {}, limits);
+    EXPECT_EQ(energy.kind, "estimated");
+    EXPECT_NEAR(energy.joules, 200 * 0.010, 1e-12);  // as long as the longer one was busy
+    EXPECT_EQ(energy.devices[1].joules, 0);
+    EXPECT_EQ(energy.devices[1].note, report::counted_with_the_host);
+
+    // Whoever lies between them.
+    two.devices.insert(two.devices.begin() + 1, report.devices[1]);
+    report::Energy three;
+    report::complete(three, two, {}, {{"cpu", host}, {"card", {700, "default power limit by NVML", false}}, {"opencl:0.0", host}});
+    EXPECT_NEAR(three.joules, 200 * 0.010 + 700 * 0.009, 1e-12);
+    two.devices.erase(two.devices.begin() + 1);
+
+    // Of the limit a part is given: nobody knows the rest.
+    report::Energy part;
+    report::complete(part, two, {{"opencl:0.0", 50}}, limits);
+    EXPECT_EQ(part.kind, "unknown");
+    EXPECT_EQ(part.devices[0].note, "its part of the processors' power limit is not known: give --watts cpu=WATTS");
+    EXPECT_NEAR(part.devices[1].joules, 50 * 0.009, 1e-12);
+}
+
 TEST(Energy, ReportSaysWhatEachDeviceDid) {
     report::Record record;
     record.report = two_devices();

@@ -6,7 +6,6 @@
 
 #include "backends/cuda/runtime/combine.hpp"
 #include "backends/cuda/runtime/pieces.hpp"
-#include "backends/cuda/runtime/energy.hpp"
 #include "backends/cuda/runtime/stream.hpp"
 
 namespace trifold::cuda {
@@ -237,6 +236,10 @@ bool bandwidth(int device, void* stream, int reads, bool in_place, std::size_t b
     return fine;
 }
 
+bool pci_bus(int device, char* bus, std::size_t bytes, Failure& failure) {
+    return good(cudaDeviceGetPCIBusId(bus, static_cast<int>(bytes), device), "asking for the GPU's place on PCI", failure);
+}
+
 }  // namespace
 
 bool good(cudaError_t error, const char* doing, Failure& failure) {
@@ -276,7 +279,7 @@ const devices::Runtime& runtime() {
         r.close_pieces = close_pieces;
         r.judge_pieces = judge_pieces;
         r.bandwidth = bandwidth;
-        r.joules = joules;
+        r.pci_bus = pci_bus;
         return r;
     }();
     return table;

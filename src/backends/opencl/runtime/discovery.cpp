@@ -42,6 +42,18 @@ int compute_capability(const cl::Device& device) {
     return clGetDeviceInfo(device(), major, sizeof value, &value, nullptr) == CL_SUCCESS ? static_cast<int>(value) : 0;
 }
 
+// Of cl_khr_pci_bus_info; empty where it is not told. (What cl_nv_device_attribute_query calls a slot is the number of the device alone for some drivers.)
+std::string pci_bus(const cl::Device& device) {
+    constexpr cl_device_info pci_bus_info = 0x410F;
+    struct {
+        cl_uint domain, bus, device, function;
+    } at{};
+    if (clGetDeviceInfo(device(), pci_bus_info, sizeof at, &at, nullptr) != CL_SUCCESS) return {};
+    char text[48];
+    std::snprintf(text, sizeof text, "%04x:%02x:%02x.%x", at.domain, at.bus, at.device, at.function);
+    return text;
+}
+
 // Without what the user's options for the compiler take away (docs/decisions/0050).
 int assembler_of(const cl::Device& device) {
     const char* const own = std::getenv("TRIFOLD_OPENCL_OPTIONS");
@@ -59,10 +71,13 @@ FoundDevice look_at(const cl::Device& device, const std::string& platform_name, 
     const cl_device_type type = device.getInfo<CL_DEVICE_TYPE>();
     f.kind = kind_of(platform_name, vendor, type & CL_DEVICE_TYPE_CPU, type & CL_DEVICE_TYPE_GPU, std::getenv("XCL_EMULATION_MODE") != nullptr);
     f.wide = f.kind == Kind::gpu || plays("gpu");
-    f.in_host_memory = (f.kind == Kind::cpu || device.getInfo<CL_DEVICE_HOST_UNIFIED_MEMORY>()) && (!plays("gpu") || plays("unified"));
+    const bool shared = f.kind == Kind::cpu || device.getInfo<CL_DEVICE_HOST_UNIFIED_MEMORY>();
+    f.in_host_memory = shared && (!plays("gpu") || plays("unified"));
     const std::string extensions = device.getInfo<CL_DEVICE_EXTENSIONS>();
     f.fp64 = extensions.find("cl_khr_fp64") != extensions.npos && !plays("f32");
-    if (f.wide && extensions.find("cl_nv_device_attribute_query") != extensions.npos) f.ptx = assembler_of(device);
+    const bool nvidia = extensions.find("cl_nv_device_attribute_query") != extensions.npos;
+    if (f.wide && nvidia) f.ptx = assembler_of(device);
+    if (nvidia && extensions.find("cl_khr_pci_bus_info") != extensions.npos) f.bus = pci_bus(device);
     f.groups_meet = (f.ptx >= 7 || platform_name == "Portable Computing Language") && !plays("apart");
     f.units = static_cast<int>(device.getInfo<CL_DEVICE_MAX_COMPUTE_UNITS>());
     f.memory = device.getInfo<CL_DEVICE_GLOBAL_MEM_SIZE>();
@@ -72,7 +87,7 @@ FoundDevice look_at(const cl::Device& device, const std::string& platform_name, 
     const std::string model = one_line(device.getInfo<CL_DEVICE_NAME>()), driver = one_line(device.getInfo<CL_DRIVER_VERSION>());
     f.driver = platform_name + "|" + model + "|" + version + "|" + driver;
     char memory[64];
-    std::snprintf(memory, sizeof memory, "%.1f GiB%s", static_cast<double>(f.memory) / (1 << 30), f.in_host_memory ? " shared with the host" : "");
+    std::snprintf(memory, sizeof memory, "%.1f GiB%s", static_cast<double>(f.memory) / (1 << 30), shared ? " shared with the host" : "");
     f.text = model + ", " + name_of(f.kind) + ", " + std::to_string(f.units) + (f.units == 1 ? " compute unit, " : " compute units, ") + memory +
              (f.fp64 ? "" : ", no FP64") + ", " + platform_name + " (" + vendor + ", driver " + driver + ")";
     judge(f, vendor, version);

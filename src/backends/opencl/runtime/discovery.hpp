@@ -22,6 +22,7 @@ struct FoundDevice {
     int units = 1;
     bool part = false;            ///< of another device
     std::size_t memory = 0, largest_block = 0, local_memory = 0, group = 1;  ///< bytes; most work items of a group
+    std::string bus;              ///< an NVIDIA GPU's place on PCI, as NVML has it: "0000:3b:00.0"; empty where the driver does not tell
     std::string driver;           ///< platform, device and driver version: what a compiled program is for
 
     bool is_pocl() const { return driver.starts_with("Portable Computing Language"); }

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "backends/cuda/runtime/energy.hpp"
+#include "devices/nvml.hpp"
 
-#include <cuda_runtime_api.h>
 #include <dlfcn.h>
 
 #include <string>
+#include <type_traits>
 
-namespace trifold::cuda {
+namespace trifold::devices::nvml {
 namespace {
 
 // nvml.h does not come with every CUDA: these are all of its names that are used. Results are 0 where all went well.
@@ -15,6 +15,7 @@ struct Nvml {
     int (*init)() = nullptr;
     int (*handle)(const char* bus, Device* device) = nullptr;
     int (*energy)(Device device, unsigned long long* millijoules) = nullptr;
+    int (*power_limit)(Device device, unsigned* milliwatts) = nullptr;
     const char* (*text)(int result) = nullptr;
     std::string why_not;
 
@@ -31,30 +32,37 @@ struct Nvml {
         find(init, "nvmlInit_v2");
         find(handle, "nvmlDeviceGetHandleByPciBusId_v2");
         find(energy, "nvmlDeviceGetTotalEnergyConsumption");
+        find(power_limit, "nvmlDeviceGetPowerManagementDefaultLimit");
         find(text, "nvmlErrorString");
         if (!why_not.empty()) return;
         if (const int result = init()) why_not = std::string("NVML does not start: ") + text(result);
     }
 };
 
-}  // namespace
+const Nvml& library() {
+    static const Nvml once;
+    return once;
+}
 
-bool joules(int device, double* joules, Failure& failure) {
-    static const Nvml nvml;
+// A number in thousandths of what is wanted.
+template <class Number>
+bool ask(const char* bus, int (*Nvml::*question)(Nvml::Device, Number*), double* answer, Failure& failure) {
+    const Nvml& nvml = library();
     constexpr const char* hint = "does nvidia-smi show the GPU's power?";
     if (!nvml.why_not.empty()) return failure.say(ErrorCode::device_unavailable, nvml.why_not.c_str(), hint);
-    char bus[32];
-    if (cudaDeviceGetPCIBusId(bus, sizeof bus, device) != cudaSuccess) {
-        cudaGetLastError();
-        return failure.say(ErrorCode::device_unavailable, "the GPU does not tell its place on the bus", hint);
-    }
     Nvml::Device handle = nullptr;
-    unsigned long long millijoules = 0;
+    Number thousandths = 0;
     int result = nvml.handle(bus, &handle);
-    if (result == 0) result = nvml.energy(handle, &millijoules);
+    if (result == 0) result = (nvml.*question)(handle, &thousandths);
     if (result != 0) return failure.say(ErrorCode::device_unavailable, nvml.text(result), hint);
-    *joules = 1e-3 * static_cast<double>(millijoules);
+    *answer = 1e-3 * static_cast<double>(thousandths);
     return true;
 }
 
-}  // namespace trifold::cuda
+}  // namespace
+
+bool joules(const char* bus, double* joules, Failure& failure) { return ask(bus, &Nvml::energy, joules, failure); }
+
+bool default_power_limit(const char* bus, double* watts, Failure& failure) { return ask(bus, &Nvml::power_limit, watts, failure); }
+
+}  // namespace trifold::devices::nvml
