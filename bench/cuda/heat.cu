@@ -27,6 +27,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "backends/energy_counter.hpp"
 #include "backends/registry.hpp"
 #include "bench/cuda/gpu_record.hpp"
 #include "bench/cuda/heat_cases.hpp"
@@ -217,19 +218,19 @@ private:
 
     // Whole runs for at least two seconds, since the counter moves in steps of up to 100 ms.
     void measure_energy(heat::Heat<T>& solver, Json& row) {
-        const Device& device = device_at(queue_.device_index());
-        Failure failure;
-        double before = 0, after = 0;
-        if (!device.runtime->joules || !device.runtime->joules(device.number, &before, failure)) {
-            row["energy_note"] = failure.message;
+        EnergyCounter counter(device_at(queue_.device_index()));
+        if (!counter.why_not().empty()) {
+            row["energy_note"] = counter.why_not();
             return;
         }
+        const double before = counter.joules();
         const auto start = Clock::now();
         int runs = 0;
         double taken = 0;
         do run_ours(solver), taken = seconds_since(start), ++runs;
         while (taken < 2);
-        if (!device.runtime->joules(device.number, &after, failure)) return;
+        const double after = counter.joules();
+        if (!std::isfinite(after - before)) return;
         row["joules"] = (after - before) / runs, row["watts"] = (after - before) / taken, row["energy_seconds"] = taken, row["energy_runs"] = runs;
     }
 
