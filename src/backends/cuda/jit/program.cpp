@@ -36,9 +36,8 @@ const void* Program::kernel(const char* name) const {
     const auto [at, added] = kernels_.try_emplace(name, nullptr);
     if (added) {
         cudaKernel_t kernel = nullptr;
-        const bool clean = cudaPeekAtLastError() == cudaSuccess;  // what a launch before this has left is the call's failure
         if (cudaLibraryGetKernel(&kernel, library_, name) == cudaSuccess) at->second = static_cast<const void*>(kernel);
-        else if (clean) cudaGetLastError();
+        else cudaGetLastError();
     }
     return at->second;
 }

@@ -9,6 +9,8 @@
 
 #include <algorithm>
 
+#include "backends/cuda/runtime/launch_error.hpp"
+
 namespace trifold::cuda {
 namespace {
 
@@ -66,6 +68,7 @@ void add_up(std::int64_t count, std::int64_t rows, void* x, const void* g, const
         const std::int64_t parts = std::min<std::int64_t>(count - first, 65535), at = first * rows;
         combine<<<dim3(static_cast<unsigned>(wanted), static_cast<unsigned>(parts)), threads, 0, stream>>>(rows, static_cast<T*>(x) + at, static_cast<const T*>(g) + at, static_cast<const T*>(h) + at,
                                                                                                           static_cast<const T*>(factors) + 2 * first, sizes + 2 * first);
+        keep_launch_error(cudaGetLastError());
     }
 }
 
@@ -77,6 +80,7 @@ void enqueue_gather_ends(DType dtype, std::int64_t count, std::int64_t rows, con
 
 void enqueue_combine(DType dtype, std::int64_t count, std::int64_t rows, void* x, const void* g, const void* h, const void* factors, double* sizes, cudaStream_t stream) {
     reset_sizes<<<1, 256, 0, stream>>>(count, sizes);
+    keep_launch_error(cudaGetLastError());
     dtype == DType::f32 ? add_up<float>(count, rows, x, g, h, factors, sizes, stream) : add_up<double>(count, rows, x, g, h, factors, sizes, stream);
 }
 

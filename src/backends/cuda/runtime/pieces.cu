@@ -7,6 +7,8 @@
 // Numerics   in the type of the arrays; the ratio in single precision; a NaN inside a piece that does not reach its ends is the batch's to find
 #include "backends/cuda/runtime/pieces.hpp"
 
+#include "backends/cuda/runtime/launches.hpp"
+
 namespace trifold::cuda {
 namespace {
 
@@ -55,19 +57,19 @@ __global__ void reset(float* worst) { *worst = 0; }
 template <class T>
 void judge(const devices::Pieces& pieces, float* worst, cudaStream_t stream) {
     const auto blocks = static_cast<unsigned>((32 * pieces.count + threads - 1) / threads);
-    judge_pieces<<<blocks, threads, 0, stream>>>(Given<T>(pieces), worst);
+    enqueue_kernel(judge_pieces<T>, blocks, threads, 0, stream, Given<T>(pieces), worst);
 }
 
 }  // namespace
 
 void enqueue_close_pieces(const devices::Pieces& pieces, cudaStream_t stream) {
     const auto blocks = static_cast<unsigned>((pieces.count + threads - 1) / threads);
-    if (pieces.dtype == DType::f32) close_pieces<<<blocks, threads, 0, stream>>>(Given<float>(pieces));
-    else close_pieces<<<blocks, threads, 0, stream>>>(Given<double>(pieces));
+    if (pieces.dtype == DType::f32) enqueue_kernel(close_pieces<float>, blocks, threads, 0, stream, Given<float>(pieces));
+    else enqueue_kernel(close_pieces<double>, blocks, threads, 0, stream, Given<double>(pieces));
 }
 
 void enqueue_judge_pieces(const devices::Pieces& pieces, float* worst, cudaStream_t stream) {
-    reset<<<1, 1, 0, stream>>>(worst);
+    enqueue_kernel(reset, 1, 1, 0, stream, worst);
     pieces.dtype == DType::f32 ? judge<float>(pieces, worst, stream) : judge<double>(pieces, worst, stream);
 }
 

@@ -5,6 +5,7 @@
 #include <cstdlib>
 
 #include "backends/cuda/runtime/combine.hpp"
+#include "backends/cuda/runtime/launch_error.hpp"
 #include "backends/cuda/runtime/pieces.hpp"
 #include "backends/cuda/runtime/stream.hpp"
 
@@ -116,7 +117,7 @@ bool synchronize(int device, void* stream, Failure& failure) {
 bool enter(int device, void* stream, bool wait, bool* capturing, Failure& failure) {
     const OnDevice on(device);
     cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
-    cudaError_t error = cudaGetLastError();  // of this thread, before us
+    cudaError_t error = launch_error();  // of this thread, before us
     if (error == cudaSuccess) error = cudaStreamIsCapturing(stream_of(stream), &status);
     *capturing = status != cudaStreamCaptureStatusNone;
     if (error == cudaSuccess && wait && !*capturing) error = cudaStreamSynchronize(stream_of(stream));
@@ -194,25 +195,25 @@ void unregister_host(int device, void* memory) {
 bool gather_ends(int device, void* stream, DType dtype, std::int64_t count, std::int64_t rows, const void* y, const void* g, const void* h, void* ends, Failure& failure) {
     const OnDevice on(device);
     enqueue_gather_ends(dtype, count, rows, y, g, h, ends, stream_of(stream));
-    return good(cudaGetLastError(), "launching a kernel", failure);
+    return good(launch_error(), "launching a kernel", failure);
 }
 
 bool combine(int device, void* stream, DType dtype, std::int64_t count, std::int64_t rows, void* x, const void* g, const void* h, const void* factors, double* sizes, Failure& failure) {
     const OnDevice on(device);
     enqueue_combine(dtype, count, rows, x, g, h, factors, sizes, stream_of(stream));
-    return good(cudaGetLastError(), "launching a kernel", failure);
+    return good(launch_error(), "launching a kernel", failure);
 }
 
 bool close_pieces(int device, void* stream, const devices::Pieces& pieces, Failure& failure) {
     const OnDevice on(device);
     enqueue_close_pieces(pieces, stream_of(stream));
-    return good(cudaGetLastError(), "launching a kernel", failure);
+    return good(launch_error(), "launching a kernel", failure);
 }
 
 bool judge_pieces(int device, void* stream, const devices::Pieces& pieces, float* worst, Failure& failure) {
     const OnDevice on(device);
     enqueue_judge_pieces(pieces, worst, stream_of(stream));
-    return good(cudaGetLastError(), "launching a kernel", failure);
+    return good(launch_error(), "launching a kernel", failure);
 }
 
 bool bandwidth(int device, void* stream, int reads, bool in_place, std::size_t bytes, double* bytes_per_s, Failure& failure) {

@@ -6,6 +6,7 @@
 
 #include "backends/cuda/mesh/run.hpp"
 #include "backends/cuda/runtime/discovery.hpp"
+#include "backends/cuda/runtime/launch_error.hpp"
 #include "backends/cuda/runtime/reset.hpp"
 #include "backends/cuda/runtime/runtime.hpp"
 #include "backends/cuda/tridiagonal/device/certified.hpp"
@@ -57,7 +58,7 @@ std::size_t workspace(const System& system, Algorithm algorithm, int) {
     return last.bytes;
 }
 
-bool launched(Failure& failure) { return good(cudaGetLastError(), "launching a kernel", failure); }
+bool launched(Failure& failure) { return good(launch_error(), "launching a kernel", failure); }
 
 // One call as kernels see it.
 BatchLaunch of_call(const Launch& launch, void* outcome) {

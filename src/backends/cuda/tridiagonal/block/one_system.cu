@@ -36,10 +36,9 @@ int ask_cluster_blocks(int device) {
     int major = 0;
     cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device);
     if (major < 9) return 0;
-    const bool clean = cudaPeekAtLastError() == cudaSuccess;  // what a launch before this has left is the call's failure
     const bool most = takes_most(one_system_kernel<double, 4, 1, true>) && takes_most(one_system_kernel<double, 8, 1, false>) && takes_most(one_system_kernel<float, 4, 1, true>) &&
                       takes_most(one_system_kernel<float, 8, 1, false>);
-    if (!most && clean) cudaGetLastError();
+    if (!most) cudaGetLastError();
     return most ? most_blocks : 8;
 }
 

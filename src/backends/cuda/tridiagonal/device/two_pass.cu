@@ -117,14 +117,13 @@ unsigned cluster_blocks() {
     return static_cast<unsigned>(known([](int device) {
         int major = 0, clusters = 0;
         if (cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device) != cudaSuccess || major < 9) return 0;
-        const bool clean = cudaPeekAtLastError() == cudaSuccess;  // what a launch before this has left is the call's failure
         prepare_chain<T>();
         for (const unsigned blocks : {16u, 8u}) {
             cudaLaunchAttribute attribute = cluster_of(blocks);
             cudaLaunchConfig_t config = chain_configuration<T>(blocks, most_chain_bytes<T>, nullptr);
             config.attrs = &attribute, config.numAttrs = 1;
             if (cudaOccupancyMaxActiveClusters(&clusters, chain_kernel<T>, &config) == cudaSuccess && clusters > 0) return static_cast<int>(blocks);
-            if (clean) cudaGetLastError();
+            cudaGetLastError();
         }
         return 0;
     }));
