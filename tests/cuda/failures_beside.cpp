@@ -126,7 +126,7 @@ TEST_F(CudaBeside, TheCallsThatDoNotReturn) {
         // Where the cpu has taken them all nevertheless, nobody waits for it.
         int behind = 0;
         for (int round = 0; round < 3 && behind == 0; ++round)
-            for (const long call : {0, 20, 60}) {
+            for (const long call : {0, 8, 14, 20, 26, 60}) {
                 kept.push_back(std::make_unique<SplitCase<double>>(matrix, many, in_place, 5));
                 failing_driver().sleep(call, asleep_ms);
                 solve(*kept.back(), "call " + std::to_string(call) + " sleeps", 0.4);
