@@ -124,6 +124,14 @@ struct DeviceSolve : testing::Test {
         options.status = status.data();
         trial.expect_solved(solve(trial, options), &status);
     }
+
+    /// With a workspace that is none of the device.
+    void solve_in_host_memory(const Trial<double>& trial) {
+        alignas(256) static std::byte host[1 << 16];
+        tridiagonal::Options options;
+        options.workspace = {host, sizeof host};
+        solve(trial, options);
+    }
 };
 
 TEST_F(DeviceSolve, CopiesEveryLayoutThereAndBack) {
@@ -167,13 +175,10 @@ TEST_F(DeviceSolve, NamesAWorkspaceThatIsNoneOfTheDevice) {
     Recipe recipe;
     recipe.rows = 100;
     Trial<double> trial(recipe);
-    alignas(256) static std::byte host[1 << 16];
-    tridiagonal::Options options;
-    options.workspace = {host, sizeof host};
     EXPECT_THROW(
         {
             try {
-                solve(trial, options);
+                solve_in_host_memory(trial);
             } catch (const Error& error) {
                 EXPECT_EQ(error.code(), ErrorCode::usage);
                 EXPECT_EQ(error.where(), "Options::workspace");
@@ -187,12 +192,9 @@ TEST_F(DeviceSolve, SaysThatTheDriverDoesNotTellWhereItLies) {
     Recipe recipe;
     recipe.rows = 100;
     Trial<double> trial(recipe);
-    alignas(256) static std::byte host[1 << 16];
-    tridiagonal::Options options;
-    options.workspace = {host, sizeof host};
     unwilling = true;
     try {
-        solve(trial, options);
+        solve_in_host_memory(trial);
         ADD_FAILURE() << "it was not asked";
     } catch (const Error& error) {
         EXPECT_EQ(error.code(), ErrorCode::device_unavailable) << error.what();

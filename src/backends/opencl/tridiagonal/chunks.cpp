@@ -195,26 +195,25 @@ std::size_t tile_items(const FoundDevice& device, DType dtype) {
     return items;
 }
 
-/// items: chunks that the kernel is for.
 template <class... More>
-void enqueue_tiles(Call& call, const char* kernel, const Cut& cut, word items, const More&... more) {
+void enqueue_tiles(Call& call, const char* kernel, const Cut& cut, const More&... more) {
     const std::size_t group = tile_items(call.device.info, call.system.dtype);
     // Long chunks, which only devices in the host's memory have, keep sums in both passes.
     const char* const sums = cut.chunk_rows > own_chunk_rows ? " -DSUMS=1" : "";
-    call.enqueue_as({"chunk_tiles", kernel}, "-DG=" + std::to_string(group) + sums, static_cast<std::size_t>(items), group, cut, more...);
+    call.enqueue_as({"chunk_tiles", kernel}, "-DG=" + std::to_string(group) + sums, static_cast<std::size_t>(cut.chunks), group, cut, more...);
 }
 
 }  // namespace
 
-void enqueue_tile_reduce(Call& call, const Cut& cut, const ChunkParts& parts, cl_int correct, cl_uint gate) { enqueue_tiles(call, "reduce", cut, cut.chunks, parts, correct, gate); }
+void enqueue_tile_reduce(Call& call, const Cut& cut, const ChunkParts& parts, cl_int correct, cl_uint gate) { enqueue_tiles(call, "reduce", cut, parts, correct, gate); }
 
 /// How chunk_chip.cl is compiled: chunks and items of a group, and rows of the longest chunk.
 struct Chip {
     std::size_t chunks, items, most;
     std::string defines() const { return "-DG=" + std::to_string(chunks) + " -DITEMS=" + std::to_string(items) + " -DMOST=" + std::to_string(most); }
     bool fits(const FoundDevice& device, DType dtype) const {
-        constexpr std::size_t planes = 5;
-        return items <= device.group && planes * most * (chunks + 1) * size_of(dtype) + chunks * sizeof(cl_int) <= device.local_memory;
+        constexpr std::size_t planes = 5, maxima = 4;
+        return items <= device.group && planes * most * (chunks + 1) * size_of(dtype) + (chunks + maxima) * sizeof(cl_int) <= device.local_memory;
     }
 };
 
@@ -242,7 +241,7 @@ void enqueue_chip_finish(Call& call, const char* defines, const Cut& cut, const 
 }
 
 void enqueue_tiles_finish(Call& call, const Cut& cut, const ChunkLayout& layout, const ChunkParts& parts, cl_int correct, double accept, cl_uint gate) {
-    const auto finish = [&](auto limit) { enqueue_tiles(call, "finish", cut, cut.chunks, parts, correct, limit, static_cast<cl_long>(layout.pitch), gate); };
+    const auto finish = [&](auto limit) { enqueue_tiles(call, "finish", cut, parts, correct, limit, static_cast<cl_long>(layout.pitch), gate); };
     if (call.system.dtype == DType::f32) finish(static_cast<cl_float>(accept));
     else finish(accept);
 }
