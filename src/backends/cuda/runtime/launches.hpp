@@ -19,7 +19,7 @@ public:
     bool empty() const noexcept { return launches_.empty(); }
     void clear() noexcept { launches_.clear(), used_ = 0; }
 
-    /// Enqueues all of it. Errors stay in the runtime's last error.
+    /// Enqueues all of it. Errors are kept (launch_error.hpp).
     void enqueue(cudaStream_t stream);
 
     void note(const cudaLaunchConfig_t& config, const void* kernel, void* const* arguments, const std::size_t* bytes, int count);

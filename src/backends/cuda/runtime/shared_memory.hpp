@@ -10,7 +10,7 @@ namespace trifold::cuda {
 inline constexpr int most_shared_bytes = 227 * 1024;
 
 /// Blocks of `kernel` may take so many bytes of dynamic shared memory, and what the multiprocessor has of it is not the first level cache's.
-/// A refusal stays in the runtime's last error.
+/// A refusal is not told: the launch that wanted it is refused then, and is (launch_error.hpp).
 template <class... Arguments>
 void allow_shared_memory(void (*kernel)(Arguments...), int bytes = most_shared_bytes) {
     const auto* const function = reinterpret_cast<const void*>(kernel);

@@ -29,8 +29,8 @@ const char* batch_refuses(const tridiagonal::System& system);
 /// Bytes of scratch for solve_batch, the rescue of every system included.
 std::size_t batch_scratch(const tridiagonal::System& system);
 
-/// Enqueues; neither synchronises nor allocates, nor reads anything back: it is captured in CUDA graphs. Its first kernel resets the outcome. Launch errors stay in
-/// the runtime's last error, where the caller looks. In place, a failed system's right-hand side is left as it was.
+/// Enqueues; neither synchronises nor allocates, nor reads anything back: it is captured in CUDA graphs. Its first kernel resets the outcome. Launch errors
+/// are kept (runtime/launch_error.hpp). In place, a failed system's right-hand side is left as it was.
 void solve_batch(const tridiagonal::System& system, const BatchLaunch& launch);
 
 /// Systems that solve_batch takes and that are tried in windows with halos first (device/certified.hpp): all together, by

@@ -33,7 +33,7 @@ Path path_within(const tridiagonal::System& system, tridiagonal::Algorithm algor
 std::size_t scratch_for(const tridiagonal::System& system, tridiagonal::Algorithm algorithm);
 std::size_t least_scratch(const tridiagonal::System& system, tridiagonal::Algorithm algorithm);
 
-/// All of it, reset of outcome and status included. Errors stay in the runtime's last error.
+/// All of it, reset of outcome and status included. Errors are kept (runtime/launch_error.hpp).
 void enqueue_path(const Path& path, const tridiagonal::System& system, const BatchLaunch& launch);
 
 }  // namespace trifold::cuda

@@ -141,7 +141,7 @@ template <class T>
 bool column_job(const TileJob<T>& from, const ColumnCut& cut, ColumnJob<T>& job);
 
 /// Enqueues. undecided: a counter in the device's memory that is zero, for what columns_dominant.cuh leaves to the kernel that checks; without it that one has
-/// all. most: as in ColumnJob. Errors stay in the runtime's last error.
+/// all. most: as in ColumnJob. Errors are kept (runtime/launch_error.hpp).
 template <class T>
 void solve_cut_columns(const TileJob<T>& job, const ColumnCut& cut, unsigned long long* undecided, cudaStream_t stream, unsigned long long most = ~0ull);
 
