@@ -110,7 +110,10 @@ public:
     }
 
     std::string text() {
-        Trial<T> first(recipe_), second(recipe_);
+        // What lies around is another's: bits must not depend on what is not to be read.
+        Recipe elsewhere = recipe_;
+        elsewhere.around = recipe_.around == Around::nan ? Around::numbers : Around::nan;
+        Trial<T> first(recipe_), second(elsewhere);
         if (c_.misuse != Misuse::none && !spoilable(first)) return "";
         Queue queue(context(false), name_), other(context(c_.other_threads), name_);
         Circumstances how;

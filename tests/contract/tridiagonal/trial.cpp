@@ -168,7 +168,7 @@ Trial<T>::Trial(const Recipe& recipe) : recipe_(recipe) {
             Band& band = *bands_[b];
             if (band.source != Source::full && band.source != Source::shared) continue;
             for (std::size_t k = 0; k < rows_of_.size(); ++k)
-                if (rows_of_[k] > 0) coefficient(b, b == 0 ? 0 : rows_of_[k] - 1, static_cast<std::int64_t>(k)) = NAN;
+                if (rows_of_[k] > 0) coefficient(b, b == 0 ? 0 : rows_of_[k] - 1, static_cast<std::int64_t>(k)) = r.around == Around::nan ? T(NAN) : T(3);
         }
     rhs_before_ = rhs_;
     for (const auto& band : bands_) band->before = band->array;

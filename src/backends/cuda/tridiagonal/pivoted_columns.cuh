@@ -161,9 +161,10 @@ struct PivotedTeam {
         const T *near, *diag, *far, *rhs;
     };
 
-    /// `ring` steps; More: rows of as many further ones are asked for as these are done with. (A condition within has the compiler ask for all of them at the end.)
+    /// `ring` steps; More: rows of as many further ones are asked for as these are done with. (A condition within has the compiler ask for all of them at the end.) `begins`: the first of these is row 0, whose `near` may
+    /// lie outside of its array.
     template <bool More>
-    __device__ __forceinline__ void turn(Ahead& ahead, const Steps& by, std::uint64_t policy, T* to_keep, Carried<T>& carried, PivotWatch<T>& watch) {
+    __device__ __forceinline__ void turn(Ahead& ahead, const Steps& by, std::uint64_t policy, T* to_keep, Carried<T>& carried, PivotWatch<T>& watch, bool begins = false) {
 #pragma unroll
         for (int g = 0; g < ring; g += group) {
 #pragma unroll
@@ -175,7 +176,7 @@ struct PivotedTeam {
             if constexpr (More) {
 #pragma unroll
                 for (int j = g; j < g + group; ++j) {
-                    next[j] = {load_with(ahead.near, policy), load_with(ahead.diag, policy), load_with(ahead.far, policy), load_with(ahead.rhs, policy)};
+                    next[j] = {load_with(ahead.near, policy, j > 0 || !begins, T(0)), load_with(ahead.diag, policy), load_with(ahead.far, policy), load_with(ahead.rhs, policy)};
                     ahead.near += by.near, ahead.diag += by.diag, ahead.far += by.far, ahead.rhs += by.rhs;
                 }
             }
@@ -197,7 +198,7 @@ struct PivotedTeam {
 #pragma unroll 1
         for (int k = from; k + ring < to; k += ring, slot += ring) {
             begin_part();
-            turn<true>(ahead, by, policy_of(again && k + ring < all - cut.keep), kept(slot), carried, watch);
+            turn<true>(ahead, by, policy_of(again && k + ring < all - cut.keep), kept(slot), carried, watch, k + ring == pad);
         }
         begin_part();
         turn<false>(ahead, by, 0, kept(slot), carried, watch);

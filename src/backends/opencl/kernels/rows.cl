@@ -59,7 +59,7 @@ __kernel void rows(SOLVER_ARGUMENTS, MAY_BE_ALONE, uint per_group, uint inverse)
     k0 += turn * per_group;
     const uint systems = (uint)min((word)per_group, lanes - turn * per_group), count = systems * n;
 
-    // What follows a run is the next one's, and may be read, where there is enough of it.
+    // What follows a run is the next one's, and may be read, where there is enough of it: not where all systems share an array.
     const int inside = turn > 0 && turn * per_group * n >= QUAD && turn * per_group * n + BOX < lanes * n;
     const Source* const sources[4] = {&job.lower, &job.diag, &job.upper, &job.rhs};
     __global const REAL* const buffers[4] = {lower, diag, upper, rhs};
@@ -68,23 +68,23 @@ __kernel void rows(SOLVER_ARGUMENTS, MAY_BE_ALONE, uint per_group, uint inverse)
     UNROLL for (int o = 0; o < 4; ++o) {
         const word pitch = PITCH_OF(sources[o]);
         data[o] = buffers[o] + (!DENSE && lane_level > 0 ? start_of(sources[o], index) : sources[o]->offset) + turn * per_group * pitch;
-        dense &= DENSE || (sources[o]->is_view && sources[o]->row_stride == 1 && (pitch == n || systems == 1));
+        dense &= DENSE || (sources[o]->is_view && sources[o]->row_stride == 1 && (pitch == n || (systems == 1 && pitch > n)));
     }
     int pad[4] = {0, 0, 0, 0};
     if (dense && inside) {
         load_run(data, count, lane, box, &arrived, pad);
     } else {
-        // lower of the very first row and upper of the very last one may lie outside of the arrays.
+        // lower of a first row and upper of a last one may lie outside of the arrays: of every system, where an operand's rows lie farther apart than its systems do.
         UNROLL for (int o = 0; o < 4; ++o) {
             const REAL number = DENSE || sources[o]->is_view ? (REAL)0 : number_of_bits(sources[o]->bits);
             const word pitch = PITCH_OF(sources[o]), step = DENSE ? 1 : sources[o]->row_stride;
-            const uint first = o == 0 && turn == 0, last = o == 2 && turn * per_group + systems == lanes ? count - 1 : count;
+            const uint from_row = o == 0, to_row = o == 2 ? n - 1 : n;
             const int is_view = DENSE || sources[o]->is_view != 0;
             __global const REAL* const from = data[o];
 #pragma unroll 4
             for (uint e = (uint)lane; e < count; e += WARP) {
                 PLACE_OF(e)
-                box[o * BOX + e] = is_view ? e >= first && e < last ? from[(word)i * step + (word)s * pitch] : (REAL)0 : number;
+                box[o * BOX + e] = is_view ? i >= from_row && i < to_row ? from[(word)i * step + (word)s * pitch] : (REAL)0 : number;
             }
         }
     }

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // One matrix, many rings whose rows lie side by side, as in rows.cuh: a warp has a run of whole rings. No lane has rows of two of them: `lanes` lanes share a ring's rows, R or less each, always the
-// same rows of the matrix, whose factors they keep in registers, of longer rings in shared memory (segment.cuh, ring_lanes.cuh). A lane takes the R rows that end with its last one; those of them that are others' have no weight, and are not stored.
+// same rows of the matrix, whose factors they keep in registers, of longer rings in shared memory (segment.cuh, ring_lanes.cuh). A lane has R rows that end with its last one; where others' are among them it takes zeros, and stores nothing.
 //
 // Shapes and strides: job.hpp; rhs and x have row_stride 1. x may be rhs; nothing else is overwritten but the marks.
 // Words per row: 1 read, 1 written. How many rows a lane has, and gaps between rings in shared memory, keep lanes in different banks as far as can be.
-// Numerics: segment.cuh, ring_lanes.cuh. Where the matrix is not safe every ring is marked and nothing is stored. What is not finite is found at the ends of a lane's rows: their ring is marked and not stored;
-//   also, it may be, the one behind it in a run, which is solved otherwise then.
+// Numerics: segment.cuh, ring_lanes.cuh. Where the matrix is not safe every ring is marked and nothing is stored. What is not finite is found at the ends of a lane's rows: their ring is marked and not stored.
 #pragma once
 
 #include "backends/cuda/tridiagonal/shared/ring_lanes.cuh"
@@ -60,7 +59,6 @@ __global__ void __launch_bounds__(Threads, Blocks) solve_shared_ring_rows(const 
     __shared__ unsigned drawn;
     Draws<false> draws(job.tickets, job.draw, job.tiles, &drawn, lane);
 
-    for (int i = lane - (warp ? 0 : R); i < Stages * Layout::buffer; i += 32) buffers[i] = 0;  // also what the first lane takes of nobody's
     if (lane < Stages) Arrival{barriers + 8 * static_cast<unsigned>(lane)}.prepare(1);
     asm volatile("fence.mbarrier_init.release.cluster;\n\tfence.proxy.async.shared::cta;" ::: "memory");
     __syncwarp();
@@ -107,7 +105,7 @@ __global__ void __launch_bounds__(Threads, Blocks) solve_shared_ring_rows(const 
         __syncwarp();
         T y[R];
 #pragma unroll
-        for (int i = 0; i < R; ++i) y[i] = d[i];
+        for (int i = 0; i < R; ++i) y[i] = i >= others ? d[i] : T(0);
         y[0] *= rows.inverse_of(0);
 #pragma unroll
         for (int i = 1; i < R; ++i) y[i] = fused(-rows.lower_of(i), y[i - 1], i < R - 1 ? y[i] * rows.inverse_of(i) : y[i]);
