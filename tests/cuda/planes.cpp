@@ -78,7 +78,7 @@ void taken_by_many(const Shape& shape) {
 
 TEST(OnePassAStep, IsTakenByManyBoxesWhosePlanesLieSideBySide) {
     taken_by_many<float>({80, 12, 1, 1});
-    taken_by_many<float>({96, 10, 2, 1});
+    taken_by_many<float>({96, 7, 2, 1});
     taken_by_many<float>({128, 5, 2, 2});
     taken_by_many<double>({64, 10, 2, 1});
     taken_by_many<double>({80, 8, 2, 2});
@@ -106,7 +106,7 @@ TEST(OnePassAStep, HasTheSameSegmentsInEveryBatch) {
     constexpr std::array<double, 3> row{-0.3, 1.6, -0.3};
     const auto rows_z = [&](int n, int z) { return segments_of(Boxes<float>(n, 1, row, z).checked).rows_z; };
     EXPECT_EQ((std::array{rows_z(80, 80), rows_z(80, 64), rows_z(80, 84), rows_z(80, 100), rows_z(80, 16), rows_z(80, 1024)}), (std::array{16, 16, 14, 20, 0, 0}));
-    EXPECT_EQ((std::array{rows_z(96, 96), rows_z(96, 40), rows_z(96, 100), rows_z(96, 97), rows_z(96, 24), rows_z(96, 704)}), (std::array{24, 20, 20, 0, 12, 22}));
+    EXPECT_EQ((std::array{rows_z(96, 96), rows_z(96, 40), rows_z(96, 100), rows_z(96, 97), rows_z(96, 24), rows_z(96, 704)}), (std::array{16, 20, 20, 0, 12, 22}));
     for (const int n : {80, 96, 128}) same_segments<float>(n);
     for (const int n : {64, 80}) same_segments<double>(n);
     same_segments<float>(80, 64), same_segments<float>(112, 96), same_segments<double>(80, 64), same_segments<double>(64, 96);

@@ -16,16 +16,16 @@ using mesh::CheckedSweep;
 constexpr std::int64_t count = 8, shortest = 64, longest = 128, sides_of = 16, longest_row_of_doubles = 96, most_points_of_doubles = 96 * 80;
 
 /// Segments of fewer planes bring too many twice; of an odd number, or more than so many, kernels for a mesh alone do not take them.
-constexpr std::int64_t least_rows_z = 12, most_rows_z = 24, most_segments_z = 32, most_segments_z_of_doubles = 18;
+constexpr std::int64_t least_rows_z = 12, best_rows_z = 16, most_rows_z = 24, most_segments_z = 32, most_segments_z_of_doubles = 18;
 
 bool may_be_side(std::int64_t n) { return n >= shortest && n <= longest && n % sides_of == 0; }
 
-/// The longest segments of up to `best` rows that a line has a whole number of, else the shortest longer ones; 0: none.
-int cut_along_z(std::int64_t z, std::int64_t best, std::int64_t most_segments) {
+/// The longest segments of up to the best number of rows that a line has a whole number of, else the shortest longer ones; 0: none.
+int cut_along_z(std::int64_t z, std::int64_t most_segments) {
     const auto fits = [&](std::int64_t rows) { return z % rows == 0 && z / rows >= 2 && z / rows <= most_segments; };
-    for (std::int64_t rows = best; rows >= least_rows_z; rows -= 2)
+    for (std::int64_t rows = best_rows_z; rows >= least_rows_z; rows -= 2)
         if (fits(rows)) return static_cast<int>(rows);
-    for (std::int64_t rows = best + 2; rows <= most_rows_z; rows += 2)
+    for (std::int64_t rows = best_rows_z + 2; rows <= most_rows_z; rows += 2)
         if (fits(rows)) return static_cast<int>(rows);
     return 0;
 }
@@ -60,8 +60,7 @@ Segments segments_of(const Checked& checked) {
     const MeshShape& shape = checked.problem->shape;
     const bool doubles = checked.dtype == DType::f64;
     if (!may_be_side(shape.x) || !may_be_side(shape.y) || (doubles && (shape.x > longest_row_of_doubles || shape.x * shape.y > most_points_of_doubles))) return {};
-    const std::int64_t best = !doubles && shape.x == 96 && shape.y == 96 ? 24 : 16;
-    const Segments found{static_cast<int>(count), static_cast<int>(shape.x / count), static_cast<int>(shape.y / count), cut_along_z(shape.z, best, doubles ? most_segments_z_of_doubles : most_segments_z)};
+    const Segments found{static_cast<int>(count), static_cast<int>(shape.x / count), static_cast<int>(shape.y / count), cut_along_z(shape.z, doubles ? most_segments_z_of_doubles : most_segments_z)};
     if (!found || sweep.lines.size() != 3 || !sweep.rhs || !one.adds || !reads_a_star(one)) return {};
     for (int axis = 0; axis < 3; ++axis) {
         const Sides &sides = sweep.solution[static_cast<std::size_t>(axis)], &field = checked.problem->fields[static_cast<std::size_t>(sweep.target)].sides[static_cast<std::size_t>(axis)];
