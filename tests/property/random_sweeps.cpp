@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Sweeps over meshes in combinations that nobody has listed (random_sweep_case.hpp), against the reference, or, where that takes long, the cpu. And what must hold on one device: a mesh has the bits
-// of its batch, and a run in pieces those of a whole one; nothing but the target changes; a value that is not finite is noticed, and spoils its own mesh alone.
+// of its batch, a run in pieces those of a whole one, and whatever lies between rows; nothing but the target changes; a value that is not finite is noticed, and spoils its own mesh alone.
 //
 //   property_random_sweeps                                    some cases on every device, from a seed that is printed
 //   property_random_sweeps --device cuda:0 --seed 7           the case that is drawn from 7
@@ -25,14 +25,14 @@ namespace {
 constexpr std::int64_t usual_most = 30000;
 RandomArguments arguments{.most = usual_most};
 
-/// Fields with values drawn from the case's seed; gaps hold a number that nobody else writes.
+/// Fields with values drawn from the case's seed; gaps hold a number that nobody else writes, or none.
 template <class T>
 struct Fields {
-    static constexpr T gap = T(-1234.5);
     SweepCase how;
+    T gap;
     std::vector<T> u, k, source;
 
-    explicit Fields(const SweepCase& drawn) : how(drawn), u(static_cast<std::size_t>(how.elements), gap), k(static_cast<std::size_t>(how.shape.points())), source(k.size()) {
+    explicit Fields(const SweepCase& drawn, T between = T(-1234.5)) : how(drawn), gap(between), u(static_cast<std::size_t>(how.elements), gap), k(static_cast<std::size_t>(how.shape.points())), source(k.size()) {
         Random random(how.seed ^ 0x5eed);
         for (std::int64_t at = 0; at < how.shape.points(); ++at) {
             u[place(at)] = static_cast<T>(random.uniform(-1, 1));
@@ -72,7 +72,7 @@ struct Fields {
         std::vector<bool> used(u.size());
         for (std::int64_t at = 0; at < how.shape.points(); ++at) used[place(at)] = true;
         for (std::size_t at = 0; at < u.size(); ++at)
-            if (!used[at] && u[at] != gap) return false;
+            if (!used[at] && std::memcmp(&u[at], &gap, sizeof(T)) != 0) return false;
         return true;
     }
 };
@@ -99,6 +99,15 @@ std::string attempt_as(Queue& queue, Queue& peer, const SweepCase& how) {
     const double allowed = 200 * std::numeric_limits<T>::epsilon() * largest;
     if (!(off <= allowed)) out << "point " << worst << " is off by " << off << ", where " << allowed << " is allowed\n";
     if (out.tellp() > 0) return out.str();
+
+    Fields<T> elsewhere(how, std::numeric_limits<T>::quiet_NaN());
+    elsewhere.run(queue, how.steps, how.first_step);
+    if (!elsewhere.gaps_are_whole()) out << "what lies between rows has changed where it is no number\n";
+    for (std::int64_t at = 0; at < how.shape.points(); ++at)
+        if (std::memcmp(&elsewhere.u[elsewhere.place(at)], &ours.u[ours.place(at)], sizeof(T)) != 0) {
+            out << "point " << at << " has other bits where something else lies between rows\n";
+            break;
+        }
 
     if (how.steps > 1) {
         Fields<T> pieces = before;
