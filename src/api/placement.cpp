@@ -28,7 +28,8 @@ Placement place(const Queue& queue, const Problem& problem, const Options& optio
     const AnyView* const views[] = {std::get_if<AnyView>(&problem.matrix.lower), std::get_if<AnyView>(&problem.matrix.diag),
                                     std::get_if<AnyView>(&problem.matrix.upper), &problem.rhs, &problem.x};
     for (int k = 0; k < 5; ++k) {
-        if (!views[k] || !views[k]->data) continue;
+        // An empty array, as of the couplings of one row, is nowhere.
+        if (!views[k] || !views[k]->data || views[k]->rows() == 0 || views[k]->systems() == 0) continue;
         out.there[k] = usable(queue, names[k], views[k]->data, reaches_pinned);
         if (!out.there[k] && views[k]->memory.kind == MemoryKind::device)
             throw Error(ErrorCode::usage, names[k], std::string("host memory in a view that says it lies on '") + queue.device() + "'",
