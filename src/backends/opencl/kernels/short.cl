@@ -44,10 +44,12 @@ INLINE void ask_rows(const Source* s, __global const REAL* buffer, int operand, 
     }
 #else
     __global const REAL* const data = buffer + s->offset;
-    UNROLL for (int j = 0; j < R; ++j) rows[j] = data[(is_view ? clamp(first + WARP * j + lane, from, to - 1) : 0) * step];
-    UNROLL for (int j = 0; j < R; ++j) {
+    for (int j = 0; j < R; ++j) rows[j] = number;
+    if (is_view)
+        for (int j = 0; j < R; ++j) rows[j] = data[clamp(first + WARP * j + lane, from, to - 1) * step];
+    for (int j = 0; j < R; ++j) {
         const int row = first + WARP * j + lane;
-        rows[j] = row < from || row >= to ? (REAL)(operand == 1) : is_view ? rows[j] : number;
+        if (row < from || row >= to) rows[j] = (REAL)(operand == 1);
     }
 #endif
 }
