@@ -2,7 +2,10 @@
 // Every call of OpenCL's interface fails once (failing_layer.cpp): the solve then throws and says so, or is right; the next one is right.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
 #include <string>
+#include <vector>
 
 #include "opencl/loaded.hpp"
 #include "trifold/trifold.hpp"
@@ -91,8 +94,60 @@ TEST_P(Failures, AreSaidAndPass) {
     EXPECT_GT(said, 0);
 }
 
+// A driver is told an argument when it has changed, and what has changed is seen: other arrays, and new ones in place of some that were given back.
+TEST(Arguments, AreSetWhereTheyHaveChanged) {
+    const Device* const device = opencl_device();
+    if (!device) GTEST_SKIP() << no_device;
+    if (!device->runtime) GTEST_SKIP() << "its memory is the host's";
+    const Layer layer{layer_function<long()>("trifold_calls"), layer_function<void(long, int)>("trifold_fail_call")};
+    if (!layer.fail) GTEST_SKIP() << no_layer;
+    constexpr std::int64_t rows = 2000;
+    Context context({.threads = 2, .profile_path = "none", .log = {}});
+    Queue queue(context, device->name);
+    const auto filled = [&](double value) {
+        std::vector<double> host(rows, 2 * value);
+        host.front() = host.back() = 3 * value;
+        DeviceArray<double> array(queue, rows);
+        copy(queue, array.data(), host.data(), rows * sizeof(double));
+        return array;
+    };
+    const auto largest_error = [&](const DeviceArray<double>& x, double value) {
+        std::vector<double> host(rows);
+        copy(queue, host.data(), x.data(), rows * sizeof(double));
+        double error = 0;
+        for (const double here : host) error = std::max(error, std::abs(here - value));
+        return error;
+    };
+    DeviceArray<double> one = filled(1), two = filled(2), x(queue, rows), y(queue, rows);
+    tridiagonal::Problem problem;
+    problem.matrix = {-1.0, 4.0, -1.0};
+    tridiagonal::PendingOutcome outcome(queue);
+    DeviceArray<std::byte> scratch;
+    const auto solve = [&](const DeviceArray<double>& rhs, DeviceArray<double>& to) {
+        problem.rhs = View<const double>::rows(std::span<const double>(rhs.data(), rows)), problem.x = View<double>::rows(std::span(to.data(), rows));
+        std::size_t bytes = 0;
+        for (const WorkspaceNeed& need : tridiagonal::workspace(queue, problem, {})) bytes = std::max(bytes, need.bytes);
+        if (!scratch.data()) scratch = DeviceArray<std::byte>(queue, static_cast<std::int64_t>(bytes));
+        tridiagonal::Options options;
+        options.workspace = {scratch.data(), bytes};
+        solve_async(queue, problem, options, outcome);
+    };
+    for (int k = 0; k < 3; ++k) solve(one, x);
+    layer.fail(-1, 0);
+    solve(one, x);
+    EXPECT_LE(layer.calls(), 2) << "more than a launch, and that it is to begin";
+    solve(two, y);
+    EXPECT_LE(largest_error(x, 1), 1e-13);
+    EXPECT_LE(largest_error(y, 2), 1e-13);
+    for (int k = 3; k < 8; ++k) {
+        one = DeviceArray<double>(), one = filled(k);
+        solve(one, x);
+        EXPECT_LE(largest_error(x, k), 1e-12) << k;
+    }
+}
+
 INSTANTIATE_TEST_SUITE_P(Solves, Failures,
-                         testing::Values(Case{"contiguous", 100, 30, false, false}, Case{"interleaved", 100, 30, true, false}, Case{"single", 60000, 1, false, false},
+                         testing::Values(Case{"contiguous", 100, 30, false, false}, Case{"interleaved", 100, 30, true, false}, Case{"single", 60000, 1, false, false}, Case{"short", 2000, 1, false, false},
                                          Case{"single_in_place", 20000, 1, false, true}, Case{"two_pass", 20000, 1, false, false, tridiagonal::Algorithm::two_pass},
                                          Case{"truncated_spike", 20000, 1, false, false, tridiagonal::Algorithm::truncated_spike}),
                          [](const testing::TestParamInfo<Case>& info) { return std::string(info.param.name); });

@@ -82,8 +82,8 @@ protected:
     void check(Queue& queue) {
         const unsigned seed = 17;
         std::mt19937_64 random(seed);
-        const std::int64_t few = sizeof(T) == 8 ? 1152 : 2176, most = 4 * few;  // rows of a short one, by 128 items and by 512
-        for (const std::int64_t n : {std::int64_t{512}, run - 1, run, run + 1, 2 * run, few - 1, few, few + 1, 2 * few + 7, most - 1, most, most + 1, 31 * run + 5, 32 * run - 1, 32 * run, 32 * run + 1, 33 * run + 543, 1025 * run + 1})
+        const std::int64_t few = sizeof(T) == 8 ? 1152 : 2176, most = 4 * few;  // rows of a short one, by 128 items and by 512; 256 between them
+        for (const std::int64_t n : {std::int64_t{512}, run - 1, run, run + 1, 2 * run, few - 1, few, few + 1, 2 * few, 2 * few + 1, most - 1, most, most + 1, 31 * run + 5, 32 * run - 1, 32 * run, 32 * run + 1, 33 * run + 543, 1025 * run + 1})
             for (int kind = 0; kind < kinds; ++kind)
                 for (const bool in_place : {false, true}) {
                     SCOPED_TRACE(testing::Message() << n << " rows, kind " << kind << ", " << sizeof(T) << " bytes" << (in_place ? ", in place" : "") << ", seed " << seed);
@@ -131,6 +131,78 @@ TEST_F(Runs, AfterWhatFailed) {
                 ASSERT_LE(s->backward_error(x), 20) << n << " rows, turn " << k;
             }
     }
+}
+
+/// A copy of `values`, `stride` apart; between them, and where there is none, what is not to be read.
+template <class T>
+std::vector<T> spread(const std::vector<T>& values, std::int64_t stride) {
+    std::vector<T> out(values.size() * static_cast<std::size_t>(stride), std::numeric_limits<T>::quiet_NaN());
+    for (std::size_t i = 0; i < values.size(); ++i) out[i * static_cast<std::size_t>(stride)] = values[i];
+    return out;
+}
+
+/// Short ones around the ends of parts of 32 lanes, with row beside row, any strides, packed couplings, numbers, in place: the same bits.
+template <class T>
+void lie_anywhere(Queue& queue) {
+    std::mt19937_64 random(23);
+    const std::int64_t part = sizeof(T) == 8 ? 288 : 544;
+    for (const std::int64_t n : {std::int64_t{512}, std::int64_t{513}, 2 * part - 1, 2 * part, 2 * part + 1, 4 * part, 4 * part + 1, 4 * part + 33, 8 * part - 1, 8 * part, 8 * part + 1, 13 * part + 5, 16 * part - 31, 16 * part})
+        for (const int kind : {static_cast<int>(poisson), static_cast<int>(layers)}) {
+            SCOPED_TRACE(testing::Message() << n << " rows, kind " << kind << ", " << sizeof(T) << " bytes");
+            OneSystem<T> s = system_of<T>(n, kind, random);
+            s.lower.front() = s.upper.back() = std::numeric_limits<T>::quiet_NaN();
+            const auto rows = [&](const std::vector<T>& a, std::int64_t stride) { return View<const T>::strided(a.data(), {n, stride}, {}); };
+            std::vector<T> x(s.rhs.size());
+            tridiagonal::Problem p;
+            p.matrix = {rows(s.lower, 1), rows(s.diag, 1), rows(s.upper, 1)}, p.rhs = rows(s.rhs, 1), p.x = View<T>::rows(std::span(x));
+            const Outcome outcome = tridiagonal::solve(queue, p);
+            ASSERT_TRUE(outcome.ok()) << trifold::name_of(outcome.reason);
+            EXPECT_STREQ(outcome.branch, "thomas");
+            EXPECT_LE(s.backward_error(x), 20);
+            const tridiagonal::Matrix dense = p.matrix;
+            const auto expect_same = [&](const char* how, std::int64_t stride, const std::vector<T>* given = nullptr) {
+                std::vector<T> there = given ? spread(*given, stride) : std::vector<T>(s.rhs.size() * static_cast<std::size_t>(stride), T{7});
+                if (given) p.rhs = View<const T>::strided(there.data(), {n, stride}, {});
+                p.x = View<T>::strided(there.data(), {n, stride}, {});
+                const Outcome other = tridiagonal::solve(queue, p);
+                ASSERT_TRUE(other.ok()) << how;
+                for (std::int64_t i = 0; i < n; ++i) ASSERT_EQ(there[static_cast<std::size_t>(i * stride)], x[static_cast<std::size_t>(i)]) << how << ", row " << i;
+                p.rhs = rows(s.rhs, 1);
+            };
+            expect_same("x in every other place", 2);
+            expect_same("in place", 1, &s.rhs);
+            expect_same("in place, in every third place", 3, &s.rhs);
+            const std::vector<T> lower = spread(s.lower, 2), diag = spread(s.diag, 3), upper = spread(s.upper, 4), rhs = spread(s.rhs, 2);
+            p.matrix = {rows(lower, 2), rows(diag, 3), rows(upper, 4)}, p.rhs = rows(rhs, 2);
+            expect_same("strides", 1);
+            p.matrix = dense, p.matrix.lower = View<const T>::rows(std::span(s.lower).subspan(1)), p.matrix.upper = View<const T>::rows(std::span(s.upper).first(s.upper.size() - 1));
+            expect_same("packed couplings", 1);
+            if (kind != poisson) continue;
+            p.matrix = {-1.0, 2.0, -1.0};
+            expect_same("numbers", 1);
+            p.matrix = dense, p.matrix.upper = -1.0;
+            expect_same("one number", 1);
+        }
+}
+
+TEST_F(Runs, ShortOnesWhereverTheyLie) {
+    Queue queue(context_, name_);
+    lie_anywhere<double>(queue);
+    lie_anywhere<float>(queue);
+}
+
+// What is not finite in a matrix is not solved, whichever row has it.
+TEST_F(Runs, ShortOnesWhoseMatrixIsNotFinite) {
+    Queue queue(context_, name_);
+    std::mt19937_64 random(8);
+    for (const std::int64_t n : {std::int64_t{513}, std::int64_t{2304}, std::int64_t{4321}})
+        for (const std::int64_t row : {std::int64_t{1}, n / 2, n - 2})
+            for (int operand = 0; operand < 3; ++operand) {
+                OneSystem<double> s = system_of<double>(n, poisson, random);
+                (operand == 0 ? s.lower : operand == 1 ? s.diag : s.upper)[static_cast<std::size_t>(row)] = std::nan("");
+                std::vector<double> x;
+                EXPECT_FALSE(solve(queue, s, x, false).ok()) << n << " rows, row " << row << ", operand " << operand;
+            }
 }
 
 // What is not finite is found wherever it is, and named.

@@ -136,6 +136,17 @@ INLINE void numbers_beside(REAL own, int by, REAL* above, REAL* below, int lane,
 #endif
 }
 
+/// Four sizes become the largest of all lanes. most: as many zeros in local memory, which other groups of lanes have not.
+INLINE void largest_of_lanes(int sizes[4], __local int* most) {
+#if defined(SHUFFLES) && defined(ASYNC)
+    UNROLL for (int k = 0; k < 4; ++k) asm volatile("redux.sync.max.s32 %0, %1, 0xffffffff;" : "=r"(sizes[k]) : "r"(sizes[k]));
+#else
+    for (int k = 0; k < 4; ++k) atomic_max(most + k, sizes[k]);
+    barrier(CLK_LOCAL_MEM_FENCE);
+    for (int k = 0; k < 4; ++k) sizes[k] = most[k];
+#endif
+}
+
 #ifdef BULK
 // The copy engine of NVIDIA's devices from compute capability 9 on: one lane asks, nobody's registers hold what is on its way. Addresses and sizes are multiples of 16 bytes.
 INLINE void expect_bytes(__local ulong* arrived, uint bytes) {

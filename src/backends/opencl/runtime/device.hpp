@@ -6,7 +6,10 @@
 #include <map>
 #include <mutex>
 #include <string>
+#include <string_view>
+#include <tuple>
 
+#include "backends/opencl/runtime/arguments.hpp"
 #include "backends/opencl/runtime/discovery.hpp"
 #include "trifold/dtype.hpp"
 
@@ -23,6 +26,9 @@ class OpenDevice;
 /// A queue in order, and what kernels in it find.
 struct DeviceQueue {
     explicit DeviceQueue(OpenDevice& device, cl_command_queue_properties properties = 0);
+    ~DeviceQueue() { ++buffers_given_back; }
+    DeviceQueue(const DeviceQueue&) = delete;
+    DeviceQueue& operator=(const DeviceQueue&) = delete;
     OpenDevice& device;
     cl::CommandQueue queue;
     cl::Buffer state;    ///< kernels/job.h
@@ -90,14 +96,18 @@ public:
     int lanes(DType dtype) const { return info.wide ? 1 : 64 / static_cast<int>(size_of(dtype)); }
 
     /// Throws Stop where the type is not to be had, or with the compiler's words where it does not compile. `defines`: further options.
-    cl::Kernel& kernel(const KernelName& name, DType dtype, const std::string& defines = {});
+    KernelArguments& arguments(const KernelName& name, DType dtype, std::string_view defines);
+
+    /// For who sets all arguments.
+    cl::Kernel& kernel(const KernelName& name, DType dtype, std::string_view defines = {}) { return arguments(name, dtype, defines).forget(); }
 
 private:
     cl::Program& program(const char* file, DType dtype, const std::string& defines);
 
     cl::Event last_;
     std::map<std::string, cl::Program> programs_;
-    std::map<std::string, cl::Kernel> kernels_;
+    /// By file, kernel, type and options. Names are literals: who finds the same text elsewhere gets a kernel of his own.
+    std::map<std::tuple<const char*, const char*, DType, std::string>, KernelArguments, std::less<>> kernels_;
     std::map<cl_kernel, std::size_t> most_items_;  ///< of a group, for one kernel: registers may allow fewer than the device does
 };
 

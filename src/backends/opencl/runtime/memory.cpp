@@ -27,6 +27,15 @@ std::map<std::uintptr_t, Block>& blocks() {
     return *all;
 }
 
+/// Under the mutex.
+std::map<std::uintptr_t, Block>::const_iterator block_of(const void* address) {
+    const auto at = reinterpret_cast<std::uintptr_t>(address);
+    const auto& all = blocks();
+    auto next = all.upper_bound(at);
+    if (next == all.begin()) return all.end();
+    return at - (--next)->first < next->second.bytes ? next : all.end();
+}
+
 }  // namespace
 
 void size_text(char (&out)[32], std::size_t bytes) {
@@ -46,6 +55,7 @@ void* reserve(int device, std::size_t bytes) {
 }
 
 void give_back(void* address) {
+    ++buffers_given_back;
     Block block;
     {
         const std::lock_guard lock(mutex());
@@ -66,16 +76,20 @@ std::size_t reserved(int device) {
 }
 
 Place place_of(const void* address) {
-    const auto at = reinterpret_cast<std::uintptr_t>(address);
     const std::lock_guard lock(mutex());
-    auto next = blocks().upper_bound(at);
-    if (next == blocks().begin()) return {};
-    const auto& [first, block] = *--next;
-    if (at - first >= block.bytes) return {};
-    return {block.buffer, at - first, block.device};
+    const auto there = block_of(address);
+    if (there == blocks().end()) return {};
+    return {there->second.buffer, reinterpret_cast<std::uintptr_t>(address) - there->first, there->second.device};
+}
+
+int device_of(const void* address) {
+    const std::lock_guard lock(mutex());
+    const auto there = block_of(address);
+    return there == blocks().end() ? -1 : there->second.device;
 }
 
 void Touched::add(const void* first, const void* last, bool written) {
+    if (!device_.info.in_host_memory) return;
     runs_.push_back({reinterpret_cast<std::uintptr_t>(first), reinterpret_cast<std::uintptr_t>(last), written, {}});
 }
 
@@ -120,6 +134,7 @@ void Touched::to_host() {
 }
 
 Touched::~Touched() {
+    if (!runs_.empty()) ++buffers_given_back;
     // Kernels that still run after a failure must not outlive what they write to.
     if (device_.info.in_host_memory) device_.settle();
 }

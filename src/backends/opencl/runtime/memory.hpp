@@ -32,6 +32,9 @@ struct Place {
 };
 Place place_of(const void* address);
 
+/// Its device alone; -1 as above.
+int device_of(const void* address);
+
 /// The memory that one call touches.
 class Touched {
 public:

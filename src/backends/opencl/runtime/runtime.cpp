@@ -47,8 +47,8 @@ void release(int device, void* memory) {
 }
 
 bool where(int, const void* address, Memory* found, Failure&) {
-    const Place place = place_of(address);
-    *found = place.device >= 0 ? Memory{MemoryKind::device, place.device} : is_pinned(address) ? Memory{MemoryKind::registered, 0} : Memory{};
+    const int device = device_of(address);
+    *found = device >= 0 ? Memory{MemoryKind::device, device} : is_pinned(address) ? Memory{MemoryKind::registered, 0} : Memory{};
     return true;
 }
 

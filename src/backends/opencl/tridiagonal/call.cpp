@@ -71,31 +71,34 @@ void Call::make() {
             to.bits = operands[k]->kind == Operand::Kind::scalar ? bits_of(*operands[k], s.dtype) : 0;
             continue;
         }
-        const Place place = touched_.at(reach[k].first);
-        buffers[k] = place.buffer;
+        Place place = touched_.at(reach[k].first);
+        buffers[k] = std::move(place.buffer);
         to.is_view = 1;
         to.offset = static_cast<word>(place.offset) / bytes + (static_cast<const char*>(operands[k]->data) - reach[k].first) / bytes;
         to.row_stride = operands[k]->row_stride;
         for (int d = 0; d < s.levels; ++d) to.level_stride[d] = operands[k]->level_stride[d];
     }
-    found_place_ = outcome_place_ = touched_.at(outcome_);
-    scratch_place_ = launch.scratch_bytes > 0 ? touched_.at(launch.scratch) : found_place_;
-    status_place_ = launch.status ? touched_.at(launch.status + s.number) : found_place_;
+    outcome_place_ = touched_.at(outcome_);
+    if (launch.scratch_bytes > 0) scratch_place_ = touched_.at(launch.scratch);
+    if (launch.status) status_place_ = touched_.at(launch.status + s.number);
+    found_ = &outcome_place_.buffer;
+    scratch_ = launch.scratch_bytes > 0 ? &scratch_place_.buffer : found_;
+    status_ = launch.status ? &status_place_.buffer : found_;
     const ScratchParts parts(s);
-    const auto base = static_cast<word>(scratch_place_.offset);
+    const auto base = static_cast<word>(launch.scratch_bytes > 0 ? scratch_place_.offset : outcome_place_.offset);
     where_ = {base + static_cast<word>(parts.work), base + static_cast<word>(parts.marks), base + static_cast<word>(parts.verdicts),
-              static_cast<word>(found_place_.offset), launch.status ? static_cast<word>(status_place_.offset) - static_cast<word>(s.number) : -1};
+              static_cast<word>(outcome_place_.offset), launch.status ? static_cast<word>(status_place_.offset) - static_cast<word>(s.number) : -1};
 }
 
-Place Call::work() const { return {scratch_place_.buffer, static_cast<std::size_t>(where_.work), 0}; }
+Place Call::work() const { return {*scratch_, static_cast<std::size_t>(where_.work), 0}; }
 
-void Call::set_common(cl::Kernel& kernel) {
-    kernel.setArg(0, job);
-    kernel.setArg(1, where_);
-    for (cl_uint k = 0; k < 5; ++k) kernel.setArg(2 + k, buffers[k]);
-    kernel.setArg(7, scratch_place_.buffer);
-    kernel.setArg(8, found_place_.buffer);
-    kernel.setArg(9, status_place_.buffer);
+void Call::set_common(KernelArguments& arguments) const {
+    arguments.set(0, job);
+    arguments.set(1, where_);
+    for (cl_uint k = 0; k < 5; ++k) arguments.set(2 + k, buffers[k]);
+    arguments.set(7, *scratch_);
+    arguments.set(8, *found_);
+    arguments.set(9, *status_);
 }
 
 Found Call::fresh(tridiagonal::Algorithm branch) const {
@@ -114,7 +117,7 @@ void Call::use_state() {
         run(kernel, 1, 1);
     }
     on.fresh = false;  // until all that is to follow is enqueued
-    found_place_ = {on.state, 0, 0};
+    found_ = &on.state;
     where_.found = 0;
 }
 

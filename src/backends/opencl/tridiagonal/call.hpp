@@ -54,16 +54,17 @@ public:
 
     /// A kernel of a shape: `defines` are further options of the compiler.
     template <class... More>
-    void enqueue_as(const KernelName& name, const std::string& defines, std::size_t items, std::size_t group, const More&... more) {
-        cl::Kernel& kernel = device.kernel(name, system.dtype, defines);
-        set_common(kernel);
+    void enqueue_as(const KernelName& name, std::string_view defines, std::size_t items, std::size_t group, const More&... more) {
+        KernelArguments& arguments = device.arguments(name, system.dtype, defines);
+        arguments.begin();
+        set_common(arguments);
         cl_uint at = common_arguments;
-        (kernel.setArg(at++, more), ...);
-        run(kernel, items, group);
+        (arguments.set(at++, more), ...);
+        run(arguments.kernel(), items, group);
     }
 
     /// The kernel itself, for who sets all arguments.
-    void run(cl::Kernel& kernel, std::size_t items, std::size_t group) { device.run(on, kernel, items, group); }
+    void run(const cl::Kernel& kernel, std::size_t items, std::size_t group) { device.run(on, kernel, items, group); }
 
     /// Waits; where the device works in the host's memory, all of it can be read then, and `found` is what was found.
     void wait() { touched_.to_host(); }
@@ -80,14 +81,15 @@ public:
 
 private:
     static constexpr cl_uint common_arguments = 10;
-    void set_common(cl::Kernel& kernel);
+    void set_common(KernelArguments& arguments) const;
     Found fresh(tridiagonal::Algorithm branch) const;
 
     std::unique_lock<std::mutex> lock_;
     Touched touched_;
     Found own_found_{};
     void* outcome_;
-    Place found_place_, outcome_place_, scratch_place_, status_place_;  ///< found: where kernels find into
+    Place outcome_place_, scratch_place_, status_place_;
+    const cl::Buffer *found_ = nullptr, *scratch_ = nullptr, *status_ = nullptr;  ///< found: where kernels find into
     Where where_{};
 };
 

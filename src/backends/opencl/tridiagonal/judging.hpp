@@ -3,7 +3,7 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
+#include <string_view>
 
 #include "backends/opencl/tridiagonal/call.hpp"
 #include "families/tridiagonal/two_pass.hpp"
@@ -20,7 +20,7 @@ struct Judging {
 
 /// A kernel that ends with VERDICT_ARGUMENTS. accept: infinity where all that is finite is to be stored and another kernel judges.
 template <class... More>
-void enqueue_judged(Call& call, const KernelName& name, const std::string& defines, std::size_t items, std::size_t group, double accept, const Judging& by, const More&... more) {
+void enqueue_judged(Call& call, const KernelName& name, std::string_view defines, std::size_t items, std::size_t group, double accept, const Judging& by, const More&... more) {
     const double whole = by.locally ? 0 : 4 * unit_roundoff(call.system.dtype);
     const auto as = [&]<class T>(T) {
         call.enqueue_as(name, defines, items, group, more..., static_cast<T>(accept), static_cast<T>(whole), by.next, by.trusted, static_cast<cl_int>(by.reason),
@@ -31,7 +31,7 @@ void enqueue_judged(Call& call, const KernelName& name, const std::string& defin
 }
 
 template <class... More>
-void enqueue_judged(Call& call, const KernelName& name, const std::string& defines, std::size_t items, std::size_t group, const Judging& by, const More&... more) {
+void enqueue_judged(Call& call, const KernelName& name, std::string_view defines, std::size_t items, std::size_t group, const Judging& by, const More&... more) {
     enqueue_judged(call, name, defines, items, group, tridiagonal::two_pass_accept(call.system.dtype), by, more...);
 }
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <map>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -21,6 +22,7 @@ constexpr std::size_t most_trusted = 64;
 
 struct Span {
     const char *first, *last;  // bytes, both included
+    bool operator==(const Span&) const = default;
     bool meets(const Span& other) const { return first <= other.last && other.first <= last; }
 };
 
@@ -29,34 +31,47 @@ struct Trusted {
     Launch launch;
     void* outcome;
     Solves waits;
-    std::vector<Span> reads, writes;
 
-    Trusted(const System& s, const Launch& how, void* told, Solves else_by) : system(s), launch(how), outcome(told), waits(else_by) {
-        launch.failure = nullptr;
-        const Operand* const operands[] = {&s.lower, &s.diag, &s.upper, &s.rhs};
+    Trusted(const System& s, const Launch& how, void* told, Solves else_by) : system(s), launch(how), outcome(told), waits(else_by) { launch.failure = nullptr; }
+};
+
+/// What a solve reads and what it writes, four runs of memory each at most.
+struct Touches {
+    Span reads[4], writes[4];
+    std::size_t reads_there = 0, writes_there = 0;
+
+    Touches(const System& system, const Launch& launch, void* outcome) {
+        const Operand* const operands[] = {&system.lower, &system.diag, &system.upper, &system.rhs};
         for (const Operand* operand : operands)
-            if (operand->kind == Operand::Kind::view) reads.push_back(span(*operand));
-        writes.push_back(span(s.x));
+            if (operand->kind == Operand::Kind::view) reads[reads_there++] = span(*operand, system);
+        const auto adds = [&](Span span) { writes[writes_there++] = span; };
         const auto bytes = [](const void* at, std::size_t count) { return Span{static_cast<const char*>(at), static_cast<const char*>(at) + count - 1}; };
-        writes.push_back(bytes(outcome, sizeof(Found)));
-        if (launch.scratch_bytes) writes.push_back(bytes(launch.scratch, launch.scratch_bytes));
-        if (launch.status) writes.push_back(bytes(launch.status + s.number, static_cast<std::size_t>(s.systems())));
+        adds(span(system.x, system)), adds(bytes(outcome, sizeof(Found)));
+        if (launch.scratch_bytes) adds(bytes(launch.scratch, launch.scratch_bytes));
+        if (launch.status) adds(bytes(launch.status + system.number, static_cast<std::size_t>(system.systems())));
     }
 
-    Span span(const Operand& operand) const {
+    static Span span(const Operand& operand, const System& system) {
         const Reach reach = reach_of(operand, system, 0, system.rows - 1);
         return {reach.first, reach.last};
     }
 
-    bool writes_into(const Trusted& other) const {
-        return std::ranges::any_of(writes, [&](const Span& w) { return std::ranges::any_of(other.reads, [&](const Span& r) { return w.meets(r); }); });
+    template <class Spans>
+    bool write_into(const Spans& read) const {
+        return std::any_of(writes, writes + writes_there, [&](const Span& w) { return std::ranges::any_of(read, [&](const Span& r) { return w.meets(r); }); });
     }
 };
 
+/// Solves in order, and what any of them reads: what several read is there once.
+struct List {
+    std::vector<Trusted> solves;
+    std::vector<Span> reads;
+};
+
 /// By device, under its `order`.
-std::vector<Trusted>& trusted_on(int device) {
+List& trusted_on(int device) {
     static std::mutex mutex;
-    static auto* const all = new std::map<int, std::vector<Trusted>>;
+    static auto* const all = new std::map<int, List>;
     const std::lock_guard lock(mutex);
     return (*all)[device];
 }
@@ -65,7 +80,7 @@ std::vector<Trusted>& trusted_on(int device) {
 constexpr int wary_batches = 1000;
 
 bool look_back(int device, Failure& failure) {
-    const std::vector<Trusted> list = std::exchange(trusted_on(device), {});
+    const std::vector<Trusted> list = std::exchange(trusted_on(device), {}).solves;
     OpenDevice& open = open_device(device);
     constexpr std::size_t at = offsetof(QueueState, broken);
     unsigned broken = 0;
@@ -88,12 +103,16 @@ bool look_back(int device, Failure& failure) {
 bool enqueue_trusted(int device, const System& system, const Launch& launch, void* outcome, Failure& failure, Solves trusts, Solves waits) {
     OpenDevice& open = open_device(device);
     const std::lock_guard lock(open.order);
-    Trusted next(system, launch, outcome, waits);
-    if (next.writes_into(next)) return open.settle(failure) && waits(device, system, launch, outcome, failure);
-    const std::vector<Trusted>& before = trusted_on(device);
-    if ((before.size() == most_trusted || std::ranges::any_of(before, [&](const Trusted& one) { return next.writes_into(one); })) && !open.settle(failure)) return false;
+    const Touches next(system, launch, outcome);
+    const std::span reads(next.reads, next.reads_there);
+    if (next.write_into(reads)) return open.settle(failure) && waits(device, system, launch, outcome, failure);
+    List& before = trusted_on(device);
+    if ((before.solves.size() == most_trusted || next.write_into(before.reads)) && !open.settle(failure)) return false;
     if (!trusts(device, system, launch, outcome, failure)) return false;
-    trusted_on(device).push_back(std::move(next));
+    before.solves.reserve(most_trusted);
+    before.solves.emplace_back(system, launch, outcome, waits);
+    for (const Span& read : reads)
+        if (std::ranges::find(before.reads, read) == before.reads.end()) before.reads.push_back(read);
     open.look_back = [device](Failure& why) { return look_back(device, why); };
     open.in_a_row = true;
     return true;

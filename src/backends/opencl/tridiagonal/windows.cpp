@@ -4,6 +4,7 @@
 #include "backends/opencl/tridiagonal/gpu_batch.hpp"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
 #include <limits>
@@ -32,10 +33,22 @@ constexpr std::size_t seam_numbers = 8;
 constexpr double accepted_roundoffs = 16, halo_margin = 16;
 
 /// Of so few a launch less is worth what it costs groups to meet.
-constexpr std::size_t few_windows = 64;
+constexpr std::size_t few_windows = 1024;
+static_assert(few_windows <= MEETINGS);
 
 /// Numbers of seams, before x where that is stored apart first.
 std::size_t windows_numbers(const System& system) { return seam_numbers * static_cast<std::size_t>(windows_of(system)); }
+
+/// Options of the compiler, each text made once.
+const std::string& shape_of(DType dtype, bool meets, bool stays) {
+    static const auto texts = [] {
+        std::array<std::string, 8> all;
+        for (std::size_t k = 0; k < all.size(); ++k)
+            all[k] = "-DR=" + std::to_string(rows_of_lane) + " -DHALO=" + std::to_string(halo(k & 4 ? DType::f64 : DType::f32)) + (k & 2 ? " -DMEETS" : "") + (k & 1 ? " -DSTAYS" : "");
+        return all;
+    }();
+    return texts[4 * (dtype == DType::f64) + 2 * meets + stays];
+}
 
 /// Where windows are in vain: as many groups as keep a device busy, since one that ends at once takes it nearly a nanosecond.
 std::size_t groups_that_stay(const FoundDevice& device, std::int64_t count) {
@@ -59,7 +72,7 @@ bool solve_in_windows(Call& call, Verdict verdict, bool doubted) {
     const double unit = wide_type ? 0x1p-53 : 0x1p-24, tolerance = std::max(call.launch.tolerance, unit), accept = std::max(accepted_roundoffs * unit, tolerance);
     const auto windows = static_cast<std::size_t>(windows_of(system));
     const bool meets = call.device.info.groups_meet && windows <= few_windows, stays = doubted && !meets;
-    const std::string shape = "-DR=" + std::to_string(rows_of_lane) + " -DHALO=" + std::to_string(halo(system.dtype)) + (meets ? " -DMEETS" : "") + (stays ? " -DSTAYS" : "");
+    const std::string& shape = shape_of(system.dtype, meets, stays);
     const std::size_t groups = stays ? groups_that_stay(call.device.info, windows_of(system)) : windows;
     const Place work = call.work();
     call.use_state();
