@@ -88,6 +88,7 @@ std::unique_ptr<Reducer> reducer_on_host(Shared& shared, int lane, const Part& p
 /// Rows of a chunk there, of its parts, and of what is sent there in the second pass at a time.
 struct SpikeRows {
     std::int64_t chunk = 0, part = 0, sent = 0;
+    std::size_t free = 0;  ///< bytes of its memory, when that was asked
 };
 
 /// On a device with memory of its own that can combine.

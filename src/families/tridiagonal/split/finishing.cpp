@@ -33,10 +33,11 @@ void Finishing::open() {
     for (const Reduced* whole : wholes_) all += whole->count;
     each_ = std::max<std::int64_t>(std::min(std::max(all / wanted, least), most_), 1);
     for (const Reduced* whole : wholes_) {
-        const std::int64_t pieces = whole->count, parts = std::max<std::int64_t>((pieces + each_ - 1) / each_, 1);
-        for (std::int64_t k = 0; k < parts; ++k)
-            if (const std::int64_t from = k * pieces / parts, to = (k + 1) * pieces / parts; from < to)
-                tasks_.push_back({.whole = whole, .from = from, .to = to, .equal = whole->piece(to - 1).rows == piece_, .chunk = {}, .part = {}});
+        // Of equal length, but the last of a chunk: a device plans a batch for each length.
+        for (std::int64_t from = 0; from < whole->count; from += each_) {
+            const std::int64_t to = std::min(from + each_, whole->count);
+            tasks_.push_back({.whole = whole, .from = from, .to = to, .equal = whole->piece(to - 1).rows == piece_, .chunk = {}, .part = {}});
+        }
     }
     // The system's last piece may be longer: no batch has it.
     std::stable_partition(tasks_.begin(), tasks_.end(), [](const Task& task) { return !task.equal; });
