@@ -19,6 +19,9 @@
 namespace trifold::tridiagonal::split {
 namespace {
 
+// Pieces of which all threads say what is to be said: one alone would take as long for that as all of them for some percent of the rows.
+constexpr std::int64_t many = 8192;
+
 class HostReducer : public Reducer {
 public:
     HostReducer(Shared& shared, int lane, const Part& part, int threads, bool own, std::int64_t piece_rows, devices::ScratchArena& scratch, Calls call, Done& done)
@@ -132,7 +135,11 @@ private:
         if (failure_.code) return false;
         out.rows = rows + 2 * w.before;
         out.each = piece_, out.count = pieces - w.before - w.after;
-        singular = singular || std::any_of(zero_pivot + w.before, zero_pivot + w.before + out.count, [](std::int64_t row) { return row >= 0; });
+        const std::int64_t* const own_pivots = zero_pivot + w.before;
+        bool missing = false;
+#pragma omp parallel for num_threads(threads_) schedule(static) reduction(|| : missing) if (out.count > many)
+        for (std::int64_t k = 0; k < out.count; ++k) missing = missing || own_pivots[k] >= 0;
+        singular = singular || missing;
         return true;
     }
 
@@ -184,7 +191,10 @@ private:
         ChunkResidual* const residuals = reinterpret_cast<ChunkResidual*>(ends + 2 * pieces);
         // The end of the piece before, all own ones, the end of the piece after.
         ends[0] = ends[2 * pieces - 1] = nothing;
-        std::copy_n(one.ends + 2 * s.from - s.before, 2 * (s.to - s.from) + s.before + s.after, ends + s.before);
+        const double* const known = one.ends + 2 * s.from - s.before;
+        const std::int64_t numbers = 2 * (s.to - s.from) + s.before + s.after;
+#pragma omp parallel for num_threads(threads_) schedule(static) if (s.to - s.from > many)
+        for (std::int64_t k = 0; k < numbers; ++k) ends[s.before + k] = known[k];
         const double widest_here = widest * unit_roundoff(system_.dtype), accept = system_.in_place ? widest_here : std::numeric_limits<double>::infinity();
         const bool good = call_(failure_, [&] {
             devices::Scratch block;
@@ -196,8 +206,7 @@ private:
         const std::size_t size = size_of(system_.dtype);
         const std::int64_t begin = one.piece(s.from).first - s.before * piece_;
         bool refused = false;
-        // Where they are many one thread would take as long for this as all of them for some percent of the rows.
-#pragma omp parallel for num_threads(threads_) schedule(static) reduction(|| : refused) if (s.to - s.from > 8192)
+#pragma omp parallel for num_threads(threads_) schedule(static) reduction(|| : refused) if (s.to - s.from > many)
         for (std::int64_t k = s.from; k < s.to; ++k) {
             const ChunkResidual& seen = residuals[k - s.from + s.before];
             one.stored[static_cast<std::size_t>(k)] = seen.stored;
