@@ -5,7 +5,6 @@
 #include <cmath>
 #include <limits>
 #include <utility>
-#include <vector>
 
 namespace trifold::tridiagonal {
 namespace {
@@ -214,7 +213,19 @@ Left take_from(InterfaceRow* rows, std::int64_t count, const Ends& x, const Ends
     return left;
 }
 
-std::size_t level_bytes(std::int64_t chunks, std::int64_t runs) { return lines(chunks * sizeof(Step) + runs * (2 * sizeof(InterfaceRow) + 2 * sizeof(double))); }
+/// Runs of `count` chunks from `chunk` on: `together` of them, or one.
+struct Some {
+    InterfaceRow* rows;
+    std::int64_t chunk, run, count;
+    bool set;
+    std::int64_t runs() const { return set ? together : 1; }
+    std::int64_t chunks() const { return runs() * count; }
+};
+
+// Every part may end with single runs, of which the last one may be short.
+std::size_t level_bytes(std::int64_t chunks, std::int64_t runs, std::int64_t parts) {
+    return lines(chunks * sizeof(Step) + runs * (2 * sizeof(InterfaceRow) + 2 * sizeof(double)) + (chunks / (together * run_length) + together * parts) * sizeof(Some));
+}
 
 std::int64_t solve(InterfaceRow* rows, std::int64_t chunks, double* x, int threads, void* scratch);
 
@@ -222,28 +233,27 @@ std::int64_t solve(InterfaceRow* rows, std::int64_t chunks, double* x, int threa
 class Level {
 public:
     Level(std::span<const ChunkRows> parts, int threads, void* scratch) : threads_(threads) {
-        for (const ChunkRows& part : parts) {
-            for (std::int64_t at = 0; at < part.chunks;) {
-                const bool set = part.chunks - at >= together * run_length;
-                const std::int64_t count = std::min(run_length, part.chunks - at);
-                some_.push_back({part.rows + 2 * at, chunks_ + at, runs_, count, set});
-                at += some_.back().chunks(), runs_ += some_.back().runs();
-            }
-            chunks_ += part.chunks;
-        }
+        for (const ChunkRows& part : parts) chunks_ += part.chunks, runs_ += runs_of(part.chunks);
         steps_ = static_cast<Step*>(scratch);
         run_rows_ = reinterpret_cast<InterfaceRow*>(steps_ + chunks_);
         ends_ = reinterpret_cast<double*>(run_rows_ + 2 * runs_);
-        above_ = static_cast<char*>(scratch) + level_bytes(chunks_, runs_);
+        some_ = reinterpret_cast<Some*>(ends_ + 2 * runs_);
+        above_ = static_cast<char*>(scratch) + level_bytes(chunks_, runs_, static_cast<std::int64_t>(parts.size()));
+        std::int64_t chunk = 0, run = 0;
+        for (const ChunkRows& part : parts)
+            for (std::int64_t at = 0; at < part.chunks;) {
+                const bool set = part.chunks - at >= together * run_length;
+                const Some& some = some_[count_++] = {part.rows + 2 * at, chunk, run, std::min(run_length, part.chunks - at), set};
+                at += some.chunks(), chunk += some.chunks(), run += some.runs();
+            }
     }
 
     /// The first unknown without a pivot, or -1.
     std::int64_t reduce() {
         std::int64_t missing = 2 * chunks_;
-        const std::int64_t parts = static_cast<std::int64_t>(some_.size());
 #pragma omp parallel for num_threads(threads_) schedule(static) reduction(min : missing) if (chunks_ >= worth_threads)
-        for (std::int64_t part = 0; part < parts; ++part) {
-            const Some& some = some_[static_cast<std::size_t>(part)];
+        for (std::int64_t part = 0; part < count_; ++part) {
+            const Some& some = some_[part];
             const std::int64_t at = (some.set ? reduce_runs<together> : reduce_runs<1>)(some.rows, some.count, run_rows_ + 2 * some.run, steps_ + some.chunk);
             if (at >= 0) missing = std::min(missing, 2 * some.chunk + at);
         }
@@ -251,7 +261,7 @@ public:
         for (int k = 0; k < 2; ++k) run_rows_[k].coefficient[0] = 0, run_rows_[2 * (runs_ - 1) + k].coefficient[3] = 0;
         const std::int64_t above = solve_runs();
         if (above < 0) return -1;
-        for (const Some& some : some_)
+        for (const Some& some : std::span(some_, static_cast<std::size_t>(count_)))
             for (std::int64_t r = 0; r < some.runs(); ++r)
                 if (some.run + r == above / 2) return above % 2 == 0 ? 2 * (some.chunk + r * some.count) : 2 * (some.chunk + (r + 1) * some.count) - 1;
         return above;
@@ -259,10 +269,9 @@ public:
 
     /// The same for what is left on the right.
     bool reduce_again() {
-        const std::int64_t parts = static_cast<std::int64_t>(some_.size());
 #pragma omp parallel for num_threads(threads_) schedule(static) if (chunks_ >= worth_threads)
-        for (std::int64_t part = 0; part < parts; ++part) {
-            const Some& some = some_[static_cast<std::size_t>(part)];
+        for (std::int64_t part = 0; part < count_; ++part) {
+            const Some& some = some_[part];
             (some.set ? reduce_right<together> : reduce_right<1>)(some.rows, some.count, run_rows_ + 2 * some.run, steps_ + some.chunk);
         }
         return solve_runs() < 0;
@@ -286,26 +295,16 @@ public:
     }
 
 private:
-    /// Runs of `count` chunks from `chunk` on: `together` of them, or one.
-    struct Some {
-        InterfaceRow* rows;
-        std::int64_t chunk, run, count;
-        bool set;
-        std::int64_t runs() const { return set ? together : 1; }
-        std::int64_t chunks() const { return runs() * count; }
-    };
-
     std::int64_t solve_runs() { return solve(run_rows_, runs_, ends_, threads_, above_); }
 
     // Of what others finish at the same time only ends are asked, which are known.
     template <class Then>
     double each_finished(double* x, const Then& then) {
-        const std::int64_t parts = static_cast<std::int64_t>(some_.size());
         double most = 0;
         bool numbers = true;
 #pragma omp parallel for num_threads(threads_) schedule(static) reduction(max : most) reduction(&& : numbers) if (chunks_ >= worth_threads)
-        for (std::int64_t part = 0; part < parts; ++part) {
-            const Some& some = some_[static_cast<std::size_t>(part)];
+        for (std::int64_t part = 0; part < count_; ++part) {
+            const Some& some = some_[part];
             double ends[together][4];
             for (std::int64_t r = 0; r < some.runs(); ++r) {
                 const double* const at = ends_ + 2 * (some.run + r);
@@ -319,8 +318,8 @@ private:
     }
 
     const int threads_;
-    std::vector<Some> some_;
-    std::int64_t chunks_ = 0, runs_ = 0;
+    std::int64_t chunks_ = 0, runs_ = 0, count_ = 0;  // count: of some
+    Some* some_;
     Step* steps_;
     InterfaceRow* run_rows_;
     double* ends_;
@@ -340,10 +339,9 @@ std::int64_t solve(InterfaceRow* rows, std::int64_t chunks, double* x, int threa
 
 std::size_t coupling_scratch(std::int64_t chunks, std::int64_t parts) noexcept {
     std::size_t bytes = lines(2 * chunks * sizeof(double));
-    // Every part may have a short run.
     std::int64_t runs = chunks / run_length + parts;
-    bytes += level_bytes(chunks, runs);
-    for (; runs > 1; runs = runs_of(runs)) bytes += level_bytes(runs, runs_of(runs));
+    bytes += level_bytes(chunks, runs, parts);
+    for (; runs > 1; runs = runs_of(runs)) bytes += level_bytes(runs, runs_of(runs), 1);
     return bytes;
 }
 
