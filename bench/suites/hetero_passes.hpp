@@ -48,23 +48,24 @@ public:
 
     /// x at the ends of all pieces, after `reduce`. False: it is singular.
     bool couple() {
-        std::vector<tridiagonal::InterfaceRow> rows;
-        for (const split::Reduced& one : reducer_->reduced) rows.insert(rows.end(), one.rows.begin(), one.rows.end());
-        boundary_.assign(rows.size() + 2, 0);
-        const auto pieces = static_cast<std::int64_t>(rows.size() / 2);
-        const devices::Scratch scratch = scratch_.take(tridiagonal::coupling_scratch(pieces));
-        return tridiagonal::couple(pieces, rows.data(), boundary_.data() + 1, tridiagonal::coupled_to(system_.dtype), threads_, scratch.data()) < 0;
+        std::vector<tridiagonal::ChunkRows> rows;
+        std::int64_t pieces = 0;
+        for (const split::Reduced& one : reducer_->reduced) rows.push_back({one.rows, one.count}), pieces += one.count;
+        boundary_.assign(static_cast<std::size_t>(2 * pieces + 2), 0);
+        const double* ends = boundary_.data() + 1;
+        for (split::Reduced& one : reducer_->reduced) one.ends = ends, ends += 2 * one.count;
+        const devices::Scratch scratch = scratch_.take(tridiagonal::coupling_scratch(pieces, static_cast<std::int64_t>(rows.size())));
+        return tridiagonal::couple(rows, boundary_.data() + 1, tridiagonal::coupled_to(system_.dtype), threads_, scratch.data()) < 0;
     }
 
     /// Seconds of the second pass, after `couple`; NaN where x was not accepted.
     double finish() {
         const auto start = Clock::now();
-        split::Finishing tasks(piece_, least_pieces, most_rows / piece_);
-        std::size_t at = 1;
-        for (const split::Reduced& one : reducer_->reduced) tasks.add(one, boundary_.data() + at), at += one.rows.size();
+        split::Finishing tasks(piece_, most_rows / piece_);
+        for (const split::Reduced& one : reducer_->reduced) tasks.add(one);
         tasks.open();
         bool good = true, refused = false;
-        while (split::Finishing::Task* const task = good && !refused ? tasks.front() : nullptr) good = reducer_->finish(task->part, task->ends, refused);
+        while (split::Finishing::Task* const task = good && !refused ? tasks.front(true) : nullptr) good = reducer_->finish(task->part, refused);
         done_.trace.clear();
         return good && !refused ? std::chrono::duration<double>(Clock::now() - start).count() : NAN;
     }
@@ -75,7 +76,7 @@ private:
     TwoPasses(const tridiagonal::System& system, std::int64_t piece, int threads) : system_(system), piece_(piece), threads_(threads) {}
 
     // As split/coupled.cpp and executor.hpp have them.
-    static constexpr std::int64_t least_chunk = 1 << 14, least_pieces = 8, most_rows = std::int64_t{1} << 21;
+    static constexpr std::int64_t least_chunk = 1 << 14, most_rows = std::int64_t{1} << 20;
 
     const tridiagonal::Ops& ops_ = ops_of(device_at(find_device("cpu")));
     const tridiagonal::System system_;

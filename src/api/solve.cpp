@@ -139,7 +139,8 @@ private:
         solve_s_ += phases_.end("choose devices", choosing);
         if (!team_ || !team_->one_for_good()) {
             const auto looking = Clock::now();
-            reach_ = look_before(system_, options_, state_.threads), looked_ = true;
+            // As many threads as will solve it: a team that changes its size is made anew.
+            reach_ = look_before(system_, options_, split::host_threads(parts_, state_.threads)), looked_ = true;
             looking_s_ = phases_.end("look for decay", looking);
             solve_s_ += looking_s_;
             team_.emplace(state_, device_, parts_, problem, reach_, options_);

@@ -10,23 +10,36 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 
 #include "families/tridiagonal/ops.hpp"
 
 namespace trifold::tridiagonal {
 
-/// Scratch bytes of `couple`; a multiple of 64.
-std::size_t coupling_scratch(std::int64_t chunks) noexcept;
+/// Chunks that lie one after the other, and their rows, 2 per chunk.
+struct ChunkRows {
+    InterfaceRow* rows = nullptr;
+    std::int64_t chunks = 0;
+};
+
+/// Scratch bytes of `couple`, for so many chunks in so many parts; a multiple of 64.
+std::size_t coupling_scratch(std::int64_t chunks, std::int64_t parts = 1) noexcept;
 
 /// What the drivers ask of a row: below what x of the chunks' ends is rounded to.
 inline double coupled_to(DType dtype) noexcept { return 2 * unit_roundoff(dtype); }
 
-/// rows: 2 per chunk; coefficient[0] of chunk 0 and coefficient[3] of the last one are set to 0. boundary: 2 per chunk, filled
-/// with x[first], x[last]. Returns -1, or 2 k (+ 1) where x[first] (x[last]) of chunk k is the first unknown found without a
+/// parts: one after the other, wherever their rows lie; a run never goes from one to the next. coefficient[0] of the first chunk and coefficient[3] of the last one are set to 0. boundary: 2 per chunk,
+/// filled with x[first], x[last]. Returns -1, or 2 k (+ 1) where x[first] (x[last]) of chunk k is the first unknown found without a
 /// pivot: the matrix is singular and boundary holds nothing. What is left of a row, against the sum of its |coefficient x|, is asked to be at most `accept`: pivots
 /// are chosen by size, so a row whose coefficients are small beside its neighbours' may have more. Then one step of refinement follows, which makes it small row by
-/// row (R. D. Skeel 1980, Iterative refinement implies numerical stability for Gaussian elimination). Right-hand sides hold what is left. About 0.1 µs per chunk on
-/// one thread, twice that where it is refined.
-std::int64_t couple(std::int64_t chunks, InterfaceRow* rows, double* boundary, double accept, int threads, void* scratch);
+/// row (R. D. Skeel 1980, Iterative refinement implies numerical stability for Gaussian elimination), with the multipliers that are there. Right-hand sides hold what is left. About 0.1 µs per chunk on
+/// one thread, half as much more where it is refined.
+std::int64_t couple(std::span<const ChunkRows> parts, double* boundary, double accept, int threads, void* scratch);
+
+/// All of them in one part.
+inline std::int64_t couple(std::int64_t chunks, InterfaceRow* rows, double* boundary, double accept, int threads, void* scratch) {
+    const ChunkRows all{rows, chunks};
+    return couple({&all, 1}, boundary, accept, threads, scratch);
+}
 
 }  // namespace trifold::tridiagonal

@@ -16,7 +16,9 @@
 
 #include <cmath>
 
+#include "backends/cpu/tridiagonal/group_slices.hpp"
 #include "backends/cpu/tridiagonal/pivoted.hpp"
+#include "backends/cpu/tridiagonal/reduce.hpp"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "backends/cpu/tridiagonal/finish.cpp"
@@ -188,18 +190,17 @@ void finish_group(D d, const FinishCall<hn::TFromD<D>>& call, const ChunkGroup<h
 }
 
 template <class T>
-void finish_part(const FinishCall<T>& call, int part, int parts, const ChunkWork<T>& work) {
+void finish_slice(const FinishCall<T>& call, GroupSlices::Slice slice, const ChunkWork<T>& work) {
     const hn::ScalableTag<T> d;
     constexpr int lanes = Tile<decltype(d)>::lanes, pair = 2 * lanes;
     const Partition& partition = call.partition;
     const std::int64_t regular = partition.chunks() - 1;  // all but the last, which may be longer
-    const std::int64_t groups = (regular + pair - 1) / pair;
-    if (part == parts - 1) {
+    if (slice.last) {
         const ChunkGroup<T> last = group_of(call.arrays, partition, regular, 1, work.defects);
-        finish_group<1>(d, call, &last, Ahead<T>(call.arrays, HWY_MAX(groups - 1, 0) * pair), work);
+        finish_group<1>(d, call, &last, Ahead<T>(call.arrays, HWY_MAX(slice.end - 1, 0) * pair), work);
     }
-    const std::int64_t low = groups * part / parts;
-    for (std::int64_t group = groups * (part + 1) / parts - 1; group >= low; --group) {
+    const std::int64_t low = slice.first;
+    for (std::int64_t group = slice.end - 1; group >= low; --group) {
         const std::int64_t first = group * pair;
         const int count = static_cast<int>(HWY_MIN(regular - first, std::int64_t{pair}));
         const Ahead<T> ahead(call.arrays, group > low ? first - pair : first);
@@ -216,12 +217,8 @@ void finish_part(const FinishCall<T>& call, int part, int parts, const ChunkWork
     if (call.stream) hwy::FlushStream();
 }
 
-void finish_part_f32(const FinishCall<float>& call, int part, int parts, const ChunkWork<float>& work) {
-    finish_part(call, part, parts, work);
-}
-void finish_part_f64(const FinishCall<double>& call, int part, int parts, const ChunkWork<double>& work) {
-    finish_part(call, part, parts, work);
-}
+void finish_slice_f32(const FinishCall<float>& call, GroupSlices::Slice slice, const ChunkWork<float>& work) { finish_slice(call, slice, work); }
+void finish_slice_f64(const FinishCall<double>& call, GroupSlices::Slice slice, const ChunkWork<double>& work) { finish_slice(call, slice, work); }
 
 }  // namespace trifold::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -230,8 +227,8 @@ HWY_AFTER_NAMESPACE();
 namespace trifold::cpu {
 namespace {
 
-HWY_EXPORT(finish_part_f32);
-HWY_EXPORT(finish_part_f64);
+HWY_EXPORT(finish_slice_f32);
+HWY_EXPORT(finish_slice_f64);
 
 using namespace tridiagonal;
 
@@ -241,15 +238,16 @@ constexpr std::int64_t cached_bytes = std::int64_t{64} << 20;
 template <class T>
 void run(const System& system, const Partition& partition, const Launch& launch, const double* boundary, double accept,
          ChunkResidual* residuals) {
-    const auto part = [](const auto&... arguments) {
-        if constexpr (sizeof(T) == 4) HWY_DYNAMIC_DISPATCH(finish_part_f32)(arguments...);
-        else HWY_DYNAMIC_DISPATCH(finish_part_f64)(arguments...);
+    const auto slice = [](const auto&... arguments) {
+        if constexpr (sizeof(T) == 4) HWY_DYNAMIC_DISPATCH(finish_slice_f32)(arguments...);
+        else HWY_DYNAMIC_DISPATCH(finish_slice_f64)(arguments...);
     };
     const bool stream = !system.in_place && 5 * system.rows * static_cast<std::int64_t>(sizeof(T)) > cached_bytes;
     const FinishCall<T> call{chunk_arrays<T>(system, partition, launch.scratch), partition, boundary, accept, residuals, stream, !partition.stored && forgets_nothing(system)};
+    GroupSlices slices(groups_of_chunks(partition, system.dtype), launch.threads, operand_bytes(system));
 #pragma omp parallel for num_threads(launch.threads) schedule(static, 1)
     for (int thread = 0; thread < launch.threads; ++thread)
-        part(call, thread, launch.threads, ChunkWork<T>::of(launch.scratch, partition.chunk_rows, thread));
+        slices.run(thread, true, [&](const GroupSlices::Slice& some) { slice(call, some, ChunkWork<T>::of(launch.scratch, partition.chunk_rows, thread)); });
 }
 
 }  // namespace

@@ -20,6 +20,7 @@
 
 #include <cmath>
 
+#include "backends/cpu/tridiagonal/group_slices.hpp"
 #include "backends/cpu/tridiagonal/pivoted.hpp"
 
 #undef HWY_TARGET_INCLUDE
@@ -187,14 +188,13 @@ void reduce_group(D d, bool two_rows, const ChunkArrays<hn::TFromD<D>>& arrays, 
 }
 
 template <class T>
-void reduce_part(bool two_rows, const ChunkArrays<T>& arrays, const Partition& partition, int part, int parts, T* defects, InterfaceRow* rows,
-                 std::int64_t* zero_pivot) {
+void reduce_slice(bool two_rows, const ChunkArrays<T>& arrays, const Partition& partition, GroupSlices::Slice slice, T* defects, InterfaceRow* rows,
+                  std::int64_t* zero_pivot) {
     const hn::ScalableTag<T> d;
     const FlushToZero flush_to_zero;  // coefficients of x[s-1] and x[s] decay
     constexpr int lanes = Tile<decltype(d)>::lanes;
     const std::int64_t regular = partition.chunks() - 1;  // all but the last, which may be longer
-    const std::int64_t groups = (regular + 2 * lanes - 1) / (2 * lanes);
-    for (std::int64_t group = groups * part / parts; group < groups * (part + 1) / parts; ++group) {
+    for (std::int64_t group = slice.first; group < slice.end; ++group) {
         const std::int64_t first = group * 2 * lanes;
         const int count = static_cast<int>(HWY_MIN(regular - first, std::int64_t{2 * lanes}));
         const Ahead<T> ahead(arrays, first + count);
@@ -208,19 +208,29 @@ void reduce_part(bool two_rows, const ChunkArrays<T>& arrays, const Partition& p
             if (g[1].count > 0) reduce_group<1>(d, two_rows, arrays, partition, g + 1, ahead, defects, rows, zero_pivot);
         }
     }
-    if (part == parts - 1) {
+    if (slice.last) {
         const ChunkGroup<T> last = group_of(arrays, partition, regular, 1, defects);
         reduce_group<1>(d, two_rows, arrays, partition, &last, Ahead<T>(arrays, regular), defects, rows, zero_pivot);
     }
 }
 
-void reduce_part_f32(bool two_rows, const ChunkArrays<float>& arrays, const Partition& partition, int part, int parts, float* defects,
-                     InterfaceRow* rows, std::int64_t* zero_pivot) {
-    reduce_part(two_rows, arrays, partition, part, parts, defects, rows, zero_pivot);
+void reduce_slice_f32(bool two_rows, const ChunkArrays<float>& arrays, const Partition& partition, GroupSlices::Slice slice, float* defects,
+                      InterfaceRow* rows, std::int64_t* zero_pivot) {
+    reduce_slice(two_rows, arrays, partition, slice, defects, rows, zero_pivot);
 }
-void reduce_part_f64(bool two_rows, const ChunkArrays<double>& arrays, const Partition& partition, int part, int parts, double* defects,
-                     InterfaceRow* rows, std::int64_t* zero_pivot) {
-    reduce_part(two_rows, arrays, partition, part, parts, defects, rows, zero_pivot);
+void reduce_slice_f64(bool two_rows, const ChunkArrays<double>& arrays, const Partition& partition, GroupSlices::Slice slice, double* defects,
+                      InterfaceRow* rows, std::int64_t* zero_pivot) {
+    reduce_slice(two_rows, arrays, partition, slice, defects, rows, zero_pivot);
+}
+
+// Of all chunks but the last.
+std::int64_t groups_f32(const Partition& partition) {
+    constexpr std::int64_t together = 2 * Tile<hn::ScalableTag<float>>::lanes;
+    return (partition.chunks() - 1 + together - 1) / together;
+}
+std::int64_t groups_f64(const Partition& partition) {
+    constexpr std::int64_t together = 2 * Tile<hn::ScalableTag<double>>::lanes;
+    return (partition.chunks() - 1 + together - 1) / together;
 }
 
 }  // namespace trifold::cpu::HWY_NAMESPACE
@@ -230,27 +240,40 @@ HWY_AFTER_NAMESPACE();
 namespace trifold::cpu {
 namespace {
 
-HWY_EXPORT(reduce_part_f32);
-HWY_EXPORT(reduce_part_f64);
+HWY_EXPORT(reduce_slice_f32);
+HWY_EXPORT(reduce_slice_f64);
+HWY_EXPORT(groups_f32);
+HWY_EXPORT(groups_f64);
 
 using namespace tridiagonal;
 
 template <class T>
 void run(const System& system, const Partition& partition, const Launch& launch, InterfaceRow* rows, std::int64_t* zero_pivot) {
-    const auto part = [](const auto&... arguments) {
-        if constexpr (sizeof(T) == 4) HWY_DYNAMIC_DISPATCH(reduce_part_f32)(arguments...);
-        else HWY_DYNAMIC_DISPATCH(reduce_part_f64)(arguments...);
+    const auto slice = [](const auto&... arguments) {
+        if constexpr (sizeof(T) == 4) HWY_DYNAMIC_DISPATCH(reduce_slice_f32)(arguments...);
+        else HWY_DYNAMIC_DISPATCH(reduce_slice_f64)(arguments...);
     };
     const ChunkArrays<T> arrays = chunk_arrays<T>(system, partition, launch.scratch);
     const bool two_rows = !partition.stored && forgets_nothing(system);
+    GroupSlices slices(groups_of_chunks(partition, system.dtype), launch.threads, operand_bytes(system));
 #pragma omp parallel for num_threads(launch.threads) schedule(static, 1)
     for (int thread = 0; thread < launch.threads; ++thread) {
         T* const defects = ChunkWork<T>::of(launch.scratch, partition.chunk_rows, thread).defects;
-        part(two_rows, arrays, partition, thread, launch.threads, defects, rows, zero_pivot);
+        slices.run(thread, false, [&](const GroupSlices::Slice& some) { slice(two_rows, arrays, partition, some, defects, rows, zero_pivot); });
     }
 }
 
 }  // namespace
+
+std::int64_t groups_of_chunks(const Partition& partition, DType dtype) {
+    return dtype == DType::f32 ? HWY_DYNAMIC_DISPATCH(groups_f32)(partition) : HWY_DYNAMIC_DISPATCH(groups_f64)(partition);
+}
+
+std::size_t operand_bytes(const System& system) {
+    std::size_t words = 0;
+    for (const Operand* operand : {&system.lower, &system.diag, &system.upper, &system.rhs}) words += operand->kind == Operand::Kind::view;
+    return words * static_cast<std::size_t>(system.rows) * size_of(system.dtype);
+}
 
 void reduce(const System& system, const Partition& partition, const Launch& launch, InterfaceRow* rows, std::int64_t* zero_pivot) {
     if (system.dtype == DType::f32) run<float>(system, partition, launch, rows, zero_pivot);

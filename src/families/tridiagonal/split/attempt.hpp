@@ -31,11 +31,7 @@ protected:
     Calls calls_of(std::size_t k) const { return {trouble_of(k), pulses_[k], k < setting_.ready.size() ? setting_.ready[k] : Readiness{}}; }
     Part host_part() const { return {setting_.host->device, setting_.host, nullptr, 0}; }
 
-    // Who streams needs a core to wait and to copy with; of few cores none is given up for that.
-    int host_threads() const {
-        const auto streams = std::count_if(setting_.parts.begin(), setting_.parts.end(), [](const Part& part) { return part.runtime; });
-        return setting_.threads >= 4 ? std::max(setting_.threads - static_cast<int>(streams), 1) : setting_.threads;
-    }
+    int host_threads() const { return split::host_threads(setting_.parts, setting_.threads); }
 
     std::int64_t wanted_slot_rows() const {
         return std::min(system_.rows, setting_.slot_rows > 0 ? setting_.slot_rows : static_cast<std::int64_t>(slot_array_bytes / size_of(system_.dtype)));

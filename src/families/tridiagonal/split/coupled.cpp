@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <deque>
 #include <map>
+#include <span>
 #include <utility>
 
 #include "base/keep_for_good.hpp"
@@ -139,46 +141,30 @@ private:
             if (left_[k]) keep_for_good(std::move(reducers_[k])), keep_for_good(std::move(scratch_[k]));
     }
 
-    // The rows of all pieces, in the order of the system.
+    // The rows of all pieces, in the order of the system, where they lie.
     bool couple_all() {
         std::map<std::int64_t, Reduced*> all;
         for (const auto& lane : reducers_)
             if (lane)
                 for (Reduced& one : lane->reduced) all.emplace(one.chunk->first, &one);
-        std::size_t count = 0;
-        for (const auto& [first, one] : all) place_[one] = count, count += one->rows.size();
+        std::int64_t pieces = 0;
+        for (const auto& [first, one] : all) pieces += one->count;
         // Kept memory: pages of fresh blocks would take as long as the coupling.
-        boundary_block_ = setting_.scratch->take((count + 2) * sizeof(double));
-        boundary_ = static_cast<double*>(boundary_block_.data());
-        boundary_[0] = boundary_[count + 1] = 0;
-        const devices::Scratch block = setting_.scratch->take(count * sizeof(InterfaceRow));
-        InterfaceRow* const rows = static_cast<InterfaceRow*>(block.data());
-        // By so many rows: a chunk of the host's is a large part of all.
-        struct Some {
-            const InterfaceRow* from;
-            InterfaceRow* to;
-            std::size_t rows;
-        };
-        constexpr std::size_t most = 2048;
-        std::vector<Some> some;
-        for (const auto& [first, one] : all)
-            for (std::size_t at = 0; at < one->rows.size(); at += most) some.push_back({one->rows.data() + at, rows + place_.at(one) + at, std::min(most, one->rows.size() - at)});
-        const auto blocks = static_cast<std::int64_t>(some.size());
-#pragma omp parallel for num_threads(host_threads()) schedule(static)
-        for (std::int64_t k = 0; k < blocks; ++k) {
-            const Some& part = some[static_cast<std::size_t>(k)];
-            std::copy_n(part.from, part.rows, part.to);
-        }
-        return couple_rows(rows, count, boundary_ + 1);
+        boundary_block_ = setting_.scratch->take(static_cast<std::size_t>(2 * pieces + 2) * sizeof(double));
+        double* boundary = static_cast<double*>(boundary_block_.data());
+        boundary[0] = boundary[2 * pieces + 1] = 0;
+        std::vector<ChunkRows> rows;
+        ++boundary;
+        for (const auto& [first, one] : all) rows.push_back({one->rows, one->count}), one->ends = boundary, boundary += 2 * one->count;
+        return couple_rows(rows, static_cast<double*>(boundary_block_.data()) + 1);
     }
 
-    bool couple_rows(InterfaceRow* rows, std::size_t count, double* boundary) {
-        const auto pieces = static_cast<std::int64_t>(count / 2);
-        const devices::Scratch scratch = setting_.scratch->take(coupling_scratch(pieces));
-        return couple(pieces, rows, boundary, coupled_to(system_.dtype), host_threads(), scratch.data()) < 0;
+    bool couple_rows(std::span<const ChunkRows> rows, double* boundary) {
+        std::int64_t pieces = 0;
+        for (const ChunkRows& one : rows) pieces += one.chunks;
+        const devices::Scratch scratch = setting_.scratch->take(coupling_scratch(pieces, static_cast<std::int64_t>(rows.size())));
+        return couple(rows, boundary, coupled_to(system_.dtype), host_threads(), scratch.data()) < 0;
     }
-
-    const double* ends_of(const Reduced& one) const { return boundary_ + 1 + place_.at(&one); }
 
     // Of the lane with this number: what it reduced lies in the host's memory, where any other may finish it.
     bool in_host_memory(std::size_t k) const { return k == rescuer() || on_host(k); }
@@ -186,11 +172,11 @@ private:
     void open_finishing() {
         std::int64_t most = INT64_MAX;
         for (std::size_t k = 0; k < rows_.size(); ++k)
-            if (reducers_[k] && !in_host_memory(k)) most = std::min(most, rows_[k].chunk / piece_);
-        finishing_ = std::make_unique<Finishing>(piece_, std::min<std::int64_t>(8, most), most);
+            if (reducers_[k] && !in_host_memory(k)) most = std::min(most, rows_[k].sent / piece_);
+        finishing_ = std::make_unique<Finishing>(piece_, most);
         for (std::size_t k = 0; k < reducers_.size(); ++k)
             if (reducers_[k] && in_host_memory(k))
-                for (const Reduced& one : reducers_[k]->reduced) finishing_->add(one, ends_of(one));
+                for (const Reduced& one : reducers_[k]->reduced) finishing_->add(one);
         finishing_->open();
     }
 
@@ -201,19 +187,26 @@ private:
         const auto lost = [&](std::size_t k) {
             if (in_host_memory(k)) return;
             for (Reduced& one : reducers_[k]->reduced)
-                if (!std::all_of(one.pieces.begin(), one.pieces.end(), [](const Piece& p) { return p.stored; })) left[k].push_back(&one);
+                if (!one.finished()) left[k].push_back(&one);
         };
         const auto finish = [&](std::size_t k) {
             Reducer& lane = *reducers_[k];
             bool failed = false, refused = false;
             if (in_host_memory(k)) {
-                for (Finishing::Task* task; !failed && !refused && (task = finishing_->front());) failed = !lane.finish(task->part, task->ends, refused);
+                // Other devices than the host's own finish into memory of the lane's.
+                const bool many = k == rescuer() || is_host(k);
+                for (Finishing::Task* task; !failed && !refused && (task = finishing_->front(many));) failed = !lane.finish(task->part, refused);
             } else {
-                // Two of its own come back while one goes there, and are combined before its kernels wait for that.
+                // One of its own comes back while one goes there, and is combined before its kernels wait for that: both ways are busy then, and what is left of its own has the way back alone.
                 for (std::size_t own = 0; !failed;) {
-                    for (int twice = 0; twice < 2 && own < lane.reduced.size() && !failed; ++twice, ++own) failed = !lane.finish(lane.reduced[own], ends_of(lane.reduced[own]), refused);
-                    Finishing::Task* const task = !failed && lane.takes_pieces() ? finishing_->back() : nullptr;
-                    if (task) failed = !lane.finish_sent(task->part, task->ends);
+                    if (own < lane.reduced.size()) failed = !lane.finish(lane.reduced[own++], refused);
+                    Sent sent;
+                    Finishing::Task* task = nullptr;
+                    if (!failed && lane.takes_pieces()) {
+                        failed = !lane.make_room(sent);
+                        if (!failed && lane.takes_pieces()) task = finishing_->back(sent);
+                    }
+                    if (task) failed = !lane.finish_sent(task->part);
                     else if (own == lane.reduced.size()) break;
                 }
             }
@@ -244,44 +237,51 @@ private:
             bool refused = false;
             // A lane of the host's has failed between two calls, and x of some pieces is where their right-hand side was.
             if (system_.in_place) put_back(task.part);
+            if (!task.part.chunk) Finishing::unfold(task);
             // A lane that was left behind may still look at the task.
             Finishing::Task again = task;
             Finishing::unfold(again);
-            if (!host->finish(again.part, again.ends, refused) || refused) return false;
-            task.part.pieces = again.part.pieces;
+            if (!host->finish(again.part, refused) || refused) return false;
+            task.part.stored = again.part.stored;
         }
         return true;
     }
 
     // A chunk that was lost with its device: reduced anew by the host's, coupled between what is known beside it.
     bool finish_again(Shared& shared, Reduced& lost) {
-        const double* const ends = ends_of(lost);
-        const double before = ends[-1], after = ends[lost.rows.size()];
+        const double before = lost.ends[-1], after = lost.ends[2 * lost.count];
         auto host = reducer_on_host(shared, static_cast<int>(rescuer()), host_part(), host_threads(), true, piece_, *setting_.scratch, Calls({}, nullptr), done_[rescuer()]);
         Reduced again;
         again.chunk = lost.chunk;
         if (!host->reduce_again(again)) return false;
-        std::vector<double> boundary(again.rows.size() + 2, 0);
+        std::vector<double>& boundary = ends_again_.emplace_back(static_cast<std::size_t>(2 * again.count + 2), 0.0);
         boundary.front() = before, boundary.back() = after;
         for (int k = 0; k < 2; ++k) {
-            InterfaceRow& first = again.rows[static_cast<std::size_t>(k)];
-            InterfaceRow& last = again.rows[again.rows.size() - 2 + static_cast<std::size_t>(k)];
+            InterfaceRow &first = again.rows[k], &last = again.rows[2 * again.count - 2 + k];
             first.rhs -= first.coefficient[0] * before, first.coefficient[0] = 0;
             last.rhs -= last.coefficient[3] * after, last.coefficient[3] = 0;
         }
-        if (!couple_rows(again.rows.data(), again.rows.size(), boundary.data() + 1)) return false;
+        const ChunkRows rows{again.rows, again.count};
+        if (!couple_rows({&rows, 1}, boundary.data() + 1)) return false;
+        again.ends = boundary.data() + 1;
         bool bad = false;
-        const bool good = host->finish(again, boundary.data() + 1, bad) && !bad;
-        lost.pieces = std::move(again.pieces);
+        const bool good = host->finish(again, bad) && !bad;
+        static_cast<Pieces&>(lost) = again;
         return good;
     }
 
     void keep_rhs(std::int64_t b) { seams_.emplace(b, Windows(system_, *setting_.host).open(b, beside)); }
 
-    // The two equations at every boundary, which no one device has seen with the x that is there.
+    // The two equations at every boundary, which no one device has seen with the x that is there. Far apart in memory: one thread waits some ten microseconds for each.
     bool seams_hold() const {
         const Windows windows(system_, *setting_.host);
-        return std::all_of(seams_.begin(), seams_.end(), [&](const auto& at) { return windows.residual(at.second, beside) <= widest * unit_roundoff(system_.dtype); });
+        std::vector<const Windows::Seam*> seams;
+        for (const auto& [row, seam] : seams_) seams.push_back(&seam);
+        const auto count = static_cast<std::int64_t>(seams.size());
+        bool hold = true;
+#pragma omp parallel for num_threads(host_threads()) schedule(static, 1) reduction(&& : hold)
+        for (std::int64_t k = 0; k < count; ++k) hold = hold && windows.residual(*seams[static_cast<std::size_t>(k)], beside) <= widest * unit_roundoff(system_.dtype);
+        return hold;
     }
 
     // In place: what was stored becomes the right-hand side again that it solves; around boundaries it was kept.
@@ -294,9 +294,12 @@ private:
         for (const auto& [row, seam] : seams_) Windows::put_back(system_, seam, beside);
     }
 
-    void put_back(const Reduced& one) const {
-        for (const Piece& piece : one.pieces)
-            if (piece.stored) multiply_in_place(slice(system_, piece.first, piece.rows), coupling(piece, true) * piece.before, coupling(piece, false) * piece.after);
+    void put_back(const Pieces& one) const {
+        for (std::size_t k = 0; k < one.stored.size(); ++k) {
+            if (!one.stored[k]) continue;
+            const Piece piece = one.piece(static_cast<std::int64_t>(k));
+            multiply_in_place(slice(system_, piece.first, piece.rows), coupling(piece, true) * one.ends[2 * static_cast<std::ptrdiff_t>(k) - 1], coupling(piece, false) * one.ends[2 * k + 2]);
+        }
     }
 
     double coupling(const Piece& piece, bool first) const {
@@ -310,9 +313,8 @@ private:
     std::unique_ptr<Finishing> finishing_;
     std::vector<std::unique_ptr<devices::ScratchArena>> scratch_;
     std::vector<std::unique_ptr<Reducer>> reducers_;
-    std::map<const Reduced*, std::size_t> place_;  // of its first row among all
-    devices::Scratch boundary_block_;
-    double* boundary_ = nullptr;                   // of all pieces, with a 0 at either end
+    devices::Scratch boundary_block_;                // x at the ends of all pieces, with a 0 at either end
+    std::deque<std::vector<double>> ends_again_;     // of chunks that were lost
     std::map<std::int64_t, Windows::Seam> seams_;
 };
 

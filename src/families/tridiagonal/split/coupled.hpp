@@ -14,26 +14,39 @@
 // systems: 4 words in, 1 out (finishing.hpp).
 #pragma once
 
-#include <map>
-#include <mutex>
+#include <algorithm>
 #include <vector>
 
 #include "families/tridiagonal/split/lane.hpp"
 
 namespace trifold::tridiagonal::split {
 
-/// Rows of a chunk that are finished together, between ends that are known.
+/// Rows that are finished together, between ends that are known.
 struct Piece {
     std::int64_t first = 0, rows = 0;
-    double before = 0, after = 0;  ///< x beside it, as it saw them
-    bool stored = false;
+};
+
+/// A chunk, or some of it, as pieces one after the other. There are hundreds of thousands in a system: what is said of each is kept short.
+struct Pieces {
+    Chunk* chunk = nullptr;
+    std::int64_t each = 0, count = 0;  ///< rows of every piece but the last, which has what is left
+    const double* ends = nullptr;      ///< x[first], x[last] of every piece, with the neighbours' beside them, 0 outside the system, as they were finished; null: they were not
+    std::vector<char> stored;          ///< of every piece, whether x is there; empty: of none
+
+    Piece piece(std::int64_t k) const noexcept { return {chunk->first + k * each, k + 1 < count ? each : chunk->rows - k * each}; }
+    bool finished() const { return !stored.empty() && std::find(stored.begin(), stored.end(), 0) == stored.end(); }
 };
 
 /// What one chunk became.
-struct Reduced {
-    Chunk* chunk = nullptr;
-    std::vector<InterfaceRow> rows;  ///< two per piece
-    std::vector<Piece> pieces;
+struct Reduced : Pieces {
+    InterfaceRow* rows = nullptr;  ///< two per piece, in one of these
+    std::vector<InterfaceRow> own;
+    devices::Scratch kept;
+};
+
+/// Pieces that a device was sent: on their way there or back, and back.
+struct Sent {
+    std::int64_t under_way = 0, back = 0;
 };
 
 /// The chunks that one lane has reduced, in its own way.
@@ -47,13 +60,15 @@ public:
     /// One chunk again, that another has lost. False: it cannot.
     virtual bool reduce_again(Reduced&) { return false; }
 
-    /// boundary: x[first], x[last] of every piece of `one`, with the neighbours' beside them. `bad`: it was not accepted. What is not
-    /// stored when all is flushed the host does again. False: the lane is out.
-    virtual bool finish(Reduced& one, const double* boundary, bool& bad) = 0;
+    /// one.ends is known. `bad`: it was not accepted. What is not stored when all is flushed the host does again. False: the lane is out.
+    virtual bool finish(Pieces& one, bool& bad) = 0;
 
     /// Whether it finishes pieces of equal length that were reduced in the host's memory: `finish_sent`, as `finish`; what is not stored then it is not good for, and is not asked again.
     virtual bool takes_pieces() const { return false; }
-    virtual bool finish_sent(Reduced&, const double* /*boundary*/) { return false; }
+    virtual bool finish_sent(Pieces&) { return false; }
+
+    /// Waits until `finish_sent` need not, and says what has been sent to it. False: the lane is out.
+    virtual bool make_room(Sent&) { return true; }
 
     /// Waits for what `finish` has left under way, and stores it.
     virtual bool flush(bool& bad) = 0;
@@ -70,9 +85,10 @@ public:
 std::unique_ptr<Reducer> reducer_on_host(Shared& shared, int lane, const Part& part, int threads, bool own, std::int64_t piece_rows, devices::ScratchArena& scratch,
                                          Calls call, Done& done);
 
-/// Rows of a chunk there, and of its parts.
+/// Rows of a chunk there, of its parts, and of what is sent there in the second pass at a time.
 struct SpikeRows {
-    std::int64_t chunk = 0, part = 0;
+    std::int64_t chunk = 0, part = 0, sent = 0;
+    std::size_t free = 0;  ///< bytes of its memory, when that was asked
 };
 
 /// On a device with memory of its own that can combine.

@@ -30,15 +30,14 @@ const char* refuses(const System& system) {
     return nullptr;
 }
 
+int host_threads(std::span<const Part> parts, int threads) {
+    const auto streams = std::count_if(parts.begin(), parts.end(), [](const Part& part) { return part.runtime; });
+    return threads >= 4 ? std::max(threads - static_cast<int>(streams), 1) : threads;
+}
+
 Reach look(const System& system, const Ops& host, double tolerance, int threads) {
-    const Windows windows(system, host);
-    Reach found;
-    for (const double margin : {strict, weak}) {
-        const double close = margin * tolerance;
-        found.width = windows.width(close, std::min(longest_window, system.rows / 16), places, threads);
-        if (found.width > 0) return found.close = close, found;
-    }
-    return found;
+    const auto width = Windows(system, host).width({strict * tolerance, weak * tolerance}, std::min(longest_window, system.rows / 16), places, threads);
+    return {width.rows, width.close};
 }
 
 double glance(const System& system) {

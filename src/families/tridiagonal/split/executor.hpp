@@ -52,7 +52,10 @@ struct Result {
 /// nullptr, or why this system is none for it, as Ops::refuses: it takes one system in views with rows side by side, and scalars.
 const char* refuses(const System& system);
 
-/// From a few places, on the host's device: well below a millisecond where it forgets within some hundred rows.
+/// Of so many threads those that compute where these solve: who streams needs a core to wait and to copy with; of few cores none is given up for that.
+int host_threads(std::span<const Part> parts, int threads);
+
+/// From a few places, on the host's device: well below a millisecond where it forgets within some hundred rows, or one of them shows that it never does.
 Reach look(const System& system, const Ops& host, double tolerance, int threads);
 
 /// |diag| over |lower| + |upper|, less 1, the mean of three rows: by which a matrix is known again, or one like it.

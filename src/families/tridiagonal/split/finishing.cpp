@@ -6,59 +6,78 @@
 namespace trifold::tridiagonal::split {
 namespace {
 
-// Tasks in all: the last ones decide how long one waits for the other.
-constexpr std::int64_t wanted = 96;
+// Tasks in all, as they are cut: the last ones decide how long one waits for the other.
+constexpr std::int64_t wanted = 384, least = 8;
 
-// So many are the host's own: what a link takes is back when it has solved about as much.
-constexpr std::size_t kept = 3;
+// Of what is left the host takes so much of it at a time, and a link.
+constexpr std::size_t host_share = 4, link_share = 24;
+
+// A team of threads has something to share then.
+constexpr std::size_t host_least = 2;
+
+// What a link is sent at first, until some of it has come back.
+constexpr std::int64_t at_first = 2;
 
 }  // namespace
 
-bool Finishing::Task::finished() const {
-    return !part.pieces.empty() && std::all_of(part.pieces.begin(), part.pieces.end(), [](const Piece& piece) { return piece.stored; });
-}
-
-void Finishing::add(const Reduced& one, const double* ends) { wholes_.push_back({&one, ends}); }
-
 void Finishing::unfold(Task& task) {
-    const auto& pieces = task.whole->pieces;
-    task.part.pieces.assign(pieces.begin() + static_cast<std::ptrdiff_t>(task.from), pieces.begin() + static_cast<std::ptrdiff_t>(task.to));
-    const Piece &first = pieces[task.from], &last = pieces[task.to - 1];
+    const Reduced& whole = *task.whole;
+    const Piece first = whole.piece(task.from), last = whole.piece(task.to - 1);
     task.chunk.first = first.first, task.chunk.rows = last.first + last.rows - first.first;
-    task.part.chunk = &task.chunk;
+    task.part = {};
+    task.part.chunk = &task.chunk, task.part.each = whole.each, task.part.count = task.to - task.from, task.part.ends = whole.ends + 2 * task.from;
 }
 
 void Finishing::open() {
     std::int64_t all = 0;
-    for (const Whole& whole : wholes_) all += static_cast<std::int64_t>(whole.one->pieces.size());
-    const auto each = static_cast<std::size_t>(std::clamp(all / wanted, least_, most_));
-    for (const Whole& whole : wholes_) {
-        const std::size_t pieces = whole.one->pieces.size(), parts = std::max<std::size_t>((pieces + each - 1) / each, 1);
-        for (std::size_t k = 0; k < parts; ++k)
-            if (const std::size_t from = k * pieces / parts, to = (k + 1) * pieces / parts; from < to)
-                tasks_.push_back({.whole = whole.one, .from = from, .to = to, .ends = whole.ends + 2 * from, .equal = whole.one->pieces[to - 1].rows == piece_, .chunk = {}, .part = {}});
+    for (const Reduced* whole : wholes_) all += whole->count;
+    each_ = std::max<std::int64_t>(std::min(std::max(all / wanted, least), most_), 1);
+    for (const Reduced* whole : wholes_) {
+        // Of equal length, but the last of a chunk: a device plans a batch for each length.
+        for (std::int64_t from = 0; from < whole->count; from += each_) {
+            const std::int64_t to = std::min(from + each_, whole->count);
+            tasks_.push_back({.whole = whole, .from = from, .to = to, .equal = whole->piece(to - 1).rows == piece_, .chunk = {}, .part = {}});
+        }
     }
     // The system's last piece may be longer: no batch has it.
     std::stable_partition(tasks_.begin(), tasks_.end(), [](const Task& task) { return !task.equal; });
     end_ = tasks_.size();
 }
 
-Finishing::Task* Finishing::front() {
+// Whether that task goes on where the one before it ends.
+bool Finishing::beside(std::size_t k) const { return tasks_[k].whole == tasks_[k - 1].whole && tasks_[k].from == tasks_[k - 1].to; }
+
+// Tasks that go on where the one before ends become one of them.
+Finishing::Task& Finishing::join(std::size_t first, std::size_t end, std::size_t into) {
+    const std::int64_t from = tasks_[first].from, to = tasks_[end - 1].to;
+    for (std::size_t k = first; k < end; ++k) tasks_[k].to = tasks_[k].from;
+    tasks_[into].from = from, tasks_[into].to = to;
+    return tasks_[into];
+}
+
+Finishing::Task* Finishing::front(bool many) {
     Task* task = nullptr;
     {
         const std::lock_guard lock(mutex_);
         if (next_ == end_) return nullptr;
-        task = &tasks_[next_++];
+        const std::size_t first = next_++, end = std::min(first + std::max<std::size_t>((end_ - first) / host_share, many ? host_least : 1), end_);
+        while (next_ < end && beside(next_) && (many || tasks_[next_].to - tasks_[first].from <= most_)) ++next_;
+        task = &join(first, next_, first);
     }
     return unfold(*task), task;
 }
 
-Finishing::Task* Finishing::back() {
+Finishing::Task* Finishing::back(const Sent& sent) {
     Task* task = nullptr;
     {
         const std::lock_guard lock(mutex_);
-        if (next_ + kept >= end_ || !tasks_[end_ - 1].equal) return nullptr;
-        task = &tasks_[--end_];
+        const auto left = static_cast<std::int64_t>(end_ - next_) * each_;
+        const std::int64_t pieces = std::min({left / static_cast<std::int64_t>(link_share), std::max(at_first * each_, 2 * sent.back), most_});
+        // The host is thought to be as fast: what goes there now is back when that has been done which is under way already.
+        if (next_ == end_ || left <= sent.under_way + 2 * std::max(pieces, each_) || !tasks_[end_ - 1].equal) return nullptr;
+        const std::size_t end = end_--;
+        while (end_ > next_ && beside(end_) && tasks_[end_ - 1].equal && tasks_[end - 1].to - tasks_[end_ - 1].from <= pieces) --end_;
+        task = &join(end_, end, end_);
     }
     return unfold(*task), task;
 }

@@ -19,6 +19,9 @@
 namespace trifold::tridiagonal::split {
 namespace {
 
+// Pieces of which all threads say what is to be said: one alone would take as long for that as all of them for some percent of the rows.
+constexpr std::int64_t many = 8192;
+
 class HostReducer : public Reducer {
 public:
     HostReducer(Shared& shared, int lane, const Part& part, int threads, bool own, std::int64_t piece_rows, devices::ScratchArena& scratch, Calls call, Done& done)
@@ -61,11 +64,12 @@ public:
         return call_(failure_, [&, own = Rows{one.chunk->first, one.chunk->rows}] { return reduce_one(own, one, singular); }) && !singular;
     }
 
-    bool finish(Reduced& one, const double* boundary, bool& bad) override {
+    bool finish(Pieces& one, bool& bad) override {
         const double begin = shared_.seconds();
         bool good = false;
         try {
-            good = finish_one(one, boundary, bad);
+            one.stored.assign(static_cast<std::size_t>(one.count), 0);
+            good = finish_one(one, bad);
         } catch (const std::exception& error) {
             failure_.say(ErrorCode::bad_input, error.what());
         }
@@ -120,20 +124,22 @@ private:
         const Wider w = widen(own);
         devices::Scratch block;
         const Launch with = launch(block, w.system);
-        const auto pieces = static_cast<std::size_t>(w.partition.chunks());
-        // Kept memory, as below: pages of fresh ones take as long as a tenth of the chunk.
-        const devices::Scratch kept = scratch_.take(2 * pieces * sizeof(InterfaceRow) + pieces * sizeof(std::int64_t));
-        InterfaceRow* const rows = static_cast<InterfaceRow*>(kept.data());
+        const std::int64_t pieces = w.partition.chunks();
+        // Kept memory, with some more since the next solve's chunks are cut elsewhere: pages of fresh one would take as long as a tenth of the chunk. Nothing is copied, nor made of every piece: one thread would do that
+        // while all others wait.
+        const auto bytes = static_cast<std::size_t>(pieces) * (2 * sizeof(InterfaceRow) + sizeof(std::int64_t));
+        out.kept = scratch_.take(bytes + bytes / 4);
+        InterfaceRow* const rows = static_cast<InterfaceRow*>(out.kept.data());
         std::int64_t* const zero_pivot = reinterpret_cast<std::int64_t*>(rows + 2 * pieces);
         part_.ops->reduce(w.system, w.partition, with, rows, zero_pivot);
         if (failure_.code) return false;
-        out.rows.assign(rows + 2 * w.before, rows + 2 * pieces - 2 * w.after);
-        out.pieces.reserve(pieces);
-        const std::int64_t offset = own.first - w.before * piece_;
-        for (std::int64_t k = w.before; k < w.partition.chunks() - w.after; ++k) {
-            singular = singular || zero_pivot[k] >= 0;
-            out.pieces.push_back({offset + w.partition.first(k), w.partition.last(k) - w.partition.first(k) + 1});
-        }
+        out.rows = rows + 2 * w.before;
+        out.each = piece_, out.count = pieces - w.before - w.after;
+        const std::int64_t* const own_pivots = zero_pivot + w.before;
+        bool missing = false;
+#pragma omp parallel for num_threads(threads_) schedule(static) reduction(|| : missing) if (out.count > many)
+        for (std::int64_t k = 0; k < out.count; ++k) missing = missing || own_pivots[k] >= 0;
+        singular = singular || missing;
         return true;
     }
 
@@ -146,14 +152,13 @@ private:
     };
 
     /// own pieces from … to-1 of the chunk, and one beside them where the system goes on, as the arrays have them.
-    Step step(const Reduced& one, std::int64_t from, std::int64_t to) const {
+    Step step(const Pieces& one, std::int64_t from, std::int64_t to) const {
         Step s;
-        const Piece& first = one.pieces[static_cast<std::size_t>(from)];
-        const Piece& last = one.pieces[static_cast<std::size_t>(to - 1)];
+        const Piece first = one.piece(from), last = one.piece(to - 1);
         s.from = from, s.to = to, s.before = first.first > 0, s.after = last.first + last.rows < system_.rows;
-        const std::int64_t begin = first.first - s.before * piece_, own = static_cast<std::int64_t>(one.pieces.size());
+        const std::int64_t begin = first.first - s.before * piece_;
         // Beyond the piece after it, which may be the system's last and longer.
-        const std::int64_t end = s.after ? (to < own ? one.pieces[static_cast<std::size_t>(to)].first + one.pieces[static_cast<std::size_t>(to)].rows : last.first + last.rows + piece_) : last.first + last.rows;
+        const std::int64_t end = s.after ? last.first + last.rows + (to < one.count ? one.piece(to).rows : piece_) : last.first + last.rows;
         s.system = slice(system_, begin, end - begin);
         return s;
     }
@@ -176,53 +181,59 @@ private:
         s.system.x.data = here;
     }
 
-    bool run(const Step& s, Reduced& one, const double* boundary, bool copied, bool& bad) {
+    bool run(const Step& s, Pieces& one, bool copied, bool& bad) {
         constexpr double nothing = std::numeric_limits<double>::quiet_NaN();
         const Partition partition{s.system.rows, piece_};
         if (partition.chunks() != s.pieces()) return failure_.say(ErrorCode::internal, "pieces of a chunk are not those of its neighbours");
-        std::vector<double> ends(static_cast<std::size_t>(2 * s.pieces()), nothing);
+        const auto pieces = static_cast<std::size_t>(s.pieces());
+        const devices::Scratch kept = scratch_.take(pieces * (2 * sizeof(double) + sizeof(ChunkResidual)));
+        double* const ends = static_cast<double*>(kept.data());
+        ChunkResidual* const residuals = reinterpret_cast<ChunkResidual*>(ends + 2 * pieces);
         // The end of the piece before, all own ones, the end of the piece after.
-        std::copy_n(boundary + 2 * s.from - s.before, 2 * (s.to - s.from) + s.before + s.after, ends.begin() + s.before);
-        std::vector<ChunkResidual> residuals(static_cast<std::size_t>(s.pieces()));
+        ends[0] = ends[2 * pieces - 1] = nothing;
+        const double* const known = one.ends + 2 * s.from - s.before;
+        const std::int64_t numbers = 2 * (s.to - s.from) + s.before + s.after;
+#pragma omp parallel for num_threads(threads_) schedule(static) if (s.to - s.from > many)
+        for (std::int64_t k = 0; k < numbers; ++k) ends[s.before + k] = known[k];
         const double widest_here = widest * unit_roundoff(system_.dtype), accept = system_.in_place ? widest_here : std::numeric_limits<double>::infinity();
         const bool good = call_(failure_, [&] {
             devices::Scratch block;
             const Launch with = launch(block, s.system);
-            part_.ops->finish(s.system, partition, with, ends.data(), accept, residuals.data());
+            part_.ops->finish(s.system, partition, with, ends, accept, residuals);
             return failure_.code == 0;
         });
         if (!good) return false;
         const std::size_t size = size_of(system_.dtype);
-        const std::int64_t begin = one.pieces[static_cast<std::size_t>(s.from)].first - s.before * piece_;
+        const std::int64_t begin = one.piece(s.from).first - s.before * piece_;
+        bool refused = false;
+#pragma omp parallel for num_threads(threads_) schedule(static) reduction(|| : refused) if (s.to - s.from > many)
         for (std::int64_t k = s.from; k < s.to; ++k) {
-            Piece& piece = one.pieces[static_cast<std::size_t>(k)];
-            const ChunkResidual& seen = residuals[static_cast<std::size_t>(k - s.from + s.before)];
-            piece.stored = seen.stored;
-            piece.before = piece.first > 0 ? boundary[2 * k - 1] : 0;
-            piece.after = piece.first + piece.rows < system_.rows ? boundary[2 * k + 2] : 0;
-            if (!(seen.residual <= widest_here) || !seen.stored) bad = true;
-            if (copied && seen.stored)
-                std::memcpy(slice(system_, piece.first, piece.rows).x.data, static_cast<char*>(store_.data()) + static_cast<std::size_t>(piece.first - begin) * size, static_cast<std::size_t>(piece.rows) * size);
+            const ChunkResidual& seen = residuals[k - s.from + s.before];
+            one.stored[static_cast<std::size_t>(k)] = seen.stored;
+            refused = refused || !(seen.residual <= widest_here) || !seen.stored;
+            if (!copied || !seen.stored) continue;
+            const Piece piece = one.piece(k);
+            std::memcpy(slice(system_, piece.first, piece.rows).x.data, static_cast<char*>(store_.data()) + static_cast<std::size_t>(piece.first - begin) * size, static_cast<std::size_t>(piece.rows) * size);
         }
+        bad = bad || refused;
         return true;
     }
 
-    bool finish_one(Reduced& one, const double* boundary, bool& bad) {
-        const auto own = static_cast<std::int64_t>(one.pieces.size());
-        Step whole = step(one, 0, own);
-        if (own_ && !system_.in_place) return run(whole, one, boundary, false, bad);
-        if (!own_ || own < 3) {
+    bool finish_one(Pieces& one, bool& bad) {
+        Step whole = step(one, 0, one.count);
+        if (own_ && !system_.in_place) return run(whole, one, false, bad);
+        if (!own_ || one.count < 3) {
             if (!system_.in_place) whole.system.in_place = false;
             set_aside(whole, *one.chunk);
-            return run(whole, one, boundary, true, bad);
+            return run(whole, one, true, bad);
         }
-        const std::int64_t first = whole.before, end = own - whole.after;
-        if (!run(step(one, first, end), one, boundary, false, bad)) return false;
+        const std::int64_t first = whole.before, end = one.count - whole.after;
+        if (!run(step(one, first, end), one, false, bad)) return false;
         for (const bool at_front : {true, false}) {
             if (at_front ? !whole.before : !whole.after) continue;
-            Step edge = at_front ? step(one, 0, 1) : step(one, own - 1, own);
+            Step edge = at_front ? step(one, 0, 1) : step(one, one.count - 1, one.count);
             set_aside(edge, *one.chunk);
-            if (!run(edge, one, boundary, true, bad)) return false;
+            if (!run(edge, one, true, bad)) return false;
         }
         return true;
     }

@@ -4,15 +4,17 @@
 //
 //   first pass    to:   | chunk 0 | chunk 1 | …       two chunks' operands at a time; y, g and h of all stay
 //                 run:            | y g h 0 | y g h 1 | …
-//   second pass   to:   | pieces a    | pieces b    | …         of chunks that were reduced in the host's memory
-//                 run:  | x 0 | x 1 | x a | x 2 | x 3 | x b | …
-//                 from:       | x 0 | x 1 | x a | x 2 | x 3 | …
+//   second pass   to:   | pieces a | pieces b | pieces c | …      of chunks that were reduced in the host's memory
+//                 run:  | x 0 | x a | x 1 | x b | x 2 | x c | …
+//                 from:       | x 0 | x a | x 1 | x b | x 2 | …
 //
 // A chunk is cut into parts of equal length, which one call solves, and what is left of it. The right-hand sides of one unit are parts of one array of zeros with a 1 at the end of every part's length.
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstring>
+#include <mutex>
+#include <utility>
 
 #include "families/tridiagonal/split/coupled.hpp"
 #include "families/tridiagonal/split/equal_systems.hpp"
@@ -21,13 +23,45 @@
 namespace trifold::tridiagonal::split {
 namespace {
 
-constexpr int under_way = 2;
+constexpr int under_way = 2;  // chunks of the first pass
 constexpr int most_groups = 2;
 constexpr double share_of_memory = 0.8;
-constexpr std::size_t zero_block = std::size_t{1} << 20;
+
+// Of the second pass twice as many, each way: half as long, so that they fit the same memory. A lane's thread that waits is woken late at times, by milliseconds, since the cores are busy: the link has something to do until then.
+constexpr int queued = 2 * under_way;
 
 // The spikes' parts of x may be so many times larger than x itself; each is good to a few roundings of its own.
 constexpr double most_cancelled = 8;
+
+// Asked for each length that a chunk may have, which takes as long as the first copy: so what was found last is kept.
+template <class Find>
+std::size_t remembered(const System& system, const Ops& ops, SpikeRows rows, std::int64_t piece, const Find& find) {
+    struct Found {
+        const Ops* ops = nullptr;
+        DType dtype = DType::f64;
+        unsigned arrays = 0;
+        std::int64_t chunk = 0, part = 0, piece = 0;
+        std::size_t bytes = 0;
+    };
+    static std::mutex mutex;
+    static std::array<Found, 8> kept;
+    static std::size_t next = 0;
+    Found wanted{&ops, system.dtype, 0, rows.chunk, rows.part, piece};
+    const Operands operands(system);
+    for (int k = 0; k < 5; ++k) wanted.arrays |= static_cast<unsigned>(operands.array(k)) << k;
+    const auto like = [&](const Found& one) {
+        return one.ops == wanted.ops && one.dtype == wanted.dtype && one.arrays == wanted.arrays && one.chunk == wanted.chunk && one.part == wanted.part && one.piece == wanted.piece;
+    };
+    {
+        const std::lock_guard lock(mutex);
+        for (const Found& one : kept)
+            if (like(one)) return one.bytes;
+    }
+    wanted.bytes = find();
+    const std::lock_guard lock(mutex);
+    kept[next++ % kept.size()] = wanted;
+    return wanted.bytes;
+}
 
 std::size_t scratch_of_batches(const System& system, const Ops& ops, std::int64_t rows, std::int64_t part) {
     std::size_t most = 0;
@@ -41,18 +75,21 @@ std::size_t scratch_of_batches(const System& system, const Ops& ops, std::int64_
 
 // Per chunk that stays, and per chunk that is under way.
 struct Sizes {
-    std::size_t array, pass, scratch, zeros, outcome, numbers, known;
+    std::size_t array, pass, scratch, zeros, outcome, numbers, known, back;  // back: two numbers to a part
 
     Sizes(const System& system, const Ops& ops, SpikeRows rows, std::int64_t piece) {
-        array = align(static_cast<std::size_t>(rows.chunk) * size_of(system.dtype));
-        scratch = align(std::max({scratch_up_to(system, ops, rows.chunk), scratch_of_batches(system, ops, rows.chunk, rows.part), scratch_of_batches(system, ops, rows.chunk, piece)}));
+        array = align(static_cast<std::size_t>(rows.chunk) * size_of(system.dtype) + 256);
+        scratch = remembered(system, ops, rows, piece, [&] {
+            return align(std::max({scratch_up_to(system, ops, rows.chunk), scratch_of_batches(system, ops, rows.chunk, rows.part), scratch_of_batches(system, ops, rows.chunk, piece)}));
+        });
         outcome = align(ops.outcome_bytes);
         const Operands operands(system);
         int arrays = 0;
         for (int k = 0; k < 4; ++k) arrays += operands.array(k);
         numbers = align(static_cast<std::size_t>(count_of(rows.chunk, rows.part) + 1) * 8 * sizeof(double) + 1024) / 1024 * 1024;  // six and two to a part
-        known = align((2 * static_cast<std::size_t>(rows.chunk / piece) + 2) * size_of(system.dtype) + sizeof(float)) + 256;
-        pass = static_cast<std::size_t>(arrays + 1) * array + scratch + 3 * most_groups * outcome + known + numbers;
+        known = align((2 * static_cast<std::size_t>(rows.sent / piece) + 2) * size_of(system.dtype) + sizeof(float)) + 256;
+        back = numbers / 4;
+        pass = static_cast<std::size_t>(arrays + 1) * array + scratch + 3 * most_groups * outcome + numbers + queued / under_way * (outcome + known + back);
         zeros = 2 * array;
     }
 };
@@ -82,6 +119,7 @@ public:
                 link_->drain();
                 for (Slot& slot : slots_) link_->release(slot);
                 for (Slot& slot : back_) link_->release(slot);
+                for (Slot& slot : sending_) link_->release(slot);
                 link_->close();
                 if (!why.empty()) kit_.reset();
             });
@@ -109,21 +147,21 @@ public:
         }
     }
 
-    bool finish(Reduced& one, const double* boundary, bool&) override {
-        const std::size_t which = static_cast<std::size_t>(&one - reduced.data()), n = which % under_way;
+    bool finish(Pieces& one, bool&) override {
+        const std::size_t which = static_cast<std::size_t>(static_cast<Reduced*>(&one) - reduced.data()), n = which % queued;
         Slot& slot = back_[n];
         if (slot.chunk && !retrieve(slot)) return leave();
         slot.chunk = one.chunk;
         slot.began = link_->shared.seconds();
         under_[n] = &one;
         const Stay& own = stays_[which];
-        link_->shared.system.dtype == DType::f32 ? write_factors<float>(n, one, boundary) : write_factors<double>(n, one, boundary);
-        if (!link_->copy(kit_->run, factors(n), factors_here_[n], 2 * one.pieces.size() * link_->size)) return leave();
+        link_->shared.system.dtype == DType::f32 ? write_factors<float>(n, one) : write_factors<double>(n, one);
+        if (!link_->copy(kit_->run, factors_[n], factors_here_[n], 2 * static_cast<std::size_t>(one.count) * link_->size)) return leave();
         std::size_t part = 0;
         for (const Group& group : groups_of(one.chunk->rows, rows_.part)) {
             const std::size_t at = static_cast<std::size_t>(group.first) * link_->size;
             if (!link_->device([&] { return link_->runtime.combine(link_->part.number, kit_->run, dtype_, group.count, group.rows, own.y + at, own.of(1) + at, own.of(2) + at,
-                                                                   factors(n) + 2 * part * link_->size, own.sizes() + 2 * part, link_->failure); }))
+                                                                   factors_[n] + 2 * part * link_->size, own.sizes() + 2 * part, link_->failure); }))
                 return leave();
             part += static_cast<std::size_t>(group.count);
         }
@@ -133,93 +171,109 @@ public:
 
     bool takes_pieces() const override { return begun_ && good_for_pieces_ && link_->runtime.close_pieces && nothing_staged(); }
 
-    bool finish_sent(Reduced& one, const double* boundary) override {
-        const std::size_t n = sent_++ % under_way;
-        Slot& slot = slots_[n];
+    bool make_room(Sent& all) override {
+        Slot& slot = sending_[number_sent_ % queued];
         if (slot.chunk && !retrieve_sent(slot)) return leave();
+        all = pieces_;
+        return true;
+    }
+
+    bool finish_sent(Pieces& one) override {
+        Sent ignored;
+        if (!make_room(ignored)) return false;
+        const std::size_t n = number_sent_++ % queued;
+        Slot& slot = sending_[n];
         slot.chunk = one.chunk;
-        pieces_[n] = &one;
+        sent_[n] = &one, pieces_.under_way += one.count;
         const System& all = link_->shared.system;
-        const std::size_t count = one.pieces.size();
-        for (std::size_t k = 0; k < count; ++k) {
-            Piece& piece = one.pieces[k];
-            piece.before = piece.first > 0 ? boundary[static_cast<std::ptrdiff_t>(2 * k) - 1] : 0;
-            piece.after = piece.first + piece.rows < all.rows ? boundary[2 * k + 2] : 0;
-        }
-        all.dtype == DType::f32 ? write_known<float>(n, one, boundary) : write_known<double>(n, one, boundary);
+        const auto count = static_cast<std::size_t>(one.count);
+        all.dtype == DType::f32 ? write_known<float>(n, one) : write_known<double>(n, one);
         if (!link_->copy(kit_->to, known_[n], known_here_[n], (2 * count + 2) * link_->size) || !link_->send(slot)) return leave();
-        const System there = link_->there(slot, x_[n]);
+        const System there = link_->there(slot, x_sent_[n]);
         devices::Pieces pieces;
-        pieces.dtype = all.dtype, pieces.count = static_cast<std::int64_t>(count), pieces.rows = piece_;
+        pieces.dtype = all.dtype, pieces.count = one.count, pieces.rows = piece_;
         pieces.lower = slot.array[0], pieces.upper = slot.array[2], pieces.lower_value = there.lower.value, pieces.upper_value = there.upper.value;
-        pieces.rhs = slot.array[3], pieces.x = x_[n], pieces.known = known_[n];
+        pieces.rhs = slot.array[3], pieces.x = x_sent_[n], pieces.known = known_[n];
         float* const worst = reinterpret_cast<float*>(static_cast<char*>(known_[n]) + worst_at());
         const bool good = link_->device([&] { return link_->runtime.close_pieces(link_->part.number, kit_->run, pieces, link_->failure); }) &&
-                          link_->solve(as_batch(there, {0, piece_, pieces.count}), scratch_[n], sizes_.scratch, outcome_[n], outcome_here_[n], kit_->run) &&
+                          link_->solve(as_batch(there, {0, piece_, pieces.count}), scratch_[n % under_way], sizes_.scratch, outcome_sent_[n], outcome_sent_here_[n], kit_->run) &&
                           link_->device([&] { return link_->runtime.judge_pieces(link_->part.number, kit_->run, pieces, worst, link_->failure); }) &&
-                          link_->copy(kit_->run, known_here_[n] + worst_at(), worst, sizeof(float)) && link_->mark(slot, solved, kit_->run) && link_->fetch(slot, x_[n]);
+                          link_->copy(kit_->run, known_here_[n] + worst_at(), worst, sizeof(float)) && link_->mark(slot, solved, kit_->run) && link_->fetch(slot, x_sent_[n]);
         return good || leave();
     }
 
     bool flush(bool&) override {
         for (Slot& slot : back_)
             if (slot.chunk && !retrieve(slot)) return leave();
-        for (Slot& slot : slots_)
+        for (Slot& slot : sending_)
             if (slot.chunk && !retrieve_sent(slot)) return leave();
         return true;
     }
 
 private:
     bool prepare() {
-        std::size_t free = 0, total = 0;
-        if (!link_->device([&] { return link_->runtime.memory_info(link_->part.number, &free, &total, link_->failure); })) return false;
-        const double room = share_of_memory * static_cast<double>(free) - static_cast<double>(under_way * sizes_.pass + sizes_.zeros);
+        const double room = share_of_memory * static_cast<double>(rows_.free) - static_cast<double>(under_way * sizes_.pass + sizes_.zeros);
         const double all = 3.0 * static_cast<double>(link_->size) * static_cast<double>(link_->shared.system.rows) + 8.0 * static_cast<double>(sizes_.array + sizes_.numbers);
         room_ = static_cast<std::size_t>(std::max(0.0, std::min(room, all))) / 256 * 256;
-        std::size_t pinned = 3 * most_groups * sizes_.outcome + 3 * sizes_.numbers + sizes_.known;
+        const std::size_t unit = align(static_cast<std::size_t>(rows_.part) * link_->size);
+        std::size_t pinned = 3 * most_groups * sizes_.outcome + sizes_.numbers + queued / under_way * (sizes_.outcome + sizes_.known + 2 * sizes_.back);
         for (int k = 0; k < 5; ++k)
-            if (link_->staged(k)) pinned += (k == 4 ? 2 : 1) * sizes_.array;
+            if (link_->staged(k)) pinned += (k == 4 ? queued / under_way : 1) * sizes_.array;
         if (room_ < 3 * sizes_.array + sizes_.numbers) return link_->failure.say(ErrorCode::bad_input, "its memory does not hold one chunk");
-        if (!link_->prepare(room_ + under_way * sizes_.pass + sizes_.zeros, under_way * pinned + zero_block + 256)) return false;
+        if (!link_->prepare(room_ + under_way * sizes_.pass + sizes_.zeros, under_way * pinned + unit)) return false;
 
         char *there = kit_->device_memory() + room_, *here = kit_->host_memory();
+        const auto take = [](char*& from, std::size_t bytes) { return std::exchange(from, from + bytes); };
         const Operands operands(link_->shared.system);
-        for (int n = 0; n < under_way; ++n) {
-            Slot &slot = slots_[static_cast<std::size_t>(n)], &back = back_[static_cast<std::size_t>(n)];
-            slot.number = n, back.number = under_way + n;
-            outcome_[n] = there, there += 3 * most_groups * sizes_.outcome;
-            scratch_[n] = there, there += sizes_.scratch;
-            known_[n] = there, there += sizes_.known;
-            ends_[n] = there, there += sizes_.numbers;
-            x_[n] = there, there += sizes_.array;
-            outcome_here_[n] = here, here += 3 * most_groups * sizes_.outcome;
-            numbers_here_[n] = here, here += sizes_.numbers;
-            sizes_here_[n] = reinterpret_cast<double*>(here), here += sizes_.numbers;
-            factors_here_[n] = here, here += sizes_.numbers;
-            known_here_[n] = here, here += sizes_.known;
-            for (int k = 0; k < 5; ++k) {
-                if (k < 4 && operands.array(k)) slot.array[k] = there, there += sizes_.array;
-                if (link_->staged(k)) slot.pinned[k] = here, here += sizes_.array;
+        const std::size_t half = align(static_cast<std::size_t>(rows_.sent) * link_->size);
+        for (std::size_t n = 0; n < under_way; ++n) {
+            Slot& slot = slots_[n];
+            slot.number = static_cast<int>(n);
+            outcome_[n] = take(there, 3 * most_groups * sizes_.outcome);
+            scratch_[n] = take(there, sizes_.scratch);
+            ends_[n] = take(there, sizes_.numbers);
+            char* const x = take(there, sizes_.array);
+            outcome_here_[n] = take(here, 3 * most_groups * sizes_.outcome);
+            numbers_here_[n] = take(here, sizes_.numbers);
+            for (int k = 0; k < 4; ++k) {
+                if (operands.array(k)) slot.array[k] = take(there, sizes_.array);
+                if (link_->staged(k)) slot.pinned[k] = take(here, sizes_.array);
             }
-            if (link_->staged(4)) back.pinned[4] = here, here += sizes_.array;
+            for (std::size_t of = n; of < queued; of += under_way) {
+                Slot& sent = sending_[of];
+                sent.number = static_cast<int>(of);
+                for (int k = 0; k < 4; ++k)
+                    if (slot.array[k]) sent.array[k] = slot.array[k] + of / under_way * half;
+                x_sent_[of] = x + of / under_way * half;
+            }
+        }
+        for (std::size_t n = 0; n < queued; ++n) {
+            back_[n].number = queued + static_cast<int>(n);
+            outcome_sent_[n] = take(there, sizes_.outcome);
+            known_[n] = take(there, sizes_.known);
+            factors_[n] = take(there, sizes_.back);
+            outcome_sent_here_[n] = take(here, sizes_.outcome);
+            known_here_[n] = take(here, sizes_.known);
+            sizes_here_[n] = reinterpret_cast<double*>(take(here, sizes_.back));
+            factors_here_[n] = take(here, sizes_.back);
+            if (link_->staged(4)) back_[n].pinned[4] = take(here, sizes_.array);
         }
         zeros_ = there;
         free_ = kit_->device_memory();
         return fill_zeros(here);
     }
 
-    // From a small block over and over: a long one of the host's would take as long as several chunks.
-    bool fill_zeros(char* block) {
+    // One part from the host, the others from those that are there: over the link all of them would take as long as the first of a chunk's operands, which wait for it.
+    bool fill_zeros(char* part) {
         const std::size_t bytes = static_cast<std::size_t>(rows_.chunk + rows_.part) * link_->size;
-        std::memset(block, 0, zero_block);
-        for (std::size_t at = 0; at < bytes; at += zero_block)
-            if (!link_->copy(kit_->run, zeros_ + at, block, std::min(zero_block, bytes - at))) return false;
+        std::size_t there = static_cast<std::size_t>(rows_.part) * link_->size;
+        std::memset(part, 0, there);
         const double one = 1;
         const float one_f = 1;
-        char* const there = block + zero_block;
-        std::memcpy(there, link_->size == 4 ? static_cast<const void*>(&one_f) : &one, link_->size);
-        for (std::int64_t row = rows_.part - 1; row < rows_.chunk + rows_.part; row += rows_.part)
-            if (!link_->copy(kit_->run, zeros_ + static_cast<std::size_t>(row) * link_->size, there, link_->size)) return false;
+        std::memcpy(part + there - link_->size, link_->size == 4 ? static_cast<const void*>(&one_f) : &one, link_->size);
+        if (!link_->copy(kit_->run, zeros_, part, there)) return false;
+        for (std::size_t more; there < bytes; there += more)
+            if (!link_->copy(kit_->run, zeros_ + there, zeros_, more = std::min(there, bytes - there))) return false;
         return true;
     }
 
@@ -232,28 +286,22 @@ private:
 
     std::size_t worst_at() const { return sizes_.known - 256; }
 
-    char* factors(std::size_t n) const { return ends_[n] + sizes_.numbers / 4 * 3; }
-
     // By which g and h are added.
     template <class T>
-    void write_factors(std::size_t n, Reduced& one, const double* boundary) {
+    void write_factors(std::size_t n, const Pieces& one) {
         T* const to = reinterpret_cast<T*>(factors_here_[n]);
-        for (std::size_t k = 0; k < one.pieces.size(); ++k) {
-            Piece& piece = one.pieces[k];
+        for (std::int64_t k = 0; k < one.count; ++k) {
+            const Piece piece = one.piece(k);
             const System here = slice(link_->shared.system, piece.first, piece.rows);
-            piece.before = piece.first > 0 ? boundary[static_cast<std::ptrdiff_t>(2 * k) - 1] : 0;
-            piece.after = piece.first + piece.rows < link_->shared.system.rows ? boundary[2 * k + 2] : 0;
-            to[2 * k] = static_cast<T>(-coupling(here, true) * piece.before), to[2 * k + 1] = static_cast<T>(-coupling(here, false) * piece.after);
+            to[2 * k] = static_cast<T>(-coupling(here, true) * one.ends[2 * k - 1]), to[2 * k + 1] = static_cast<T>(-coupling(here, false) * one.ends[2 * k + 2]);
         }
     }
 
     // x of every end, and beside them, in the system's type.
     template <class T>
-    void write_known(std::size_t n, const Reduced& one, const double* boundary) {
+    void write_known(std::size_t n, const Pieces& one) {
         T* const to = reinterpret_cast<T*>(known_here_[n]);
-        const std::size_t count = one.pieces.size();
-        for (std::size_t k = 0; k < 2 * count; ++k) to[k + 1] = static_cast<T>(boundary[k]);
-        to[0] = static_cast<T>(one.pieces.front().before), to[2 * count + 1] = static_cast<T>(one.pieces.back().after);
+        for (std::int64_t k = -1; k < 2 * one.count + 1; ++k) to[k + 1] = static_cast<T>(one.ends[k]);
     }
 
     // lower of the first row, upper of the last one: 0 where nothing lies beyond.
@@ -318,16 +366,18 @@ private:
         }
         Reduced out;
         out.chunk = &chunk;
+        out.each = rows_.part, out.count = count_of(chunk.rows, rows_.part);
+        out.own.reserve(static_cast<std::size_t>(2 * out.count));
         std::size_t at = 0;
         for (const Group& group : groups)
             for (std::int64_t part = 0; part < group.count; ++part, at += 6) {
                 const Piece piece{chunk.first + group.first + part * group.rows, group.rows};
                 const System here = slice(link_->shared.system, piece.first, piece.rows);
                 const double a = coupling(here, true), c = coupling(here, false);
-                out.pieces.push_back(piece);
                 for (std::size_t end = 0; end < 2; ++end)
-                    out.rows.push_back({{a * number(n, at + 2 + end), end == 0 ? 1.0 : 0.0, end == 1 ? 1.0 : 0.0, c * number(n, at + 4 + end)}, number(n, at + end)});
+                    out.own.push_back({{a * number(n, at + 2 + end), end == 0 ? 1.0 : 0.0, end == 1 ? 1.0 : 0.0, c * number(n, at + 4 + end)}, number(n, at + end)});
             }
+        out.rows = out.own.data();
         if (reduced.size() != stay_of_[n]) return link_->failure.say(ErrorCode::internal, "chunks of a reducer out of order");
         reduced.push_back(std::move(out));
         const double now = link_->shared.seconds(), seconds = now - std::max(slot.began, last_);
@@ -340,11 +390,11 @@ private:
     }
 
     bool retrieve(Slot& slot) {
-        const auto n = static_cast<std::size_t>(slot.number - under_way);
+        const auto n = static_cast<std::size_t>(slot.number - queued);
         if (!link_->wait(slot, false, true)) return false;
         // What loses its sum another device does again.
         bool good = true;
-        for (std::size_t k = 0; k < under_[n]->pieces.size(); ++k) good = good && sizes_here_[n][2 * k] <= most_cancelled * sizes_here_[n][2 * k + 1];
+        for (std::int64_t k = 0; k < under_[n]->count; ++k) good = good && sizes_here_[n][2 * k] <= most_cancelled * sizes_here_[n][2 * k + 1];
         settle(slot, *under_[n], good);
         return true;
     }
@@ -353,18 +403,19 @@ private:
         const auto n = static_cast<std::size_t>(slot.number);
         if (!link_->wait(slot, true, true)) return false;
         Outcome outcome;
-        link_->part.ops->read_outcome(outcome_here_[n], outcome);
+        link_->part.ops->read_outcome(outcome_sent_here_[n], outcome);
         float worst = 0;
         std::memcpy(&worst, known_here_[n] + worst_at(), sizeof worst);
         const bool good = outcome.ok() && static_cast<double>(worst) <= widest * unit_roundoff(link_->shared.system.dtype);
         good_for_pieces_ = good_for_pieces_ && good;
-        settle(slot, *pieces_[n], good);
+        pieces_.under_way -= sent_[n]->count, pieces_.back += sent_[n]->count;
+        settle(slot, *sent_[n], good);
         return true;
     }
 
-    void settle(Slot& slot, Reduced& one, bool good) {
+    void settle(Slot& slot, Pieces& one, bool good) {
         if (good) link_->store(slot);
-        for (Piece& piece : one.pieces) piece.stored = good;
+        one.stored.assign(static_cast<std::size_t>(one.count), good);
         link_->done.share.busy_s += link_->shared.seconds() - std::max(slot.began, last_);
         last_ = link_->shared.seconds();
         if (good) link_->done.share.rows += slot.chunk->rows, link_->done.share.chunks += 1;
@@ -374,7 +425,7 @@ private:
     void release_chunks() {
         link_->quiet();
         for (Slot& slot : slots_)
-            if (slot.chunk && !pieces_[static_cast<std::size_t>(slot.number)]) link_->shared.board.give_back(*slot.chunk), slot.chunk = nullptr;
+            if (slot.chunk) link_->shared.board.give_back(*slot.chunk), slot.chunk = nullptr;
     }
 
     bool leave() {
@@ -394,14 +445,18 @@ private:
     const SpikeRows rows_;
     const std::int64_t piece_;
     const Sizes sizes_;
-    std::array<Slot, under_way> slots_, back_;  // what comes; what has been there since the first pass
+    std::array<Slot, under_way> slots_;             // what comes in the first pass
+    std::array<Slot, queued> sending_, back_;       // in the second: what comes; what has been there since the first
     void *outcome_[under_way] = {}, *scratch_[under_way] = {};
-    char *outcome_here_[under_way] = {}, *numbers_here_[under_way] = {}, *factors_here_[under_way] = {}, *known_here_[under_way] = {}, *known_[under_way] = {}, *ends_[under_way] = {}, *x_[under_way] = {}, *zeros_ = nullptr;
-    double* sizes_here_[under_way] = {};
-    std::size_t stay_of_[under_way] = {}, room_ = 0, sent_ = 0;
+    char *outcome_here_[under_way] = {}, *numbers_here_[under_way] = {}, *ends_[under_way] = {}, *zeros_ = nullptr;
+    void* outcome_sent_[queued] = {};
+    char *outcome_sent_here_[queued] = {}, *factors_[queued] = {}, *factors_here_[queued] = {}, *known_here_[queued] = {}, *known_[queued] = {}, *x_sent_[queued] = {};
+    double* sizes_here_[queued] = {};
+    std::size_t stay_of_[under_way] = {}, room_ = 0, number_sent_ = 0;
     char* free_ = nullptr;
     std::vector<Stay> stays_;
-    Reduced *under_[under_way] = {}, *pieces_[under_way] = {};  // in the second pass
+    Pieces *under_[queued] = {}, *sent_[queued] = {};  // in the second pass
+    Sent pieces_;
     double last_ = 0;
     bool stopped_ = false, good_for_pieces_ = true;
 };
@@ -419,7 +474,7 @@ SpikeRows reducer_rows(const System& system, const Part& part, std::int64_t most
     Failure failure;
     if (!part.runtime->memory_info(part.number, &free, &total, failure)) return {};
     for (std::int64_t chunk = most / piece_rows * piece_rows; chunk >= std::max<std::int64_t>(4096, 4 * piece_rows); chunk = chunk / 2 / piece_rows * piece_rows) {
-        const SpikeRows rows{chunk, std::min(chunk, longest / piece_rows * piece_rows)};
+        const SpikeRows rows{chunk, std::min(chunk, longest / piece_rows * piece_rows), chunk / 2 / piece_rows * piece_rows, free};
         const Sizes sizes(system, *part.ops, rows, piece_rows);
         if (static_cast<double>(under_way * sizes.pass + sizes.zeros + 6 * sizes.array + 2 * sizes.numbers) <= share_of_memory * static_cast<double>(free)) return rows;
     }

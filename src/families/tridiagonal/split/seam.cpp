@@ -2,6 +2,7 @@
 #include "families/tridiagonal/split/seam.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 
 namespace trifold::tridiagonal::split {
@@ -17,8 +18,10 @@ namespace {
 // As the checked solvers of devices ask of a row, in unit roundoffs.
 constexpr double accepted = 16;
 
-// Windows of twice so many rows are solved in some ten microseconds.
-constexpr std::int64_t soon = 128;
+// Windows of twice so many rows are solved in some ten microseconds; and in a hundred, where nothing is forgotten within them.
+constexpr std::int64_t soon = 128, later = 2048;
+
+constexpr std::int64_t not_seen = -2;
 
 // Rows first … first+rows-1 in double precision, and what solves them.
 class Window {
@@ -142,71 +145,122 @@ Windows::Joined join_typed(const System& system, const Ops& host, const Windows:
 }
 
 // What units in rows b-1 and b become within `reach` rows on either side.
-struct Response {
-    std::vector<double> left, right;
-    double most_left = 0, most_right = 0;
-    std::int64_t at = 0;  ///< row b among them
-    bool solved = false;
+class Response {
+public:
+    Response(const System& system, const Ops& host, std::int64_t b, std::int64_t reach)
+        : first_(std::max<std::int64_t>(b - reach, 0)), rows_(std::min(b + reach, system.rows) - first_), at_(b - first_), window_(system, host, first_, rows_) {}
 
-    Response(const System& system, const Ops& host, std::int64_t b, std::int64_t reach) {
-        const std::int64_t first = std::max<std::int64_t>(b - reach, 0), rows = std::min(b + reach, system.rows) - first;
-        at = b - first;
-        Window window(system, host, first, rows);
-        left.resize(static_cast<std::size_t>(rows)), right.resize(static_cast<std::size_t>(rows));
-        left[static_cast<std::size_t>(at - 1)] = right[static_cast<std::size_t>(at)] = 1;
-        solved = window.solve(left) && window.solve(right);
-        most_left = largest(left), most_right = largest(right);
+    /// The unit in row b-1, or both. False: the window is singular.
+    bool solve(int units) {
+        for (; solved_ < units; ++solved_) {
+            std::vector<double>& unit = unit_[solved_];
+            unit.assign(static_cast<std::size_t>(rows_), 0);
+            unit[static_cast<std::size_t>(at_ - 1 + solved_)] = 1;
+            if (!window_.solve(unit)) return false;
+            const double most = largest(unit);
+            for (double& value : unit) value = std::abs(value) / most;
+        }
+        return true;
     }
-    std::int64_t rows() const { return static_cast<std::int64_t>(left.size()); }
-    double left_at(std::int64_t i) const { return std::abs(left[static_cast<std::size_t>(i)]) / most_left; }
-    double right_at(std::int64_t i) const { return std::abs(right[static_cast<std::size_t>(i)]) / most_right; }
+
+    /// Rows from b from where on what has been solved is `close` or less.
+    std::int64_t needed(double close) const {
+        std::int64_t needed = 0;
+        for (std::int64_t i = 0; i < rows_; ++i)
+            if (value(i) > close) needed = std::max(needed, std::abs(i - at_) + 1);
+        return needed;
+    }
+
     /// The largest of rows so far from b, or farther.
     double beyond(std::int64_t away) const {
         double most = 0;
-        for (std::int64_t i = 0; i < rows(); ++i)
-            if (std::abs(i - at) >= away) most = std::max({most, left_at(i), right_at(i)});
+        for (std::int64_t i = 0; i < rows_; ++i)
+            if (std::abs(i - at_) >= away) most = std::max(most, value(i));
         return most;
     }
+
+private:
+    double value(std::int64_t i) const {
+        const auto k = static_cast<std::size_t>(i);
+        return solved_ > 1 ? std::max(unit_[0][k], unit_[1][k]) : unit_[0][k];
+    }
+
+    const std::int64_t first_, rows_, at_;  // at: of row b among them
+    Window window_;
+    int solved_ = 0;
+    std::vector<double> unit_[2];
 };
 
 }  // namespace
 
-// Rows from b after which it has died out; -1: not within `limit`. first_reach: that is tried first.
-std::int64_t Windows::width_at(std::int64_t b, double close, std::int64_t limit, std::int64_t first_reach) const {
-    for (std::int64_t reach = std::min(first_reach, limit); reach <= limit; reach = reach < limit ? std::min(4 * reach, limit) : limit + 1) {
-        const Response units(system_, host_, b, reach);
-        if (!units.solved) continue;
-        std::int64_t needed = 0;
-        for (std::int64_t i = 0; i < units.rows(); ++i)
-            if (units.left_at(i) > close || units.right_at(i) > close) needed = std::max(needed, std::abs(i - units.at) + 1);
-        if (needed + needed / 2 <= reach) return needed;
-        // At this pace the longest window is too short.
-        if (std::log(units.beyond(reach / 2)) * static_cast<double>(limit) > std::log(close) * static_cast<double>(reach / 2)) return -1;
+// Rows from b after which it has died out, for either number that is wanted; -1: not within the limit; not_seen: the last reach does not tell.
+template <class Wanted>
+std::array<std::int64_t, 2> Windows::width_at(std::int64_t b, const std::array<double, 2>& close, const Wanted& wanted, const Reaches& reaches) const {
+    const std::int64_t limit = reaches.limit, last = std::min(reaches.last, limit);
+    std::array<std::int64_t, 2> found{-1, -1};
+    std::array<bool, 2> open{true, true};
+    for (std::int64_t reach = std::min(reaches.first, last); reach <= last; reach = reach < last ? std::min(4 * reach, last) : last + 1) {
+        for (std::size_t k = 0; k < 2; ++k) open[k] = open[k] && wanted(k);
+        if (!open[0] && !open[1]) break;
+        Response units(system_, host_, b, reach);
+        if (!units.solve(1)) continue;
+        // At this pace the longest window is too short: one unit is enough to see that.
+        const auto give_up = [&] {
+            const double pace = std::log(units.beyond(reach / 2)) * static_cast<double>(limit);
+            for (std::size_t k = 0; k < 2; ++k) open[k] = open[k] && !(pace > std::log(close[k]) * static_cast<double>(reach / 2));
+        };
+        const auto fits = [&](std::int64_t needed) { return needed + needed / 2 <= reach; };
+        const auto any_may_fit = [&] {
+            bool any = false;
+            for (std::size_t k = 0; k < 2; ++k) any = any || (open[k] && fits(units.needed(close[k])));
+            return any;
+        };
+        if (any_may_fit()) {
+            if (!units.solve(2)) continue;
+            for (std::size_t k = 0; k < 2; ++k)
+                if (const std::int64_t needed = units.needed(close[k]); open[k] && fits(needed)) found[k] = needed, open[k] = false;
+        }
+        give_up();
     }
-    return -1;
+    if (last < limit)
+        for (std::size_t k = 0; k < 2; ++k)
+            if (open[k]) found[k] = not_seen;
+    return found;
 }
 
-std::int64_t Windows::width(double close, std::int64_t limit, int places, int threads) const {
+Windows::Width Windows::width(const std::array<double, 2>& close, std::int64_t limit, int places, int threads) const {
     limit = std::min(limit, system_.rows / 4);
-    const auto at = [&](int place, std::int64_t within, std::int64_t first_reach) { return width_at(system_.rows / (places + 1) * (place + 1), close, within, first_reach); };
-    const auto wider = [&](std::int64_t most) { return std::min(most + most / 2 + 8, limit); };
+    const auto row = [&](int place) { return system_.rows / (places + 1) * (place + 1); };
+    const auto wider = [&](std::int64_t most, std::size_t k) { return Width{std::min(most + most / 2 + 8, limit), close[k]}; };
     std::int64_t most = 0;
     bool forgets = true;
     // Where that is soon no thread is woken for it.
     for (int place = 0; place < places && forgets; ++place) {
         // Windows of twice what the places before needed: one and a half times that has to fit.
-        const std::int64_t found = at(place, std::min(limit, soon), place == 0 ? soon : std::max<std::int64_t>(2 * most, 16));
+        const std::int64_t found = width_at(row(place), close, [](std::size_t k) { return k == 0; }, {place == 0 ? soon : std::max<std::int64_t>(2 * most, 16), soon, std::min(limit, soon)})[0];
         most = std::max(most, found), forgets = found >= 0;
     }
-    if (forgets || limit <= soon) return forgets ? wider(most) : 0;
-    forgets = true;
+    if (forgets) return wider(most, 0);
+    std::atomic<bool> lost[2] = {limit <= soon, false};  // at some place: the others need not look for that
+    std::int64_t rows[2] = {};
+    const auto wanted = [&](std::size_t k) { return !lost[k].load(std::memory_order_relaxed); };
+    // Nor where one place says it: to wake all threads takes longer.
+    const auto first = width_at(row(0), close, wanted, {soon, later, limit});
+    for (std::size_t k = 0; k < 2; ++k)
+        if (first[k] == -1) lost[k] = true;
+    if (lost[0] && lost[1]) return {};
     // All threads, though there are fewer places: a team that changes its size is made anew.
-#pragma omp parallel for num_threads(threads) schedule(static, 1) reduction(max : most) reduction(&& : forgets)
+#pragma omp parallel for num_threads(threads) schedule(static, 1) reduction(max : rows[:2])
     for (int place = 0; place < places; ++place) {
-        const std::int64_t found = forgets ? at(place, limit, soon) : -1;
-        most = std::max(most, found), forgets = forgets && found >= 0;
+        const auto found = width_at(row(place), close, wanted, {soon, limit, limit});
+        for (std::size_t k = 0; k < 2; ++k) {
+            rows[k] = std::max(rows[k], found[k]);
+            if (found[k] < 0) lost[k] = true;
+        }
     }
-    return forgets ? wider(most) : 0;
+    for (std::size_t k = 0; k < 2; ++k)
+        if (!lost[k]) return wider(rows[k], k);
+    return {};
 }
 
 Windows::Seam Windows::open(std::int64_t b, std::int64_t width) const {

@@ -8,6 +8,7 @@
 // partial pivoting, and added. Then every equation of the window is looked at, and refined once where it does not hold.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <vector>
 
@@ -22,8 +23,12 @@ public:
     Windows(const System& system, const Ops& host) : system_(system), host_(host) {}
 
     /// Rows on either side of a boundary beyond which what is put into it is below `close` of its largest: the most of `places` places,
-    /// and half as much again; 0 where it is more than `limit` at one of them.
-    std::int64_t width(double close, std::int64_t limit, int places, int threads) const;
+    /// and half as much again. Of two numbers, the smaller one first, it is the first for which that is `limit` or less at all places; 0 rows where it is for neither.
+    struct Width {
+        std::int64_t rows = 0;
+        double close = 0;
+    };
+    Width width(const std::array<double, 2>& close, std::int64_t limit, int places, int threads) const;
 
     /// In place: the right-hand side around row b, before anybody overwrites it.
     struct Seam {
@@ -47,7 +52,12 @@ public:
     static void put_back(const System& system, const Seam& seam, std::int64_t width);
 
 private:
-    std::int64_t width_at(std::int64_t b, double close, std::int64_t limit, std::int64_t first_reach) const;
+    struct Reaches {
+        std::int64_t first, last;  ///< rows on either side that are tried
+        std::int64_t limit;        ///< within which it is asked for
+    };
+    template <class Wanted>
+    std::array<std::int64_t, 2> width_at(std::int64_t b, const std::array<double, 2>& close, const Wanted& wanted, const Reaches& reaches) const;
 
     const System& system_;
     const Ops& host_;
