@@ -86,6 +86,13 @@ TEST_P(General, RingsThatAreNearlySingular) {
             }
 }
 
+// Their last pivot is nothing but what all rows have rounded.
+TEST_P(General, RingsThatAreSingularButForRounding) {
+    if (GetParam() != "cpu") GTEST_SKIP() << "other devices close them in other ways";
+    for (const std::int64_t rows : {2345, 3725, 3929, 4096, 5000})
+        for (const std::int64_t systems : {1, 4}) nearly_singular_ring<float>(queue, rows, 0, systems), nearly_singular_ring<double>(queue, rows, 0, systems);
+}
+
 // Nothing decays, and pivots are needed: roundings of all rows meet where the fold of the ring ends.
 template <class T>
 void ring_of_waves(Queue& queue, std::int64_t rows, double diag, bool constant) {

@@ -130,8 +130,8 @@ void factor_long(const LaneGroup<T>& group, const System& system, const FactorMe
         if (5 * memory.rows * static_cast<std::int64_t>(sizeof(T)) <= beyond_caches) return;
         keep_matrix(group, false, memory.rows, long_numbers<T>(to), 1, memory.rows, 1);
         set_long_mode(to, LongMode::matrix);
-    } else if (devices::usable_cores() <= few_cores) {
-        // Not by the number of threads, which nothing that is computed depends on.
+    } else if (memory.rows < 2 * rows_per_thread || devices::usable_cores() <= few_cores) {
+        // Shorter ones are worth one thread, which takes less time from both ends. Not by the number of threads, which nothing that is computed depends on.
         const LongMode before = long_mode<T>(to);
         const bool good = factor_ends<T>(system, long_numbers<T>(to));
         if (good) set_long_mode(to, LongMode::ends);

@@ -30,8 +30,8 @@ LongCut<T> local_cut(std::int64_t rows) {
     return {rows, staggered<T>(std::clamp<std::int64_t>(rows / (group_lanes<T> * 64), 1024, 16384))};
 }
 
-// Short: where two chunks meet, w differs from what the first sweep said by the rounding of a chunk's rows, and that is the residual there. Among
-// millions of chunks there are worse ones; in memory shorter ones cost nothing, and only double precision is far from what LAPACK leaves.
+// Short: the rounding of a chunk's rows adds up where two chunks meet, and the less there is the seldomer it must be spread. Among millions of chunks
+// there are worse ones; in memory shorter ones cost nothing.
 template <class T>
 LongCut<T> coupled_cut(std::int64_t rows) {
     const std::int64_t wanted = sizeof(T) == 8 && rows >= (std::int64_t{1} << 20) ? 24 : 64;
@@ -47,12 +47,14 @@ std::int64_t lines_before(const LongCut<T>& cut, std::int64_t g, std::int64_t ha
 template <class T>
 T* lines_of(const void* memory) { return long_numbers<T>(memory); }
 
-// What a chunk does to units at its ends, W lanes each: w that enters → w that leaves; → x of its first row; x that enters → the same.
+// What a chunk does to units at its ends, W lanes each: w that enters → w that leaves; → x of its first row; x that enters → the same. And the shares of
+// its rows in what is missing at either end: chunk_spread-inl.h.
 template <class T>
 struct Joints {
-    T *w_to_w, *w_to_x, *x_to_x;
-    explicit Joints(T* at) : w_to_w(at), w_to_x(at + group_lanes<T>), x_to_x(at + 2 * group_lanes<T>) {}
-    static constexpr std::int64_t words = 3 * group_lanes<T>;
+    T *w_to_w, *w_to_x, *x_to_x, *down_share, *up_share;
+    explicit Joints(T* at)
+        : w_to_w(at), w_to_x(at + group_lanes<T>), x_to_x(at + 2 * group_lanes<T>), down_share(at + 3 * group_lanes<T>), up_share(at + 4 * group_lanes<T>) {}
+    static constexpr std::int64_t lines = 5, words = lines * group_lanes<T>;
 };
 
 template <class T>
@@ -148,23 +150,29 @@ void turn_factors(const LongCut<T>& cut, std::int64_t g, const LongHead& head, c
         }
 }
 
-// Of one chunk; false where a product grows.
+// Of a chunk of `length` rows, of which those from `rows` on are none; false where a product grows.
 template <class T>
-bool join(const T* numbers, std::int64_t first, std::int64_t end, Joints<T> out, std::int64_t j) {
-    double product = 1, largest = 0, other = 1;
-    std::vector<double> w(static_cast<std::size_t>(end - first));
-    for (std::int64_t i = first; i < end; ++i) {
-        w[static_cast<std::size_t>(i - first)] = product *= -static_cast<double>(numbers[3 * i + 1]);
+bool join(const T* numbers, std::int64_t first, std::int64_t length, std::int64_t rows, Joints<T> out, std::int64_t j) {
+    const auto number = [&](std::int64_t i, int what) { return first + i < rows ? static_cast<double>(numbers[3 * (first + i) + what]) : 0.0; };
+    double product = 1, largest = 0, other = 1, down = 0, up = 0;
+    std::vector<double> w(static_cast<std::size_t>(length));
+    for (std::int64_t i = 0; i < length; ++i) {
+        const double l = number(i, 1);
+        w[static_cast<std::size_t>(i)] = product *= -l;
         largest = std::max(largest, std::abs(product));
+        down = 1 + std::abs(l) * down;
     }
     double x = 0;
-    for (std::int64_t i = end - 1; i >= first; --i) {
-        const double c = static_cast<double>(numbers[3 * i + 2]);
-        x = w[static_cast<std::size_t>(i - first)] - c * x;
+    for (std::int64_t i = length - 1; i >= 0; --i) {
+        const double c = number(i, 2);
+        x = w[static_cast<std::size_t>(i)] - c * x;
         other *= -c;
         largest = std::max(largest, std::abs(other));
+        up = 1 + std::abs(c) * up;
     }
     out.w_to_w[j] = static_cast<T>(product), out.w_to_x[j] = static_cast<T>(x), out.x_to_x[j] = static_cast<T>(other);
+    out.down_share[j] = first + length < rows ? static_cast<T>(std::copysign(1 / down, product)) : T(0);
+    out.up_share[j] = first > 0 && first < rows ? static_cast<T>(std::copysign(1 / up, other)) : T(0);
     return largest <= tame;
 }
 
@@ -242,37 +250,44 @@ struct Run {
 
     bool coupled() {
         const std::int64_t W = cut.W, groups = cut.groups();
-        T *const last_w = take(groups * W), *const first_x = take(groups * W), *const ring = rings();
+        T *const last_w = take((groups + 1) * W), *const first_x = take((groups + 1) * W) + W, *const ring = rings();
+        T* const joints = lines + coupled_lines(cut) * 3 * W;
         std::atomic<bool> finite{true};
-        const auto all = [&](bool stores, T* before, T* after) {
+        const auto all = [&](bool stores) {
 #pragma omp parallel for num_threads(threads) schedule(dynamic, 4)
             for (std::int64_t g = 0; g < groups; ++g) {
                 LongSweep<T> job = sweep_of(g);
                 job.stores = stores;
-                if (stores) job.before = before + g * W, job.after = after + g * W;
-                else job.last_w = last_w + g * W, job.first_x = first_x + g * W;
+                if (stores) {
+                    const Joints<T> of(joints + g * Joints<T>::words);
+                    job.before = last_w + g * W, job.leaving = job.before + 1, job.down_share = of.down_share;
+                    job.after = first_x + g * W, job.first = job.after - 1, job.up_share = of.up_share;
+                } else {
+                    job.last_w = last_w + g * W, job.first_x = first_x + g * W;
+                }
                 if (!sweep_long(job, ring + omp_get_thread_num() * ring_words)) finite = false;
             }
         };
-        all(false, nullptr, nullptr);
+        all(false);
         if (!finite) return false;
-        const T* const joints = lines + coupled_lines(cut) * 3 * W;
         T entering = 0;  // last_w becomes what enters each chunk
         for (std::int64_t k = 0; k < groups * W; ++k) {
-            const Joints<T> of(const_cast<T*>(joints) + k / W * Joints<T>::words);
+            const Joints<T> of(joints + k / W * Joints<T>::words);
             const T own = last_w[k];
             last_w[k] = entering;
             entering = own + of.w_to_w[k % W] * entering;
         }
-        T behind = 0;
+        last_w[groups * W] = entering;
+        T behind = 0;  // first_x becomes what enters from behind
         for (std::int64_t k = groups * W - 1; k >= 0; --k) {
-            const Joints<T> of(const_cast<T*>(joints) + k / W * Joints<T>::words);
+            const Joints<T> of(joints + k / W * Joints<T>::words);
             const T own = first_x[k];
             first_x[k] = behind;
             behind = own + of.w_to_x[k % W] * last_w[k] + of.x_to_x[k % W] * behind;
         }
+        first_x[-1] = behind;
         if (!std::isfinite(behind) || !std::isfinite(entering)) return false;
-        all(true, last_w, first_x);
+        all(true);
         return finite;
     }
 };
@@ -283,7 +298,7 @@ template <class T>
 std::size_t long_factor_bytes(std::int64_t rows) {
     const LongCut<T> local = local_cut<T>(rows), coupled = coupled_cut<T>(rows);
     const std::int64_t most = lines_before(local, local.groups(), local.usual / 2) + 2 * local.W;
-    const std::int64_t lines = std::max(most, coupled_lines(coupled) + coupled.groups());
+    const std::int64_t lines = std::max(most, coupled_lines(coupled) + (coupled.groups() * Joints<T>::lines + 2) / 3);
     return 64 + static_cast<std::size_t>(lines * 3 * local.W) * sizeof(T);
 }
 
@@ -297,7 +312,7 @@ void long_factor(std::int64_t rows, const T* numbers, void* memory, int threads)
         T* const joints = lines + coupled_lines(cut) * 3 * cut.W;
 #pragma omp parallel for num_threads(threads) schedule(static) reduction(&& : good)
         for (std::int64_t g = 0; g < cut.groups(); ++g)
-            for (std::int64_t j = 0; j < cut.W; ++j) good = join(numbers, cut.start(g, j), cut.start(g, j + 1), Joints<T>(joints + g * Joints<T>::words), j) && good;
+            for (std::int64_t j = 0; j < cut.W; ++j) good = join(numbers, cut.first(g) + j * cut.length(g), cut.length(g), rows, Joints<T>(joints + g * Joints<T>::words), j) && good;
         if (good) head.mode = LongMode::coupled;
     }
     if (head.mode == LongMode::none) return;
@@ -312,7 +327,7 @@ std::size_t long_scratch(std::int64_t rows, int threads) {
     const LongCut<T> local = local_cut<T>(rows), coupled = coupled_cut<T>(rows);
     const std::int64_t W = local.W, halo = std::min(most_halo, local.usual / 2) + W;
     const std::int64_t one = local.groups() * W * (1 + halo) + threads * (LongSweep<T>::ring_tiles(block_rows, halo) * W * W + halo * W);
-    const std::int64_t other = 2 * coupled.groups() * W + threads * LongSweep<T>::ring_tiles(coupled.longest(), 0) * W * W;
+    const std::int64_t other = 2 * (coupled.groups() + 1) * W + threads * LongSweep<T>::ring_tiles(coupled.longest(), 0) * W * W;
     return static_cast<std::size_t>(std::max(one, other) + 8 * W) * sizeof(T);
 }
 

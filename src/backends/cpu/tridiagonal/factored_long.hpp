@@ -8,8 +8,10 @@
 //             is left out grows again: w starts `left` rows early from 0, x starts `right` rows late from 0. Five words per row: rhs, x, and three kept.
 //   coupled   else, where products within a chunk stay below 16 (so that no sum of two parts cancels): every chunk is swept from zeros, for the w that it
 //             ends with and the x that it begins with; these are joined from chunk to chunk by what the matrix does to a unit at either end,
-//             which is kept; then every chunk is swept from what its neighbours have. Nine words.
-//   ends      on a machine of few cores, instead of `coupled` and `none`: two chains of multiply-adds (ends_kernel.hpp) take less time than two passes of vectors. Eight words.
+//             which is kept; then every chunk is swept from what its neighbours have, and what it misses of what they have taken is spread over
+//             its rows (chunk_spread-inl.h). Nine words.
+//   ends      on a machine of few cores, and of few rows, instead of `coupled` and `none`: two chains of multiply-adds (ends_kernel.hpp) take less time than
+//             two passes of vectors. Eight words.
 //   matrix    where it is local and in memory, the matrix in place of its factors: the certified pass moves as few words, faster
 //   none      else, nothing: the caller sweeps from end to end.
 #pragma once

@@ -193,13 +193,19 @@ private:
         const double first = left * static_cast<double>(x(0)), next = before * static_cast<double>(x(m - 1)), own = diag * static_cast<double>(last), right = group.rhs.at(m, j);
         const double residual = right - (first + next + own);
         if (!(std::abs(residual) > accept * (std::abs(first) + std::abs(next) + std::abs(own) + std::abs(right)))) return false;
-        const T step = static_cast<T>(residual) * kept(m, 0);
+        const auto units = [&](const auto& take) {
+            T unit = 0;
+            for (std::int64_t i = m - 1; i >= 0; --i) take(i, unit = -(kept(i, 2) * unit + kept(i, 3)));
+        };
+        T at_first = 0, at_next = 0;
+        units([&](std::int64_t i, T unit) { at_first = unit, at_next = i == m - 1 ? unit : at_next; });
+        // Not by the last pivot: it is a sum over all rows, of which little but rounding is left where the ring is nearly singular. This is what the unit does to the row.
+        const double from_first = left * static_cast<double>(at_first), from_next = before * static_cast<double>(at_next), sum = from_first + from_next + diag;
+        const double least = accept * (std::abs(from_first) + std::abs(from_next) + std::abs(diag));
+        const T step = static_cast<T>(residual / std::copysign(std::max(std::abs(sum), least), sum));
+        if (!std::isfinite(step)) return false;
         last += step;
-        T unit = 0;
-        for (std::int64_t i = m - 1; i >= 0; --i) {
-            unit = -(kept(i, 2) * unit + kept(i, 3));
-            x(i) += step * unit;
-        }
+        units([&](std::int64_t i, T unit) { x(i) += step * unit; });
         return true;
     }
 

@@ -51,6 +51,8 @@ struct LongSweep {
     const T* kept = nullptr;               ///< of that row
     const T* beyond = nullptr;             ///< `right` lines of right-hand sides behind the stretches
     const T *before = nullptr, *after = nullptr;  ///< a line each: w of the row before, x of the row behind (where right is 0)
+    const T *leaving = nullptr, *first = nullptr;  ///< a line each, or neither: w of the last row and x of the first one as those on the other side take them to be; one block
+    const T *down_share = nullptr, *up_share = nullptr;  ///< a line each, with them: chunk_spread-inl.h; 0 where nobody is on the other side
     bool stores = true, stream = false;
     T *last_w = nullptr, *first_x = nullptr;      ///< a line each, for those who want them
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // A group of stretches of one long system with kept factors, lanes = stretches: w runs ahead, x follows block by block.
 // Tiles, words and numerics: group_tiles-inl.h. Halos and chunks: factored_long.hpp.
+#include "backends/cpu/tridiagonal/chunk_spread-inl.h"
 #include "backends/cpu/tridiagonal/group_tiles-inl.h"
 #include "backends/cpu/tridiagonal/long_job.hpp"
 
@@ -19,6 +20,7 @@ class LongSweeper {
 public:
     using Tiles = GroupTiles<D>;
     using How = typename LaneOperand<T>::How;
+    using Spread = ChunkSpread<D>;
     static constexpr int W = Tiles::W;
 
     LongSweeper(const LongSweep<T>& job, T* ring) : job_(job), ring_(ring), ring_tiles_(LongSweep<T>::ring_tiles(job.block, job.right)) {}
@@ -35,11 +37,13 @@ public:
             }
             while (high > low) up(--high);
             if (w_.not_finite() != 0) return false;
+            if (job_.leaving) mend_down(tiles);
             x_ = ahead == 0 && job_.after ? Line<D>::load(job_.after) : Line<D>::zero();
             for (std::int64_t t = end + ahead - 1; t >= end; --t) up_halo(t);
             low = begin, high = end;
         }
         while (high > low) up(--high);
+        if (job_.first) mend_up(tiles);
         if (job_.last_w) w_.store(job_.last_w);
         if (job_.first_x) x_.store(job_.first_x);
         return true;
@@ -77,6 +81,27 @@ private:
         typename Tiles::Down down = down_of(t, stage);
         Tiles::template go_down<false, false>(down, W);
         w_ = down.state;
+    }
+
+    // Of a chunk between others: w, before x is made of it.
+    void mend_down(std::int64_t tiles) {
+        Spread spread(job_.leaving, w_, job_.after, job_.down_share);
+        if (!spread.needed()) return;
+        for (std::int64_t t = 0; t < tiles; ++t) spread.down(slot(t), kept(t));
+    }
+    // And x, which is made once more.
+    void mend_up(std::int64_t tiles) {
+        Spread spread(job_.first, x_, job_.before, job_.up_share);
+        if (!spread.needed()) return;
+        x_ = Line<D>::load(job_.after);
+        for (std::int64_t t = tiles - 1; t >= 0; --t) {
+            alignas(64) T out[W * W];
+            typename Tiles::Up up = up_of(t, out);
+            Tiles::template go_up<false, false, false>(up, W);
+            x_ = up.x;
+            spread.up(out, kept(t));
+            store(t, out);
+        }
     }
 
     HWY_NOINLINE void up_halo(std::int64_t t) {
