@@ -52,8 +52,6 @@ public:
         std::int64_t pieces = 0;
         for (const split::Reduced& one : reducer_->reduced) rows.push_back({one.rows, one.count}), pieces += one.count;
         boundary_.assign(static_cast<std::size_t>(2 * pieces + 2), 0);
-        const double* ends = boundary_.data() + 1;
-        for (split::Reduced& one : reducer_->reduced) one.ends = ends, ends += 2 * one.count;
         const devices::Scratch scratch = scratch_.take(tridiagonal::coupling_scratch(pieces, static_cast<std::int64_t>(rows.size())));
         return tridiagonal::couple(rows, boundary_.data() + 1, tridiagonal::coupled_to(system_.dtype), threads_, scratch.data()) < 0;
     }
@@ -62,7 +60,8 @@ public:
     double finish() {
         const auto start = Clock::now();
         split::Finishing tasks(piece_, most_rows / piece_);
-        for (const split::Reduced& one : reducer_->reduced) tasks.add(one);
+        // By place: since it was coupled it may have been reduced again, in other chunks.
+        for (split::Reduced& one : reducer_->reduced) one.ends = boundary_.data() + 1 + 2 * (one.chunk->first / piece_), tasks.add(one);
         tasks.open();
         bool good = true, refused = false;
         while (split::Finishing::Task* const task = good && !refused ? tasks.front(true) : nullptr) good = reducer_->finish(task->part, refused);
