@@ -38,7 +38,7 @@ typedef float4 __attribute__((aligned(4))) Piece;
 #endif
 
 #if LANES > 1
-/// Vectors of parts of one system (strips.cl, chunks.cl) that go side by side, since one waits for its divisions: two of the processor's own. Four took 1.2 to 1.4 times as long on a Zen 3, whose
+/// Vectors of parts of one system (strips.cl, chunks.cl) that go side by side, since one waits for its divisions: two of the processor's own. Four took 1.2 to 1.5 times as long in FP64 on a Zen 3, whose
 /// second-level cache of 512 KiB then has more scratch and rows to hold (docs/notes/opencl.md).
 #define V (VECTOR_BYTES == 32 ? 1 : 2)
 
