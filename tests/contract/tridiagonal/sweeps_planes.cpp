@@ -211,7 +211,7 @@ protected:
 
 TEST_P(SweepsPlanes, BoxesOf80) { compare<float>(80, 80, 80, 16); }
 TEST_P(SweepsPlanes, BoxesOf96) { compare<float>(96, 96, 96, 24); }
-TEST_P(SweepsPlanes, AFewBoxesOf96OnTwiceAsManyMultiprocessors) { compare<float>(96, 96, 96, 12); }
+TEST_P(SweepsPlanes, AFewBoxesOf96OnTwiceAsManyMultiprocessors) { compare<float>(96, 96, 96, 10); }
 TEST_P(SweepsPlanes, BoxesOf64InDoubles) { compare<double>(64, 64, 64, 40); }
 TEST_P(SweepsPlanes, AFewBoxesOf64InDoublesOnTwiceAsManyMultiprocessors) { compare<double>(64, 64, 64, 12); }
 TEST_P(SweepsPlanes, BoxesOf128OnSeveralMultiprocessors) { compare<float>(128, 128, 48, 20); }

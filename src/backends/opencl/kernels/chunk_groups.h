@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Groups of chunks of one system, on devices with vector units: which chunks a block has, their rows, what is said of them and where their x lies until it is stored.
 //
-// A lane per chunk, two vectors of neighbouring chunks per block; the first chunk and the last one are blocks of their own. Arrays and scratch: chunks.cl.
+// A lane per chunk, V vectors of neighbouring chunks per block; the first chunk and the last one are blocks of their own. Arrays and scratch: chunks.cl.
 #include "chunk_rows.h"
 
 #if LANES > 1
 
-#define V 2
 #define WIDTH (V * LANES)
 #define EACH(v) for (int v = 0; v < V; ++v)
 
@@ -79,7 +78,7 @@ INLINE Ends ends_of(const __global REAL* ends, const Cut* cut, const Group* g, i
 /// x of a chunk's rows lies at solutions[l pitch + LANES + row], x of the neighbours' rows around it.
 INLINE word solution_pitch(word rows) { return (rows / LANES + 3) * LANES; }
 
-/// Rows i … of both vectors of x to where they lie one after the other.
+/// Rows i … of all vectors of x to where they lie one after the other.
 INLINE void put_solutions(const Vector* x, word i, word pitch, __global REAL* solutions) {
     EACH(v) {
         Vector t[LANES];

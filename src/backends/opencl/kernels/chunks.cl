@@ -4,7 +4,7 @@
 //   lower[i] x[i-1] + diag[i] x[i] + upper[i] x[i+1] = rhs[i],   i = 0 … rows-1
 //
 // Arrays: job.h with levels == 0, any row stride; chunks of chunk_rows rows, the last one takes the remainder as well.
-// Who does what: vector unit: a lane per chunk, two vectors of neighbouring chunks per block, whose chains of divisions wait at the same time; the first chunk and the last one
+// Who does what: vector unit: a lane per chunk, V vectors of neighbouring chunks per block (vectors.h), whose chains of divisions wait at the same time; the first chunk and the last one
 //   are blocks of their own, since what lies beyond them is not read. Work items draw blocks by tickets. GPU: chunk_tiles.cl.
 // reduce writes, per chunk k, 11 numbers at out[w chunks + k]: coefficients of x[first-1], x[first], x[last], x[last+1] of two rows, two right-hand
 //   sides, and the row of the chunk whose column has no pivot, or -1. finish writes x and, per chunk, max|residual|, max|A|, max|x|, max|rhs|,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// What every kernel of a solver starts with. REAL: float or double; REAL_BYTES; LANES: numbers that a work item works on at once.
+// What every kernel of a solver starts with. REAL: float or double; REAL_BYTES; LANES: numbers that a work item works on at once. VECTOR_BYTES, where these are more than one: of the device's vectors.
 #include "job.h"
 
 #if REAL_BYTES == 8

@@ -5,7 +5,7 @@
 //
 // Arrays: job.h with levels == 0; rows one element apart, or numbers; x is not rhs. Strip s keeps rows first + s m … first + (s + 1) m - 1 and is eliminated from `halo` rows before
 //   them to `halo` rows after them, as if what lies beyond were 0. m and halo are multiples of LANES; first > halo, and halo rows and one more follow the last strip.
-// Who does what: a lane per strip, V vectors of strips per work item, which draws such groups by tickets (the last two are the rows before and after the strips); tiles of LANES rows are turned in registers. c' and d' stay in
+// Who does what: a lane per strip, V vectors of strips per work item (vectors.h), which draws such groups by tickets (the last two are the rows before and after the strips); tiles of LANES rows are turned in registers. c' and d' stay in
 //   scratch of the item's own, in the second-level cache.
 // seen, at the start of work: six numbers per strip, number w of strip s at seen[(group * 6 + w) * V LANES + lane]: x before its first row as it solved that, x of its first row, of its last one, of
 //   the row after that, largest |x|, and 0 where it is not good. Then eight for the rows before the strips, and eight for those after them.
@@ -13,9 +13,6 @@
 // Numerics: |lower c'| ≤ 4 (|lower| + |diag|) in every row, as in columns.cl, so that local equations hold to a few roundings; the host compares what strips say of each other.
 #include "vectors.h"
 
-#ifndef V
-#define V 2
-#endif
 #define WIDTH (V * LANES)
 
 INLINE void load_rows_of_strips(const Block* b, word i, word strips, Vector* out) { load_tile(b, i, LANES, -1, i + LANES, strips, V, 0, TILES_AHEAD, out); }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // A vector of LANES numbers (64 bytes; a GPU's items have one number each), and tiles of LANES rows of neighbouring systems as vectors, whatever their strides.
+// VECTOR_BYTES: of the processor's own vectors. Where they have 32, each Vector is two of them.
 #include "common.h"
 
 #if LANES == 1
@@ -37,6 +38,10 @@ typedef float4 __attribute__((aligned(4))) Piece;
 #endif
 
 #if LANES > 1
+/// Vectors of parts of one system (strips.cl, chunks.cl) that go side by side, since one waits for its divisions: two of the processor's own. Four took 1.2 to 1.5 times as long in FP64 on a Zen 3, whose
+/// second-level cache of 512 KiB then has more scratch and rows to hold (docs/notes/opencl.md).
+#define V (VECTOR_BYTES == 32 ? 1 : 2)
+
 // PoCL's vload and vstore make two of one.
 #define LOAD(p) ((Vector)*(__global const Loose*)(p))
 #define STORE(v, p) (*(__global Loose*)(p) = (v))
@@ -76,6 +81,9 @@ typedef float4 __attribute__((aligned(4))) Piece;
 #define HOLD(v)
 #endif
 
+#if VECTOR_BYTES == 32
+#include "halves.h"
+#else
 /// t[s], s < SIDE: piece g is of system SIDE g + s, rows SIDE q …; becomes row SIDE q + s of all systems. Its own inverse.
 INLINE void turn_pieces(Vector t[SIDE]) {
 #if SIDE == 2
@@ -122,12 +130,18 @@ INLINE void turn_back(const Vector* x, int step, Vector* out) {
         out[s] = shuffle2(a, b, EVEN), out[SIDE + s] = shuffle2(a, b, ODD), out[2 * SIDE + s] = shuffle2(c, d, EVEN), out[3 * SIDE + s] = shuffle2(c, d, ODD);
     }
 }
+#endif
 #else
 INLINE void load_turned(__global const REAL* const* from, int step, Vector* out) { out[0] = *from[0]; }
 INLINE void turn_back(const Vector* x, int step, Vector* out) { out[0] = x[0]; }
 #endif
 
+// Where vectors have 32 bytes, the second-level cache (512 KiB of a Zen 3) is smaller too.
+#if VECTOR_BYTES == 32
+#define TILES_AHEAD 2
+#else
 #define TILES_AHEAD 4
+#endif
 /// Where they were asked for long before: what came too fast was dropped.
 #define TILES_AGAIN 1
 

@@ -136,7 +136,7 @@ cl::Program& OpenDevice::program(const char* file, DType dtype, const std::strin
     if (wide_type && !info.fp64)
         stop(ErrorCode::device_unavailable, "the system is f64, and this device has no FP64", "give it as f32, or take another device (trifold devices)");
     const std::string options = std::string("-cl-std=CL1.2 -w -DREAL=") + (wide_type ? "double" : "float") + " -DREAL_BYTES=" + (wide_type ? "8" : "4") +
-                                " -DLANES=" + std::to_string(lanes(dtype)) + (info.ptx >= 7 ? " -DPTX" : "") + (info.ptx >= 8 ? " -DASYNC" : "") + (info.ptx >= 9 ? " -DBULK" : "") + (defines.empty() ? "" : " ") + defines + users_options();
+                                " -DLANES=" + std::to_string(lanes(dtype)) + (info.wide ? "" : " -DVECTOR_BYTES=" + std::to_string(info.vector_bytes)) + (info.ptx >= 7 ? " -DPTX" : "") + (info.ptx >= 8 ? " -DASYNC" : "") + (info.ptx >= 9 ? " -DBULK" : "") + (defines.empty() ? "" : " ") + defines + users_options();
     std::set<std::string> included;
     const std::string text = with_includes(name + ".cl", included);
     TextHash hash;

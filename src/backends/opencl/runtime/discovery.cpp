@@ -12,7 +12,7 @@ namespace trifold::opencl {
 namespace {
 
 // For tests, in TRIFOLD_OPENCL_AS: every device plays a GPU ("gpu": memory of its own, a GPU's kernels; with "unified" in the host's memory), or has no FP64 ("f32"), or groups that do
-// not see each other's numbers ("apart").
+// not see each other's numbers ("apart"), or vectors of 32 or 64 bytes whatever its own are ("vectors32", "vectors64").
 bool plays(const char* part) {
     const char* const as = std::getenv("TRIFOLD_OPENCL_AS");
     return as && std::strstr(as, part);
@@ -73,6 +73,8 @@ FoundDevice look_at(const cl::Device& device, const std::string& platform_name, 
     f.wide = f.kind == Kind::gpu || plays("gpu");
     const bool shared = f.kind == Kind::cpu || device.getInfo<CL_DEVICE_HOST_UNIFIED_MEMORY>();
     f.in_host_memory = shared && (!plays("gpu") || plays("unified"));
+    const bool has_32_bytes = device.getInfo<CL_DEVICE_NATIVE_VECTOR_WIDTH_FLOAT>() == 8;
+    f.vector_bytes = plays("vectors32") || (has_32_bytes && !plays("vectors64")) ? 32 : 64;
     const std::string extensions = device.getInfo<CL_DEVICE_EXTENSIONS>();
     f.fp64 = extensions.find("cl_khr_fp64") != extensions.npos && !plays("f32");
     const bool nvidia = extensions.find("cl_nv_device_attribute_query") != extensions.npos;

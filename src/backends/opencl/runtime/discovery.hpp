@@ -17,6 +17,7 @@ struct FoundDevice {
     bool in_host_memory = false;  ///< it shares the host's memory, and works there
     bool wide = false;            ///< many work items that share local memory: a GPU's kernels; else a vector unit's
     bool fp64 = false;
+    int vector_bytes = 64;        ///< of a vector unit's registers: 32 where that is known, else 64
     int ptx = 0;                  ///< NVIDIA's compiler, whose assembler kernels may contain: major number of the compute capability
     bool groups_meet = false;     ///< what a group has stored before an atomic is there for another one that has seen that: known of NVIDIA's devices from compute capability 7 on, and of processors
     int units = 1;

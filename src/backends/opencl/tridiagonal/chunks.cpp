@@ -180,7 +180,7 @@ ChunkLayout::ChunkLayout(bool wide, const System& system, std::int64_t chunk_row
     // A stream has scratch for its longest part: on a GPU no shorter one takes more.
     pitch = std::max<word>(chunks - 1, 1);
     // As in chunks.cl: pivot rows of a block, and x of its chunks with room around.
-    constexpr word vectors = 2;
+    constexpr word vectors = 2;  // at most
     kept_step = whole(vectors * lanes * (3 * last + (last / lanes + 3) * lanes));
     numbers = parts.kept + (wide ? whole(4 * system.rows) : kept_step * static_cast<word>(most_drawers()));
 }

@@ -18,9 +18,9 @@ using tridiagonal::Launch;
 using tridiagonal::Operand;
 using tridiagonal::System;
 
-/// Vectors of strips that a work item has, as in strips.cl; rows of a strip whose c' and d' and rows fill half of a second-level cache of 1 MiB, 64 bytes more than
-/// a multiple of 4 KiB, so that lanes do not meet in one set of the first level.
-constexpr std::int64_t vectors = 2, strip_bytes = 8192 + 64, short_strip_bytes = 4096 + 64, longest_halo = 1024, seen_numbers = 6, end_numbers = 8;
+/// Bytes of an operand that a strip has: c' and d' of an item's strips fill a quarter of a second-level cache of 1 MiB, or of 512 KiB where half as many go side by side (vectors of 32 bytes).
+/// 64 more than a multiple of 4 KiB, so that lanes do not meet in one set of the first level.
+constexpr std::int64_t strip_bytes = 8192 + 64, short_strip_bytes = 4096 + 64, longest_halo = 1024, seen_numbers = 6, end_numbers = 8;
 
 /// What may be left of an unknown beyond a halo, below the tolerance: so little that values far larger there do no harm, and that no bit of x depends on the cut.
 constexpr double margin = 0x1p-42;
@@ -34,10 +34,13 @@ std::int64_t next_halo(std::int64_t rows, std::int64_t lanes) {
 
 std::int64_t lanes_of(const System& system) { return 64 / static_cast<std::int64_t>(size_of(system.dtype)); }
 
-struct StripCut {
-    std::int64_t lanes, halo, first, rows, strips;  ///< strips of `rows` rows from row `first`; 0 strips: not for this system
+/// Vectors of 64 bytes of strips that a work item has, as in kernels/vectors.h.
+std::int64_t vectors_of(int vector_bytes) { return vector_bytes == 32 ? 1 : 2; }
 
-    StripCut(const System& system, std::int64_t halo_rows) : lanes(lanes_of(system)), halo(halo_rows) {
+struct StripCut {
+    std::int64_t vectors, lanes, halo, first, rows, strips;  ///< strips of `rows` rows from row `first`; 0 strips: not for this system
+
+    StripCut(const System& system, std::int64_t halo_rows, int vector_bytes) : vectors(vectors_of(vector_bytes)), lanes(lanes_of(system)), halo(halo_rows) {
         const auto bytes = static_cast<std::int64_t>(size_of(system.dtype));
         const std::int64_t misaligned = static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(system.x.data) % 64) / bytes;
         first = halo + lanes + (lanes - misaligned) % lanes;  // so that every strip of x begins with a cache line
@@ -130,15 +133,15 @@ bool sweep(const System& system, const Launch& launch, const StripCut& cut) {
     call.make();
     call.reset(Algorithm::two_pass);
     const std::size_t items = std::min<std::size_t>(static_cast<std::size_t>(cut.groups()), drawers(call.device.info.units));
-    call.enqueue_as({"strips", "strips"}, "-DV=" + std::to_string(vectors), items, 1, cl_long{cut.first}, cl_long{cut.strips}, cl_long{cut.rows}, cl_long{cut.halo},
-                    cl_long{cut.seen()}, static_cast<cl_int>(past_caches(system)));
+    call.enqueue({"strips", "strips"}, items, 1, cl_long{cut.first}, cl_long{cut.strips}, cl_long{cut.rows}, cl_long{cut.halo}, cl_long{cut.seen()},
+                 static_cast<cl_int>(past_caches(system)));
     std::vector<T> numbers(static_cast<std::size_t>(cut.seen()));
     const Place work = call.work();
     call.on.queue.enqueueReadBuffer(work.buffer, CL_TRUE, work.offset, numbers.size() * sizeof(T), numbers.data());
     call.wait();
     if (call.found().marked) return false;
 
-    const std::int64_t width = vectors * cut.lanes, ends = cut.groups() * seen_numbers * width;
+    const std::int64_t width = cut.vectors * cut.lanes, ends = cut.groups() * seen_numbers * width;
     const auto piece = [&](std::int64_t at, std::int64_t step) {
         const T* const n = numbers.data() + at;
         return Seen{n[0], n[step], n[2 * step], n[3 * step], n[4 * step], n[5 * step] != 0};
@@ -157,7 +160,8 @@ std::size_t strips_scratch(const System& system, int) {
     std::size_t most = 0;
     const std::int64_t lanes = lanes_of(system);
     for (std::int64_t halo = next_halo(1, lanes); halo <= longest_halo; halo = next_halo(halo + 1, lanes))
-        if (const StripCut cut(system, halo); cut.strips) most = std::max(most, cut.bytes(system));
+        for (const int vector_bytes : {32, 64})
+            if (const StripCut cut(system, halo, vector_bytes); cut.strips) most = std::max(most, cut.bytes(system));
     return most;
 }
 
@@ -169,7 +173,7 @@ bool sweep_strips(const System& system, const Launch& launch) {
     const double close = launch.tolerance * margin;
     const std::int64_t forgets = system.dtype == DType::f32 ? decay<float>(system, close, limit) : decay<double>(system, close, limit);
     if (forgets > limit) return false;
-    const StripCut cut(system, next_halo(forgets * 5 / 4 + lanes, lanes));
+    const StripCut cut(system, next_halo(forgets * 5 / 4 + lanes, lanes), found(launch.device).vector_bytes);
     if (cut.strips == 0 || launch.scratch_bytes < cut.bytes(system)) return false;
     bool good = false;
     return guarded("sweeping strips", *launch.failure, [&] { good = system.dtype == DType::f32 ? sweep<float>(system, launch, cut) : sweep<double>(system, launch, cut); }) && good;
