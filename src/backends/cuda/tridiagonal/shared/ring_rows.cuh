@@ -103,28 +103,20 @@ __global__ void __launch_bounds__(Threads, Blocks) solve_shared_ring_rows(const 
         asm volatile("cp.async.wait_group %0;" ::"n"(Stages - 2) : "memory");
         Arrival{barriers + 8 * static_cast<unsigned>(stage)}.wait(parity);
         __syncwarp();
-        T y[R], z;
-        const auto eliminate = [&] {
-            y[0] *= rows.inverse_of(0);
+        // Others' rows are left out: they have no weight, but what is no number there would be felt, a neighbour's or what lies between rings.
+        T y[R];
 #pragma unroll
-            for (int i = 1; i < R; ++i) y[i] = fused(-rows.lower_of(i), y[i - 1], i < R - 1 ? y[i] * rows.inverse_of(i) : y[i]);
-            z = y[R - 2];
+        for (int i = 0; i < R; ++i) y[i] = i >= others ? d[i] : T(0);
+        y[0] *= rows.inverse_of(0);
 #pragma unroll
-            for (int i = R - 3; i >= 0; --i) z = fused(-rows.upper_of(i), z, y[i]);
-            return y[R - 1] * T(0) + z * T(0) == T(0);
-        };
-        // Others' rows have no weight, but what is no number there would be felt: a neighbour's, or what lies between rings. To leave them out costs single precision a twentieth; where registers suffice it is done once it is needed.
-        constexpr bool once_needed = sizeof(T) == 4 && !Aside;
+        for (int i = 1; i < R; ++i) y[i] = fused(-rows.lower_of(i), y[i - 1], i < R - 1 ? y[i] * rows.inverse_of(i) : y[i]);
+        T z = y[R - 2];
 #pragma unroll
-        for (int i = 0; i < R; ++i) y[i] = once_needed || i >= others ? d[i] : T(0);
-        bool bad = !eliminate();
-        if (once_needed && __any_sync(~0u, bad)) {
-#pragma unroll
-            for (int i = 0; i < R; ++i) y[i] = i >= others ? d[i] : T(0);
-            bad = !eliminate();
-        }
+        for (int i = R - 3; i >= 0; --i) z = fused(-rows.upper_of(i), z, y[i]);
+
         // Others must not suffer from what is not finite here.
         T before;
+        bool bad = !(y[R - 1] * T(0) + z * T(0) == T(0));
         const T x = lanes.join(bad ? T(0) : y[R - 1], bad ? T(0) : z, lane, before);
         y[R - 1] = x;
 #pragma unroll
