@@ -9,6 +9,7 @@
 #include "backends/cuda/tridiagonal/device/segments.hpp"
 #include "backends/cuda/tridiagonal/device/two_pass.hpp"
 #include "backends/cuda/tridiagonal/device/windows.hpp"
+#include "backends/cuda/tridiagonal/few_rows.hpp"
 #include "backends/cuda/tridiagonal/general/added.hpp"
 #include "backends/cuda/tridiagonal/general/rings.hpp"
 #include "backends/cuda/tridiagonal/pivoted.hpp"
@@ -27,9 +28,16 @@ Path long_columns(const System& system) {
     return {};
 }
 
+Path few_rows_path() {
+    const auto nothing = [](const System&) { return std::size_t{0}; };
+    const auto in_one_launch = [](const System& system, const BatchLaunch& launch) { return solve_few_rows(system, launch), true; };
+    return {Algorithm::lu, nothing, solve_few_rows, in_one_launch, true};
+}
+
 Path other_path(const System& system, Algorithm algorithm) {
     if (system.periodic) return {Algorithm::thomas, rings_scratch, solve_rings, nullptr, true, true, false, rings_least_scratch};
     if (system.accumulate) return {Algorithm::thomas, added_scratch, solve_added, nullptr, true, true, false, added_least_scratch};
+    if ((algorithm == Algorithm::automatic || algorithm == Algorithm::lu) && takes_few_rows(system)) return few_rows_path();
     if (algorithm == Algorithm::automatic && !batch_refuses(system)) {
         if (halos_before_batch(system)) return {Algorithm::thomas, batch_scratch, solve_halos_and_batch, nullptr, true, true};
         return {Algorithm::thomas, batch_scratch, solve_batch, solve_in_one_launch, true};

@@ -79,19 +79,21 @@ void launch_chip(const System& system, const BatchLaunch& launch, const Marks& m
     else enqueue_kernel(kernel, grid, chip_threads<T>, bytes, launch.stream, job, cut);
 }
 
+std::int64_t room_for(const System& system, const BatchLaunch& launch) { return static_cast<std::int64_t>(launch.scratch_bytes / std::max<std::size_t>(bytes_per_slot(system), 1)); }
+std::int64_t slots_within(const System& system, const BatchLaunch& launch) { return std::min(pivoted_slots(system), room_for(system, launch)); }
+
 template <class T>
 void launch_pivoted(const System& system, const BatchLaunch& launch, const Marks& marks, const unsigned long long* marked, unsigned long long few) {
-    const auto room = static_cast<std::int64_t>(launch.scratch_bytes / std::max<std::size_t>(bytes_per_slot(system), 1));
-    std::int64_t slots = std::min(pivoted_slots(system), room);
+    std::int64_t slots = slots_within(system, launch);
     if (slots < 1) return;
     ChipCut cut;
     if (unsigned blocks = 0; cut_for_chip<T>(system, static_cast<bool>(marks), cut, blocks)) {
         cut.most_marked = few;
         if (cut.on_chip) return launch_chip<T, true>(system, launch, marks, marked, slots, cut, blocks);
         // Half of the scratch is for what one thread may have to solve.
-        slots = std::min(slots, room / 2);
+        slots = std::min(slots, room_for(system, launch) / 2);
         if (slots > 0) return launch_chip<T, false>(system, launch, marks, marked, slots, cut, blocks);
-        slots = std::min(pivoted_slots(system), room);
+        slots = slots_within(system, launch);
     }
     const int threads = slots >= 1 << 16 ? many_threads : block_threads;
     const auto blocks = static_cast<unsigned>((slots + threads - 1) / threads);
@@ -113,13 +115,14 @@ std::size_t pivoted_scratch(const System& system) {
     return bytes_per_slot(system) * static_cast<std::size_t>(pivoted_slots(system)) * (shares_scratch(system) ? 2 : 1);
 }
 
+bool solve_all_as_columns(const System& system, const BatchLaunch& launch, const unsigned long long* wanted) {
+    return solve_pivoted_columns(system, launch, {}, wanted, slots_within(system, launch));
+}
+
 void solve_pivoted(const System& system, const BatchLaunch& launch, const Marks& marks, const unsigned long long* marked) {
     // Many side by side have a kernel of their own; where it has only what is more than a few, it comes behind the one for few.
     const unsigned long long least = marks ? least_marked_by_columns(system) : 1;
-    const auto by_columns = [&] {
-        const auto room = static_cast<std::int64_t>(launch.scratch_bytes / std::max<std::size_t>(bytes_per_slot(system), 1));
-        return solve_pivoted_columns(system, launch, marks, marked, std::min(pivoted_slots(system), room));
-    };
+    const auto by_columns = [&] { return solve_pivoted_columns(system, launch, marks, marked, slots_within(system, launch)); };
     if (least == 1 && by_columns()) return;
     const unsigned long long few = least > 1 ? least - 1 : ~0ull;
     if (system.dtype == DType::f32) launch_pivoted<float>(system, launch, marks, marked, few);

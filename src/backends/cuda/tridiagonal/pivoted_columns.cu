@@ -16,16 +16,20 @@ using tridiagonal::System;
 
 // As many blocks as registers allow in single precision, half as many in double; in place all rows of U have to be there. (Measured.)
 template <class T>
-int bytes_for(const System& system) {
-    return system.in_place ? most_shared_bytes : sizeof(T) == 8 ? 112 * 1024 : 55 * 1024;
-}
+constexpr int usual_bytes = sizeof(T) == 8 ? 112 * 1024 : 55 * 1024;
 
 constexpr std::int64_t short_rows = 64;  // fewer are asked for at a time (measured)
 
 template <class T, int Width, int ring>
-bool fits(const System& system) {
+bool fits(const System& system, int bytes) {
     PivotedColumns<T> cut{PivotedJob<T>(system, {}, {}, nullptr, 1)};
-    return cut_pivoted_columns<Width, ring>(cut, system.in_place, bytes_for<T>(system) - PivotedQueue<T, Width>::shared_bytes);
+    return cut_pivoted_columns<Width, ring>(cut, system.in_place, bytes - PivotedQueue<T, Width>::shared_bytes);
+}
+
+// Long columns, whose halves have so many parts that what these begin with takes as much room as a part, have a multiprocessor alone.
+template <class T>
+int bytes_for(const System& system) {
+    return system.in_place || !fits<T, 32, 16>(system, usual_bytes<T>) ? most_shared_bytes : usual_bytes<T>;
 }
 
 template <class T, int Width, int ring, int blocks>
@@ -42,7 +46,7 @@ void launch_columns(const System& system, const BatchLaunch& launch, const Marks
     const auto most = static_cast<std::int64_t>(residency(kernel, config, 1)), all = system.systems();
     // Every block should have something to do; what is found in a window is solved together.
     cut.window = static_cast<int>(std::clamp<std::int64_t>((all / most + 31) / 32 * 32, 32, PivotedQueue<T, Width>::most_window));
-    cut.least_marked = least_marked_by_columns(system);
+    cut.least_marked = marks ? least_marked_by_columns(system) : 1;
     const std::int64_t each = marks ? cut.window : Width / 2;
     const dim3 grid(static_cast<unsigned>(std::min({(all + each - 1) / each, most, slots})));
     launch_after(kernel, grid, Width, static_cast<std::size_t>(cut.shared_bytes), launch.stream, cut);
@@ -51,7 +55,7 @@ void launch_columns(const System& system, const BatchLaunch& launch, const Marks
 template <class T>
 void launch_columns(const System& system, const BatchLaunch& launch, const Marks& marks, const unsigned long long* marked, std::int64_t slots) {
     if (system.rows <= short_rows) launch_columns<T, 64, 8, sizeof(T) == 8 ? 4 : 6>(system, launch, marks, marked, slots);
-    else if (fits<T, 64, 16>(system)) launch_columns<T, 64, 16, 4>(system, launch, marks, marked, slots);
+    else if (fits<T, 64, 16>(system, bytes_for<T>(system))) launch_columns<T, 64, 16, 4>(system, launch, marks, marked, slots);
     else launch_columns<T, 32, 16, 8>(system, launch, marks, marked, slots);
 }
 
@@ -64,17 +68,7 @@ bool has_room() {
     }) != 0;
 }
 
-// The last level is that of lanes: other levels' systems may lie side by side too, but are not looked for.
-bool takes(const System& system) {
-    constexpr std::int64_t least_rows = 4, most_rows = 2048, least_systems = 1 << 11;
-    if (system.rows < least_rows || system.rows > most_rows || system.systems() < least_systems) return false;
-    const std::int64_t apart = std::llabs(system.rhs.level_stride[system.levels - 1]);
-    if (apart == 0 || apart >= std::llabs(system.rhs.row_stride)) return false;
-    for (const Operand* operand : {&system.lower, &system.diag, &system.upper, &system.rhs, &system.x})
-        if (operand->kind != Operand::Kind::view) return false;
-    if (!has_room()) return false;
-    return system.dtype == DType::f32 ? fits<float, 32, 16>(system) : fits<double, 32, 16>(system);
-}
+constexpr std::int64_t least_rows = 4, most_rows = 16384, once = 128, held = 2048;
 
 // Then all are marked, or only those whose right-hand sides are not finite: no launch for few.
 bool one_matrix(const System& system) {
@@ -84,14 +78,32 @@ bool one_matrix(const System& system) {
     return true;
 }
 
+// A lane takes some 300 cycles a row, there and back, whatever its neighbours do, so that long columns have to be many. What shares long ones otherwise reads one matrix from the caches. (Measured.)
+std::int64_t least_systems_of(const System& system) {
+    constexpr std::int64_t least = 1 << 10, of_few_rows = 1 << 11;
+    if (system.rows <= once) return of_few_rows;
+    return system.rows <= held ? least : std::max(least, system.rows / (one_matrix(system) ? 2 : 8));
+}
+
+// The last level is that of lanes: other levels' systems may lie side by side too, but are not looked for.
+bool takes(const System& system) {
+    if (system.rows < least_rows || system.rows > most_rows || system.systems() < least_systems_of(system)) return false;
+    const std::int64_t apart = std::llabs(system.rhs.level_stride[system.levels - 1]);
+    if (apart == 0 || apart >= std::llabs(system.rhs.row_stride)) return false;
+    for (const Operand* operand : {&system.lower, &system.diag, &system.upper, &system.rhs, &system.x})
+        if (operand->kind != Operand::Kind::view) return false;
+    if (!has_room()) return false;
+    return system.dtype == DType::f32 ? fits<float, 32, 16>(system, most_shared_bytes) : fits<double, 32, 16>(system, most_shared_bytes);
+}
+
 }  // namespace
 
 unsigned long long least_marked_by_columns(const System& system) {
     // Few that are scattered: each is read in pieces of 32 bytes, more than once where they are long. A launch more is little beside large batches only.
-    constexpr std::int64_t once = 128, large = std::int64_t{1} << 24;
+    constexpr std::int64_t large = std::int64_t{1} << 22, least = 512;
     if (!takes(system)) return 0;
-    if (system.rows <= once || one_matrix(system)) return 1;
-    return system.rows * system.systems() >= large ? static_cast<unsigned long long>(system.systems()) / 4 : 0;
+    if (system.rows <= once || (system.rows <= held && one_matrix(system))) return 1;
+    return system.rows * system.systems() >= large ? static_cast<unsigned long long>(std::max(system.systems() / 4, least)) : 0;
 }
 
 bool solve_pivoted_columns(const System& system, const BatchLaunch& launch, const Marks& marks, const unsigned long long* marked, std::int64_t slots) {

@@ -5,17 +5,18 @@
 //
 // Arrays: as pivoted_line.cuh has them, any layout; neighbouring lanes have neighbouring systems. Overwritten: x of what is solved; in place (`hold`) nothing of a
 //   system that fails, else nothing of one whose pivots fail.
-// Who does what: a block has Width/2 systems, one lane goes downwards from row 0, one upwards from row rows-1, as in pivoted_pair.cuh. A lane keeps the row that it carries and the next `ring`
+// Who does what: a block has Width/2 systems, one lane goes downwards from row 0, one upwards from row rows-1. A lane keeps the row that it carries and the next `ring`
 //   rows in registers, and the rows of U, divided by their pivots, in shared memory: three words each. What has no room there is eliminated again, `keep` rows at a time, from where the
 //   first time was noted: nothing of U is in memory.
 // Words per row: 4 read, 1 written; 4 more read for each row that is eliminated again.
-// Numerics: pivoted_pair.cuh. What is not finite, of the input too, reaches a pivot or x in the middle: nothing looks for it. Such systems, those with pivots beyond PivotRange and zeros
+// Numerics: backward stable, element growth at most 2 (N. J. Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., section 9.6); that of the two rows in the middle at most 2 more;
+//   the row that is carried in twice the precision (pivoted_carried.cuh). What is not finite, of the input too, reaches a pivot or x in the middle: nothing looks for it. Such systems, those with pivots beyond PivotRange and zeros
 //   are left to one thread's solve_line, which names the row.
 #pragma once
 
 #include "backends/cuda/tridiagonal/device/overlap.cuh"
+#include "backends/cuda/tridiagonal/pivoted_carried.cuh"
 #include "backends/cuda/tridiagonal/pivoted_left.cuh"
-#include "backends/cuda/tridiagonal/pivoted_pair.cuh"
 #include "backends/cuda/tridiagonal/pivoted_queue.cuh"
 
 namespace trifold::cuda {
@@ -31,48 +32,12 @@ struct PivotedColumns {
     int ends_at = 0, notes_at = 0, queue_at = 0, flags_at = 0, shared_bytes = 0;
 };
 
-template <class T>
-struct PivotedRow {
-    T near, diag, far, rhs;  ///< near: of the unknown that goes first
-};
-
 /// One half of a system, seen in the direction in which it is eliminated: row 0 first.
 template <class T>
 struct PivotedHalf {
     const T *near, *diag, *far, *rhs;
     T* x;
     bool wanted;  ///< else nothing is stored
-};
-
-/// PivotRange, without a branch.
-template <class T>
-struct PivotWatch {
-    static constexpr int wide = PivotRange<T>::wide, least = Magnitude<T>::one - wide;
-    unsigned farthest = 0;
-
-    __device__ __forceinline__ Divisor<T> divisor(T pivot) {
-        farthest = max(farthest, static_cast<unsigned>(magnitude(pivot) - least));
-        return Divisor<T>(pivot);
-    }
-    __device__ __forceinline__ bool good() const { return farthest <= 2u * wide; }
-};
-
-/// The row that is carried.
-template <class T>
-struct Carried {
-    T diag = T(1), far = T(0), rhs = T(0);
-
-    /// With the next row. Leaves the row of U: x = value - first x[+1] - second x[+2]. Eliminated is what is left, not a multiple of what was there: a row may wait for its pivot through
-    /// thousands of others, and where these are equal so are their roundings, which would add up.
-    __device__ __forceinline__ void eliminate(const PivotedRow<T>& row, PivotWatch<T>& watch, T& first, T& second, T& value) {
-        const bool exchange = abs(row.near) > abs(diag);
-        const Divisor<T> pivot = watch.divisor(exchange ? row.near : diag);
-        const T left = exchange ? diag : row.near;
-        first = pivot.of(exchange ? row.diag : far), second = exchange ? pivot.quotient(row.far, row.near) : T(0), value = pivot.of(exchange ? row.rhs : rhs);
-        diag = fused(-left, first, exchange ? far : row.diag);
-        rhs = fused(-left, value, exchange ? rhs : row.rhs);
-        far = exchange ? -left * second : row.far;
-    }
 };
 
 /// What is at `at` where `there`, else the other. No branch, which would have registers spilled.
@@ -193,7 +158,8 @@ struct PivotedTeam {
             if (slot != cut.keep) return;
             slot = 0, ++part;
             T* const to_note = note(part);
-            to_note[0] = carried.diag, to_note[Width] = carried.far, to_note[2 * Width] = carried.rhs;
+            carried.round();
+            to_note[0] = carried.diag.high, to_note[Width] = carried.far.high, to_note[2 * Width] = carried.rhs.high;
         };
 #pragma unroll 1
         for (int k = from; k + ring < to; k += ring, slot += ring) {
@@ -205,9 +171,10 @@ struct PivotedTeam {
     }
 
     /// The last unknown of this half and the other half's last one. False where the pivots were no good.
-    __device__ __forceinline__ bool meet(const Carried<T>& carried, PivotWatch<T>& watch, T& own, T& other) const {
+    __device__ __forceinline__ bool meet(Carried<T> carried, PivotWatch<T>& watch, T& own, T& other) const {
+        carried.round();
         T* const ends = reinterpret_cast<T*>(memory + cut.ends_at);
-        ends[thread] = carried.diag, ends[Width + thread] = carried.far, ends[2 * Width + thread] = watch.good() ? carried.rhs : T(NAN);
+        ends[thread] = carried.diag.high, ends[Width + thread] = carried.far.high, ends[2 * Width + thread] = watch.good() ? carried.rhs.high : T(NAN);
         __syncthreads();
         const int top = thread & (systems - 1), bottom = top + systems;
         // p x[top-1] + q x[top] = z, from above and from below.
@@ -302,7 +269,7 @@ __global__ void __launch_bounds__(Width, blocks) pivoted_columns_kernel(const __
             Carried<T> carried;
             if (!first_time && part > 0) {
                 const T* const note = team.note(part);
-                carried = {note[0], note[Width], note[2 * Width]};
+                carried = {{note[0]}, {note[Width]}, {note[2 * Width]}};
             }
             team.forwards(half, first_time ? 0 : begin, end, carried, watch, first_time);
             if (first_time) {

@@ -9,7 +9,7 @@ namespace trifold::cuda {
 /// Of marked systems, from how many on that kernel has them all; 0: it has none. 1: whatever is marked.
 unsigned long long least_marked_by_columns(const tridiagonal::System& system);
 
-/// Enqueues, like solve_pivoted; `slots` as in PivotedJob. False: these systems are not for it, and nothing was enqueued.
+/// Enqueues, like solve_pivoted; without marks all systems where `marked` is null or *marked is not 0. `slots` as in PivotedJob. False: these systems are not for it, and nothing was enqueued.
 bool solve_pivoted_columns(const tridiagonal::System& system, const BatchLaunch& launch, const Marks& marks, const unsigned long long* marked, std::int64_t slots);
 
 }  // namespace trifold::cuda

@@ -102,7 +102,8 @@ void solve(const System& system, const BatchLaunch& launch, unsigned* wanted) {
     launch_after(segments::couple_kernel<T>, dim3(static_cast<unsigned>((system.systems() + 31) / 32)), 32 * segments::couple_warps, 0, launch.stream, couple);
     job.tickets = couple.tickets;
     launch_segments(job, ColumnPass::finish, launch.stream);
-    solve_windows(system, rest, {.after_halos = true});
+    // What is not dominant need not want pivots, but windows would take these columns a word at a time.
+    if (!solve_all_as_columns(system, rest, segments.all_left)) solve_windows(system, rest, {.after_halos = true});
     solve_pivoted(system, rest, couple.marks, words);
 }
 

@@ -185,7 +185,7 @@ void solve(const System& system, const BatchLaunch& launch) {
     launch_march(job, march, MarchPass::whole_or_reduce, launch.stream);
     if (join) launch_march(job, march, MarchPass::join, launch.stream), launch_march(job, march, MarchPass::finish, launch.stream);
     if (cut.bands) return solve_batch_where(system, rest, &launch.outcome->handed_over);
-    solve_windows(system, rest, {.after_halos = true});
+    if (!solve_all_as_columns(system, rest, factors.all_left)) solve_windows(system, rest, {.after_halos = true});
     solve_pivoted(system, rest, factors.marks, &launch.outcome->marked);
 }
 
