@@ -23,7 +23,11 @@ using tridiagonal::Algorithm;
 using tridiagonal::Operand;
 using tridiagonal::System;
 
-constexpr int tile_threads = 128, single_threads = 512, finite_threads = 256;
+constexpr int tile_threads = 128, finite_threads = 256;
+
+// Registers allow two blocks on a multiprocessor in double precision, and shared memory does up to half its rows.
+template <class T>
+constexpr int single_threads = sizeof(T) == 8 ? 256 : 512;
 
 // So many rows that four blocks (FP32 five) share a multiprocessor: while some compute, others wait for memory.
 template <class T>
@@ -32,7 +36,7 @@ constexpr int tile_rows = tile_threads * (sizeof(T) == 8 ? 9 : 17);
 template <class T>
 using Tile = RaggedTile<T, tile_threads, 8 * tile_threads>;
 template <class T>
-using Single = RaggedTile<T, single_threads, 1>;
+using Single = RaggedTile<T, single_threads<T>, 1>;
 
 std::size_t up(std::size_t bytes) { return (bytes + 255) / 256 * 256; }
 
@@ -52,7 +56,7 @@ __device__ __noinline__ void solve_in_scratch(const RaggedJob<T>* job, std::int6
     const PivotedVerdict<T> verdict = pivot_by_block(line_from(job->lower, row), line_from(job->diag, row), line_from(job->upper, row), line_from(job->rhs, row), found, n, scratch, *shared);
     __syncthreads();  // all of `found` is there
     if (verdict.reason == Reason::exact && job->adds)
-        for (int i = static_cast<int>(threadIdx.x); i < n; i += single_threads) x.at(i) += found[i];
+        for (int i = static_cast<int>(threadIdx.x); i < n; i += single_threads<T>) x.at(i) += found[i];
     if (threadIdx.x == 0) {
         if (verdict.reason != Reason::exact) report_failure(job->outcome, job->status, k, verdict.row, verdict.reason);
         else if (!job->pivots) report_rescued(job->outcome);
@@ -62,18 +66,19 @@ __device__ __noinline__ void solve_in_scratch(const RaggedJob<T>* job, std::int6
 
 /// Systems k, k + blocks, … of a block, so that long ones beside each other are those of different blocks.
 template <class T>
-__global__ void __launch_bounds__(single_threads) ragged_single_kernel(const __grid_constant__ RaggedJob<T> job) {
+__global__ void __launch_bounds__(single_threads<T>, sizeof(T) == 8 ? 2 : 1) ragged_single_kernel(const __grid_constant__ RaggedJob<T> job) {
+    constexpr int threads = single_threads<T>;
     extern __shared__ __align__(16) unsigned char ragged_memory[];
-    __shared__ bool wanted[single_threads];
+    __shared__ bool wanted[threads];
     const Single<T> tile{job, job.chip_rows, ragged_memory};
     const auto system = [&](std::int64_t looked, int thread) { return blockIdx.x + (looked + thread) * gridDim.x; };
-    for (std::int64_t looked = 0; system(looked, 0) < job.systems; looked += single_threads) {
+    for (std::int64_t looked = 0; system(looked, 0) < job.systems; looked += threads) {
         const std::int64_t own = system(looked, static_cast<int>(threadIdx.x));
         const std::int64_t its_rows = own < job.systems ? job.offsets[own + 1] - job.offsets[own] : 0;
         const bool mine = its_rows > job.tile_rows && its_rows < job.least_alone;
         wanted[threadIdx.x] = mine;
         if (!__syncthreads_or(mine)) continue;
-        for (int t = 0; t < single_threads; ++t) {
+        for (int t = 0; t < threads; ++t) {
             if (!wanted[t]) continue;
             const std::int64_t k = system(looked, t), row = job.offsets[k];
             const int n = static_cast<int>(job.offsets[k + 1] - row);
@@ -134,8 +139,8 @@ RaggedLimits limits_of_device() {
     RaggedLimits limits;
     limits.multiprocessors = multiprocessors_of_current();
     limits.tile_rows = tile_rows<T>;
-    int rows = single_threads * Single<T>::most_chunk;
-    constexpr int own = single_threads;  // ragged_single_kernel's, beside the tile
+    int rows = single_threads<T> * Single<T>::most_chunk;
+    constexpr int own = single_threads<T>;  // ragged_single_kernel's, beside the tile
     while (rows > tile_rows<T> && Single<T>::bytes(rows) + own > shared_memory_of_block()) --rows;
     limits.chip_rows = rows;
     return limits;
@@ -163,7 +168,11 @@ template <class Visit>
 void each_alone(const System& system, const RaggedPlan& plan, Visit visit) {
     std::int64_t left = plan.alone;
     for (std::int64_t k = 0; left > 0; ++k)
-        if (system.offsets[k + 1] - system.offsets[k] >= plan.least_alone) visit(tridiagonal::system_at(system, k)), --left;
+        if (system.offsets[k + 1] - system.offsets[k] >= plan.least_alone) {
+            System one = tridiagonal::system_at(system, k);
+            one.top_right = one.bottom_left = {};  // of rings
+            visit(one), --left;
+        }
 }
 
 /// of_one: for a system that gets launches of its own.
@@ -204,14 +213,14 @@ void solve(const System& system, Algorithm algorithm, const BatchLaunch& launch)
     static PerDevice prepared;
     prepared.once([] {
         allow_shared_memory(ragged_tile_kernel<T>, Tile<T>::bytes(tile_rows<T>));
-        allow_shared_memory(ragged_single_kernel<T>, shared_memory_of_block() - single_threads);
+        allow_shared_memory(ragged_single_kernel<T>, shared_memory_of_block() - single_threads<T>);
     });
     constexpr std::int64_t most_blocks = 1 << 20;
     enqueue_kernel(ragged_tile_kernel<T>, static_cast<unsigned>(std::min(plan.windows, most_blocks)), tile_threads, static_cast<std::size_t>(Tile<T>::bytes(tile_rows<T>)), launch.stream, job);
     if (plan.singles > 0) {
         const auto blocks = static_cast<unsigned>(single_blocks(plan, limits, each));
         const int bytes = std::max(Single<T>::bytes(job.chip_rows), static_cast<int>(sizeof(BlockPivoting<T>)));
-        enqueue_kernel(ragged_single_kernel<T>, blocks, single_threads, static_cast<std::size_t>(bytes), launch.stream, job);
+        enqueue_kernel(ragged_single_kernel<T>, blocks, single_threads<T>, static_cast<std::size_t>(bytes), launch.stream, job);
     }
     each_alone(system, plan, [&](const System& one) {
         BatchLaunch alone = launch;

@@ -50,16 +50,21 @@ __device__ __forceinline__ Line<T> line_from(const Line<T>& line, std::int64_t r
     return {line.data ? line.data + row * line.row_stride : nullptr, line.value, line.row_stride};
 }
 
-/// Rare, and not to take registers from what is not.
-template <class T>
-__device__
+// What is rare must not take registers from what is not.
 #ifdef __CUDACC__
-    __noinline__
+#define TRIFOLD_RARE __device__ __noinline__
+#else
+#define TRIFOLD_RARE inline
 #endif
-    PivotedVerdict<T> solve_ragged_line(const RaggedJob<T>* job, std::int64_t row, int n, T* scratch) {
+
+template <class T>
+TRIFOLD_RARE PivotedVerdict<T> solve_ragged_line(const RaggedJob<T>* job, std::int64_t row, int n, T* scratch) {
     const Line<T> found{scratch + 3 * n, T(0), 1};  // where solve_line has it
     return solve_line(line_from(job->lower, row), line_from(job->diag, row), line_from(job->upper, row), line_from(job->rhs, row), found, n, scratch, 1);
 }
+
+template <class T, int Threads, int Systems>
+TRIFOLD_RARE void pivot_tile(const RaggedJob<T>* job, int capacity, unsigned char* memory, std::int64_t system, std::int64_t row, int systems, int rows);
 
 /// A block of `Threads` threads, a power of two, and its shared memory: at most `Systems` systems at a time.
 template <class T, int Threads, int Systems>
@@ -135,7 +140,7 @@ struct RaggedTile {
 
     /// `starts` are there.
     __device__ void solve(const RaggedPart& part) const {
-        if (job.pivots || !solve_unpivoted(part)) solve_pivoted(part);
+        if (job.pivots || !solve_unpivoted(part)) pivot_tile<T, Threads, Systems>(&job, capacity, memory, part.system, part.row, part.systems, part.rows);
     }
 
 private:
@@ -276,7 +281,9 @@ private:
         for (int i = from; i < rows; i += step) x.at(i) = job.adds ? x[i] + values[i] : values[i];
     }
 
-    __device__ void solve_pivoted(const RaggedPart& part) const {
+public:
+    /// `starts` are there. What is solved is stored, what fails told.
+    __device__ __forceinline__ void solve_pivoted(const RaggedPart& part) const {
         const int rows = part.rows, lane = thread() & 31, warp = thread() / 32;
         T* const tile = array(0);  // the four arrays `rows` apart
         const Line<T>* const lines[4] = {&job.lower, &job.diag, &job.upper, &job.rhs};
@@ -324,6 +331,7 @@ private:
         __syncthreads();
     }
 
+private:
     /// Of n rows, its arrays `pitch` apart, by all lanes of a warp.
     __device__ static int solve_by_warp(T* system, int pitch, int n) {
         const int lane = thread() & 31, each = (n + 31) / 32 | 1, first = min(lane * each, n);
@@ -340,5 +348,12 @@ private:
         return verdict > n ? solved : verdict == n ? left : verdict;
     }
 };
+
+template <class T, int Threads, int Systems>
+TRIFOLD_RARE void pivot_tile(const RaggedJob<T>* job, int capacity, unsigned char* memory, std::int64_t system, std::int64_t row, int systems, int rows) {
+    RaggedTile<T, Threads, Systems>{*job, capacity, memory}.solve_pivoted({system, row, systems, rows});
+}
+
+#undef TRIFOLD_RARE
 
 }  // namespace trifold::cuda
