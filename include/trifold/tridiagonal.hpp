@@ -36,7 +36,7 @@ struct Problem {
     AnyView rhs;
     AnyView x;                ///< same shape as rhs; may be the same memory with the same strides (in place), else must not overlap
     bool accumulate = false;  ///< x += A^-1 rhs instead of x = A^-1 rhs; x must not be rhs
-    std::span<const std::int64_t> offsets{};  ///< ragged batch: system k owns rows offsets[k] … offsets[k+1]-1 of one-dimensional views
+    std::span<const std::int64_t> offsets{};  ///< ragged batch: system k owns rows offsets[k] … offsets[k+1]-1 of one-dimensional views; in the host's memory, also where these are a device's
 };
 
 /// Algorithms that can be asked for by name. One that the device has no kernels for is computed by the reference, from host memory; the outcome says by whom.
@@ -108,7 +108,7 @@ private:
 };
 
 /// Enqueues on the queue's stream and returns: neither waits nor allocates, and can be recorded into a CUDA graph. Arrays, status
-/// and Options::workspace (see workspace(); where it asks for any) must be the device's memory, or pinned memory that it reaches.
+/// and Options::workspace (see workspace(); where it asks for any) must be the device's memory, or pinned memory that it reaches; offsets the latter.
 /// Throws Error(usage) for what cannot be done so: host arrays, generators, check_finite, report, or what the device leaves to
 /// another. On a host device it solves before it returns.
 TRIFOLD_API void solve_async(Queue& queue, const Problem& problem, const Options& options, PendingOutcome& outcome);

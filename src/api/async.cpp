@@ -75,6 +75,7 @@ void solve_async(Queue& queue, const Problem& problem, const Options& options, P
     if (options.report) cannot("a report", "ask solve for it: a report needs times, and to wait for them");
     if (options.check_finite) cannot("check_finite", "use solve: whether to go on is decided on the host");
     check_options(options);
+    const bool offsets_pinned = check_offsets_memory(queue, problem);
     const System system = normalise(problem, queue.memory());
     if (system.rows == 0 || system.systems() == 0) {
         state.on_host = true;
@@ -89,6 +90,9 @@ void solve_async(Queue& queue, const Problem& problem, const Options& options, P
     if (options.status && !placement.status_there)
         throw Error(ErrorCode::usage, "Options::status", "host memory where memory of '" + std::string(queue.device()) + "' is due", "allocate() it");
     const Algorithm branch = branch_for(queue, system, options, state.ops);
+    if (!offsets_pinned)
+        throw Error(ErrorCode::usage, "offsets", "ordinary host memory, which solve_async would have to wait for",
+                    "give pinned memory (RegisteredMemory, cudaHostAlloc) that stays as it is until the work is done, or use solve, which waits");
     enqueue_on_device(queue, device, state.ops, system, branch, options, state.memory);
     state.on_host = false;
 }

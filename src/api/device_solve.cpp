@@ -11,6 +11,7 @@
 #include "api/stage.hpp"
 #include "base/available_memory.hpp"
 #include "devices/context_state.hpp"
+#include "families/tridiagonal/offsets.hpp"
 
 namespace trifold::tridiagonal {
 namespace {
@@ -20,6 +21,17 @@ using Clock = std::chrono::steady_clock;
 constexpr std::size_t align(std::size_t bytes) { return (bytes + 255) / 256 * 256; }
 
 double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+
+// Of a ragged batch the rows of all systems, which lie one after the other, as one system; else the system itself.
+System as_arrays(const System& system) {
+    if (!system.offsets) return system;
+    System all = system;
+    const std::int64_t ends[] = {system.offsets[0], system.offsets[system.ragged_systems]};
+    all.offsets = ends, all.ragged_systems = 1;
+    return system_at(all, 0);
+}
+
+std::size_t offsets_size(const System& system) { return static_cast<std::size_t>(system.ragged_systems + 1) * sizeof *system.offsets; }
 
 // Marks in the stream that are given back.
 class Mark {
@@ -97,8 +109,11 @@ private:
 
     // The order of Placement, then the corners of rings, which come with lower and upper where they are rows of these; a transposed matrix has its couplings exchanged.
     void plan_copies(bool transposed, const Placement& placement) {
-        const std::int64_t n = system_.rows;
-        on_device_ = system_;
+        const System arrays = as_arrays(system_);
+        const std::int64_t n = rows_ = arrays.rows;
+        on_device_ = arrays;
+        // Read in periodic systems only, which ragged batches of a device have none of.
+        if (system_.offsets) on_device_.top_right = on_device_.bottom_left = {};
         System corners = system_;
         corners.rows = 1;
         within_[0] = system_.periodic && is_row_of(system_, system_.top_right, system_.lower, 0);
@@ -109,9 +124,19 @@ private:
             copied_[k] = all[k]->kind == Operand::Kind::view && !placement.there[origin[k]] && !(k > x_operand && within_[k - x_operand - 1]);
             if (!copied_[k]) continue;
             if (k > x_operand) staged_[k] = stage_operand(*all[k], corners, 0, 0);
-            else staged_[k] = stage_operand(*all[k], system_, k == 0 && !within_[0] ? 1 : 0, k == 2 && !within_[1] ? n - 2 : n - 1);
+            else staged_[k] = stage_operand(*all[k], arrays, k == 0 && !within_[0] ? 1 : 0, k == 2 && !within_[1] ? n - 2 : n - 1);
             copies_ = true;
         }
+    }
+
+    // Back from all rows as one system: offsets count from the beginning of the arrays, copies begin with the first system.
+    void make_ragged() {
+        if (!system_.offsets) return;
+        on_device_.offsets = system_.offsets, on_device_.ragged_systems = system_.ragged_systems;
+        on_device_.rows = system_.rows;
+        for (Operand* const operand : operands_on_device())
+            if (operand->kind == Operand::Kind::view)
+                operand->data = static_cast<char*>(operand->data) - system_.offsets[0] * operand->row_stride * static_cast<std::int64_t>(size_of(system_.dtype));
     }
 
     void take_memory(Algorithm algorithm, const Placement& placement) {
@@ -129,7 +154,7 @@ private:
         const std::size_t scratch_place = bytes;
         if (!options_.workspace.data) bytes += align(scratch);
         block_ = state_.device_memory(runtime_, device_.number, device_.name)
-                     .take(bytes, "solve", static_cast<double>(system_.rows) * static_cast<double>(systems), static_cast<double>(systems));
+                     .take(bytes, "solve", static_cast<double>(rows_) * (system_.offsets ? 1 : static_cast<double>(systems)), static_cast<double>(systems));
         times_.workspace_bytes = bytes + (options_.workspace.data ? scratch : 0);
         char* const base = static_cast<char*>(block_.data());
         outcome_ = base;
@@ -138,7 +163,7 @@ private:
         for (int k = 0; k < operands; ++k) {
             if (!copied_[k]) continue;
             *all[k] = staged_[k].compact;
-            all[k]->data = base + place[k];
+            all[k]->data = copy_[k] = base + place[k];
         }
         if (within_[0]) on_device_.top_right = on_device_.lower;
         if (within_[1]) on_device_.bottom_left = on_device_.upper;
@@ -146,6 +171,7 @@ private:
             on_device_.bottom_left.data = static_cast<char*>(on_device_.upper.data) + (system_.rows - 1) * on_device_.upper.row_stride * static_cast<std::int64_t>(size_of(system_.dtype));
         scratch_ = options_.workspace.data ? supplied(scratch) : base + scratch_place;
         scratch_bytes_ = scratch;
+        make_ragged();
     }
 
     void* supplied(std::size_t bytes) {
@@ -165,11 +191,11 @@ private:
 
     // In place x is rhs; where it is not added to, it comes back only.
     void bring() {
-        const auto all = operands_on_device();
+        if (system_.offsets) copy(scratch_, system_.offsets, offsets_size(system_));
         for (int k = 0; k < operands; ++k) {
             if (!copied_[k] || staged_[k].bytes() == 0 || (k == x_operand && !system_.accumulate)) continue;
             const StagedOperand& s = staged_[k];
-            char* const to = static_cast<char*>(all[k]->data);
+            char* const to = static_cast<char*>(copy_[k]);
             if (s.dense) {
                 copy(to + s.dense_offset(), static_cast<const char*>(s.host.data) + s.dense_offset(), s.dense_bytes());
                 fill_ends(s, to);
@@ -196,7 +222,7 @@ private:
     void fetch(const Outcome& outcome, const Placement& placement) {
         if (copied_[x_operand] && outcome.failures < system_.systems()) {
             const StagedOperand& s = staged_[x_operand];
-            const void* const from = on_device_.x.data;
+            const void* const from = copy_[x_operand];
             if (s.dense) {
                 times_.stores = true;
                 copy(s.host.data, from, s.bytes());
@@ -263,6 +289,8 @@ private:
     mutable Failure failure_;
     System on_device_;
     StagedOperand staged_[operands];
+    void* copy_[operands] = {};   ///< where they begin
+    std::int64_t rows_ = 0;       ///< of an array
     bool copied_[operands] = {}, copies_ = false, within_[2] = {};  ///< within: the corner is a row of lower, of upper
     devices::DeviceBlock block_;
     void *outcome_ = nullptr, *scratch_ = nullptr;
@@ -293,6 +321,8 @@ void enqueue_on_device(Queue& queue, const Device& device, const Ops& ops, const
     if (bytes > 0 && !device.runtime->where(device.number, options.workspace.data, &found, failure)) failure.raise(place);
     if (found != Memory{MemoryKind::device, device.number})
         throw Error(ErrorCode::usage, "Options::workspace", std::string("is not memory of '") + device.name + "'", "allocate() gives such memory");
+    // From pinned memory, so that nothing waits; recorded into a graph, it is copied by each launch.
+    if (system.offsets && !device.runtime->copy(device.number, queue.stream(), options.workspace.data, system.offsets, offsets_size(system), failure)) failure.raise(place);
     Launch launch;
     launch.scratch = options.workspace.data;
     launch.scratch_bytes = options.workspace.bytes;

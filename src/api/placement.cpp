@@ -41,4 +41,15 @@ Placement place(const Queue& queue, const Problem& problem, const Options& optio
     return out;
 }
 
+bool check_offsets_memory(const Queue& queue, const Problem& problem) {
+    const Device& device = device_at(queue.device_index());
+    if (!device.runtime || problem.offsets.empty()) return true;
+    Memory found;
+    Failure failure;
+    if (!device.runtime->where(device.number, problem.offsets.data(), &found, failure)) failure.raise(std::string("device '") + device.name + "'");
+    if (found.kind == MemoryKind::device)
+        throw Error(ErrorCode::usage, "offsets", "memory of device " + std::to_string(found.index) + ", but the host reads them", "give host memory; what the device needs of them is copied there");
+    return found.kind == MemoryKind::registered;
+}
+
 }  // namespace trifold::tridiagonal

@@ -19,4 +19,7 @@ struct Placement {
 /// counts as the device's where `reaches_pinned`, else as the host's.
 Placement place(const Queue& queue, const Problem& problem, const Options& options, bool reaches_pinned);
 
+/// The host reads a ragged batch's offsets: throws Error(usage) where they lie in memory of the queue's device or of another one. Returns whether that device reaches them where they are.
+bool check_offsets_memory(const Queue& queue, const Problem& problem);
+
 }  // namespace trifold::tridiagonal

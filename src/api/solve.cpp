@@ -42,6 +42,7 @@ bool tabulates(const Ops& own, const System& system, Algorithm algorithm) {
 
 // The system that is planned for.
 System planned(const Queue& queue, const Problem& problem, Algorithm algorithm) {
+    if (!problem.offsets.empty()) check_offsets_memory(queue, problem);
     const System system = normalise(problem, queue.memory());
     return tabulates(ops_of(queue), system, algorithm) ? with_tables(system) : system;
 }
@@ -314,6 +315,7 @@ void fill_status(const Queue& queue, std::int8_t* status, std::int64_t systems) 
 
 Outcome solve(Queue& queue, const Problem& problem, const Options& options) {
     check_options(options);
+    if (!problem.offsets.empty()) check_offsets_memory(queue, problem);
     System system = normalise(problem, queue.memory());
     if (system.rows == 0 || system.systems() == 0) {
         Outcome nothing;

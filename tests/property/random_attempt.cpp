@@ -182,6 +182,9 @@ private:
             made.outcome = tridiagonal::solve(queue, problem, options);
             return;
         }
+        const std::span<const std::int64_t> offsets = problem.offsets;
+        RegisteredMemory pinned;
+        if (!offsets.empty()) pinned = {queue, const_cast<std::int64_t*>(offsets.data()), offsets.size_bytes()};
         tridiagonal::PendingOutcome pending(queue);
         tridiagonal::solve_async(queue, problem, options, pending);
         made.outcome = pending.read();

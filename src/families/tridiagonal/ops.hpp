@@ -85,7 +85,7 @@ struct Ops {
     /// A device with memory of its own has these in place of `solve`. The system's pointers, scratch (aligned to 256), status and
     /// `outcome` (outcome_bytes) lie in its memory. Enqueue and return: they neither synchronise nor allocate, nor decide by
     /// anything that must be read back, so that they can be recorded into a graph. False: nothing runs, failure says why.
-    /// `enqueue_finite` looks at every value that a solve would read; read_outcome makes an Outcome of a copy of `outcome`.
+    /// `enqueue_finite` looks at every value that a solve would read; read_outcome makes an Outcome of a copy of `outcome`. Ragged batches: offsets.hpp.
     double bytes_per_s = 0;  ///< what its memory is thought to move; 0 = not known
     std::size_t outcome_bytes = 0;
     bool (*enqueue)(int device, const System& system, Algorithm algorithm, const Launch& launch, void* outcome, Failure& failure) = nullptr;

@@ -12,6 +12,7 @@
 #include "backends/cuda/tridiagonal/device/certified.hpp"
 #include "backends/cuda/tridiagonal/device/two_pass.hpp"
 #include "backends/cuda/tridiagonal/finite.hpp"
+#include "backends/cuda/tridiagonal/general/ragged.hpp"
 #include "backends/cuda/tridiagonal/general/rings.hpp"
 #include "backends/cuda/tridiagonal/path.hpp"
 #include "backends/cuda/tridiagonal/remembered.hpp"
@@ -25,7 +26,8 @@ using tridiagonal::Launch;
 using tridiagonal::System;
 
 const char* refuses(const System& system, Algorithm algorithm) {
-    if (algorithm == Algorithm::automatic && (system.periodic || system.accumulate) && !system.offsets) {
+    if (system.offsets) return ragged_refuses(system, algorithm);
+    if (algorithm == Algorithm::automatic && (system.periodic || system.accumulate)) {
         System plain = system;
         plain.periodic = plain.accumulate = false;
         if (const char* why = tridiagonal::why_not_plain(plain)) return why;
@@ -49,6 +51,7 @@ std::size_t workspace(const System& system, Algorithm algorithm, int) {
         std::size_t bytes = 0;
         bool known = false;
     };
+    if (system.offsets) return ragged_scratch(system, algorithm);  // what they point to may have changed
     static thread_local Answer last;
     if (!last.known || last.algorithm != algorithm || !same(last.system, system)) {
         last.known = false;
@@ -72,7 +75,18 @@ BatchLaunch of_call(const Launch& launch, void* outcome) {
     return to;
 }
 
+constexpr const char* too_small = "the workspace is smaller than what tridiagonal::workspace asks for";
+
+// Planned anew by every call: what offsets point to may have changed.
+bool enqueue_ragged(int device, const System& system, Algorithm algorithm, const Launch& launch, void* outcome, Failure& failure) {
+    const OnDevice on(device);
+    if (launch.scratch_bytes < ragged_least_scratch(system, algorithm)) return failure.say(ErrorCode::bad_input, too_small, "");
+    solve_ragged(system, algorithm, of_call(launch, outcome));
+    return launched(failure);
+}
+
 bool enqueue(int device, const System& system, Algorithm algorithm, const Launch& launch, void* outcome, Failure& failure) {
+    if (system.offsets) return enqueue_ragged(device, system, algorithm, launch, outcome, failure);
     Launches& launches = launches_of(Call(device, system, algorithm, launch, outcome));
     if (!launches.empty()) {
         const OnDevice on(device);
@@ -81,7 +95,7 @@ bool enqueue(int device, const System& system, Algorithm algorithm, const Launch
     }
     const Path path = path_within(system, algorithm, launch.scratch_bytes);
     if (path.needs_all && launch.scratch_bytes < path.least_scratch(system))
-        return failure.say(ErrorCode::bad_input, "the workspace is smaller than what tridiagonal::workspace asks for", "");
+        return failure.say(ErrorCode::bad_input, too_small, "");
     const OnDevice on(device);
     const Noting noting(launches);
     enqueue_path(path, system, of_call(launch, outcome));
@@ -94,7 +108,8 @@ bool enqueue_finite(int device, const System& system, const Launch& launch, void
     const OnDevice on(device);
     const BatchLaunch to = of_call(launch, outcome);
     reset_outcome(to.outcome, system.rows, system.systems(), static_cast<int>(Algorithm::automatic), to.stream);
-    check_finite(system, to.outcome, to.stream);
+    if (system.offsets) check_finite_ragged(system, to);
+    else check_finite(system, to.outcome, to.stream);
     return launched(failure);
 }
 
