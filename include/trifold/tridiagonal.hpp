@@ -139,9 +139,9 @@ public:
     /// The failures are of factored systems. Where the matrix is kept in a device's memory, they are those of a solve with numbers of size 1.
     const Outcome& outcome() const noexcept;
 
-    /// The same shape, new values. Waits, on the stream of the queue that the Factor was made with: what was enqueued by solve_async on another one must have
-    /// been waited for. Where bands that were arrays still are, they keep their place, so that a graph that was recorded solves with the new values; numbers
-    /// stay in a graph as they were recorded.
+    /// The same shape, new values. Waits, on the stream of the Factor's queue: what solve_async has enqueued on another one must be done. A recorded graph
+    /// solves with the new values where the same bands are arrays, shared along the same dimensions; numbers stay in it as they were recorded; after any
+    /// other change it must be recorded anew.
     Outcome refactor(const Matrix& matrix);
 
     /// rhs and x: n rows and the batch of the factor, or that batch plus further dimensions in front (many right-hand sides); in host memory or that of the

@@ -1,21 +1,17 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "api/device_matrix.hpp"
 
-#include <cstring>
 #include <string>
-#include <utility>
 
 namespace trifold::tridiagonal {
-namespace {
-
-constexpr std::size_t alignment = 256;
-
-constexpr std::size_t aligned(std::size_t bytes) { return (bytes + alignment - 1) / alignment * alignment; }
-
-}  // namespace
 
 DeviceMatrix::~DeviceMatrix() {
-    if (memory_) runtime_.release(device_.number, memory_);
+    for (Block& block : blocks_) release(block);
+}
+
+void DeviceMatrix::release(Block& block) noexcept {
+    if (block.data) runtime_.release(device_.number, block.data);
+    block = {};
 }
 
 void DeviceMatrix::raise() const { failure_.raise(std::string("Factor on '") + device_.name + "'"); }
@@ -29,12 +25,11 @@ void DeviceMatrix::wait() {
 }
 
 // What is too small is given back first, so that old and new are never held together.
-void DeviceMatrix::reserve(std::size_t bytes) {
-    if (bytes <= bytes_) return;
-    if (memory_) runtime_.release(device_.number, std::exchange(memory_, nullptr));
-    bytes_ = 0;
-    if (!runtime_.allocate(device_.number, bytes, &memory_, failure_)) raise();
-    bytes_ = bytes;
+void DeviceMatrix::reserve(Block& block, std::size_t bytes) {
+    if (bytes <= block.bytes) return;
+    release(block);
+    if (!runtime_.allocate(device_.number, bytes, &block.data, failure_)) raise();
+    block.bytes = bytes;
 }
 
 void DeviceMatrix::bring_from_host(const KeptBand& band, char* to, devices::ScratchArena& scratch, int threads) {
@@ -65,32 +60,22 @@ void DeviceMatrix::bring_from_there(const KeptBand& band, char* to) {
         if (!runtime_.copy_strided(device_.number, stream_, one, failure_)) raise();
     };
     for (int k = 0; k < band.count; ++k) bring(band.pieces[static_cast<std::size_t>(k)], band.pieces[static_cast<std::size_t>(k)].copy.from);
-    if (band.has_outside) bring(band.outside, memory_);
+    if (band.has_outside) bring(band.outside, to - header);
 }
 
-// The block begins with a 0, of which entries outside the matrix are made.
 void DeviceMatrix::keep(const Matrix& matrix, const bool there[3], std::int64_t rows, std::span<const std::int64_t> batch, devices::ScratchArena& scratch, int threads) {
-    layout_ = kept_layout(matrix, rows, batch);
-    const bool turned = matrix.transposed;
-    std::size_t bytes = 0, place[3] = {};
-    for (std::size_t k = 0; k < 3; ++k) {
-        const KeptBand& band = layout_.bands[k];
-        if (band.elements == 0) continue;
-        if (bytes == 0) bytes = alignment;
-        place[k] = bytes;
-        bytes += aligned(static_cast<std::size_t>(band.elements) * size_of(band.view.dtype));
-    }
-    if (bytes == 0) return;
-    reserve(bytes);
-    char* const base = static_cast<char*>(memory_);
-    static constexpr char zeros[alignment] = {};
-    copy(base, zeros, alignment);
+    layout_ = kept_layout(matrix, rows, batch, layout_);
     Coefficient* const coefficients[] = {&layout_.matrix.lower, &layout_.matrix.diag, &layout_.matrix.upper};
+    for (std::size_t k = 0; k < 3; ++k)
+        if (layout_.bands[k].elements == 0) release(blocks_[k]);
     for (std::size_t k = 0; k < 3; ++k) {
         KeptBand& band = layout_.bands[k];
         if (band.elements == 0) continue;
-        char* const to = base + place[k];
-        there[turned ? 2 - k : k] ? bring_from_there(band, to) : bring_from_host(band, to, scratch, threads);
+        reserve(blocks_[k], header + static_cast<std::size_t>(band.elements) * size_of(band.view.dtype));
+        static constexpr char zeros[header] = {};
+        copy(blocks_[k].data, zeros, header);
+        char* const to = static_cast<char*>(blocks_[k].data) + header;
+        there[matrix.transposed ? 2 - k : k] ? bring_from_there(band, to) : bring_from_host(band, to, scratch, threads);
         band.view.data = to, band.view.memory = {MemoryKind::device, device_.number};
         *coefficients[k] = band.view;
     }

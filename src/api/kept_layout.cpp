@@ -24,11 +24,12 @@ bool has(const AnyView& view, int batch_dim) {
 
 class Layout {
 public:
-    Layout(const Matrix& matrix, std::int64_t rows, std::span<const std::int64_t> batch) : rows_(rows), batch_(batch) {
+    Layout(const Matrix& matrix, std::int64_t rows, std::span<const std::int64_t> batch, const KeptLayout& before) : rows_(rows), batch_(batch) {
         out_.matrix = matrix;
         out_.matrix.transposed = false;
         find_sources(matrix);
         find_order();
+        if (is_like(before)) out_.order = before.order;
         Coefficient* const coefficients[] = {&out_.matrix.lower, &out_.matrix.diag, &out_.matrix.upper};
         for (std::size_t k = 0; k < 3; ++k) {
             if (!sources_[k].view) continue;
@@ -81,6 +82,18 @@ private:
             return !there ? INT64_MAX : std::llabs(k == 0 ? leads->axis.stride : leads->batch[static_cast<std::size_t>(k - 1)].stride);
         };
         std::stable_sort(out_.order.begin(), out_.order.begin() + out_.dims, [&](int a, int b) { return step(a) > step(b); });
+    }
+
+    bool is_like(const KeptLayout& before) const {
+        bool alike = before.dims == out_.dims;
+        for (std::size_t k = 0; alike && k < 3; ++k) {
+            const AnyView &was = before.bands[k].view, *const view = sources_[k].view;
+            alike = (before.bands[k].elements > 0) == (view != nullptr);
+            if (!alike || !view) continue;
+            alike = (was.axis.stride != 0) == has_rows(*view, rows_);
+            for (int d = 0; d < static_cast<int>(batch_.size()); ++d) alike = alike && (was.batch[static_cast<std::size_t>(d)].stride != 0) == has(*view, d);
+        }
+        return alike;
     }
 
     void lay_out(const Source& source, KeptBand& band) const {
@@ -169,7 +182,7 @@ bool KeptBand::is_a_copy() const noexcept {
     return count == 1 && !has_outside && first.dims == 1 && (first.extent[0] == 1 || (first.from_stride[0] == 1 && first.to_stride[0] == 1));
 }
 
-KeptLayout kept_layout(const Matrix& matrix, std::int64_t rows, std::span<const std::int64_t> batch) { return Layout(matrix, rows, batch).take(); }
+KeptLayout kept_layout(const Matrix& matrix, std::int64_t rows, std::span<const std::int64_t> batch, const KeptLayout& before) { return Layout(matrix, rows, batch, before).take(); }
 
 void copy_on_host(const StridedCopy& copy, int threads) {
     copy.dtype == DType::f32 ? copy_elements<float>(copy, threads) : copy_elements<double>(copy, threads);

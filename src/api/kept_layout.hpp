@@ -38,8 +38,9 @@ struct KeptLayout {
     std::array<bool, max_batch_dims> varies{};  ///< per batch dimension: some band has other values along it
 };
 
-/// A matrix of views and scalars that normalise() has taken for these rows and batch. All arrays take the order of the largest one.
-KeptLayout kept_layout(const Matrix& matrix, std::int64_t rows, std::span<const std::int64_t> batch);
+/// A matrix of views and scalars that normalise() has taken for these rows and batch. All arrays take the order of the largest one, or that of `before` where
+/// the same bands were arrays, shared along the same dimensions.
+KeptLayout kept_layout(const Matrix& matrix, std::int64_t rows, std::span<const std::int64_t> batch, const KeptLayout& before = {});
 
 /// Elements of host memory; one thread per run of lines.
 void copy_on_host(const devices::StridedCopy& copy, int threads);

@@ -2,7 +2,7 @@
 #include "api/try_matrix.hpp"
 
 #include <algorithm>
-#include <cmath>
+#include <string>
 #include <vector>
 
 #include "backends/registry.hpp"
