@@ -89,6 +89,8 @@ TRIFOLD_API Outcome solve(Context& context, const Problem& problem, const Option
 /// Like solve, without exceptions for misuse: `error` receives the text and the outcome's reason is `none`.
 TRIFOLD_API bool try_solve(Queue& queue, const Problem& problem, const Options& options, Outcome& outcome, std::string& error) noexcept;
 
+class Factor;
+
 /// Where solve_async leaves its outcome: a few bytes of the queue's device, or of the host for a host device. For one solve at a
 /// time; a graph that was recorded with it fills it anew with each launch. The queue's Context must outlive it.
 class TRIFOLD_API PendingOutcome {
@@ -103,6 +105,7 @@ public:
 
 private:
     friend TRIFOLD_API void solve_async(Queue& queue, const Problem& problem, const Options& options, PendingOutcome& outcome);
+    friend class Factor;
     struct State;
     std::unique_ptr<State> state_;
 };
@@ -121,23 +124,37 @@ TRIFOLD_API Plan plan(Queue& queue, const Problem& problem, const Options& optio
 TRIFOLD_API std::vector<WorkspaceNeed> workspace(Queue& queue, const Problem& problem, const Options& options = {});
 
 /// A factorisation, for many solves with one matrix or one batch of them. Not pivoted where it is shown to be as good without; where it is not, or where
-/// that takes less time, the matrix is kept instead and eliminated by every solve.
+/// that takes less time, the matrix is kept instead and eliminated by every solve. A device with memory of its own that solves such systems keeps the
+/// matrix there, solves with it once to see whether it can, and eliminates it with every solve; what it leaves to the cpu takes arrays of the host only.
+/// Arrays of the matrix are the caller's again when a call returns. The queue's Context, and its stream, must outlive it.
 class TRIFOLD_API Factor {
 public:
-    /// `rows` and `batch` give the shape; coefficient views must fit it. Check outcome().ok() before solving.
+    /// `rows` and `batch` give the shape; coefficient views must fit it, and lie in the host's memory or in that of the queue's device. Waits. Check
+    /// outcome().ok() before solving.
     Factor(Queue& queue, const Matrix& matrix, std::int64_t rows, std::span<const std::int64_t> batch = {}, DType dtype = DType::f64);
     ~Factor();
     Factor(Factor&&) noexcept;
     Factor& operator=(Factor&&) noexcept;
 
+    /// The failures are of factored systems. Where the matrix is kept in a device's memory, they are those of a solve with numbers of size 1.
     const Outcome& outcome() const noexcept;
 
-    /// The same shape, new values.
+    /// The same shape, new values. Waits, on the stream of the Factor's queue: what solve_async has enqueued on another one must be done. A recorded graph
+    /// solves with the new values where the same bands are arrays, shared along the same dimensions; numbers stay in it as they were recorded; after any
+    /// other change it must be recorded anew.
     Outcome refactor(const Matrix& matrix);
 
-    /// rhs and x: n rows and the batch of the factor, or that batch plus further dimensions in front (many right-hand sides). In place, one
-    /// long right-hand side that holds NaN or infinity is lost.
+    /// rhs and x: n rows and the batch of the factor, or that batch plus further dimensions in front (many right-hand sides); in host memory or that of the
+    /// device. Waits. In place, one long right-hand side that holds NaN or infinity is lost.
     Outcome solve(const AnyView& rhs, const AnyView& x) const;
+
+    /// As tridiagonal::solve_async: enqueues on the queue's stream, neither waits nor allocates, and can be recorded into a CUDA graph. The queue is one of
+    /// the Factor's Context and device. Factor and `scratch` (see workspace()) must live until the work is done, and as long as a graph that was recorded. On
+    /// a host device it solves before it returns.
+    void solve_async(Queue& queue, const AnyView& rhs, const AnyView& x, PendingOutcome& outcome, const Workspace& scratch = {}) const;
+
+    /// Scratch that solve_async needs for this right-hand side and x.
+    std::vector<WorkspaceNeed> workspace(const AnyView& rhs, const AnyView& x) const;
 
 private:
     struct State;

@@ -5,29 +5,12 @@
 
 #include "api/check_options.hpp"
 #include "api/device_solve.hpp"
+#include "api/pending_outcome.hpp"
 #include "planner/decision.hpp"
 #include "problems/tridiagonal/normalise.hpp"
-#include "trifold/device_memory.hpp"
 #include "trifold/tridiagonal.hpp"
 
 namespace trifold::tridiagonal {
-
-struct PendingOutcome::State {
-    explicit State(const Queue& queue) : queue(queue), ops(ops_of(queue)) {
-        if (ops.enqueue) memory = allocate(this->queue, ops.outcome_bytes);
-    }
-    ~State() {
-        if (memory) release(queue, memory);
-    }
-    State(const State&) = delete;
-    State& operator=(const State&) = delete;
-
-    Queue queue;
-    const Ops& ops;
-    void* memory = nullptr;
-    bool on_host = true;  ///< `outcome` holds it: a host device, or nothing to solve
-    Outcome outcome;
-};
 
 PendingOutcome::PendingOutcome(const Queue& queue) : state_(std::make_unique<State>(queue)) {}
 PendingOutcome::~PendingOutcome() = default;

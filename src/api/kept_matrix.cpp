@@ -72,16 +72,15 @@ KeptMatrix::KeptMatrix(const Matrix& matrix, DType dtype, int threads) : matrix_
     }
 }
 
-Matrix KeptMatrix::under(int batch_dims) const {
-    Matrix out = matrix_;
-    for (Coefficient* each : {&out.lower, &out.diag, &out.upper})
+Matrix under(Matrix matrix, int batch_dims) {
+    for (Coefficient* each : {&matrix.lower, &matrix.diag, &matrix.upper})
         if (AnyView* view = std::get_if<AnyView>(each); view && view->batch_dims > 0) {
             const int more = batch_dims - view->batch_dims;
             std::copy_backward(view->batch.begin(), view->batch.begin() + view->batch_dims, view->batch.begin() + batch_dims);
             std::fill_n(view->batch.begin(), more, Dim{1, 0});
             view->batch_dims = batch_dims;
         }
-    return out;
+    return matrix;
 }
 
 }  // namespace trifold::tridiagonal

@@ -9,13 +9,15 @@
 
 namespace trifold::tridiagonal {
 
+/// A matrix under right-hand sides of `batch_dims` dimensions, of which it has the last ones.
+Matrix under(Matrix matrix, int batch_dims);
+
 class KeptMatrix {
 public:
     /// Views and scalars, no generators; each array side by side in the order in which it was, what is shared once.
     KeptMatrix(const Matrix& matrix, DType dtype, int threads);
 
-    /// Under right-hand sides of `batch_dims` dimensions, of which the matrix has the last ones.
-    Matrix under(int batch_dims) const;
+    const Matrix& matrix() const noexcept { return matrix_; }
 
 private:
     AlignedBuffer memory_;

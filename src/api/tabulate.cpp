@@ -93,4 +93,23 @@ void tabulate(System& system, void* memory, int threads) {
     }
 }
 
+AnyView tabulated(const Generator& generator, std::int64_t rows, std::span<const std::int64_t> batch, DType dtype, void* memory, int threads) {
+    AnyView view;
+    view.data = memory, view.dtype = dtype;
+    view.axis = {rows, 1};
+    view.batch_dims = static_cast<int>(batch.size());
+    std::int64_t systems = 1;
+    for (std::size_t d = batch.size(); d-- > 0;) view.batch[d] = {batch[d], rows * systems}, systems *= batch[d];
+    Operand operand;
+    operand.generator = &generator;
+    const std::int64_t blocks = (rows + tile_elements - 1) / tile_elements;
+#pragma omp parallel for num_threads(threads) schedule(static)
+    for (std::int64_t k = 0; k < blocks * systems; ++k) {
+        const std::int64_t number = k / blocks, row = k % blocks * tile_elements, at = number * rows + row, count = std::min(tile_elements, rows - row);
+        if (dtype == DType::f32) fill(operand, static_cast<float*>(memory) + at, row, count, number, 1);
+        else fill(operand, static_cast<double*>(memory) + at, row, count, number, 1);
+    }
+    return view;
+}
+
 }  // namespace trifold::tridiagonal

@@ -25,6 +25,22 @@ struct Pieces {
     const void* known = nullptr;
 };
 
+/// Elements of an array for those of another: to[sum of index × to_stride] = from[sum of index × from_stride] for every index below the extents. Strides count elements; of `from` they may be 0 or negative.
+struct StridedCopy {
+    static constexpr int most_dims = 5;
+    DType dtype = DType::f64;
+    const void* from = nullptr;
+    void* to = nullptr;
+    int dims = 0;  ///< the last one runs fastest; at least one
+    std::int64_t extent[most_dims] = {}, from_stride[most_dims] = {}, to_stride[most_dims] = {};
+
+    std::int64_t elements() const noexcept {
+        std::int64_t count = 1;
+        for (int d = 0; d < dims; ++d) count *= extent[d];
+        return count;
+    }
+};
+
 struct Runtime {
     /// Aligned to 256. Says what was asked and what is free where that is less.
     bool (*allocate)(int device, std::size_t bytes, void** memory, Failure& failure) = nullptr;
@@ -36,6 +52,9 @@ struct Runtime {
 
     /// Enqueues a copy in any direction. Ordinary host memory may be read before it returns, and is written before it returns.
     bool (*copy)(int device, void* stream, void* to, const void* from, std::size_t bytes, Failure& failure) = nullptr;
+
+    /// Optional. Enqueues a copy between two arrays of its memory that do not overlap, at least one element.
+    bool (*copy_strided)(int device, void* stream, const StridedCopy& copy, Failure& failure) = nullptr;
 
     /// Waits for the stream.
     bool (*synchronize)(int device, void* stream, Failure& failure) = nullptr;

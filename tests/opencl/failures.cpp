@@ -23,6 +23,7 @@ struct Case {
     std::int64_t rows, systems;
     bool interleaved, in_place;
     tridiagonal::Algorithm algorithm = tridiagonal::Algorithm::automatic;
+    bool kept = false;  ///< by a Factor in the device's memory
 };
 
 class Failures : public testing::TestWithParam<Case> {
@@ -33,6 +34,7 @@ protected:
         layer_ = {layer_function<long()>("trifold_calls"), layer_function<void(long, int)>("trifold_fail_call")};
         if (!layer_.fail) GTEST_SKIP() << no_layer;
         layer_.fail(-1, 0);
+        if (GetParam().kept && !opencl_device()->runtime) GTEST_SKIP() << device_ << " works in the host's memory, where the cpu factors";
     }
     void TearDown() override {
         if (layer_.fail) layer_.fail(-1, 0);
@@ -60,7 +62,17 @@ protected:
         problem.rhs = view(static_cast<const double*>(rhs.data())), problem.x = view(to.data());
         tridiagonal::Options options;
         options.algorithm = c.algorithm;
-        if (!tridiagonal::solve(queue, problem, options).ok()) return false;
+        if (c.kept) {
+            // Gaps between the entries.
+            DeviceArray<double> there(queue, 2 * static_cast<std::int64_t>(size));
+            there.upload(std::vector<double>(2 * size, 4.0));
+            const Dim along[] = {{c.systems, 2 * c.rows}};
+            const std::int64_t batch[] = {c.systems};
+            const tridiagonal::Factor factor(queue, {-1.0, View<const double>::strided(there.data(), {c.rows, 2}, along, there.memory()), View<const double>::contiguous(beside.data(), c.systems, c.rows)}, c.rows, batch);
+            if (!factor.outcome().ok() || !factor.solve(problem.rhs, problem.x).ok()) return false;
+        } else if (!tridiagonal::solve(queue, problem, options).ok()) {
+            return false;
+        }
         for (const double value : to)
             if (!(std::abs(value - 1) < 1e-13)) return false;
         return true;
@@ -149,7 +161,8 @@ TEST(Arguments, AreSetWhereTheyHaveChanged) {
 INSTANTIATE_TEST_SUITE_P(Solves, Failures,
                          testing::Values(Case{"contiguous", 100, 30, false, false}, Case{"interleaved", 100, 30, true, false}, Case{"single", 60000, 1, false, false}, Case{"short", 2000, 1, false, false},
                                          Case{"single_in_place", 20000, 1, false, true}, Case{"two_pass", 20000, 1, false, false, tridiagonal::Algorithm::two_pass},
-                                         Case{"truncated_spike", 20000, 1, false, false, tridiagonal::Algorithm::truncated_spike}),
+                                         Case{"truncated_spike", 20000, 1, false, false, tridiagonal::Algorithm::truncated_spike},
+                                         Case{"kept", 100, 30, false, false, tridiagonal::Algorithm::automatic, true}),
                          [](const testing::TestParamInfo<Case>& info) { return std::string(info.param.name); });
 
 }  // namespace

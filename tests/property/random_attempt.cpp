@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <functional>
 #include <sstream>
 
+#include "contract/tridiagonal/moved.hpp"
 #include "property/random_case.hpp"
 #include "property/random_verdict.hpp"
 
@@ -16,63 +16,6 @@ Context& context(bool other) {
     static Context two({.threads = 2, .profile_path = "none", .log = {}}), three({.threads = 3, .profile_path = "none", .log = {}});
     return other ? three : two;
 }
-
-// A trial whose arrays are in the queue's memory while this lives. Tight: nothing but the arrays, so that compute-sanitizer sees what is read beside them.
-template <class T>
-class Moved {
-public:
-    Moved(const Queue& queue, Trial<T>& trial, bool tight) : blocks_(trial.memory()), problem(trial.problem()) {
-        if (tight)
-            for (std::span<T>& block : blocks_) block = touched(block);
-        for (const std::span<T> block : blocks_) there_.emplace_back(queue, std::span<const T>(block));
-        for (Coefficient* const coefficient : {&problem.matrix.lower, &problem.matrix.diag, &problem.matrix.upper})
-            if (AnyView* const view = std::get_if<AnyView>(coefficient)) move(*view);
-        move(problem.rhs), move(problem.x);
-    }
-    void bring_there() {
-        for (std::size_t k = 0; k < blocks_.size(); ++k) there_[k].upload(blocks_[k]);
-    }
-    void bring_back() {
-        for (std::size_t k = 0; k < blocks_.size(); ++k) there_[k].download(blocks_[k]);
-    }
-
-private:
-    // From the beginning of a cache line to the last element.
-    std::span<T> touched(std::span<T> block) const {
-        std::ptrdiff_t low = static_cast<std::ptrdiff_t>(block.size()), high = 0;
-        const auto add = [&](const AnyView& view) {
-            const auto* const data = static_cast<const T*>(view.data);
-            if (std::less<>{}(data, block.data()) || !std::less<>{}(data, block.data() + block.size()) || view.rows() <= 0 || view.systems() <= 0) return;
-            std::ptrdiff_t first = data - block.data(), last = first;
-            const auto dim = [&](const Dim& d) { (d.stride < 0 ? first : last) += (d.extent - 1) * d.stride; };
-            dim(view.axis);
-            for (int k = 0; k < view.batch_dims; ++k) dim(view.batch[static_cast<std::size_t>(k)]);
-            low = std::min(low, first), high = std::max(high, last + 1);
-        };
-        add(problem.rhs), add(problem.x);
-        for (const Coefficient* const coefficient : {&problem.matrix.lower, &problem.matrix.diag, &problem.matrix.upper})
-            if (const AnyView* const view = std::get_if<AnyView>(coefficient)) add(*view);
-        if (low >= high) return block;
-        const auto line = static_cast<std::ptrdiff_t>(64 / sizeof(T));
-        return block.subspan(static_cast<std::size_t>(low / line * line), static_cast<std::size_t>(high - low / line * line));
-    }
-
-    void move(AnyView& view) {
-        const auto* const data = static_cast<const T*>(view.data);
-        for (std::size_t k = 0; k < blocks_.size(); ++k)
-            if (std::less_equal<>{}(blocks_[k].data(), data) && std::less<>{}(data, blocks_[k].data() + blocks_[k].size())) {
-                view.data = there_[k].data() + (data - blocks_[k].data());
-                view.memory = there_[k].memory();
-                return;
-            }
-    }
-
-    std::vector<std::span<T>> blocks_;
-    std::vector<DeviceArray<T>> there_;
-
-public:
-    tridiagonal::Problem problem;
-};
 
 struct Made {
     bool refused = false;
@@ -202,18 +145,38 @@ private:
             DrawnEntries others = c_.entries;
             others.kind = {Kind::dominant}, others.planted.clear(), ++others.seed;
             if (c_.way == Way::refactor) before.entries = std::make_shared<DrawnEntries>(others);
-            const Trial<T> old(before);
-            tridiagonal::Factor factor(queue, old.matrix_behind_front(), recipe_.rows, own, dtype_of<T>);
-            if (c_.way == Way::refactor) factor.refactor(first.matrix_behind_front());
+            Trial<T> old(before);
+            const bool moves = c_.in_device_memory && queue.memory().kind == MemoryKind::device;
+            std::optional<Moved<T>> there, there_again, old_there;
+            if (moves) there.emplace(queue, first, recipe_.seed % 2 == 0), there_again.emplace(queue, second, recipe_.seed % 2 == 0), old_there.emplace(queue, old, true);
+            const auto matrix = [](const Trial<T>& trial, const std::optional<Moved<T>>& moved) { return moved ? moved->moved(trial.matrix_behind_front()) : trial.matrix_behind_front(); };
+            tridiagonal::Factor factor(queue, matrix(old, old_there), recipe_.rows, own, dtype_of<T>);
+            old_there.reset();  // the Factor has what it needs
+            if (c_.way == Way::refactor) factor.refactor(matrix(first, there));
             std::string wrong = verdict_of_factor(first, factor.outcome(), systems);
             if (!wrong.empty() || !factor.outcome().ok() || first.systems() == 0) return wrong;
-            Made made, again;
-            made.outcome = factor.solve(first.problem().rhs, first.problem().x);
+            const auto solve = [&](Trial<T>& trial, std::optional<Moved<T>>& moved) {
+                const tridiagonal::Problem& problem = moved ? moved->problem : trial.problem();
+                Made made;
+                if (c_.twice) {
+                    const WorkspaceNeed need = factor.workspace(problem.rhs, problem.x).at(0);
+                    const DeviceArray<std::byte> scratch(queue, static_cast<std::int64_t>(need.bytes));
+                    tridiagonal::PendingOutcome pending(queue);
+                    factor.solve_async(queue, problem.rhs, problem.x, pending, {scratch.data(), need.bytes});
+                    made.outcome = pending.read();
+                } else {
+                    made.outcome = factor.solve(problem.rhs, problem.x);
+                }
+                if (moved) moved->bring_back();
+                return made;
+            };
+            const Made made = solve(first, there);
             wrong = verdict(first, made.outcome, {}, how);
-            again.outcome = factor.solve(second.problem().rhs, second.problem().x);
+            const Made again = solve(second, there_again);
             wrong += differences(first, second, made.outcome, again.outcome, {});
             return wrong.empty() ? "" : describe(made) + wrong;
         } catch (const Error& error) {
+            if (c_.in_device_memory && error.code() == ErrorCode::device_unavailable && tridiagonal::plan(queue, first.problem()).device != name_) return "";  // what is left to the cpu lies in the host's memory
             return std::string("is refused: ") + error.what() + "\n";
         }
     }

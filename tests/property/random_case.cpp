@@ -92,13 +92,14 @@ std::string Case::text() const {
     constexpr const char* ways[] = {"solve", "solve_async", "Factor", "Factor, refactored"};
     constexpr const char* wrongs[] = {"", "x meets rhs", "x meets the matrix", "x on itself", "read-only x", "no memory", "other type", "odd address", "other rows", "other batch", "tolerance"};
     static_assert(std::size(wrongs) == misuses);
+    const bool kept = way == Way::factor || way == Way::refactor;
     std::ostringstream out;
     out << ways[static_cast<int>(way)] << ", " << name_of(dtype) << ", " << recipe.text() << "; " << entries.text();
     if (misuse != Misuse::none) out << "; misuse: " << wrongs[static_cast<int>(misuse)];
     if (in_device_memory) out << "; in device memory";
     if (algorithm != tridiagonal::Algorithm::automatic) out << "; algorithm " << tridiagonal::name_of(algorithm);
     if (tolerance > 0) out << "; tolerance " << tolerance;
-    for (const auto& [name, on] : {std::pair{"check_finite", check_finite}, {"no status", !status}, {"report", report}, {"own workspace", own_workspace}, {"other threads", other_threads}, {"called twice", twice}})
+    for (const auto& [name, on] : {std::pair{"check_finite", check_finite}, {"no status", !status}, {"report", report}, {"own workspace", own_workspace}, {"other threads", other_threads}, {kept ? "enqueued" : "called twice", twice}})
         if (on) out << "; " << name;
     if (simd) out << "; " << simd << " instruction sets below the best";
     return out.str();
@@ -139,7 +140,10 @@ Case draw(std::uint64_t seed, std::int64_t most) {
     c.in_device_memory = !kept && (c.way == Way::async || random.chance(0.4));
     Random sets(~seed);
     if (sets.chance(0.3)) c.simd = static_cast<int>(1 + sets.below(4));
-    if (kept) return c;
+    if (kept) {
+        c.in_device_memory = sets.chance(0.5), c.twice = c.in_device_memory && sets.chance(0.4);
+        return c;
+    }
     if (random.chance(0.1)) c.algorithm = static_cast<tridiagonal::Algorithm>(random.below(tridiagonal::algorithm_count));
     if (random.chance(0.1)) c.tolerance = std::pow(10.0, -static_cast<double>(3 + random.below(10)));
     c.check_finite = random.chance(0.1) && c.way == Way::solve;

@@ -28,7 +28,7 @@ struct Case {
     tridiagonal::Algorithm algorithm = tridiagonal::Algorithm::automatic;
     double tolerance = 0;
     bool check_finite = false, status = true, report = false, own_workspace = false, other_threads = false;
-    bool twice = false;                ///< in device memory: the same arrays, brought there once more
+    bool twice = false;                ///< in device memory: the same arrays, brought there once more; of a Factor: enqueued
     int simd = 0;                      ///< instruction sets below the best, for the cpu's kernels
 
     std::string text() const;

@@ -5,11 +5,14 @@
 #include <cstring>
 #include <map>
 
+#include "api/device_matrix.hpp"
 #include "api/device_solve.hpp"
 #include "api/device_sweep.hpp"
+#include "api/tabulate.hpp"
 #include "backends/registry.hpp"
 #include "contract/tridiagonal/devices.hpp"
 #include "contract/tridiagonal/trial.hpp"
+#include "devices/context_state.hpp"
 #include "problems/tridiagonal/normalise.hpp"
 
 namespace trifold::tests {
@@ -23,6 +26,9 @@ using tridiagonal::System;
 std::map<const char*, std::size_t> blocks;
 std::size_t free_bytes = std::size_t{1} << 30;
 bool unwilling = false;  // to tell where an array lies
+int copies_left = -1;    // until one fails; -1 = none does
+
+bool allowed(Failure& failure) { return copies_left != 0 ? (copies_left -= copies_left > 0, true) : failure.say(ErrorCode::device_unavailable, "the link has gone"); }
 
 bool is_theirs(const void* address) {
     for (const auto& [data, bytes] : blocks)
@@ -52,7 +58,11 @@ const devices::Runtime& heap() {
             if (unwilling) return failure.say(ErrorCode::device_unavailable, "it does not tell where an array lies");
             return *found = is_theirs(address) ? Memory{MemoryKind::device, 0} : Memory{}, true;
         };
-        r.copy = [](int, void*, void* to, const void* from, std::size_t bytes, Failure&) { return std::memcpy(to, from, bytes), true; };
+        r.copy = [](int, void*, void* to, const void* from, std::size_t bytes, Failure& failure) { return allowed(failure) && (std::memcpy(to, from, bytes), true); };
+        r.copy_strided = [](int, void*, const devices::StridedCopy& copy, Failure& failure) {
+            if (!is_theirs(copy.from) || !is_theirs(copy.to)) return failure.say(ErrorCode::internal, "an array of the host reached the device");
+            return allowed(failure) && (tridiagonal::copy_on_host(copy, 1), true);
+        };
         r.synchronize = [](int, void*, Failure&) { return true; };
         r.enter = [](int, void*, bool, bool* capturing, Failure&) { return *capturing = false, true; };
         r.mark = [](int, void*, void**, Failure&) { return true; };
@@ -202,6 +212,170 @@ TEST_F(DeviceSolve, SaysThatTheDriverDoesNotTellWhereItLies) {
     }
     unwilling = false;
     EXPECT_TRUE(trial.surroundings_untouched());
+}
+
+// ---- matrices that are kept ----
+
+using tridiagonal::DeviceMatrix;
+
+/// A matrix whose arrays count as the device's own while this lives, or are the host's.
+template <class T>
+class Given {
+public:
+    Given(Trial<T>& trial, bool there) : matrix(trial.matrix_behind_front()) {
+        const Recipe& recipe = trial.recipe();
+        const std::vector<std::int64_t> batch(recipe.batch.begin() + static_cast<std::ptrdiff_t>(recipe.front), recipe.batch.end());
+        Coefficient* const bands[] = {&matrix.lower, &matrix.diag, &matrix.upper};
+        for (int k = 0; k < 3; ++k) {
+            if (const Generator* const generator = std::get_if<Generator>(bands[k])) {
+                tables_[k].resize(static_cast<std::size_t>(recipe.rows * trial.systems()));
+                *bands[k] = tridiagonal::tabulated(Generator(*generator), recipe.rows, batch, dtype_of<T>, tables_[k].data(), 2);
+            } else {
+                lies_there[k] = there && std::holds_alternative<AnyView>(*bands[k]);
+            }
+        }
+        if (!there) return;
+        for (const std::span<T> array : trial.memory()) {
+            const char* const data = reinterpret_cast<const char*>(array.data());
+            blocks[data] = array.size_bytes(), theirs_.push_back(data);
+        }
+    }
+    ~Given() {
+        for (const char* const data : theirs_) blocks.erase(data);
+    }
+    Given(const Given&) = delete;
+    Given& operator=(const Given&) = delete;
+
+    tridiagonal::Matrix matrix;
+    bool lies_there[3] = {};
+
+private:
+    std::vector<T> tables_[3];
+    std::vector<const char*> theirs_;
+};
+
+template <class T>
+void expect_kept(const Trial<T>& trial, const tridiagonal::Matrix& kept) {
+    const Recipe& recipe = trial.recipe();
+    const std::int64_t n = recipe.rows;
+    EXPECT_FALSE(kept.transposed);
+    EXPECT_EQ(kept.periodic, recipe.periodic);
+    for (std::int64_t k = 0; k < trial.systems(); ++k) {
+        const Bands<double> expected = trial.system(k);
+        const auto entry = [&](const Coefficient& band, std::int64_t i) {
+            if (const double* const number = std::get_if<double>(&band)) return static_cast<double>(static_cast<T>(*number));
+            const AnyView& view = std::get<AnyView>(band);
+            std::int64_t at = i * view.axis.stride, rest = k;
+            for (std::size_t d = recipe.batch.size(); d-- > recipe.front;) {
+                const Dim& dim = view.batch[d - recipe.front];
+                EXPECT_TRUE(dim.extent == recipe.batch[d] || (dim.extent == 1 && dim.stride == 0));
+                at += rest % recipe.batch[d] * dim.stride, rest /= recipe.batch[d];
+            }
+            const T* const address = static_cast<const T*>(view.data) + at;
+            EXPECT_TRUE(is_theirs(address));
+            return static_cast<double>(*address);
+        };
+        const auto outside = [&](const Coefficient& band) {
+            const AnyView* const view = std::get_if<AnyView>(&band);
+            return view && view->axis.stride != 0 && !recipe.periodic;
+        };
+        for (std::int64_t i = 0; i < n; ++i) {
+            ASSERT_EQ(entry(kept.diag, i), expected.diag[static_cast<std::size_t>(i)]) << "diag, row " << i << ", system " << k;
+            if (i > 0 || recipe.periodic) { ASSERT_EQ(entry(kept.lower, i), expected.lower[static_cast<std::size_t>(i)]) << "lower, row " << i << ", system " << k; }
+            if (i + 1 < n || recipe.periodic) { ASSERT_EQ(entry(kept.upper, i), expected.upper[static_cast<std::size_t>(i)]) << "upper, row " << i << ", system " << k; }
+        }
+        if (outside(kept.lower)) { ASSERT_EQ(entry(kept.lower, 0), 0) << "lower, system " << k; }
+        if (outside(kept.upper)) { ASSERT_EQ(entry(kept.upper, n - 1), 0) << "upper, system " << k; }
+    }
+}
+
+template <class T>
+void keep_it(Context& own, DeviceMatrix& kept, const Recipe& recipe, bool there) {
+    SCOPED_TRACE(recipe.text() + (there ? ", there" : ""));
+    Trial<T> trial(recipe);
+    {
+        const Given<T> given(trial, there);
+        const std::vector<std::int64_t> batch(recipe.batch.begin() + static_cast<std::ptrdiff_t>(recipe.front), recipe.batch.end());
+        kept.keep(given.matrix, given.lies_there, recipe.rows, batch, own.state().scratch, own.threads());
+    }
+    expect_kept(trial, kept.layout().matrix);
+    EXPECT_TRUE(trial.surroundings_untouched());
+}
+
+TEST_F(DeviceSolve, KeepsEveryMatrixAsItIs) {
+    const Device device = heap_device();
+    DeviceMatrix kept(device, nullptr);
+    int tried = 0;
+    for (std::uint64_t seed = 1; seed <= 3000; ++seed) {
+        Recipe recipe = random_recipe(seed);
+        recipe.accumulate = false, recipe.mixed = recipe.mixed || seed % 3 == 0;
+        if (!recipe.lengths.empty() || recipe.rows == 0 || Trial<float>(recipe).systems() == 0) continue;
+        keep_it<double>(own, kept, recipe, seed % 2 == 0);
+        keep_it<float>(own, kept, recipe, seed % 2 == 1);
+        ASSERT_FALSE(HasFailure()) << "seed " << seed;
+        ++tried;
+    }
+    EXPECT_GT(tried, 2000);
+}
+
+TEST_F(DeviceSolve, KeepsAMatrixWhereTheLastOneLay) {
+    const Device device = heap_device();
+    DeviceMatrix kept(device, nullptr);
+    AnyView first[3];
+    for (const std::uint64_t seed : {1, 2, 3}) {
+        Recipe recipe;
+        recipe.rows = 30, recipe.batch = {20}, recipe.upper = Source::shared, recipe.seed = seed;
+        recipe.layout = seed == 1 ? Layout::interleaved : seed == 2 ? Layout::contiguous : Layout::scattered, recipe.transposed = seed == 3;
+        if (recipe.transposed) std::swap(recipe.lower, recipe.upper);
+        keep_it<double>(own, kept, recipe, seed == 2);
+        int k = 0;
+        for (const Coefficient* const band : {&kept.layout().matrix.lower, &kept.layout().matrix.diag, &kept.layout().matrix.upper}) {
+            const AnyView& view = std::get<AnyView>(*band);
+            if (seed == 1) first[k] = view;
+            EXPECT_EQ(view.data, first[k].data);
+            EXPECT_EQ(view.axis, first[k].axis);
+            EXPECT_EQ(view.batch, first[k++].batch);
+        }
+    }
+}
+
+TEST_F(DeviceSolve, AMatrixThatCannotBeKeptLeavesNothingBehind) {
+    const std::size_t before = blocks.size();
+    {
+        const Device device = heap_device();
+        DeviceMatrix kept(device, nullptr);
+        Recipe recipe;
+        recipe.rows = 30, recipe.batch = {20}, recipe.layout = Layout::scattered;
+        Trial<double> trial(recipe);
+        const auto keep = [&](bool there) {
+            const Given<double> given(trial, there);
+            kept.keep(given.matrix, given.lies_there, recipe.rows, recipe.batch, own.state().scratch, own.threads());
+        };
+        const auto refused = [&](bool there, ErrorCode code) {
+            try {
+                keep(there);
+                return false;
+            } catch (const Error& error) {
+                EXPECT_EQ(error.code(), code) << error.what();
+                EXPECT_NE(std::string(error.what()).find("heap:0"), std::string::npos) << error.what();
+                return true;
+            }
+        };
+        free_bytes = 1000;
+        EXPECT_TRUE(refused(false, ErrorCode::bad_input));
+        free_bytes = std::size_t{1} << 30;
+        EXPECT_EQ(blocks.size(), before);
+        for (const bool there : {false, true}) {
+            int failed = 0;
+            for (copies_left = 0; refused(there, ErrorCode::device_unavailable); copies_left = ++failed) {}
+            EXPECT_GE(failed, 6);  // three bands, and a zero each
+            copies_left = -1;
+            keep(there);
+            expect_kept(trial, kept.layout().matrix);
+        }
+        EXPECT_EQ(blocks.size(), before + 3);
+    }
+    EXPECT_EQ(blocks.size(), before);
 }
 
 // ---- sweeps ----

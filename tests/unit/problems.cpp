@@ -206,6 +206,8 @@ TEST(Normalise, MisuseNamesTheArray) {
     says([](Single& s) { s.problem.matrix.upper = Generator{}; }, "upper", "no function for f64");
     says([](Single& s) { s.problem.matrix.periodic = true,
          s.problem.matrix.lower = View<const double>::rows(std::span<const double>(s.lower).first(4)); }, "lower", "periodic");
+    // Of one row too: its corners are entries of the arrays.
+    says([](Single& s) { s.problem.matrix = {View<const double>::rows({}), 4.0, 1.0, true}; s.problem.rhs.axis.extent = s.problem.x.axis.extent = 1; }, "lower", "periodic");
     says([](Single& s) { s.problem.rhs.axis.extent = s.problem.x.axis.extent = std::int64_t{1} << 62; s.problem.rhs.batch_dims = s.problem.x.batch_dims = 1;
          s.problem.rhs.batch[0] = s.problem.x.batch[0] = {4, 1}; }, "rhs", "2^53");
     static const std::int64_t backwards[] = {0, 3, 2, 5}, outside[] = {0, 9};

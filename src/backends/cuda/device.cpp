@@ -29,7 +29,7 @@ const char* unavailable(const Device& device) {
     return lib.why.empty() ? lib.table->unusable(device.number) : lib.why.c_str();
 }
 
-constexpr const char* note = "the cpu computes ragged batches of rings and kept-factor solves, the reference algorithms by name, from host memory; generators are tabulated";
+constexpr const char* note = "the cpu computes ragged batches of rings, the reference algorithms by name, from host memory; a Factor keeps the matrix; generators are tabulated";
 
 struct Devices {
     std::vector<std::string> names;

@@ -15,7 +15,7 @@ struct Table {
     static constexpr const char* library_name = "libtrifold_cuda.so";
     static constexpr const char* table_symbol = "trifold_cuda_table";
 
-    int version = 5;
+    int version = 6;
     std::size_t ops_bytes = sizeof(tridiagonal::Ops), system_bytes = sizeof(tridiagonal::System), runtime_bytes = sizeof(devices::Runtime), checked_bytes = sizeof(mesh::Checked);
 
     /// GPUs that the driver shows; 0 where `absent` says why.

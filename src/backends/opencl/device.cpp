@@ -31,7 +31,7 @@ const char* unavailable(const Device& device) {
 }
 
 constexpr const char* note =
-    "the cpu computes periodic, ragged, accumulating and kept-factor solves, the reference most algorithms by name, from host memory; generators are tabulated";
+    "the cpu computes periodic, ragged and accumulating solves, and factors in host memory, the reference most algorithms by name, from there; in memory of its own a Factor keeps the matrix; generators are tabulated";
 
 // Grows by the parts that are named. A device stays where it is.
 class Devices {

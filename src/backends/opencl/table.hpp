@@ -14,7 +14,7 @@ struct Table {
     static constexpr const char* library_name = "libtrifold_opencl.so";
     static constexpr const char* table_symbol = "trifold_opencl_table";
 
-    int version = 5;
+    int version = 6;
     std::size_t ops_bytes = sizeof(tridiagonal::Ops), system_bytes = sizeof(tridiagonal::System), runtime_bytes = sizeof(devices::Runtime);
 
     /// Devices of all platforms; 0 where `absent` says why.

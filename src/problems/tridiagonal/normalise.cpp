@@ -112,7 +112,7 @@ void set_operand(Operand& result, const char* name, const Coefficient& coefficie
     if (view.axis.extent != rows && !packed)
         misuse(name, std::to_string(view.axis.extent) + " rows where " + dims.whose + " has " + std::to_string(rows),
                packs ? "give n rows, or n-1 as LAPACK does" : "give as many rows");
-    if (packed && periodic && rows > 1)
+    if (packed && periodic)
         misuse(name, "a packed array of n-1 rows in a periodic system", "give n rows: the first of lower and the last of upper are the corners");
     if (view.batch_dims != 0 && view.batch_dims != dims.count)
         misuse(name, std::to_string(view.batch_dims) + " batch dimensions where " + dims.whose + " has " + std::to_string(dims.count),
@@ -300,12 +300,12 @@ void check_workspace(const Problem& problem, const Workspace& workspace) {
         if (const AnyView* view = std::get_if<AnyView>(coefficient)) check(name, *view);
 }
 
-System normalise(const Matrix& matrix, std::int64_t rows, std::span<const std::int64_t> batch, DType dtype) {
+System normalise(const Matrix& matrix, std::int64_t rows, std::span<const std::int64_t> batch, DType dtype, Memory device) {
     if (rows < 0) misuse("rows", std::to_string(rows) + " rows");
     if (batch.size() > max_batch_dims) misuse("batch", std::to_string(batch.size()) + " dimensions", "at most 4 are supported");
     Problem alone;
     alone.matrix = matrix;
-    check_memory(alone, {});
+    check_memory(alone, device);
     System system;
     system.dtype = dtype;
     system.rows = rows;

@@ -16,8 +16,8 @@ System normalise(const Problem& problem, Memory device = {});
 /// Throws Error(usage) where the caller's scratch lies over an array of the problem.
 void check_workspace(const Problem& problem, const Workspace& workspace);
 
-/// The matrix alone, with n rows and these batch dimensions (C order, contiguous numbering); rhs and x stay empty.
-System normalise(const Matrix& matrix, std::int64_t rows, std::span<const std::int64_t> batch, DType dtype);
+/// The matrix alone, with n rows and these batch dimensions (C order, contiguous numbering); rhs and x stay empty. `device`: as above.
+System normalise(const Matrix& matrix, std::int64_t rows, std::span<const std::int64_t> batch, DType dtype, Memory device = {});
 
 /// "contiguous" (rows side by side), "interleaved" (systems side by side), "strided" or "ragged": for reports.
 const char* layout_name(const System& system) noexcept;

@@ -8,6 +8,7 @@
 #include "backends/cuda/runtime/launch_error.hpp"
 #include "backends/cuda/runtime/pieces.hpp"
 #include "backends/cuda/runtime/stream.hpp"
+#include "backends/cuda/runtime/strided_copy.hpp"
 
 namespace trifold::cuda {
 
@@ -107,6 +108,12 @@ bool copy(int device, void* stream, void* to, const void* from, std::size_t byte
     if (bytes == 0) return true;
     const OnDevice on(device);
     return good(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, stream_of(stream)), "copying", failure);
+}
+
+bool copy_strided(int device, void* stream, const devices::StridedCopy& copy, Failure& failure) {
+    const OnDevice on(device);
+    enqueue_copy_strided(copy, stream_of(stream));
+    return good(launch_error(), "launching a kernel", failure);
 }
 
 bool synchronize(int device, void* stream, Failure& failure) {
@@ -263,6 +270,7 @@ const devices::Runtime& runtime() {
         r.memory_info = memory_info;
         r.where = where;
         r.copy = copy;
+        r.copy_strided = copy_strided;
         r.synchronize = synchronize;
         r.enter = enter;
         r.mark = mark;

@@ -157,6 +157,29 @@ void release_mark(int, void* event) { delete static_cast<Mark*>(event); }
 
 void set_array(cl::Kernel& kernel, cl_uint at, const Place& place, std::size_t size) { kernel.setArg(at, place.buffer), kernel.setArg(at + 1, static_cast<cl_long>(place.offset / size)); }
 
+bool copy_strided(int device, void* stream, const devices::StridedCopy& copy, Failure& failure) {
+    if (!stream && !settle(device, failure)) return false;
+    return guarded("copying", failure, [&] {
+        OpenDevice& d = open_device(device);
+        DeviceQueue& on = queue_of(device, stream);
+        const Place from = place_of(copy.from), to = place_of(copy.to);
+        cl_long8 extent, from_stride, to_stride;
+        const int missing = devices::StridedCopy::most_dims - copy.dims;
+        for (int k = 0; k < devices::StridedCopy::most_dims; ++k) {
+            const bool there = k >= missing;
+            extent.s[k] = there ? copy.extent[k - missing] : 1;
+            from_stride.s[k] = there ? copy.from_stride[k - missing] : 0, to_stride.s[k] = there ? copy.to_stride[k - missing] : 0;
+        }
+        const std::lock_guard lock(d.mutex);
+        cl::Kernel& kernel = d.kernel({"strided_copy", "copy_strided"}, copy.dtype);
+        kernel.setArg(0, static_cast<cl_long>(copy.elements())), kernel.setArg(1, extent), kernel.setArg(2, from_stride), kernel.setArg(3, to_stride);
+        set_array(kernel, 4, from, size_of(copy.dtype)), set_array(kernel, 6, to, size_of(copy.dtype));
+        constexpr std::int64_t most = 1 << 20;
+        d.run(on, kernel, static_cast<std::size_t>(std::min(copy.elements(), most)), 64);
+        on.queue.flush();
+    });
+}
+
 bool gather_ends(int device, void* stream, DType dtype, std::int64_t count, std::int64_t rows, const void* y, const void* g, const void* h, void* ends, Failure& failure) {
     return guarded("gathering the ends of parts", failure, [&] {
         OpenDevice& d = open_device(device);
@@ -280,6 +303,7 @@ const devices::Runtime& runtime() {
         r.memory_info = memory_info;
         r.where = where;
         r.copy = copy;
+        r.copy_strided = copy_strided;
         r.synchronize = synchronize;
         r.enter = enter;
         r.mark = mark;
