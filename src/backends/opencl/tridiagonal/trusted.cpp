@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <map>
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -14,7 +15,6 @@ namespace trifold::opencl {
 namespace {
 
 using tridiagonal::Launch;
-using tridiagonal::Operand;
 using tridiagonal::System;
 
 /// What is solved again where one of them did not hold.
@@ -37,23 +37,19 @@ struct Trusted {
 
 /// What a solve reads and what it writes, four runs of memory each at most.
 struct Touches {
-    Span reads[4], writes[4];
+    static constexpr int x = operands - 1;  // all before it are read
+    Span reads[x], writes[4];
     std::size_t reads_there = 0, writes_there = 0;
 
     Touches(const System& system, const Launch& launch, void* outcome) {
-        const Operand* const operands[] = {&system.lower, &system.diag, &system.upper, &system.rhs};
-        for (const Operand* operand : operands)
-            if (operand->kind == Operand::Kind::view) reads[reads_there++] = span(*operand, system);
+        for (int k = 0; k < x; ++k)
+            if (const std::optional<Reach> read = reach_of(system, k)) reads[reads_there++] = {read->first, read->last};
         const auto adds = [&](Span span) { writes[writes_there++] = span; };
         const auto bytes = [](const void* at, std::size_t count) { return Span{static_cast<const char*>(at), static_cast<const char*>(at) + count - 1}; };
-        adds(span(system.x, system)), adds(bytes(outcome, sizeof(Found)));
+        if (const std::optional<Reach> written = reach_of(system, x)) adds({written->first, written->last});
+        adds(bytes(outcome, sizeof(Found)));
         if (launch.scratch_bytes) adds(bytes(launch.scratch, launch.scratch_bytes));
         if (launch.status) adds(bytes(launch.status + system.number, static_cast<std::size_t>(system.systems())));
-    }
-
-    static Span span(const Operand& operand, const System& system) {
-        const Reach reach = reach_of(operand, system, 0, system.rows - 1);
-        return {reach.first, reach.last};
     }
 
     template <class Spans>
