@@ -75,6 +75,13 @@ typedef REAL Size;
 
 INLINE REAL finite_or_zero(REAL x) { return x * (REAL)0 == (REAL)0 ? x : (REAL)0; }
 
+/// The reciprocal of a pivot that is infinite, or beyond what the device's reciprocals reach, is 0: nothing else says so where the row's x is then taken for 0.
+#if REAL_BYTES == 8
+#define IS_ZERO(k) (size_of(k) == 0)
+#else
+#define IS_ZERO(k) ((k) == (REAL)0)
+#endif
+
 /// One row in unknowns far apart: x = d - a x[left] - c x[right].
 typedef struct {
     REAL a, c, d;
