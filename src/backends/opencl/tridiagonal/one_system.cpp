@@ -47,6 +47,10 @@ bool short_on_trust(int device, const System& system, const Launch& launch, void
     return enqueued(device, system, launch, outcome, failure, [&](Call& call) { enqueue_short(call, ALWAYS); });
 }
 
+bool short_in_turn(int device, const System& system, const Launch& launch, void* outcome, Failure& failure) {
+    return enqueued(device, system, launch, outcome, failure, [&](Call& call) { enqueue_short(call, IN_TURN + place_in_turn(device)); });
+}
+
 bool short_and_pivots_on_trust(int device, const System& system, const Launch& launch, void* outcome, Failure& failure) {
     return enqueued(device, system, launch, outcome, failure, [&](Call& call) { enqueue_short(call, NEVER), enqueue_coupled(call, PIVOT_CHUNKS, true, open_device(device).remembers.wants_correction); });
 }
@@ -100,11 +104,13 @@ bool enqueue_one(int device, const System& system, const Launch& launch, void* o
     OpenDevice& open = open_device(device);
     const std::lock_guard lock(open.order);
     const bool known = known_not_to_forget(open, system);
+    const bool wants_pivots = known && open.remembers.wants_pivots;
+    if (brief && !launch.stream && system.in_place && !wants_pivots) return enqueue_in_turn(device, system, launch, outcome, failure, short_in_turn, short_that_waits);
     if (brief && !launch.stream)
-        return enqueue_trusted(device, system, launch, outcome, failure, known && open.remembers.wants_pivots ? short_and_pivots_on_trust : short_on_trust, short_that_waits);
+        return enqueue_trusted(device, system, launch, outcome, failure, wants_pivots ? short_and_pivots_on_trust : short_on_trust, short_that_waits);
     if (windows && !launch.stream) {
         const bool both = known && takes_runs(device, system);
-        return enqueue_trusted(device, system, launch, outcome, failure, !both ? windows_on_trust : open.remembers.wants_pivots ? all_on_trust : both_on_trust, windows_that_wait);
+        return enqueue_trusted(device, system, launch, outcome, failure, !both ? windows_on_trust : wants_pivots ? all_on_trust : both_on_trust, windows_that_wait);
     }
     if (!open.settle(failure)) return false;
     return (brief ? short_that_waits : windows ? windows_that_wait : couple_chunks)(device, system, launch, outcome, failure);
