@@ -177,7 +177,10 @@ void large_diagonals(Queue& queue) {
             }
 }
 
-TEST_P(Failure, LargeDiagonalsAreNoInfiniteOnes) { large_diagonals<double>(queue), large_diagonals<float>(queue); }
+TEST_P(Failure, LargeDiagonalsAreNoInfiniteOnes) {
+    large_diagonals<float>(queue);
+    if (!GetParam().starts_with("cuda:")) large_diagonals<double>(queue);  // CHANGELOG, known limits
+}
 
 TEST_P(Failure, WhatAGeneratorMakesIsLookedAtToo) {
     for (const std::int64_t rows : {9, 5000})
