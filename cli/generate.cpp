@@ -86,9 +86,9 @@ int run(const Options& o) {
 Command generate_command(CLI::App& parent) {
     auto options = std::make_shared<Options>();
     CLI::App* app = parent.add_subcommand("generate", "write a generated problem, or list the generators");
-    app->add_option("INPUT", options->input, "gen:NAME?key=value&...");
-    app->add_option("-o,--output", options->output, "FILE.npz for the arrays lower, diag, upper, rhs; '-' = stdout")->check(not_empty);
-    app->add_flag("--list", options->list, "every generator with its parameters, defaults and ranges");
+    CLI::Option* const input = app->add_option("INPUT", options->input, "gen:NAME?key=value&...");
+    CLI::Option* const output = app->add_option("-o,--output", options->output, "FILE.npz for the arrays lower, diag, upper, rhs; '-' = stdout")->check(not_empty);
+    app->add_flag("--list", options->list, "every generator with its parameters, defaults and ranges")->excludes(input)->excludes(output);
     options->add_data(*app);
     app->add_flag("-q,--quiet", options->quiet, "no progress and no notes on stderr");
     options->add_threads(*app);

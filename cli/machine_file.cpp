@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <bit>
+#include <cerrno>
 #include <cmath>
+#include <cstring>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
@@ -108,6 +110,12 @@ report::Operations operations_of(const Json& json) {
     return out;
 }
 
+/// "[json.exception.parse_error.101] parse error at …": the library's number says nothing to who wrote the file.
+std::string without_its_number(const std::string& words) {
+    const std::size_t end = words.starts_with('[') ? words.find("] ") : words.npos;
+    return end == words.npos ? words : words.substr(end + 2);
+}
+
 report::MachineTable table_of(const Json& json) {
     if (text(json, "schema", "") != schema) throw Bad(std::string("'schema' is not ") + schema);
     report::MachineTable table;
@@ -160,13 +168,16 @@ report::MachineTable table_of(const Json& json) {
 }  // namespace
 
 report::MachineTable predict_machine(const std::string& path) {
-    std::ifstream file(path);
-    if (!file || file.peek() == std::ifstream::traits_type::eof()) throw Error(ErrorCode::bad_input, path, "cannot be read, or is empty", "check the name and the folder");
     const char* hint = "docs/algorithms/split_model.md describes the file; bench/published/oclspkt.json is one";
+    errno = 0;
+    std::ifstream file(path);
+    const bool nothing = !file || file.peek() == std::ifstream::traits_type::eof();
+    if (nothing && errno) throw Error(ErrorCode::bad_input, path, std::string("cannot be read: ") + std::strerror(errno), "check the name and the folder");
+    if (nothing) throw Error(ErrorCode::bad_input, path, "is empty", hint);
     try {
         return table_of(Json::parse(file));
     } catch (const Json::exception& error) {
-        throw Error(ErrorCode::bad_input, path, std::string("is no such JSON: ") + error.what(), hint);
+        throw Error(ErrorCode::bad_input, path, "is no such JSON: " + without_its_number(error.what()), hint);
     } catch (const Bad& error) {
         throw Error(ErrorCode::bad_input, path, error.what(), hint);
     } catch (const Error& error) {

@@ -35,13 +35,24 @@ std::string not_a_number(const CLI::App& where, const std::string& parser) {
     return option + ": '" + parser.substr(equals + 3) + "' is no " + (known && known->get_type_name() == "INT" ? "whole number" : "number");
 }
 
+constexpr const char* no_value = "is given without a value";
+
+/// What the parser has found, in this command's words.
+std::string words_of(const CLI::ParseError& error, const CLI::App& where, bool any_command) {
+    const std::string words = error.what();
+    if (!any_command && dynamic_cast<const CLI::RequiredError*>(&error)) return "no subcommand is named";
+    if (dynamic_cast<const CLI::ConversionError*>(&error)) return not_a_number(where, words);
+    if (const std::size_t colon = words.find(": "); dynamic_cast<const CLI::ArgumentMismatch*>(&error) && words.ends_with(" missing")) return words.substr(0, colon + 2) + no_value;
+    return words;
+}
+
 // What was mistyped, and what was probably meant.
 int usage_error(const CLI::App& app, const CLI::App* chosen, const CLI::ParseError& error) {
     const CLI::App& where = chosen ? *chosen : app;
     const std::string help = "see: trifold " + (chosen ? chosen->get_name() + " " : std::string()) + "--help";
     std::vector<std::string> rest = app.remaining(true);
     if (rest.empty()) {
-        say((dynamic_cast<const CLI::ConversionError*>(&error) ? not_a_number(where, error.what()) : error.what()) + " (" + help + ")");
+        say(words_of(error, where, chosen != nullptr) + " (" + help + ")");
         return static_cast<int>(ErrorCode::usage);
     }
     const std::string wrong = rest.front().substr(0, rest.front().find('='));
@@ -68,6 +79,13 @@ int usage_error(const CLI::App& app, const CLI::App* chosen, const CLI::ParseErr
     return static_cast<int>(ErrorCode::usage);
 }
 
+// A shell variable that is not set is no absent option. Who has a check of its own says more.
+void refuse_empty_values(CLI::App& command) {
+    const auto refuse = [](const std::string& value) { return std::string(value.empty() ? no_value : ""); };
+    for (CLI::Option* const option : command.get_options())
+        if (option->get_items_expected_max() > 0 && !option->get_positional()) option->check(refuse);
+}
+
 int run(int argc, char** argv) {
     CLI::App app{"Trifold: tridiagonal systems at memory speed, never silently wrong.", "trifold"};
     app.footer(exit_codes);
@@ -75,6 +93,7 @@ int run(int argc, char** argv) {
     app.require_subcommand(1);
     const Command commands[] = {solve_command(app), generate_command(app), verify_command(app),
                                 plan_command(app),  heat_command(app),     bench_command(app),  devices_command(app)};
+    for (const Command& command : commands) refuse_empty_values(*command.app);
     const auto chosen = [&]() -> const Command* {
         for (const Command& command : commands)
             if (command.app->parsed()) return &command;

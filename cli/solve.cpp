@@ -73,6 +73,8 @@ private:
         std::error_code unknown;
         if (name.has_extension() && name.extension() != ".npy" && !std::filesystem::is_other(name, unknown))
             throw Error(ErrorCode::usage, "-o " + o_.output, "is not an .npy file", "name it *.npy, or - for stdout");
+        if (const std::filesystem::path picture = o_.timeline; picture.has_extension() && picture.extension() != ".svg" && !std::filesystem::is_other(picture, unknown))
+            throw Error(ErrorCode::usage, "--timeline " + o_.timeline, "is not an .svg file", "name it *.svg");
         std::vector<std::pair<std::string, std::string>> taken{{"INPUT", o_.input}};
         for (const auto& [option, path] : outputs) {
             if (path->empty() || *path == "-") continue;

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "backends/registry.hpp"
+#include "problems/tridiagonal/read_rows.hpp"
 
 namespace trifold::tridiagonal {
 namespace {
@@ -25,12 +26,15 @@ bool usable(const Queue& queue, const char* name, const void* address, bool reac
 Placement place(const Queue& queue, const Problem& problem, const Options& options, bool reaches_pinned) {
     Placement out;
     const char* const names[] = {"lower", "diag", "upper", "rhs", "x"};
+    constexpr Array arrays[] = {Array::lower, Array::diag, Array::upper, Array::rhs, Array::x};
     const AnyView* const views[] = {std::get_if<AnyView>(&problem.matrix.lower), std::get_if<AnyView>(&problem.matrix.diag),
                                     std::get_if<AnyView>(&problem.matrix.upper), &problem.rhs, &problem.x};
     for (int k = 0; k < 5; ++k) {
-        // An empty array, as of the couplings of one row, is nowhere.
-        if (!views[k] || !views[k]->data || views[k]->rows() == 0 || views[k]->systems() == 0) continue;
-        out.there[k] = usable(queue, names[k], views[k]->data, reaches_pinned);
+        if (!views[k]) continue;
+        // Where it begins that nobody reads need not be the device's. An array of which nothing is read, as of the couplings of one row, is nowhere.
+        const AnyView read = read_rows(problem, arrays[k], *views[k]);
+        if (!read.data || read.rows() == 0 || read.systems() == 0) continue;
+        out.there[k] = usable(queue, names[k], read.data, reaches_pinned);
         if (!out.there[k] && views[k]->memory.kind == MemoryKind::device)
             throw Error(ErrorCode::usage, names[k], std::string("host memory in a view that says it lies on '") + queue.device() + "'",
                         "give a pointer of the device (allocate, cudaMalloc), or leave the view's memory at host");

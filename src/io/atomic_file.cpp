@@ -113,7 +113,7 @@ void AtomicFile::discard() noexcept {
 
 void AtomicFile::fail(const char* what, int error) const {
     std::string hint = "choose another place with -o";
-    if (error == ENOENT) hint = "make the folder " + folder_of(target_) + " first, or choose another";
+    if (error == ENOENT && access(folder_of(target_).c_str(), F_OK) != 0) hint = "make the folder " + folder_of(target_) + " first, or choose another";
     if (error == ENAMETOOLONG) hint = "choose a shorter name";
     if (error == EFBIG) hint = "raise the limit on the size of files (ulimit -f), or choose another disk with -o";
     if (error == ENOSPC || error == EDQUOT) hint = "free some space, or choose another disk with -o";

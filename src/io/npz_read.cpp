@@ -32,8 +32,11 @@ struct NpzReader::State {
         archive = source ? zip_open_from_source(source, ZIP_RDONLY, &error) : nullptr;
         if (!archive) {
             const std::string text = zip_error_strerror(&error);
+            zip_stat_t size{};
+            const bool empty = source && zip_source_stat(source, &size) == 0 && (size.valid & ZIP_STAT_SIZE) && size.size == 0;
             zip_source_free(source);
             zip_error_fini(&error);
+            if (empty) damaged(path, "is empty");
             damaged(path, "not a .npz archive, or truncated: " + text);
         }
         zip_error_fini(&error);

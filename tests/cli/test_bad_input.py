@@ -39,6 +39,30 @@ class BadInput(CommandTest):
         self.refuse(2, ['SOLUTION', 'names no file'], 'verify', 'gen:poisson', '')
         self.refuse(3, ['a?[1mb?ä.npz'], 'solve', b'a\x1b[1mb\xff\xc3\xa4.npz')  # nothing that a terminal would obey
 
+    def test_nothing_in_it(self):
+        self.write('p.npz', b'')
+        self.solve_fails(['p.npz: is empty', 'numpy.savez'])
+        self.refuse(3, ['-: is empty'], 'solve', '-', input=b'')
+        self.write('m.json', b'')
+        self.refuse(3, ['m.json: is empty', 'split_model.md'], 'plan', '--machine', 'm.json')
+        self.refuse(3, ['cannot be read: Is a directory'], 'plan', '--machine', self.folder)
+        self.refuse(3, ['none.json: cannot be read: No such file'], 'plan', '--machine', 'none.json')
+        self.write('m.json', b'{"a":')
+        self.assertNotIn('json.exception', self.refuse(3, ['m.json: is no such JSON: parse error at line 1'], 'plan', '--machine', 'm.json'))
+
+    def test_values_that_are_not_there(self):
+        self.good()
+        for option in ('--axis', '--tolerance', '--precision', '--watts', '--patience', '--device', '--algorithm', '--optimise'):
+            self.solve_fails([option + ': is given without a value', 'trifold solve --help'], 2, option, '')
+            self.solve_fails([option + ': is given without a value', 'trifold solve --help'], 2, option)
+        self.refuse(2, ['--step: is given without a value', 'trifold heat --help'], 'heat', '--mesh', '8x8', '--step', '')
+        self.refuse(2, ['--machine: is given without a value'], 'plan', '--machine', '')
+        self.refuse(2, ['no subcommand is named', 'trifold --help'])
+
+    def test_a_list_has_no_output(self):
+        self.refuse(2, ['--output excludes --list'], 'generate', '--list', '-o', 'l.npz')
+        self.refuse(2, ['INPUT excludes --list'], 'generate', '--list', 'gen:poisson')
+
     def test_lists_of_devices(self):
         self.good()
         self.solve_fails(['cpu,cpu', 'named twice'], 2, '--device', 'cpu,cpu')
@@ -188,6 +212,15 @@ class BadInput(CommandTest):
                                   stdout=full, stderr=subprocess.PIPE, env=self.environment)
         self.assertEqual(done.returncode, 3)
         self.assertIn(b'stdout', done.stderr)
+
+    def test_a_timeline_is_a_picture_of_one_kind(self):
+        self.good()
+        self.refuse(2, ['--timeline t.png', 'is not an .svg file'], 'solve', 'p.npz', '--timeline', 't.png')
+        self.run_it('solve', 'p.npz', '--timeline', '/dev/null')
+
+    def test_a_folder_that_is_there_and_takes_no_files(self):
+        self.good()
+        self.assertNotIn('make the folder', self.refuse(3, ['/proc/x.npy: cannot be written', 'choose another place'], 'solve', 'p.npz', '-o', '/proc/x.npy'))
 
     def test_output_on_a_full_disk(self):
         self.good()

@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <memory>
 
 #include "backends/opencl/kernel_times.hpp"
 #include "backends/opencl/runtime/kinds.hpp"
@@ -132,6 +133,34 @@ TEST(PublishedMappings, AreTimedKernelByKernel) {
         EXPECT_EQ(opencl::kernel_times(device, false).solving, 0) << mapping;
     }
     unsetenv("TRIFOLD_OPENCL_MAPPING");
+}
+
+// A system of a batch that is solved by itself keeps its number: the status of those before it is not this call's.
+TEST(Status, IsThatOfTheSystemsNumber) {
+    const std::string name = opencl_device_name();
+    if (name.empty()) GTEST_SKIP() << no_device;
+    Context context({.threads = 2, .profile_path = "none", .log = {}});
+    const Queue queue(context, name);
+    const tridiagonal::Ops& ops = tridiagonal::ops_of(queue);
+    if (!ops.solve) GTEST_SKIP() << "memory of its own: nothing is solved one by one";
+    const std::vector<double> rhs(300, 1.0);
+    std::vector<double> x(300);
+    tridiagonal::Problem problem;
+    problem.matrix = {-1.0, 4.0, -1.0};
+    problem.rhs = View<const double>::rows(rhs), problem.x = View<double>::rows(std::span<double>(x));
+    tridiagonal::System system = tridiagonal::normalise(problem);
+    system.number = 3;
+    std::vector<std::byte> scratch(ops.workspace(system, tridiagonal::Algorithm::lu, 1) + 64);
+    void* aligned = scratch.data();
+    std::size_t room = scratch.size();
+    std::align(64, room - 64, aligned, room);
+    std::vector<std::int8_t> status(5, 55);
+    Failure failure;
+    Outcome outcome;
+    ops.solve(system, tridiagonal::Algorithm::lu, {.scratch = aligned, .scratch_bytes = room, .status = status.data(), .device = ops.number, .failure = &failure}, outcome);
+    ASSERT_EQ(failure.code, 0) << failure.message;
+    ASSERT_TRUE(outcome.ok());
+    EXPECT_EQ(status, (std::vector<std::int8_t>{55, 55, 55, static_cast<std::int8_t>(Reason::exact), 55}));
 }
 
 // The host couples chunks between two kernels of the device: a team of ours would spin on while the second one runs.

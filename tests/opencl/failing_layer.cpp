@@ -15,7 +15,7 @@
 namespace {
 
 using layer::below, layer::own;
-std::atomic<long> calls{0}, failing{-1};
+std::atomic<long> calls{0}, failing{-1}, waits{0};
 std::atomic<bool> lasting{false};
 std::atomic<long> sleeping{-1}, sleep_ms{0}, build_ms{0};
 std::atomic<bool> held{false};
@@ -28,10 +28,18 @@ bool fails() {
     return wanted >= 0 && (call == wanted || (lasting.load() && call > wanted));
 }
 
+template <auto Member, auto Other>
+constexpr bool is = std::is_same_v<std::integral_constant<decltype(Member), Member>, std::integral_constant<decltype(Other), Other>>;
 template <auto Member>
-struct builds : std::false_type {};
-template <>
-struct builds<&cl_icd_dispatch::clBuildProgram> : std::true_type {};
+constexpr bool builds = is<Member, &cl_icd_dispatch::clBuildProgram>;
+
+/// Whether a call returns only when the device has done what was asked of it.
+template <auto Member, class... A>
+bool waits_for_device(const A&... arguments) {
+    using D = cl_icd_dispatch;
+    if constexpr (is<Member, &D::clEnqueueReadBuffer>) return std::get<2>(std::tie(arguments...)) == CL_TRUE;
+    else return is<Member, &D::clFinish>;
+}
 
 /// The entry `Member` of the table: of type R (*)(A…). What returns an object says how it went in its last argument.
 template <auto Member>
@@ -39,8 +47,9 @@ struct Counted;
 template <class R, class... A, R(CL_API_CALL* cl_icd_dispatch::*Member)(A...)>
 struct Counted<Member> {
     static R CL_API_CALL call(A... arguments) {
-        if (builds<Member>::value && build_ms > 0) std::this_thread::sleep_for(std::chrono::milliseconds(build_ms.load()));
-        while (builds<Member>::value && held) std::this_thread::sleep_for(std::chrono::milliseconds(2));
+        if (builds<Member> && build_ms > 0) std::this_thread::sleep_for(std::chrono::milliseconds(build_ms.load()));
+        while (builds<Member> && held) std::this_thread::sleep_for(std::chrono::milliseconds(2));
+        if (waits_for_device<Member>(arguments...)) ++waits;
         if (!fails()) return (below->*Member)(arguments...);
         if constexpr (std::is_same_v<R, cl_int>) {
             return CL_OUT_OF_RESOURCES;
@@ -70,7 +79,10 @@ extern "C" {
 
 /// Calls since the last `trifold_fail_call`; from there on number `call` fails (-1: none), and all after it where `on` is set.
 long trifold_calls() { return calls.load(); }
-void trifold_fail_call(long call, int on) { failing = -1, calls = 0, lasting = on != 0, failing = call; }
+void trifold_fail_call(long call, int on) { failing = -1, calls = waits = 0, lasting = on != 0, failing = call; }
+
+/// Of these, such as wait for the device.
+long trifold_waits() { return waits.load(); }
 
 /// Programs take so much longer to compile, or to be made of what was kept.
 void trifold_slow_builds(long ms) { build_ms = ms; }

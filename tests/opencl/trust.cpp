@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "backends/registry.hpp"
+#include "opencl/loaded.hpp"
 #include "trifold/trifold.hpp"
 
 namespace trifold::tests {
@@ -108,7 +109,7 @@ TEST_F(Trust, WhatNeedsPivotsComesAgain) {
         EXPECT_LE(error(x, queue, 1), 1e-9);
         EXPECT_LE(error(y, queue, 1), 1e-14);
         copy(queue, (k ? again : first).data(), x.data(), rows * sizeof(double));
-        if (k) EXPECT_EQ(first, again);
+        if (k) { EXPECT_EQ(first, again); }
     }
     given[777] = std::nan("");
     copy(queue, rhs.data(), given.data(), rows * sizeof(double));
@@ -152,6 +153,90 @@ TEST_F(Trust, ManyOneAfterTheOther) {
     }
     EXPECT_TRUE(outcome.read().ok());
     EXPECT_LE(error(x, queue, 1), 1e-6);
+}
+
+/// Short systems in place: x over the right-hand side, one behind the other on the same array, on others, or on what another one has made.
+class TrustInPlace : public Trust {
+protected:
+    static constexpr std::int64_t length = 2000;
+
+    DeviceArray<double> image(double diagonal) {
+        std::vector<double> rhs(length, diagonal - 2);
+        rhs.front() = rhs.back() = diagonal - 1;
+        return DeviceArray<double>(*queue_, std::span<const double>(rhs));
+    }
+    static tridiagonal::Problem problem(double diagonal, const DeviceArray<double>& rhs, DeviceArray<double>& x) {
+        tridiagonal::Problem p;
+        p.matrix = {-1.0, diagonal, -1.0};
+        p.rhs = View<const double>::rows(std::span<const double>(rhs.data(), length)), p.x = View<double>::rows(std::span<double>(x.data(), length));
+        return p;
+    }
+    static std::vector<double> got(const DeviceArray<double>& from) {
+        std::vector<double> host(length);
+        from.download(host);
+        return host;
+    }
+
+    struct Step {
+        double diagonal;
+        int rhs, x;
+    };
+    /// Enqueued without looking, and each waited for, on arrays of their own: the same bits.
+    void compare(const std::vector<Step>& steps) {
+        DeviceArray<double> arrays[2][3];
+        for (auto& set : arrays) set[0] = image(4), set[1] = image(0), set[2] = image(5);
+        const tridiagonal::Options with = options(*queue_, problem(4, arrays[0][0], arrays[0][0]));
+        std::vector<tridiagonal::PendingOutcome> outcomes;
+        for (const Step& s : steps) outcomes.emplace_back(*queue_), solve_async(*queue_, problem(s.diagonal, arrays[0][s.rhs], arrays[0][s.x]), with, outcomes.back());
+        for (const Step& s : steps) ASSERT_TRUE(tridiagonal::solve(*queue_, problem(s.diagonal, arrays[1][s.rhs], arrays[1][s.x]), {}).ok());
+        for (std::size_t k = 0; k < steps.size(); ++k) EXPECT_TRUE(outcomes[k].read().ok()) << k << ": " << name_of(outcomes[k].read().reason);
+        for (int a = 0; a < 3; ++a) EXPECT_EQ(got(arrays[0][a]), got(arrays[1][a])) << "array " << a;
+    }
+    /// So that nothing is known of what comes next.
+    void forget() {
+        DeviceArray<double> rhs(*queue_, 600), x(*queue_, 600);
+        tridiagonal::Problem p;
+        std::vector<double> of(600, 0.0);
+        of.front() = of.back() = -1;
+        rhs.upload(of);
+        p.matrix = {-1.0, 0.0, -1.0}, p.rhs = View<const double>::rows(std::span<const double>(rhs.data(), 600)), p.x = View<double>::rows(std::span<double>(x.data(), 600));
+        ASSERT_TRUE(tridiagonal::solve(*queue_, p, {}).ok());
+    }
+};
+
+TEST_F(TrustInPlace, WhatNeedsPivotsIsSolvedAgainAndWhatFollowsIt) {
+    const std::vector<Step> lists[] = {
+        {{4, 0, 0}, {4, 0, 0}, {5, 2, 2}, {4, 1, 1}},             // all hold
+        {{4, 0, 0}, {0, 1, 1}, {5, 2, 2}, {4, 1, 1}, {4, 0, 0}},  // the second one does not; what follows depends on it, or not
+        {{0, 1, 1}, {0, 1, 1}, {4, 1, 1}},
+        {{4, 0, 0}, {4, 0, 2}, {5, 2, 2}, {0, 1, 1}, {4, 1, 0}, {5, 0, 0}},  // among others that are not in place
+        {{4, 0, 0}, {4, 0, 2}, {0, 1, 0}, {5, 0, 0}, {5, 2, 1}},
+    };
+    for (const auto& list : lists) forget(), compare(list);
+}
+
+TEST_F(TrustInPlace, MoreThanAreKept) {
+    std::vector<Step> steps(150, {2.5, 0, 0});
+    forget();
+    compare(steps);
+    steps[100] = {0, 1, 1}, steps[120] = {5, 1, 1};
+    forget();
+    compare(steps);
+}
+
+TEST_F(TrustInPlace, NoneWaits) {
+    const auto waits = layer_function<long()>("trifold_waits");
+    const auto reset = layer_function<void(long, int)>("trifold_fail_call");
+    if (!waits) GTEST_SKIP() << no_layer;
+    DeviceArray<double> a = image(4);
+    const tridiagonal::Options with = options(*queue_, problem(4, a, a));
+    forget();
+    tridiagonal::PendingOutcome outcome(*queue_);
+    reset(-1, 0);
+    for (int k = 0; k < 20; ++k) solve_async(*queue_, problem(4, a, a), with, outcome);
+    EXPECT_EQ(waits(), 0);
+    EXPECT_TRUE(outcome.read().ok());
+    EXPECT_GT(waits(), 0);
 }
 
 /// Batches of 200 rows, side by side or not: a matrix that needs no pivots, and one of which every 37th system does.

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <numeric>
 #include <random>
 #include <set>
@@ -217,6 +218,86 @@ TEST(Normalise, MisuseNamesTheArray) {
     says([&](Single& s) { s.problem.matrix.diag = View<const float>::rows(narrow); }, "diag", "f32");
 }
 
+TEST(Normalise, XMayLieOverCouplingsThatAreNotRead) {
+    Single s;
+    s.lower.resize(9), s.upper.resize(9);
+    const auto over = [&](double* x, const double* lower, const double* upper) {
+        Single t = s;
+        t.problem.matrix.lower = View<const double>::rows({lower, 5}), t.problem.matrix.upper = View<const double>::rows({upper, 5});
+        t.problem.x = View<double>::rows({x, 5});
+        return t;
+    };
+    Single behind_upper = over(s.upper.data() + 4, s.lower.data(), s.upper.data()), before_lower = over(s.lower.data(), s.lower.data() + 4, s.upper.data());
+    for (Single* t : {&behind_upper, &before_lower})
+        for (const bool transposed : {false, true}) {
+            t->problem.matrix.transposed = transposed, t->problem.matrix.periodic = false;
+            EXPECT_EQ(misuse(t->problem), "");
+            t->problem.matrix.periodic = true;
+            EXPECT_NE(misuse(t->problem).find(t == &before_lower ? "x: overlaps lower" : "x: overlaps upper"), std::string::npos) << misuse(t->problem);
+        }
+    EXPECT_NE(misuse(over(s.upper.data() + 3, s.lower.data(), s.upper.data()).problem).find("x: overlaps upper"), std::string::npos);
+    EXPECT_NE(misuse(over(s.lower.data() + 4, s.lower.data() + 7, s.lower.data()).problem).find("x: overlaps lower"), std::string::npos);
+}
+
+// Against a search by hand over all entries that equations have.
+TEST(Normalise, WhatIsReadMayNotBeWritten) {
+    std::random_device device;
+    const auto seed = device();
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    std::mt19937_64 random(seed);
+    const auto below = [&](std::int64_t bound) { return static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(bound)); };
+    Doubles storage(400), elsewhere(400);
+    int refused = 0, taken = 0, only_beyond = 0;
+    for (int draw = 0; draw < 40000; ++draw) {
+        const std::int64_t n = below(6), dims = below(3), extent[] = {1 + below(3), 1 + below(3)};
+        const bool ragged = dims == 0 && below(2) == 0, periodic = below(4) == 0;
+        const auto make = [&](Doubles& in, std::int64_t rows) {
+            View<double> view;
+            view.data = in.data() + 100 + below(100);
+            view.axis = {rows, below(11) - 4};
+            view.batch_dims = static_cast<int>(dims);
+            for (int d = 0; d < dims; ++d) view.batch[d] = {extent[d], below(21) - 8};
+            return view;
+        };
+        std::vector<std::int64_t> offsets;
+        if (ragged) {
+            for (std::int64_t k = below(4); k >= 0; --k) offsets.push_back(below(n + 1));
+            std::sort(offsets.begin(), offsets.end());
+        }
+        Problem p;
+        p.rhs = make(elsewhere, n), p.x = make(storage, n);
+        if (overlaps_itself(p.x)) continue;
+        const bool packed = !periodic && n > 0 && below(3) == 0, of_lower = below(2) == 0;
+        const View<double> coupling = make(storage, packed ? n - 1 : n);
+        p.matrix = {1.0, 4.0, 1.0};
+        (of_lower ? p.matrix.lower : p.matrix.upper) = coupling;
+        p.matrix.periodic = periodic, p.matrix.transposed = !ragged && below(2) == 0;
+        if (ragged) p.offsets = offsets;
+
+        std::set<const double*> written, read, all;
+        const auto each = [&](const AnyView& view, std::int64_t row, std::set<const double*>& to) {
+            for (std::int64_t j = 0; j < (dims > 0 ? extent[0] : 1); ++j)
+                for (std::int64_t k = 0; k < (dims > 1 ? extent[1] : 1); ++k)
+                    to.insert(static_cast<double*>(view.data) + row * view.axis.stride + j * view.batch[0].stride + k * view.batch[1].stride);
+        };
+        std::vector<std::int64_t> starts = ragged ? offsets : std::vector<std::int64_t>{0, n};
+        for (std::size_t s = 0; s + 1 < starts.size(); ++s)
+            for (std::int64_t i = starts[s]; i < starts[s + 1]; ++i) {
+                each(p.x, i, written);
+                if (!packed) each(coupling, i, all);
+                if (periodic || i != (of_lower ? starts[s] : starts[s + 1] - 1)) each(coupling, i - (packed && of_lower), read);
+            }
+        const auto met = [&](const std::set<const double*>& those) { return std::any_of(those.begin(), those.end(), [&](const double* one) { return written.count(one) > 0; }); };
+        const std::string said = misuse(p);
+        ASSERT_EQ(said != "", met(read)) << "draw " << draw << ": " << said;
+        if (said != "") { ASSERT_EQ(said.rfind(of_lower ? "x: overlaps lower" : "x: overlaps upper", 0), 0u) << said; }
+        ++(said != "" ? refused : taken), only_beyond += said == "" && met(all);
+    }
+    EXPECT_GT(refused, 1000);
+    EXPECT_GT(taken, 1000);
+    EXPECT_GT(only_beyond, 100);
+}
+
 TEST(Normalise, WhatNoAddressReachesIsRefused) {
     Single s;
     s.problem.matrix = {-1.0, 4.0, -1.0};
@@ -256,6 +337,7 @@ TEST(Normalise, AWorkspaceLiesOverNoArray) {
     EXPECT_EQ(refused(s.x.data() + 5, 8), "");
     EXPECT_NE(refused(s.rhs.data() + 1, 8).find("over rhs"), std::string::npos);
     EXPECT_NE(refused(s.upper.data() + 2, 24).find("over upper"), std::string::npos);
+    EXPECT_EQ(refused(s.upper.data() + 4, 8), "") << "no row has that coupling";
 }
 
 TEST(Normalise, PiecesOfARaggedBatch) {

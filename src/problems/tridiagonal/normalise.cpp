@@ -2,10 +2,12 @@
 #include "problems/tridiagonal/normalise.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <string>
 
 #include "problems/tridiagonal/overlap.hpp"
+#include "problems/tridiagonal/read_rows.hpp"
 
 namespace trifold::tridiagonal {
 namespace {
@@ -218,6 +220,15 @@ void check_offsets(const Problem& problem, System& system) {
     system.rows = longest;
 }
 
+struct NamedCoefficient {
+    const char* name;
+    Array array;
+    const Coefficient* coefficient;
+};
+std::array<NamedCoefficient, 3> matrix_of(const Problem& problem) {
+    return {{{"lower", Array::lower, &problem.matrix.lower}, {"diag", Array::diag, &problem.matrix.diag}, {"upper", Array::upper, &problem.matrix.upper}}};
+}
+
 bool same_strides(const AnyView& a, const AnyView& b) {
     bool same = a.axis.stride == b.axis.stride || a.axis.extent <= 1;
     for (int d = 0; d < a.batch_dims; ++d) same = same && (a.batch[d].stride == b.batch[d].stride || a.batch[d].extent <= 1);
@@ -230,14 +241,12 @@ void check_aliasing(const Problem& problem, System& system) {
     const bool same = problem.x.data == problem.rhs.data && same_strides(problem.x, problem.rhs);
     if (same && problem.accumulate) misuse("x", "is rhs in a solve that adds to x", "give x memory of its own");
     const Stretch written = stretch_of(problem.x);
-    const auto overlaps_x = [&](const AnyView& view) { return written.meets(stretch_of(view)) && overlap(problem.x, view); };
+    const auto overlaps_x = [&](Array array, const AnyView& view) { return written.meets(stretch_of(view)) && read_where_x_is_written(problem, array, view); };
     if (same) system.in_place = true;
-    else if (overlaps_x(problem.rhs))
+    else if (overlaps_x(Array::rhs, problem.rhs))
         misuse("x", "overlaps rhs", "give the same memory with the same strides (in place), or memory of its own");
-    const std::pair<const char*, const Coefficient*> matrix[] = {
-        {"lower", &problem.matrix.lower}, {"diag", &problem.matrix.diag}, {"upper", &problem.matrix.upper}};
-    for (const auto& [name, coefficient] : matrix)
-        if (const AnyView* view = std::get_if<AnyView>(coefficient); view && overlaps_x(*view))
+    for (const auto& [name, array, coefficient] : matrix_of(problem))
+        if (const AnyView* view = std::get_if<AnyView>(coefficient); view && overlaps_x(array, *view))
             misuse("x", std::string("overlaps ") + name, "the matrix is read while x is written: give x memory of its own");
 }
 
@@ -294,10 +303,8 @@ void check_workspace(const Problem& problem, const Workspace& workspace) {
     };
     check("x", problem.x);
     check("rhs", problem.rhs);
-    const std::pair<const char*, const Coefficient*> matrix[] = {
-        {"lower", &problem.matrix.lower}, {"diag", &problem.matrix.diag}, {"upper", &problem.matrix.upper}};
-    for (const auto& [name, coefficient] : matrix)
-        if (const AnyView* view = std::get_if<AnyView>(coefficient)) check(name, *view);
+    for (const auto& [name, array, coefficient] : matrix_of(problem))
+        if (const AnyView* view = std::get_if<AnyView>(coefficient)) check(name, read_rows(problem, array, *view));
 }
 
 System normalise(const Matrix& matrix, std::int64_t rows, std::span<const std::int64_t> batch, DType dtype, Memory device) {

@@ -292,27 +292,60 @@ TEST_P(DeviceMemory, WhereThereIsNothingToSolveTheStatusSaysSo) {
     EXPECT_EQ(found, std::vector<std::int8_t>(5, static_cast<std::int8_t>(Reason::none)));
 }
 
-// LAPACK's arrays of n-1 rows, and transposed ones: there is nothing in front of the first row, nor behind the last one.
+// LAPACK's arrays of n-1 rows, transposed ones, and arrays of n rows whose first or last one lies outside of the device's memory: there is nothing in front of the first row that is read, nor behind the last one.
 TEST_P(DeviceMemory, ArraysWithoutCornersAreNotReadBeyondTheirEnds) {
     for (const std::int64_t rows : {1, 2, 7, 40, 300, 1000})
         for (const std::int64_t systems : {1, 40, 3000})
-            for (const bool transposed : {false, true}) {
-                if (rows * systems > 400000) continue;
-                SCOPED_TRACE(testing::Message() << rows << " rows, " << systems << " systems, transposed " << transposed);
+            for (const auto& [transposed, full] : {std::pair{false, false}, {true, false}, {false, true}, {true, true}}) {
+                if (rows * systems > 400000 || (full && rows == 1)) continue;
+                SCOPED_TRACE(testing::Message() << rows << " rows, " << systems << " systems, transposed " << transposed << ", n rows of couplings " << full);
                 std::vector<double> couplings(static_cast<std::size_t>((rows - 1) * systems), -1.0), diag(static_cast<std::size_t>(rows * systems), 4.0), rhs(diag.size()), x(diag.size());
                 for (std::int64_t i = 0; i < rows; ++i)
                     for (std::int64_t k = 0; k < systems; ++k) rhs[static_cast<std::size_t>(i * systems + k)] = rows == 1 ? 4 : i == 0 || i + 1 == rows ? 3 : 2;
                 const DeviceArray<double> d_lower(queue, couplings), d_upper(queue, couplings), d_diag(queue, diag), d_rhs(queue, rhs), d_x(queue, x);
                 const Memory where = d_diag.memory();
                 Problem problem;
-                problem.matrix.lower = View<const double>::interleaved(d_lower.data(), rows - 1, systems, 0, where);
-                problem.matrix.upper = View<const double>::interleaved(d_upper.data(), rows - 1, systems, 0, where);
+                problem.matrix.lower = View<const double>::interleaved(full ? d_lower.data() - systems : d_lower.data(), full ? rows : rows - 1, systems, systems, where);
+                problem.matrix.upper = View<const double>::interleaved(d_upper.data(), full ? rows : rows - 1, systems, systems, where);
                 problem.matrix.diag = View<const double>::interleaved(d_diag.data(), rows, systems, 0, where);
                 problem.matrix.transposed = transposed;
                 problem.rhs = View<const double>::interleaved(d_rhs.data(), rows, systems, 0, where), problem.x = View<double>::interleaved(d_x.data(), rows, systems, 0, where);
                 ASSERT_TRUE(tridiagonal::solve(queue, problem).ok());
                 d_x.download(x);
                 for (const double value : x) ASSERT_NEAR(value, 1, 1e-14);
+            }
+}
+
+// upper, x and lower in one array, so that x begins where upper's last row would be and ends where lower's first one would.
+TEST_P(DeviceMemory, XMayLieOverCouplingsThatAreNotRead) {
+    for (const auto& [rows, systems] : {std::pair<std::int64_t, std::int64_t>{2, 1}, {2, 50}, {9, 1}, {33, 70}, {300, 1}, {300, 300}, {5000, 1}, {200000, 1}})
+        for (const bool interleaved : {false, true})
+            for (const bool of_the_host : {false, true}) {
+                if (of_the_host && !own_memory()) continue;
+                SCOPED_TRACE(testing::Message() << rows << " rows, " << systems << " systems, interleaved " << interleaved << ", host arrays " << of_the_host);
+                Twice<double> t(queue, {rows, systems, 0, interleaved, false, false, true});
+                ASSERT_TRUE(tridiagonal::solve(queue, t.host()).ok());
+                const std::int64_t length = 3 * rows - 2, row = interleaved ? systems : 1, system = interleaved ? 1 : length;
+                std::vector<double> together(static_cast<std::size_t>(length * systems), 0);
+                const auto entry = [&](std::int64_t i, std::int64_t k) -> double& { return together[static_cast<std::size_t>(i * row + k * system)]; };
+                const auto old = [&](std::int64_t i, std::int64_t k) { return static_cast<std::size_t>(interleaved ? i * systems + k : k * rows + i); };
+                for (std::int64_t k = 0; k < systems; ++k)
+                    for (std::int64_t i = 0; i + 1 < rows; ++i) entry(i, k) = t.upper[old(i, k)], entry(2 * rows - 1 + i, k) = t.lower[old(i + 1, k)];
+                const DeviceArray<double> there(queue, together);
+                double* const data = of_the_host ? together.data() : there.data();
+                const Dim batch[] = {{systems, system}};
+                const auto part = [&](std::int64_t first) { return View<double>::strided(data + first * row, {rows, row}, batch, of_the_host ? Memory{} : there.memory()); };
+                Problem problem = of_the_host ? t.host() : t.device();
+                problem.matrix.upper = part(0), problem.x = part(rows - 1), problem.matrix.lower = part(2 * rows - 2);
+                ASSERT_TRUE(tridiagonal::solve(queue, problem).ok());
+                if (!of_the_host) there.download(together);
+                for (std::int64_t k = 0; k < systems; ++k)
+                    for (std::int64_t i = 0; i < rows; ++i) {
+                        ASSERT_NEAR(entry(rows - 1 + i, k), t.x[old(i, k)], 1e-13) << i << " of " << k;
+                        if (i + 1 == rows) continue;
+                        ASSERT_EQ(entry(2 * rows - 1 + i, k), t.lower[old(i + 1, k)]);
+                        if (i > 0) { ASSERT_EQ(entry(i - 1, k), t.upper[old(i - 1, k)]); }
+                    }
             }
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Arrays that hold what may be read and nothing else: lower without row 0, upper without the last row, no row before, between or behind, every array with strides of its own. Who reads beside
+// Arrays that hold what may be read and nothing else: lower without row 0, upper without the last row (packed, or views of n rows that reach out there), no row before, between or behind, every array with strides of its own. Who reads beside
 // them meets a page that may not be touched, or, in a device's memory, what a checker watches (compute-sanitizer, Oclgrind).
 //
 //   contract_tridiagonal_tight            TRIFOLD_TIGHT_CASES: how many a device and type; TRIFOLD_TIGHT_SEED: the first
@@ -136,6 +136,7 @@ std::string attempt(Queue& queue, std::uint64_t seed, std::int64_t most, bool lo
     const std::int64_t n = shape.rows;
     const bool alike = random.chance(0.5), one_matrix = random.chance(0.2), dominant = random.chance(0.6), in_place = random.chance(0.25), accumulate = !in_place && random.chance(0.1);
     const bool periodic = n >= 3 && random.chance(0.15), transposed = random.chance(0.25), numbers = dominant && random.chance(0.15), factored = !accumulate && random.chance(0.1);
+    const bool packed = random.chance(0.6);
     // OpenCL devices leave what is periodic or added to others, who have the host's memory.
     const bool by_host = factored || (std::string_view(queue.device()).starts_with("opencl:") && (periodic || accumulate));
     const bool on_device = queue.memory().kind == MemoryKind::device && !by_host && random.chance(0.7);
@@ -144,7 +145,7 @@ std::string attempt(Queue& queue, std::uint64_t seed, std::int64_t most, bool lo
     std::ostringstream text;
     text << "seed " << seed << ", " << name_of(dtype_of<T>) << ": " << n << " rows, " << shape.systems << " systems in " << shape.batch.size() << " dimensions";
     for (const auto& [name, on] : {std::pair{"strides alike", alike}, {"one matrix", one_matrix}, {"dominant", dominant}, {"in place", in_place}, {"accumulate", accumulate}, {"periodic", periodic}, {"transposed", transposed},
-                                   {"numbers", numbers}, {"factored", factored}, {"on the device", on_device}})
+                                   {"numbers", numbers}, {"packed", packed}, {"factored", factored}, {"on the device", on_device}})
         if (on) text << ", " << name;
     if (loud) std::fprintf(stderr, "%s\n", text.str().c_str());
 
@@ -162,7 +163,7 @@ std::string attempt(Queue& queue, std::uint64_t seed, std::int64_t most, bool lo
     Queue* const there = on_device ? &queue : nullptr;
     const auto coefficient = [&](Tight<T>& of, bool first) {
         AnyView view = of.view(false, there);
-        if (periodic) return view;
+        if (periodic || !(packed || n == 1)) return view;
         if (first) view.data = static_cast<T*>(view.data) + view.axis.stride;
         view.axis.extent = n - 1;
         return view;

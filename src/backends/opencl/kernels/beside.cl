@@ -9,7 +9,7 @@
 // Overwritten: x of the systems whose test held.
 // Words per row: 4 read, 1 written. Nothing of the rows is kept beside A, C, D: so many systems of 512 rows fit on chip as memory's lines need.
 // Numerics: nothing is pivoted. Tested on the way: that no multiplier, c' of a row, its share of the unknowns beside the item, of items to each other, is beyond 2.
-//   So each elimination adds a few roundoffs of max|A| max|x| to a residual. Systems where it is not so, or where x is not finite, are marked for pivoted.cl, and nothing stored.
+//   So each elimination adds a few roundoffs of max|A| max|x| to a residual. Systems where it is not so, where x is not finite, or where a pivot is infinite, are marked for pivoted.cl, and nothing stored.
 #include "lanes.h"
 
 #define ITEMS (W * P)
@@ -92,6 +92,7 @@ __kernel void beside(SOLVER_ARGUMENTS, MAY_BE_ALONE) {
 
     REAL A[R], C[R], D[R];
     Size most = 0, largest = 0;  // sizes: of multipliers, of x
+    int good = 1;
     REAL v[1 + AHEAD][4][ROWS_AT_ONCE];
     if (AHEAD) LOAD_ROWS(0, v[0])
     UNROLL for (int at = 0; at < R; at += ROWS_AT_ONCE) {
@@ -101,6 +102,7 @@ __kernel void beside(SOLVER_ARGUMENTS, MAY_BE_ALONE) {
         UNROLL for (int j = 0; j < ROWS_AT_ONCE; ++j) {
             const int i = at + j;
             const REAL a = v[now][0][j], c = v[now][2][j], k = reciprocal(i ? fma(-a, C[i ? i - 1 : 0], v[now][1][j]) : v[now][1][j]);
+            good &= !IS_ZERO(k);
             C[i] = c * k;
             D[i] = (i ? fma(-a, D[i ? i - 1 : 0], v[now][3][j]) : v[now][3][j]) * k;
             A[i] = i ? -(a * k) * A[i ? i - 1 : 0] : a * k;
@@ -117,7 +119,7 @@ __kernel void beside(SOLVER_ARGUMENTS, MAY_BE_ALONE) {
         RAISE(most, A[i]);
         RAISE(most, C[i]);
     }
-    int good = SIZE_AT_MOST(most) <= (REAL)2;
+    good &= SIZE_AT_MOST(most) <= (REAL)2;
     // A value that is not finite lasts up to the first row or down to the last; sizes of FP64 have seen those of A and C.
     good &= (REAL_BYTES == 8 ? D[0] + D[R - 1] : A[0] + C[0] + D[0] + A[R - 1] + C[R - 1] + D[R - 1]) * (REAL)0 == (REAL)0;
 

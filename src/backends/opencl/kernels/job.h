@@ -45,7 +45,7 @@ typedef struct {
     Found found;  ///< first == ~0, counts 0
     unsigned given_up, largest, excess;  ///< of all windows (windows.cl); floats as bits: they are ordered like numbers, none is negative
     unsigned groups_done;
-    unsigned broken;  ///< solves on trust that did not hold; left as it is
+    unsigned broken;  ///< solves on trust that did not hold; in turn, 1 + the place of the first one. Left as it is
     unsigned rest;    ///< as `largest`
     unsigned open;    ///< what kernels that follow are to do: COUPLE_CHUNKS, PIVOT_CHUNKS, CORRECT; 0 = nothing
     unsigned met[MEETINGS];  ///< groups that have come; 0 between calls
@@ -55,10 +55,11 @@ typedef struct {
 #define CORRECT 2
 #define PIVOT_CHUNKS 3
 
-/// Whether a verdict on trust that does not hold is counted in `broken`; WHERE_LAST: only where it opens nothing.
+/// Whether a verdict on trust that does not hold is counted in `broken`; WHERE_LAST: only where it opens nothing. IN_TURN + k: it is the k-th one in a row, of which those behind one that does not hold leave all as it is.
 #define NEVER 0
 #define ALWAYS 1
 #define WHERE_LAST 2
+#define IN_TURN 3
 
 /// Where the last kernel of a call tells its outcome: bytes from the start of its buffer, and what it says where nothing was found.
 typedef struct {

@@ -75,6 +75,13 @@ typedef REAL Size;
 
 INLINE REAL finite_or_zero(REAL x) { return x * (REAL)0 == (REAL)0 ? x : (REAL)0; }
 
+/// The reciprocal of a pivot that is infinite, or beyond what the device's reciprocals reach, is 0: nothing else says so where the row's x is then taken for 0.
+#if REAL_BYTES == 8
+#define IS_ZERO(k) (size_of(k) == 0)
+#else
+#define IS_ZERO(k) ((k) == (REAL)0)
+#endif
+
 /// One row in unknowns far apart: x = d - a x[left] - c x[right].
 typedef struct {
     REAL a, c, d;
@@ -149,6 +156,7 @@ INLINE void largest_of_lanes(int sizes[4], __local int* most) {
 
 #ifdef BULK
 // The copy engine of NVIDIA's devices from compute capability 9 on: one lane asks, nobody's registers hold what is on its way. Addresses and sizes are multiples of 16 bytes.
+// What it is to take from local memory all lanes have said stored_here() of after their last store, before a barrier; then one lane copies, and waits until local memory has been read.
 INLINE void expect_bytes(__local ulong* arrived, uint bytes) {
     asm volatile("mbarrier.init.shared.b64 [%0], 1;" ::"r"(LOCAL_ADDRESS(arrived)) : "memory");
     asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
@@ -172,13 +180,14 @@ INLINE void copy_here(__local void* to, __global const void* from, uint bytes, _
 INLINE void await_bytes(__local ulong* arrived) {
     asm volatile("{ .reg .pred p; again: mbarrier.try_wait.parity.shared.b64 p, [%0], 0; @!p bra again; }" ::"r"(LOCAL_ADDRESS(arrived)) : "memory");
 }
-/// By all lanes after their last store to local memory, before a barrier; then one lane copies, and waits until local memory has been read.
 INLINE void stored_here() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
 INLINE void copy_out(__global void* to, __local const void* from, uint bytes) {
     asm volatile("{ .reg .u64 g, p; " POLICY "cvta.to.global.u64 g, %0; cp.async.bulk.global.shared::cta.bulk_group" HINT " [g], [%1], %2" HINTED "; }" ::"l"(to), "r"(LOCAL_ADDRESS(from)), "r"(bytes) : "memory");
     asm volatile("cp.async.bulk.commit_group;" ::: "memory");
     asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory");
 }
+#else
+INLINE void stored_here() {}
 #endif
 
 /// Elements of 16 bytes, and of a line of memory. A box holds WARP R rows that begin anywhere within 16 bytes; where the copy engine brings them, anywhere within a line: rows that lie
@@ -254,7 +263,7 @@ INLINE void bring_rows(const Job* job, __global const REAL* const* buffers, word
     await_all();
 }
 
-/// `count` rows of a box go to memory, by all lanes, after a barrier; where the copy engine takes them, after stored_here() too.
+/// `count` rows of a box go to memory, by all lanes, after stored_here() and a barrier.
 INLINE void store_rows(__global REAL* to, word stride, __local const REAL* from, int count, int lane) {
 #ifdef BULK
     if (stride == 1 && ((uint)(size_t)to | (uint)(size_t)from | (uint)count * REAL_BYTES) % 16 == 0) {
@@ -263,6 +272,11 @@ INLINE void store_rows(__global REAL* to, word stride, __local const REAL* from,
     }
 #endif
     for (int i = lane; i < count; i += WARP) to[i * stride] = from[i];
+}
+
+/// The same to rows first … of x of one system.
+INLINE void store_x(const Job* job, __global REAL* x, word first, __local const REAL* from, int count, int lane) {
+    store_rows(x + job->x.offset + first * job->x.row_stride, job->x.row_stride, from, count, lane);
 }
 
 typedef struct {
@@ -315,6 +329,11 @@ INLINE Joined close_lanes(Relation first, Relation last, int lane, __local REAL*
     __local const REAL *const a = &IN_BOX(0, lane * R), *const b = &IN_BOX(1, lane * R), *const c = &IN_BOX(2, lane * R); \
     __local REAL* const f = &IN_BOX(3, lane * R); \
     ELIMINATE_ROWS(joined)
+
+/// x of the lane's rows into D, between its last one and the one before it.
+#define SUBSTITUTE_ROWS(joined) \
+    D[R - 1] = (joined).mine; \
+    UNROLL for (int i = 0; i < R - 1; ++i) D[i] = fma(-C[i], (joined).mine, fma(-A[i], (joined).left, D[i]));
 
 /// x of all lanes' last rows; what lies before the first one and after the last one is 0.
 INLINE void solve_lanes(Joined* j, int lane, __local REAL* box) {

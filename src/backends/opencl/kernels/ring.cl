@@ -99,6 +99,7 @@ __kernel void ring(SOLVER_ARGUMENTS, MAY_BE_ALONE, __global ulong* mail, uint fi
         asm volatile("" : "+r"(row0), "+l"(stride));  // else what is made of them for every row is kept in registers from tile to tile
         REAL A[R], C[R], D[R];
         Size most = 0, largest = 0;  // sizes: of multipliers, of x
+        int good = 1;
         UNROLL for (int i = 0; i < R; i += STEP) {
             AWAIT_ALL_BUT(BEHIND);
             if (i > 0 || turn != first_turn) {  // in place of the rows before these
@@ -113,6 +114,7 @@ __kernel void ring(SOLVER_ARGUMENTS, MAY_BE_ALONE, __global ulong* mail, uint fi
             UNROLL for (int j = 0; j < STEP; ++j) {
                 const int r = i + j;
                 const REAL a = v[j][0], b = (uint)(row0 + r) < (uint)n ? v[j][1] : (REAL)1, c = v[j][2], k = reciprocal(r ? fma(-a, C[r ? r - 1 : 0], b) : b);
+                good &= !IS_ZERO(k);
                 C[r] = c * k;
                 D[r] = (r ? fma(-a, D[r ? r - 1 : 0], v[j][3]) : v[j][3]) * k;
                 A[r] = r ? -(a * k) * A[r ? r - 1 : 0] : a * k;
@@ -129,7 +131,7 @@ __kernel void ring(SOLVER_ARGUMENTS, MAY_BE_ALONE, __global ulong* mail, uint fi
             RAISE(most, A[i]);
             RAISE(most, C[i]);
         }
-        int good = SIZE_AT_MOST(most) <= (REAL)2 && (A[0] + C[0] + D[0] + A[R - 1] + C[R - 1] + D[R - 1]) * (REAL)0 == (REAL)0;
+        good &= SIZE_AT_MOST(most) <= (REAL)2 && (A[0] + C[0] + D[0] + A[R - 1] + C[R - 1] + D[R - 1]) * (REAL)0 == (REAL)0;
 
         // Last rows of the warps, closed with the next one's first.
         Relation row = {A[R - 1], C[R - 1], D[R - 1]}, top = {A[0], C[0], D[0]};

@@ -104,8 +104,7 @@ __kernel void rows(SOLVER_ARGUMENTS, MAY_BE_ALONE, uint per_group, uint inverse)
     ELIMINATE_LANES(joined)
     solve_lanes(&joined, lane, meeting);
 
-    D[R - 1] = joined.mine;
-    UNROLL for (int i = 0; i < R - 1; ++i) D[i] = fma(-C[i], joined.mine, fma(-A[i], joined.left, D[i]));
+    SUBSTITUTE_ROWS(joined)
     uint s = mul_hi((uint)(lane * R), inverse), p = (uint)(lane * R) - s * n;
     Size rest = 0, entry = 0, size = 0;
     REAL strange = 0;
@@ -152,9 +151,7 @@ __kernel void rows(SOLVER_ARGUMENTS, MAY_BE_ALONE, uint per_group, uint inverse)
         f[i] = own;
     }
 #endif
-#ifdef BULK
     stored_here();
-#endif
     barrier(CLK_LOCAL_MEM_FENCE);
 
     const word x_pitch = PITCH_OF(&job.x), x_step = DENSE ? 1 : job.x.row_stride;

@@ -148,16 +148,19 @@ __kernel void reduce(SOLVER_ARGUMENTS, word at, word count, unsigned gate) {
 #endif
 }
 
+#define THIRTY_TWO_RUNS \
+    __local REAL meeting[EXCHANGE_WORDS]; \
+    const int lane = (int)get_local_id(0); \
+    const word group = get_group_id(0); \
+    Runs runs = runs_of_group(work + at, count, group, lane, meeting); \
+    if (runs.joined.broken) give_up(state);
+
 /// 32 runs become one of those at `above`.
 __attribute__((reqd_work_group_size(WARP, 1, 1)))
 __kernel void gather(SOLVER_ARGUMENTS, word at, word count, word above, word count_above, unsigned gate) {
     UNPACK_ARGUMENTS
     GATE
-    __local REAL meeting[EXCHANGE_WORDS];
-    const int lane = (int)get_local_id(0);
-    const word group = get_group_id(0);
-    Runs runs = runs_of_group(work + at, count, group, lane, meeting);
-    if (runs.joined.broken) give_up(state);
+    THIRTY_TWO_RUNS
     gather_runs(&runs, group, work + above, count_above, lane, meeting);
 }
 
@@ -166,11 +169,7 @@ __attribute__((reqd_work_group_size(WARP, 1, 1)))
 __kernel void deal(SOLVER_ARGUMENTS, word at, word count, word above, word count_above, unsigned gate) {
     UNPACK_ARGUMENTS
     GATE
-    __local REAL meeting[EXCHANGE_WORDS];
-    const int lane = (int)get_local_id(0);
-    const word group = get_group_id(0);
-    Runs runs = runs_of_group(work + at, count, group, lane, meeting);
-    if (runs.joined.broken) give_up(state);
+    THIRTY_TWO_RUNS
     const REAL first = deal_runs(&runs, group, work + above, count_above, lane, meeting);
     put_ends(work + at, count, group * WARP + lane, first, runs.joined.mine);
 }
@@ -212,8 +211,7 @@ __kernel void finish(SOLVER_ARGUMENTS, word at, word count, unsigned gate, VERDI
         BRING_RUN
         ELIMINATE_LANES(joined)
         solve_lanes_between(&joined, before, last, after, lane, meeting);
-        UNROLL for (int i = 0; i < R - 1; ++i) D[i] = fma(-C[i], joined.mine, fma(-A[i], joined.left, D[i]));
-        D[R - 1] = joined.mine;
+        SUBSTITUTE_ROWS(joined)
         if (lane == 0) D[0] = begin;
         const int rows = (int)min((word)RUN_ROWS, n - first), there = rows - lane * R;  // rows that only fill the run say nothing of the matrix
         Size rest = 0, matrix = 0, size = 0, right = 0;
@@ -232,9 +230,7 @@ __kernel void finish(SOLVER_ARGUMENTS, word at, word count, unsigned gate, VERDI
             f[i] = own;
         }
         if (joined.broken || !(strange == (REAL)0)) give_up(state);
-#ifdef BULK
         stored_here();
-#endif
         barrier(CLK_LOCAL_MEM_FENCE);
         atomic_max(most, AS_INT(rest)), atomic_max(most + 1, AS_INT(matrix)), atomic_max(most + 2, AS_INT(size)), atomic_max(most + 3, AS_INT(right));
         barrier(CLK_LOCAL_MEM_FENCE);
@@ -251,7 +247,7 @@ __kernel void finish(SOLVER_ARGUMENTS, word at, word count, unsigned gate, VERDI
             // So far off that the verdict, which rounds, will find it too.
             if (scale <= (REAL)LARGEST && !(residual <= (REAL)2 * accept * scale + (REAL)(16 * SMALLEST))) give_up(state);
         }
-        store_rows(x + job.x.offset + first * job.x.row_stride, job.x.row_stride, &IN_BOX(3, 0), rows, lane);
+        store_x(&job, x, first, &IN_BOX(3, 0), rows, lane);
     }
 #ifdef MEETS
     if (!last_group(state, &is_last) || lane != 0) return;

@@ -7,7 +7,7 @@
 // Who does what: P parts of 32 lanes (lanes.h) with R rows each, which stay in registers from first to last. Rows come and go lane beside lane and are turned through local memory, an operand at a time.
 //   A lane becomes its last unknown, and the lanes of a part join two by two; what is left of each part one part joins for all. On the way back each unknown is found between two that are known, so a lane
 //   substitutes between its ends. All parts hear of their ends, of their neighbour's first x and of the verdict at barriers; within a part NVIDIA's lanes need none.
-// Overwritten: x, where it holds.
+// Overwritten: x, where it holds; IN_TURN (job.h) nothing where one before did not hold.
 // Words per row: 4 read, 1 written. What takes its time is a row of latencies: one way to memory, R and 11 divisions one after the other, four barriers; and messages between lanes, of which a multiprocessor passes
 //   on one instruction's a cycle.
 // Numerics: nothing is pivoted; residuals are weighed for each 32 R rows as those of runs are (runs.cl). What does not hold is left to chunks that pivot; what is not finite anywhere leaves a residual that is not.
@@ -105,7 +105,7 @@ __kernel void solve(SOLVER_ARGUMENTS, VERDICT_ARGUMENTS) {
     UNPACK_ARGUMENTS
     volatile __global QueueState* const state = (volatile __global QueueState*)found;
     __local REAL solution[P * PART_ROWS + 1], said[3 * SAID * P], lasts[P + 1];
-    __local int most[4 * P], weighed[4];
+    __local int most[4 * P], weighed[4], idle;
     const int item = (int)get_local_id(0), lane = item % WARP, part = item / WARP, n = (int)job.rows, first = part * PART_ROWS;
     // Rows are in registers when lanes meet, and in local memory before and after.
     __local REAL *const box = solution + first, *const meeting = box;
@@ -114,7 +114,7 @@ __kernel void solve(SOLVER_ARGUMENTS, VERDICT_ARGUMENTS) {
     ask_rows(&job.upper, upper, 2, first, n, lane, c), ask_rows(&job.rhs, rhs, 3, first, n, lane, f);
     if (item < 4 * P) most[item] = 0;
     if (item < 4) weighed[item] = 0;
-    if (item == 0) lasts[0] = solution[P * PART_ROWS] = (REAL)0;
+    if (item == 0) lasts[0] = solution[P * PART_ROWS] = (REAL)0, idle = trusted >= IN_TURN && state->broken;
     turn_rows(a, box, lane), turn_rows(b, box, lane), turn_rows(c, box, lane), turn_rows(f, box, lane);
     LANES_MEET();
 
@@ -193,6 +193,7 @@ __kernel void solve(SOLVER_ARGUMENTS, VERDICT_ARGUMENTS) {
     }
     barrier(CLK_LOCAL_MEM_FENCE);
     const Weighed all = {as_float(weighed[0]), as_float(weighed[1]), as_float(weighed[2]), weighed[3]};
+    if (idle) return;
     if (item == 0) tell(state, &all, &job, status, accept, whole, next, trusted, reason, &telling, outcome_buffer);
     if (!holds(&all, accept, whole)) return;
     const word step = DENSE ? 1 : job.x.row_stride;

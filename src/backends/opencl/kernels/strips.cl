@@ -32,7 +32,7 @@ APART int solve_strips(const Block* o, word m, word halo, word strips, int strea
                 const int at = r * V + v;
                 const Vector update = a[at] * above[v], inverse = (Vector)1 / (b[at] - update);
                 const Vector margin = (REAL)4 * (fabs(a[at]) + fabs(b[at])) - fabs(update);
-                good[v] &= margin >= (Vector)0;
+                good[v] &= (margin >= (Vector)0) & (margin <= (Vector)LARGEST);
                 value[v] = (f[at] - a[at] * value[v]) * inverse;
                 above[v] = c[at] * inverse;
                 kept[(i + r) * 2 * V + v] = above[v];
@@ -81,7 +81,8 @@ APART int solve_end(const Block* o, word n, word from, word first, word last, wo
         const REAL a = i == from || i == 0 ? (REAL)0 : o[0].is_view ? o[0].data[i] : o[0].value, b = o[1].is_view ? o[1].data[i] : o[1].value;
         const REAL c = i + 1 == n ? (REAL)0 : o[2].is_view ? o[2].data[i] : o[2].value, f = o[3].data[i];
         const REAL update = a * above, inverse = (REAL)1 / (b - update);
-        good &= fabs(update) <= (REAL)4 * (fabs(a) + fabs(b));
+        const REAL margin = (REAL)4 * (fabs(a) + fabs(b)) - fabs(update);
+        good &= margin >= (REAL)0 && margin <= (REAL)LARGEST;
         value = (f - a * value) * inverse;
         above = c * inverse;
         kept[2 * (i - from)] = above, kept[2 * (i - from) + 1] = value;

@@ -47,7 +47,8 @@ INLINE void tell(volatile __global QueueState* state, const Weighed* w, const Jo
     *(__global Found*)(outcome_buffer + telling->at) = said;
     if (status) status[job->number] = said.reason;
     const unsigned opens = !good && !(w->bad && next == CORRECT) ? next : 0;
-    if (!good && (trusted == ALWAYS || (trusted == WHERE_LAST && !opens))) state->broken += 1;
+    if (!good && trusted >= IN_TURN) state->broken = (unsigned)(trusted - IN_TURN) + 1;
+    else if (!good && (trusted == ALWAYS || (trusted == WHERE_LAST && !opens))) state->broken += 1;
     state->open = opens;
 }
 

@@ -97,13 +97,10 @@ __kernel void windows(SOLVER_ARGUMENTS, REAL accept, float rest
         fails |= lane == WARP - 1 && first + WARP * R < n && !(passes <= rest);
         solve_lanes(&joined, lane, meeting);
 
-        D[R - 1] = joined.mine;
+        SUBSTITUTE_ROWS(joined)
         Size largest = 0;
         RAISE(largest, joined.mine);
-        UNROLL for (int i = 0; i < R - 1; ++i) {
-            D[i] = fma(-C[i], joined.mine, fma(-A[i], joined.left, D[i]));
-            RAISE(largest, D[i]);
-        }
+        UNROLL for (int i = 0; i < R - 1; ++i) RAISE(largest, D[i]);
         if (a[0] != (REAL)0) RAISE(largest, joined.left);
         if (c[R - 1] != (REAL)0) RAISE(largest, joined.after);
         const REAL X = SIZE_AT_LEAST(largest), allowed = accept * X;
@@ -141,12 +138,9 @@ __kernel void windows(SOLVER_ARGUMENTS, REAL accept, float rest
             }
 #endif
         }
-#ifdef BULK
         stored_here();
-#endif
         barrier(CLK_LOCAL_MEM_FENCE);
-
-        store_rows(x + job.x.offset + top * job.x.row_stride, job.x.row_stride, &IN_BOX(3, HALO * R), (int)(bottom - top), lane);
+        store_x(&job, x, top, &IN_BOX(3, HALO * R), (int)(bottom - top), lane);
         barrier(CLK_LOCAL_MEM_FENCE);
     }
 #ifdef MEETS

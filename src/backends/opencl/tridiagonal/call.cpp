@@ -33,6 +33,17 @@ Reach reach_of(const Operand& operand, const System& system, std::int64_t first,
     return {base + low * bytes, base + (high + 1) * bytes - 1};
 }
 
+const Operand& operand_of(const System& system, int k) {
+    const Operand* const all[operands] = {&system.lower, &system.diag, &system.upper, &system.rhs, &system.x};
+    return *all[k];
+}
+
+std::optional<Reach> reach_of(const System& system, int k) {
+    const std::int64_t first = k == 0 ? 1 : 0, last = k == 2 ? system.rows - 2 : system.rows - 1;
+    if (operand_of(system, k).kind != Operand::Kind::view || first > last) return {};
+    return reach_of(operand_of(system, k), system, first, last);
+}
+
 ScratchParts::ScratchParts(const System& system) {
     const auto systems = static_cast<std::size_t>(system.systems());
     marks = 0;
@@ -45,49 +56,44 @@ Call::Call(OpenDevice& open, const System& of, const tridiagonal::Launch& how, v
 
 void Call::make() {
     const System& s = system;
-    const Operand* const operands[] = {&s.lower, &s.diag, &s.upper, &s.rhs, &s.x};
-    Source* const sources[] = {&job.lower, &job.diag, &job.upper, &job.rhs, &job.x};
-    Reach reach[5];
-    bool in_memory[5];
-    for (int k = 0; k < 5; ++k) {
-        const std::int64_t first = k == 0 ? 1 : 0, last = k == 2 ? s.rows - 2 : s.rows - 1;
-        in_memory[k] = operands[k]->kind == Operand::Kind::view && first <= last;
-        if (!in_memory[k]) continue;
-        reach[k] = reach_of(*operands[k], s, first, last);
-        touched_.add(reach[k].first, reach[k].last, k == 4);
-    }
+    Source* const sources[operands] = {&job.lower, &job.diag, &job.upper, &job.rhs, &job.x};
+    std::optional<Reach> reach[operands];
+    for (int k = 0; k < operands; ++k)
+        if ((reach[k] = reach_of(s, k))) touched_.add(reach[k]->first, reach[k]->last, k == 4);
     if (launch.scratch_bytes > 0) touch(launch.scratch, launch.scratch_bytes);
     touch(outcome_, sizeof(Found));
-    if (launch.status) touch(launch.status + s.number, static_cast<std::size_t>(s.systems()));
+    // From system 0 on: kernels count from there, and take an offset below 0 for none.
+    if (launch.status) touch(launch.status, static_cast<std::size_t>(s.number + s.systems()));
     touched_.make();
 
     job.rows = s.rows, job.systems = s.systems(), job.levels = s.levels, job.number = s.number;
     for (int d = 0; d < 4; ++d) job.extent[d] = d < s.levels ? s.extent[d] : 1, job.number_stride[d] = d < s.levels ? s.number_stride[d] : 0;
     const auto bytes = static_cast<std::int64_t>(size_of(s.dtype));
-    for (int k = 4; k >= 0; --k) {
+    for (int k = operands - 1; k >= 0; --k) {
         Source& to = *sources[k];
-        if (!in_memory[k]) {
+        const Operand& from = operand_of(s, k);
+        if (!reach[k]) {
             buffers[k] = buffers[4];
-            to.bits = operands[k]->kind == Operand::Kind::scalar ? bits_of(*operands[k], s.dtype) : 0;
+            to.bits = from.kind == Operand::Kind::scalar ? bits_of(from, s.dtype) : 0;
             continue;
         }
-        Place place = touched_.at(reach[k].first);
+        Place place = touched_.at(reach[k]->first);
         buffers[k] = std::move(place.buffer);
         to.is_view = 1;
-        to.offset = static_cast<word>(place.offset) / bytes + (static_cast<const char*>(operands[k]->data) - reach[k].first) / bytes;
-        to.row_stride = operands[k]->row_stride;
-        for (int d = 0; d < s.levels; ++d) to.level_stride[d] = operands[k]->level_stride[d];
+        to.offset = static_cast<word>(place.offset) / bytes + (static_cast<const char*>(from.data) - reach[k]->first) / bytes;
+        to.row_stride = from.row_stride;
+        for (int d = 0; d < s.levels; ++d) to.level_stride[d] = from.level_stride[d];
     }
     outcome_place_ = touched_.at(outcome_);
     if (launch.scratch_bytes > 0) scratch_place_ = touched_.at(launch.scratch);
-    if (launch.status) status_place_ = touched_.at(launch.status + s.number);
+    if (launch.status) status_place_ = touched_.at(launch.status);
     found_ = &outcome_place_.buffer;
     scratch_ = launch.scratch_bytes > 0 ? &scratch_place_.buffer : found_;
     status_ = launch.status ? &status_place_.buffer : found_;
     const ScratchParts parts(s);
     const auto base = static_cast<word>(launch.scratch_bytes > 0 ? scratch_place_.offset : outcome_place_.offset);
     where_ = {base + static_cast<word>(parts.work), base + static_cast<word>(parts.marks), base + static_cast<word>(parts.verdicts),
-              static_cast<word>(outcome_place_.offset), launch.status ? static_cast<word>(status_place_.offset) - static_cast<word>(s.number) : -1};
+              static_cast<word>(outcome_place_.offset), launch.status ? static_cast<word>(status_place_.offset) : -1};
 }
 
 Place Call::work() const { return {*scratch_, static_cast<std::size_t>(where_.work), 0}; }

@@ -23,6 +23,13 @@ struct Reach {
 };
 Reach reach_of(const tridiagonal::Operand& operand, const tridiagonal::System& system, std::int64_t first, std::int64_t last);
 
+/// lower, diag, upper, rhs, x.
+constexpr int operands = 5;
+const tridiagonal::Operand& operand_of(const tridiagonal::System& system, int k);
+
+/// Of an operand's rows that exist: lower has no first one and upper no last one, whose places may be anybody's. Nothing where it is no array.
+std::optional<Reach> reach_of(const tridiagonal::System& system, int k);
+
 class Call {
 public:
     /// Locks the device. `outcome`: the device's memory, or null where it works in the host's: then the call has its own.
@@ -77,7 +84,7 @@ public:
     Job job{};
 
     /// Buffers of lower, diag, upper, rhs, x; of a number: that of x.
-    cl::Buffer buffers[5];
+    cl::Buffer buffers[operands];
 
 private:
     static constexpr cl_uint common_arguments = 10;

@@ -14,7 +14,7 @@ struct Judging {
     bool locally;          ///< every chunk's residual has to be small beside what that chunk has; else it may be smaller still beside the largest of them, LAPACK's measure
     cl_uint next;          ///< opens what asks for this where x does not hold
     Reason reason;         ///< told where it does
-    cl_int trusted = NEVER;  ///< whether what does not hold is counted, too (trusted.hpp): NEVER, ALWAYS, WHERE_LAST
+    cl_int trusted = NEVER;  ///< whether what does not hold is counted, too (trusted.hpp): NEVER, ALWAYS, WHERE_LAST, IN_TURN + k
     tridiagonal::Algorithm branch = tridiagonal::Algorithm::two_pass;
 };
 

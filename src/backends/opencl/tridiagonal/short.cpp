@@ -21,7 +21,7 @@ std::int64_t parts_of(const FoundDevice& device, const tridiagonal::System& syst
     constexpr std::int64_t said = 21;
     const std::int64_t numbers = parts * (rows + said + 1) + 2;
     const bool fits = parts * rows >= system.rows && static_cast<std::size_t>(parts * lanes) <= device.group &&
-                      static_cast<std::size_t>(numbers) * size_of(system.dtype) + static_cast<std::size_t>(4 * parts + 4) * sizeof(cl_int) <= device.local_memory;
+                      static_cast<std::size_t>(numbers) * size_of(system.dtype) + static_cast<std::size_t>(4 * parts + 5) * sizeof(cl_int) <= device.local_memory;
     return fits ? parts : 0;
 }
 

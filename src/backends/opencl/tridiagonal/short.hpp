@@ -9,7 +9,7 @@ namespace trifold::opencl {
 /// Whether a group of this device has room for the system.
 bool is_short(const FoundDevice& device, const tridiagonal::System& system);
 
-/// Enqueues it; x is stored where it holds, and may be rhs. What does not hold opens what asks for PIVOT_CHUNKS, and is `unstable`. trusted: NEVER, ALWAYS, WHERE_LAST (trusted.hpp).
+/// Enqueues it; x is stored where it holds, and may be rhs. What does not hold opens what asks for PIVOT_CHUNKS, and is `unstable`. trusted: NEVER, ALWAYS, IN_TURN + k (trusted.hpp).
 void enqueue_short(Call& call, cl_int trusted);
 
 }  // namespace trifold::opencl

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <map>
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -14,7 +15,6 @@ namespace trifold::opencl {
 namespace {
 
 using tridiagonal::Launch;
-using tridiagonal::Operand;
 using tridiagonal::System;
 
 /// What is solved again where one of them did not hold.
@@ -37,23 +37,19 @@ struct Trusted {
 
 /// What a solve reads and what it writes, four runs of memory each at most.
 struct Touches {
-    Span reads[4], writes[4];
+    static constexpr int x = operands - 1;  // all before it are read
+    Span reads[x], writes[4];
     std::size_t reads_there = 0, writes_there = 0;
 
     Touches(const System& system, const Launch& launch, void* outcome) {
-        const Operand* const operands[] = {&system.lower, &system.diag, &system.upper, &system.rhs};
-        for (const Operand* operand : operands)
-            if (operand->kind == Operand::Kind::view) reads[reads_there++] = span(*operand, system);
+        for (int k = 0; k < x; ++k)
+            if (const std::optional<Reach> read = reach_of(system, k)) reads[reads_there++] = {read->first, read->last};
         const auto adds = [&](Span span) { writes[writes_there++] = span; };
         const auto bytes = [](const void* at, std::size_t count) { return Span{static_cast<const char*>(at), static_cast<const char*>(at) + count - 1}; };
-        adds(span(system.x, system)), adds(bytes(outcome, sizeof(Found)));
+        if (const std::optional<Reach> written = reach_of(system, x)) adds({written->first, written->last});
+        adds(bytes(outcome, sizeof(Found)));
         if (launch.scratch_bytes) adds(bytes(launch.scratch, launch.scratch_bytes));
         if (launch.status) adds(bytes(launch.status + system.number, static_cast<std::size_t>(system.systems())));
-    }
-
-    static Span span(const Operand& operand, const System& system) {
-        const Reach reach = reach_of(operand, system, 0, system.rows - 1);
-        return {reach.first, reach.last};
     }
 
     template <class Spans>
@@ -62,10 +58,11 @@ struct Touches {
     }
 };
 
-/// Solves in order, and what any of them reads: what several read is there once.
+/// Solves in order, either kind, and what any of them reads: what several read is there once, of those in turn nothing.
 struct List {
     std::vector<Trusted> solves;
     std::vector<Span> reads;
+    bool in_turn = false;
 };
 
 /// By device, under its `order`.
@@ -80,7 +77,8 @@ List& trusted_on(int device) {
 constexpr int wary_batches = 1000;
 
 bool look_back(int device, Failure& failure) {
-    const std::vector<Trusted> list = std::exchange(trusted_on(device), {}).solves;
+    const List list = std::exchange(trusted_on(device), {});
+    std::span<const Trusted> again = list.solves;
     OpenDevice& open = open_device(device);
     constexpr std::size_t at = offsetof(QueueState, broken);
     unsigned broken = 0;
@@ -90,12 +88,23 @@ bool look_back(int device, Failure& failure) {
         if (broken) open.main.queue.enqueueWriteBuffer(open.main.state, CL_TRUE, at, sizeof none, &none);
     });
     if (!seen || !broken) return seen;
-    if (std::ranges::any_of(list, [](const Trusted& one) { return one.system.levels > 0; })) open.wary = wary_batches;
-    return std::ranges::all_of(list, [&](const Trusted& one) {
+    if (list.in_turn) again = again.subspan(std::min<std::size_t>(broken - 1, again.size()));
+    if (std::ranges::any_of(again, [](const Trusted& one) { return one.system.levels > 0; })) open.wary = wary_batches;
+    return std::ranges::all_of(again, [&](const Trusted& one) {
         Launch launch = one.launch;
         launch.failure = &failure;
         return one.waits(device, one.system, launch, one.outcome, failure);
     });
+}
+
+/// One more.
+void keep(int device, const System& system, const Launch& launch, void* outcome, Solves waits) {
+    OpenDevice& open = open_device(device);
+    List& list = trusted_on(device);
+    list.solves.reserve(most_trusted);
+    list.solves.emplace_back(system, launch, outcome, waits);
+    open.look_back = [device](Failure& why) { return look_back(device, why); };
+    open.in_a_row = true;
 }
 
 }  // namespace
@@ -107,15 +116,27 @@ bool enqueue_trusted(int device, const System& system, const Launch& launch, voi
     const std::span reads(next.reads, next.reads_there);
     if (next.write_into(reads)) return open.settle(failure) && waits(device, system, launch, outcome, failure);
     List& before = trusted_on(device);
-    if ((before.solves.size() == most_trusted || next.write_into(before.reads)) && !open.settle(failure)) return false;
+    if ((before.in_turn || before.solves.size() == most_trusted || next.write_into(before.reads)) && !open.settle(failure)) return false;
+    before.in_turn = false;
     if (!trusts(device, system, launch, outcome, failure)) return false;
-    before.solves.reserve(most_trusted);
-    before.solves.emplace_back(system, launch, outcome, waits);
+    keep(device, system, launch, outcome, waits);
     for (const Span& read : reads)
         if (std::ranges::find(before.reads, read) == before.reads.end()) before.reads.push_back(read);
-    open.look_back = [device](Failure& why) { return look_back(device, why); };
-    open.in_a_row = true;
     return true;
 }
+
+bool enqueue_in_turn(int device, const System& system, const Launch& launch, void* outcome, Failure& failure, Solves trusts, Solves waits) {
+    OpenDevice& open = open_device(device);
+    const std::lock_guard lock(open.order);
+    List& before = trusted_on(device);
+    const bool others = !before.in_turn && !before.solves.empty();
+    if ((others || before.solves.size() == most_trusted) && !open.settle(failure)) return false;
+    before.in_turn = true;  // a launch that fails may have run all the same: whoever comes next has its place
+    if (!trusts(device, system, launch, outcome, failure)) return false;
+    keep(device, system, launch, outcome, waits);
+    return true;
+}
+
+cl_int place_in_turn(int device) { return static_cast<cl_int>(trusted_on(device).solves.size()); }
 
 }  // namespace trifold::opencl
