@@ -55,7 +55,6 @@ public:
 
         const double coupling = since();
         const bool coupled = couple_all();
-        result_.trace.push_back({-1, 0, "join", 0, system_.rows, coupling, since(), 0});
         result_.phases.emplace_back("couple", since() - coupling);
         if (!coupled) return close_reducers(), report(), give_up("the coupled rows have no pivot");
 
@@ -163,7 +162,11 @@ private:
         std::int64_t pieces = 0;
         for (const ChunkRows& one : rows) pieces += one.chunks;
         const devices::Scratch scratch = setting_.scratch->take(coupling_scratch(pieces, static_cast<std::int64_t>(rows.size())));
-        return couple(rows, boundary, coupled_to(system_.dtype), host_threads(), scratch.data()) < 0;
+        std::vector<CouplingSpan> spans;
+        const bool good = couple(rows, boundary, coupled_to(system_.dtype), host_threads(), scratch.data(), &spans) < 0;
+        const auto at = [&](Clock::time_point when) { return std::chrono::duration<double>(when - start_).count(); };
+        for (const CouplingSpan& span : spans) result_.trace.push_back({-1, span.thread, "join", 0, system_.rows, at(span.begin), at(span.end), 0});
+        return good;
     }
 
     // Of the lane with this number: what it reduced lies in the host's memory, where any other may finish it.
