@@ -149,7 +149,7 @@ TABLES = {
         ('−1, 2, −1, interleaved, 65 536', batch('interleaved, -1 2 -1', 65536))]),
     'batches': ('cuda_batch', 'layout, rows of a system', BESIDE_CUSPARSE, [
         ('contiguous, 3', batch('contiguous', 3)), ('contiguous, 64', batch('contiguous', 64)), ('contiguous, 512', batch('contiguous', 512)), ('contiguous, 4096', batch('contiguous', 4096)),
-        ('contiguous, 8192', batch('contiguous', 8192)), ('padded, 250', batch('padded', 250)), ('interleaved, 64', batch('interleaved', 64)), ('interleaved, 512', batch('interleaved', 512)),
+        ('contiguous, 8192', batch('contiguous', 8192)), ('padded, 7', batch('padded', 7)), ('padded, 250', batch('padded', 250)), ('interleaved, 3', batch('interleaved', 3)), ('interleaved, 5', batch('interleaved', 5)), ('64 side by side, 7', batch('64 wide y', 7)), ('interleaved, 64', batch('interleaved', 64)), ('interleaved, 512', batch('interleaved', 512)),
         ('interleaved, 1024', batch('interleaved', 1024)), ('interleaved, 4096', batch('interleaved', 4096)), ('512³ along y', batch('512^3 y', 512)), ('512³ along z', batch('512^3 z', 512)),
         ('odd planes along y, 255', batch('odd y', 255))]),
     'shared couplings': ('cuda_batch', 'layout, rows of a system', (['of the roof', 'queued', 'over cuSPARSE'], long_batch_beside_cusparse), [
@@ -167,8 +167,8 @@ TABLES = {
         ('one in a hundred, contiguous, 512', batch('contiguous few', 512)), ('one in a hundred, contiguous, 4096', batch('contiguous few', 4096)), ('one in a hundred, interleaved, 64', batch('interleaved few', 64)),
         ('one in a hundred, interleaved, 1024', batch('interleaved few', 1024)), ('all, contiguous, 64', batch('contiguous lu', 64)), ('all, contiguous, 512', batch('contiguous lu', 512)),
         ('all, contiguous, 4096', batch('contiguous lu', 4096)), ('all, interleaved, 64', batch('interleaved lu', 64)), ('all, interleaved, 256', batch('interleaved lu', 256)),
-        ('all, interleaved, 1024', batch('interleaved lu', 1024)), ('unpivoted first, most marked, contiguous, 512', batch('contiguous rescue', 512)),
-        ('the same, interleaved, 512', batch('interleaved rescue', 512))]),
+        ('all, interleaved, 1024', batch('interleaved lu', 1024)), ('all, interleaved, 4096', batch('interleaved lu', 4096)), ('unpivoted first, most marked, contiguous, 512', batch('contiguous rescue', 512)),
+        ('the same, interleaved, 512', batch('interleaved rescue', 512)), ('the same, interleaved, 4096', batch('interleaved rescue', 4096))]),
     'meshes on chip': ('cuda_heat', 'mesh', (['Gpoints/s', 'over cuSPARSE'], on_chip), [
         ('64² × 3000', '2d/64^2x3000/'), ('128² × 1500', '2d/128^2x1500/'), ('256² × 60', '2d-large/256^2x60/'), ('512² × 60', '2d-large/512^2x60/'), ('768² × 60', '2d-large/768^2x60/'), ('32³ × 72', '3d/32^3x72/'),
         ('48³ × 24', '3d/48^3x24/'), ('48³ × 72', '3d/48^3x72/'), ('64³', '3d-large/64^3x1/'), ('64³ × 128', '3d-large/64^3x128/'), ('64² × 3000, conductivity varies', 'varying/64^2x3000/*/k'),

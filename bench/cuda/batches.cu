@@ -19,6 +19,7 @@
 #include "backends/cuda/tridiagonal/batch.hpp"
 #include "backends/cuda/tridiagonal/batch_plan.hpp"
 #include "backends/cuda/tridiagonal/cell.hpp"
+#include "backends/cuda/tridiagonal/few_rows.hpp"
 #include "bench/cuda/batch_case.cuh"
 #include "bench/cuda/column_ceiling.cuh"
 #include "bench/cuda/gpu_record.hpp"
@@ -102,7 +103,7 @@ public:
         system.lower = coupling_of(a_.lower, lower_number, shape), system.diag = operand_of(a_.diag, shape), system.upper = coupling_of(a_.upper, upper_number, shape);
         const bool own = shape.couplings == Couplings::own;
         const StreamRoof& stream = own ? *roof_ : *half_roof_;
-        const bool on_chip = !cuda::batch_refuses(system);
+        const bool on_chip = !cuda::takes_few_rows(system) && !cuda::batch_refuses(system);
         const auto plan = cuda::plan_batch<T>(system);
         const tridiagonal::Ops& ops = *cuda::tridiagonal_ops(0);
         const auto algorithm = shape.pivoted ? tridiagonal::Algorithm::lu : tridiagonal::Algorithm::automatic;
@@ -202,13 +203,15 @@ std::vector<BatchShape> shapes(std::int64_t count, const std::vector<std::string
     if (wanted("contiguous"))
         for (int n : {3, 4, 5, 7, 8, 13, 16, 31, 32, 33, 61, 64, 100, 127, 128, 129, 150, 200, 251, 256, 257, 300, 367, 400, 450, 509, 512}) contiguous(n);
     if (wanted("contiguous")) {
+        list.push_back({"padded", 7, 1, count / 10, 10});
         list.push_back({"padded", 250, 1, count / 256, 256});
         list.push_back({"padded", 255, 1, count / 257, 257});
     }
     if (wanted("long"))
         for (int n : {513, 777, 1000, 1024, 1500, 2048, 3000, 4096, 6000, 8192}) contiguous(n);
     if (wanted("axes")) {
-        for (int n : {16, 64, 256, 512, 1024, 4096}) list.push_back({"interleaved", n, count / n, count / n, 1, 1, 0, BatchShape::Peer::interleaved});
+        for (int n : {3, 5, 8, 16, 64, 256, 512, 1024, 4096}) list.push_back({"interleaved", n, count / n, count / n, 1, 1, 0, BatchShape::Peer::interleaved});
+        list.push_back({"64 wide y", 7, 64, 64, 1, count / (64 * 7), 64 * 7});
         list.push_back({"256^3 y", 256, 256, 256, 1, count >> 16, 1 << 16});
         if (count >= 1 << 24) list.push_back({"256^3 z", 256, 65536, 65536, 1, count >> 24, 1 << 24});
         list.push_back({"512^3 y", 512, 512, 512, 1, count >> 18, 1 << 18});
@@ -238,7 +241,7 @@ std::vector<BatchShape> shapes(std::int64_t count, const std::vector<std::string
             const std::string name = pivoted ? " lu" : " rescue";
             for (int n : {16, 64, 256, 512, 1024, 2048, 4096})
                 list.push_back({"contiguous" + name, n, 1, count / n, n, 1, 0, BatchShape::Peer::none, false, 1, false, pivoted});
-            for (int n : {64, 256, 512, 1024})
+            for (int n : {64, 256, 512, 1024, 2048, 4096, 8192})
                 list.push_back({"interleaved" + name, n, count / n, count / n, 1, 1, 0, pivoted ? BatchShape::Peer::interleaved : BatchShape::Peer::none, false, 1, false, pivoted});
         }
     }

@@ -92,9 +92,7 @@ struct Factor::State {
     }
 
     void factor_on_host(const Matrix& matrix, const System& system) {
-        Problem alone;
-        alone.matrix = matrix;
-        require_host(alone);
+        require_host(without_right(matrix));
         there.reset();
         outcome.device = ops.device;
         const std::size_t need = ops.factor_bytes(system);
@@ -107,6 +105,14 @@ struct Factor::State {
         auto scratch = context().state().scratch.take(ops.factor_scratch(system, context().threads()));
         const Launch launch{context().threads(), scratch.data(), scratch.bytes(), unit_roundoff(dtype), nullptr};
         ops.factor(system, launch, kept ? nullptr : factors.data(), outcome);
+    }
+
+    /// Which rows of a matrix are read depends on how many a right-hand side would have.
+    Problem without_right(const Matrix& matrix) const {
+        Problem problem;
+        problem.matrix = matrix;
+        problem.rhs.axis.extent = problem.x.axis.extent = rows;
+        return problem;
     }
 
     void keep_there(Matrix matrix) {
@@ -125,9 +131,7 @@ struct Factor::State {
             *bands[k] = tabulated(Generator(*generator), rows, batch, dtype, tables[k].data(), context().threads());
             tables_made = true;
         }
-        Problem alone;
-        alone.matrix = matrix;
-        const Placement placement = place(queue, alone, {}, false);
+        const Placement placement = place(queue, without_right(matrix), {}, false);
         there->keep(matrix, placement.there, rows, batch, context().state().scratch, context().threads());
         outcome = try_matrix(queue, there->layout(), rows, batch, dtype);
         outcome.tabulated = tables_made;
