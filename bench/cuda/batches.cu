@@ -210,7 +210,9 @@ std::vector<BatchShape> shapes(std::int64_t count, const std::vector<std::string
     if (wanted("long"))
         for (int n : {513, 777, 1000, 1024, 1500, 2048, 3000, 4096, 6000, 8192}) contiguous(n);
     if (wanted("axes")) {
-        for (int n : {3, 5, 8, 16, 64, 256, 512, 1024, 4096}) list.push_back({"interleaved", n, count / n, count / n, 1, 1, 0, BatchShape::Peer::interleaved});
+        // cuSPARSE's LU of 22 million systems of three rows reads and writes what is not its own (CUDA 13), so that it is not beside such short ones.
+        for (int n : {3, 5, 8}) list.push_back({"interleaved", n, count / n, count / n, 1});
+        for (int n : {16, 64, 256, 512, 1024, 4096}) list.push_back({"interleaved", n, count / n, count / n, 1, 1, 0, BatchShape::Peer::interleaved});
         list.push_back({"64 wide y", 7, 64, 64, 1, count / (64 * 7), 64 * 7});
         list.push_back({"256^3 y", 256, 256, 256, 1, count >> 16, 1 << 16});
         if (count >= 1 << 24) list.push_back({"256^3 z", 256, 65536, 65536, 1, count >> 24, 1 << 24});

@@ -36,6 +36,16 @@ bool lies_in_columns(const System& system) {
     return true;
 }
 
+/// A part of the matrix that all systems have, or a number: others do not move it again.
+bool shares_something(const System& system) {
+    for (const Operand* operand : {&system.lower, &system.diag, &system.upper}) {
+        if (operand->kind != Operand::Kind::view) return true;
+        for (int l = 0; l < system.levels; ++l)
+            if (system.extent[l] > 1 && operand->level_stride[l] == 0) return true;
+    }
+    return false;
+}
+
 template <class T, int N, bool Exact, bool Along>
 void launch(const System& system, const BatchLaunch& to) {
     // Every block says that it knows of the reset. Where they are many a launch for that is little.
@@ -95,8 +105,8 @@ bool takes_few_rows(const System& system) {
     if (system.rows < 1 || system.rows > most_few_rows || system.systems() < 1 || system.systems() >= most_systems || system.rhs.kind != Operand::Kind::view || !copies_without_registers()) return false;
     const std::int64_t all = system.rows * system.systems();
     if (system.rows == 1 || all < small) return true;
-    // Large batches that the kernels for them take faster, or as fast (measured): one matrix for all, rows without gaps, columns in long pieces that are as many as its lanes have rows.
-    if (have_one_matrix(system)) return system.rows == 2;
+    // Large batches that the kernels for them take faster, or as fast (measured): what moves fewer words, rows without gaps, columns in long pieces that have about as many rows as its lanes.
+    if (shares_something(system)) return false;
     if (all_packed(system, 1)) return all < middling;
     if (!lies_in_columns(system)) return true;
     return system.dtype == DType::f64 ? system.rows <= 12 : system.rows <= 5 || all < middling;
