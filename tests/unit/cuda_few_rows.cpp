@@ -1,37 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // LU of a few rows as a thread of a GPU has them in registers, on the host.
-#define __device__
-#define __forceinline__ inline
-#include <algorithm>
-#include <bit>
-#include <cmath>
-#include <cstdint>
-#include <limits>
-using std::abs, std::max;
-
-inline int __double2hiint(double x) { return static_cast<int>(std::bit_cast<std::int64_t>(x) >> 32); }
-inline int __float_as_int(float x) { return std::bit_cast<int>(x); }
-
-namespace trifold::cuda {
-
-template <class T>
-T fused(T a, T b, T c) {
-    return std::fma(a, b, c);
-}
-template <class T>
-T reciprocal(T x) {
-    return 1 / x;
-}
-template <class T>
-struct Divisor {
-    explicit Divisor(T) {}
-};
-
-}  // namespace trifold::cuda
+#include "unit/cuda_pivots_on_host.hpp"
 
 #include "backends/cuda/tridiagonal/thread/few_rows.cuh"
 
 #include <gtest/gtest.h>
+
+#include <limits>
 
 #include "support/lapack.hpp"
 #include "support/measure.hpp"

@@ -1,46 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Elimination with row exchanges whose row that waits for its pivot is kept in twice the precision, on the host.
-#define __device__
-#define __forceinline__ inline
-#include <algorithm>
-#include <bit>
-#include <cmath>
-#include <cstdint>
-#include <limits>
-using std::abs, std::max;
-
-inline int __double2hiint(double x) { return static_cast<int>(std::bit_cast<std::int64_t>(x) >> 32); }
-inline int __float_as_int(float x) { return std::bit_cast<int>(x); }
-// Not inlined where a compiler might fuse what stands beside them.
-[[gnu::noinline]] inline double __dmul_rn(double a, double b) { return a * b; }
-[[gnu::noinline]] inline double __dadd_rn(double a, double b) { return a + b; }
-[[gnu::noinline]] inline float __fmul_rn(float a, float b) { return a * b; }
-[[gnu::noinline]] inline float __fadd_rn(float a, float b) { return a + b; }
-
-namespace trifold::cuda {
-
-template <class T>
-T fused(T a, T b, T c) {
-    return std::fma(a, b, c);
-}
-template <class T>
-T reciprocal(T x) {
-    return 1 / x;
-}
-template <class T>
-struct Divisor {
-    T by;
-    explicit Divisor(T x) : by(x) {}
-    T of(T x) const { return x / by; }
-    T quotient(T x, T y) const { return x / y; }
-};
-
-}  // namespace trifold::cuda
+#include "unit/cuda_pivots_on_host.hpp"
 
 #include "backends/cuda/tridiagonal/pivoted_carried.cuh"
 
 #include <gtest/gtest.h>
 
+#include <limits>
 #include <vector>
 
 #include "support/measure.hpp"

@@ -1,35 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Chunks of a few rows, joined by twos, and one correction with residuals of twice the precision, as lanes of a GPU share a system that needs pivots, on the host: how far x is from the truth.
-#define __device__
-#define __forceinline__ inline
-#include <algorithm>
-#include <bit>
-#include <cmath>
-#include <cstdint>
-using std::abs, std::fabs, std::fma, std::max, std::min;
-
-inline int __double2hiint(double x) { return static_cast<int>(std::bit_cast<std::int64_t>(x) >> 32); }
-inline int __float_as_int(float x) { return std::bit_cast<int>(x); }
-inline double __dmul_rn(double a, double b) { return a * b; }
-inline double __dadd_rn(double a, double b) { return a + b; }
-inline double __dsub_rn(double a, double b) { return a - b; }
-
-namespace trifold::cuda {
-
-template <class T>
-T fused(T a, T b, T c) {
-    return std::fma(a, b, c);
-}
-template <class T>
-T reciprocal(T x) {
-    return 1 / x;
-}
-template <class T>
-struct Divisor {
-    explicit Divisor(T) {}
-};
-
-}  // namespace trifold::cuda
+#include "unit/cuda_pivots_on_host.hpp"
 
 #include "backends/cuda/tridiagonal/device/two_pass_spread.hpp"
 #include "backends/cuda/tridiagonal/pivoted_chunk.cuh"
