@@ -70,19 +70,11 @@ bool has_room() {
 
 constexpr std::int64_t least_rows = 4, most_rows = 16384, once = 128, held = 2048;
 
-// Then all are marked, or only those whose right-hand sides are not finite: no launch for few.
-bool one_matrix(const System& system) {
-    for (const Operand* operand : {&system.lower, &system.diag, &system.upper})
-        for (int l = 0; l < system.levels; ++l)
-            if (system.extent[l] > 1 && operand->level_stride[l] != 0) return false;
-    return true;
-}
-
-// A lane takes some 300 cycles a row, there and back, whatever its neighbours do, so that long columns have to be many. What shares long ones otherwise reads one matrix from the caches. (Measured.)
+// A lane takes some 600 cycles for a row of its half, there, there again and back, whatever its neighbours do (by the time of 10 000 rows), so that long columns have to be many. What shares long ones otherwise reads one matrix from the caches. (Limits: measured.)
 std::int64_t least_systems_of(const System& system) {
     constexpr std::int64_t least = 1 << 10, of_few_rows = 1 << 11;
     if (system.rows <= once) return of_few_rows;
-    return system.rows <= held ? least : std::max(least, system.rows / (one_matrix(system) ? 2 : 8));
+    return system.rows <= held ? least : std::max(least, system.rows / (have_one_matrix(system) ? 2 : 8));
 }
 
 // The last level is that of lanes: other levels' systems may lie side by side too, but are not looked for.
@@ -102,7 +94,8 @@ unsigned long long least_marked_by_columns(const System& system) {
     // Few that are scattered: each is read in pieces of 32 bytes, more than once where they are long. A launch more is little beside large batches only.
     constexpr std::int64_t large = std::int64_t{1} << 22, least = 512;
     if (!takes(system)) return 0;
-    if (system.rows <= once || (system.rows <= held && one_matrix(system))) return 1;
+    // Of one matrix all are marked, or only those whose right-hand sides are not finite: no launch for few.
+    if (system.rows <= once || (system.rows <= held && have_one_matrix(system))) return 1;
     return system.rows * system.systems() >= large ? static_cast<unsigned long long>(std::max(system.systems() / 4, least)) : 0;
 }
 
