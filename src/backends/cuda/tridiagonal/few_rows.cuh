@@ -4,7 +4,8 @@
 // Arrays: as pivoted_line.cuh has them, any strides; lower of row 0 and upper of the last one are not read. x may be rhs. Overwritten: x of systems that are solved, nothing of one that fails.
 // Who does what: a thread has all rows of a system in registers (thread/few_rows.cuh). Where neighbouring systems lie side by side it loads and stores them itself. Where a system's own rows do,
 //   a warp copies those of its 32 systems to shared memory, as they lie, without what is between them, and takes x away the same way.
-// Words per row: 4 read, 1 written. Limit: memory; 25 to 60 instructions a row where the GPU could issue 269 (FP32: 134) in the time.
+// Words per row: 4 read, 1 written. Limit: memory in double precision. A row takes some 50 instructions where a warp brings them (FP32: 40), 190 (175) where a thread does, most of them for addresses (counted): an H200 can issue 269 (134) in the time, so that in
+//   single precision they are the limit.
 // Numerics: thread/few_rows.cuh. What it does not solve is solved once more by pivoted_line.cuh, which names what cannot be.
 #pragma once
 
