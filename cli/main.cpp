@@ -2,6 +2,7 @@
 // trifold: the command. Every way out is an exit code of README's table.
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
 #include <iterator>
 #include <new>
 #include <string>
@@ -11,6 +12,7 @@
 #include "base/nearest.hpp"
 #include "build_info.hpp"
 #include "common.hpp"
+#include "families/tridiagonal/split/watch.hpp"
 #include "interrupt.hpp"
 #include "output.hpp"
 #include "trifold/error.hpp"
@@ -120,6 +122,21 @@ int run(int argc, char** argv) {
     return chosen()->run();
 }
 
+int run_and_explain(int argc, char** argv) {
+    try {
+        return run(argc, argv);
+    } catch (const Error& error) {
+        say(error.what());
+        return static_cast<int>(error.code());
+    } catch (const std::bad_alloc&) {
+        say("out of memory (use a smaller problem, --precision f32, or a machine with more memory)");
+        return static_cast<int>(ErrorCode::bad_input);
+    } catch (const std::exception& error) {
+        say(std::string("internal error: ") + error.what());
+        return static_cast<int>(ErrorCode::internal);
+    }
+}
+
 }  // namespace
 }  // namespace trifold::cli
 
@@ -127,16 +144,8 @@ int main(int argc, char** argv) {
     using namespace trifold;
     cli::occupy_closed_streams();
     cli::install_interrupt_handlers();
-    try {
-        return cli::run(argc, argv);
-    } catch (const Error& error) {
-        cli::say(error.what());
-        return static_cast<int>(error.code());
-    } catch (const std::bad_alloc&) {
-        cli::say("out of memory (use a smaller problem, --precision f32, or a machine with more memory)");
-        return static_cast<int>(ErrorCode::bad_input);
-    } catch (const std::exception& error) {
-        cli::say(std::string("internal error: ") + error.what());
-        return static_cast<int>(ErrorCode::internal);
-    }
+    const int code = cli::run_and_explain(argc, argv);
+    if (tridiagonal::split::calls_left_behind() == 0) return code;
+    std::fflush(nullptr);
+    std::_Exit(code);  // no driver is taken down around its own call
 }

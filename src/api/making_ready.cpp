@@ -69,8 +69,10 @@ struct Copy {
 
 bool is_being_made_ready(const Context::State& state, const split::Part& part) { return state.errands.runs(part.name); }
 
-bool is_ready(const Context::State& state, const split::Part& part, double seconds) {
-    return state.errands.wait_for(part.name, std::chrono::duration<double>(seconds)) && !state.left_behind(part.name);
+split::Readiness::Answer readiness(const Context::State& state, const split::Part& part, double seconds) {
+    using Answer = split::Readiness::Answer;
+    if (!state.errands.wait_for(part.name, std::chrono::duration<double>(seconds))) return Answer::not_yet;
+    return state.left_behind(part.name) ? Answer::never : Answer::yes;
 }
 
 bool make_ready(Context::State& state, const split::Part& part, const System& system, const split::Reach& reach, const Options& options) {

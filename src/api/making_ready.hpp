@@ -13,7 +13,7 @@ bool is_being_made_ready(const Context::State& state, const split::Part& part);
 /// False: it is not ready for systems like this one, and that has begun.
 bool make_ready(Context::State& state, const split::Part& part, const System& system, const split::Reach& reach, const Options& options);
 
-/// After so many seconds at most.
-bool is_ready(const Context::State& state, const split::Part& part, double seconds);
+/// After so many seconds at most. Never: a call of those that make it ready has not returned.
+split::Readiness::Answer readiness(const Context::State& state, const split::Part& part, double seconds);
 
 }  // namespace trifold::tridiagonal

@@ -95,6 +95,7 @@ public:
         }
         if (!decision_.ops->enqueue) outcome = on_host();
         if (team_ || stands()) host_has_solved(tried, seconds_since(start), outcome);
+        else if (options_.report) add_left_behind(seconds_since(start));
         outcome.tried_other = outcome.tried_other || tried;
         outcome.tabulated = tabulated_;
         return outcome;
@@ -216,9 +217,20 @@ private:
         learn(seconds, outcome);
         const bool for_others = tried && !shares_.empty();  // who have failed
         if ((tried && !for_others) || device_.parts.size() < 2 || !options_.report) return;
-        const double rows = static_cast<double>(system_.rows);
-        shares_.push_back({.name = decision_.ops->device, .rows = system_.rows, .chunks = 1, .busy_s = seconds, .rows_per_s = rows / seconds, .state = for_others ? "took what was left" : ""});
+        shares_.push_back(host_share(seconds, for_others ? "took what was left" : ""));
         if (!for_others) add_left_out();
+    }
+
+    // Of those that were named nobody is asked for anything any more, or the system is not worth it.
+    void add_left_behind(double seconds) {
+        for (const Device* part : device_.parts)
+            if (state_.left_behind(part->name)) shares_.push_back({.name = part->name, .state = std::string("left out: ") + split::not_returned});
+        if (!shares_.empty()) shares_.push_back(host_share(seconds, "took what was left"));
+    }
+
+    DeviceShare host_share(double seconds, const char* state) const {
+        const double rows = static_cast<double>(system_.rows);
+        return {.name = decision_.ops->device, .rows = system_.rows, .chunks = 1, .busy_s = seconds, .rows_per_s = rows / seconds, .state = state};
     }
 
     bool split_solved(Outcome& outcome) {

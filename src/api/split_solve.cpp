@@ -109,7 +109,7 @@ std::vector<SplitMember> members_of(const Device& device, const std::vector<spli
 }  // namespace
 
 void raise_left_behind(const char* device) {
-    throw Error(ErrorCode::device_unavailable, std::string("device '") + device + "'", "a call to it has not returned", "a new Context tries again");
+    throw Error(ErrorCode::device_unavailable, std::string("device '") + device + "'", split::not_returned, "a new Context tries again");
 }
 
 const Ops& split_host_ops() {
@@ -164,7 +164,7 @@ void SplitTeam::wait_for_late(const System& system, const split::Reach& reach, c
     const double most_s = std::count(late.begin(), late.end(), 0) > 0 ? most_wait_s : setting.patience_s;
     for (std::size_t k = 0; k < late.size(); ++k) {
         setting.ready.emplace_back();
-        if (late[k]) setting.ready.back() = {[&state = state_, part = chosen_[k]](double seconds) { return is_ready(state, part, seconds); }, most_s};
+        if (late[k]) setting.ready.back() = {[&state = state_, part = chosen_[k]](double seconds) { return readiness(state, part, seconds); }, most_s};
     }
 }
 
@@ -232,7 +232,7 @@ void SplitTeam::add_left_out(std::vector<DeviceShare>& shares) const {
         if (!(choice_.members >> k & 1)) shares.push_back({.name = all_[k].name, .state = late_ >> k & 1 ? std::string("left out: ") + split::not_ready : why});
     for (const Device* part : device_.parts)
         if (std::none_of(all_.begin(), all_.end(), [&](const split::Part& one) { return one.name == part->name; }) && state_.left_behind(part->name))
-            shares.push_back({.name = part->name, .state = "left out: a call to it has not returned"});
+            shares.push_back({.name = part->name, .state = std::string("left out: ") + split::not_returned});
 }
 
 split::Result SplitTeam::solve(const System& system, const split::Reach& reach, const Options& options) {
@@ -253,7 +253,8 @@ split::Result SplitTeam::solve(const System& system, const split::Reach& reach, 
     if (all_.size() > 1) wait_for_late(system, reach, options, setting);
     split::Result result = split::solve(system, setting);
     for (DeviceShare& share : result.devices)
-        if (share.state.ends_with(split::not_ready)) share.state = std::string("left out: ") + split::not_ready, counts_ = false;
+        for (const char* const why : {split::not_ready, split::not_returned})
+            if (share.state.ends_with(why)) share.state = std::string("left out: ") + why, counts_ = false;
     for (const split::Part& part : chosen_)
         if (std::count(result.left_behind.begin(), result.left_behind.end(), part.name)) {
             state_.leave_behind(part.name), left_behind_ = true;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "devices/stream_kit.hpp"
 
+#include <algorithm>
 #include <new>
 #include <utility>
 
@@ -63,6 +64,7 @@ std::unique_ptr<StreamKit> StreamKits::take(const Runtime& runtime, int device) 
 
 void StreamKits::give_back(std::unique_ptr<StreamKit> kit) {
     const std::lock_guard lock(mutex_);
+    if (std::ranges::count(left_behind_, std::pair(&kit->runtime(), kit->device())) > 0) return keep_for_good(std::move(kit));
     kits_.push_back(std::move(kit));
 }
 
@@ -79,11 +81,12 @@ void StreamKits::give_back(std::unique_ptr<ScratchArena> scratch) {
     scratch_.push_back(std::move(scratch));
 }
 
-void StreamKits::leave_behind(const Runtime& runtime, int device) noexcept {
+void StreamKits::leave_behind(const Runtime& runtime, int device) {
     const std::lock_guard lock(mutex_);
     for (auto& kit : kits_)
         if (&kit->runtime() == &runtime && kit->device() == device) keep_for_good(std::move(kit));
     std::erase(kits_, nullptr);
+    left_behind_.emplace_back(&runtime, device);
 }
 
 }  // namespace trifold::devices

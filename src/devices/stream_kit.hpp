@@ -7,6 +7,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "devices/runtime.hpp"
@@ -54,13 +55,14 @@ public:
     std::unique_ptr<ScratchArena> take_scratch();
     void give_back(std::unique_ptr<ScratchArena> scratch);
 
-    /// A device that does not answer: its kits are not given back to it, which could take for ever.
-    void leave_behind(const Runtime& runtime, int device) noexcept;
+    /// A device that does not answer: its kits are not given back to it, which could take for ever, nor are those that are in use.
+    void leave_behind(const Runtime& runtime, int device);
 
 private:
     std::mutex mutex_;
     std::vector<std::unique_ptr<StreamKit>> kits_;
     std::vector<std::unique_ptr<ScratchArena>> scratch_;
+    std::vector<std::pair<const Runtime*, int>> left_behind_;
 };
 
 }  // namespace trifold::devices

@@ -83,6 +83,15 @@ class Learning(CommandTest):
             self.assertGreater(rows[part], 0)
             self.assertLess(rows[part], 4000000 // 8)
 
+    def test_a_call_that_does_not_return(self):
+        """Nobody waits for it at the process's end either, and all that was to be said has been."""
+        del self.environment['TRIFOLD_TEST_SLOW_CALLS']
+        self.environment['TRIFOLD_TEST_HOLD_CALL'] = '0'
+        rows, why, _ = self.solve('--patience', '1')
+        left = [part for part in PARTS if why[part] in ('left out: a call to it has not returned', 'left out: its programs are being compiled')]
+        self.assertTrue(left, why)
+        self.assertFalse(any(rows[part] for part in left))
+
     @attempts
     def test_processes_that_solve_once(self):
         first, _, _ = self.solve()

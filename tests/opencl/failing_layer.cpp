@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A layer of OpenCL's loader (OPENCL_LAYERS) that counts the calls which can fail and lets one of them, or all from it on, fail with CL_OUT_OF_RESOURCES, or one take its time. What is given back
+// A layer of OpenCL's loader (OPENCL_LAYERS) that counts the calls which can fail and lets one of them, or all from it on, fail with CL_OUT_OF_RESOURCES, or one not return until it is let go. What is given back
 // and what is only asked is not counted.
 #include <atomic>
 #include <chrono>
@@ -17,14 +17,16 @@ namespace {
 using layer::below, layer::own;
 std::atomic<long> calls{0}, failing{-1}, waits{0};
 std::atomic<bool> lasting{false};
-std::atomic<long> sleeping{-1}, sleep_ms{0}, build_ms{0};
-std::atomic<bool> held{false};
+std::atomic<long> build_ms{0};
+std::atomic<bool> builds_held{false};
+std::atomic<long> held{-1}, let_go{0};  // the call; how often they were let go
 long slow_ms = 0;
 
 bool fails() {
     const long call = calls.fetch_add(1), wanted = failing.load();
     if (slow_ms > 0) std::this_thread::sleep_for(std::chrono::milliseconds(slow_ms));
-    if (call == sleeping.load()) std::this_thread::sleep_for(std::chrono::milliseconds(sleep_ms.load()));
+    if (call == held.load())
+        for (const long before = let_go; let_go == before;) std::this_thread::sleep_for(std::chrono::milliseconds(2));
     return wanted >= 0 && (call == wanted || (lasting.load() && call > wanted));
 }
 
@@ -48,7 +50,7 @@ template <class R, class... A, R(CL_API_CALL* cl_icd_dispatch::*Member)(A...)>
 struct Counted<Member> {
     static R CL_API_CALL call(A... arguments) {
         if (builds<Member> && build_ms > 0) std::this_thread::sleep_for(std::chrono::milliseconds(build_ms.load()));
-        while (builds<Member> && held) std::this_thread::sleep_for(std::chrono::milliseconds(2));
+        while (builds<Member> && builds_held) std::this_thread::sleep_for(std::chrono::milliseconds(2));
         if (waits_for_device<Member>(arguments...)) ++waits;
         if (!fails()) return (below->*Member)(arguments...);
         if constexpr (std::is_same_v<R, cl_int>) {
@@ -72,6 +74,7 @@ void layer::begin() {
     count<&D::clCreateContext, &D::clCreateCommandQueue, &D::clCreateBuffer, &D::clCreateProgramWithSource, &D::clCreateProgramWithBinary, &D::clBuildProgram, &D::clCreateKernel,
           &D::clSetKernelArg, &D::clEnqueueNDRangeKernel, &D::clEnqueueReadBuffer, &D::clEnqueueWriteBuffer, &D::clEnqueueCopyBuffer, &D::clEnqueueFillBuffer,
           &D::clEnqueueMapBuffer, &D::clEnqueueUnmapMemObject, &D::clEnqueueMarkerWithWaitList, &D::clWaitForEvents, &D::clFlush, &D::clFinish>();
+    if (const char* const hold = std::getenv("TRIFOLD_TEST_HOLD_CALL")) held = std::atol(hold), std::fprintf(stderr, "call %ld of OpenCL does not return\n", held.load());
     if (const char* const slow = std::getenv("TRIFOLD_TEST_SLOW_CALLS")) slow_ms = std::atol(slow), std::fprintf(stderr, "calls of OpenCL take %ld ms longer\n", slow_ms);
 }
 
@@ -88,9 +91,12 @@ long trifold_waits() { return waits.load(); }
 void trifold_slow_builds(long ms) { build_ms = ms; }
 
 /// No program is compiled, or made of what was kept, while this is set.
-void trifold_hold_builds(int on) { held = on != 0; }
+void trifold_hold_builds(int on) { builds_held = on != 0; }
 
-/// Number `call` from here on sleeps before it is made.
-void trifold_sleep_call(long call, long ms) { sleeping = -1, calls = 0, sleep_ms = ms, sleeping = call; }
+/// Number `call` from here on (-1: none) is not made before it is let go.
+void trifold_hold_call(long call) { held = -1, calls = 0, held = call; }
+
+/// Those that wait are made, and no other one is held.
+void trifold_let_go() { held = -1, ++let_go; }
 
 }  // extern "C"

@@ -4,11 +4,14 @@
 
 #include <dlfcn.h>
 
+#include <chrono>
 #include <cstdlib>
 #include <string>
 #include <string_view>
+#include <thread>
 
 #include "backends/registry.hpp"
+#include "families/tridiagonal/split/watch.hpp"
 
 namespace trifold::tests {
 
@@ -33,6 +36,11 @@ Function* layer_function(const char* name) {
     const char* const path = std::getenv("OPENCL_LAYERS");
     void* const handle = path ? dlopen(path, RTLD_NOW | RTLD_NOLOAD) : nullptr;
     return handle ? reinterpret_cast<Function*>(dlsym(handle, name)) : nullptr;
+}
+
+/// Until every call that was left behind has returned: from then on its thread does nothing.
+inline void wait_for_calls_left_behind() {
+    while (tridiagonal::split::calls_left_behind() > 0) std::this_thread::sleep_for(std::chrono::milliseconds(2));
 }
 
 }  // namespace trifold::tests

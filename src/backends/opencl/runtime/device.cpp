@@ -165,12 +165,20 @@ KernelArguments& OpenDevice::arguments(const KernelName& name, DType dtype, std:
 }
 
 OpenDevice& open_device(int device) {
+    struct Opened {
+        std::mutex mutex;  // of this one: a driver that does not return from opening it holds up nobody else
+        OpenDevice* device = nullptr;
+    };
     static std::mutex mutex;
-    static auto* const open = new std::map<int, OpenDevice*>;  // never given back, nor is the map: drivers end before us, and threads whose call has not returned ask while a process ends
-    const std::lock_guard lock(mutex);
-    OpenDevice*& there = (*open)[device];
-    if (!there) there = new OpenDevice(found(device));
-    return *there;
+    static auto* const all = new std::map<int, Opened>;  // never given back, nor are they: drivers end before us, and threads whose call has not returned ask while a process ends
+    Opened* there = nullptr;
+    {
+        const std::lock_guard lock(mutex);
+        there = &(*all)[device];
+    }
+    const std::lock_guard lock(there->mutex);
+    if (!there->device) there->device = new OpenDevice(found(device));
+    return *there->device;
 }
 
 }  // namespace trifold::opencl

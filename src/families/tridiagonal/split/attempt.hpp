@@ -40,7 +40,7 @@ protected:
     Pace pace_of(std::size_t k) {
         Pace pace;
         if (std::count(setting_.left_behind.begin(), setting_.left_behind.end(), setting_.parts[k].name)) {
-            pace.takes_part = false, done_[k].share.state = "left out: a call to it has not returned";
+            pace.takes_part = false, done_[k].share.state = std::string("left out: ") + not_returned;
             return pace;
         }
         if (k < setting_.rows_per_s.size()) pace.rows_per_s = setting_.rows_per_s[k];

@@ -38,13 +38,14 @@ struct Trouble {
     std::shared_ptr<std::atomic<int>> failed = nullptr;  ///< counts the calls that were made to fail
 };
 
-/// Whether a device is ready, asked so many seconds before it answers, and how long others wait for it who have nothing else to do; null: it is.
+/// Whether a device is ready: asked so many seconds before it answers that it is not yet, and how long others wait for it who have nothing else to do; null: it is.
 struct Readiness {
-    std::function<bool(double)> now;
+    enum class Answer { yes, not_yet, never };
+    std::function<Answer(double)> now;
     double most_wait_s = 0;
 };
 
-inline constexpr const char* not_ready = "its programs are being compiled";
+inline constexpr const char *not_ready = "its programs are being compiled", *not_returned = "a call to it has not returned";
 
 /// The calls of one lane: counted, watched, and made to fail by tests.
 class Calls {
@@ -53,16 +54,17 @@ public:
     Calls(const Trouble& trouble, std::shared_ptr<Pulse> pulse, Readiness ready = {}) : trouble_(trouble), pulse_(std::move(pulse)), ready_(std::move(ready)) {}
 
     /// Before the first call, and with rows that nobody else takes meanwhile, so that a solve of some milliseconds is not over before a device is ready that soon will be. False: it is not, others have nothing else
-    /// to do but to wait for it, and that took a while.
+    /// to do but to wait for it, and that took a while; or it never will be, and there may be nobody else.
     bool begin(Failure& failure, Board& board, int lane) const {
         if (!ready_.now) return true;
         constexpr double slice_s = 0.01;
         const auto start = std::chrono::steady_clock::now();
+        const std::chrono::duration<double> most(ready_.most_wait_s);
         board.late(lane, true);
-        bool good = true;
-        while (good && !ready_.now(slice_s)) good = std::chrono::steady_clock::now() - start < std::chrono::duration<double>(ready_.most_wait_s) || !board.waits_for_late();
+        auto answer = ready_.now(slice_s);
+        while (answer == Readiness::Answer::not_yet && (std::chrono::steady_clock::now() - start < most || !board.waits_for_late())) answer = ready_.now(slice_s);
         board.late(lane, false);
-        return good || failure.say(ErrorCode::device_unavailable, not_ready);
+        return answer == Readiness::Answer::yes || failure.say(ErrorCode::device_unavailable, answer == Readiness::Answer::never ? not_returned : not_ready);
     }
     bool may_be_late() const noexcept { return static_cast<bool>(ready_.now); }
 

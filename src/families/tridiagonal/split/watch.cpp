@@ -2,6 +2,7 @@
 #include "families/tridiagonal/split/watch.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <utility>
 
@@ -12,7 +13,10 @@ using Clock = std::chrono::steady_clock;
 
 std::int64_t now() { return std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now().time_since_epoch()).count(); }
 
+std::atomic<int> behind_in_calls{0};
+
 [[noreturn]] void sleep_for_good() {
+    --behind_in_calls;
     for (;;) std::this_thread::sleep_for(std::chrono::hours(1));
 }
 
@@ -28,8 +32,13 @@ void Pulse::leave() noexcept {
 bool Pulse::give_up_after(double seconds) noexcept {
     std::int64_t since = since_.load(std::memory_order_acquire);
     if (since <= outside || static_cast<double>(now() - since) < 1e9 * seconds) return false;
-    return since_.compare_exchange_strong(since, behind, std::memory_order_acq_rel);
+    ++behind_in_calls;
+    if (since_.compare_exchange_strong(since, behind, std::memory_order_acq_rel)) return true;
+    --behind_in_calls;
+    return false;
 }
+
+int calls_left_behind() noexcept { return behind_in_calls; }
 
 LaneThreads::LaneThreads(double patience_s, std::function<void(std::size_t)> left) { shared_->patience_s = patience_s, shared_->left = std::move(left); }
 

@@ -35,6 +35,9 @@ private:
     std::atomic<std::int64_t> since_{outside};  // nanoseconds of the steady clock
 };
 
+/// Lanes of this process that were left behind and whose call has not returned yet. While there are any, a driver that is taken down (exit) may crash, or wait for them.
+int calls_left_behind() noexcept;
+
 class LaneThreads {
 public:
     /// `left`: called once for a lane that is left behind, on the watch's thread, before anybody is told that it is over.
