@@ -113,7 +113,7 @@ TEST_F(OneOfSeveral, MayFail) {
     const bool own_memory = opencl_device()->runtime;  // else it solves into memory of the lane's own
     for (const bool over_rhs : {false, true}) {
         in_place = over_rhs;
-        for (int k = 0; k < 8; ++k) looked(queue, 3, 0, cpu_watts);
+        for (int k = 0; k < 8 || (rows_of(other) < rows && k < 200); ++k) looked(queue, 3, 0, cpu_watts);  // on a busy machine what was seen of it may be forgotten once more
         ASSERT_EQ(rows_of(other), rows);
         int retired = 0, lost = 0;
         bool reached = true;

@@ -32,6 +32,10 @@ protected:
     Queue queue{context(), GetParam()};
 };
 
+/// For sizes at which other devices take another branch: the reference has one, and takes seconds.
+#define TRIFOLD_NOT_THE_REFERENCE() \
+    if (GetParam() == "reference") GTEST_SKIP() << "it has one branch for all sizes"
+
 /// Where sweeps over meshes have kernels.
 class OnMeshDevice : public OnDevice {
 protected:
