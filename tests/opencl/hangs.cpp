@@ -8,8 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "opencl/loaded.hpp"
-#include "trifold/trifold.hpp"
+#include "opencl/shared_solve.hpp"
 
 namespace trifold::tests {
 namespace {
@@ -18,56 +17,8 @@ constexpr std::int64_t rows = 1 << 20;
 // Of one call: where one is meant not to return; and where none is, though programs may be compiled on a machine that has something else to do.
 constexpr double patience_s = 2, much_patience_s = 300;
 
-/// Holds calls of OpenCL's interface, and lets them go in the end.
-class HeldCalls {
-public:
-    ~HeldCalls() {
-        if (there()) let_go();
-    }
-    bool there() const { return hold_ && let_go_; }
-    void hold(long call) const { hold_(call); }
-    void let_go() const { let_go_(), wait_for_calls_left_behind(); }
-
-private:
-    void (*const hold_)(long) = layer_function<void(long)>("trifold_hold_call");
-    void (*const let_go_)() = layer_function<void()>("trifold_let_go");
-};
-
-/// -1, 4, -1, or another diagonal; x is 1 everywhere.
-struct Solved {
-    std::vector<double> beside, diag, rhs, x;
-    double off = 1e-13;
-    Report report;
-
-    explicit Solved(bool in_place, double d = 4) : beside(rows, -1.0), diag(rows, d), rhs(rows, d - 2), x(in_place ? 0 : rows, 0.0) { rhs.front() = rhs.back() = d - 1; }
-
-    const std::vector<double>& solution() const { return x.empty() ? rhs : x; }
-
-    bool solve(Context& context, const std::string& devices, double patience) {
-        Queue queue(context, devices);
-        tridiagonal::Problem problem;
-        problem.matrix = {View<const double>::rows(std::span<const double>(beside)), View<const double>::rows(std::span<const double>(diag)), View<const double>::rows(std::span<const double>(beside))};
-        problem.rhs = View<const double>::rows(std::span<const double>(rhs));
-        problem.x = View<double>::rows(std::span<double>(x.empty() ? rhs : x));
-        tridiagonal::Options options;
-        options.report = &report, options.patience_s = patience;
-        if (!tridiagonal::solve(queue, problem, options).ok()) return false;
-        for (const double value : solution())
-            if (!(std::abs(value - 1) < off)) return false;
-        return true;
-    }
-
-    std::int64_t rows_of(const std::string& device) const {
-        std::int64_t sum = 0;
-        for (const DeviceShare& share : report.devices) sum += share.name == device ? share.rows : 0;
-        return sum;
-    }
-
-    std::string state_of(const std::string& device) const {
-        for (const DeviceShare& share : report.devices)
-            if (share.name == device) return share.state;
-        return "not in the report";
-    }
+struct Solved : SharedSolve {
+    explicit Solved(bool in_place, double d = 4) : SharedSolve(rows, in_place, d) {}
 };
 
 TEST(Hangs, OthersFinish) {
@@ -126,7 +77,6 @@ TEST(Hangs, OthersFinishWhereAllCallsFail) {
     for (const double diag : {4.0, 2.0}) {
         const auto solved = [&](Context& context, bool in_place) {
             auto one = std::make_unique<Solved>(in_place, diag);
-            if (diag == 2) one->off = 1e-3;
             EXPECT_TRUE(one->solve(context, both, much_patience_s)) << diag;
             return one;
         };
@@ -193,7 +143,6 @@ TEST(Hangs, WhoIsLeftGoesOn) {
     std::vector<std::unique_ptr<Solved>> kept;
     const auto solved = [&](Context& context, double diag, double patience_here) -> Solved& {
         kept.push_back(std::make_unique<Solved>(false, diag));
-        if (diag == 2) kept.back()->off = 1e-3;
         EXPECT_TRUE(kept.back()->solve(context, both, patience_here)) << diag;
         return *kept.back();
     };
