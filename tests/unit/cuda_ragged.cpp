@@ -156,7 +156,7 @@ TEST(RaggedTiles, TakeAnyStrideAndAlignment) {
         for (const int shift : {0, 1, 2, 3})
             for (const Kind kind : {Kind::dominant, Kind::random})
                 for (const auto& [in_place, adds] : {std::pair{false, false}, {true, false}, {false, true}}) {
-                    const auto attempt = [&](auto ragged) {
+                    const auto attempt = [&, in_place = in_place, adds = adds](auto ragged) {
                         ragged.shift = shift, ragged.in_place = in_place, ragged.adds = adds;
                         ragged.expect_solved(130);
                     };

@@ -328,13 +328,13 @@ TEST_P(DeviceMemory, XMayLieOverCouplingsThatAreNotRead) {
                 const std::int64_t length = 3 * rows - 2, row = interleaved ? systems : 1, system = interleaved ? 1 : length;
                 std::vector<double> together(static_cast<std::size_t>(length * systems), 0);
                 const auto entry = [&](std::int64_t i, std::int64_t k) -> double& { return together[static_cast<std::size_t>(i * row + k * system)]; };
-                const auto old = [&](std::int64_t i, std::int64_t k) { return static_cast<std::size_t>(interleaved ? i * systems + k : k * rows + i); };
+                const auto old = [&, rows = rows, systems = systems](std::int64_t i, std::int64_t k) { return static_cast<std::size_t>(interleaved ? i * systems + k : k * rows + i); };
                 for (std::int64_t k = 0; k < systems; ++k)
                     for (std::int64_t i = 0; i + 1 < rows; ++i) entry(i, k) = t.upper[old(i, k)], entry(2 * rows - 1 + i, k) = t.lower[old(i + 1, k)];
                 const DeviceArray<double> there(queue, together);
                 double* const data = of_the_host ? together.data() : there.data();
                 const Dim batch[] = {{systems, system}};
-                const auto part = [&](std::int64_t first) { return View<double>::strided(data + first * row, {rows, row}, batch, of_the_host ? Memory{} : there.memory()); };
+                const auto part = [&, rows = rows](std::int64_t first) { return View<double>::strided(data + first * row, {rows, row}, batch, of_the_host ? Memory{} : there.memory()); };
                 Problem problem = of_the_host ? t.host() : t.device();
                 problem.matrix.upper = part(0), problem.x = part(rows - 1), problem.matrix.lower = part(2 * rows - 2);
                 ASSERT_TRUE(tridiagonal::solve(queue, problem).ok());

@@ -155,13 +155,14 @@ cl::Program& OpenDevice::program(const char* file, DType dtype, const std::strin
 }
 
 KernelArguments& OpenDevice::arguments(const KernelName& name, DType dtype, std::string_view defines) {
-    if (const auto known = kernels_.find(std::tuple(name.file, name.kernel, dtype, defines)); known != kernels_.end()) return known->second;
+    auto& by_options = kernels_[{name.file, name.kernel, dtype}];
+    if (const auto known = by_options.find(defines); known != by_options.end()) return known->second;
     const std::string options(defines);
     cl::Kernel made(program(name.file, dtype, options), name.kernel);
     // One that was compiled for a size runs with that one only, whatever NVIDIA's driver says of its registers.
     if (made.getWorkGroupInfo<CL_KERNEL_COMPILE_WORK_GROUP_SIZE>(info.device)[0] == 0)
         most_items_[made()] = std::max<std::size_t>(made.getWorkGroupInfo<CL_KERNEL_WORK_GROUP_SIZE>(info.device), 1);
-    return kernels_.emplace(std::tuple(name.file, name.kernel, dtype, options), KernelArguments(std::move(made))).first->second;
+    return by_options.emplace(options, KernelArguments(std::move(made))).first->second;
 }
 
 OpenDevice& open_device(int device) {

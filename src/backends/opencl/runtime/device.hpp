@@ -107,7 +107,7 @@ private:
     cl::Event last_;
     std::map<std::string, cl::Program> programs_;
     /// By file, kernel, type and options. Names are literals: who finds the same text elsewhere gets a kernel of his own.
-    std::map<std::tuple<const char*, const char*, DType, std::string>, KernelArguments, std::less<>> kernels_;
+    std::map<std::tuple<const char*, const char*, DType>, std::map<std::string, KernelArguments, std::less<>>> kernels_;
     std::map<cl_kernel, std::size_t> most_items_;  ///< of a group, for one kernel: registers may allow fewer than the device does
 };
 
