@@ -4,8 +4,7 @@
 // Arrays: as pivoted_line.cuh has them, any strides; lower of row 0 and upper of the last one are not read. x may be rhs. Overwritten: x of systems that are solved, nothing of one that fails.
 // Who does what: a thread has all rows of a system in registers (thread/few_rows.cuh). Where neighbouring systems lie side by side it loads and stores them itself. Where a system's own rows do,
 //   a warp copies those of its 32 systems to shared memory, as they lie, without what is between them, and takes x away the same way.
-// Words per row: 4 read, 1 written. Limit: memory in double precision. A row takes some 50 instructions where a warp brings them (FP32: 40), 190 (175) where a thread does, most of them for addresses (counted): an H200 can issue 269 (134) in the time, so that in
-//   single precision they are the limit.
+// Words per row: 4 read, 1 written. Limit: memory. A row takes some 50 instructions where a warp brings them (FP32: 40), 70 (60) where a thread does (counted): an H200 can issue 269 (134) in the time.
 // Numerics: thread/few_rows.cuh. What it does not solve is solved once more by pivoted_line.cuh, which names what cannot be.
 #pragma once
 
@@ -63,29 +62,56 @@ __device__ __forceinline__ void solve_left_of_few(const FewRowsJob<T>& job, std:
     }
 }
 
-/// Systems that lie side by side, or anyhow.
+/// Where an operand of system `index` begins. `nested`: it has more levels than one.
+template <class T>
+__device__ __forceinline__ T* begin_of(const Source<T>& of, const std::int64_t (&index)[4], bool nested) {
+    std::int64_t at = index[0] * of.level_stride[0];
+    if (nested) at += index[1] * of.level_stride[1] + index[2] * of.level_stride[2] + index[3] * of.level_stride[3];
+    return of.data + at;
+}
+
+/// Rows first … last of an operand. Every address is the one before and what rows are apart, and whether there is an array is asked once: they were most of the instructions.
+template <class T, int N, bool Exact>
+__device__ __forceinline__ void load_rows(T (&to)[N], const Source<T>& from, const std::int64_t (&index)[4], bool nested, int first, int last) {
+    if (!from.data) {
+#pragma unroll
+        for (int i = 0; i < N; ++i)
+            if (i >= first && (Exact || i <= last)) to[i] = from.value;
+        return;
+    }
+    const T* at = begin_of(from, index, nested) + first * from.row_stride;
+#pragma unroll
+    for (int i = 0; i < N; ++i) {
+        if (i < first || (i > last)) continue;
+        to[i] = __ldcs(at);
+        at += from.row_stride;
+    }
+}
+
+/// Systems that lie side by side, or anyhow. Behind the last one it is solved once more, and not stored.
 template <class T, int N, bool Exact>
 __device__ __forceinline__ void solve_few_across(const FewRowsJob<T>& job) {
     constexpr int each = few_rows_each(N);
     const int n = Exact ? N : job.rows;
+    const bool nested = job.levels.levels > 1;
     const std::int64_t first = blockIdx.x * std::int64_t{each * few_rows_threads} + threadIdx.x;
     FewRows<T, N> systems[each];
     std::int64_t index[each][4] = {};
 #pragma unroll
     for (int j = 0; j < each; ++j) {
-        const std::int64_t k = first + j * few_rows_threads;
-        const bool there = k < job.levels.systems;
-        if (job.levels.levels > 1) job.levels.indices(there ? k : 0, index[j]);
-        else index[j][0] = there ? k : 0;
-        const auto load = [&](const Source<T>& from, int i) {
-            return from.data ? __ldcs(from.data + (index[j][0] * from.level_stride[0] + index[j][1] * from.level_stride[1] + index[j][2] * from.level_stride[2] + index[j][3] * from.level_stride[3]) + i * from.row_stride) : from.value;
-        };
+        const std::int64_t k = min(first + j * few_rows_threads, job.levels.systems - 1);
+        if (nested) job.levels.indices(k, index[j]);
+        else index[j][0] = k;
         FewRows<T, N>& system = systems[j];
+        if constexpr (!Exact)
 #pragma unroll
-        for (int i = 0; i < N; ++i) {
-            if (!there || (!Exact && i >= n)) system.close(i);
-            else system.lower[i] = i > 0 ? load(job.lower, i) : T(0), system.diag[i] = load(job.diag, i), system.upper[i] = i + 1 < n ? load(job.upper, i) : T(0), system.rhs[i] = load(job.rhs, i);
-        }
+            for (int i = 0; i < N; ++i) system.close(i);
+        load_rows<T, N, Exact>(system.lower, job.lower, index[j], nested, 1, n - 1);
+        load_rows<T, N, Exact>(system.diag, job.diag, index[j], nested, 0, n - 1);
+        load_rows<T, N, Exact>(system.upper, job.upper, index[j], nested, 0, n - 2);
+        load_rows<T, N, Exact>(system.rhs, job.rhs, index[j], nested, 0, n - 1);
+        system.lower[0] = 0;
+        if constexpr (Exact) system.upper[N - 1] = 0;
     }
     unsigned left = 0;
 #pragma unroll
@@ -93,10 +119,13 @@ __device__ __forceinline__ void solve_few_across(const FewRowsJob<T>& job) {
         const bool there = first + j * few_rows_threads < job.levels.systems, good = systems[j].solve();
         if (there && !good) left |= 1u << j;
         if (there && good) {
-            T* const data = job.x.data + (index[j][0] * job.x.level_stride[0] + index[j][1] * job.x.level_stride[1] + index[j][2] * job.x.level_stride[2] + index[j][3] * job.x.level_stride[3]);
+            T* at = begin_of(job.x, index[j], nested);
 #pragma unroll
-            for (int i = 0; i < N; ++i)
-                if (Exact || i < n) __stcs(data + i * job.x.row_stride, systems[j].rhs[i]);
+            for (int i = 0; i < N; ++i) {
+                if (!Exact && i >= n) break;
+                __stcs(at, systems[j].rhs[i]);
+                at += job.x.row_stride;
+            }
         }
         if (there && job.status) job.status[job.levels.number_of(index[j])] = static_cast<std::int8_t>(Reason::exact);
     }
