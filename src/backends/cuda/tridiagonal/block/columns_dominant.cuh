@@ -23,6 +23,7 @@
 
 #include "backends/cuda/tridiagonal/block/columns_kernel.cuh"
 #include "backends/cuda/tridiagonal/block/segments.cuh"
+#include "backends/cuda/tridiagonal/thread/flushed.cuh"
 
 namespace trifold::cuda {
 
@@ -51,7 +52,7 @@ __device__ __forceinline__ void rows_at(const RawChunk<T, R, S>& raw, int i, int
 
 /// Rows `first` … of V columns, R of them.
 template <bool Whole, int V, class T, int R, int N, class S>
-__device__ __forceinline__ void eliminate_dominant(const RawChunk<T, R, S>& raw, int first, int apart, Chunk<T, N> (&rows)[V], Largest<T> (&weight)[V], Largest<T> (&size)[V], T (&least)[V]) {
+__device__ __forceinline__ void eliminate_dominant(const RawChunk<T, R, S>& raw, int first, int apart, Chunk<T, N> (&rows)[V], Largest<T> (&weight)[V], Largest<T> (&size)[V], Flushed<T> (&flushed)[V]) {
     by_fours<R, Whole>(
         raw.count,
         [&](int i) {
@@ -61,7 +62,7 @@ __device__ __forceinline__ void eliminate_dominant(const RawChunk<T, R, S>& raw,
 #pragma unroll
             for (int v = 0; v < V; ++v) {
                 const T k = rows[v].eliminate_to_check(own, r[v].lower, Whole || i < raw.count ? r[v].diag : T(1), r[v].upper, r[v].rhs);
-                if constexpr (sizeof(T) == 4) least[v] = fminf(least[v], fabsf(k));
+                flushed[v].add(k);
                 weight[v].add(fabs(rows[v].a[own]) + fabs(rows[v].c[own]));
                 size[v].add(rows[v].d[own]);
             }
@@ -209,9 +210,7 @@ __global__ void __launch_bounds__(column_threads<T> / V, 1) solve_dominant_colum
         }
         Chunk<T, N> rows[V];
         Largest<T> weight[V], size[V];
-        T least[V];  // 1 / pivot: in single precision an infinite pivot leaves zeros, which look like a solution; in double precision it leaves no number
-#pragma unroll
-        for (int v = 0; v < V; ++v) least[v] = T(1);
+        Flushed<T> flushed[V];
         int at_slot = slot;
         unsigned at_phase = phase;
         const auto refill = [&](int p) { fill(drawn[(turn + later_turns[p]) & 3], later_column[p], later_row[p], at_slot); };
@@ -227,8 +226,8 @@ __global__ void __launch_bounds__(column_threads<T> / V, 1) solve_dominant_colum
             const unsigned offset = Shifted ? static_cast<unsigned>(offset_in_vector(column_corner(job.operand[3], place, place.column, 0))) : 0u;
 #pragma unroll
             for (unsigned o = 0; o < S::offsets; ++o) raw.at[o] = at + o * S::region + (offset + o * static_cast<unsigned>(job.operand[3].row_stride)) % S::offsets;
-            if (whole) eliminate_dominant<true>(raw, p * R, apart, rows, weight, size, least);
-            else eliminate_dominant<false>(raw, p * R, apart, rows, weight, size, least);
+            if (whole) eliminate_dominant<true>(raw, p * R, apart, rows, weight, size, flushed);
+            else eliminate_dominant<false>(raw, p * R, apart, rows, weight, size, flushed);
             __syncwarp();
             // What the very next tile waits for is asked for first: requests are served in turn, and asking takes a warp some hundred cycles.
             if (urgent) refill(p);
@@ -236,7 +235,7 @@ __global__ void __launch_bounds__(column_threads<T> / V, 1) solve_dominant_colum
         bool fine[V];
 #pragma unroll
         for (int v = 0; v < V; ++v) {
-            fine[v] = weight[v].value() <= row_weight<T> && size[v].value() <= join_limit<T> && (sizeof(T) == 8 || least[v] > T(0));
+            fine[v] = weight[v].value() <= row_weight<T> && size[v].value() <= join_limit<T> && !flushed[v].any();
             if (closed && !whole) stretch(rows[v], count);
             rows[v].reduce();
         }

@@ -16,6 +16,7 @@
 #include "backends/cuda/tridiagonal/block/copy_engine.cuh"
 #include "backends/cuda/tridiagonal/general/ring_job.hpp"
 #include "backends/cuda/tridiagonal/thread/chunk.cuh"
+#include "backends/cuda/tridiagonal/thread/flushed.cuh"
 #include "backends/cuda/tridiagonal/thread/largest.cuh"
 
 namespace trifold::cuda {
@@ -32,7 +33,7 @@ struct SharedChunk {
     __device__ __forceinline__ int place(int i) const { return (begin + i < wrap ? begin + i : begin + i - wrap) * step; }
 
     /// Leaves every row in terms of the unknown before the chunk and the next one. first: in terms of the chunk's last one; last: of those before and after the chunk.
-    __device__ __forceinline__ void reduce(Relation<T>& first, Relation<T>& last, Largest<T>& weight) const {
+    __device__ __forceinline__ void reduce(Relation<T>& first, Relation<T>& last, Largest<T>& weight, Flushed<T>& flushed) const {
         int at = begin * step;
         T lower = a[at], diag = b ? b[at] : T(1), upper = c[at], rhs = d[at];
         Relation<T> row{T(-1), T(0), T(0)};  // what is before the chunk, in terms of itself
@@ -42,6 +43,7 @@ struct SharedChunk {
             const T next_lower = a[then], next_diag = b ? b[then] : T(1), next_upper = c[then], next_rhs = d[then];
             T over;
             const T k = divide_by(fused(-lower, row.c, diag), upper, over);
+            flushed.add(k);
             row = {-(lower * k) * row.a, over, fused(-lower, row.d, rhs) * k};
             weight.add(fabs(row.a) + fabs(row.c));
             a[at] = row.a, c[at] = row.c, d[at] = row.d;
@@ -167,6 +169,7 @@ __global__ void __launch_bounds__(most_tile_threads) ring_tile_kernel(const __gr
     const bool active = ring < rings && own < cut.chunks;
     const int base = along ? ring * n : ring;
     Largest<T> weight, size;
+    Flushed<T> flushed;
     Relation<T> first{}, last{};
     SharedChunk<T> rows{a + base, c + base, d + base, b + base, step, own * cut.chunk, n, min(cut.chunk, n - own * cut.chunk)};
     if (along) {  // a ring begins anywhere: as if it were a whole number of chunks long, or, one chunk, where banks are free
@@ -174,7 +177,7 @@ __global__ void __launch_bounds__(most_tile_threads) ring_tile_kernel(const __gr
         rows.begin += cut.chunks == 1 ? ring * n / banks % n : ring * (cut.chunks * cut.chunk - n) % banks % n;
         if (rows.begin >= n) rows.begin -= n;
     }
-    if (active) rows.reduce(first, last, weight);
+    if (active) rows.reduce(first, last, weight, flushed);
     T x_before, x;
     if (cut.chunks == 1) {
         x_before = x = active ? SharedChunk<T>::closed(first, last) : T(0);
@@ -195,7 +198,7 @@ __global__ void __launch_bounds__(most_tile_threads) ring_tile_kernel(const __gr
         const auto solve_whole = [&](T* at, int count) {
             const SharedChunk<T> whole = chunk_of(at, 0, count, count);
             Relation<T> its_first, its_last;
-            whole.reduce(its_first, its_last, weight);
+            whole.reduce(its_first, its_last, weight, flushed);
             const T end = SharedChunk<T>::closed(its_first, its_last);
             whole.substitute(end, end, size);
         };
@@ -210,7 +213,7 @@ __global__ void __launch_bounds__(most_tile_threads) ring_tile_kernel(const __gr
             const bool joins = active && own < cut.groups;
             const SharedChunk<T> group = chunk_of(links, own * cut.group, min(cut.group, cut.chunks - own * cut.group), cut.chunks);
             Relation<T> group_first, group_last;
-            if (joins) group.reduce(group_first, group_last, weight), put(top_firsts, own, group_first);
+            if (joins) group.reduce(group_first, group_last, weight, flushed), put(top_firsts, own, group_first);
             __syncthreads();
             if (joins) put(top, own, close_with(group_last, get(top_firsts, own + 1 < cut.groups ? own + 1 : 0)));
             __syncthreads();
@@ -224,7 +227,7 @@ __global__ void __launch_bounds__(most_tile_threads) ring_tile_kernel(const __gr
     bool bad = false;
     if (active) {
         rows.substitute(x_before, x, size);
-        bad = !(weight.value() <= heavy && size.value() < limit);
+        bad = !(weight.value() <= heavy && size.value() < limit) || flushed.any();
         if (bad) arrays[ring].bad = 1;
     }
     const bool all_good = !__syncthreads_or(bad);
