@@ -164,7 +164,7 @@ void large_diagonals(Queue& queue) {
                 std::vector<T> coupling(static_cast<std::size_t>(rows * systems), T(-1)), diag(coupling.size(), T(4)), rhs(coupling.size(), T(1)), x(coupling.size());
                 const auto at = static_cast<std::size_t>(side_by_side ? row * systems + bad : bad * rows + row);
                 diag[at] = rhs[at] = large;
-                const auto view = [&](auto* data) {
+                const auto view = [&, side_by_side = side_by_side](auto* data) {
                     using U = std::remove_pointer_t<decltype(data)>;
                     return side_by_side ? View<U>::interleaved(data, rows, systems) : View<U>::contiguous(data, systems, rows);
                 };
