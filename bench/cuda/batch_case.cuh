@@ -87,7 +87,7 @@ __global__ void backward_error(Matrix a, const T* b, const T* x, std::int64_t ro
         if (!(row.value() <= residual)) residual = row.value();
         matrix = fmax(matrix, row.sum), largest = fmax(largest, fabs(double(x[at]))), rhs = fmax(rhs, fabs(double(b[at])));
     }
-    const double error = residual / (matrix * largest + rhs);
+    const double of = matrix * largest + rhs, error = of > 0 ? residual / of : residual;
     atomicMax(worst, __double_as_longlong(error >= 0 ? error : 1e300));
 }
 

@@ -165,13 +165,13 @@ __global__ void __launch_bounds__(64) rows_in_and_out(const __grid_constant__ cu
     const int first = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x) * R;
     T a[R], b[R], c[R], d[R];
     one::load_rows(job, first, a, b, c, d);
-    one::arrive_relaxed();
+    cuda::arrive_relaxed();
     if (blockIdx.x == 0 && threadIdx.x == 0) *job.outcome = cuda::fresh_outcome(job.rows, 1, job.branch);
 #pragma unroll
     for (int i = 0; i < R; ++i) d[i] += a[i] + b[i] + c[i];
-    one::wait_for_cluster();
+    cuda::wait_for_cluster();
     one::store_rows<T, R>(job.x, true, first, job.rows, d);
-    one::arrive_relaxed(), one::wait_for_cluster();
+    cuda::arrive_relaxed(), cuda::wait_for_cluster();
 }
 
 /// Read and written by as many blocks as there are rows for: four words come, one leaves, and a row knows of no other.

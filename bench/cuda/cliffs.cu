@@ -2,10 +2,12 @@
 // Where the GPU's batches fall off: many shapes and kinds of matrices between those of cuda_batch_bench, each beside cuSPARSE where it has a call for it, and beside the roof. A shape whose figure is far from its neighbours'
 // is a branch that was taken too early or too late.
 //
-//   cuda_cliffs_bench [--json FILE] [--rows 2^k] [--slower] [f64|f32] [few] [long]
+//   cuda_cliffs_bench [--json FILE] [--rows 2^k] [--from ROWS] [--matrix NAME] [--slower] [f64|f32] [few] [long]
 //
-// few: systems of up to 16 rows, of 2^16 rows in all and more; long: of 100 to 16 000 rows, of 2^20 in all and more, with matrices that need pivots. --slower: only what is slower than cuSPARSE, or takes ten times
-// the roof's time and more, is printed; the record has all.
+// few: systems of up to 16 rows, of 2^16 rows in all and more; long: of 100 to 16 000 rows, of 2^20 in all and more, with matrices that need pivots. --from: no
+// shorter systems; --matrix: only those whose name has that. --slower: only what is slower than cuSPARSE, or takes ten times
+// the roof's time and more, is printed. The record counts all, and has those that are slower
+// than cuSPARSE and the large ones that take three times the roof's time.
 #include <cuda_runtime.h>
 
 #include <algorithm>
@@ -79,7 +81,7 @@ BatchShape shape_of(Layout layout, std::int64_t rows, std::int64_t all) {
 }
 
 std::int64_t elements(const BatchShape& s) {
-    return s.outer > 1 ? s.outer * s.outer_stride : s.column_stride == 1 ? s.rows * s.row_stride : s.columns * s.column_stride;
+    return s.outer > 1 ? s.outer * s.outer_stride : std::max(s.rows * s.row_stride, s.columns * s.column_stride);
 }
 
 /// Row i of a system, which lies at `at`; or of all.
@@ -103,7 +105,8 @@ __global__ void spoil(T* diag, std::int64_t rows, std::int64_t row_stride, std::
 }
 
 struct Asked {
-    std::int64_t most = 1 << 24;
+    std::int64_t most = 1 << 24, least_rows = 1;
+    std::string matrix;
     bool slower = false;
     std::vector<std::string> parts;
     bool wants(const char* part) const { return parts.empty() || std::find(parts.begin(), parts.end(), part) != parts.end(); }
@@ -112,7 +115,7 @@ struct Asked {
 template <class T>
 class Cliffs {
 public:
-    Cliffs(const Sparse& sparse, const Asked& asked, nlohmann::ordered_json& rows) : sparse_(sparse), asked_(asked), rows_(rows), capacity_(asked.most + asked.most / 2) {
+    Cliffs(const Sparse& sparse, const Asked& asked, nlohmann::ordered_json& record) : sparse_(sparse), asked_(asked), record_(record), capacity_(asked.most + asked.most / 2) {
         for (int k = 0; k < 8; ++k) arrays_.emplace_back(capacity_);
         const void* const read[4] = {arrays_[0], arrays_[1], arrays_[2], arrays_[3]};
         const StreamRoof own(read, arrays_[4], bytes(capacity_)), shared(read, arrays_[4], bytes(capacity_), 1);
@@ -123,10 +126,11 @@ public:
         const auto through = [&](bool few, const std::vector<std::int64_t>& sizes, const std::vector<std::int64_t>& totals) {
             for (const bool shared : {false, true})
                 for (const Kind& kind : kinds)
+                    if (std::string_view(kind.name).find(asked_.matrix) != std::string_view::npos)
                     for (const std::int64_t all : totals)
                         for (const Layout layout : layouts)
                             for (const std::int64_t rows : sizes)
-                                if (rows <= all && (!few || kind.among_few) && !(shared && kind.indefinite) && !(layout == Layout::planes && kind.indefinite)) one(kind, shape_of(layout, rows, all), shared);
+                                if (rows <= all && rows >= asked_.least_rows && (!few || kind.among_few) && !(shared && kind.indefinite) && !(layout == Layout::planes && kind.indefinite)) one(kind, shape_of(layout, rows, all), shared);
         };
         if (asked_.wants("few")) through(true, {1, 2, 3, 4, 5, 6, 7, 8, 9, 12, 16}, {1 << 16, 1 << 20, asked_.most});
         if (asked_.wants("long")) through(false, {100, 256, 500, 1000, 1800, 3000, 4000, 6000, 10000, 16000}, {1 << 20, 1 << 21, 1 << 22, 1 << 23, asked_.most});
@@ -204,23 +208,29 @@ private:
     };
 
     void write(const Kind& kind, const BatchShape& shape, bool shared, const Seen& seen, const cuda::DeviceOutcome& outcome) {
-        constexpr double far_from_the_roof = 10;
-        nlohmann::ordered_json row;
-        row["case"] = shape.name, row["matrix"] = kind.name, row["shared"] = shared, row["rows"] = shape.rows, row["systems"] = shape.systems(), row["precision"] = sizeof(T) == 8 ? "f64" : "f32";
-        row["ms"] = seen.alone_ms, row["queued_ms"] = seen.ms, row["times_roof"] = seen.ms / seen.roof_ms;
-        if (std::isfinite(seen.peer_ms)) row["cusparse_ms"] = seen.peer_ms, row["times_cusparse"] = seen.peer_ms / seen.alone_ms;
-        row["backward_error_roundoffs"] = seen.error, row["rescued"] = outcome.rescued, row["failures"] = outcome.failures;
-        rows_.push_back(row);
-        if (asked_.slower && !(seen.peer_ms < seen.alone_ms) && !(seen.ms > far_from_the_roof * seen.roof_ms)) return;
+        constexpr double far_from_the_roof = 10, worth_noting = 3;
+        const auto count = [&](const char* name, bool one) { record_[name] = record_.value(name, 0) + (one ? 1 : 0); };
+        const bool beside = std::isfinite(seen.peer_ms), slower = seen.peer_ms < seen.alone_ms, large = shape.rows * shape.systems() > asked_.most / 4 * 3;
+        const double times_roof = seen.ms / seen.roof_ms;
+        count("shapes", true), count("beside_cusparse", beside);
+        if (slower || (large && times_roof > worth_noting)) {
+            nlohmann::ordered_json row;
+            row["case"] = shape.name, row["matrix"] = kind.name, row["shared"] = shared, row["rows"] = shape.rows, row["systems"] = shape.systems(), row["precision"] = sizeof(T) == 8 ? "f64" : "f32";
+            row["ms"] = seen.alone_ms, row["queued_ms"] = seen.ms, row["times_roof"] = times_roof;
+            if (beside) row["cusparse_ms"] = seen.peer_ms, row["times_cusparse"] = seen.peer_ms / seen.alone_ms;
+            row["backward_error_roundoffs"] = seen.error, row["rescued"] = outcome.rescued, row["failures"] = outcome.failures;
+            record_["rows"].push_back(row);
+        }
+        if (asked_.slower && !slower && !(times_roof > far_from_the_roof)) return;
         std::printf("%-12s %-17s %s%s %6lld rows x %8lld  %8.1f us (queued %8.1f)  %5.1f x the roof's time  %5.2f x cuSPARSE  %5.1f u  rescued %llu\n", shape.name.c_str(), kind.name, sizeof(T) == 8 ? "f64" : "f32",
-                    shared ? " shared" : "", static_cast<long long>(shape.rows), static_cast<long long>(shape.systems()), 1e3 * seen.alone_ms, 1e3 * seen.ms, seen.ms / seen.roof_ms, seen.peer_ms / seen.alone_ms, seen.error,
+                    shared ? " shared" : "", static_cast<long long>(shape.rows), static_cast<long long>(shape.systems()), 1e3 * seen.alone_ms, 1e3 * seen.ms, times_roof, seen.peer_ms / seen.alone_ms, seen.error,
                     outcome.rescued);
         std::fflush(stdout);
     }
 
     const Sparse& sparse_;
     const Asked& asked_;
-    nlohmann::ordered_json& rows_;
+    nlohmann::ordered_json& record_;
     const std::int64_t capacity_;
     std::vector<DeviceMemory<T>> arrays_;  // bands, right-hand sides, x, and the bands of a peer
     DeviceMemory<cuda::DeviceOutcome> outcome_{1};
@@ -239,18 +249,19 @@ int main(int argc, char** argv) {
         const std::string_view arg = argv[i];
         if (arg == "--json" && i + 1 < argc) json = argv[++i];
         else if (arg == "--rows" && i + 1 < argc && std::atoll(argv[i + 1]) >= 1 << 20) asked.most = std::atoll(argv[++i]);
+        else if (arg == "--from" && i + 1 < argc) asked.least_rows = std::atoll(argv[++i]);
+        else if (arg == "--matrix" && i + 1 < argc) asked.matrix = argv[++i];
         else if (arg == "--slower") asked.slower = true;
         else if (arg == "f64") narrow = false;
         else if (arg == "f32") wide = false;
         else if (arg == "few" || arg == "long") asked.parts.emplace_back(arg);
-        else return std::fprintf(stderr, "usage: cuda_cliffs_bench [--json FILE] [--rows COUNT, 2^20 at least] [--slower] [f64|f32] [few] [long]\n"), 2;
+        else return std::fprintf(stderr, "usage: cuda_cliffs_bench [--json FILE] [--rows COUNT, 2^20 at least] [--from ROWS] [--matrix NAME] [--slower] [f64|f32] [few] [long]\n"), 2;
     }
     nlohmann::ordered_json record = gpu_record("cuda_cliffs", "Batches on the GPU, shapes and matrices between those of the other benchmarks");
     const Sparse sparse;
     record["rows_of_arrays"] = asked.most;
-    nlohmann::ordered_json rows = nlohmann::ordered_json::array();
-    if (wide) Cliffs<double>(sparse, asked, rows).run();
-    if (narrow) Cliffs<float>(sparse, asked, rows).run();
-    record["rows"] = rows;
+    record["rows"] = nlohmann::ordered_json::array();
+    if (wide) Cliffs<double>(sparse, asked, record).run();
+    if (narrow) Cliffs<float>(sparse, asked, record).run();
     return write_record(record, json) ? 0 : 1;
 }

@@ -46,6 +46,21 @@ TEST_P(Pivoted, BatchesOfEveryLength) {
             }
 }
 
+// Longer than a block of a GPU holds, than a cluster of two, four or eight of them, and than any.
+TEST_P(Pivoted, BatchesOfLongSystems) {
+    TRIFOLD_NOT_THE_REFERENCE();
+    for (const std::int64_t rows : {4097, 7231, 10007, 14465, 28917, 57831, 115651})
+        for (const std::int64_t systems : {2, 5})
+            for (const Layout layout : layouts)
+                for (const bool by_name : {true, false}) {
+                    if (rows * systems > 240000) continue;
+                    const Recipe recipe = recipe_of(rows, systems, layout, by_name == (systems == 2));
+                    attempt<double>(recipe, by_name ? by_lu() : tridiagonal::Options{});
+                    attempt<float>(recipe, by_name ? by_lu() : tridiagonal::Options{});
+                    if (HasFailure()) return;
+                }
+}
+
 // One system, or a few, by what is chosen for them; they are found to need pivots.
 TEST_P(Pivoted, OneSystemOfEveryLength) {
     for (const std::int64_t rows : {20, 63, 64, 65, 100, 300, 511, 512, 777, 1024, 2000, 4096, 4100, 4608, 4609, 9000, 25000})
@@ -126,7 +141,7 @@ TEST_P(Pivoted, OneSystemWithOneOddRow) {
 
 // One system in twelve needs pivots.
 TEST_P(Pivoted, AFewOfABatch) {
-    for (const std::int64_t rows : {64, 100, 500, 2048, 4000, 8000})
+    for (const std::int64_t rows : {64, 100, 500, 2048, 4000, 8000, 16000})
         for (const Layout layout : layouts) {
             Recipe recipe = recipe_of(rows, 24, layout, rows == 500);
             recipe.dominant = true;
@@ -145,7 +160,7 @@ TEST_P(Pivoted, AFewOfABatch) {
 }
 
 TEST_P(Pivoted, WhatCannotBeSolvedIsNamedAndLeftAsItWas) {
-    for (const std::int64_t rows : {20, 64, 200, 1000, 3000, 5000})
+    for (const std::int64_t rows : {20, 64, 200, 1000, 3000, 5000, 12000})
         for (const std::int64_t row : {std::int64_t{0}, rows / 3, rows - 1})
             for (const Layout layout : layouts) {
                 SCOPED_TRACE(testing::Message() << rows << " rows, " << name_of(layout) << ", row " << row);

@@ -3,6 +3,7 @@
 
 #include "backends/cuda/runtime/reset.hpp"
 #include "backends/cuda/runtime/shared_memory.hpp"
+#include "backends/cuda/tridiagonal/few_marked.cuh"
 #include "backends/cuda/tridiagonal/few_rows.cuh"
 #include "trifold/tridiagonal.hpp"
 
@@ -22,17 +23,6 @@ bool all_packed(const System& system, std::int64_t times) {
     if (system.levels != 1 || system.rows < 2) return false;
     for (const Operand* operand : {&system.lower, &system.diag, &system.upper, &system.rhs, &system.x})
         if (!packed(*operand, system.rows, times)) return false;
-    return true;
-}
-
-/// Neighbouring systems lie side by side, in pieces of a kilobyte and more that begin with whole vectors.
-bool lies_in_columns(const System& system) {
-    if (system.levels < 1) return false;
-    const int last = system.levels - 1;
-    const auto size = static_cast<std::int64_t>(size_of(system.dtype));
-    if (system.extent[last] * size < 1024) return false;
-    for (const Operand* operand : {&system.lower, &system.diag, &system.upper, &system.rhs, &system.x})
-        if (operand->kind != Operand::Kind::view || operand->level_stride[last] != 1 || operand->row_stride * size % 16 != 0) return false;
     return true;
 }
 
@@ -85,6 +75,9 @@ void launch_of(const System& system, const BatchLaunch& to) {
         case 6: return launch_either<T, 6>(system, to);
         case 7: return launch_either<T, 7>(system, to);
         case 8: return launch_either<T, 8>(system, to);
+        case 16:
+            if (!all_packed(system, 2)) return launch<T, 16, true, false>(system, to);
+            [[fallthrough]];
         default: return system.rows <= 12 ? launch_either<T, 12, false>(system, to) : launch_either<T, 16, false>(system, to);
     }
 }
@@ -98,23 +91,43 @@ bool copies_without_registers() {
     }) != 0;
 }
 
+template <class T, int N>
+void launch_marked(const System& system, const BatchLaunch& to, const Marks& marks, const unsigned long long* marked) {
+    const std::int64_t blocks = std::min<std::int64_t>((system.systems() + few_rows_threads - 1) / few_rows_threads, 16 * multiprocessors_of_current());
+    launch_after(few_marked_kernel<T, N>, dim3(static_cast<unsigned>(blocks)), few_rows_threads, 0, to.stream, FewMarkedJob<T>{FewRowsJob<T>(system, to), marks, marked});
+}
+
+template <class T>
+void launch_marked(const System& system, const BatchLaunch& to, const Marks& marks, const unsigned long long* marked) {
+    if (system.rows <= 4) launch_marked<T, 4>(system, to, marks, marked);
+    else if (system.rows <= 8) launch_marked<T, 8>(system, to, marks, marked);
+    else launch_marked<T, 16>(system, to, marks, marked);
+}
+
 }  // namespace
 
+bool fits_few_rows(const System& system) {
+    constexpr std::int64_t most_systems = std::int64_t{1} << 36;
+    return system.rows >= 1 && system.rows <= most_few_rows && system.systems() >= 1 && system.systems() < most_systems && system.rhs.kind == Operand::Kind::view && copies_without_registers();
+}
+
 bool takes_few_rows(const System& system) {
-    constexpr std::int64_t most_systems = std::int64_t{1} << 36, small = std::int64_t{1} << 18, middling = std::int64_t{1} << 21;
-    if (system.rows < 1 || system.rows > most_few_rows || system.systems() < 1 || system.systems() >= most_systems || system.rhs.kind != Operand::Kind::view || !copies_without_registers()) return false;
+    constexpr std::int64_t small = std::int64_t{1} << 18, middling = std::int64_t{1} << 21;
+    if (!fits_few_rows(system)) return false;
     const std::int64_t all = system.rows * system.systems();
     if (system.rows == 1 || all < small) return true;
-    // Large batches that the kernels for them take faster, or as fast (measured): what moves fewer words, rows without gaps, columns in long pieces that have about as many rows as its lanes.
-    if (shares_something(system)) return false;
-    if (all_packed(system, 1)) return all < middling;
-    if (!lies_in_columns(system)) return true;
-    return system.dtype == DType::f64 ? system.rows <= 12 : system.rows <= 5 || all < middling;
+    // Large batches that the kernels for them take faster, or as fast (measured): what moves fewer words, and rows without gaps.
+    return !shares_something(system) && (!all_packed(system, 1) || all < middling);
 }
 
 void solve_few_rows(const System& system, const BatchLaunch& to) {
     if (system.dtype == DType::f32) launch_of<float>(system, to);
     else launch_of<double>(system, to);
+}
+
+void solve_few_marked(const System& system, const BatchLaunch& to, const Marks& marks, const unsigned long long* marked) {
+    if (system.dtype == DType::f32) launch_marked<float>(system, to, marks, marked);
+    else launch_marked<double>(system, to, marks, marked);
 }
 
 }  // namespace trifold::cuda

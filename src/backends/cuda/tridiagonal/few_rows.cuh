@@ -62,6 +62,19 @@ __device__ __forceinline__ void solve_left_of_few(const FewRowsJob<T>& job, std:
     }
 }
 
+/// As Levels::indices, which divides words of 64 bits: where all numbers are short that was most of the instructions of systems of one and two rows.
+__device__ __forceinline__ void indices_of(const Levels& levels, std::int64_t k, std::int64_t (&index)[4]) {
+    if (levels.systems >> 31) return levels.indices(k, index);
+    auto left = static_cast<unsigned>(k);
+#pragma unroll
+    for (int d = 3; d > 0; --d) {
+        if (d >= levels.levels) continue;
+        const auto extent = static_cast<unsigned>(levels.extent[d]), next = left / extent;
+        index[d] = left - next * extent, left = next;
+    }
+    index[0] = left;
+}
+
 /// Where an operand of system `index` begins. `nested`: it has more levels than one.
 template <class T>
 __device__ __forceinline__ T* begin_of(const Source<T>& of, const std::int64_t (&index)[4], bool nested) {
@@ -100,7 +113,7 @@ __device__ __forceinline__ void solve_few_across(const FewRowsJob<T>& job) {
 #pragma unroll
     for (int j = 0; j < each; ++j) {
         const std::int64_t k = min(first + j * few_rows_threads, job.levels.systems - 1);
-        if (nested) job.levels.indices(k, index[j]);
+        if (nested) indices_of(job.levels, k, index[j]);
         else index[j][0] = k;
         FewRows<T, N>& system = systems[j];
         if constexpr (!Exact)

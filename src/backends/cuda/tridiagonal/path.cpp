@@ -37,7 +37,7 @@ Path few_rows_path() {
 Path other_path(const System& system, Algorithm algorithm) {
     if (system.periodic) return {Algorithm::thomas, rings_scratch, solve_rings, nullptr, true, true, false, rings_least_scratch};
     if (system.accumulate) return {Algorithm::thomas, added_scratch, solve_added, nullptr, true, true, false, added_least_scratch};
-    if ((algorithm == Algorithm::automatic || algorithm == Algorithm::lu) && takes_few_rows(system)) return few_rows_path();
+    if (algorithm == Algorithm::automatic ? takes_few_rows(system) : algorithm == Algorithm::lu && fits_few_rows(system)) return few_rows_path();
     if (algorithm == Algorithm::automatic && !batch_refuses(system)) {
         if (halos_before_batch(system)) return {Algorithm::thomas, batch_scratch, solve_halos_and_batch, nullptr, true, true};
         return {Algorithm::thomas, batch_scratch, solve_batch, solve_in_one_launch, true};

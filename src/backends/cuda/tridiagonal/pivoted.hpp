@@ -26,7 +26,7 @@ struct Marks {
 void solve_pivoted(const tridiagonal::System& system, const BatchLaunch& launch, const Marks& marks = {},
                    const unsigned long long* marked = nullptr);
 
-/// All systems, where *wanted, in the device's memory, is not 0. False: they are not many side by side, and nothing was enqueued.
-bool solve_all_as_columns(const tridiagonal::System& system, const BatchLaunch& launch, const unsigned long long* wanted);
+/// All systems, where *wanted, in the device's memory, is not 0. False: they are neither many side by side nor what a cluster's shared memory has room for, and nothing was enqueued.
+bool solve_all_on_chip(const tridiagonal::System& system, const BatchLaunch& launch, const unsigned long long* wanted);
 
 }  // namespace trifold::cuda

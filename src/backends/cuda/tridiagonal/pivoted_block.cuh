@@ -38,7 +38,7 @@ __device__ __forceinline__ PivotedVerdict<T> pivot_by_block(const Line<T>& lower
             scratch[2 * n + i] = i + 1 < n ? upper[i] : T(0), scratch[3 * n + i] = rhs[i];
         }
         __syncthreads();
-        solve_by_lanes<false>(scratch, 0, n, 1, lanes, &shared.least, shared.across);
+        solve_by_lanes<false>(scratch, 0, BlockRows::whole(n), 1, lanes, &shared.least, shared.across);
         __syncthreads();
         const int least = shared.least;
         if (least > n)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// LU with partial pivoting in a block's shared memory, of several systems at a time; those that are marked, or all. What no block holds lies in the block's scratch, one system at a time.
+// LU with partial pivoting in shared memory, of several systems at a time; those that are marked, or all. What no block holds is shared by a cluster's (pivoted_cluster.cuh), or lies in the block's scratch, one system at
+// a time.
 //
 // Arrays: as pivoted_line.cuh has them, any layout. Overwritten: x of what is solved.
 // Who does what: a block looks at a window of systems, collects the marked ones and brings as many as fit, its threads along whichever direction has the smaller
@@ -13,6 +14,7 @@
 
 #include "backends/cuda/tridiagonal/block/copy_engine.cuh"
 #include "backends/cuda/tridiagonal/device/overlap.cuh"
+#include "backends/cuda/tridiagonal/pivoted_cluster.cuh"
 #include "backends/cuda/tridiagonal/pivoted_lanes.cuh"
 #include "backends/cuda/tridiagonal/pivoted_pair.cuh"
 #include "backends/cuda/tridiagonal/pivoted_left.cuh"
@@ -24,35 +26,50 @@ inline constexpr int chip_threads = sizeof(T) == 8 ? 256 : 512;  // as many lane
 
 inline constexpr int least_chunk = 8, least_lanes = 16;  // joining costs as much as 8 rows of a lane, and a lane of 8 takes as long as one of a pair
 
+/// Where systems lie while they are solved.
+enum class Place { block, cluster, scratch };
+
 struct ChipCut {
+    Place place = Place::block;
+    int blocks = 1;           ///< of a cluster, which share every system
+    int rows = 0;             ///< of a system, that a block has: all, but in a cluster
     int capacity = 0;         ///< systems in shared memory
     int window = 0;           ///< systems looked at, at most chip_threads
     int pitch = 0;            ///< elements from system to system, odd: lanes read from different banks
-    bool on_chip = true;      ///< else a system is in scratch, one at a time
     bool along_rows = false;  ///< neighbouring threads copy neighbouring rows, else neighbouring systems
     unsigned long long most_marked = ~0ull;  ///< more are another kernel's
-    int across_at = 0, lines_at = 0, verdicts_at = 0, list_at = 0, shared_bytes = 0;
+    int across_at = 0, slots_at = 0, lines_at = 0, told_at = 0, verdicts_at = 0, list_at = 0, shared_bytes = 0;
 };
 
-/// OnChip: systems are in shared memory, else one is in the scratch of its block, which the caches hold.
-template <class T, bool OnChip>
+/// Scratch: one system, which the caches hold.
+template <class T, Place place_of>
 struct ChipBlock {
+    static constexpr bool on_chip = place_of != Place::scratch;
     const PivotedJob<T>& job;
     const ChipCut& cut;
     unsigned char* memory;
+    BlockRows rows;
+
+    __device__ ChipBlock(const PivotedJob<T>& job, const ChipCut& cut, unsigned char* memory) : job(job), cut(cut), memory(memory), rows(BlockRows::whole(static_cast<int>(job.rows))) {
+        if constexpr (place_of == Place::cluster) {
+            rows.room = cut.rows, rows.before = static_cast<int>(rank_in_cluster()) * cut.rows;
+            rows.count = max(min(cut.rows, rows.all - rows.before), 0);
+        }
+    }
 
     __device__ T* system(int s) const {
-        if constexpr (OnChip) return reinterpret_cast<T*>(memory) + s * cut.pitch;
+        if constexpr (on_chip) return reinterpret_cast<T*>(memory) + s * cut.pitch;
         else return job.scratch + (job.slots + blockIdx.x) * 4 * job.rows;
     }
     __device__ Line<T>& line(int s, int operand) const { return reinterpret_cast<Line<T>*>(memory + cut.lines_at)[s * 5 + operand]; }
     __device__ int& verdict(int s) const { return reinterpret_cast<int*>(memory + cut.verdicts_at)[s]; }
+    __device__ int* told() const { return reinterpret_cast<int*>(memory + cut.told_at); }  ///< what the lanes say of the block's systems
     __device__ int* list() const { return reinterpret_cast<int*>(memory + cut.list_at); }  ///< and behind it, per warp, how many
 
     /// visit(system, row) for all of `part` systems, in the order in which they lie side by side.
     template <class Visit>
     __device__ __forceinline__ void each(int part, Visit visit) const {
-        const int n = static_cast<int>(job.rows), inner = cut.along_rows ? n : part, outer = cut.along_rows ? part : n, thread = static_cast<int>(threadIdx.x);
+        const int n = rows.count, inner = cut.along_rows ? n : part, outer = cut.along_rows ? part : n, thread = static_cast<int>(threadIdx.x);
         const int further = chip_threads<T> / inner, beside = chip_threads<T> - further * inner;
         for (int o = thread / inner, r = thread - o * inner; o < outer;) {
             visit(cut.along_rows ? o : r, cut.along_rows ? r : o);
@@ -83,7 +100,7 @@ struct ChipBlock {
             job.levels.indices(first + chosen[s], index);
             const Source<T>* const sources[5] = {&job.lower, &job.diag, &job.upper, &job.rhs, &job.x};
             for (int k = 0; k < 5; ++k) line(s, k) = line_of(*sources[k], index);
-            verdict(s) = static_cast<int>(job.rows) + 1;
+            told()[s] = rows.all + 1;
         }
         __syncthreads();
     }
@@ -91,11 +108,11 @@ struct ChipBlock {
     /// visit(system, array, first row, behind the last one) for the pieces of `arrays` arrays of each system, a warp each.
     template <int arrays, class Visit>
     __device__ __forceinline__ void pieces(int part, Visit visit) const {
-        constexpr int rows = 512;
-        const int n = static_cast<int>(job.rows), per_array = (n + rows - 1) / rows;
+        constexpr int piece = 512;
+        const int n = rows.count, per_array = (n + piece - 1) / piece;
         for (int u = static_cast<int>(threadIdx.x) >> 5; u < part * arrays * per_array; u += chip_threads<T> / 32) {
-            const int of = u / per_array, first = (u - of * per_array) * rows;
-            visit(of / arrays, of % arrays, first, min(first + rows, n));
+            const int of = u / per_array, first = (u - of * per_array) * piece;
+            visit(of / arrays, of % arrays, first, min(first + piece, n));
         }
     }
     /// Whether a system's rows suffice for that.
@@ -103,7 +120,7 @@ struct ChipBlock {
 
     __device__ static __forceinline__ void copy(T* to, const T* from) {
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 800
-        if constexpr (OnChip) return copy_async(shared_address(to), from);
+        if constexpr (on_chip) return copy_async(shared_address(to), from);
 #endif
         *to = *from;
     }
@@ -112,14 +129,14 @@ struct ChipBlock {
         const int lane = static_cast<int>(threadIdx.x) & 31;
         pieces<4>(part, [&](int s, int k, int first, int last) {
             const Line<T> from = line(s, k);
-            T* const to = system(s) + k * job.rows;
+            T* const to = system(s) + k * rows.room;
             if (!from.data)
                 for (int i = first + lane; i < last; i += 32) to[i] = from.value;
             __syncwarp();
-            const bool no_first = k == 0 && first == 0, no_last = k == 2 && last == job.rows;
+            const bool no_first = k == 0 && rows.before + first == 0, no_last = k == 2 && rows.before + last == rows.all;
             if (from.data) {
                 const int begin = first + lane + (no_first && lane == 0 ? 32 : 0), end = last - no_last;
-                const T* at = from.data + begin * from.row_stride;
+                const T* at = from.data + (rows.before + begin) * from.row_stride;
                 const std::int64_t step = 32 * from.row_stride;
 #pragma unroll 4
                 for (int i = begin; i < end; i += 32, at += step) copy(to + i, at);
@@ -130,7 +147,6 @@ struct ChipBlock {
     }
 
     __device__ void load(int part) const {
-        const int n = static_cast<int>(job.rows);
         if (by_pieces())
             load_pieces(part);
         else
@@ -138,9 +154,9 @@ struct ChipBlock {
 #pragma unroll
                 for (int k = 0; k < 4; ++k) {
                     const Line<T>& from = line(s, k);
-                    T* const to = system(s) + i + k * job.rows;
-                    const bool outside = (k == 0 && i == 0) || (k == 2 && i + 1 == n);
-                    if (from.data && !outside) copy(to, from.data + i * from.row_stride);
+                    T* const to = system(s) + i + k * rows.room;
+                    const bool outside = (k == 0 && rows.before + i == 0) || (k == 2 && rows.before + i + 1 == rows.all);
+                    if (from.data && !outside) copy(to, from.data + (rows.before + i) * from.row_stride);
                     else *to = outside ? T(0) : from.value;
                 }
             });
@@ -153,16 +169,29 @@ struct ChipBlock {
     /// How many lanes share a system; 2 where more would not be faster.
     __device__ int lanes_for(int part) const {
         int lanes = 2;
-        while (2 * lanes * part <= chip_threads<T> && 2 * lanes * least_chunk <= job.rows) lanes *= 2;
+        while (2 * lanes * part <= chip_threads<T> && 2 * lanes * least_chunk <= rows.room) lanes *= 2;
         return lanes >= least_lanes ? lanes : 2;
     }
 
+    /// The verdicts are known then.
     __device__ void solve(int part) const {
-        const int thread = static_cast<int>(threadIdx.x), n = static_cast<int>(job.rows), lanes = lanes_for(part);
-        if (!OnChip || lanes > 2) {
-            solve_by_lanes<OnChip>(system(0), cut.pitch, n, part, lanes, &verdict(0), reinterpret_cast<Equations<T>*>(memory + cut.across_at));
-            __syncthreads();
-            for (int s = thread; s < part; s += chip_threads<T>) verdict(s) = verdict(s) > n ? PairVerdict::solved : verdict(s) == n ? PairVerdict::left : verdict(s);
+        const int thread = static_cast<int>(threadIdx.x), n = rows.all, lanes = lanes_for(part);
+        if (place_of != Place::block || lanes > 2) {
+            auto* const across = reinterpret_cast<Equations<T>*>(memory + cut.across_at);
+            // In scratch chunks may be long.
+            constexpr bool is_short = on_chip;
+            if constexpr (place_of == Place::cluster) {
+                const RowsOfOthers<T> others{reinterpret_cast<Equations<T>*>(memory + cut.slots_at), part, cut.blocks};
+                solve_by_lanes<is_short>(system(0), cut.pitch, rows, part, lanes, told(), across, others);
+                meet_in_cluster();
+            } else {
+                solve_by_lanes<is_short>(system(0), cut.pitch, rows, part, lanes, told(), across);
+                __syncthreads();
+            }
+            for (int s = thread; s < part; s += chip_threads<T>) {
+                const int least = place_of == Place::cluster ? least_in_cluster(told() + s, cut.blocks) : told()[s];
+                verdict(s) = least > n ? PairVerdict::solved : least == n ? PairVerdict::left : least;
+            }
         } else {
             for (int at = thread; (at & ~31) < 2 * part; at += chip_threads<T>) {
                 const bool active = at < 2 * part;
@@ -171,19 +200,20 @@ struct ChipBlock {
             }
         }
         __syncthreads();
+        if constexpr (place_of == Place::cluster) arrive_in_cluster();  // what was told is written again when all have read it
     }
 
     __device__ void store(int part) const {
-        const std::int64_t rhs = 3 * job.rows;
+        const int rhs = 3 * rows.room;
         if (by_pieces())
             pieces<1>(part, [&](int s, int, int first, int last) {
                 const Line<T> to = line(s, 4);
                 if (verdict(s) == PairVerdict::solved)
-                    for (int i = first + (static_cast<int>(threadIdx.x) & 31); i < last; i += 32) to.at(i) = system(s)[rhs + i];
+                    for (int i = first + (static_cast<int>(threadIdx.x) & 31); i < last; i += 32) to.at(rows.before + i) = system(s)[rhs + i];
             });
         else
             each(part, [&](int s, int i) {
-                if (verdict(s) == PairVerdict::solved) line(s, 4).at(i) = system(s)[rhs + i];
+                if (verdict(s) == PairVerdict::solved) line(s, 4).at(rows.before + i) = system(s)[rhs + i];
             });
     }
 
@@ -206,26 +236,32 @@ struct ChipBlock {
     }
 };
 
-template <class T, bool OnChip>
+template <class T, Place place>
 __global__ void __launch_bounds__(chip_threads<T>, 2) pivoted_chip_kernel(const __grid_constant__ PivotedJob<T> job, const __grid_constant__ ChipCut cut) {
     extern __shared__ __align__(16) unsigned char chip_memory[];
     after_the_kernel_before();
     if (job.marked && (*job.marked == 0 || *job.marked > cut.most_marked)) return;
-    const ChipBlock<T, OnChip> block{job, cut, chip_memory};
-    const int slots = static_cast<int>(min(job.slots / gridDim.x, static_cast<std::int64_t>(chip_threads<T>)));
-    for (std::int64_t first = static_cast<std::int64_t>(blockIdx.x) * cut.window; first < job.levels.systems; first += static_cast<std::int64_t>(gridDim.x) * cut.window) {
+    const ChipBlock<T, place> block(job, cut, chip_memory);
+    // Blocks of a cluster take the same systems; what none has solved is the first one's.
+    const unsigned shares = place == Place::cluster ? static_cast<unsigned>(cut.blocks) : 1, team = blockIdx.x / shares, teams = gridDim.x / shares;
+    const int slots = static_cast<int>(min(job.slots / teams, static_cast<std::int64_t>(chip_threads<T>)));
+    bool met = true;
+    for (std::int64_t first = static_cast<std::int64_t>(team) * cut.window; first < job.levels.systems; first += static_cast<std::int64_t>(teams) * cut.window) {
         const int marked = block.collect(first);
         for (int from = 0; from < marked; from += cut.capacity) {
             const int part = min(cut.capacity, marked - from), *const chosen = block.list() + from;
+            if (place == Place::cluster && !met) wait_for_cluster();
             block.place(first, chosen, part);
             block.load(part);
             block.solve(part);
+            met = false;
             block.store(part);
-            if (static_cast<int>(threadIdx.x) < slots)
-                block.report(first, chosen, part, static_cast<std::int64_t>(blockIdx.x) * slots + threadIdx.x, slots);
+            if (static_cast<int>(threadIdx.x) < slots && (place != Place::cluster || block.rows.before == 0))
+                block.report(first, chosen, part, static_cast<std::int64_t>(team) * slots + threadIdx.x, slots);
             __syncthreads();
         }
     }
+    if (place == Place::cluster && !met) wait_for_cluster();
 }
 
 }  // namespace trifold::cuda

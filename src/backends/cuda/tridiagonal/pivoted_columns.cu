@@ -68,13 +68,13 @@ bool has_room() {
     }) != 0;
 }
 
-constexpr std::int64_t least_rows = 4, most_rows = 16384, once = 128, held = 2048;
+constexpr std::int64_t least_rows = 4, most_rows = 8192, once = 128, held = 2048;
 
-// A lane takes some 600 cycles for a row of its half, there, there again and back, whatever its neighbours do (by the time of 10 000 rows), so that long columns have to be many. What shares long ones otherwise reads one matrix from the caches. (Limits: measured.)
+// A lane takes some 600 cycles for a row of its half, there, there again and back, whatever its neighbours do (by the time of 10 000 rows), so that long columns have to be many: a cluster's blocks share them otherwise.
+// (Limits: measured.)
 std::int64_t least_systems_of(const System& system) {
-    constexpr std::int64_t least = 1 << 10, of_few_rows = 1 << 11;
-    if (system.rows <= once) return of_few_rows;
-    return system.rows <= held ? least : std::max(least, system.rows / (have_one_matrix(system) ? 2 : 8));
+    constexpr std::int64_t least = 1 << 10, of_few_rows = 1 << 11, of_long = 3 << 10;
+    return system.rows <= once ? of_few_rows : system.rows <= held ? least : of_long;
 }
 
 // The last level is that of lanes: other levels' systems may lie side by side too, but are not looked for.

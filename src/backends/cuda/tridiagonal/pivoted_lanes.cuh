@@ -56,39 +56,55 @@ struct LaneTree {
     }
 };
 
+/// Which rows of its systems a block has: all, or those from `before` on. `room`: between its arrays.
+struct BlockRows {
+    int room, count, before, all;
+
+    __device__ static __forceinline__ BlockRows whole(int n) { return {n, n, 0, n}; }
+};
+
+/// What is beyond a block's rows: nothing.
+struct NothingBeyond {
+    template <class T>
+    __device__ __forceinline__ Ends<T> operator()(const Equations<T>& own, int, bool, PivotRange<T>& range) const {
+        return solve_ends(own, range);
+    }
+};
+
 /// By all threads of a block, the first `lanes` of them for the system at `systems`, the next ones for the one `pitch` further, `part` of them.
 /// verdicts: of each the least of n + 1, n where it is left to another path, and the first row that is not finite; n + 1 on entry.
 /// across: room for the equations of every warp. Short: 34 rows of a lane at most.
-template <bool Short, class T>
-__device__ __forceinline__ void solve_by_lanes(T* systems, int pitch, int n, int part, int lanes, int* verdicts, Equations<T>* across) {
+/// beyond(equations, system, whether to tell others, range): what is at the ends of the block's rows. By all threads.
+template <bool Short, class T, class Beyond = NothingBeyond>
+__device__ __forceinline__ void solve_by_lanes(T* systems, int pitch, const BlockRows& rows, int part, int lanes, int* verdicts, Equations<T>* across, const Beyond& beyond = {}) {
     const int thread = static_cast<int>(threadIdx.x), lane = thread & 31, s = thread / lanes, place = thread - s * lanes;
     const bool active = s < part;
     // Odd, so that lanes read from different banks.
-    const int each = (n + lanes - 1) / lanes | 1, first = min(place * each, n);
-    PivotedChunk<T, Short> chunk{systems + (active ? s * pitch + first : 0), n, active ? min(each, n - first) : 0};
+    const int each = (rows.count + lanes - 1) / lanes | 1, first = min(place * each, rows.count);
+    PivotedChunk<T, Short> chunk{systems + (active ? s * pitch + first : 0), rows.room, active ? min(each, rows.count - first) : 0};
     PivotRange<T> range;
-    int bad = n;
+    int bad = rows.all;
     const Equations<T> own = chunk.reduce(bad, range);
     LaneTree<T> tree{{}, lane, min(lanes, 32)};
     const Equations<T> group = tree.join(own, range);
     Ends<T> ends;
     if (lanes <= 32) {
-        ends = tree.substitute(solve_ends(group, range));
+        ends = tree.substitute(beyond(group, s, active && place == 0, range));
     } else {
         const int warps = lanes / 32, warp = thread / 32, own_warp = warp & (warps - 1);
         if (lane == 0) across[warp] = group;
         __syncthreads();
         LaneTree<T> over{{}, lane & (warps - 1), warps};
         const Equations<T> all = over.join(across[warp - own_warp + over.lane], range);
-        const Ends<T> of_warps = over.substitute(solve_ends(all, range));
+        const Ends<T> of_warps = over.substitute(beyond(all, s, active && place == 0, range));
         ends = {__shfl_sync(~0u, of_warps.before, own_warp), __shfl_sync(~0u, of_warps.first, own_warp), __shfl_sync(~0u, of_warps.last, own_warp),
                 __shfl_sync(~0u, of_warps.after, own_warp)};
         ends = tree.substitute(ends);
         __syncthreads();  // `across` may be written again
     }
     const bool good = chunk.finish(ends) && range.good;
-    if (active && bad < n) atomicMin(&verdicts[s], first + bad);
-    else if (active && !good) atomicMin(&verdicts[s], n);
+    if (active && bad < rows.all) atomicMin(&verdicts[s], rows.before + first + bad);
+    else if (active && !good) atomicMin(&verdicts[s], rows.all);
 }
 
 }  // namespace trifold::cuda

@@ -1,24 +1,17 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A system that a cluster has found to need pivots, shared by its blocks in the same launch (device/two_pass_spread.cuh), and how blocks of a cluster wait for each other.
+// A system that a cluster has found to need pivots, shared by its blocks in the same launch (device/two_pass_spread.cuh).
 #pragma once
 
+#include "backends/cuda/tridiagonal/block/cluster.cuh"
 #include "backends/cuda/tridiagonal/device/two_pass_spread.cuh"
 
 namespace trifold::cuda::one_system {
-
-/// Nothing that this thread has stored need be seen by others, but barriers behind their own fence: it does not wait for what it has asked for.
-__device__ __forceinline__ void arrive_relaxed() { asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory"); }
-__device__ __forceinline__ void arrive_in_cluster() { asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory"); }
-__device__ __forceinline__ void wait_for_cluster() { asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory"); }
 
 /// By all threads of the cluster. Whether x is there; kept: where it is kept until it is, or null.
 template <class T, int Threads>
 __device__ __noinline__ bool share_arrays(T* lower, T* diag, T* upper, T* rhs, T* x, T* kept, int rows, two_pass::SpreadNews<T>* news, unsigned char* shared) {
     const auto line = [](T* data) { return Line<T>{data, T(0), 1}; };
-    const auto meet = [] {
-        arrive_in_cluster();
-        wait_for_cluster();
-    };
+    const auto meet = [] { meet_in_cluster(); };
     using Team = two_pass::BlockOf<Threads>;
     const int blocks = static_cast<int>(gridDim.x);
     two_pass::Spread spread;

@@ -103,7 +103,7 @@ void solve(const System& system, const BatchLaunch& launch, unsigned* wanted) {
     job.tickets = couple.tickets;
     launch_segments(job, ColumnPass::finish, launch.stream);
     // What is not dominant need not want pivots, but windows would take these columns a word at a time.
-    if (!solve_all_as_columns(system, rest, segments.all_left)) solve_windows(system, rest, {.after_halos = true});
+    if (!solve_all_on_chip(system, rest, segments.all_left)) solve_windows(system, rest, {.after_halos = true});
     solve_pivoted(system, rest, couple.marks, words);
 }
 

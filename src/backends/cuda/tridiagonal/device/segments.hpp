@@ -11,7 +11,7 @@ bool takes_segments(const tridiagonal::System& system);
 
 std::size_t segments_scratch(const tridiagonal::System& system);
 
-/// Enqueues, like solve_batch. Columns that are not dominant are left to solve_pivoted, many of them to solve_windows, in the same stream. wanted: null, or a word in the
+/// Enqueues, like solve_batch. Columns that are not dominant are left to solve_pivoted, or where it has no room on chip for many of them to solve_windows, in the same stream. wanted: null, or a word in the
 /// device's memory that is zero where nothing is to be done; windows are then not tried.
 void solve_segments(const tridiagonal::System& system, const BatchLaunch& launch, unsigned* wanted = nullptr);
 

@@ -295,7 +295,7 @@ public:
         await();
         clear_seams(part, tile, tile + 2 * rows);
         if (part.systems == 1) {
-            solve_by_lanes<false>(tile, 0, rows, 1, Threads, verdicts(), across());
+            solve_by_lanes<false>(tile, 0, BlockRows::whole(rows), 1, Threads, verdicts(), across());
             __syncthreads();
             if (thread() == 0) verdicts()[0] = verdicts()[0] > rows ? solved : verdicts()[0] == rows ? left : verdicts()[0];
         } else {
