@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "backends/cuda/tridiagonal/few_rows.hpp"
 
+#include <algorithm>
+#include <cstdlib>
+
 #include "backends/cuda/runtime/reset.hpp"
 #include "backends/cuda/runtime/shared_memory.hpp"
 #include "backends/cuda/tridiagonal/few_marked.cuh"
@@ -25,6 +28,20 @@ bool all_packed(const System& system, std::int64_t times) {
         if (!packed(*operand, system.rows, times)) return false;
     return true;
 }
+
+/// Neighbouring systems lie side by side, in pieces of a kilobyte and more that begin with whole vectors.
+bool lies_in_columns(const System& system) {
+    if (system.levels < 1) return false;
+    const int last = system.levels - 1;
+    const auto size = static_cast<std::int64_t>(size_of(system.dtype));
+    if (system.extent[last] * size < 1024) return false;
+    for (const Operand* operand : {&system.lower, &system.diag, &system.upper, &system.rhs, &system.x})
+        if (operand->kind == Operand::Kind::view && operand->level_stride[last] != 0 && (operand->level_stride[last] != 1 || operand->row_stride * size % 16 != 0)) return false;
+    return true;
+}
+
+/// A system's own rows lie closer to each other than those of its neighbour.
+bool along_rows(const System& system) { return system.levels < 1 || std::llabs(system.rhs.row_stride) <= std::llabs(system.rhs.level_stride[system.levels - 1]); }
 
 /// A part of the matrix that all systems have, or a number: others do not move it again.
 bool shares_something(const System& system) {
@@ -112,12 +129,14 @@ bool fits_few_rows(const System& system) {
 }
 
 bool takes_few_rows(const System& system) {
-    constexpr std::int64_t small = std::int64_t{1} << 18, middling = std::int64_t{1} << 21;
+    constexpr std::int64_t small = std::int64_t{1} << 18, middling = std::int64_t{1} << 21, large = std::int64_t{1} << 25;
     if (!fits_few_rows(system)) return false;
     const std::int64_t all = system.rows * system.systems();
     if (system.rows == 1 || all < small) return true;
-    // Large batches that the kernels for them take faster, or as fast (measured): what moves fewer words, and rows without gaps.
-    return !shares_something(system) && (!all_packed(system, 1) || all < middling);
+    // Large batches that the kernels for them take faster, or as fast (measured): rows without gaps, wide columns of about as many rows as a lane of theirs has, and, where that saves words, longer ones of one matrix.
+    const bool wide = system.dtype == DType::f64, to_lanes = !wide && system.rows > 12 && all >= large && lies_in_columns(system);
+    if (!shares_something(system)) return all_packed(system, 1) ? all < middling : !to_lanes;
+    return along_rows(system) ? system.rows <= (wide ? 6 : 8) : wide ? system.rows <= 8 || all < middling : !to_lanes;
 }
 
 void solve_few_rows(const System& system, const BatchLaunch& to) {
