@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Systems of at most N rows, by a thread each, with pivots:   lower[i] x[i-1] + diag[i] x[i] + upper[i] x[i+1] = rhs[i],   i = 0 … rows-1
 //
-// Arrays: as pivoted_line.cuh has them, any strides; lower of row 0 and upper of the last one are not read. x may be rhs. Overwritten: x of systems that are solved, nothing of one that fails.
+// Arrays: as pivoted_line.cuh has them, any strides; lower of row 0 and upper of the last one are not read. x may be rhs. Overwritten, or added to: x of systems that are solved, nothing of one that fails.
 // Who does what: a thread has all rows of a system in registers (thread/few_rows.cuh). Where neighbouring systems lie side by side it loads and stores them itself. Where a system's own rows do,
 //   a warp copies those of its 32 systems to shared memory, as they lie, without what is between them, and takes x away the same way.
 // Words per row: 4 read, 1 written. Limit: memory. A row takes some 50 instructions where a warp brings them (FP32: 40), 70 (60) where a thread does (counted): an H200 can issue 269 (134) in the time.
@@ -25,13 +25,14 @@ template <class T>
 struct FewRowsJob {
     Levels levels;
     int rows;
+    bool accumulate;  ///< x is added to
     Source<T> lower, diag, upper, rhs, x;
     std::int8_t* status;
     DeviceOutcome* outcome;
     Opening opening;
 
     FewRowsJob(const tridiagonal::System& s, const BatchLaunch& launch)
-        : levels(s), rows(static_cast<int>(s.rows)), lower(s.lower), diag(s.diag), upper(s.upper), rhs(s.rhs), x(s.x), status(launch.status), outcome(launch.outcome) {}
+        : levels(s), rows(static_cast<int>(s.rows)), accumulate(s.accumulate), lower(s.lower), diag(s.diag), upper(s.upper), rhs(s.rhs), x(s.x), status(launch.status), outcome(launch.outcome) {}
 };
 
 /// Rows of a system in shared memory: an odd number of words apart, so that threads that read the same row of theirs meet in no bank.
@@ -44,7 +45,11 @@ __device__ __noinline__ PivotedVerdict<T> solve_one_of_few(const FewRowsJob<T>* 
     job->levels.indices(k, index);
     const Line<T> lower = line_of(job->lower, index), diag = line_of(job->diag, index), upper = line_of(job->upper, index), rhs = line_of(job->rhs, index), x = line_of(job->x, index);
     T scratch[4 * most_few_rows];
-    return solve_line(lower, diag, upper, rhs, x, job->rows, scratch, 1);
+    if (!job->accumulate) return solve_line(lower, diag, upper, rhs, x, job->rows, scratch, 1);
+    T own[most_few_rows];
+    const PivotedVerdict<T> verdict = solve_line(lower, diag, upper, rhs, Line<T>{own, T(0), 1}, job->rows, scratch, 1);
+    for (int i = 0; i < job->rows && verdict.reason == Reason::exact; ++i) x.at(i) += own[i];
+    return verdict;
 }
 
 /// Of what a block has, systems that are not solved: numbered from `first` on, a bit of `left` each, `apart` systems apart. By all threads.
@@ -101,6 +106,17 @@ __device__ __forceinline__ void load_rows(T (&to)[N], const Source<T>& from, con
     }
 }
 
+/// What is there. By itself: a condition at every store would have each wait for the one before.
+template <class T, int N, bool Exact>
+__device__ __forceinline__ void add_rows(T (&to)[N], const T* at, std::int64_t stride, int n) {
+#pragma unroll
+    for (int i = 0; i < N; ++i) {
+        if (!Exact && i >= n) break;
+        to[i] += *at;
+        at += stride;
+    }
+}
+
 /// Systems that lie side by side, or anyhow. Behind the last one it is solved once more, and not stored.
 template <class T, int N, bool Exact>
 __device__ __forceinline__ void solve_few_across(const FewRowsJob<T>& job) {
@@ -133,6 +149,7 @@ __device__ __forceinline__ void solve_few_across(const FewRowsJob<T>& job) {
         if (there && !good) left |= 1u << j;
         if (there && good) {
             T* at = begin_of(job.x, index[j], nested);
+            if (job.accumulate) add_rows<T, N, Exact>(systems[j].rhs, at, job.x.row_stride, n);
 #pragma unroll
             for (int i = 0; i < N; ++i) {
                 if (!Exact && i >= n) break;
@@ -189,6 +206,7 @@ __device__ __forceinline__ void solve_few_along(const FewRowsJob<T>& job) {
     __syncwarp();
     T* const data = job.x.data + first * job.x.level_stride[0];
     const auto apart = static_cast<int>(job.x.level_stride[0]);
+    if (job.accumulate) each_number([&](int s, int row) { tile[(96 + s) * pitch + row] += data[s * apart + row]; });
     each_number([&](int s, int row) {
         if (stored >> s & 1) __stcs(data + s * apart + row, tile[(96 + s) * pitch + row]);
     });

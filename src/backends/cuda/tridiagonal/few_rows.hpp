@@ -7,7 +7,7 @@
 
 namespace trifold::cuda {
 
-/// Whether solve_few_rows can solve this: at most 16 rows, any layout, neither periodic, accumulating nor ragged.
+/// Whether solve_few_rows can solve this: at most 16 rows, any layout, neither periodic nor ragged.
 bool fits_few_rows(const tridiagonal::System& system);
 
 /// Whether that is the fastest way to.

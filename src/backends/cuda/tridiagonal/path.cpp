@@ -36,6 +36,7 @@ Path few_rows_path() {
 
 Path other_path(const System& system, Algorithm algorithm) {
     if (system.periodic) return {Algorithm::thomas, rings_scratch, solve_rings, nullptr, true, true, false, rings_least_scratch};
+    if (system.accumulate && fits_few_rows(system)) return few_rows_path();
     if (system.accumulate) return {Algorithm::thomas, added_scratch, solve_added, nullptr, true, true, false, added_least_scratch};
     if (algorithm == Algorithm::automatic ? takes_few_rows(system) : algorithm == Algorithm::lu && fits_few_rows(system)) return few_rows_path();
     if (algorithm == Algorithm::automatic && !batch_refuses(system)) {

@@ -16,14 +16,14 @@ bool aligned(std::int64_t elements) {
     return elements * static_cast<std::int64_t>(sizeof(T)) % 16 == 0;
 }
 
-// The copy engine takes this operand, columns one element apart, rows and what is around them further. Shifted: outer levels are so many rows each.
+// The copy engine takes this operand, columns one element apart, rows and what is around them further, or the same all along an outer level. Shifted: outer levels are so many rows each.
 template <class T>
 bool takes(const TileOperand<T>& operand, const unsigned (&outer_extent)[3], bool shifted) {
     const auto fits = [&](std::int64_t stride) { return stride > 0 && stride < (std::int64_t{1} << 35) && (shifted || aligned<T>(stride)); };
     if (operand.column_stride != 1 || !fits(operand.row_stride)) return false;
     if (!shifted && reinterpret_cast<std::uintptr_t>(operand.data) % 16) return false;
     for (int l = 0; l < 3; ++l)
-        if (outer_extent[l] > 1 && (!fits(operand.outer_stride[l]) || (shifted && operand.outer_stride[l] % operand.row_stride))) return false;
+        if (outer_extent[l] > 1 && !(operand.outer_stride[l] == 0 && (shifted || tensors_repeat())) && (!fits(operand.outer_stride[l]) || (shifted && operand.outer_stride[l] % operand.row_stride))) return false;
     return tensor_maps_exist();
 }
 

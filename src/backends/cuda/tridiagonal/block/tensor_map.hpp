@@ -23,6 +23,9 @@ struct MapShape {
 /// Whether the driver knows tensors.
 bool tensor_maps_exist();
 
+/// Whether a tensor may be the same all along a dimension, by a stride of 0: no document says so.
+bool tensors_repeat();
+
 /// False where the copy engine cannot take it.
 bool encode(TensorMap& map, const MapShape& shape);
 
