@@ -5,6 +5,8 @@
 
 #include <memory>
 
+#include "backends/cpu/tridiagonal/batch_plan.hpp"
+
 namespace trifold::cpu::test {
 namespace {
 
@@ -156,6 +158,19 @@ TYPED_TEST(CpuBatch, PackedDiagonalsAreNotReadOutside) {
         EXPECT_EQ(run(b).reason, Reason::exact);
         expect_solved(b, rhs, 4);
     }
+}
+
+// One by one they would take thirty times as long.
+TEST(CpuBatchShape, SystemsSideBySideAreLanesThoughTheirRightHandSideIsOne) {
+    tridiagonal::System system;
+    system.rows = 64, system.levels = 2, system.extent[0] = 1000, system.extent[1] = 32;
+    for (tridiagonal::Operand* const o : {&system.lower, &system.diag, &system.upper, &system.rhs, &system.x}) {
+        o->kind = tridiagonal::Operand::Kind::view;
+        o->row_stride = 32, o->level_stride[0] = 64 * 32, o->level_stride[1] = 1;
+    }
+    EXPECT_EQ(shape_of(system).lane_level, 1);
+    system.rhs.row_stride = 1, system.rhs.level_stride[0] = system.rhs.level_stride[1] = 0;
+    EXPECT_EQ(shape_of(system).lane_level, 1);
 }
 
 }  // namespace

@@ -82,8 +82,11 @@ BatchShape shape_of(const System& system) {
     }
     // Systems side by side are read where they are; otherwise the longest level wastes the fewest lanes.
     shape.lane_level = longest;
-    for (int l = 0; l < system.levels; ++l)
-        if (system.rhs.level_stride[l] == 1 && system.extent[l] >= 16) shape.lane_level = l;
+    for (int l = 0; l < system.levels; ++l) {
+        // One right-hand side of all systems lies nowhere beside itself: x tells then.
+        const std::int64_t beside = system.rhs.level_stride[l] != 0 ? system.rhs.level_stride[l] : system.x.level_stride[l];
+        if (beside == 1 && system.extent[l] >= 16) shape.lane_level = l;
+    }
     for (int l = 0; l < system.levels; ++l)
         if (l != shape.lane_level) {
             shape.outer_extent[shape.outer_levels] = system.extent[l];
