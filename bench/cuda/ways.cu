@@ -2,11 +2,12 @@
 // The same batches, given in other ways: in place, added to, as rings, parts of the matrix shared by all systems or along one dimension, arrays that lie unlike each other, turned round, with gaps. Beside the words
 // that have to move.
 //
-//   cuda_ways_bench [--json FILE] [f64|f32]
+//   cuda_ways_bench [--json FILE] [--rows ROWS] [f64|f32]
 #include <cuda_runtime.h>
 
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
 #include <functional>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -30,7 +31,7 @@ using trifold::tridiagonal::Algorithm;
 using trifold::tridiagonal::Operand;
 using trifold::tridiagonal::System;
 
-constexpr std::int64_t rows_of_all = 1 << 24, wide = 64;
+constexpr std::int64_t wide = 64;
 
 /// How rhs and x lie: rows, systems and planes of `wide` systems so many elements apart.
 struct Layout {
@@ -55,9 +56,9 @@ void merge(System& s) {
 template <class T>
 class Ways {
 public:
-    explicit Ways(nlohmann::ordered_json& rows) : rows_(rows) {
-        for (int k = 0; k < 5; ++k) arrays_.emplace_back(capacity);
-        fill_array<T>(arrays_[0], capacity, 1, T(-1), T(1)), fill_array<T>(arrays_[1], capacity, 2, T(3), T(4)), fill_array<T>(arrays_[2], capacity, 3, T(-1), T(1)), fill_array<T>(arrays_[3], capacity, 4, T(-1), T(1));
+    Ways(nlohmann::ordered_json& rows, std::int64_t rows_of_all) : rows_(rows), rows_of_all_(rows_of_all), capacity_(2 * rows_of_all + 4096) {
+        for (int k = 0; k < 5; ++k) arrays_.emplace_back(capacity_);
+        fill_array<T>(arrays_[0], capacity_, 1, T(-1), T(1)), fill_array<T>(arrays_[1], capacity_, 2, T(3), T(4)), fill_array<T>(arrays_[2], capacity_, 3, T(-1), T(1)), fill_array<T>(arrays_[3], capacity_, 4, T(-1), T(1));
         const void* const read[4] = {arrays_[0], arrays_[1], arrays_[2], arrays_[3]};
         const StreamRoof roof(read, arrays_[4], static_cast<std::size_t>(rows_of_all) * sizeof(T));
         gb_per_s_ = roof.gb_per_s(roof.best_ms());
@@ -65,14 +66,13 @@ public:
 
     void run() {
         for (const std::int64_t n : {6, 64, 256, 1000, 4000, 12000}) {
-            const std::int64_t m = rows_of_all / n / wide * wide;
+            const std::int64_t m = rows_of_all_ / n / wide * wide;
+            if (m == 0) continue;
             for (const Layout& layout : {Layout{"contiguous", 1, n, m / wide, wide * n}, Layout{"columns", m, 1, 1, 0}, Layout{"64 wide y", wide, 1, m / wide, wide * n}}) all_ways(n, m, layout);
         }
     }
 
 private:
-    static constexpr std::int64_t capacity = 2 * rows_of_all + 4096;
-
     Operand view(T* data, const Layout& layout, const Strides& s) const {
         Operand o;
         o.kind = Operand::Kind::view, o.data = data, o.row_stride = s.row;
@@ -130,6 +130,7 @@ private:
         if (l.planes > 1) way("bands of one system for each plane", 2 + 3 * planes / systems, [&](System& s) { bands(s, {1, 0, n}); });
         way("bands lie the other way", 5, [&](System& s) { bands(s, turned); });
         way("x lies the other way", 5, [&](System& s) { s.x = view(arrays_[4], l, turned); });
+        way("rhs lies the other way", 5, [&](System& s) { s.rhs = view(arrays_[3], l, turned); });
         way("last row first", 5, [&](System& s) { everything(s, [&](Operand& o) { o.data = static_cast<T*>(o.data) + (n - 1) * o.row_stride, o.row_stride = -o.row_stride; }); });
         way("one element further on", 5, [&](System& s) { everything(s, [](Operand& o) { o.data = static_cast<T*>(o.data) + 1; }); });
         if (l.row == 1) way("every other number", 5, [&](System& s) { everything(s, [](Operand& o) { o.row_stride *= 2, o.level_stride[0] *= 2, o.level_stride[1] *= 2; }); });
@@ -144,7 +145,7 @@ private:
         launch.scratch = scratch;
         std::vector<float> times;
         for (int round = 0; round < 4; ++round) {
-            if (system.in_place) fill_array<T>(arrays_[3], capacity, 4, T(-1), T(1));
+            if (system.in_place) fill_array<T>(arrays_[3], capacity_, 4, T(-1), T(1));
             const float ms = time_([&] {
                 Failure failure;
                 if (!ops.enqueue(0, system, Algorithm::automatic, launch, outcome_, failure)) failure.raise("cuda:0");
@@ -161,6 +162,7 @@ private:
     }
 
     nlohmann::ordered_json& rows_;
+    std::int64_t rows_of_all_, capacity_;
     std::vector<DeviceMemory<T>> arrays_;
     DeviceMemory<cuda::DeviceOutcome> outcome_{1};
     double gb_per_s_ = 0;
@@ -172,16 +174,18 @@ private:
 int main(int argc, char** argv) {
     std::string json;
     bool doubles = true, floats = true;
+    std::int64_t rows_of_all = 1 << 24;
     for (int i = 1; i < argc; ++i) {
         const std::string_view arg = argv[i];
         if (arg == "--json" && i + 1 < argc) json = argv[++i];
+        else if (arg == "--rows" && i + 1 < argc) rows_of_all = std::atoll(argv[++i]);
         else if (arg == "f64") floats = false;
         else if (arg == "f32") doubles = false;
-        else return std::fprintf(stderr, "usage: cuda_ways_bench [--json FILE] [f64|f32]\n"), 2;
+        else return std::fprintf(stderr, "usage: cuda_ways_bench [--json FILE] [--rows ROWS] [f64|f32]\n"), 2;
     }
     nlohmann::ordered_json record = gpu_record("cuda_ways", "Batches on the GPU, given in other ways");
     record["rows_of_arrays"] = rows_of_all, record["rows"] = nlohmann::ordered_json::array();
-    if (doubles) Ways<double>(record["rows"]).run();
-    if (floats) Ways<float>(record["rows"]).run();
+    if (doubles) Ways<double>(record["rows"], rows_of_all).run();
+    if (floats) Ways<float>(record["rows"], rows_of_all).run();
     return write_record(record, json) ? 0 : 1;
 }

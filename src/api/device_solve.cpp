@@ -141,7 +141,7 @@ private:
 
     void take_memory(Algorithm algorithm, const Placement& placement) {
         const auto systems = static_cast<std::size_t>(system_.systems());
-        const std::size_t scratch = ops_.workspace(system_, algorithm, 1);
+        std::size_t scratch = ops_.workspace(system_, algorithm, 1);
         std::size_t bytes = align(ops_.outcome_bytes), place[operands] = {};
         const std::size_t status_place = bytes;
         if (options_.status && !placement.status_there) bytes += align(systems);
@@ -152,10 +152,19 @@ private:
         }
         if (system_.in_place) place[x_operand] = place[3];
         const std::size_t scratch_place = bytes;
-        if (!options_.workspace.data) bytes += align(scratch);
-        block_ = state_.device_memory(runtime_, device_.number, device_.name)
-                     .take(bytes, "solve", static_cast<double>(rows_) * (system_.offsets ? 1 : static_cast<double>(systems)), static_cast<double>(systems));
-        times_.workspace_bytes = bytes + (options_.workspace.data ? scratch : 0);
+        const auto take = [&] {
+            const double rows = static_cast<double>(rows_) * (system_.offsets ? 1 : static_cast<double>(systems));
+            block_ = state_.device_memory(runtime_, device_.number, device_.name).take(bytes + (options_.workspace.data ? 0 : align(scratch)), "solve", rows, static_cast<double>(systems));
+        };
+        const std::size_t least = ops_.least_workspace && !options_.workspace.data ? ops_.least_workspace(system_, algorithm) : scratch;
+        try {
+            take();
+        } catch (const Error&) {
+            if (least >= scratch) throw;
+            scratch = least;
+            take();
+        }
+        times_.workspace_bytes = bytes + scratch;
         char* const base = static_cast<char*>(block_.data());
         outcome_ = base;
         status_ = options_.status ? placement.status_there ? options_.status : reinterpret_cast<std::int8_t*>(base + status_place) : nullptr;

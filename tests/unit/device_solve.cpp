@@ -181,6 +181,23 @@ TEST_F(DeviceSolve, SaysWhatFitsBeforeItAllocates) {
     }
 }
 
+TEST_F(DeviceSolve, DoesWithLessWhereThereIsNotMore) {
+    Recipe recipe;
+    recipe.rows = 1000, recipe.batch = {100};
+    Trial<double> trial(recipe);
+    Ops spendthrift = ops();
+    spendthrift.workspace = [](const System& system, Algorithm, int) { return oracle().workspace(system, Algorithm::lu, 1) + (std::size_t{1} << 30); };
+    const System system = tridiagonal::normalise(trial.problem());
+    const auto solve_with = [&] {
+        tridiagonal::DeviceTimes times;
+        return tridiagonal::solve_on_device(queue, heap_device(), spendthrift, system, false, Algorithm::automatic, {}, {}, true, times);
+    };
+    free_bytes = std::size_t{1} << 30;
+    EXPECT_THROW(solve_with(), Error);
+    spendthrift.least_workspace = [](const System& of, Algorithm) { return oracle().workspace(of, Algorithm::lu, 1); };
+    trial.expect_solved(solve_with());
+}
+
 TEST_F(DeviceSolve, NamesAWorkspaceThatIsNoneOfTheDevice) {
     Recipe recipe;
     recipe.rows = 100;

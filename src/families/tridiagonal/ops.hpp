@@ -20,7 +20,7 @@ struct Checked;
 
 namespace trifold::tridiagonal {
 
-inline constexpr int ops_version = 3;
+inline constexpr int ops_version = 4;
 
 /// What a call may use. Scratch is at least `workspace(...)` bytes, aligned to 64.
 struct Launch {
@@ -76,6 +76,9 @@ struct Ops {
 
     /// Scratch bytes for `solve`, or for the driver's verbs, with this algorithm on this many threads.
     std::size_t (*workspace)(const System& system, Algorithm algorithm, int threads) = nullptr;
+
+    /// Optional, with `enqueue`: bytes with which that does too, in more time.
+    std::size_t (*least_workspace)(const System& system, Algorithm algorithm) = nullptr;
 
     /// Solves with exactly this algorithm. Batches: every system is solved; unpivoted algorithms asked for by name report
     /// `unstable` where a pivot is too small, `automatic` falls back to pivoting for that system and counts it in

@@ -160,39 +160,14 @@ void fill_matrix(System& system, const Matrix& matrix, const Dims& dims) {
     system.bottom_left = matrix.transposed ? at_row(lower, -1, dtype) : at_row(upper, n - 1, dtype);
 }
 
-// Orders the levels by the stride of rhs and joins neighbours that are one array for every operand.
-void merge_levels(System& system, const Dims& dims) {
-    if (dims.count == 0) return;
-    Operand* operands[] = {&system.rhs, &system.x, &system.lower, &system.diag, &system.upper, &system.top_right, &system.bottom_left};
-    int order[max_batch_dims], kept = 0;
-    bool empty = false;
-    std::int64_t number[max_batch_dims], weight = 1;
-    for (int d = dims.count - 1; d >= 0; --d) number[d] = weight, weight *= dims.extent[d];
-    for (int d = 0; d < dims.count; ++d) {
-        if (dims.extent[d] != 1) order[kept++] = d;
-        empty = empty || dims.extent[d] == 0;
+void set_levels(System& system, const Dims& dims) {
+    std::int64_t weight = 1;
+    system.levels = dims.count;
+    for (int d = dims.count - 1; d >= 0; --d) {
+        system.extent[d] = dims.extent[d];
+        system.number_stride[d] = weight, weight *= dims.extent[d];
     }
-    if (!empty)
-        std::stable_sort(order, order + kept, [&](int p, int q) {
-            return std::llabs(system.rhs.level_stride[p]) > std::llabs(system.rhs.level_stride[q]);
-        });
-    std::int64_t stride[7][max_batch_dims] = {}, numbers[max_batch_dims] = {}, extents[max_batch_dims] = {1, 1, 1, 1};
-    int levels = 0;
-    for (int k = 0; k < kept; ++k) {
-        const int d = order[k];
-        bool joins = levels > 0 && numbers[levels - 1] == number[d] * dims.extent[d];
-        for (int o = 0; o < 7; ++o) joins = joins && stride[o][levels - 1] == operands[o]->level_stride[d] * dims.extent[d];
-        if (!joins) extents[levels++] = 1;
-        extents[levels - 1] *= dims.extent[d];
-        numbers[levels - 1] = number[d];
-        for (int o = 0; o < 7; ++o) stride[o][levels - 1] = operands[o]->level_stride[d];
-    }
-    system.levels = levels;
-    for (int k = 0; k < max_batch_dims; ++k) {
-        system.extent[k] = extents[k];
-        system.number_stride[k] = numbers[k];
-        for (int o = 0; o < 7; ++o) operands[o]->level_stride[k] = stride[o][k];
-    }
+    order_levels(system);
 }
 
 void set_array(Operand& result, const AnyView& view) {
@@ -285,7 +260,7 @@ System normalise(const Problem& problem, Memory device) {
         system.bottom_left = system.upper;
         check_offsets(problem, system);
     } else {
-        merge_levels(system, dims);
+        set_levels(system, dims);
     }
     check_aliasing(problem, system);
     return system;
@@ -330,7 +305,7 @@ System normalise(const Matrix& matrix, std::int64_t rows, std::span<const std::i
     }
     if (rows > most_elements) misuse("rows", std::to_string(rows) + " rows", "at most 2^53 can be counted");
     fill_matrix(system, matrix, dims);
-    merge_levels(system, dims);
+    set_levels(system, dims);
     return system;
 }
 

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "problems/tridiagonal/system.hpp"
 
+#include <algorithm>
+#include <cstdlib>
+
 namespace trifold::tridiagonal {
 
 static void advance(Operand& operand, std::int64_t elements, std::int64_t rows, DType dtype) {
@@ -9,6 +12,38 @@ static void advance(Operand& operand, std::int64_t elements, std::int64_t rows, 
         operand.data = static_cast<char*>(operand.data) + elements * static_cast<std::int64_t>(size_of(dtype));
     else if (operand.kind == Operand::Kind::generator)
         operand.generator_shift += rows;
+}
+
+void order_levels(System& system) noexcept {
+    Operand* const operands[] = {&system.rhs, &system.x, &system.lower, &system.diag, &system.upper, &system.top_right, &system.bottom_left};
+    constexpr int most = 4;
+    int order[most], kept = 0;
+    bool empty = false;
+    for (int d = 0; d < system.levels; ++d) {
+        if (system.extent[d] != 1) order[kept++] = d;
+        empty = empty || system.extent[d] == 0;
+    }
+    const auto apart = [&](int d) { return std::llabs(system.rhs.level_stride[d]); };
+    // Few: those of equal strides stay as they are.
+    for (int k = 1; k < kept && !empty; ++k)
+        for (int at = k; at > 0 && apart(order[at - 1]) < apart(order[at]); --at) std::swap(order[at - 1], order[at]);
+    std::int64_t stride[7][most] = {}, numbers[most] = {}, extents[most] = {1, 1, 1, 1};
+    int levels = 0;
+    for (int k = 0; k < kept; ++k) {
+        const int d = order[k];
+        bool joins = levels > 0 && numbers[levels - 1] == system.number_stride[d] * system.extent[d];
+        for (int o = 0; o < 7; ++o) joins = joins && stride[o][levels - 1] == operands[o]->level_stride[d] * system.extent[d];
+        if (!joins) extents[levels++] = 1;
+        extents[levels - 1] *= system.extent[d];
+        numbers[levels - 1] = system.number_stride[d];
+        for (int o = 0; o < 7; ++o) stride[o][levels - 1] = operands[o]->level_stride[d];
+    }
+    system.levels = levels;
+    for (int k = 0; k < most; ++k) {
+        system.extent[k] = extents[k];
+        system.number_stride[k] = numbers[k];
+        for (int o = 0; o < 7; ++o) operands[o]->level_stride[k] = stride[o][k];
+    }
 }
 
 bool is_row_of(const System& system, const Operand& corner, const Operand& band, std::int64_t row) noexcept {

@@ -53,6 +53,9 @@ struct System {
     }
 };
 
+/// Orders the levels by the stride of rhs and joins neighbours that are one array for every operand.
+void order_levels(System& system) noexcept;
+
 /// Whether a corner (`top_right`, `bottom_left`) is that row of `band`, in every system.
 bool is_row_of(const System& system, const Operand& corner, const Operand& band, std::int64_t row) noexcept;
 

@@ -139,6 +139,17 @@ TEST_P(SharedMatrix, LongRows) {
 }
 
 // As many as are worth eliminating the matrix for once, on the cpu too.
+// Of fewer rows in all other kernels may be faster.
+TEST_P(SharedMatrix, LongSystemsOfManyRowsInAll) {
+    TRIFOLD_NOT_THE_REFERENCE();
+    for (const bool in_place : {false, true}) {
+        Recipe rows = recipe_of(2501, {1680}, Layout::contiguous), columns = recipe_of(4000, {1051}, Layout::interleaved);
+        rows.in_place = in_place, columns.in_place = !in_place;
+        expect_solved<double>(queue, in_place ? columns : rows);
+        expect_solved<float>(queue, in_place ? rows : columns);
+    }
+}
+
 TEST_P(SharedMatrix, MoreColumnsThanTheMatrixHasLanes) {
     TRIFOLD_NOT_THE_REFERENCE();
     columns_are_solved({2, 3, 17, 64, 257, 1000}, {{255}, {256}, {301}, {3, 97}});

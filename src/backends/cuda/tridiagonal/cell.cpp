@@ -127,6 +127,7 @@ struct Tables {
             table.bytes_per_s = bytes_per_s(device);
             table.refuses = refuses;
             table.workspace = workspace;
+            table.least_workspace = [](const System& system, Algorithm algorithm) { return system.offsets ? ragged_least_scratch(system, algorithm) : least_scratch(system, algorithm); };
             table.outcome_bytes = sizeof(DeviceOutcome);
             table.enqueue = enqueue;
             table.enqueue_finite = enqueue_finite;

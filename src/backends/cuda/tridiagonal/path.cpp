@@ -11,6 +11,7 @@
 #include "backends/cuda/tridiagonal/device/windows.hpp"
 #include "backends/cuda/tridiagonal/few_rows.hpp"
 #include "backends/cuda/tridiagonal/general/added.hpp"
+#include "backends/cuda/tridiagonal/general/alike.hpp"
 #include "backends/cuda/tridiagonal/general/rings.hpp"
 #include "backends/cuda/tridiagonal/pivoted.hpp"
 #include "backends/cuda/tridiagonal/shared/march.hpp"
@@ -58,8 +59,10 @@ Path other_path(const System& system, Algorithm algorithm) {
 }  // namespace
 
 Path path_for(const System& system, Algorithm algorithm) {
-    if (algorithm == Algorithm::automatic && !system.periodic && !system.accumulate)
+    if (algorithm == Algorithm::automatic && !system.periodic && !system.accumulate) {
+        if (takes_alike(system)) return {Algorithm::thomas, alike_scratch, solve_alike, nullptr, true, true, true};
         if (const Path path = long_columns(system); path.enqueue) return path;
+    }
     return other_path(system, algorithm);
 }
 

@@ -59,7 +59,11 @@ bool cut_shared_memory(ChipCut& cut, std::int64_t rows, int bytes) {
     cut.pitch = static_cast<int>(4 * rows) | 1;
     cut.capacity = cut.place == Place::scratch ? 1 : static_cast<int>((bytes - list - across - 32) / (static_cast<std::int64_t>(cut.pitch) * word + each));
     // All lanes have rows then, as few as they remember choices for; in half of the memory they have anyway.
-    if (bytes > chip_bytes) cut.capacity = static_cast<int>(std::bit_floor(static_cast<unsigned>(std::min(cut.capacity, threads / least_lanes))));
+    if (bytes > chip_bytes) {
+        const auto power = [](int n) { return static_cast<int>(std::bit_floor(static_cast<unsigned>(n))); };
+        cut.capacity = std::min(cut.capacity, threads / least_lanes);
+        if (cut.capacity > 0 && rows > static_cast<std::int64_t>(power(threads / cut.capacity)) * most_chunk) cut.capacity = power(cut.capacity);
+    }
     return cut.capacity > 0;
 }
 

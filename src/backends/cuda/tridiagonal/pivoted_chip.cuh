@@ -25,6 +25,7 @@ template <class T>
 inline constexpr int chip_threads = sizeof(T) == 8 ? 256 : 512;  // as many lanes as registers allow with two blocks: chunks are short then
 
 inline constexpr int least_chunk = 8, least_lanes = 16;  // joining costs as much as 8 rows of a lane, and a lane of 8 takes as long as one of a pair
+inline constexpr int most_chunk = 33;  // odd, as chunks are, and of 34 rows choices are remembered
 
 /// Where systems lie while they are solved.
 enum class Place { block, cluster, scratch };
@@ -237,7 +238,7 @@ struct ChipBlock {
 };
 
 template <class T, Place place>
-__global__ void __launch_bounds__(chip_threads<T>, 2) pivoted_chip_kernel(const __grid_constant__ PivotedJob<T> job, const __grid_constant__ ChipCut cut) {
+__global__ void __launch_bounds__(chip_threads<T>, place == Place::cluster ? 1 : 2) pivoted_chip_kernel(const __grid_constant__ PivotedJob<T> job, const __grid_constant__ ChipCut cut) {
     extern __shared__ __align__(16) unsigned char chip_memory[];
     after_the_kernel_before();
     if (job.marked && (*job.marked == 0 || *job.marked > cut.most_marked)) return;
