@@ -67,9 +67,10 @@ void solve(const System& system, const BatchLaunch& launch, const unsigned long 
         }
         // handed_over: a word that only long systems use otherwise.
         if (plan.in_registers) {
-            // Where most need pivots, a pass that only finds out how many would cost half as much as they do; of long ones they cost more, and rows of convection, which are not dominant, want none.
-            constexpr std::int64_t short_rows = 2048;
-            const unsigned long long most = system.rows <= short_rows && least_marked_by_columns(system) > 1 ? static_cast<unsigned long long>(system.systems()) / 2 : ~0ull;
+            // Where most need pivots, a pass that finds that out for all would cost half as much as they do. Of many rows it gives up before it has seen all.
+            constexpr std::int64_t short_rows = 2048, many_in_all = std::int64_t{1} << 22;
+            const bool few_tiles = system.rows <= short_rows && system.rows * system.systems() < many_in_all;
+            const unsigned long long most = few_tiles && least_marked_by_columns(system) > 1 ? static_cast<unsigned long long>(system.systems()) / 2 : ~0ull;
             solve_cut_columns(plan.job, plan.columns, &launch.outcome->handed_over, launch.stream, most);
         }
         else plan.kernel->launch(plan.job, shared_bytes(plan.job, *plan.kernel), launch.stream);

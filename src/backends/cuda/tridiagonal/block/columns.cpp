@@ -6,6 +6,7 @@
 #include "backends/cuda/runtime/launches.hpp"
 #include "backends/cuda/runtime/reset.hpp"
 #include "backends/cuda/tridiagonal/block/columns_job.hpp"
+#include "backends/cuda/tridiagonal/block/columns_judge.hpp"
 #include "backends/cuda/tridiagonal/block/tiles.hpp"
 
 namespace trifold::cuda {
@@ -286,6 +287,9 @@ template <class T>
 void solve_cut_columns(const TileJob<T>& from, const ColumnCut& cut, unsigned long long* undecided, cudaStream_t stream, unsigned long long most) {
     const auto systems = static_cast<unsigned long long>(from.columns) * from.outer_extent[0] * from.outer_extent[1] * from.outer_extent[2];
     const bool both = cut.dominant && undecided;
+    // A look at some columns takes 2 us, and saves a pass where it finds that most are for another kernel. Not of couplings that all share: fewer words are moved, and they are dominant mostly.
+    constexpr unsigned long long many_in_all = 1ull << 22;
+    const bool judged = both && cut.bands != ColumnBands::table && from.opening.outcome && from.rows >= judged_rows * judged_places && static_cast<unsigned long long>(from.rows) * systems >= many_in_all;
     const auto leave_all = [&] {  // to the pivoted path
         if (const Opening& o = from.opening; o.outcome) reset_outcome(o.outcome, o.rows, o.systems, o.branch, stream);
         enqueue_fill(from.marks, 1, systems, stream);
@@ -295,6 +299,13 @@ void solve_cut_columns(const TileJob<T>& from, const ColumnCut& cut, unsigned lo
         ColumnJob<T> first;
         if (!column_job(from, cut, first)) return leave_all();
         first.handed_over = undecided;
+        if (judged) {
+            unsigned* const beside = &from.opening.outcome->undecayed;  // which only long systems use otherwise
+            judge_columns(from, static_cast<std::int64_t>(systems), beside, undecided, stream);
+            first.beside = beside;
+            first.opening = {};
+            most = systems;
+        }
         if (cut.bands == ColumnBands::table) launch_shared_couplings(first, stream);
         else launch_columns(first, stream);
     }

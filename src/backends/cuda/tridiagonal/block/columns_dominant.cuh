@@ -11,7 +11,7 @@
 //   then are at most 5 times the row of |A|, and substitution never amplifies: so the computed x solves (A + E) x = d with |E| ≤ k u |A|, k of the order of the
 //   rows of a lane in the worst case (N. J. Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., theorem 9.3 for the permuted matrix; 14.4 for the
 //   upward elimination). A chunk whose rows weigh more tells its neighbours relations that are not numbers: these reach all of the column, which is marked and
-//   not stored. Marked columns are for the kernel that checks.
+//   not stored. Marked columns are for the kernel that checks. Where most seem to be, this one does nothing (columns_judge.hpp).
 // Where all columns have the same couplings: a block has those of its rows in a table, and 2 words per row are read.
 // Longer columns (device/segments.hpp): windows that overlap are solved as columns are, as if unknowns beyond them were zero; what they found at their seams is compared
 //   behind. Or segments, a block each: the first pass reduces them to what a block tells others, in device memory; the second one eliminates again, between unknowns
@@ -179,8 +179,8 @@ __global__ void __launch_bounds__(column_threads<T> / V, 1) solve_dominant_colum
     const T not_a_number = T(__int_as_float(0x7fffffff));
 
     await_the_kernel_before();
-    if constexpr (Pass == ColumnPass::finish)
-        if (left_to_others(job)) {
+    if constexpr (Pass == ColumnPass::finish || Pass == ColumnPass::whole)
+        if (Pass == ColumnPass::finish ? left_to_others(job) : job.beside && *job.beside) {
             for (int s = role; s < slots; s += roles)
                 if (cluster + static_cast<unsigned>(s / slices) * clusters < job.tiles) arrival(s).wait(0);
             return;

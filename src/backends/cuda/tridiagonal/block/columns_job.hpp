@@ -91,6 +91,7 @@ struct ColumnJob {
     unsigned long long* handed_over = nullptr;
     const unsigned long long* undecided = nullptr;  ///< where only marked columns are to be solved: their number
     unsigned long long few = 0, most = ~0ull;  ///< no more than so many, and more than so many, are handed over as they are
+    const unsigned* beside = nullptr;  ///< null, or a word that is not zero where another kernel has all columns (columns_judge.hpp)
     unsigned* tickets = nullptr;    ///< may be null: then every block takes every so many tiles
     Opening opening;                ///< of the outcome that handed_over and tickets are of
     ColumnSegments<T> segments;

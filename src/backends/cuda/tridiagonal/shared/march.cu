@@ -78,7 +78,9 @@ bool plan(const System& system, TileJob<T>& job, ColumnCut& cut, bool& along_row
     }
     cut = {};
     cut.columns = columns_of<T>;
-    return job.columns >= fewest_columns && system.systems() < most_tiles && job.columns < std::int64_t{1} << 31 && lies_along_rows(job.operand[3], job) && lies_along_rows(job.operand[4], job);
+    // Tensors are stored by 16 bytes: behind a last row that ends within these, what lies in the gap would be overwritten.
+    const bool whole = job.rows * static_cast<std::int64_t>(sizeof(T)) % 16 == 0;
+    return whole && job.columns >= fewest_columns && system.systems() < most_tiles && job.columns < std::int64_t{1} << 31 && lies_along_rows(job.operand[3], job) && lies_along_rows(job.operand[4], job);
 }
 
 /// The map of rhs or x, rows first. `operand`: of the job, whose outer levels are sorted.
