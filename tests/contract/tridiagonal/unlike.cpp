@@ -50,7 +50,7 @@ TEST_P(Unlike, EveryArrayHasALayoutOfItsOwn) {
 TEST_P(Unlike, PartsRepeat) {
     const Recipe shapes[] = {recipe_of(64, {30, 150}, 1), recipe_of(513, {9, 64}, 2), recipe_of(2050, {3, 48}, 3), recipe_of(5003, {60}, 4)};
     for (const Recipe& shape : shapes)
-        for (const Layout layout : {Layout::interleaved, Layout::contiguous})
+        for (const Layout layout : {Layout::interleaved, Layout::contiguous, Layout::reversed})
             for (const Source source : {Source::shared, Source::broadcast})
                 for (const bool one_rhs : {false, true}) {
                     Recipe recipe = shape;

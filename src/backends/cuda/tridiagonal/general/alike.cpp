@@ -44,9 +44,12 @@ bool is_whole(const System& system, const Operand& operand) {
     return is_array(operand);
 }
 
-/// Lies otherwise than lanes along `d` want it, in pieces that are worth it.
+constexpr std::int64_t most_kept = 4096;
+
+/// Lies otherwise than lanes along `d` want it, in pieces that are worth it. Nor does the copy engine go backwards, which only columns of many rows cannot do without.
 bool is_unlike(const System& system, const Operand& operand, int d) {
     constexpr std::int64_t least_piece = 16;
+    if (is_array(operand) && operand.row_stride < 0 && d > 0 && system.rows > most_kept) return true;
     if (!is_array(operand) || std::llabs(stride(operand, d)) <= 1 || extent(system, d) < least_piece) return false;
     const int own = closest(system, operand);
     return own != d && extent(system, own) >= least_piece;
@@ -59,8 +62,6 @@ bool is_shared(const System& system, const Operand& operand) {
     return true;
 }
 
-constexpr std::int64_t most_kept = 4096;
-
 /// The same for all columns side by side, where their kernels have no place for it: neither one matrix nor bands of all columns, which are kept on chip up to so many rows.
 bool repeats(const System& system, int k, int d) {
     const Operand& of = operand(system, k);
@@ -72,15 +73,15 @@ double us_of_word(const System& system) {
     return static_cast<double>(system.rows) * static_cast<double>(system.systems()) * static_cast<double>(size_of(system.dtype)) / bytes_per_us;
 }
 
-/// As arrays lie, lanes along `d`. Rows: a sector for every element, and one way of shared memory. Columns: a lane's rows share sectors; what repeats takes a way without the copy engine (measured, H200).
+/// As arrays lie, lanes along `d`. Rows: a sector for every element, and one way of shared memory. Columns: a lane's rows share sectors, but all arrays take a way without the copy engine (measured, H200).
 double direct_us(const System& system, int d) {
-    const bool wide = system.dtype == DType::f64, many_rows = system.rows >= 512;
-    const double unlike = d == 0 ? (wide ? 8 : 16) : wide && many_rows ? 4 : 3, repeated = system.rows > most_kept ? 40 : many_rows ? 12.5 : !wide && system.rows < 128 ? 14 : 9;
+    const bool wide = system.dtype == DType::f64;
+    const double unlike = d > 0 ? 3 : wide ? 8 : 16, by_lanes = system.rows > most_kept ? 40 : system.rows >= 512 ? 12.5 : !wide && system.rows < 128 ? 14 : 9;
     double words = 0, least = 0;
     for (int k = 0; k < operands; ++k) {
         const Operand& of = operand(system, k);
-        if (is_unlike(system, of, d)) words += unlike;
-        else if (repeats(system, k, d)) least = repeated;
+        if (is_unlike(system, of, d)) words += unlike, least = d > 0 ? by_lanes : 0;
+        else if (repeats(system, k, d)) least = by_lanes;
         else words += is_array(of) && stride(of, d) != 0;
     }
     return std::max(words, least) * us_of_word(system);
