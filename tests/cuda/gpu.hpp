@@ -5,6 +5,8 @@
 #include <gtest/gtest.h>
 
 #include <memory>
+#include <optional>
+#include <string>
 #include <vector>
 
 #include "trifold/trifold.hpp"
@@ -22,6 +24,19 @@ inline std::string no_gpu(Context& context) {
         return error.what();
     }
 }
+
+/// On cuda:0; skipped, saying why, where there is none.
+class OnGpu : public ::testing::Test {
+protected:
+    void SetUp() override {
+        const std::string why = no_gpu(context);
+        if (!why.empty()) GTEST_SKIP() << why;
+        queue.emplace(context, "cuda:0");
+    }
+
+    Context context{{.threads = 1, .profile_path = "none", .log = {}}};
+    std::optional<Queue> queue;
+};
 
 /// An array of the user's own cudaMalloc.
 template <class T>

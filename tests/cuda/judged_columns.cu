@@ -10,17 +10,7 @@
 namespace trifold::tests {
 namespace {
 
-class JudgedColumns : public ::testing::Test {
-protected:
-    void SetUp() override {
-        const std::string why = no_gpu(context);
-        if (!why.empty()) GTEST_SKIP() << why;
-        queue.emplace(context, "cuda:0");
-    }
-
-    Context context{{.threads = 1, .profile_path = "none", .log = {}}};
-    std::optional<Queue> queue;
-};
+class JudgedColumns : public OnGpu {};
 
 enum class Kind { dominant, convection, waves, random };
 

@@ -3,7 +3,6 @@
 // pivots, right-hand sides that are not finite, and columns that do not make full turns of all warps.
 #include <cmath>
 #include <limits>
-#include <optional>
 #include <random>
 
 #include "cuda/gpu.hpp"
@@ -11,17 +10,7 @@
 namespace trifold::tests {
 namespace {
 
-class ManyColumns : public ::testing::Test {
-protected:
-    void SetUp() override {
-        const std::string why = no_gpu(context);
-        if (!why.empty()) GTEST_SKIP() << why;
-        queue.emplace(context, "cuda:0");
-    }
-
-    Context context{{.threads = 1, .profile_path = "none", .log = {}}};
-    std::optional<Queue> queue;
-};
+class ManyColumns : public OnGpu {};
 
 template <class T>
 struct OneMatrix {
