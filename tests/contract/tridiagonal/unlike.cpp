@@ -37,11 +37,12 @@ protected:
 };
 
 TEST_P(Unlike, EveryArrayHasALayoutOfItsOwn) {
+    const bool adds_nothing = GetParam().starts_with("opencl:");  // to x in memory of its own
     const Recipe shapes[] = {recipe_of(17, {15500}, 1), recipe_of(64, {3, 1400}, 2), recipe_of(257, {17, 61}, 3), recipe_of(1030, {257}, 4), recipe_of(4100, {65}, 5), recipe_of(9001, {2, 16}, 6)};
     for (const Recipe& shape : shapes)
         for (std::uint64_t seed = 0; seed < 4; ++seed) {
             Recipe recipe = shape;
-            recipe.seed += 100 * seed, recipe.dominant = seed != 2, recipe.accumulate = seed == 3;
+            recipe.seed += 100 * seed, recipe.dominant = seed != 2, recipe.accumulate = seed == 3 && !adds_nothing;
             solve<double>(recipe), solve<float>(recipe);
             if (HasFailure()) return;
         }
