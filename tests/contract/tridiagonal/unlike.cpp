@@ -43,7 +43,7 @@ TEST_P(Unlike, EveryArrayHasALayoutOfItsOwn) {
         for (std::uint64_t seed = 0; seed < 4; ++seed) {
             Recipe recipe = shape;
             recipe.seed += 100 * seed, recipe.dominant = seed != 2, recipe.accumulate = seed == 3 && !adds_nothing;
-            solve<double>(recipe), solve<float>(recipe);
+            (shape.seed + seed) % 2 ? solve<double>(recipe) : solve<float>(recipe);
             if (HasFailure()) return;
         }
 }
@@ -58,7 +58,7 @@ TEST_P(Unlike, PartsRepeat) {
                     recipe.mixed = false, recipe.layout = layout, recipe.one_rhs = one_rhs;
                     recipe.lower = source, recipe.upper = one_rhs ? Source::full : source, recipe.diag = source == Source::shared ? Source::full : source;
                     recipe.dominant = source == Source::shared || !one_rhs;
-                    solve<double>(recipe), solve<float>(recipe);
+                    (shape.seed % 2 == 0) == one_rhs ? solve<double>(recipe) : solve<float>(recipe);
                     if (HasFailure()) return;
                 }
 }
