@@ -56,14 +56,8 @@ struct System {
     }
 };
 
-class LongSystem : public ::testing::Test {
+class LongSystem : public OnGpu {
 protected:
-    void SetUp() override {
-        const std::string why = no_gpu(context);
-        if (!why.empty()) GTEST_SKIP() << why;
-        queue.emplace(context, "cuda:0");
-    }
-
     template <class T>
     Outcome solve(System<T>& system, std::vector<T>& x, Algorithm algorithm) {
         tridiagonal::Options options;
@@ -129,9 +123,6 @@ protected:
         }
         EXPECT_LE(worst, 40 * unit_roundoff(sizeof(T) == 8 ? DType::f64 : DType::f32) * size * largest);
     }
-
-    Context context{{.threads = 1, .profile_path = "none", .log = {}}};
-    std::optional<Queue> queue;
 };
 
 template <class T>

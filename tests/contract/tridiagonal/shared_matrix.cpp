@@ -139,39 +139,6 @@ TEST_P(SharedMatrix, LongRows) {
 }
 
 // As many as are worth eliminating the matrix for once, on the cpu too.
-// The copy engine stores whole vectors: a last row may end within one.
-template <class T>
-void gaps_stay(Queue& queue, std::int64_t rows, std::uint64_t seed) {
-    constexpr auto vector = static_cast<std::int64_t>(16 / sizeof(T));
-    for (const bool in_place : {false, true}) {
-        Recipe recipe;
-        recipe.rows = rows, recipe.batch = {13}, recipe.layout = Layout::padded, recipe.lower = recipe.diag = recipe.upper = Source::shared;
-        recipe.seed = seed, recipe.in_place = in_place;
-        const Trial<T> trial(recipe);
-        ASSERT_NE(rows % vector, 0);
-        ASSERT_EQ(trial.problem().rhs.batch[0].stride % vector, 0) << "find a seed whose gaps make it so";
-        ASSERT_EQ(trial.problem().x.batch[0].stride % vector, 0) << "find a seed whose gaps make it so";
-        trial.expect_solved(tridiagonal::solve(queue, trial.problem()));
-    }
-}
-
-TEST_P(SharedMatrix, GapsBehindLongRowsStay) {
-    TRIFOLD_NOT_THE_REFERENCE();
-    gaps_stay<double>(queue, 170001, 3), gaps_stay<double>(queue, 170001, 4);
-    gaps_stay<float>(queue, 330003, 5), gaps_stay<float>(queue, 330002, 25);
-}
-
-// Of fewer rows in all other kernels may be faster.
-TEST_P(SharedMatrix, LongSystemsOfManyRowsInAll) {
-    TRIFOLD_NOT_THE_REFERENCE();
-    for (const bool in_place : {false, true}) {
-        Recipe rows = recipe_of(2501, {1680}, Layout::contiguous), columns = recipe_of(4000, {1051}, Layout::interleaved);
-        rows.in_place = in_place, columns.in_place = !in_place;
-        expect_solved<double>(queue, in_place ? columns : rows);
-        expect_solved<float>(queue, in_place ? rows : columns);
-    }
-}
-
 TEST_P(SharedMatrix, MoreColumnsThanTheMatrixHasLanes) {
     TRIFOLD_NOT_THE_REFERENCE();
     columns_are_solved({2, 3, 17, 64, 257, 1000}, {{255}, {256}, {301}, {3, 97}});
