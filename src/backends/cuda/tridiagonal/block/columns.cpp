@@ -287,7 +287,7 @@ template <class T>
 void solve_cut_columns(const TileJob<T>& from, const ColumnCut& cut, unsigned long long* undecided, cudaStream_t stream, unsigned long long most) {
     const auto systems = static_cast<unsigned long long>(from.columns) * from.outer_extent[0] * from.outer_extent[1] * from.outer_extent[2];
     const bool both = cut.dominant && undecided;
-    // A look at some columns takes 2 us, and saves a pass where it finds that most are for another kernel. Not of couplings that all share: fewer words are moved, and they are dominant mostly.
+    // A look at some columns takes 3 us, and saves a pass where it finds that most are for another kernel. Not of couplings that all share: fewer words are moved, and they are dominant mostly.
     constexpr unsigned long long many_in_all = 1ull << 22;
     const bool judged = both && cut.bands != ColumnBands::table && from.opening.outcome && from.rows >= judged_rows * judged_places && static_cast<unsigned long long>(from.rows) * systems >= many_in_all;
     const auto leave_all = [&] {  // to the pivoted path
