@@ -62,9 +62,9 @@ bool is_short(const System& system, Algorithm algorithm) {
 std::size_t workspace(const System& system, Algorithm algorithm, int threads) {
     if (is_small(system, algorithm)) return 0;
     if (is_short(system, algorithm)) return std::max(from_ends_bytes(system), two_pass_refuses(system) ? single_bytes(system) : tridiagonal::two_pass_workspace(cpu_ops(), system, threads));
+    if (takes_one_matrix(system, algorithm)) return one_matrix_bytes(system, algorithm, threads);
     if (tridiagonal::why_not_plain(system)) return general_bytes(system, threads);
     if (algorithm == Algorithm::two_pass) return two_pass_scratch(system, tridiagonal::two_pass_chunk_rows(system.rows, system.dtype), threads);
-    if (takes_one_matrix(system, algorithm)) return one_matrix_bytes(system, algorithm, threads);
     return system.levels > 0 ? batch_bytes(system, algorithm, threads) : single_bytes(system);
 }
 
@@ -84,8 +84,8 @@ void solve(const System& system, Algorithm algorithm, const Launch& launch, Outc
         outcome.tried_other = true;
         return;
     }
-    if (tridiagonal::why_not_plain(system)) solve_general(system, launch, outcome);
-    else if (takes_one_matrix(system, algorithm)) solve_one_matrix(system, algorithm, launch, outcome);
+    if (takes_one_matrix(system, algorithm)) solve_one_matrix(system, algorithm, launch, outcome);
+    else if (tridiagonal::why_not_plain(system)) solve_general(system, launch, outcome);
     else if (system.levels > 0) solve_batch(system, algorithm, launch, outcome);
     else solve_single(system, algorithm, launch, outcome);
 }

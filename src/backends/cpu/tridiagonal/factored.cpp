@@ -295,6 +295,7 @@ void solve_lanes(const System& system, const FactorMemory<T>& memory, std::int64
     GroupSolve<T> job;
     job.ring = memory.ring, job.shared = shared, job.rows = system.rows;
     job.store.stream = !system.in_place && 2 * system.rows * system.systems() * static_cast<std::int64_t>(sizeof(T)) > beyond_caches;
+    job.store.accumulate = job.store.late = system.accumulate;
     job.place = Solve<T>::place, job.failed = Solve<T>::failed;
     const std::int64_t groups = plan.groups();
     const std::size_t each = whole_lines(static_cast<std::size_t>(job.scratch_elements()) * sizeof(T)) + whole_lines(single_bytes(system));

@@ -2,7 +2,7 @@
 // Lanes = systems. A group of them is eliminated into scratch, as if it were to be kept (group_tiles-inl.h), and solved from there; rings carry the
 // column and the row of their last unknown along. Ragged systems are sorted by length in windows, so that lanes of a group end together.
 //
-//   Words     4 read, 1 written (2 where x is added to); what is eliminated, 4 or 6 lines per row, stays in the second-level cache up to 2000 rows
+//   Words     4 read, 1 written, and 1 read where x is added to; what is eliminated, 4 or 6 lines per row, stays in the second-level cache up to 2000 rows
 //   Numerics  the test of group_tiles-inl.h; a system that fails it, or whose x is not finite, is solved by the reference's LU with partial
 //             pivoting. Nothing is stored of a system before all its x are known
 //
@@ -13,6 +13,7 @@
 
 #include <algorithm>
 
+#include "backends/cpu/tridiagonal/batch_added.hpp"
 #include "backends/cpu/tridiagonal/general_long.hpp"
 #include "backends/cpu/tridiagonal/group_kernel.hpp"
 #include "backends/cpu/tridiagonal/lane_order.hpp"
@@ -197,6 +198,7 @@ const char* general_refuses(const System& system) {
 
 std::size_t general_bytes(const System& system, int threads) {
     if (one_by_one(system)) return general_long_bytes(system_at(system, 0), threads);
+    if (batch_adds(system)) return batch_added_bytes(system, threads);
     const std::size_t each = system.dtype == DType::f32 ? thread_bytes<float>(system) : thread_bytes<double>(system);
     std::size_t bytes = each * static_cast<std::size_t>(useful_threads(system, threads)) + static_cast<std::size_t>(system.ragged_systems) * sizeof(std::int64_t);
     if (!system.offsets || system.rows <= least_general_long) return bytes;
@@ -208,6 +210,7 @@ std::size_t general_bytes(const System& system, int threads) {
 void solve_general(const System& system, const Launch& launch, Outcome& outcome) {
     outcome = Outcome{};
     outcome.device = "cpu";
+    if (!one_by_one(system) && batch_adds(system)) return solve_batch_added(system, launch, outcome);
     Seen seen{launch.status};
     if (one_by_one(system)) {
         for (std::int64_t k = 0; k < system.systems(); ++k) solve_long(system_at(system, k), launch, seen);

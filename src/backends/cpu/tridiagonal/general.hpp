@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Periodic, accumulating, ragged systems, alone or many, from arrays, numbers or generators: what the kernels for plain ones do not take.
+// Periodic, accumulating, ragged systems, alone or many, from arrays, numbers or generators: what the kernels for plain ones do not take. Batches whose x is added to go on to these (batch_added.hpp).
 #pragma once
 
 #include "families/tridiagonal/ops.hpp"

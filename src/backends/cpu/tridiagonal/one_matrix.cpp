@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "backends/cpu/tridiagonal/batch.hpp"
+#include "backends/cpu/tridiagonal/batch_added.hpp"
 #include "backends/cpu/tridiagonal/factored.hpp"
 #include "backends/cpu/tridiagonal/factored_long.hpp"
 #include "base/round_up.hpp"
@@ -25,6 +26,7 @@ std::size_t factors_bytes(const System& system) { return whole_lines(factor_byte
 bool takes_one_matrix(const System& system, Algorithm algorithm) {
     // The elimination is one chain of divisions: as long as sixteen lines of lanes take. Longer matrices leave the nearest caches.
     constexpr std::int64_t least_systems = 256, most_rows = least_long_rows - 1, least_side_by_side = 16;
+    if (system.periodic || system.offsets || (system.accumulate && !batch_adds(system))) return false;
     if (algorithm != Algorithm::automatic || system.rows < 2 || system.rows > most_rows || system.systems() < least_systems || !have_one_matrix(system)) return false;
     // Rows side by side are transposed either way, which takes as long as all else.
     const auto side_by_side = [&](int level) { return system.rhs.level_stride[level] == 1 && system.x.level_stride[level] == 1 && system.extent[level] >= least_side_by_side; };
@@ -34,7 +36,7 @@ bool takes_one_matrix(const System& system, Algorithm algorithm) {
 }
 
 std::size_t one_matrix_bytes(const System& system, Algorithm algorithm, int threads) {
-    return factors_bytes(system) + std::max({factor_scratch(first_of(system), threads), factor_scratch(system, threads), batch_bytes(system, algorithm, threads)});
+    return factors_bytes(system) + std::max({factor_scratch(first_of(system), threads), factor_scratch(system, threads), system.accumulate ? batch_added_bytes(system, threads) : batch_bytes(system, algorithm, threads)});
 }
 
 void solve_one_matrix(const System& system, Algorithm algorithm, const Launch& launch, Outcome& outcome) {
@@ -45,7 +47,7 @@ void solve_one_matrix(const System& system, Algorithm algorithm, const Launch& l
     quiet.status = nullptr;
     Outcome eliminated;
     factor(first_of(system), quiet, launch.scratch, eliminated);
-    if (!eliminated.ok() || eliminated.rescued > 0) return solve_batch(system, algorithm, rest, outcome);
+    if (!eliminated.ok() || eliminated.rescued > 0) return system.accumulate ? solve_batch_added(system, rest, outcome) : solve_batch(system, algorithm, rest, outcome);
     outcome = Outcome{};
     if (launch.status) mark_all_exact(system, launch.status);
     solve_factored(system, false, 1, launch.scratch, rest, outcome);

@@ -8,12 +8,12 @@
 
 namespace trifold::cpu {
 
-/// Whether solve_one_matrix is for this system (views and scalars, neither periodic nor ragged nor accumulating).
+/// Whether solve_one_matrix is for this system (any kind; those that are periodic, ragged or generated are not).
 bool takes_one_matrix(const tridiagonal::System& system, tridiagonal::Algorithm algorithm);
 
 std::size_t one_matrix_bytes(const tridiagonal::System& system, tridiagonal::Algorithm algorithm, int threads);
 
-/// By kept factors (factored.hpp), whose test is the batch kernels' own. A matrix that does not pass is left to solve_batch.
+/// By kept factors (factored.hpp), whose test is the batch kernels' own. A matrix that does not pass is left to solve_batch, or solve_batch_added.
 void solve_one_matrix(const tridiagonal::System& system, tridiagonal::Algorithm algorithm, const tridiagonal::Launch& launch, Outcome& outcome);
 
 }  // namespace trifold::cpu
