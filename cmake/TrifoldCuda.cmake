@@ -4,6 +4,7 @@
 set(TRIFOLD_CUDA AUTO CACHE STRING "Build libtrifold_cuda.so: AUTO = where nvcc is found, ON, OFF")
 set_property(CACHE TRIFOLD_CUDA PROPERTY STRINGS AUTO ON OFF)
 set(TRIFOLD_CUDA_ARCHITECTURES 90 CACHE STRING "GPU architectures, e.g. 80;90: machine code for each, and PTX that newer ones run")
+option(TRIFOLD_CUDA_LINE_INFO "Source lines in GPU code, for profilers: twice as large" OFF)
 
 set(TRIFOLD_HAS_CUDA OFF)
 if(NOT TRIFOLD_CUDA STREQUAL "OFF")

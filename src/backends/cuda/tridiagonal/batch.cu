@@ -10,6 +10,7 @@
 #include "backends/cuda/tridiagonal/device/certified.hpp"
 #include "backends/cuda/tridiagonal/device/overlap.cuh"
 #include "backends/cuda/tridiagonal/device/two_pass.hpp"
+#include "backends/cuda/tridiagonal/general/added.hpp"
 #include "backends/cuda/tridiagonal/pivoted.hpp"
 #include "backends/cuda/tridiagonal/pivoted_columns.hpp"
 #include "backends/cuda/tridiagonal/shared/plan.hpp"
@@ -78,8 +79,15 @@ void solve(const System& system, const BatchLaunch& launch, const unsigned long 
     BatchLaunch rest = launch;
     rest.scratch = marks + marks_bytes(system);
     rest.scratch_bytes = launch.scratch_bytes - marks_bytes(system);
-    if (pivoted_in_passes(system)) solve_two_pass(system, rest, {.marks = marks, .wanted = handed_over, .least_wanted = 1});
-    else solve_pivoted(system, rest, marked, handed_over);
+    const auto solve_marked = [&](const System& left) {
+        if (pivoted_in_passes(left)) solve_two_pass(left, rest, {.marks = marks, .wanted = handed_over, .least_wanted = 1});
+        else solve_pivoted(left, rest, marked, handed_over);
+    };
+    if (!system.accumulate) return solve_marked(system);
+    const System apart = solved_apart(system, rest.scratch);
+    rest.scratch = static_cast<unsigned char*>(rest.scratch) + apart_bytes(system), rest.scratch_bytes -= apart_bytes(system);
+    solve_marked(apart);
+    add_marked(system, apart, rest, marked, handed_over);
 }
 
 template <class T>
@@ -103,6 +111,14 @@ bool solve_one_tile(const System& system, const BatchLaunch& launch) {
 }
 
 template <class T>
+bool adds_in_tiles(const System& system) {
+    if (plan_shared<T>(system).kernel) return true;
+    const BatchPlan<T> plan = plan_batch<T>(system);
+    if (plan.in_registers) return plan.columns.bands == ColumnBands::own || plan.columns.bands == ColumnBands::filled;
+    return plan.kernel && plan.kernel->width == 1 && plan.job.tiles > 1;
+}
+
+template <class T>
 bool fits(const System& system) {
     return plan_batch<T>(system).fits() || plan_shared<T>(system).kernel;
 }
@@ -116,7 +132,15 @@ const char* batch_refuses(const System& system) {
 }
 
 // Arrays that are copied to the device lose their gaps: what is asked for here has to do for windows with halos as well.
-std::size_t batch_scratch(const System& system) { return marks_bytes(system) + (pivoted_in_passes(system) ? two_pass_scratch(system) : pivoted_scratch(system)) + (enough_for_halos(system) ? halos_scratch(system) : 0); }
+std::size_t batch_scratch(const System& system) {
+    return marks_bytes(system) + (system.accumulate ? apart_bytes(system) : 0) + (pivoted_in_passes(system) ? two_pass_scratch(system) : pivoted_scratch(system)) +
+           (enough_for_halos(system) ? halos_scratch(system) : 0);
+}
+
+bool batch_adds(const System& system) {
+    if (system.in_place || system.systems() < 2 || batch_refuses(system)) return false;
+    return system.dtype == DType::f32 ? adds_in_tiles<float>(system) : adds_in_tiles<double>(system);
+}
 
 void solve_batch(const System& system, const BatchLaunch& launch) {
     if (system.dtype == DType::f32) solve<float>(system, launch);

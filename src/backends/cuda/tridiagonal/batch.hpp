@@ -22,12 +22,14 @@ struct BatchLaunch {
     DeviceOutcome* outcome = nullptr; ///< reset on entry, `rows` and `systems` filled, unless the solve says that it does so itself
 };
 
-/// nullptr where solve_batch runs this system (levels ≥ 0, any layout; neither periodic, accumulating nor ragged: the cell has
-/// refused those), else why not, as a phrase that follows "because"; it is then solved by solve_pivoted.
+/// nullptr where solve_batch runs this system (levels ≥ 0, any layout; neither periodic nor ragged, and accumulating where batch_adds says so), else why not, as a phrase that follows "because"; it is then solved by solve_pivoted.
 const char* batch_refuses(const tridiagonal::System& system);
 
 /// Bytes of scratch for solve_batch, the rescue of every system included.
 std::size_t batch_scratch(const tridiagonal::System& system);
+
+/// Whether x that is added to is so by the kernels that solve: not in place, where rhs would be lost, nor of few systems, whose launches take longer.
+bool batch_adds(const tridiagonal::System& system);
 
 /// Enqueues; neither synchronises nor allocates, nor reads anything back: it is captured in CUDA graphs. Its first kernel resets the outcome. Launch errors
 /// are kept (runtime/launch_error.hpp). In place, a failed system's right-hand side is left as it was.

@@ -56,6 +56,7 @@ TileJob<T> tile_job(const System& system) {
         job.operand[k] = operand_of<T>(*operands[k], column_level, outer_level);
         if (system.rows == 1) job.operand[k].row_stride = 1;  // one way to see it, whatever the caller's
     }
+    job.adds = system.accumulate;
     job.accept = static_cast<T>(accepted_roundoffs * std::numeric_limits<T>::epsilon() / 2);
     return job;
 }
@@ -74,7 +75,7 @@ BatchPlan<T> plan_batch(const System& system) {
     if (!columns_side_by_side(plan.job)) {
         // Of the kernels that fit, the one that keeps most rows on chip; the earlier one where that is about the same. Where a part of the matrix is kept, not memory decides but latency: then the later one,
         // which has more warps; and a sixth is gained where systems end with a lane, which is judged in one step then (measured).
-        const TileKernels<T> kernels = rows_kernels<T>();
+        const TileKernels<T> kernels = system.accumulate ? adding_rows_kernels<T>() : rows_kernels<T>();
         int most = 0;
         for (int k = 0; k < kernels.count; ++k) {
             TileJob<T> job = plan.job;

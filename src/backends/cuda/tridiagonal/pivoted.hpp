@@ -19,6 +19,11 @@ struct Marks {
     Marks(const unsigned char* of_systems = nullptr, const unsigned char* of_tiles = nullptr, unsigned per_tile = 1)
         : of_systems(of_systems), of_tiles(of_tiles), per_tile(per_tile) {}
     explicit operator bool() const { return of_systems; }
+
+#ifdef __CUDACC__
+    /// Whether system k is marked; every one where there are no marks.
+    __device__ __forceinline__ bool has(std::int64_t k) const { return !of_systems || ((!of_tiles || of_tiles[k / per_tile]) && of_systems[k]); }
+#endif
 };
 
 /// Enqueues, like solve_batch. Where `marks` are given, only marked systems are solved, and those that turn out good are counted as rescued. A failed

@@ -40,9 +40,7 @@ struct PivotedJob {
           scratch(static_cast<T*>(launch.scratch)), marks(marks), marked(marked), status(launch.status), outcome(launch.outcome) {}
 
     /// Whether system k is to be solved.
-    __device__ __forceinline__ bool wanted(std::int64_t k) const {
-        return !marks.of_systems || ((!marks.of_tiles || marks.of_tiles[k / marks.per_tile]) && marks.of_systems[k]);
-    }
+    __device__ __forceinline__ bool wanted(std::int64_t k) const { return marks.has(k); }
 };
 
 /// As many threads as an H200 keeps in flight, but no more scratch than half a gigabyte, unless that leaves too few threads.

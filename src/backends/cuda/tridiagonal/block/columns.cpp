@@ -120,8 +120,9 @@ int power_of_two(int n) {
 template <class T>
 int slice_elements(const ColumnCut& cut) {
     const auto of = [&]<int L, int Share>() {
-        if (cut.bands == ColumnBands::table) return cut.shifted ? SliceLayout<T, column_chunk, L, Share, true, true>::all : SliceLayout<T, column_chunk, L, Share, false, true>::all;
-        return cut.shifted ? SliceLayout<T, column_chunk, L, Share, true>::all : SliceLayout<T, column_chunk, L, Share, false>::all;
+        const auto with = [&]<ColumnBands Bands>() { return cut.shifted ? SliceLayout<T, column_chunk, L, Share, true, Bands>::all : SliceLayout<T, column_chunk, L, Share, false, Bands>::all; };
+        if (cut.bands == ColumnBands::line) return with.template operator()<ColumnBands::line>();
+        return cut.bands == ColumnBands::table ? with.template operator()<ColumnBands::table>() : with.template operator()<ColumnBands::own>();
     };
     return cut.lane_columns == 16 ? of.template operator()<16, 1>() : cut.share == 2 ? of.template operator()<32, 2>() : of.template operator()<32, 1>();
 }
@@ -131,9 +132,9 @@ template <class T>
 bool place_columns(ColumnCut& cut) {
     constexpr int size = static_cast<int>(sizeof(T)), most_slots = 64;
     const int block_bytes = 228 * 1024 / cut.resident - 1024, slices = cut.pieces * cut.warps / cut.share, slice = slice_elements<T>(cut) * size;
-    const bool in_table = cut.bands == ColumnBands::table, ring = cut.use == ColumnUse::rings;
+    const bool in_table = cut.bands == ColumnBands::table, by_fours = cut.dominant && (in_table || cut.bands == ColumnBands::line), ring = cut.use == ColumnUse::rings;
     const int row = 6 * cut.columns * size, links = cut.joined() ? (cut.chunks + (cut.dominant ? cut.chunks / 4 : 0)) * row : 0, ends = cut.blocks > 1 || ring ? cut.blocks * row * (cut.dominant ? 2 : 1) : 0;
-    const int answers = (cut.use == ColumnUse::segments ? 8 : cut.blocks > 1 || ring || in_table ? 4 : 0) * cut.columns * size, table = in_table ? 2 * cut.chunks * cut.pieces * column_chunk * size : 0;
+    const int answers = (cut.use == ColumnUse::segments ? 8 : cut.blocks > 1 || ring || by_fours ? 4 : 0) * cut.columns * size, table = in_table ? 2 * cut.chunks * cut.pieces * column_chunk * size : 0;
     const int votes = cut.dominant ? table : (cut.blocks * cut.warps * 4 + 7) / 8 * 8;
     const auto barriers = [](int slots) { return (slots + 2) * 8 + 16; };  // of slots, of what blocks and warps tell each other; the tiles of four turns
     int slots = std::min((block_bytes - links - ends - answers - votes - barriers(most_slots)) / slice, 2 * slices);
@@ -191,7 +192,7 @@ bool cut_as(const ColumnShape& shape, const TileJob<T>& job, std::int64_t rows, 
     constexpr std::int64_t most_tiles = std::int64_t{1} << 30;
     cut.lane_columns = shape.lane_columns, cut.share = shape.share, cut.resident = shape.resident, cut.dominant = shape.dominant, cut.pieces = shape.pieces;
     const int per_warp = 32 / cut.lane_columns, R = column_chunk * cut.pieces, chunks = static_cast<int>((rows + R - 1) / R), most = column_threads<T> / 32 / cut.resident * per_warp / cut.share;
-    const bool all = cut.use == ColumnUse::rings || cut.bands == ColumnBands::table;  // what is joined by fours
+    const bool all = cut.use == ColumnUse::rings || (cut.dominant && (cut.bands == ColumnBands::table || cut.bands == ColumnBands::line));  // what is joined by fours
     cut.chunks = all ? most : std::min(std::max(power_of_two(chunks), per_warp), most);
     cut.blocks = (chunks + cut.chunks - 1) / cut.chunks;
     cut.across = most / cut.chunks * cut.share;
@@ -199,6 +200,17 @@ bool cut_as(const ColumnShape& shape, const TileJob<T>& job, std::int64_t rows, 
     cut.warps = cut.chunks * cut.columns / 32;
     const std::int64_t outer = std::int64_t{job.outer_extent[0]} * job.outer_extent[1] * job.outer_extent[2], high = (job.rows + rows - 1) / rows;
     return (job.columns + cut.columns - 1) / cut.columns * outer * high < most_tiles && place_columns<T>(cut);
+}
+
+/// All bands are the same in the columns of a run, or numbers.
+template <class T>
+bool have_lines(const TileJob<T>& job) {
+    bool any = false, all = job.columns > 1;
+    for (int k = 0; k < 3; ++k) {
+        any = any || job.operand[k].data;
+        all = all && (!job.operand[k].data || job.operand[k].column_stride == 0);
+    }
+    return any && all;
 }
 
 }  // namespace
@@ -211,6 +223,11 @@ bool cut_columns(const TileJob<T>& job, ColumnCut& cut, bool checked) {
     if (!checked && job.rows >= fewest_in_table && (same & couplings) == couplings && !(same & diag) && takes_all(without(job, couplings), cut)) {
         cut.bands = ColumnBands::table;
         for (const ColumnShape& shape : table_shapes<T>)
+            if (job.rows <= shape.rows) return cut_as(shape, job, job.rows, cut);
+    }
+    if (have_lines(job) && job.rows >= fewest_in_table && takes_all(without(job, 7), cut)) {
+        cut.bands = ColumnBands::line;
+        for (const ColumnShape& shape : checked ? checked_shapes<T> : table_shapes<T>)
             if (job.rows <= shape.rows) return cut_as(shape, job, job.rows, cut);
     }
     if (!takes_all(without(job, same), cut)) return false;
@@ -275,10 +292,10 @@ bool column_job(const TileJob<T>& from, const ColumnCut& cut, ColumnJob<T>& job)
         job.tiles *= job.segments.rows.count;
     }
     if (job.one_run) job.order = tile_order(x.row_stride * static_cast<std::int64_t>(sizeof(T)), cut.columns * static_cast<int>(sizeof(T)), job.tiles_per_run);
-    const bool in_table = cut.bands == ColumnBands::table;
+    const bool in_table = cut.bands == ColumnBands::table, in_line = cut.bands == ColumnBands::line;
     for (int k = 0; k < 4; ++k) {
         if (k < 3 && cut.bands == ColumnBands::filled && same_in_all(from) >> k & 1) job.fill[k] = job.operand[k], job.operand[k].data = nullptr;
-        if (job.operand[k].data && !(in_table && k % 2 == 0) && !encode_operand(job, k)) return false;
+        if (job.operand[k].data && !(in_table && k % 2 == 0) && !(in_line && k < 3) && !encode_operand(job, k)) return false;
     }
     return true;
 }
@@ -287,13 +304,19 @@ template <class T>
 void solve_cut_columns(const TileJob<T>& from, const ColumnCut& cut, unsigned long long* undecided, cudaStream_t stream, unsigned long long most) {
     const auto systems = static_cast<unsigned long long>(from.columns) * from.outer_extent[0] * from.outer_extent[1] * from.outer_extent[2];
     const bool both = cut.dominant && undecided;
-    // A look at some columns takes 3 us, and saves a pass where it finds that most are for another kernel. Not of couplings that all share: fewer words are moved, and they are dominant mostly.
+    // A look at some columns takes 3 us, and saves a pass where it finds that most are for another kernel. Not where bands are shared: fewer words are moved, and they are dominant mostly.
     constexpr unsigned long long many_in_all = 1ull << 22;
-    const bool judged = both && cut.bands != ColumnBands::table && from.opening.outcome && from.rows >= judged_rows * judged_places && static_cast<unsigned long long>(from.rows) * systems >= many_in_all;
+    const bool judged = both && cut.bands != ColumnBands::table && cut.bands != ColumnBands::line && from.opening.outcome && from.rows >= judged_rows * judged_places && static_cast<unsigned long long>(from.rows) * systems >= many_in_all;
     const auto leave_all = [&] {  // to the pivoted path
         if (const Opening& o = from.opening; o.outcome) reset_outcome(o.outcome, o.rows, o.systems, o.branch, stream);
         enqueue_fill(from.marks, 1, systems, stream);
         enqueue_fill(from.handed_over, 1, 1, stream);
+    };
+    const auto launch = [&](ColumnJob<T>& job) {
+        if (from.adds) launch_adding_columns(job, stream);
+        else if (job.cut.bands == ColumnBands::line) launch_columns_of_lines(job, stream);
+        else if (job.cut.bands == ColumnBands::table) launch_shared_couplings(job, stream);
+        else launch_columns(job, stream);
     };
     if (both) {  // the other one is prepared while this one is on its way
         ColumnJob<T> first;
@@ -306,8 +329,7 @@ void solve_cut_columns(const TileJob<T>& from, const ColumnCut& cut, unsigned lo
             first.opening = {};
             most = systems;
         }
-        if (cut.bands == ColumnBands::table) launch_shared_couplings(first, stream);
-        else launch_columns(first, stream);
+        launch(first);
     }
     ColumnJob<T> checked;
     ColumnCut second = cut;
@@ -319,7 +341,7 @@ void solve_cut_columns(const TileJob<T>& from, const ColumnCut& cut, unsigned lo
     }
     // A pass over all tiles takes as long as pivots for a tenth of them (measured).
     if (both) checked.undecided = undecided, checked.tickets = nullptr, checked.opening = {}, checked.few = systems / 12, checked.most = most;
-    launch_columns(checked, stream);
+    launch(checked);
 }
 
 template bool cut_columns(const TileJob<float>&, ColumnCut&, bool);

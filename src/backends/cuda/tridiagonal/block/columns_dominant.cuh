@@ -23,6 +23,7 @@
 
 #include "backends/cuda/tridiagonal/block/columns_kernel.cuh"
 #include "backends/cuda/tridiagonal/block/segments.cuh"
+#include "backends/cuda/tridiagonal/block/store_rows.cuh"
 #include "backends/cuda/tridiagonal/thread/flushed.cuh"
 
 namespace trifold::cuda {
@@ -43,6 +44,10 @@ __device__ __forceinline__ void rows_at(const RawChunk<T, R, S>& raw, int i, int
         if constexpr (S::shared_couplings) {
             const Two couplings = raw.pair(i), diag = at(S::diag, in), rhs = at(S::rhs, in);
             to[0] = {couplings.x, diag.x, couplings.y, rhs.x}, to[1] = {couplings.x, diag.y, couplings.y, rhs.y};
+        } else if constexpr (S::shared_bands) {
+            const Two rhs = at(S::rhs, in);
+            to[0] = to[1] = raw.template bands<Whole>(i);
+            to[0].rhs = rhs.x, to[1].rhs = rhs.y;
         } else {
             const Two lower = at(0, in && before), diag = at(S::operand, in), upper = at(2 * S::operand, in && after), rhs = at(3 * S::operand, in);
             to[0] = {lower.x, diag.x, upper.x, rhs.x}, to[1] = {lower.y, diag.y, upper.y, rhs.y};
@@ -84,16 +89,18 @@ __device__ __forceinline__ void stretch(Chunk<T, N>& rows, int count) {
     }
 }
 
-/// A lane has V columns, and P slices one below the other. Shared: of the couplings, by all columns. Most: blocks of a cluster.
-template <class T, int R, int L, int V, bool Shifted, int P, ColumnPass Pass = ColumnPass::whole, bool Shared = false, int Most = P == 1 ? 16 : 4>
+/// A lane has V columns, and P slices one below the other. Most: blocks of a cluster.
+template <class T, int R, int L, int V, bool Shifted, int P, ColumnPass Pass = ColumnPass::whole, ColumnBands Bands = ColumnBands::own, int Most = P == 1 ? 16 : 4, bool Adds = false>
 __global__ void __launch_bounds__(column_threads<T> / V, 1) solve_dominant_columns(const __grid_constant__ ColumnJob<T> job) {
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
     namespace cg = cooperative_groups;
     constexpr int per_warp = 32 / L, wide = L * V, N = P * R, apart = Shifted ? L : 1;  // columns of a lane
     constexpr bool segmented = Pass == ColumnPass::reduce || Pass == ColumnPass::finish, windowed = Pass == ColumnPass::windows, cut_up = segmented || windowed, closed = Pass == ColumnPass::rings;
     static_assert(P == 1 || per_warp == 1);
-    using S = SliceLayout<T, R, L, V, Shifted, Shared>;
-    static_assert(!Shared || Pass == ColumnPass::whole);
+    using S = SliceLayout<T, R, L, V, Shifted, Bands>;
+    constexpr bool Shared = S::shared_couplings || S::shared_bands;
+    static_assert(!Adds || Pass == ColumnPass::whole);
+    static_assert(!Shared || (Pass == ColumnPass::whole && L == 32));
     extern __shared__ __align__(128) unsigned char column_memory[];
     const int thread = static_cast<int>(threadIdx.x), lane = thread & 31, warp = thread >> 5;
     job.opening.open();
@@ -118,10 +125,12 @@ __global__ void __launch_bounds__(column_threads<T> / V, 1) solve_dominant_colum
     const int ends_words = blocks * wide * 6;  // columns = wide
     const unsigned ends_bytes = static_cast<unsigned>(ends_words) * static_cast<unsigned>(sizeof(T)) + 4u;
 
-    for (int s = thread; s < slots; s += static_cast<int>(blockDim.x)) arrival(s).prepare(1);
+    for (int s = thread; s < slots; s += static_cast<int>(blockDim.x)) arrival(s).prepare(S::shared_bands ? 33 : 1);
     if (thread == 0) arrival(slots).prepare(1), arrival(slots + 1).prepare(1);
     T* const table = reinterpret_cast<T*>(column_memory + cut.votes_at);
-    if constexpr (Shared) {
+    if constexpr (S::shared_bands) {
+        fill_bands<S>(job, ring, slots);
+    } else if constexpr (S::shared_couplings) {
         const auto coupling = [&](int k, int row) { return job.operand[k].data ? job.operand[k].data[row * job.operand[k].row_stride] : job.operand[k].value; };
         for (int i = thread; i < chunks * N; i += static_cast<int>(blockDim.x)) {
             const int row = rank * chunks * N + i;
@@ -150,10 +159,11 @@ __global__ void __launch_bounds__(column_threads<T> / V, 1) solve_dominant_colum
         else return column_place(job, tile);
     };
     const auto fill = [&](unsigned tile, int column, int row, int slot) {
-        if (tile >= job.tiles || lane != 0) return;
+        if (tile >= job.tiles || (lane != 0 && !S::shared_bands)) return;
         const auto place = place_of(tile);
         if constexpr (cut_up) row += place.row;
-        load_slice<T, R, L, V, Shifted, closed, Shared>(job, place, place.column + column, row, ring + slot * S::all, arrival(slot));
+        if (lane == 0) load_slice<T, R, L, V, Shifted, closed, Bands>(job, place, place.column + column, row, ring + slot * S::all, arrival(slot));
+        if constexpr (S::shared_bands) load_bands<T, S>(job, place, row, ring + slot * S::all + S::bands, arrival(slot));
     };
     for (int s = role; s < slots; s += roles) fill(cluster + static_cast<unsigned>(s / slices) * clusters, column_of(s % slices), row_of(s % slices), s);
     unsigned later_turns[P];  // 1 or 2; of several slices also 0
@@ -221,7 +231,7 @@ __global__ void __launch_bounds__(column_threads<T> / V, 1) solve_dominant_colum
                 if ((at_slot += roles) >= slots) at_slot -= slots, at_phase ^= 1;
             }
             arrival(at_slot).wait(at_phase);
-            RawChunk<T, R, S> raw{{}, count - p * R, top && p == 0, bottom && (p + 1 == P || !whole), table + 2 * (chunk * N + p * R)};
+            RawChunk<T, R, S> raw{{}, count - p * R, top && p == 0, bottom && (p + 1 == P || !whole), S::shared_bands ? ring + at_slot * S::all + S::bands : table + 2 * (chunk * N + p * R)};
             const T* const at = ring + at_slot * S::all + lane / L * R / S::offsets * S::pitch + own_column;
             const unsigned offset = Shifted ? static_cast<unsigned>(offset_in_vector(column_corner(job.operand[3], place, place.column, 0))) : 0u;
 #pragma unroll
@@ -364,14 +374,21 @@ __global__ void __launch_bounds__(column_threads<T> / V, 1) solve_dominant_colum
             } else if (V == 2 && !Shifted && job.x_by_twos && whole && column + 1 < job.columns && !failed[0] && !failed[V - 1]) {
                 using Two = typename ColumnVector<T>::type;
                 T* to = column_corner(to_x, place, column, first_row);
+                const auto two = [&](int i) { return Two{rows[0].x(i, x[0].before, x[0].own), rows[V - 1].x(i, x[V - 1].before, x[V - 1].own)}; };
+                if constexpr (Adds) {
+                    add_pairs_to<N, Two>(to, to_x.row_stride, two);
+                } else {
 #pragma unroll
-                for (int i = 0; i < N; ++i) __stcs(reinterpret_cast<Two*>(to), Two{rows[0].x(i, x[0].before, x[0].own), rows[V - 1].x(i, x[V - 1].before, x[V - 1].own)}), to += to_x.row_stride;
+                    for (int i = 0; i < N; ++i) __stcs(reinterpret_cast<Two*>(to), two(i)), to += to_x.row_stride;
+                }
             } else {
 #pragma unroll
                 for (int v = 0; v < V; ++v) {
                     if (column + v * apart >= job.columns || failed[v]) continue;
                     T* to = column_corner(to_x, place, column + v * apart, first_row);
-                    if (whole) {
+                    if constexpr (Adds) {
+                        add_rows_to<N>(to, to_x.row_stride, count, [&](int i) { return rows[v].x(i, x[v].before, x[v].own); });
+                    } else if (whole) {
 #pragma unroll
                         for (int i = 0; i < N; ++i) __stcs(to, rows[v].x(i, x[v].before, x[v].own)), to += to_x.row_stride;
                     } else {

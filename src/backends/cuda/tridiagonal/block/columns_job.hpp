@@ -26,8 +26,8 @@ inline constexpr int row_offsets = 16 / static_cast<int>(sizeof(T));
 enum class ColumnUse : std::uint8_t { whole, segments, windows, rings };
 
 /// Where lower, diag and upper are. Own: every column has its own, in slices, or they are numbers, which fill slices once for all. Filled: so do those that are the same in all columns. Table: lower and
-/// upper are the same in all columns, and a block has those of its rows in a table; slices have diag and rhs only.
-enum class ColumnBands : std::uint8_t { own, filled, table };
+/// upper are the same in all columns, and a block has those of its rows in a table; slices have diag and rhs only. Line: all three are the same in the columns of a run, and slices have those of their rows once.
+enum class ColumnBands : std::uint8_t { own, filled, table, line };
 
 /// What a block does: `warps` warps, `across` of them side by side; a warp has lane_columns columns and 32 / lane_columns chunks of
 /// each. Chunks of a column: those of the block's warps, then those of the next block of the cluster. A *slice* is what `share`
@@ -98,14 +98,16 @@ struct ColumnJob {
     TileOperand<T> fill[3];         ///< ColumnBands::filled: where lower, diag and upper come from that have no data above
 };
 
-/// A slice in shared memory: [operand][offset][row][column]. Shifted: `offsets` of rows, each in a region of its own, and rows 16 bytes longer. Shared: of the couplings, which it has not.
-template <class T, int R, int L, int Share, bool Shifted, bool Shared = false>
+/// A slice in shared memory: [operand][offset][row][column]. Shifted: `offsets` of rows, each in a region of its own, and rows 16 bytes longer. Bands as a table: of diag and rhs. Bands as a line: of rhs, and
+/// [row][lower, diag, upper, nothing] behind it.
+template <class T, int R, int L, int Share, bool Shifted, ColumnBands Bands = ColumnBands::own>
 struct SliceLayout {
-    static constexpr bool shared_couplings = Shared;
+    static constexpr bool shared_couplings = Bands == ColumnBands::table, shared_bands = Bands == ColumnBands::line;
     static constexpr int offsets = Shifted ? row_offsets<T> : 1, rows = R * 32 / L, line = 128 / static_cast<int>(sizeof(T));
     static constexpr int pitch = L * Share + (Shifted ? row_offsets<T> : 0);
-    static constexpr int region = (rows / offsets * pitch + line - 1) / line * line, operand = offsets * region, all = (Shared ? 2 : 4) * operand;
-    static constexpr int diag = Shared ? 0 : operand, rhs = Shared ? operand : 3 * operand;  ///< where they begin
+    static constexpr int region = (rows / offsets * pitch + line - 1) / line * line, operand = offsets * region;
+    static constexpr int all = shared_bands ? operand + 4 * rows : (shared_couplings ? 2 : 4) * operand;
+    static constexpr int diag = shared_couplings ? 0 : operand, rhs = shared_bands ? 0 : shared_couplings ? operand : 3 * operand, bands = operand;  ///< where they begin
 };
 
 /// Whether `job` (columns, rows, operands set) is for these kernels, and how it is cut. checked: not for columns_dominant.cuh.
@@ -150,10 +152,14 @@ void solve_cut_columns(const TileJob<T>& job, const ColumnCut& cut, unsigned lon
 template <class T>
 void launch_columns(ColumnJob<T>& job, cudaStream_t stream);
 template <class T>
+void launch_adding_columns(ColumnJob<T>& job, cudaStream_t stream);
+template <class T>
 void launch_segments(ColumnJob<T>& job, ColumnPass pass, cudaStream_t stream);
 template <class T>
 void launch_rings(ColumnJob<T>& job, cudaStream_t stream);
 template <class T>
 void launch_shared_couplings(ColumnJob<T>& job, cudaStream_t stream);
+template <class T>
+void launch_columns_of_lines(ColumnJob<T>& job, cudaStream_t stream);
 
 }  // namespace trifold::cuda

@@ -23,6 +23,7 @@
 
 #include "backends/cuda/tridiagonal/block/columns_join.cuh"
 #include "backends/cuda/tridiagonal/block/columns_load.cuh"
+#include "backends/cuda/tridiagonal/block/store_rows.cuh"
 #include "backends/cuda/tridiagonal/device/overlap.cuh"
 #include "backends/cuda/tridiagonal/thread/largest.cuh"
 
@@ -34,14 +35,24 @@ struct RawChunk {
     const T* at[S::offsets];
     int count;    ///< rows that exist, 0 … R
     bool top, bottom;  ///< nothing before the first row, after the last one
-    const T* couplings = nullptr;  ///< S::shared_couplings: lower and upper of its rows, in pairs; zeros where there is nothing to couple
+    const T* table = nullptr;  ///< S::shared_couplings: lower and upper of its rows, in pairs; zeros where there is nothing to couple. S::shared_bands: lower, diag, upper and nothing of its rows
 
     struct Row {
         T lower, diag, upper, rhs;
     };
     using Two = typename ColumnVector<T>::type;
 
-    __device__ __forceinline__ Two pair(int i) const { return *reinterpret_cast<const Two*>(couplings + 2 * i); }
+    __device__ __forceinline__ Two pair(int i) const { return *reinterpret_cast<const Two*>(table + 2 * i); }
+
+    /// The bands of a line, without what couples to nothing.
+    template <bool Whole>
+    __device__ __forceinline__ Row bands(int i) const {
+        struct alignas(16) Of {
+            T lower, diag, upper, nothing;
+        } of = *reinterpret_cast<const Of*>(table + 4 * i);
+        const bool in = Whole || i < count, last = bottom && (Whole ? i == R - 1 : i == count - 1);
+        return {in && !(i == 0 && top) ? of.lower : T(0), in ? of.diag : T(0), in && !last ? of.upper : T(0), T(0)};
+    }
 
     /// Whole: all R rows exist. Rows that do not are zero, lower and upper where nothing comes before or after as well. column: so many further.
     template <bool Whole>
@@ -49,6 +60,11 @@ struct RawChunk {
         const T* const p = at[i % S::offsets] + i / S::offsets * S::pitch + column;
         const bool in = Whole || i < count;
         if constexpr (S::shared_couplings) return {pair(i).x, in ? p[S::diag] : T(0), pair(i).y, in ? p[S::rhs] : T(0)};
+        if constexpr (S::shared_bands) {
+            Row r = bands<Whole>(i);
+            r.rhs = in ? p[S::rhs] : T(0);
+            return r;
+        }
         Row r{in ? p[0] : T(0), in ? p[S::operand] : T(0), in ? p[2 * S::operand] : T(0), in ? p[3 * S::operand] : T(0)};
         if (i == 0 && top) r.lower = 0;
         if (bottom && (Whole ? i == R - 1 : i == count - 1)) r.upper = 0;
@@ -128,12 +144,20 @@ __device__ __noinline__ void fill_slices(const ColumnJob<T>& job) {
     }
 }
 
-template <class T, int R, int L, int Share, bool Shifted>
+/// Numbers among the bands of a line, in all slots.
+template <class S, class T>
+__device__ __forceinline__ void fill_bands(const ColumnJob<T>& job, T* ring, int slots) {
+    for (int k = 0; k < 3; ++k)
+        if (!job.operand[k].data)
+            for (int i = static_cast<int>(threadIdx.x); i < slots * S::rows; i += static_cast<int>(blockDim.x)) ring[i / S::rows * S::all + S::bands + i % S::rows * 4 + k] = job.operand[k].value;
+}
+
+template <class T, int R, int L, int Share, bool Shifted, ColumnBands Bands = ColumnBands::own, bool Adds = false>
 __global__ void __launch_bounds__(column_threads<T>, 1) solve_columns_side_by_side(const __grid_constant__ ColumnJob<T> job) {
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900  // batch_refuses keeps others away
     namespace cg = cooperative_groups;
     constexpr int per_warp = 32 / L, wide = L * Share;
-    using S = SliceLayout<T, R, L, Share, Shifted>;
+    using S = SliceLayout<T, R, L, Share, Shifted, Bands>;
     extern __shared__ __align__(128) unsigned char column_memory[];
     const int thread = static_cast<int>(threadIdx.x), lane = thread & 31, warp = thread >> 5;
     job.opening.open();
@@ -144,7 +168,7 @@ __global__ void __launch_bounds__(column_threads<T>, 1) solve_columns_side_by_si
             return;
         }
     }
-    if constexpr (Share == 1)
+    if constexpr (Share == 1 && !S::shared_bands)
         if (job.cut.bands == ColumnBands::filled) fill_slices<T, R, L, Share, Shifted>(job);
     const ColumnCut& cut = job.cut;
     const int warps = cut.warps, slices = warps / Share, slots = cut.slots, blocks = cut.blocks, columns = cut.columns, chunks = cut.chunks;
@@ -162,9 +186,10 @@ __global__ void __launch_bounds__(column_threads<T>, 1) solve_columns_side_by_si
     const Arrival ends_here = arrival(slots), votes_here = arrival(slots + 1);
     const unsigned ends_bytes = static_cast<unsigned>(blocks * columns * 6 * sizeof(T)), votes_bytes = 4u * static_cast<unsigned>(blocks * warps) + 4u;
 
-    for (int s = thread; s < slots; s += static_cast<int>(blockDim.x)) arrival(s).prepare(1);
+    for (int s = thread; s < slots; s += static_cast<int>(blockDim.x)) arrival(s).prepare(S::shared_bands ? 33 : 1);
     if (thread == 0) ends_here.prepare(1), votes_here.prepare(blocks > 1 ? 1 : warps);
-    for (int k = 0; k < 4; ++k)
+    if constexpr (S::shared_bands) fill_bands<S>(job, ring, slots);
+    else for (int k = 0; k < 4; ++k)
         if (!job.operand[k].data && !(Share == 1 && k < 3 && job.fill[k].data))
             for (int i = thread; i < slots * S::operand; i += static_cast<int>(blockDim.x))
                 ring[i / S::operand * S::all + k * S::operand + i % S::operand] = job.operand[k].value;
@@ -181,9 +206,10 @@ __global__ void __launch_bounds__(column_threads<T>, 1) solve_columns_side_by_si
     const auto column_of = [&](int role) { return role % across * wide; };
     const auto row_of = [&](int role) { return (rank * chunks + role / across * per_warp) * R; };
     const auto fill = [&](unsigned tile, int column, int row, int slot) {
-        if (tile >= job.tiles || lane != 0 || part != 0) return;
+        if (tile >= job.tiles || (lane != 0 && !S::shared_bands) || part != 0) return;
         const ColumnPlace place = column_place(job, tile);
-        load_slice<T, R, L, Share, Shifted>(job, place, place.column + column, row, ring + slot * S::all, arrival(slot));
+        if (lane == 0) load_slice<T, R, L, Share, Shifted, false, Bands>(job, place, place.column + column, row, ring + slot * S::all, arrival(slot));
+        if constexpr (S::shared_bands) load_bands<T, S>(job, place, row, ring + slot * S::all + S::bands, arrival(slot));
     };
     const int role = warp / Share, unit = role / across;
     for (int s = role; s < slots; s += slices) fill(cluster + static_cast<unsigned>(s / slices) * clusters, column_of(role), row_of(role), s);
@@ -222,6 +248,7 @@ __global__ void __launch_bounds__(column_threads<T>, 1) solve_columns_side_by_si
         const ColumnPlace place = column_place(job, tile);
         arrival(slot).wait(phase);
         RawChunk<T, R, S> raw{{}, count, top, bottom};
+        if constexpr (S::shared_bands) raw.table = ring + slot * S::all + S::bands + lane / L * 4 * R;
         {
             const T* const at = ring + slot * S::all + lane / L * R / S::offsets * S::pitch + part * L + lane % L;
             const unsigned offset = Shifted ? static_cast<unsigned>(offset_in_vector(column_corner(job.operand[3], place, place.column, 0))) : 0u;
@@ -311,7 +338,9 @@ __global__ void __launch_bounds__(column_threads<T>, 1) solve_columns_side_by_si
         if (exists && !failed) {
             const TileOperand<T>& to_x = job.operand[4];
             T* to = column_corner(to_x, place, column, first_row);
-            if (whole) {
+            if constexpr (Adds) {
+                add_rows_to<R>(to, to_x.row_stride, count, [&](int i) { return rows.d[i]; });
+            } else if (whole) {
 #pragma unroll
                 for (int i = 0; i < R; ++i) __stcs(to, rows.d[i]), to += to_x.row_stride;
             } else {

@@ -56,7 +56,7 @@ void enqueue_rings(ColumnJob<T>& job, cudaStream_t stream) {
 
 template <class T, int Share>
 void enqueue_shared_couplings(ColumnJob<T>& job, cudaStream_t stream) {
-    const auto enqueue_as = [&]<bool Shifted, int P, int Most>() { enqueue_column_kernel<solve_dominant_columns<T, column_chunk, 32, Share, Shifted, P, ColumnPass::whole, true, Most>, Share>(job, stream); };
+    const auto enqueue_as = [&]<bool Shifted, int P, int Most>() { enqueue_column_kernel<solve_dominant_columns<T, column_chunk, 32, Share, Shifted, P, ColumnPass::whole, ColumnBands::table, Most>, Share>(job, stream); };
     const auto enqueue = [&]<bool Shifted>() {
         if (job.cut.pieces == 1) return enqueue_as.template operator()<Shifted, 1, 4>();
         if constexpr (sizeof(T) == 8)
@@ -67,13 +67,33 @@ void enqueue_shared_couplings(ColumnJob<T>& job, cudaStream_t stream) {
     else enqueue.template operator()<false>();
 }
 
-template <class T, int R, int L, int Share>
+template <class T, int Share>
+void enqueue_columns_of_lines(ColumnJob<T>& job, cudaStream_t stream) {
+    constexpr ColumnBands line = ColumnBands::line;
+    const auto enqueue = [&]<bool Shifted>() {
+        if (!job.cut.dominant) {
+            if (job.cut.share > 1) enqueue_column_kernel<solve_columns_side_by_side<T, column_chunk, 32, Share, Shifted, line>>(job, stream);
+            else if (job.cut.lane_columns == 32) enqueue_column_kernel<solve_columns_side_by_side<T, column_chunk, 32, 1, Shifted, line>>(job, stream);
+            else if constexpr (sizeof(T) == 8) enqueue_column_kernel<solve_columns_side_by_side<T, column_chunk, 16, 1, Shifted, line>>(job, stream);
+        } else if (job.cut.pieces == 1) {
+            enqueue_column_kernel<solve_dominant_columns<T, column_chunk, 32, Share, Shifted, 1, ColumnPass::whole, line, 4>, Share>(job, stream);
+        } else {
+            enqueue_column_kernel<solve_dominant_columns<T, column_chunk, 32, Share, Shifted, 2, ColumnPass::whole, line, 16>, Share>(job, stream);
+        }
+    };
+    if (job.cut.shifted) enqueue.template operator()<true>();
+    else enqueue.template operator()<false>();
+}
+
+template <class T, int R, int L, int Share, bool Adds = false>
 void enqueue_columns(ColumnJob<T>& job, cudaStream_t stream) {
+    constexpr ColumnPass whole = ColumnPass::whole;
+    constexpr ColumnBands own = ColumnBands::own;
     const auto enqueue = [&]<bool Shifted>() {
         if (job.cut.pieces == 2) {
-            if constexpr (L * Share * sizeof(T) == 256) enqueue_column_kernel<solve_dominant_columns<T, R, L, Share, Shifted, 2>, Share>(job, stream);
-        } else if (job.cut.dominant) enqueue_column_kernel<solve_dominant_columns<T, R, L, Share, Shifted, 1>, Share>(job, stream);
-        else enqueue_column_kernel<solve_columns_side_by_side<T, R, L, Share, Shifted>>(job, stream);
+            if constexpr (L * Share * sizeof(T) == 256) enqueue_column_kernel<solve_dominant_columns<T, R, L, Share, Shifted, 2, whole, own, 4, Adds>, Share>(job, stream);
+        } else if (job.cut.dominant) enqueue_column_kernel<solve_dominant_columns<T, R, L, Share, Shifted, 1, whole, own, 16, Adds>, Share>(job, stream);
+        else enqueue_column_kernel<solve_columns_side_by_side<T, R, L, Share, Shifted, own, Adds>>(job, stream);
     };
     if (job.cut.shifted) enqueue.template operator()<true>();
     else enqueue.template operator()<false>();

@@ -40,16 +40,28 @@ __device__ __forceinline__ T* column_corner(const TileOperand<T>& operand, const
            place.outer[1] * operand.outer_stride[1] + place.outer[2] * operand.outer_stride[2];
 }
 
+/// By all lanes of a warp: the bands of a slice's rows, [row][lower, diag, upper, nothing]; an arrival each. What is a number, or not read, stays as it is.
+template <class T, class S>
+__device__ __forceinline__ void load_bands(const ColumnJob<T>& job, const ColumnPlace& place, int row, T* to, Arrival arrival) {
+    const int lane = static_cast<int>(threadIdx.x) & 31;
+#pragma unroll 1
+    for (int e = lane; e < 3 * S::rows; e += 32) {
+        const int k = e / S::rows, i = e % S::rows, at = row + i;
+        if (job.operand[k].data && at + (k == 2) < job.rows && (k > 0 || at > 0)) copy_async(shared_address(to + 4 * i + k), column_corner(job.operand[k], place, 0, at));
+    }
+    arrival.arrive_after_copies();
+}
+
 /// By one thread. column, row: the slice's first ones. Maps of lower begin with its row 1, those of upper end before its last: what need not exist is a zero then. Not those of rings (Closed).
-template <class T, int R, int L, int Share, bool Shifted, bool Closed = false, bool Shared = false>
+template <class T, int R, int L, int Share, bool Shifted, bool Closed = false, ColumnBands Bands = ColumnBands::own>
 __device__ __forceinline__ void load_slice(const ColumnJob<T>& job, const ColumnPlace& place, std::int64_t column, int row, T* to, Arrival arrival) {
-    using S = SliceLayout<T, R, L, Share, Shifted, Shared>;
+    using S = SliceLayout<T, R, L, Share, Shifted, Bands>;
     arrival.expect(job.slice_bytes);
     const int x = static_cast<int>(column);
 #pragma unroll
     for (int k = 0; k < 4; ++k) {
-        if (Shared ? k % 2 == 0 : !job.operand[k].data) continue;
-        const unsigned target = shared_address(to + (Shared ? k == 1 ? S::diag : S::rhs : k * S::operand));
+        if (S::shared_bands ? k < 3 : S::shared_couplings ? k % 2 == 0 : !job.operand[k].data) continue;
+        const unsigned target = shared_address(to + (k == 3 ? S::rhs : S::shared_couplings ? S::diag : k * S::operand));
         const bool later = k == 0 && !Closed;
         if constexpr (Shifted) {
             const auto first = static_cast<unsigned>(row + (later ? S::offsets - 1 : 0) + place.outer[0] * job.outer_rows[k][0] + place.outer[1] * job.outer_rows[k][1] +

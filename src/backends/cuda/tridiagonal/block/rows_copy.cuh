@@ -11,6 +11,7 @@
 #pragma once
 
 #include "backends/cuda/tridiagonal/block/copy_engine.cuh"
+#include "backends/cuda/tridiagonal/block/store_rows.cuh"
 #include "backends/cuda/tridiagonal/block/tile_place.cuh"
 
 namespace trifold::cuda {
@@ -205,9 +206,15 @@ __device__ __forceinline__ unsigned ask_any(const TileJob<T>& job, const RowsPla
     return __reduce_or_sync(~0u, shift);
 }
 
+/// What store_within will add to, by one thread.
+template <Adding How, class T>
+__device__ __forceinline__ void prefetch_within(const TileJob<T>& job, const RowsPlace<T>& home, unsigned tile) {
+    if (job.runs_stored) prefetch_run<How>(job.operand[4].data + tile * job.operand[4].tile_stride + home.first_row, (job.groups - 1) * job.pitch + home.rows);
+}
+
 /// x of a tile as one run, or a run per system where there are gaps; false where it lies otherwise to 16-byte pieces than in shared memory.
 /// The copy engine still reads it then.
-template <class T>
+template <Adding How = Adding::no, class T>
 __device__ __forceinline__ bool store_within(const TileJob<T>& job, const RowsPlace<T>& home, unsigned tile, int shift, int lane) {
     constexpr int E = 16 / sizeof(T);
     T* const to = job.operand[4].data + tile * job.operand[4].tile_stride + home.first_row;
@@ -215,6 +222,11 @@ __device__ __forceinline__ bool store_within(const TileJob<T>& job, const RowsPl
     const T* const x = home.tile(3) + shift;
     const bool whole = job.span_stored;
     const int runs = whole ? 1 : job.groups, length = whole ? (job.groups - 1) * job.pitch + home.rows : home.rows;
+    if constexpr (How != Adding::no) {
+#pragma unroll 1
+        for (int run = 0; run < runs; ++run) add_run<How>(to + run * job.pitch, x + run * job.pitch, length, lane);
+        return true;
+    }
 #pragma unroll 1
     for (int run = lane ^ 3; run < runs; run += 32) {  // lane 3 first: it asks for the next d
         const int at = run * job.pitch, head = min((E - (shift + at) % E) % E, length), body = (length - head) / E * E;
@@ -235,13 +247,19 @@ __device__ __forceinline__ bool store_within(const TileJob<T>& job, const RowsPl
 __device__ __forceinline__ void await_reads() { asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory"); }
 
 /// x of a tile, whatever its strides, but for the systems that are marked.
-template <class T, class Keep>
+template <Adding How, class T, class Keep>
 __device__ __forceinline__ void store_apart(const TileJob<T>& job, const TilePlace& place, const T* from, Keep keep, int lane) {
     constexpr int E = 16 / sizeof(T);
     const TileOperand<T>& operand = job.operand[4];
     T* const to = corner(job, operand, place);
+    if (How != Adding::no && operand.row_stride == 1) {
+#pragma unroll 1
+        for (int run = 0; run < place.columns; ++run)
+            if (keep(run)) add_run<How>(to + run * operand.column_stride, from + run * job.pitch, place.rows, lane);
+        return;
+    }
     const bool same_offset = operand.row_stride == 1 && reinterpret_cast<std::uintptr_t>(to) % 16 == shared_address(from) % 16;
-    if (same_offset && (place.columns == 1 || (operand.column_stride - job.pitch) % E == 0)) {
+    if (How == Adding::no && same_offset && (place.columns == 1 || (operand.column_stride - job.pitch) % E == 0)) {
 #pragma unroll 1
         for (int run = lane; run < place.columns; run += 32) {
             if (!keep(run)) continue;
@@ -264,19 +282,19 @@ __device__ __forceinline__ void store_apart(const TileJob<T>& job, const TilePla
         while (true) {
             while (row >= place.rows) row -= place.rows, ++column;
             if (column >= place.columns) break;
-            if (keep(column)) to[column * operand.column_stride + row * operand.row_stride] = from[column * job.pitch + row];
+            if (keep(column)) store_or_add<How>(to + (column * operand.column_stride + row * operand.row_stride), from[column * job.pitch + row]);
             row += 32;
         }
     }
 }
 
 /// Stores what is good of any tile, and marks the rest. shift: of x, from its operand's place.
-template <class T>
+template <Adding How = Adding::no, class T>
 __device__ __noinline__ void finish_any(const TileJob<T>& job, RowsPlace<T> home, unsigned tile, unsigned shift, bool all, int lane) {
     const TilePlace place = place_of(job, home, tile);
     const bool many = home.bad >= 0;
     const auto bad = [&](int k) { return !all && (!many || *in_shared<unsigned char>(home.bad + k)); };
-    if (place.rows > 0) store_apart(job, place, home.tile(3) + shift, [&](int k) { return !bad(k); }, lane);
+    if (place.rows > 0) store_apart<How>(job, place, home.tile(3) + shift, [&](int k) { return !bad(k); }, lane);
     __syncwarp();
     if (home.part != 0) return;
     if (job.tile_marks) {

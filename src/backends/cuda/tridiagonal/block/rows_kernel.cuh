@@ -11,7 +11,7 @@
 //   memory; what nothing hides are the first request, the last tile, and first tiles that come together.
 // Words per row of device memory: 4 read, 1 written; what is the same in all systems stays in shared memory and is not read again. R is odd: lanes read from different banks.
 // Numerics: nothing is pivoted. Per lane, and per system within it, max|rhs - A x| ≤ accept × max|diag| × max|x| (neighbours' x too),
-//   else the whole system is marked and not stored: what is stored has a backward error that was seen, whatever the matrix. Marked
+//   else the whole system is marked and not stored, nor added (Adds): what is stored has a backward error that was seen, whatever the matrix. Marked
 //   systems are for a pivoted kernel. A neighbour that shares a lane with a system that is not finite may be marked too.
 #pragma once
 
@@ -110,8 +110,9 @@ __device__ __forceinline__ Around<T> solve_parts(const Relation<T>& first, const
     return of;
 }
 
-template <class T, int R, bool Couple>
+template <class T, int R, bool Couple, bool Adds = false>
 __device__ __forceinline__ void solve_tiles(const TileJob<T>& job) {
+    constexpr Adding how = adding<T>(Adds, Couple);
     job.opening.open();
     const int lane = static_cast<int>(threadIdx.x) & 31, warps = static_cast<int>(blockDim.x) >> 5;
     const int blocks = Couple ? job.blocks : 1, parts = warps * blocks;
@@ -246,6 +247,7 @@ __device__ __forceinline__ void solve_tiles(const TileJob<T>& job) {
         }
         const unsigned next_tile = job.tile_of(next_turn);
         const bool quick = job.within_after(tile, next_tile);
+        if (Adds && lane == 4 && quick) prefetch_within<how>(job, home, next_tile);
         unsigned later_shifts = 0;
         if constexpr (Couple) {
             exchange.judge(round & 1, home.part, all, lane);
@@ -255,8 +257,8 @@ __device__ __forceinline__ void solve_tiles(const TileJob<T>& job) {
             verdict.each([&](int i) { *in_shared<char>(home.bad + min((start + i) / job.pitch, columns - 1)) = 1; });
             __syncwarp();
         }
-        if (!(all && job.within(tile) && job.runs_stored && store_within(job, home, tile, static_cast<int>(shifts >> 24), lane)))
-            finish_any(job, home, tile, shifts >> 24, all, lane);
+        if (!(all && job.within(tile) && job.runs_stored && store_within<how>(job, home, tile, static_cast<int>(shifts >> 24), lane)))
+            finish_any<how>(job, home, tile, shifts >> 24, all, lane);
         else if (!Couple && job.tile_marks) {
             if (lane == 0) job.tile_marks[tile] = 0;
         } else if (!Couple || home.part == 0)
@@ -284,14 +286,14 @@ __device__ __forceinline__ void solve_tiles(const TileJob<T>& job) {
     }
 }
 
-template <class T, int R, bool Couple, int Threads, int Blocks>
+template <class T, int R, bool Couple, int Threads, int Blocks, bool Adds = false>
 __global__ void __launch_bounds__(Threads, Blocks) solve_rows(const __grid_constant__ TileJob<T> job) {
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900  // batch_refuses keeps others away
     if (job.wanted) {
         after_the_kernel_before();
         if (*job.wanted == 0) return;
     }
-    solve_tiles<T, R, Couple>(job);
+    solve_tiles<T, R, Couple, Adds>(job);
 #endif
 }
 

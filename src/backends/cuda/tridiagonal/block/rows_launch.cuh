@@ -13,9 +13,9 @@
 
 namespace trifold::cuda {
 
-template <class T, int R, bool Couple, int Threads, int Blocks>
+template <class T, int R, bool Couple, int Threads, int Blocks, bool Adds = false>
 void launch_rows(const TileJob<T>& job, int shared, cudaStream_t stream) {
-    auto* const kernel = solve_rows<T, R, Couple, Threads, Blocks>;
+    auto* const kernel = solve_rows<T, R, Couple, Threads, Blocks, Adds>;
     static PerDevice prepared;
     prepared.once([&] {
         allow_shared_memory(kernel);
@@ -58,6 +58,12 @@ void launch_rows_once(const TileJob<T>& job, const OneLaunch<T>& once, int share
 template <class T, int R, bool Couple, int Threads, int Blocks>
 constexpr TileKernel<T> rows_kernel() {
     return {R, 1, Couple, Threads / 32, Blocks, launch_rows<T, R, Couple, Threads, Blocks>, launch_rows_once<T, R, Couple, Threads>};
+}
+
+/// One that adds to x.
+template <class T, int R, bool Couple, int Threads, int Blocks>
+constexpr TileKernel<T> adding_rows_kernel() {
+    return {R, 1, Couple, Threads / 32, Blocks, launch_rows<T, R, Couple, Threads, Blocks, true>};
 }
 
 }  // namespace trifold::cuda

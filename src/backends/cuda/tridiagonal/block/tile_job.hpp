@@ -48,6 +48,7 @@ struct TileJob {
     bool even = false;                          ///< all that is not kept are spans, one after the other at `tile_stride`
     bool merged = false;                        ///< width 1 and the systems of a tile follow each other without gaps
     TileOperand<T> operand[5];                  ///< lower, diag, upper, rhs, x
+    bool adds = false;                          ///< x is added to, by kernels of their own
     T accept = 0;                               ///< accepted max|rhs - A x| over max|diag| max|x|
     unsigned char* marks = nullptr;             ///< per system 1 where it was handed over, else 0
     unsigned char* tile_marks = nullptr;        ///< width 1, null or per tile 1 where one of its systems was, else 0: then marks of its systems mean nothing

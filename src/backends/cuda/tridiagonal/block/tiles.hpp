@@ -36,6 +36,9 @@ template <class T>
 TileKernels<T> tile_kernels();
 template <class T>
 TileKernels<T> rows_kernels();
+/// The latter, adding to x.
+template <class T>
+TileKernels<T> adding_rows_kernels();
 
 /// Cuts `job` (columns, rows, operands set) for this kernel, columns side by side; false where it does not fit.
 template <class T>

@@ -62,9 +62,19 @@ bool is_shared(const System& system, const Operand& operand) {
     return true;
 }
 
+/// The bands of columns side by side are those of one line, for each plane perhaps: kernels read them so (ColumnBands::line).
+bool have_lines(const System& system, int d) {
+    constexpr std::int64_t fewest_rows = 33, fewest_columns = 12;
+    if (d == 0 || system.rows < fewest_rows || system.rows > most_kept || extent(system, d) < fewest_columns || !is_array(system.rhs) || stride(system.rhs, d) != 1) return false;
+    for (const int k : {lower, diag, upper})
+        if (is_array(operand(system, k)) && stride(operand(system, k), d) != 0) return false;
+    return true;
+}
+
 /// The same for all columns side by side, where their kernels have no place for it: neither one matrix nor bands of all columns, which are kept on chip up to so many rows.
 bool repeats(const System& system, int k, int d) {
     const Operand& of = operand(system, k);
+    if (k < rhs && have_lines(system, d)) return false;
     return d > 0 && is_array(of) && stride(of, d) == 0 && of.row_stride != 0 && !have_one_matrix(system) && (system.rows > most_kept || k == rhs || !is_shared(system, of));
 }
 

@@ -6,6 +6,7 @@
 // Words per row: 1 read, 1 written. Numerics: segment.cuh; marks as in columns.cuh.
 #pragma once
 
+#include "backends/cuda/tridiagonal/block/store_rows.cuh"
 #include "backends/cuda/tridiagonal/shared/band_block.cuh"
 #include "backends/cuda/tridiagonal/shared/columns_ring.cuh"
 
@@ -15,7 +16,7 @@ namespace trifold::cuda {
 template <class T>
 __host__ __device__ constexpr int in_place_words(int segments, int across) { return 2 * segments * across + 2 * most_bands * 8 / static_cast<int>(sizeof(T)); }
 
-template <class T, int R, int Threads>
+template <class T, int R, int Threads, bool Adds = false>
 __global__ void __launch_bounds__(Threads, 1) solve_shared_bands_in_place(const __grid_constant__ SharedJob<T> job, const __grid_constant__ ColumnMaps maps) {
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
     constexpr int stages = band_stages;
@@ -97,7 +98,7 @@ __global__ void __launch_bounds__(Threads, 1) solve_shared_bands_in_place(const 
             const bool fails = (column & 32 ? high : low) >> (column & 31) & 1;
             apart = low | high;
             if (thread == 0) bad_here[odd ^ 1][0] = bad_here[odd ^ 1][1] = 0;
-            if (mover && !apart) set_at(before, left).store();
+            if (mover && !apart) set_at(before, left).template store<Adds>();
             if (rank == 0 && segment == 0 && column < set.columns) {
                 job.marks[set.system + static_cast<unsigned>(column)] = fails;
                 if (fails) atomicAdd(job.handed_over, 1ull);
@@ -106,7 +107,7 @@ __global__ void __launch_bounds__(Threads, 1) solve_shared_bands_in_place(const 
                 const T* const from = memory + left * layout.stage + segment * R * across + column;
                 T* to = cuda::place(job, job.x, set.system + static_cast<unsigned>(column)) + static_cast<std::int64_t>(first_row + segment * R) * job.x.row_stride;
 #pragma unroll 1
-                for (int i = 0; i < min(R, job.rows - first_row - segment * R); ++i, to += job.x.row_stride) *to = from[i * across];
+                for (int i = 0; i < min(R, job.rows - first_row - segment * R); ++i, to += job.x.row_stride) store_or_add<Adds ? Adding::loads : Adding::no>(to, from[i * across]);
             }
         }
         if (tile < job.tiles) {

@@ -16,6 +16,7 @@
 //   intermediate value that is not finite leaves x[first] or x[last] of some segment not finite: that column is marked and not stored.
 #pragma once
 
+#include "backends/cuda/tridiagonal/block/store_rows.cuh"
 #include "backends/cuda/tridiagonal/device/overlap.cuh"
 #include "backends/cuda/tridiagonal/shared/column_sets.cuh"
 #include "backends/cuda/tridiagonal/shared/draws.cuh"
@@ -168,12 +169,14 @@ __device__ __forceinline__ bool any_bad(bool& bad, T* flag, bool clears) {
 
 /// A thread's rows of its column; where sets overlap, whole sectors. Streamed: lines leave the cache first, which is a point or two slower in single precision and for halves of columns,
 /// and as much faster for whole ones in double along y. (Measured.)
-template <ColumnCopies Copies, bool Streamed, class T, int R>
+template <ColumnCopies Copies, bool Streamed, bool Adds = false, class T, int R>
 __device__ __forceinline__ void store_column(const SharedJob<T>& job, const ColumnSet& set, const T (&y)[R], int first_row = 0) {
     const int column = static_cast<int>(threadIdx.x) & (job.across - 1), segment = static_cast<int>(threadIdx.x) / job.across;
     const int row = first_row + segment * R, own_rows = min(job.rows - row, R);
     T* at = place(job, job.x, set.system + static_cast<unsigned>(column)) + static_cast<std::int64_t>(row) * job.x.row_stride;
-    if (Copies != ColumnCopies::vectors && job.whole_sectors) {
+    if constexpr (Adds) {
+        add_rows_to<R, R <= 16>(at, job.x.row_stride, own_rows, [&](int i) { return y[i]; });
+    } else if (Copies != ColumnCopies::vectors && job.whole_sectors) {
         // From the first sector that begins in the set to the first one that begins where the next set does.
         constexpr unsigned sector = 32 / sizeof(T);
         unsigned left = static_cast<unsigned>(reinterpret_cast<std::uintptr_t>(at - column) / sizeof(T)), right = left + static_cast<unsigned>(set.own);
@@ -203,7 +206,7 @@ __device__ __forceinline__ void keep_step(const SharedJob<T>& job) {
 }
 
 /// Closed: columns are rings, of which lower's first row and upper's last one couple the ends.
-template <class T, int R, ColumnCopies Copies, int Threads, int Blocks, bool Closed = false>
+template <class T, int R, ColumnCopies Copies, int Threads, int Blocks, bool Closed = false, bool Adds = false>
 __global__ void __launch_bounds__(Threads, Blocks) solve_shared_columns(const __grid_constant__ SharedJob<T> job) {
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
     extern __shared__ __align__(128) int4 shared[];
@@ -253,7 +256,7 @@ __global__ void __launch_bounds__(Threads, Blocks) solve_shared_columns(const __
             job.marks[set.system + static_cast<unsigned>(column)] = bad;
             if (bad) atomicAdd(job.handed_over, 1ull);
         }
-        if (there && !bad) store_column<Copies, sizeof(T) == 8>(job, set, y);
+        if (there && !bad) store_column<Copies, sizeof(T) == 8, Adds>(job, set, y);
     }
 #endif
 }

@@ -39,8 +39,10 @@ struct RingSet {
     __device__ __forceinline__ void wait(unsigned parity) const {
         if (there) Arrival{barrier}.wait(parity);
     }
+    template <bool Adds = false>
     __device__ __forceinline__ void store() const {
-        asm volatile("cp.async.bulk.tensor.3d.global.shared::cta.tile.bulk_group [%0, {%1, %2, %3}], [%4];" ::"l"(&maps.x), "r"(column), "r"(row), "r"(line), "r"(place) : "memory");
+        if constexpr (Adds) asm volatile("cp.reduce.async.bulk.tensor.3d.global.shared::cta.add.tile.bulk_group [%0, {%1, %2, %3}], [%4];" ::"l"(&maps.x), "r"(column), "r"(row), "r"(line), "r"(place) : "memory");
+        else asm volatile("cp.async.bulk.tensor.3d.global.shared::cta.tile.bulk_group [%0, {%1, %2, %3}], [%4];" ::"l"(&maps.x), "r"(column), "r"(row), "r"(line), "r"(place) : "memory");
         asm volatile("cp.async.bulk.commit_group;" ::: "memory");
     }
 };
@@ -48,7 +50,7 @@ struct RingSet {
 /// What this thread has stored has been read: its place may be filled again.
 __device__ __forceinline__ void await_stored_places() { asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory"); }
 
-template <class T, int R, int Threads, int Blocks, bool Closed = false>
+template <class T, int R, int Threads, int Blocks, bool Closed = false, bool Adds = false>
 __global__ void __launch_bounds__(Threads, Blocks) solve_shared_ring(const __grid_constant__ SharedJob<T> job, const __grid_constant__ ColumnMaps maps) {
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
     extern __shared__ __align__(128) int4 shared[];
@@ -110,9 +112,9 @@ __global__ void __launch_bounds__(Threads, Blocks) solve_shared_ring(const __gri
             job.marks[set.system + static_cast<unsigned>(column)] = bad;
             if (bad) atomicAdd(job.handed_over, 1ull);
         }
-        if (some && there && !bad) store_column<ColumnCopies::vectors, false>(job, set, y);
+        if (some && there && !bad) store_column<ColumnCopies::vectors, false, Adds>(job, set, y);
         if (thread == 0) {
-            if (!some) set_at(tile, stage).store(), await_stored_places();
+            if (!some) set_at(tile, stage).template store<Adds>(), await_stored_places();
             load(later, stage);
         }
     }

@@ -43,6 +43,7 @@ struct SharedJob {
     SharedBand<T> lower, diag, upper;
     SharedOperand<T> rhs, x;
     int rows = 0, levels = 0;                   ///< levels ≥ 1
+    bool adds = false;                          ///< x is added to: as where it lies in rhs, nothing of a marked system may be stored
     unsigned extent[4] = {1, 1, 1, 1}, systems = 0;
     unsigned char* marks = nullptr;             ///< per system 1 where it was handed over, else 0
     unsigned long long* handed_over = nullptr;  ///< number of systems marked

@@ -29,6 +29,10 @@ struct SharedKernels {
 template <class T>
 SharedKernels<T> shared_kernels();
 
+/// Those that add to x.
+template <class T>
+SharedKernels<T> adding_shared_kernels();
+
 /// Those for rings.
 template <class T>
 SharedKernels<T> shared_ring_kernels();

@@ -64,9 +64,10 @@ int columns_bytes(const SharedJob<T>& job) {
     return ColumnsLayout<T, R>(job.segments, job.across, column_slack<T>(job.copies), job.closed).total * static_cast<int>(sizeof(T));
 }
 
-// Whether x lies elsewhere. Where it does not, what is written in part has just been read.
+// Whether x lies elsewhere, and is overwritten. Where it does not, what is written in part has just been read.
 template <class T>
 bool apart_from_x(const SharedJob<T>& job) {
+    if (job.adds) return false;
     SharedJob<T> from = job, to = job;
     to.rhs = job.x;
     set_array_range(from), set_array_range(to);
@@ -118,10 +119,10 @@ bool cut_columns(SharedJob<T>& job, const SharedKernel<T>&) {
     return columns_bytes<T, R>(job) <= shared_block_bytes;
 }
 
-template <class T, int R, int Threads, int Blocks, bool Closed = false>
+template <class T, int R, int Threads, int Blocks, bool Closed = false, bool Adds = false>
 void launch_columns(SharedJob<T>& job, cudaStream_t stream) {
     const auto launch = [&]<ColumnCopies Copies>() {
-        launch_persistent<solve_shared_columns<T, R, Copies, Threads, Blocks, Closed>>(job, job.tiles, job.draw > 0, job.across * job.segments, columns_bytes<T, R>(job), stream);
+        launch_persistent<solve_shared_columns<T, R, Copies, Threads, Blocks, Closed, Adds>>(job, job.tiles, job.draw > 0, job.across * job.segments, columns_bytes<T, R>(job), stream);
     };
     switch (job.copies) {
         case ColumnCopies::elements: return launch.template operator()<ColumnCopies::elements>();
@@ -182,11 +183,11 @@ bool cut_ring(SharedJob<T>& job, const SharedKernel<T>&) {
     return job.across * job.segments % 32 == 0 && cut_lines(job) && ring_bytes<T, R>(job) <= shared_block_bytes;
 }
 
-template <class T, int R, int Threads, int Blocks, bool Closed = false>
+template <class T, int R, int Threads, int Blocks, bool Closed = false, bool Adds = false>
 void launch_ring(SharedJob<T>& job, cudaStream_t stream) {
     ColumnMaps maps;
-    if (!encode_columns<T, R>(job, job.rhs, maps.rhs) || !encode_columns<T, R>(job, job.x, maps.x)) return launch_columns<T, R, Threads, Blocks, Closed>(job, stream);
-    launch_persistent<solve_shared_ring<T, R, Threads, Blocks, Closed>>(job, job.tiles, true, job.across * job.segments, ring_bytes<T, R>(job), stream, maps);
+    if (!encode_columns<T, R>(job, job.rhs, maps.rhs) || !encode_columns<T, R>(job, job.x, maps.x)) return launch_columns<T, R, Threads, Blocks, Closed, Adds>(job, stream);
+    launch_persistent<solve_shared_ring<T, R, Threads, Blocks, Closed, Adds>>(job, job.tiles, true, job.across * job.segments, ring_bytes<T, R>(job), stream, maps);
 }
 
 template <class T, int R>
@@ -367,7 +368,7 @@ int ring_rows_bytes(int warps, const SharedJob<T>& job) {
     return (RowsLayout<T, R, Stages>(warps, 1, job.flags, R * static_cast<int>(sizeof(T))).total + 15 & ~15) + ring_factors_bytes<T, R, Aside>;
 }
 
-template <class T, int R, int Stages, bool Couple, bool Aside, int Threads, int Blocks, bool Closed = false>
+template <class T, int R, int Stages, bool Couple, bool Aside, int Threads, int Blocks, bool Closed = false, bool Adds = false>
 void launch_rows(SharedJob<T>& job, cudaStream_t stream) {
     const int warps = Couple ? job.parts : Threads / 32;
     const int bytes = Closed ? ring_rows_bytes<T, R, Stages, Aside>(warps, job) : RowsLayout<T, R, Stages, Aside>(warps, job.parts, job.flags).total;
@@ -378,14 +379,14 @@ void launch_rows(SharedJob<T>& job, cudaStream_t stream) {
     const unsigned each = (Couple ? 1 : static_cast<unsigned>(warps)) * std::max(job.draw, 1u);
     constexpr auto kernel = [] {
         if constexpr (Closed) return solve_shared_ring_rows<T, R, Stages, Aside, Threads, Blocks>;
-        else return solve_shared_rows<T, R, Stages, Couple, Aside, Threads, Blocks>;
+        else return solve_shared_rows<T, R, Stages, Couple, Aside, Threads, Blocks, Adds>;
     }();
     launch_persistent<kernel>(job, (job.tiles + each - 1) / each, job.draw > 0, 32 * warps, bytes, stream);
 }
 
-template <class T, int R, int Threads, int Blocks, int MostRows, bool Closed = false>
+template <class T, int R, int Threads, int Blocks, int MostRows, bool Closed = false, bool Adds = false>
 constexpr SharedKernel<T> columns_kernel() {
-    return {R, true, false, false, Threads, cut_columns<T, R, Threads, MostRows>, launch_columns<T, R, Threads, Blocks, Closed>};
+    return {R, true, false, false, Threads, cut_columns<T, R, Threads, MostRows>, launch_columns<T, R, Threads, Blocks, Closed, Adds>};
 }
 
 // Longer ones, by a cluster's blocks that have about as many rows each.
@@ -402,24 +403,25 @@ bool cut_ring_bands(SharedJob<T>& job, const SharedKernel<T>&) {
     return cut_lines(job) && ring_bands_bytes<T, R>(job) <= shared_block_bytes && encode_columns<T, R>(job, job.rhs, maps.rhs) && encode_columns<T, R>(job, job.x, maps.x);
 }
 
-template <class T, int R, int Threads>
+template <class T, int R, int Threads, bool Adds = false>
 void launch_ring_bands(SharedJob<T>& job, cudaStream_t stream) {
     const unsigned blocks = job.tiles * static_cast<unsigned>(job.cluster);
     const int threads = job.across * job.segments, bytes = ring_bands_bytes<T, R>(job);
     ColumnMaps maps;
     encode_columns<T, R>(job, job.rhs, maps.rhs), encode_columns<T, R>(job, job.x, maps.x);  // as when it was cut
-    if (apart_from_x(job)) launch_persistent<solve_shared_bands<T, R, Threads, ColumnCopies::vectors, band_stages>, true>(job, blocks, true, threads, bytes, stream, maps);
-    else launch_persistent<solve_shared_bands_in_place<T, R, Threads>>(job, blocks, true, threads, bytes, stream, maps);
+    if constexpr (!Adds)
+        if (apart_from_x(job)) return launch_persistent<solve_shared_bands<T, R, Threads, ColumnCopies::vectors, band_stages>, true>(job, blocks, true, threads, bytes, stream, maps);
+    launch_persistent<solve_shared_bands_in_place<T, R, Threads, Adds>>(job, blocks, true, threads, bytes, stream, maps);
 }
 
-template <class T, int R, int Threads, int MostRows>
+template <class T, int R, int Threads, int MostRows, bool Adds = false>
 constexpr SharedKernel<T> ring_bands_kernel() {
-    return {R, true, false, true, Threads, cut_ring_bands<T, R, Threads, MostRows>, launch_ring_bands<T, R, Threads>};
+    return {R, true, false, true, Threads, cut_ring_bands<T, R, Threads, MostRows>, launch_ring_bands<T, R, Threads, Adds>};
 }
 
-template <class T, int R, int Threads, int Blocks, int MostRows, bool Closed = false>
+template <class T, int R, int Threads, int Blocks, int MostRows, bool Closed = false, bool Adds = false>
 constexpr SharedKernel<T> ring_kernel() {
-    return {R, true, false, false, Threads, cut_ring<T, R, Threads, MostRows>, launch_ring<T, R, Threads, Blocks, Closed>};
+    return {R, true, false, false, Threads, cut_ring<T, R, Threads, MostRows>, launch_ring<T, R, Threads, Blocks, Closed, Adds>};
 }
 
 template <class T, int R, int Threads>
@@ -437,9 +439,9 @@ constexpr SharedKernel<T> ring_rows_kernel() {
     return {R, false, false, false, Threads, cut_rows<T, R, Stages, false, Aside, Threads, Blocks>, launch_rows<T, R, Stages, false, Aside, Threads, Blocks, true>};
 }
 
-template <class T, int R, int Stages, bool Couple, bool Aside, int Threads, int Blocks>
+template <class T, int R, int Stages, bool Couple, bool Aside, int Threads, int Blocks, bool Adds = false>
 constexpr SharedKernel<T> rows_kernel() {
-    return {R, false, Couple, false, Threads, cut_rows<T, R, Stages, Couple, Aside, Threads, Blocks>, launch_rows<T, R, Stages, Couple, Aside, Threads, Blocks>};
+    return {R, false, Couple, false, Threads, cut_rows<T, R, Stages, Couple, Aside, Threads, Blocks>, launch_rows<T, R, Stages, Couple, Aside, Threads, Blocks, false, Adds>};
 }
 
 }  // namespace trifold::cuda

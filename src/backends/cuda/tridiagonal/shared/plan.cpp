@@ -48,6 +48,7 @@ SharedPlan<T> plan_shared(const System& system) {
     SharedJob<T>& job = plan.job;
     job.lower = band_of<T>(system.lower), job.diag = band_of<T>(system.diag), job.upper = band_of<T>(system.upper);
     job.rhs = operand_of<T>(system.rhs, system.levels), job.x = operand_of<T>(system.x, system.levels);
+    job.adds = system.accumulate;
     job.rows = static_cast<int>(system.rows), job.levels = system.levels, job.closed = system.periodic, job.systems = static_cast<unsigned>(systems);
     for (int l = 0; l < system.levels; ++l) job.extent[l] = static_cast<unsigned>(system.extent[l]);
     if (in_vectors(job)) job.copies = ColumnCopies::vectors;
@@ -55,7 +56,7 @@ SharedPlan<T> plan_shared(const System& system) {
     if (!columns && (job.rhs.row_stride != 1 || job.x.row_stride != 1)) return plan;
     // Of the kernels that fit, the one whose threads are used best, or whose pieces of rows that begin anywhere are widest; a later one
     // where that is a fifth more.
-    const SharedKernels<T> kernels = job.closed ? shared_ring_kernels<T>() : shared_kernels<T>();
+    const SharedKernels<T> kernels = job.closed ? shared_ring_kernels<T>() : job.adds ? adding_shared_kernels<T>() : shared_kernels<T>();
     const SharedJob<T> whole = job;
     double best = 0;
     for (int k = 0; k < kernels.count; ++k) {

@@ -43,7 +43,7 @@ struct RowsLayout {
 };
 
 /// Aside: what joins the lanes is in shared memory.
-template <class T, int R, int Stages, bool Couple, bool Aside, int Threads, int Blocks>
+template <class T, int R, int Stages, bool Couple, bool Aside, int Threads, int Blocks, bool Adds = false>
 __global__ void __launch_bounds__(Threads, Blocks) solve_shared_rows(const __grid_constant__ SharedJob<T> job) {
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
     job.opening.open();
@@ -64,6 +64,7 @@ __global__ void __launch_bounds__(Threads, Blocks) solve_shared_rows(const __gri
     asm volatile("fence.mbarrier_init.release.cluster;\n\tfence.proxy.async.shared::cta;" ::: "memory");
     __syncwarp();
     const auto load = [&](unsigned tile, int stage) {
+        if (Adds && tile < job.tiles) prefetch_runs<adding<T>(Adds, Couple)>(job, run_of(job, tile, first_row, part_rows), lane);
         if (tile < job.tiles) load_run(job, run_of(job, tile, first_row, part_rows), ring + stage * Layout::buffer, barriers + 8 * static_cast<unsigned>(stage), lane);
         asm volatile("cp.async.commit_group;" ::: "memory");
     };
@@ -224,6 +225,7 @@ __global__ void __launch_bounds__(Threads, Blocks) solve_shared_rows(const __gri
             }
         } else {
             all = !__any_sync(~0u, bad);
+            if (Adds) __syncwarp();  // others will read x
             if (!all) {
                 for (int k = lane; k < job.flags; k += 32) flags[k] = 0;
                 __syncwarp();
@@ -237,7 +239,7 @@ __global__ void __launch_bounds__(Threads, Blocks) solve_shared_rows(const __gri
                 if (marked) atomicAdd(job.handed_over, 1ull);
             }
         }
-        if (all || !Couple) store_run(job, run, first, all, flags, lane);
+        if (all || !Couple) store_run<adding<T>(Adds, Couple)>(job, run, first, all, flags, lane);
         asm volatile("cp.async.bulk.commit_group;" ::: "memory");
         asm volatile("cp.async.bulk.wait_group.read 1;" ::: "memory");  // the buffer of the turn before is free
         __syncwarp();

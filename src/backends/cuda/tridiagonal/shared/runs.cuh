@@ -3,6 +3,7 @@
 // (cp.async.bulk), any alignment: what is outside 16-byte boundaries, and stores whose offset from them differs, go one by one.
 #pragma once
 
+#include "backends/cuda/tridiagonal/block/store_rows.cuh"
 #include "backends/cuda/tridiagonal/shared/place.cuh"
 
 namespace trifold::cuda {
@@ -62,6 +63,17 @@ struct Pieces {
     }
 };
 
+/// What store_run will add to, by all lanes.
+template <Adding How, class T>
+__device__ __forceinline__ void prefetch_runs(const SharedJob<T>& job, const Run<T>& run, int lane) {
+    if (!job.merged) {
+#pragma unroll 1
+        for (int k = lane; k < run.systems; k += 32) prefetch_run<How>(run.to + k * job.x_apart, run.rows);
+    } else if (lane == 0) {
+        prefetch_run<How>(run.to, run.length(job.pitch));
+    }
+}
+
 /// By all lanes; element-wise copies belong to the caller's next group. The barrier expects one arrival.
 template <class T>
 __device__ __forceinline__ void load_run(const SharedJob<T>& job, const Run<T>& run, T* buffer, unsigned barrier, int lane) {
@@ -116,13 +128,13 @@ __device__ __forceinline__ void clear_gaps(const SharedJob<T>& job, const Run<T>
 }
 
 /// System k of the run is stored unless flags[k]; every one where `all`. The caller commits what the copy engine is asked for.
-template <class T>
+template <Adding How = Adding::no, class T>
 __device__ __forceinline__ void store_run(const SharedJob<T>& job, const Run<T>& run, const T* from, bool all, const unsigned char* flags, int lane) {
     constexpr int E = 16 / sizeof(T);
     const bool one = all && (job.merged || job.groups == 1);
     const bool same_offset = offset_in_vector(run.to) == run.shift % E;
     const int runs = one ? 1 : run.systems, length = one ? run.length(job.pitch) : run.rows;
-    if (same_offset && (runs == 1 || (job.x_apart - job.pitch) % E == 0)) {
+    if (How == Adding::no && same_offset && (runs == 1 || (job.x_apart - job.pitch) % E == 0)) {
 #pragma unroll 1
         for (int at = lane; at < runs * Pieces<T>::slots; at += 32) {
             const int k = at / Pieces<T>::slots;
@@ -143,6 +155,10 @@ __device__ __forceinline__ void store_run(const SharedJob<T>& job, const Run<T>&
         if (!all && flags[k]) continue;
         T* const target = run.to + k * job.x_apart;
         const T* const source = from + k * job.pitch;
+        if constexpr (How != Adding::no) {
+            add_run<How>(target, source, length, lane);
+            continue;
+        }
 #pragma unroll 2
         for (int i = lane; i < length; i += 32) __stcs(target + i, source[i]);
     }
