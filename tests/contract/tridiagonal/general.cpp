@@ -2,6 +2,7 @@
 // Periodic, accumulating and ragged systems where they are long, many or bad.
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <memory>
 
 #include "contract/tridiagonal/devices.hpp"
@@ -165,6 +166,48 @@ TEST_P(General, RaggedBatches) {
                         attempt<float>(recipe);
                         if (HasFailure()) return;
                     }
+}
+
+// Those of a group that need pivots are solved side by side, by some: what fails among them is named, and keeps its x.
+TEST_P(General, RaggedBatchesThatNeedPivotsAndOnesThatFail) {
+    for (const std::int64_t longest : {7, 50, 900})
+        for (const bool periodic : {false, true})
+            for (const Source source : {Source::full, Source::generator})
+                for (const auto& [in_place, accumulate] : {std::pair{false, false}, {true, false}, {false, true}}) {
+                    Recipe recipe = recipe_of(0, {}, periodic, accumulate);
+                    recipe.in_place = in_place, recipe.dominant = false, recipe.upper = source;
+                    Random random(static_cast<std::uint64_t>(longest));
+                    for (int k = 0; k < 61; ++k) recipe.lengths.push_back(random.below(longest + 1)), recipe.rows += recipe.lengths.back();
+                    recipe.lengths.insert(recipe.lengths.end(), 6, longest), recipe.rows += 6 * longest;
+                    attempt<double>(recipe);
+                    attempt<float>(recipe);
+                    if (HasFailure()) return;
+                    SCOPED_TRACE(recipe.text());
+                    Trial<double> trial(recipe);
+                    // Equations of the last systems but one: one says nothing, one something that is no number.
+                    const std::int64_t singular = 62, nan = 65, row = longest / 2;
+                    for (int band = 0; source == Source::full && band < 3; ++band) trial.coefficient(band, row, singular) = 0;
+                    trial.rhs(row, nan) = NAN;
+                    const std::vector<double> before[] = {trial.stored(singular), trial.stored(nan)};
+                    std::vector<std::int8_t> status(recipe.lengths.size(), 77);
+                    tridiagonal::Options options;
+                    options.status = status.data();
+                    const Outcome outcome = tridiagonal::solve(queue, trial.problem(), options);
+                    EXPECT_EQ(outcome.failures, source == Source::full ? 2 : 1);
+                    for (std::int64_t k = 0; k < trial.systems(); ++k) {
+                        const std::int64_t rows = recipe.lengths[static_cast<std::size_t>(k)];
+                        const bool fails = k == nan || (k == singular && source == Source::full);
+                        ASSERT_EQ(status[static_cast<std::size_t>(k)] < 0, fails) << "system " << k;
+                        if (rows > 0 && !fails) { ASSERT_LE(backward_error(trial.system(k), trial.solution(k)), (accumulate ? 256 : 32) * unit_roundoff(DType::f64)) << "system " << k; }
+                    }
+                    if (GetParam() != "cpu") continue;
+                    EXPECT_EQ(status[static_cast<std::size_t>(nan)], static_cast<std::int8_t>(Reason::not_finite));
+                    // LU alone, which says why, works in place.
+                    if (in_place) continue;
+                    const auto as_before = [&](std::int64_t k, const std::vector<double>& x) { return std::memcmp(trial.stored(k).data(), x.data(), x.size() * sizeof(double)) == 0; };
+                    EXPECT_TRUE(as_before(nan, before[1]));
+                    if (source == Source::full) { EXPECT_TRUE(as_before(singular, before[0])); }
+                }
 }
 
 TEST_P(General, RaggedBatchesWithLongPieces) {

@@ -12,6 +12,7 @@
 #include "backends/cpu/tridiagonal/group_kernel.hpp"
 #include "backends/cpu/tridiagonal/lane_order.hpp"
 #include "backends/cpu/tridiagonal/pivot_check.hpp"
+#include "backends/cpu/tridiagonal/pivoted_lanes.hpp"
 #include "backends/cpu/tridiagonal/seen.hpp"
 #include "backends/cpu/tridiagonal/single.hpp"
 #include "backends/cpu/useful_threads.hpp"
@@ -243,6 +244,31 @@ void solve_kept_matrix(System line, bool ring, const T* kept, std::int64_t row_s
     if (!outcome.ok()) seen.failed(line.number, outcome.reason, outcome.row);
 }
 
+// A lane each of a group whose matrices were kept as they are. Returns the lanes that are left.
+constexpr std::int64_t most_pivoted_rows = 8192;
+template <class T>
+std::uint32_t solve_kept_lanes(const System& system, const LaneOrder& order, std::int64_t place, int count, bool ring, const T* kept, std::int64_t row_step, std::int64_t band_step, std::int64_t lane_step, void* scratch) {
+    const std::uint32_t all = (1u << count) - 1;
+    if (count == 1 || system.rows > most_pivoted_rows) return all;
+    LaneGroup<T> group;
+    const auto set = [&](LaneOperand<T>& to, std::int64_t at) {
+        to.how = LaneOperand<T>::How::gathered, to.data = const_cast<T*>(kept + at), to.row_step = row_step;
+        for (int j = 0; j < count; ++j) to.offset[j] = j * lane_step;
+    };
+    set(group.lower, 0), set(group.diag, band_step), set(group.upper, 2 * band_step), set(group.top_right, 0), set(group.bottom_left, 2 * band_step + (system.rows - 1) * row_step);
+    order.set(group.rhs, system.rhs, place, count), order.set(group.x, system.x, place, count);
+    for (int j = 0; j < count; ++j) group.rows[j] = system.rows;
+    group.measure();
+    return solve_pivoted_lanes(group, ring, count, all, system.accumulate, scratch);
+}
+
+// What a thread of solve_lanes uses: for lanes, behind that for one system; all of it for lanes that need pivots.
+template <class T>
+std::size_t lanes_bytes(const System& system, std::int64_t scratch_elements) {
+    const std::size_t sweeps = whole_lines(static_cast<std::size_t>(scratch_elements) * sizeof(T)) + whole_lines(single_bytes(system));
+    return system.levels > 0 && system.rows <= most_pivoted_rows ? std::max(sweeps, pivoted_lanes_bytes<T>(system.rows)) : sweeps;
+}
+
 template <class T>
 std::int64_t first_not_finite(const Operand& rhs, std::int64_t rows) {
     const T* const p = static_cast<const T*>(rhs.data);
@@ -298,7 +324,7 @@ void solve_lanes(const System& system, const FactorMemory<T>& memory, std::int64
     job.store.accumulate = job.store.late = system.accumulate;
     job.place = Solve<T>::place, job.failed = Solve<T>::failed;
     const std::int64_t groups = plan.groups();
-    const std::size_t each = whole_lines(static_cast<std::size_t>(job.scratch_elements()) * sizeof(T)) + whole_lines(single_bytes(system));
+    const std::size_t each = lanes_bytes<T>(system, job.scratch_elements());
     const int threads = static_cast<int>(std::min<std::int64_t>(useful_threads(system.rows * system.systems(), rows_per_thread, launch.threads), groups));
     const Seen nothing{.status = all.status};  // all may have seen systems before
 #pragma omp parallel num_threads(threads)
@@ -319,11 +345,10 @@ void solve_lanes(const System& system, const FactorMemory<T>& memory, std::int64
             const std::int64_t g = shared ? 0 : k % memory.groups();
             if (memory.mark(g) != Kept::matrix) continue;
             const auto [place, count] = own.place_of(k);
-            for (int j = 0; j < count; ++j) {
-                const System line = system_at(system, own.order.index(place + j));
-                if (shared) solve_kept_matrix<T>(line, memory.ring, memory.group(0), 1, memory.rows, alone, seen);
-                else solve_kept_matrix<T>(line, memory.ring, memory.group(g) + j, memory.words() * group_lanes<T>, group_lanes<T>, alone, seen);
-            }
+            const std::int64_t row_step = shared ? 1 : memory.words() * group_lanes<T>, band_step = shared ? memory.rows : group_lanes<T>, lane_step = shared ? 0 : 1;
+            const std::uint32_t left = solve_kept_lanes<T>(system, own.order, place, count, memory.ring, memory.group(g), row_step, band_step, lane_step, scratch);
+            for (int j = 0; j < count; ++j)
+                if (left >> j & 1) solve_kept_matrix<T>(system_at(system, own.order.index(place + j)), memory.ring, memory.group(g) + j * lane_step, row_step, band_step, alone, seen);
         }
 #pragma omp critical(trifold_cpu_factor)
         all.merge(seen);
@@ -402,7 +427,7 @@ std::size_t factor_scratch(const System& system, int threads) {
         GroupSolve<T> job;
         job.rows = system.rows;
         const auto team = static_cast<std::size_t>(useful_threads(system.rows * system.systems(), rows_per_thread, threads));
-        std::size_t need = team * (whole_lines(static_cast<std::size_t>(job.scratch_elements()) * sizeof(T)) + whole_lines(single_bytes(system)));
+        std::size_t need = team * lanes_bytes<T>(system, job.scratch_elements());
         if (solves_anew<T>(system)) need = std::max(need, team * eliminated_bytes<T>(system));
         if (system.levels == 0 && system.rows < least_long_rows) return need;
         // What is kept as it is has its rows side by side.

@@ -4,7 +4,7 @@
 //
 //   Words     4 read, 1 written, and 1 read where x is added to; what is eliminated, 4 or 6 lines per row, stays in the second-level cache up to 2000 rows
 //   Numerics  the test of group_tiles-inl.h; a system that fails it, or whose x is not finite, is solved by the reference's LU with partial
-//             pivoting, rings of one length in lanes where these need no more (ring_lanes.hpp). Nothing is stored of a system before all its x are known
+//             pivoting, in lanes where several of a group do (pivoted_lanes.hpp). Nothing is stored of a system before all its x are known
 //
 // A long system, where there are not enough of them for lanes, is solved by what solves plain ones: general_long.hpp.
 #include "backends/cpu/tridiagonal/general.hpp"
@@ -19,7 +19,7 @@
 #include "backends/cpu/tridiagonal/group_kernel.hpp"
 #include "backends/cpu/tridiagonal/lane_order.hpp"
 #include "backends/cpu/tridiagonal/pivot_check.hpp"
-#include "backends/cpu/tridiagonal/ring_lanes.hpp"
+#include "backends/cpu/tridiagonal/pivoted_lanes.hpp"
 #include "backends/cpu/tridiagonal/seen.hpp"
 #include "backends/cpu/useful_threads.hpp"
 #include "base/round_up.hpp"
@@ -45,10 +45,10 @@ bool one_by_one(const System& system) {
     return !system.offsets && (system.systems() < lanes || system.rows > beyond_caches) && general_long_takes(system_at(system, 0));
 }
 
-/// Rings that need pivots: not so long that what lanes keep of them leaves all caches.
+/// What needs pivots: not so long that what lanes keep of it leaves all caches.
 bool pivots_in_lanes(const System& system) {
     constexpr std::int64_t most_rows = 1 << 15;
-    return system.periodic && !system.offsets && system.rows >= 3 && system.rows <= most_rows;
+    return lane_rows(system) <= most_rows;
 }
 
 /// What the kernels of one thread use; behind that lies what the LU of one system does.
@@ -58,7 +58,7 @@ std::size_t kernel_bytes(const System& system) {
     job.rows = lane_rows(system);
     const std::size_t kept = static_cast<std::size_t>(kept_words(system.periodic) * group_lanes<T> * job.rows) * sizeof(T);
     const std::size_t group = whole_lines(kept) + whole_lines(static_cast<std::size_t>(job.scratch_elements()) * sizeof(T));
-    return pivots_in_lanes(system) ? std::max(group, ring_lanes_bytes<T>(job.rows)) : group;
+    return pivots_in_lanes(system) ? std::max(group, pivoted_lanes_bytes<T>(job.rows)) : group;
 }
 
 template <class T>
@@ -177,7 +177,7 @@ void solve_groups_of(const System& system, const Launch& launch, Seen& all) {
             // One alone is as fast without.
             if (left & (left - 1) && pivots_in_lanes(system)) {
                 const std::uint32_t refused = left;
-                left = solve_ring_lanes(one.group, count, refused, system.accumulate, scratch);
+                left = solve_pivoted_lanes(one.group, system.periodic, count, refused, system.accumulate, scratch);
                 seen.rescued += std::popcount(refused & ~left);
             }
             for (int j = 0; j < count; ++j) {
