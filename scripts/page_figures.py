@@ -163,6 +163,8 @@ TABLES = {
         ('interleaved, 1024', batch('interleaved', 1024)), ('interleaved, 4096', batch('interleaved', 4096)), ('interleaved, 20 000', batch('interleaved', 20000)), ('one matrix, contiguous, 64', batch('contiguous, shared', 64)),
         ('one matrix, contiguous, 256', batch('contiguous, shared', 256)), ('one matrix, contiguous, 1024', batch('contiguous, shared', 1024)), ('one matrix, contiguous, 2000', batch('contiguous, shared', 2000)), ('one matrix, contiguous, 8192', batch('contiguous, shared', 8192)),
         ('one matrix, interleaved, 256', batch('interleaved, shared', 256)), ('one matrix, interleaved, 1024', batch('interleaved, shared', 1024)), ('one matrix, interleaved, 8192', batch('interleaved, shared', 8192)), ('one ring of 2^24', batch('one ring', 1 << 24))]),
+    'ragged': ('cuda_ragged', 'rows of a system, matrix', (['of the roof', 'queued', 'over cuSPARSE'], long_batch_beside_cusparse), [
+        (f'{rows}, {matrix}', {'case': rows, 'matrix': matrix}) for matrix in ('dominance 3', 'random') for rows in ('1 to 6', '4 to 60', '64', '20 to 400', '100 to 1000', '1000', '500 to 3000', '2000 to 6000', '8000 to 60000')]),
     'pivots': ('cuda_batch', 'which systems, layout, rows', (['of the roof', 'over cuSPARSE'], pivoted), [
         ('one in a hundred, contiguous, 512', batch('contiguous few', 512)), ('one in a hundred, contiguous, 4096', batch('contiguous few', 4096)), ('one in a hundred, interleaved, 64', batch('interleaved few', 64)),
         ('one in a hundred, interleaved, 1024', batch('interleaved few', 1024)), ('all, contiguous, 64', batch('contiguous lu', 64)), ('all, contiguous, 512', batch('contiguous lu', 512)),
