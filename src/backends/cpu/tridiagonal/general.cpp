@@ -76,8 +76,33 @@ public:
     Pieces(const System& system, std::int64_t* order) : system_(system), order_(order) {
         for (std::int64_t k = 0; k < system.ragged_systems; ++k)
             if (const std::int64_t n = rows(k); n > 0 && n <= least_general_long) order_[count_++] = k;
-        for (std::int64_t at = 0; at < count_; at += window)
-            std::sort(order_ + at, order_ + std::min(at + window, count_), [&](std::int64_t a, std::int64_t b) { return rows(a) != rows(b) ? rows(a) < rows(b) : a < b; });
+    }
+
+    std::int64_t windows() const { return (count_ + window - 1) / window; }
+
+    /// Before the pieces of window w are asked for. By length, those of one length by number: counted, seven bits at a time, since tiny pieces take less time than comparing them does.
+    void sort(std::int64_t w) {
+        constexpr int digit = 7, buckets = 1 << digit, place = 16;
+        static_assert(least_general_long < 1 << (2 * digit) && window <= 1 << place);
+        std::int64_t* const first = order_ + w * window;
+        const auto count = static_cast<std::uint32_t>(std::min(window, count_ - w * window));
+        std::uint32_t keys[2][window];
+        std::int64_t numbers[window];
+        std::uint32_t longest = 0;
+        for (std::uint32_t i = 0; i < count; ++i) {
+            numbers[i] = first[i];
+            const auto length = static_cast<std::uint32_t>(rows(first[i]));
+            keys[0][i] = length << place | i, longest = std::max(longest, length);
+        }
+        int from = 0;
+        for (int shift = 0; longest >> shift > 0; shift += digit, from ^= 1) {
+            std::uint32_t begin[buckets + 1] = {};
+            const auto bucket = [&](std::uint32_t key) { return key >> (place + shift) & (buckets - 1); };
+            for (std::uint32_t i = 0; i < count; ++i) ++begin[bucket(keys[from][i]) + 1];
+            for (int k = 0; k < buckets; ++k) begin[k + 1] += begin[k];
+            for (std::uint32_t i = 0; i < count; ++i) keys[from ^ 1][begin[bucket(keys[from][i])]++] = keys[from][i];
+        }
+        for (std::uint32_t i = 0; i < count; ++i) first[i] = numbers[keys[from][i] & ((1u << place) - 1)];
     }
 
     std::int64_t count() const { return count_; }
@@ -155,7 +180,7 @@ void solve_groups_of(const System& system, const Launch& launch, Seen& all) {
     const std::size_t each = thread_bytes<T>(system), own = kernel_bytes<T>(system);
     const int threads = useful_threads(system, launch.threads);
     const LaneOrder order = LaneOrder::by_memory(system);
-    const Pieces pieces(system, system.offsets ? reinterpret_cast<std::int64_t*>(static_cast<char*>(launch.scratch) + each * static_cast<std::size_t>(threads)) : nullptr);
+    Pieces pieces(system, system.offsets ? reinterpret_cast<std::int64_t*>(static_cast<char*>(launch.scratch) + each * static_cast<std::size_t>(threads)) : nullptr);
     constexpr int W = group_lanes<T>;
     const std::int64_t groups = system.offsets ? (pieces.count() + W - 1) / W : order.groups<T>();
     const Seen nothing = all;
@@ -168,6 +193,8 @@ void solve_groups_of(const System& system, const Launch& launch, Seen& all) {
         OneGroup<T> one;
         one.kept = w + whole_lines(static_cast<std::size_t>(sizes.scratch_elements()) * sizeof(T)) / sizeof(T);
         Seen seen = nothing;
+#pragma omp for schedule(static)
+        for (std::int64_t w = 0; w < pieces.windows(); ++w) pieces.sort(w);
 #pragma omp for schedule(static)
         for (std::int64_t k = 0; k < groups; ++k) {
             const std::int64_t at = system.offsets ? k * W : order.first<T>(k);
@@ -182,10 +209,9 @@ void solve_groups_of(const System& system, const Launch& launch, Seen& all) {
             }
             for (int j = 0; j < count; ++j) {
                 const bool solved = (left >> j & 1) == 0;
-                if (solved && !launch.status) continue;
-                const System line = system_at(system, system.offsets ? pieces[at + j] : order.index(at + j));
-                if (launch.status) launch.status[line.number] = static_cast<std::int8_t>(Reason::exact);
+                if (launch.status) launch.status[system.offsets ? pieces[at + j] : order.number(at + j)] = static_cast<std::int8_t>(Reason::exact);
                 if (solved) continue;
+                const System line = system_at(system, system.offsets ? pieces[at + j] : order.index(at + j));
                 const Outcome outcome = solve_pivoted<T>(line, scratch + own);
                 if (outcome.ok()) ++seen.rescued;
                 else seen.failed(line.number, outcome.reason, outcome.row);
@@ -233,9 +259,9 @@ void solve_general(const System& system, const Launch& launch, Outcome& outcome)
         if (system.dtype == DType::f32) solve_groups_of<float>(system, launch, seen);
         else solve_groups_of<double>(system, launch, seen);
         for (std::int64_t k = 0; system.offsets && k < system.ragged_systems; ++k) {
-            const System line = system_at(system, k);
-            if (line.rows > least_general_long) solve_long(line, launch, seen);
-            else if (line.rows == 0 && launch.status) launch.status[k] = static_cast<std::int8_t>(Reason::none);
+            const std::int64_t n = system.offsets[k + 1] - system.offsets[k];
+            if (n > least_general_long) solve_long(system_at(system, k), launch, seen);
+            else if (n == 0 && launch.status) launch.status[k] = static_cast<std::int8_t>(Reason::none);
         }
     }
     seen.fill(outcome);
