@@ -8,11 +8,11 @@
 
 #include "backends/cpu/tridiagonal/batch.hpp"
 #include "backends/cpu/tridiagonal/cell.hpp"
+#include "backends/cpu/tridiagonal/factored_matrix.hpp"
 #include "backends/cpu/tridiagonal/factored_memory.hpp"
 #include "backends/cpu/tridiagonal/group_kernel.hpp"
 #include "backends/cpu/tridiagonal/lane_order.hpp"
 #include "backends/cpu/tridiagonal/pivot_check.hpp"
-#include "backends/cpu/tridiagonal/pivoted_lanes.hpp"
 #include "backends/cpu/tridiagonal/seen.hpp"
 #include "backends/cpu/tridiagonal/single.hpp"
 #include "backends/cpu/useful_threads.hpp"
@@ -21,7 +21,6 @@
 #include "families/tridiagonal/certified.hpp"
 #include "families/tridiagonal/plain.hpp"
 #include "families/tridiagonal/two_pass.hpp"
-#include "problems/tridiagonal/array_operand.hpp"
 
 namespace trifold::cpu {
 namespace {
@@ -51,6 +50,17 @@ std::size_t eliminated_bytes(const System& system) {
     return whole_lines(static_cast<std::size_t>(system.rows * kept_words(false) * group_lanes<T>) * sizeof(T));
 }
 
+/// Where a matrix is kept that has failed: rows side by side, or lines of lanes.
+template <class T>
+KeptBands<T> one_matrix(const FactorMemory<T>& memory, T* numbers) {
+    return {numbers, 1, memory.rows};
+}
+template <class T>
+KeptBands<T> bands_of(const FactorMemory<T>& memory, std::int64_t group) {
+    if (memory.shared()) return one_matrix(memory, memory.group(group));
+    return {memory.group(group), memory.words() * group_lanes<T>, group_lanes<T>, 1};
+}
+
 // ---- factor ----
 
 template <class T>
@@ -59,18 +69,6 @@ void set_matrix(LaneGroup<T>& group, const System& system, const LaneOrder& orde
     order.set(group.top_right, system.top_right, place, count), order.set(group.bottom_left, system.bottom_left, place, count);
     for (int j = 0; j < group_lanes<T>; ++j) group.rows[j] = j < count ? system.rows : 0;
     group.measure();
-}
-
-// The matrix in the place of its factors: lower, diag, upper, a line of lanes each; corners where they would be in arrays.
-template <class T>
-void keep_matrix(const LaneGroup<T>& group, bool ring, std::int64_t rows, T* kept, std::int64_t row_step, std::int64_t band_step, int lanes) {
-    for (int j = 0; j < lanes; ++j)
-        for (std::int64_t i = 0; i < group.rows[j]; ++i) {
-            T* const to = kept + i * row_step + j;
-            to[0] = i > 0 ? group.lower.at(i, j) : ring ? group.top_right.at(0, j) : T(0);
-            to[band_step] = group.diag.at(i, j);
-            to[2 * band_step] = i + 1 < rows ? group.upper.at(i, j) : ring ? group.bottom_left.at(0, j) : T(0);
-        }
 }
 
 // Numbers instead of lines: the same elimination, the same test. ends: where not null, from both ends too; its lower end is another chain of divisions, which runs beside this one.
@@ -129,7 +127,7 @@ void factor_long(const LaneGroup<T>& group, const System& system, const FactorMe
     long_factor<T>(memory.rows, memory.group(0), to, threads);
     if (long_mode<T>(to) == LongMode::local) {
         if (5 * memory.rows * static_cast<std::int64_t>(sizeof(T)) <= beyond_caches) return;
-        keep_matrix(group, false, memory.rows, long_numbers<T>(to), 1, memory.rows, 1);
+        keep_matrix(group, false, memory.rows, one_matrix(memory, long_numbers<T>(to)), 1);
         set_long_mode(to, LongMode::matrix);
     } else if (memory.rows < 2 * rows_per_thread || devices::usable_cores() <= few_cores) {
         // Shorter ones are worth one thread, which takes less time from both ends. Not by the number of threads, which nothing that is computed depends on.
@@ -157,7 +155,7 @@ void factor_shared(const System& system, const FactorMemory<T>& memory, int thre
         return;
     }
     name_failures<T>(system, order, 0, 1, seen);
-    keep_matrix(group, memory.ring, memory.rows, kept, 1, memory.rows, 1);
+    keep_matrix(group, memory.ring, memory.rows, one_matrix(memory, kept), 1);
 }
 
 // The systems of a group that is not full, from both ends.
@@ -200,7 +198,7 @@ void factor_typed(const System& system, const Launch& launch, void* factors, Out
                 if (kept && memory.has_ends()) set_long_mode(memory.stretches(), good && factor_few_ends(group, count, long_numbers<T>(memory.stretches())) ? LongMode::ends : LongMode::none);
                 if (good) continue;
                 name_failures<T>(system, order, place, count, seen);
-                if (kept) keep_matrix(group, memory.ring, memory.rows, memory.group(k), memory.words() * group_lanes<T>, group_lanes<T>, group_lanes<T>);
+                if (kept) keep_matrix(group, memory.ring, memory.rows, bands_of(memory, k), group_lanes<T>);
             }
 #pragma omp critical(trifold_cpu_factor)
             all.merge(seen);
@@ -212,61 +210,11 @@ void factor_typed(const System& system, const Launch& launch, void* factors, Out
 
 // ---- solve ----
 
-// Kept bands are read only.
-template <class T>
-Operand band(const T* data, std::int64_t row_step) {
-    return tridiagonal::array_operand(const_cast<T*>(data), row_step);
-}
-
-template <class T>
-void set_bands(System& system, const T* kept, std::int64_t row_step, std::int64_t band_step) {
-    system.lower = band(kept, row_step), system.diag = band(kept + band_step, row_step), system.upper = band(kept + 2 * band_step, row_step);
-}
-
-// One system whose matrix was kept as it is.
-template <class T>
-void solve_kept_matrix(System line, bool ring, const T* kept, std::int64_t row_step, std::int64_t band_step, const Launch& launch, Seen& seen, bool decays = false) {
-    set_bands(line, kept, row_step, band_step);
-    line.periodic = ring;
-    line.top_right = line.lower, line.bottom_left = band(kept + 2 * band_step + (line.rows - 1) * row_step, row_step);
-    Outcome outcome;
-    Launch own = launch;
-    own.status = nullptr;
-    // A lane's scratch is LU's alone.
-    const auto has_room = [&] { return launch.scratch_bytes >= tridiagonal::two_pass_least_workspace(cpu_ops(), line, launch.threads); };
-    const auto certifies = [&] {
-        return row_step == 1 && !tridiagonal::certified_refuses(cpu_ops(), line) && launch.scratch_bytes >= tridiagonal::certified_workspace(cpu_ops(), line, launch.threads);
-    };
-    if (ring) outcome = solve_pivoted<T>(line);
-    else if (decays && certifies() && tridiagonal::solve_certified(cpu_ops(), line, own, outcome)) return;
-    else if (row_step == 1 && two_pass_refuses(cpu_ops(), line) == nullptr && has_room()) outcome = tridiagonal::solve_two_pass(cpu_ops(), line, own);
-    else solve_single(line, Algorithm::lu, own, outcome);
-    if (!outcome.ok()) seen.failed(line.number, outcome.reason, outcome.row);
-}
-
-// A lane each of a group whose matrices were kept as they are. Returns the lanes that are left.
-constexpr std::int64_t most_pivoted_rows = 8192;
-template <class T>
-std::uint32_t solve_kept_lanes(const System& system, const LaneOrder& order, std::int64_t place, int count, bool ring, const T* kept, std::int64_t row_step, std::int64_t band_step, std::int64_t lane_step, void* scratch) {
-    const std::uint32_t all = (1u << count) - 1;
-    if (count == 1 || system.rows > most_pivoted_rows) return all;
-    LaneGroup<T> group;
-    const auto set = [&](LaneOperand<T>& to, std::int64_t at) {
-        to.how = LaneOperand<T>::How::gathered, to.data = const_cast<T*>(kept + at), to.row_step = row_step;
-        for (int j = 0; j < count; ++j) to.offset[j] = j * lane_step;
-    };
-    set(group.lower, 0), set(group.diag, band_step), set(group.upper, 2 * band_step), set(group.top_right, 0), set(group.bottom_left, 2 * band_step + (system.rows - 1) * row_step);
-    order.set(group.rhs, system.rhs, place, count), order.set(group.x, system.x, place, count);
-    for (int j = 0; j < count; ++j) group.rows[j] = system.rows;
-    group.measure();
-    return solve_pivoted_lanes(group, ring, count, all, system.accumulate, scratch);
-}
-
 // What a thread of solve_lanes uses: for lanes, behind that for one system; all of it for lanes that need pivots.
 template <class T>
 std::size_t lanes_bytes(const System& system, std::int64_t scratch_elements) {
     const std::size_t sweeps = whole_lines(static_cast<std::size_t>(scratch_elements) * sizeof(T)) + whole_lines(single_bytes(system));
-    return system.levels > 0 && system.rows <= most_pivoted_rows ? std::max(sweeps, pivoted_lanes_bytes<T>(system.rows)) : sweeps;
+    return std::max(sweeps, kept_lanes_bytes<T>(system));
 }
 
 template <class T>
@@ -345,10 +293,10 @@ void solve_lanes(const System& system, const FactorMemory<T>& memory, std::int64
             const std::int64_t g = shared ? 0 : k % memory.groups();
             if (memory.mark(g) != Kept::matrix) continue;
             const auto [place, count] = own.place_of(k);
-            const std::int64_t row_step = shared ? 1 : memory.words() * group_lanes<T>, band_step = shared ? memory.rows : group_lanes<T>, lane_step = shared ? 0 : 1;
-            const std::uint32_t left = solve_kept_lanes<T>(system, own.order, place, count, memory.ring, memory.group(g), row_step, band_step, lane_step, scratch);
+            const KeptBands<T> kept = bands_of(memory, g);
+            const std::uint32_t left = solve_kept_lanes(system, own.order, place, count, memory.ring, kept, scratch);
             for (int j = 0; j < count; ++j)
-                if (left >> j & 1) solve_kept_matrix<T>(system_at(system, own.order.index(place + j)), memory.ring, memory.group(g) + j * lane_step, row_step, band_step, alone, seen);
+                if (left >> j & 1) solve_kept_matrix(system_at(system, own.order.index(place + j)), memory.ring, kept.lane(j), alone, seen);
         }
 #pragma omp critical(trifold_cpu_factor)
         all.merge(seen);
@@ -358,9 +306,9 @@ void solve_lanes(const System& system, const FactorMemory<T>& memory, std::int64
 // Each right-hand side of a long system is solved by all threads.
 template <class T>
 void solve_long(const System& system, const FactorMemory<T>& memory, const Launch& launch, Seen& all) {
-    if (memory.mark(0) == Kept::matrix) return solve_kept_matrix<T>(system, memory.ring, memory.group(0), 1, memory.rows, launch, all);
+    if (memory.mark(0) == Kept::matrix) return solve_kept_matrix(system, memory.ring, bands_of(memory, 0), launch, all);
     const LongMode mode = long_mode<T>(memory.stretches());
-    if (mode == LongMode::matrix) return solve_kept_matrix<T>(system, false, long_numbers<T>(memory.stretches()), 1, memory.rows, launch, all, true);
+    if (mode == LongMode::matrix) return solve_kept_matrix(system, false, one_matrix(memory, long_numbers<T>(memory.stretches())), launch, all, true);
     if (mode == LongMode::ends) {
         const std::int64_t bad = solve_ends<T>(system, long_numbers<T>(memory.stretches()), launch.threads);
         if (bad >= 0) all.failed(system.number, Reason::not_finite, bad);
@@ -400,7 +348,7 @@ void solve_typed(const System& system, bool periodic, std::int64_t factored, con
         for (std::int64_t k = 0; k < system.systems(); ++k) solve_long(system_at(system, k), memory, launch, seen);
     } else if (memory.shared() && !memory.ring && pivoted && system.levels > 0) {
         System batch = system;
-        set_bands(batch, memory.group(0), 1, memory.rows);
+        set_bands(batch, bands_of(memory, 0));
         solve_batch(batch, Algorithm::automatic, launch, outcome);
         outcome.rescued = 0, outcome.tried_other = false, outcome.branch = "lu";
         return;
@@ -433,7 +381,7 @@ std::size_t factor_scratch(const System& system, int threads) {
         // What is kept as it is has its rows side by side.
         System batch = system, line = system;
         line.levels = 0;
-        set_bands<T>(batch, nullptr, 1, 0), set_bands<T>(line, nullptr, 1, 0);
+        set_bands<T>(batch, {nullptr, 1, 0}), set_bands<T>(line, {nullptr, 1, 0});
         batch.periodic = line.periodic = false;
         if (system.levels > 0) need = std::max(need, batch_bytes(batch, Algorithm::automatic, threads));
         if (system.rows < least_long_rows) return need;
