@@ -17,7 +17,7 @@ using tridiagonal::Launch;
 using tridiagonal::Operand;
 using tridiagonal::System;
 
-constexpr std::int64_t most_pivoted_rows = 8192;  // what lanes keep of more leaves a core's caches
+constexpr std::int64_t most_pivoted_rows = 8192;  // lanes take 5 MiB of scratch for so many, which is asked for before it is known whether a matrix needs them
 
 // Kept bands are read only.
 template <class T>

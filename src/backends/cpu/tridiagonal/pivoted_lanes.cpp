@@ -212,7 +212,7 @@ std::uint32_t solve_pivoted_lanes(const LaneGroup<T>& group, bool ring, int coun
     T* const z = lanes.y + vector_elements<T>(longest + 1);
     T* const copies = z + vector_elements<T>(longest + 1);
     lanes.kernel = copies + 4 * vector_elements<T>(longest);
-    const bool even = group.even || std::all_of(group.rows, group.rows + count, [&](std::int64_t rows) { return rows == longest; });
+    const bool even = std::all_of(group.rows, group.rows + count, [&](std::int64_t rows) { return rows == longest; });
     if (!even || !lanes.a.set(group.lower, count) || !lanes.b.set(group.diag, count) || !lanes.c.set(group.upper, count) || !lanes.d.set(group.rhs, count)) lanes.copy(group, copies);
     std::uint32_t bad = lanes.solve(lanes.d.of_batch(), lanes.y);
     if (ring) {
