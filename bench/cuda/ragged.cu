@@ -9,6 +9,7 @@
 #include <cuda_runtime.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
@@ -125,9 +126,14 @@ public:
             if (shape.dominant) TRIFOLD_CUSPARSE(T, sparse_, gtsv2_nopivot)(sparse_.handle, rows, 1, a_.lower, a_.diag, a_.upper, a_.x, rows, buffer);
             else TRIFOLD_CUSPARSE(T, sparse_, gtsv2)(sparse_.handle, rows, 1, a_.lower, a_.diag, a_.upper, a_.x, rows, buffer);
         };
-        std::vector<float> roofs, ours, queued, copies, theirs;
+        std::vector<float> roofs, ours, queued, copies, theirs, host;
+        const auto timed_on_host = [&] {
+            const auto begin = std::chrono::steady_clock::now();
+            enqueue();
+            host.push_back(std::chrono::duration<float, std::micro>(std::chrono::steady_clock::now() - begin).count());
+        };
         for (int round = 0; round <= rounds_; ++round) {
-            const float r = time_([&] { roof.pass(); }), t = time_(enqueue), q = time_.queued(enqueue);
+            const float r = time_([&] { roof.pass(); }), t = time_(timed_on_host), q = time_.queued(enqueue);
             const float c = time_([&] { cudaMemcpyAsync(there, offsets_, static_cast<std::size_t>(systems + 1) * sizeof(std::int64_t), cudaMemcpyHostToDevice); });
             if (round) roofs.push_back(r), ours.push_back(t), queued.push_back(q), copies.push_back(c);
             if (!buffer || round >= 4) continue;
@@ -149,12 +155,12 @@ public:
         nlohmann::ordered_json row;
         row["case"] = shape.name, row["matrix"] = shape.matrix(), row["systems"] = systems, row["rows"] = used, row["precision"] = sizeof(T) == 8 ? "f64" : "f32";
         row["ms"] = ms, row["queued_ms"] = median(queued), row["roof_gb_per_s"] = bandwidth, row["fraction"] = needed / ms / 1e6 / bandwidth, row["queued_fraction"] = needed / median(queued) / 1e6 / bandwidth;
-        row["offsets_ms"] = median(copies), row["grows_per_s"] = static_cast<double>(used) / ms / 1e6;
+        row["offsets_ms"] = median(copies), row["host_us"] = median(host), row["grows_per_s"] = static_cast<double>(used) / ms / 1e6;
         if (std::isfinite(best_peer)) row["peer"] = shape.dominant ? "gtsv2_nopivot" : "gtsv2", row["cusparse_ms"] = best_peer, row["times_cusparse"] = best_peer / ms;
         row["backward_error_roundoffs"] = error, row["rescued"] = outcome.rescued, row["failures"] = outcome.failures;
         rows_.push_back(row);
-        std::printf("%-16s %-12s %s %9lld systems  %8.3f ms  %5.1f %% (queued %5.1f) of %4.0f GB/s  offsets %7.3f ms  %5.1f x cuSPARSE  %4.1f u  rescued %llu failed %llu\n", shape.name.c_str(), shape.matrix().c_str(),
-                    sizeof(T) == 8 ? "f64" : "f32", static_cast<long long>(systems), ms, 100 * double(row["fraction"]), 100 * double(row["queued_fraction"]), bandwidth, median(copies), best_peer / ms, error, outcome.rescued, outcome.failures);
+        std::printf("%-16s %-12s %s %9lld systems  %8.3f ms  %5.1f %% (queued %5.1f) of %4.0f GB/s  offsets %7.3f ms  host %4.0f us  %5.1f x cuSPARSE  %4.1f u  rescued %llu failed %llu\n", shape.name.c_str(), shape.matrix().c_str(),
+                    sizeof(T) == 8 ? "f64" : "f32", static_cast<long long>(systems), ms, 100 * double(row["fraction"]), 100 * double(row["queued_fraction"]), bandwidth, median(copies), median(host), best_peer / ms, error, outcome.rescued, outcome.failures);
         std::fflush(stdout);
     }
 

@@ -248,7 +248,8 @@ TEST(RaggedTiles, TakeNumbersForArrays) {
 }
 
 TEST(RaggedPlan, SendsEverySystemToOnePlace) {
-    constexpr cuda::RaggedLimits limits{1152, 6300, 132};
+    cuda::RaggedLimits limits;
+    limits.tile_rows = 1152, limits.chip_rows = 6300, limits.multiprocessors = 132;
     Random random(3);
     for (const std::int64_t longest : {1, 100, 1152, 1153, 6300, 6301, 40000, 300000})
         for (const std::int64_t systems : {1, 20, 700, 40000}) {
@@ -278,6 +279,69 @@ TEST(RaggedPlan, SendsEverySystemToOnePlace) {
             EXPECT_EQ(plan.alone, alone);
             EXPECT_EQ(plan.longest_single, longest_single);
         }
+}
+
+// Cut as kernels cut, run after run: there is room for what they find, and no system of runs is left out.
+TEST(RaggedPlan, HasRoomForAllRuns) {
+    cuda::RaggedLimits limits;
+    limits.tile_rows = 1152, limits.tile_warps = 4, limits.chip_rows = 6300, limits.multiprocessors = 132;
+    limits.warp_rows = 544, limits.block_warps = 6, limits.multiprocessor_warps = 12;
+    limits.resident = [](int warps, int) { return 12 / warps; };
+    Random random(4);
+    const std::int64_t whole = cuda::most_warps_of_team * limits.warp_rows;
+    for (const std::int64_t longest : {1, 3, 60, 543, 544, 545, 2176, 2177, 6000, 8704, 8705, 40000, 262143, 262144, 300000})
+        for (const std::int64_t systems : {1, 20, 700, 30000})
+            for (const std::int64_t usual : {longest, std::min<std::int64_t>(longest, 30)}) {
+                SCOPED_TRACE(testing::Message() << systems << " systems of up to " << longest << ", most of up to " << usual);
+                if (systems * usual > std::int64_t{1} << 28) continue;
+                std::vector<std::int64_t> offsets{random.below(50)};
+                tridiagonal::System system;
+                for (std::int64_t k = 0; k < systems; ++k) {
+                    offsets.push_back(offsets.back() + (k == systems / 2 ? longest : random.below(usual + 1)));
+                    system.rows = std::max(system.rows, offsets.back() - offsets[offsets.size() - 2]);
+                }
+                system.offsets = offsets.data(), system.ragged_systems = systems;
+                const cuda::RaggedPlan plan = cuda::plan_ragged(system, limits);
+                const cuda::RunsPlan& runs = plan.runs;
+                std::int64_t alone = 0, in_parts = 0, parts = 0, long_runs = 0, count = 0, most = 0;
+                for (std::int64_t k = 0; k < systems; ++k) {
+                    const std::int64_t n = offsets[k + 1] - offsets[k];
+                    if (n >= plan.least_alone) ++alone;
+                    else most = std::max(most, n);
+                    if (n >= plan.least_alone || runs.longest == 0) continue;
+                    if (n > runs.whole) {
+                        const std::int64_t its = (n + limits.warp_rows - 1) / limits.warp_rows;
+                        ++in_parts, parts += its;
+                        ASSERT_LE(its, 32 * 17) << "more than a warp closes";
+                    } else if (n > runs.team.rows) {
+                        ++long_runs;
+                        ASSERT_LE(n, runs.long_team.rows);
+                    } else {
+                        ASSERT_LE(n, runs.capacity);
+                    }
+                }
+                EXPECT_EQ(plan.alone, alone);
+                EXPECT_GE(runs.longest, most);
+                if (runs.longest == 0) continue;
+                EXPECT_EQ(runs.whole, whole);
+                EXPECT_LE(in_parts, runs.cut_systems);
+                EXPECT_LE(parts, runs.most_parts);
+                EXPECT_LE(long_runs, runs.long_systems);
+                EXPECT_LE(runs.team.warps * runs.team.blocks, cuda::most_warps_of_team);
+                EXPECT_GE(runs.window * runs.windows, plan.rows);
+                for (std::int64_t k = 0, w = 0; w < runs.windows; ++w) {
+                    const std::int64_t end_row = w + 1 < runs.windows ? offsets[0] + (w + 1) * runs.window : offsets.back() + 1;
+                    std::int64_t end = k;
+                    while (end < systems && offsets[end] < end_row) ++end;
+                    while (k < end) {
+                        std::int64_t next = k;
+                        while (next < end && offsets[next + 1] - offsets[k] <= runs.capacity) ++next;
+                        count += next > k && offsets[next] > offsets[k];
+                        k = std::max(next, k + 1);
+                    }
+                }
+                EXPECT_LE(count, runs.most_runs);
+            }
 }
 
 }  // namespace

@@ -35,9 +35,18 @@ std::vector<Shape> shapes() {
                            {"of any length", drawn(60, 1, 6000)},
                            {"more than a block holds", drawn(40, 14000, 15000)},
                            {"a few long ones", {20000, 3, 70001, 0, 16384, 9000}},
-                           {"a very long one between short ones", {100, 7, 300000, 1, 64}}};
+                           {"a very long one between short ones", {100, 7, 300000, 1, 64}},
+                           {"of one length", std::vector<std::int64_t>(2000, 64)},
+                           {"as many rows as a warp holds, or a team of warps", {543, 544, 545, 1055, 1056, 1057, 1088, 1089, 3264, 3265, 6336, 6337, 17408, 17409, 33792, 33793}}};
+    std::vector<std::int64_t> some_long = drawn(9000, 0, 60);
+    some_long[17] = 2000, some_long[18] = 16000, some_long[7000] = 700, some_long.back() = 1100;
+    all.push_back({"short ones and a few of several warps", some_long});
     return all;
 }
+
+/// hardly: not every row outweighs its couplings, but nearly. poisson: -1, 2, -1, which forgets nothing.
+enum class Matrix { dominant, random, hardly, poisson };
+constexpr const char* names[] = {"dominant", "random", "hardly dominant", "Poisson's"};
 
 /// The arrays, twice: on the host, and on the device.
 template <class T>
@@ -48,7 +57,7 @@ struct Batch {
     bool in_place = false, accumulate = false;
 
     // What couples systems across their ends is NaN, and so is what lies before and behind them.
-    Batch(const std::vector<std::int64_t>& lengths, bool dominant) {
+    Batch(const std::vector<std::int64_t>& lengths, Matrix matrix) {
         offsets.push_back(5);
         for (const std::int64_t n : lengths) offsets.push_back(offsets.back() + n);
         const auto count = static_cast<std::size_t>(offsets.back() + 3);
@@ -57,9 +66,10 @@ struct Batch {
         for (std::size_t k = 0; k + 1 < offsets.size(); ++k)
             for (std::int64_t i = offsets[k]; i < offsets[k + 1]; ++i) {
                 const double d = random.uniform(-1, 1);
-                if (i > offsets[k]) lower[i] = static_cast<T>(random.uniform(-1, 1));
-                if (i + 1 < offsets[k + 1]) upper[i] = static_cast<T>(random.uniform(-1, 1));
-                diag[i] = static_cast<T>(dominant ? std::copysign(2.1 + std::abs(d), d) : d);
+                const bool poisson = matrix == Matrix::poisson;
+                if (i > offsets[k]) lower[i] = poisson ? T(-1) : static_cast<T>(random.uniform(-1, 1));
+                if (i + 1 < offsets[k + 1]) upper[i] = poisson ? T(-1) : static_cast<T>(random.uniform(-1, 1));
+                diag[i] = static_cast<T>(poisson ? 2 : matrix == Matrix::dominant ? std::copysign(2.1 + std::abs(d), d) : matrix == Matrix::hardly ? std::copysign(1.1 + std::abs(d) / 4, d) : d);
                 rhs[i] = static_cast<T>(random.uniform(-1, 1)), x[i] = static_cast<T>(random.uniform(-1, 1));
             }
     }
@@ -150,10 +160,10 @@ protected:
     }
 
     template <class T>
-    void attempt(const Shape& shape, bool dominant, bool in_place, bool accumulate, bool async, tridiagonal::Algorithm algorithm = tridiagonal::Algorithm::automatic) {
-        SCOPED_TRACE(testing::Message() << shape.name << ", dominant " << dominant << ", in place " << in_place << ", added to x " << accumulate << ", enqueued " << async << ", " << tridiagonal::name_of(algorithm) << ", "
+    void attempt(const Shape& shape, Matrix matrix, bool in_place, bool accumulate, bool async, tridiagonal::Algorithm algorithm = tridiagonal::Algorithm::automatic) {
+        SCOPED_TRACE(testing::Message() << shape.name << ", " << names[static_cast<int>(matrix)] << ", in place " << in_place << ", added to x " << accumulate << ", enqueued " << async << ", " << tridiagonal::name_of(algorithm) << ", "
                                         << trifold::name_of(dtype_of<T>));
-        Batch<T> batch(shape.lengths, dominant);
+        Batch<T> batch(shape.lengths, matrix);
         batch.in_place = in_place, batch.accumulate = accumulate;
         std::vector<std::int8_t> status;
         Options options;
@@ -180,18 +190,31 @@ protected:
 
 TEST_P(RaggedMemory, IsSolvedWhereItLies) {
     for (const Shape& shape : shapes())
-        for (const bool dominant : {true, false})
+        for (const Matrix matrix : {Matrix::dominant, Matrix::random})
             for (const auto& [in_place, accumulate] : {std::pair{false, false}, {true, false}, {false, true}}) {
-                attempt<double>(shape, dominant, in_place, accumulate, false);
-                attempt<float>(shape, dominant, in_place, accumulate, false);
+                attempt<double>(shape, matrix, in_place, accumulate, false);
+                attempt<float>(shape, matrix, in_place, accumulate, false);
                 if (HasFailure()) return;
             }
 }
 
+// Unknowns are felt from one end to the other; rows are not dominant, and need no pivots or few.
+TEST_P(RaggedMemory, IsSolvedWhateverTheMatrix) {
+    for (const Shape& shape : shapes()) {
+        if (GetParam() == "reference" && shape.lengths.size() > 1000) continue;
+        for (const Matrix matrix : {Matrix::hardly, Matrix::poisson}) {
+            attempt<double>(shape, matrix, false, false, false);
+            attempt<double>(shape, matrix, true, false, false);
+            attempt<float>(shape, matrix, false, false, false);
+            if (HasFailure()) return;
+        }
+    }
+}
+
 TEST_P(RaggedMemory, IsSolvedWhenEnqueued) {
     for (const Shape& shape : shapes()) {
-        attempt<double>(shape, true, false, false, true);
-        attempt<float>(shape, false, true, false, true);
+        attempt<double>(shape, Matrix::dominant, false, false, true);
+        attempt<float>(shape, Matrix::random, true, false, true);
         if (HasFailure()) return;
     }
 }
@@ -199,20 +222,20 @@ TEST_P(RaggedMemory, IsSolvedWhenEnqueued) {
 TEST_P(RaggedMemory, IsEliminatedWithPivotsByName) {
     for (const Shape& shape : shapes()) {
         if (GetParam() == "reference" && shape.lengths.size() > 1000) continue;
-        attempt<double>(shape, false, false, false, false, tridiagonal::Algorithm::lu);
+        attempt<double>(shape, Matrix::random, false, false, false, tridiagonal::Algorithm::lu);
         if (HasFailure()) return;
     }
 }
 
 // Of every size that is solved in another way: one that is singular, one that is not finite; in place, rhs of short ones is there bit by bit.
 TEST_P(RaggedMemory, WhatFailsIsNamedAndTheRestIsSolved) {
-    for (const std::int64_t longest : {40, 3000, 14500, 20000})
+    for (const std::int64_t longest : {40, 700, 3000, 14500, 20000})
         for (const bool in_place : {false, true}) {
             SCOPED_TRACE(testing::Message() << "up to " << longest << " rows, in place " << in_place);
             // More than a block holds: each a block where there are many, launches of its own where there are few.
             std::vector<std::int64_t> lengths(longest == 14500 ? 40 : 7, longest);
             lengths[2] = 0, lengths[4] = 3;
-            Batch<double> batch(lengths, true);
+            Batch<double> batch(lengths, Matrix::dominant);
             batch.in_place = in_place;
             const std::int64_t singular = batch.offsets[1] + longest / 2, nan = batch.offsets[5] + longest / 3;
             batch.lower[singular] = batch.diag[singular] = batch.upper[singular] = batch.upper[singular - 1] = batch.lower[singular + 1] = 0;
@@ -232,7 +255,7 @@ TEST_P(RaggedMemory, WhatFailsIsNamedAndTheRestIsSolved) {
 }
 
 TEST_P(RaggedMemory, WhatIsNotFiniteIsLookedForInRowsOnly) {
-    Batch<double> batch({5, 0, 300, 9000, 2}, true);
+    Batch<double> batch({5, 0, 300, 9000, 2}, Matrix::dominant);
     std::vector<std::int8_t> status;
     Options options;
     options.check_finite = true;
@@ -252,7 +275,7 @@ TEST_P(RaggedMemory, WhatIsNotFiniteIsLookedForInRowsOnly) {
 
 // Recorded by nobody, but asked for twice: what offsets point to may have changed.
 TEST_P(RaggedMemory, OffsetsMayChangeBetweenCalls) {
-    Batch<double> batch({100, 200, 5000}, true);
+    Batch<double> batch({100, 200, 5000}, Matrix::dominant);
     std::vector<std::int8_t> status;
     EXPECT_TRUE(solve(batch, {}, false, status).ok());
     for (const std::int64_t middle : {4000, 50, 100}) {
@@ -279,7 +302,7 @@ TEST_P(RaggedMemory, OffsetsAreTheHosts) {
         }
         return Error(ErrorCode::internal, "nothing", "was refused");
     };
-    Batch<double> batch({5, 7}, true);
+    Batch<double> batch({5, 7}, Matrix::dominant);
     batch.upload(queue);
     Problem problem = batch.problem();
     const WorkspaceNeed need = tridiagonal::workspace(queue, problem).at(0);

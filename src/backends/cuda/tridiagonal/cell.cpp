@@ -80,8 +80,7 @@ constexpr const char* too_small = "the workspace is smaller than what tridiagona
 // Planned anew by every call: what offsets point to may have changed.
 bool enqueue_ragged(int device, const System& system, Algorithm algorithm, const Launch& launch, void* outcome, Failure& failure) {
     const OnDevice on(device);
-    if (launch.scratch_bytes < ragged_least_scratch(system, algorithm)) return failure.say(ErrorCode::bad_input, too_small, "");
-    solve_ragged(system, algorithm, of_call(launch, outcome));
+    if (!solve_ragged(system, algorithm, of_call(launch, outcome))) return failure.say(ErrorCode::bad_input, too_small, "");
     return launched(failure);
 }
 

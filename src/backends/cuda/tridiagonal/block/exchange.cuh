@@ -17,6 +17,7 @@ struct Exchange {
     unsigned barriers;  ///< address in shared memory
     int memory;         ///< offset of relations [2][parts][6] on a 16-byte boundary, behind them verdicts [2][parts] and tickets [2]
     int parts, blocks;
+    bool spares_cache = false;  ///< see await
 
     __device__ __forceinline__ T* relation_of(unsigned turn, int part) const {
         return in_shared<T>(memory) + (static_cast<int>(turn) * parts + part) * 6;
@@ -29,6 +30,12 @@ struct Exchange {
     __device__ __forceinline__ Arrival judged(unsigned turn) const { return {barriers + 16 + 8 * turn}; }
 
     __device__ __forceinline__ unsigned* ticket_of(unsigned turn) const { return verdict_of(2, 0) + turn; }
+
+    /// What another block has stored is seen at the price of what the first-level cache holds, registers' among it: not where there is one block, if asked to.
+    __device__ __forceinline__ void await(const Arrival& arrival, unsigned parity) const {
+        if (spares_cache && blocks == 1) arrival.wait(parity);
+        else arrival.wait_cluster(parity);
+    }
 
     /// By one thread of every block.
     __device__ __forceinline__ void prepare(int warps) const {
@@ -60,7 +67,7 @@ struct Exchange {
     }
     /// Lane l < parts: those of warp l, else zeros. Returns the ticket. `armer`: one warp of the block.
     __device__ __forceinline__ unsigned hear(unsigned turn, unsigned parity, bool armer, Relation<T>& first, Relation<T>& last, int lane) const {
-        related(turn).wait_cluster(parity);
+        await(related(turn), parity);
         if (blocks > 1 && armer && lane == 0) rearm_relations(turn);
         const T* const from = relation_of(turn, lane);
         first = last = {T(0), T(0), T(0)};
@@ -79,7 +86,7 @@ struct Exchange {
     }
     /// Whether all are good.
     __device__ __forceinline__ bool agree(unsigned turn, unsigned parity, bool armer, int lane) const {
-        judged(turn).wait_cluster(parity);
+        await(judged(turn), parity);
         if (blocks > 1 && armer && lane == 0) rearm_verdicts(turn);
         return __all_sync(~0u, lane >= parts || *verdict_of(turn, lane));
     }

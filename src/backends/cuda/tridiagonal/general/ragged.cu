@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Ragged batches: tiles of whole systems in a block's shared memory (ragged_tile.cuh); a block for a system that has one for itself, in shared memory or, pivoted, in scratch; and launches of their own
-// for the longest, one after the other (path.hpp). Who takes what is decided from the offsets, on the host (ragged_plan.hpp); nothing is read back.
+// Ragged batches. Where rows lie side by side: runs of systems without pivots (ragged_runs.hpp), and what they leave with pivots (ragged_marked.cuh, ragged_blocks.cuh). Elsewhere, and on older devices: tiles of whole systems in a block's
+// shared memory, and a block for a system that has one for itself (ragged_blocks.cuh). Launches of their own for the longest, one after the other (path.hpp). Who takes what is decided on the host (ragged_plan.hpp); nothing is read back.
 #include "backends/cuda/tridiagonal/general/ragged.hpp"
 
 #include <algorithm>
@@ -8,11 +8,11 @@
 
 #include "backends/cuda/runtime/reset.hpp"
 #include "backends/cuda/runtime/shared_memory.hpp"
-#include "backends/cuda/tridiagonal/device/overlap.cuh"
+#include "backends/cuda/tridiagonal/block/residency.hpp"
+#include "backends/cuda/tridiagonal/general/ragged_blocks.cuh"
+#include "backends/cuda/tridiagonal/general/ragged_marked.cuh"
 #include "backends/cuda/tridiagonal/general/ragged_plan.hpp"
-#include "backends/cuda/tridiagonal/general/ragged_tile.cuh"
 #include "backends/cuda/tridiagonal/path.hpp"
-#include "backends/cuda/tridiagonal/pivoted_block.cuh"
 #include "families/tridiagonal/offsets.hpp"
 #include "families/tridiagonal/plain.hpp"
 
@@ -23,71 +23,9 @@ using tridiagonal::Algorithm;
 using tridiagonal::Operand;
 using tridiagonal::System;
 
-constexpr int tile_threads = 128, finite_threads = 256;
-
-// Registers allow two blocks on a multiprocessor in double precision, and shared memory does up to half its rows.
-template <class T>
-constexpr int single_threads = sizeof(T) == 8 ? 256 : 512;
-
-// So many rows that four blocks (FP32 five) share a multiprocessor: while some compute, others wait for memory.
-template <class T>
-constexpr int tile_rows = tile_threads * (sizeof(T) == 8 ? 9 : 17);
-
-template <class T>
-using Tile = RaggedTile<T, tile_threads, 8 * tile_threads>;
-template <class T>
-using Single = RaggedTile<T, single_threads<T>, 1>;
+constexpr int finite_threads = 256;
 
 std::size_t up(std::size_t bytes) { return (bytes + 255) / 256 * 256; }
-
-template <class T>
-__global__ void __launch_bounds__(tile_threads, 4) ragged_tile_kernel(const __grid_constant__ RaggedJob<T> job) {
-    extern __shared__ __align__(16) unsigned char ragged_memory[];
-    const Tile<T> tile{job, job.tile_rows, ragged_memory};
-    for (std::int64_t first = static_cast<std::int64_t>(blockIdx.x) * job.window; first < job.systems; first += static_cast<std::int64_t>(gridDim.x) * job.window)
-        tile.solve_all(first, min(first + job.window, job.systems));
-}
-
-/// A system that no shared memory holds, with pivots. By all threads of a block.
-template <class T>
-__device__ __noinline__ void solve_in_scratch(const RaggedJob<T>* job, std::int64_t k, std::int64_t row, int n, BlockPivoting<T>* shared) {
-    T* const scratch = job->scratch + static_cast<std::int64_t>(blockIdx.x) * job->scratch_rows * (job->adds ? 5 : 4);
-    const Line<T> x = line_from(job->x, row), found = job->adds ? Line<T>{scratch + 4 * static_cast<std::int64_t>(n), T(0), 1} : x;
-    const PivotedVerdict<T> verdict = pivot_by_block(line_from(job->lower, row), line_from(job->diag, row), line_from(job->upper, row), line_from(job->rhs, row), found, n, scratch, *shared);
-    __syncthreads();  // all of `found` is there
-    if (verdict.reason == Reason::exact && job->adds)
-        for (int i = static_cast<int>(threadIdx.x); i < n; i += single_threads<T>) x.at(i) += found[i];
-    if (threadIdx.x == 0) {
-        if (verdict.reason != Reason::exact) report_failure(job->outcome, job->status, k, verdict.row, verdict.reason);
-        else if (!job->pivots) report_rescued(job->outcome);
-    }
-    __syncthreads();
-}
-
-/// Systems k, k + blocks, … of a block, so that long ones beside each other are those of different blocks.
-template <class T>
-__global__ void __launch_bounds__(single_threads<T>, sizeof(T) == 8 ? 2 : 1) ragged_single_kernel(const __grid_constant__ RaggedJob<T> job) {
-    constexpr int threads = single_threads<T>;
-    extern __shared__ __align__(16) unsigned char ragged_memory[];
-    __shared__ bool wanted[threads];
-    const Single<T> tile{job, job.chip_rows, ragged_memory};
-    const auto system = [&](std::int64_t looked, int thread) { return blockIdx.x + (looked + thread) * gridDim.x; };
-    for (std::int64_t looked = 0; system(looked, 0) < job.systems; looked += threads) {
-        const std::int64_t own = system(looked, static_cast<int>(threadIdx.x));
-        const std::int64_t its_rows = own < job.systems ? job.offsets[own + 1] - job.offsets[own] : 0;
-        const bool mine = its_rows > job.tile_rows && its_rows < job.least_alone;
-        wanted[threadIdx.x] = mine;
-        if (!__syncthreads_or(mine)) continue;
-        for (int t = 0; t < threads; ++t) {
-            if (!wanted[t]) continue;
-            const std::int64_t k = system(looked, t), row = job.offsets[k];
-            const int n = static_cast<int>(job.offsets[k + 1] - row);
-            if (n <= job.chip_rows) tile.solve_one(k, row, n);
-            else solve_in_scratch(&job, k, row, n, reinterpret_cast<BlockPivoting<T>*>(ragged_memory));
-        }
-        __syncthreads();  // `wanted` is written again
-    }
-}
 
 /// What became of a system that was solved alone, as its number in the batch says.
 __global__ void take_outcome(const DeviceOutcome* one, DeviceOutcome* all, std::int64_t system) {
@@ -138,15 +76,20 @@ template <class T>
 RaggedLimits limits_of_device() {
     RaggedLimits limits;
     limits.multiprocessors = multiprocessors_of_current();
-    limits.tile_rows = tile_rows<T>;
+    limits.tile_rows = tile_rows<T>, limits.tile_warps = tile_threads / 32;
     int rows = single_threads<T> * Single<T>::most_chunk;
     constexpr int own = single_threads<T>;  // ragged_single_kernel's, beside the tile
-    while (rows > tile_rows<T> && Single<T>::bytes(rows) + own > shared_memory_of_block()) --rows;
+    const int most = shared_memory_of_block();
+    while (rows > tile_rows<T> && Single<T>::bytes(rows) + own > most) --rows;
     limits.chip_rows = rows;
     return limits;
 }
 
-RaggedLimits limits_for(const System& system) { return system.dtype == DType::f32 ? limits_of_device<float>() : limits_of_device<double>(); }
+RaggedLimits limits_for(const System& system) {
+    RaggedLimits limits = system.dtype == DType::f32 ? limits_of_device<float>() : limits_of_device<double>();
+    if (runs_take(system)) limit_runs(limits, system.dtype);
+    return limits;
+}
 
 /// Of ragged_single_kernel, where a system is in scratch: as many as there are multiprocessors for, but no more than half a gigabyte of it, unless that leaves too few.
 std::int64_t single_blocks(const RaggedPlan& plan, const RaggedLimits& limits, std::size_t bytes_each) {
@@ -175,15 +118,25 @@ void each_alone(const System& system, const RaggedPlan& plan, Visit visit) {
         }
 }
 
-/// of_one: for a system that gets launches of its own.
-std::size_t scratch(const System& system, Algorithm algorithm, std::size_t (*of_one)(const System&, Algorithm)) {
-    const RaggedLimits limits = limits_for(system);
-    const RaggedPlan plan = plan_ragged(system, limits);
-    const std::size_t each = scratch_each(system, plan, limits);
-    std::size_t most = each * static_cast<std::size_t>(single_blocks(plan, limits, each));
-    each_alone(system, plan, [&](const System& one) { most = std::max(most, up(sizeof(DeviceOutcome)) + up(of_one(one, algorithm))); });
-    return tridiagonal::offsets_bytes(system) + up(most);
-}
+/// How a batch is solved, and where what is needed for that lies in scratch, behind the offsets.
+struct Planned {
+    RaggedLimits limits;
+    RaggedPlan plan;
+    std::size_t runs = 0, rest = 0, each = 0;  ///< where the scratch of runs begins, and that of blocks or of systems alone; bytes of a block's
+
+    explicit Planned(const System& system) : limits(limits_for(system)), plan(plan_ragged(system, limits)) {
+        runs = tridiagonal::offsets_bytes(system), rest = runs + (has_runs() ? runs_scratch(system, plan) : 0);
+        each = scratch_each(system, plan, limits);
+    }
+    bool has_runs() const { return plan.runs.longest > 0; }
+
+    /// of_one: for a system that gets launches of its own.
+    std::size_t bytes(const System& system, Algorithm algorithm, std::size_t (*of_one)(const System&, Algorithm)) const {
+        std::size_t most = each * static_cast<std::size_t>(single_blocks(plan, limits, each));
+        each_alone(system, plan, [&](const System& one) { most = std::max(most, up(sizeof(DeviceOutcome)) + up(of_one(one, algorithm))); });
+        return rest + up(most);
+    }
+};
 
 template <class T>
 Line<T> line_of_all(const Operand& operand) {
@@ -191,13 +144,37 @@ Line<T> line_of_all(const Operand& operand) {
 }
 
 template <class T>
-void solve(const System& system, Algorithm algorithm, const BatchLaunch& launch) {
-    const RaggedLimits limits = limits_for(system);
-    const RaggedPlan plan = plan_ragged(system, limits);
+void share_by_clusters(const RaggedJob<T>& job, const RaggedLeft& left, cudaStream_t stream) {
+    constexpr auto kernel = ragged_cluster_kernel<T>;
+    static PerDevice prepared;
+    prepared.once([] {
+        allow_shared_memory(kernel);
+        cudaFuncSetAttribute(kernel, cudaFuncAttributeNonPortableClusterSizeAllowed, 1);
+    });
+    const auto blocks = static_cast<unsigned>(left.cluster_blocks);
+    cudaLaunchConfig_t config = {};
+    config.gridDim = dim3(blocks), config.blockDim = dim3(single_threads<T>);
+    config.dynamicSmemBytes = static_cast<std::size_t>(Single<T>::bytes(job.chip_rows));
+    config.stream = stream;
+    cudaLaunchAttribute attributes[2] = {cluster_of(blocks)};
+    while_the_kernel_before_ends(attributes[1]);
+    config.attrs = attributes, config.numAttrs = 1;
+    static Residency residency;
+    config.gridDim = dim3(static_cast<unsigned>(std::min<std::int64_t>(residency(kernel, config, blocks), left.most)) * blocks);
+    config.numAttrs = 2;
+    enqueue_kernel(config, kernel, job, left);
+}
+
+template <class T>
+void solve(const System& system, Algorithm algorithm, const Planned& planned, const BatchLaunch& launch) {
+    const RaggedLimits& limits = planned.limits;
+    const RaggedPlan& plan = planned.plan;
     auto* const scratch = static_cast<unsigned char*>(launch.scratch);
-    const std::size_t before = tridiagonal::offsets_bytes(system), each = scratch_each(system, plan, limits);
-    reset_outcome(launch.outcome, system.rows, system.systems(), static_cast<int>(algorithm == Algorithm::lu ? Algorithm::lu : Algorithm::thomas), launch.stream);
-    if (launch.status) enqueue_fill(launch.status, static_cast<int>(Reason::exact), static_cast<std::size_t>(system.systems()), launch.stream);
+    const bool runs = planned.has_runs();
+    const std::size_t before = planned.rest;
+    if (runs) solve_runs(system, plan, algorithm == Algorithm::lu, reinterpret_cast<const std::int64_t*>(scratch), scratch + planned.runs, launch);
+    else reset_outcome(launch.outcome, system.rows, system.systems(), static_cast<int>(algorithm == Algorithm::lu ? Algorithm::lu : Algorithm::thomas), launch.stream);
+    if (!runs && launch.status) enqueue_fill(launch.status, static_cast<int>(Reason::exact), static_cast<std::size_t>(system.systems()), launch.stream);
 
     RaggedJob<T> job;
     job.offsets = reinterpret_cast<const std::int64_t*>(scratch);
@@ -213,14 +190,29 @@ void solve(const System& system, Algorithm algorithm, const BatchLaunch& launch)
     static PerDevice prepared;
     prepared.once([] {
         allow_shared_memory(ragged_tile_kernel<T>, Tile<T>::bytes(tile_rows<T>));
+        allow_shared_memory(ragged_marked_kernel<T>, Tile<T>::bytes(tile_rows<T>));
+        allow_shared_memory(ragged_listed_kernel<T>, Tile<T>::bytes(tile_rows<T>));
         allow_shared_memory(ragged_single_kernel<T>, shared_memory_of_block() - single_threads<T>);
     });
-    constexpr std::int64_t most_blocks = 1 << 20;
-    enqueue_kernel(ragged_tile_kernel<T>, static_cast<unsigned>(std::min(plan.windows, most_blocks)), tile_threads, static_cast<std::size_t>(Tile<T>::bytes(tile_rows<T>)), launch.stream, job);
-    if (plan.singles > 0) {
-        const auto blocks = static_cast<unsigned>(single_blocks(plan, limits, each));
-        const int bytes = std::max(Single<T>::bytes(job.chip_rows), static_cast<int>(sizeof(BlockPivoting<T>)));
-        enqueue_kernel(ragged_single_kernel<T>, blocks, single_threads<T>, static_cast<std::size_t>(bytes), launch.stream, job);
+    const auto tile_bytes = static_cast<std::size_t>(Tile<T>::bytes(tile_rows<T>));
+    const auto singles = [&](const RaggedJob<T>& of) {
+        const int bytes = std::max(Single<T>::bytes(of.chip_rows), static_cast<int>(sizeof(BlockPivoting<T>)));
+        enqueue_kernel(ragged_single_kernel<T>, static_cast<unsigned>(single_blocks(plan, limits, planned.each)), single_threads<T>, static_cast<std::size_t>(bytes), launch.stream, of);
+    };
+    if (runs) {
+        // What they have left, by as many blocks as are there at a time.
+        RaggedLeft left = left_by_runs(system, plan, scratch + planned.runs);
+        if (job.chip_rows < plan.longest_single) left.cluster_blocks = plan.longest_single > 8 * limits.chip_rows ? 16 : 8, left.most_cluster_rows = left.cluster_blocks * limits.chip_rows;
+        const auto blocks = 4 * limits.multiprocessors;
+        RaggedJob<T> of_list = job;
+        of_list.list = left.large.systems, of_list.listed = left.large.count;
+        launch_after(ragged_marked_kernel<T>, static_cast<unsigned>(blocks), tile_threads, tile_bytes, launch.stream, of_list, left);
+        if (left.most > 0) launch_after(ragged_listed_kernel<T>, static_cast<unsigned>(std::min<std::int64_t>(blocks, left.most)), tile_threads, tile_bytes, launch.stream, of_list, left);
+        if (left.most_cluster_rows > 0) share_by_clusters(of_list, left, launch.stream);
+        if (plan.singles > 0) singles(of_list);
+    } else {
+        enqueue_kernel(ragged_tile_kernel<T>, static_cast<unsigned>(std::min<std::int64_t>(plan.windows, 1 << 20)), tile_threads, tile_bytes, launch.stream, job);
+        if (plan.singles > 0) singles(job);
     }
     each_alone(system, plan, [&](const System& one) {
         BatchLaunch alone = launch;
@@ -254,12 +246,15 @@ const char* ragged_refuses(const System& system, Algorithm algorithm) {
     return nullptr;
 }
 
-std::size_t ragged_scratch(const System& system, Algorithm algorithm) { return scratch(system, algorithm, scratch_for); }
-std::size_t ragged_least_scratch(const System& system, Algorithm algorithm) { return scratch(system, algorithm, least_scratch); }
+std::size_t ragged_scratch(const System& system, Algorithm algorithm) { return Planned(system).bytes(system, algorithm, scratch_for); }
+std::size_t ragged_least_scratch(const System& system, Algorithm algorithm) { return Planned(system).bytes(system, algorithm, least_scratch); }
 
-void solve_ragged(const System& system, Algorithm algorithm, const BatchLaunch& launch) {
-    if (system.dtype == DType::f32) solve<float>(system, algorithm, launch);
-    else solve<double>(system, algorithm, launch);
+bool solve_ragged(const System& system, Algorithm algorithm, const BatchLaunch& launch) {
+    const Planned planned(system);
+    if (launch.scratch_bytes < planned.bytes(system, algorithm, least_scratch)) return false;
+    if (system.dtype == DType::f32) solve<float>(system, algorithm, planned, launch);
+    else solve<double>(system, algorithm, planned, launch);
+    return true;
 }
 
 void check_finite_ragged(const System& system, const BatchLaunch& launch) {

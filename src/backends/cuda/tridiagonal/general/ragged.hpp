@@ -16,7 +16,7 @@ std::size_t ragged_least_scratch(const tridiagonal::System& system, tridiagonal:
 
 /// Enqueues, and resets outcome and status. System::offsets, in the host's memory, is read before it returns, and those at the beginning of the scratch by kernels: they must be the same. x of a failed
 /// system is not written, but for those that get launches of their own, in place: there rhs is as those leave it (path.hpp).
-void solve_ragged(const tridiagonal::System& system, tridiagonal::Algorithm algorithm, const BatchLaunch& launch);
+bool solve_ragged(const tridiagonal::System& system, tridiagonal::Algorithm algorithm, const BatchLaunch& launch);
 
 /// As check_finite (finite.hpp).
 void check_finite_ragged(const tridiagonal::System& system, const BatchLaunch& launch);

@@ -33,6 +33,8 @@ struct RaggedJob {
     int tile_rows = 0, chip_rows = 0;       ///< what a block of either kernel holds
     Line<T> lower, diag, upper, rhs, x;     ///< of all rows
     bool adds = false, pivots = false;      ///< pivots: all systems are eliminated with pivots
+    const std::int64_t* list = nullptr;     ///< not null: only these systems are solved, and with pivots at once
+    const unsigned* listed = nullptr;       ///< how many
     T* scratch = nullptr;                   ///< of blocks, for systems that no shared memory holds
     std::int64_t scratch_rows = 0;          ///< of each
     std::int8_t* status = nullptr;
@@ -69,7 +71,7 @@ TRIFOLD_RARE void pivot_tile(const RaggedJob<T>* job, int capacity, unsigned cha
 /// A block of `Threads` threads, a power of two, and its shared memory: at most `Systems` systems at a time.
 template <class T, int Threads, int Systems>
 struct RaggedTile {
-    static constexpr int E = 16 / static_cast<int>(sizeof(T)), warps = Threads / 32, most_chunk = 31;  ///< rows of a thread: what substituting may multiply by is a power of that
+    static constexpr int E = 16 / static_cast<int>(sizeof(T)), warps = Threads / 32, most_chunk = 31;  ///< rows of a thread: what substituting may multiply by is a power of that, and choices of pivots are remembered
     static constexpr int solved = -1, left = -2;  ///< verdicts; others are rows that are not finite
 
     const RaggedJob<T>& job;
@@ -140,7 +142,7 @@ struct RaggedTile {
 
     /// `starts` are there.
     __device__ void solve(const RaggedPart& part) const {
-        if (job.pivots || !solve_unpivoted(part)) pivot_tile<T, Threads, Systems>(&job, capacity, memory, part.system, part.row, part.systems, part.rows);
+        if (job.pivots || job.list || !solve_unpivoted(part)) pivot_tile<T, Threads, Systems>(&job, capacity, memory, part.system, part.row, part.systems, part.rows);
     }
 
 private:
@@ -295,7 +297,7 @@ public:
         await();
         clear_seams(part, tile, tile + 2 * rows);
         if (part.systems == 1) {
-            solve_by_lanes<false>(tile, 0, BlockRows::whole(rows), 1, Threads, verdicts(), across());
+            solve_by_lanes<true>(tile, 0, BlockRows::whole(rows), 1, Threads, verdicts(), across());
             __syncthreads();
             if (thread() == 0) verdicts()[0] = verdicts()[0] > rows ? solved : verdicts()[0] == rows ? left : verdicts()[0];
         } else {
@@ -331,20 +333,19 @@ public:
         __syncthreads();
     }
 
-private:
-    /// Of n rows, its arrays `pitch` apart, by all lanes of a warp.
-    __device__ static int solve_by_warp(T* system, int pitch, int n) {
-        const int lane = thread() & 31, each = (n + 31) / 32 | 1, first = min(lane * each, n);
-        PivotedChunk<T, false> chunk{system + first, pitch, min(each, n - first)};
+    /// Of n rows, its arrays `pitch` apart, by `lanes` neighbours, a power of two, of a warp; the others have systems of their own.
+    __device__ static int solve_by_warp(T* system, int pitch, int n, int lanes = 32) {
+        const int lane = thread() & 31, place = lane & (lanes - 1), each = (n + lanes - 1) / lanes | 1, first = min(place * each, n);
+        PivotedChunk<T, true> chunk{system + first, pitch, min(each, n - first)};
         PivotRange<T> range;
         int bad = n;
         const Equations<T> own = chunk.reduce(bad, range);
-        LaneTree<T> tree{{}, lane, 32};
+        LaneTree<T> tree{{}, lane, lanes};
         const Equations<T> all = tree.join(own, range);
         const bool finished = chunk.finish(tree.substitute(solve_ends(all, range)));
         int verdict = bad < n ? first + bad : finished && range.good ? n + 1 : n;
-#pragma unroll
-        for (int mask = 16; mask > 0; mask /= 2) verdict = min(verdict, __shfl_xor_sync(~0u, verdict, mask));
+#pragma unroll 1
+        for (int mask = lanes / 2; mask > 0; mask /= 2) verdict = min(verdict, __shfl_xor_sync(~0u, verdict, mask));
         return verdict > n ? solved : verdict == n ? left : verdict;
     }
 };
