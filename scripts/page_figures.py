@@ -84,6 +84,10 @@ def cpu_kept(row):
     return [percent(row['fraction']), times(row.get('speedup'))]
 
 
+def cpu_general_cells(row):
+    return [f'{1e9 / row["rows_per_s"]:.1f}', percent(row['fraction']), times(row.get('speedup'))]
+
+
 def cpu_factored(case, threads):
     return {'case': case, 'threads': threads, 'solver': 'factored'}
 
@@ -192,6 +196,14 @@ TABLES = {
     'batches on the cpu': ('batch', 'systems × rows, threads', (['of the roof', 'of its moves', 'over a Thomas loop'], cpu_batch_cells), [
         ('131072 × 256, 1', cpu_batch('131072 x 256', 1)), ('131072 × 256, 2', cpu_batch('131072 x 256', 2)), ('400³ along x, 1', cpu_batch('400^3 along x', 1)), ('400³ along y, 1', cpu_batch('400^3 along y', 1)),
         ('400³ along z, 1', cpu_batch('400^3 along z', 1)), ('512³ along x, 1', cpu_batch('512^3 along x', 1)), ('512³ along y, 1', cpu_batch('512^3 along y', 1)), ('512³ along z, 1', cpu_batch('512^3 along z', 1))]),
+    'the general path': ('general', 'what, threads', (['ns a row', 'of the roof', 'over LAPACK'], cpu_general_cells),
+                         [(f'{text}, {threads}', cpu_batch(case, threads)) for case, text in [
+                             ('rings, 256 rows, side by side, dominant', 'rings of 256 rows side by side, dominant'), ('rings, 256 rows, one after the other, dominant', 'one after the other'),
+                             ('rings, 256 rows, one after the other, random', 'random'), ('rings, 6000 rows, one after the other, dominant', 'of 6000 rows, dominant'), ('rings, 6000 rows, one after the other, waves', 'of 6000 rows, waves'),
+                             ('ragged, 1 to 6 rows, dominant', 'ragged, 1 to 6 rows, dominant'), ('ragged, 1 to 6 rows, random', '1 to 6 rows, random'), ('ragged, 20 to 400 rows, dominant', '20 to 400 rows, dominant'),
+                             ('ragged, 20 to 400 rows, random', '20 to 400 rows, random'), ('ragged, 1000 to 7000 rows, dominant', '1000 to 7000 rows, dominant'), ('ragged, 1000 to 7000 rows, random', '1000 to 7000 rows, random'),
+                             ('ragged rings, 20 to 400 rows, dominant', 'ragged rings, 20 to 400 rows, dominant'), ('added to x, 64 rows, side by side, dominant', 'added to x, 64 rows side by side, dominant'),
+                             ('added to x, 1000 rows, one after the other, dominant', '1000 rows one after the other, dominant'), ('added to x, 1000 rows, one after the other, random', 'random')] for threads in (1, 2)]),
     'certified on the cpu': ('single', 'rows, threads', (['of the roof', 'moves alone', 'arithmetic alone', 'over LAPACK'], cpu_pass), [
         ('10⁸, dominant, 1', cpu_batch('memory, 1e+08 rows', 1)), ('10⁸, dominant, 2', cpu_batch('memory, 1e+08 rows', 2))]),
     'kept factors': ('factored', 'systems × rows, threads', (['of the roof', 'over LAPACK'], cpu_kept), [

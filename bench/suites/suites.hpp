@@ -21,6 +21,7 @@ void run_batch(const Settings& settings, Record& record);
 void run_small(const Settings& settings, Record& record);
 void run_planner(const Settings& settings, Record& record);
 void run_factored(const Settings& settings, Record& record);
+void run_general(const Settings& settings, Record& record);
 void run_heat(const Settings& settings, Record& record);
 void run_dominance(const Settings& settings, Record& record);
 void run_opencl_cpu(const Settings& settings, Record& record);
@@ -37,6 +38,7 @@ inline constexpr Suite suites[] = {
     {"small", "One small system: latency and allocations", run_small},
     {"planner", "Predicted and measured, and what a better choice would have saved", run_planner},
     {"factored", "Kept factors: many right-hand sides, a batch, one long system", run_factored},
+    {"general", "Rings, ragged batches and x that is added to", run_general},
     {"heat", "ADI heat, per step", run_heat},
     {"dominance", "Error against diagonal dominance, every device and oclspkt's mappings", run_dominance},
     {"opencl_cpu", "OpenCL in the host's memory beside the native cpu", run_opencl_cpu},

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Lanes = systems. A group of them is eliminated into scratch, as if it were to be kept (group_tiles-inl.h), and solved from there; rings carry the
-// column and the row of their last unknown along. Ragged systems are sorted by length in windows, so that lanes of a group end together.
+// column and the row of their last unknown along. Ragged systems are sorted by length in windows, so that lanes of a group end together; tiny ones are copied side by side (tiny_pieces.hpp).
 //
 //   Words     4 read, 1 written, and 1 read where x is added to; what is eliminated, 4 or 6 lines per row, stays in the second-level cache up to 2000 rows
 //   Numerics  the test of group_tiles-inl.h; a system that fails it, or whose x is not finite, is solved by the reference's LU with partial
@@ -21,6 +21,7 @@
 #include "backends/cpu/tridiagonal/pivot_check.hpp"
 #include "backends/cpu/tridiagonal/pivoted_lanes.hpp"
 #include "backends/cpu/tridiagonal/seen.hpp"
+#include "backends/cpu/tridiagonal/tiny_pieces.hpp"
 #include "backends/cpu/useful_threads.hpp"
 #include "base/round_up.hpp"
 
@@ -68,14 +69,23 @@ std::size_t thread_bytes(const System& system) {
     return kernel_bytes<T>(system) + pivoted_bytes(line);
 }
 
-/// The pieces of a ragged batch, those of about the same length next to each other; long ones and empty ones last.
+/// The rows of pieces that are copied side by side: at most so many. Not where most are longer: few tiny ones do not keep lanes waiting.
+template <class T>
+std::int64_t most_tiny_rows(const System& system) {
+    if (!system.offsets || !TinyArrays<T>::take(system)) return 0;
+    const std::int64_t rows = system.offsets[system.ragged_systems] - system.offsets[0];
+    return system.rows <= tiny_rows || rows <= tiny_rows / 2 * system.ragged_systems ? tiny_rows : 0;
+}
+
+/// The pieces of a ragged batch that lanes have, those of about the same length next to each other: neither tiny nor long.
 class Pieces {
 public:
     static constexpr std::int64_t window = 512;
 
-    Pieces(const System& system, std::int64_t* order) : system_(system), order_(order) {
+    Pieces(const System& system, std::int64_t tiny, std::int64_t* order) : system_(system), order_(order) {
+        if (system.rows <= tiny) return;
         for (std::int64_t k = 0; k < system.ragged_systems; ++k)
-            if (const std::int64_t n = rows(k); n > 0 && n <= least_general_long) order_[count_++] = k;
+            if (const std::int64_t n = rows(k); n > tiny && n <= least_general_long) order_[count_++] = k;
     }
 
     std::int64_t windows() const { return (count_ + window - 1) / window; }
@@ -180,7 +190,9 @@ void solve_groups_of(const System& system, const Launch& launch, Seen& all) {
     const std::size_t each = thread_bytes<T>(system), own = kernel_bytes<T>(system);
     const int threads = useful_threads(system, launch.threads);
     const LaneOrder order = LaneOrder::by_memory(system);
-    Pieces pieces(system, system.offsets ? reinterpret_cast<std::int64_t*>(static_cast<char*>(launch.scratch) + each * static_cast<std::size_t>(threads)) : nullptr);
+    const std::int64_t tiny = most_tiny_rows<T>(system), tiny_windows = tiny > 0 ? (system.ragged_systems + tiny_window - 1) / tiny_window : 0;
+    const TinyArrays<T> arrays(system);
+    Pieces pieces(system, tiny, system.offsets ? reinterpret_cast<std::int64_t*>(static_cast<char*>(launch.scratch) + each * static_cast<std::size_t>(threads)) : nullptr);
     constexpr int W = group_lanes<T>;
     const std::int64_t groups = system.offsets ? (pieces.count() + W - 1) / W : order.groups<T>();
     const Seen nothing = all;
@@ -193,6 +205,18 @@ void solve_groups_of(const System& system, const Launch& launch, Seen& all) {
         OneGroup<T> one;
         one.kept = w + whole_lines(static_cast<std::size_t>(sizes.scratch_elements()) * sizeof(T)) / sizeof(T);
         Seen seen = nothing;
+        const auto solve_alone = [&](const System& line) {
+            const Outcome outcome = solve_pivoted<T>(line, scratch + own);
+            if (outcome.ok()) ++seen.rescued;
+            else seen.failed(line.number, outcome.reason, outcome.row);
+        };
+#pragma omp for schedule(static) nowait
+        for (std::int64_t w = 0; w < tiny_windows; ++w) {
+            const std::int64_t begin = w * tiny_window, end = std::min(begin + tiny_window, system.ragged_systems);
+            if (launch.status)
+                for (std::int64_t k = begin; k < end; ++k) launch.status[k] = static_cast<std::int8_t>(Reason::exact);
+            solve_tiny_pieces(arrays, system.offsets, begin, end, [&](std::int64_t k) { solve_alone(system_at(system, k)); });
+        }
 #pragma omp for schedule(static)
         for (std::int64_t w = 0; w < pieces.windows(); ++w) pieces.sort(w);
 #pragma omp for schedule(static)
@@ -211,10 +235,7 @@ void solve_groups_of(const System& system, const Launch& launch, Seen& all) {
                 const bool solved = (left >> j & 1) == 0;
                 if (launch.status) launch.status[system.offsets ? pieces[at + j] : order.number(at + j)] = static_cast<std::int8_t>(Reason::exact);
                 if (solved) continue;
-                const System line = system_at(system, system.offsets ? pieces[at + j] : order.index(at + j));
-                const Outcome outcome = solve_pivoted<T>(line, scratch + own);
-                if (outcome.ok()) ++seen.rescued;
-                else seen.failed(line.number, outcome.reason, outcome.row);
+                solve_alone(system_at(system, system.offsets ? pieces[at + j] : order.index(at + j)));
             }
         }
 #pragma omp critical(trifold_cpu_general)
@@ -266,7 +287,8 @@ void solve_general(const System& system, const Launch& launch, Outcome& outcome)
     }
     seen.fill(outcome);
     outcome.tried_other = seen.rescued + seen.failures > 0;
-    outcome.branch = outcome.tried_other && seen.rescued + seen.failures == system.systems() ? "lu" : "thomas";
+    const bool all_tiny = system.rows <= (system.dtype == DType::f32 ? most_tiny_rows<float>(system) : most_tiny_rows<double>(system));
+    outcome.branch = all_tiny || (outcome.tried_other && seen.rescued + seen.failures == system.systems()) ? "lu" : "thomas";
 }
 
 }  // namespace trifold::cpu
