@@ -130,6 +130,37 @@ TEST_P(General, Long) {
                 }
 }
 
+// T is nearly singular behind its large entry and grows from there: what is solved with it leaves the range of numbers,
+// and no residual may pass for small because its bound is infinite.
+template <class T>
+void rings_that_overflow(Queue& queue, const Recipe& recipe, double large, double small) {
+    SCOPED_TRACE(testing::Message() << recipe.text() << ", " << large << " among " << small << ", " << trifold::name_of(dtype_of<T>));
+    Trial<T> trial(recipe);
+    for (std::int64_t k = 0; k < trial.systems(); ++k)
+        for (std::int64_t i = 0; i < recipe.rows; ++i) {
+            trial.coefficient(0, i, k) = T(-1.0 / 256), trial.coefficient(2, i, k) = T(0.5);
+            if (i == 11) trial.coefficient(1, i, k) = static_cast<T>(large);
+            else trial.coefficient(1, i, k) *= static_cast<T>(small);
+        }
+    std::vector<std::int8_t> status(static_cast<std::size_t>(trial.systems()), 77);
+    tridiagonal::Options options;
+    options.status = status.data();
+    tridiagonal::solve(queue, trial.problem(), options);
+    for (std::int64_t k = 0; k < trial.systems(); ++k)
+        if (status[static_cast<std::size_t>(k)] > 0) {
+            EXPECT_LE(backward_error(trial.system(k), trial.solution(k)), 64 * unit_roundoff(dtype_of<T>)) << "system " << k;
+        }
+}
+
+TEST_P(General, RingsThatOverflow) {
+    for (const std::int64_t rows : {21, 26, 40, 64, 300})
+        for (const std::int64_t systems : {1, 2, 18, 40}) {
+            Recipe recipe = recipe_of(rows, {systems}, true, false);
+            rings_that_overflow<float>(queue, recipe, 1e30, 1e-13);
+            rings_that_overflow<double>(queue, recipe, 1e250, 1e-60);
+        }
+}
+
 // T, a ring without its last row and column, is singular here; the ring is not.
 TEST_P(General, ARingWhoseLeadingPartIsSingular) {
     for (const std::int64_t rows : {4, 10, 64, 9002}) {

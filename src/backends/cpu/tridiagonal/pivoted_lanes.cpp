@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "backends/cpu/tridiagonal/batch_kernel.hpp"
 #include "base/round_up.hpp"
@@ -188,7 +189,11 @@ struct Border {
         }
         for (int j = 0; j < lanes.count; ++j)
             if (const std::int64_t m = lanes.own[j]; m >= 2) row_of(j, beside[j], y[(m - 1) * W<T> + j], corner[j], last[j], left[j], y[j], rhs[j]);
-        for (int j = 0; j < lanes.count; ++j) bad |= static_cast<std::uint32_t>(!(residual[j] <= static_cast<T>(accepted_roundoffs * unit_roundoff(dtype_of<T>)) * matrix[j] * largest[j])) << j;
+        for (int j = 0; j < lanes.count; ++j) {
+            const T allowed = static_cast<T>(accepted_roundoffs * unit_roundoff(dtype_of<T>)) * matrix[j] * largest[j];
+            const bool holds = residual[j] <= allowed && allowed <= std::numeric_limits<T>::max();  // an infinite x allows anything
+            bad |= static_cast<std::uint32_t>(!holds) << j;
+        }
         return bad;
     }
 };
