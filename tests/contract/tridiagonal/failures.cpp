@@ -142,6 +142,12 @@ TEST_P(Failure, WhatIsNotFiniteIsNamed) {
                             EXPECT_EQ(named.reason, Reason::not_finite) << name_of(algorithm);
                             EXPECT_EQ(named.row, row) << name_of(algorithm);
                         }
+                        options.algorithm = tridiagonal::Algorithm::certified;
+                        if (band == 3 && rows > 1000) {
+                            const Outcome named = tridiagonal::solve(queue, trial.problem(), options);
+                            EXPECT_EQ(named.reason, Reason::not_finite);
+                            EXPECT_EQ(named.row, row) << "certified";
+                        }
                         options.algorithm = tridiagonal::Algorithm::automatic;
                     }
                     options.check_finite = true;

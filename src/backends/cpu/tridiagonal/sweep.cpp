@@ -23,6 +23,7 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 #include "backends/cpu/tridiagonal/sweep_ends.hpp"
+#include "backends/cpu/tridiagonal/values.hpp"
 
 namespace trifold::cpu {
 namespace {
@@ -49,6 +50,9 @@ SweepResult run(const System& system, const Stretches& cut, const Launch& launch
     result.stop = static_cast<SweepStop>(job.stop.load());
     result.row = job.row.load();
     if (system.in_place) restore_groups(job, launch.threads);
+    // The sweep knows a stretch in which something is.
+    if (result.stop == SweepStop::not_finite)
+        if (const std::int64_t row = first_not_finite<T>(system); row >= 0) result.row = row;
     return result;
 }
 
