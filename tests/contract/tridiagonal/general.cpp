@@ -376,6 +376,36 @@ TEST_P(General, DoesNotDependOnThreads) {
         }
 }
 
+// So many that some are looked at first, to see what the others need; rings of one and two rows are among them, and one that is singular.
+TEST_P(General, ManyThatNeedPivots) {
+    for (const bool periodic : {false, true})
+        for (const bool accumulate : {false, true}) {
+            Recipe recipe = recipe_of(0, {}, periodic, accumulate);
+            recipe.dominant = false;
+            Random random(91);
+            for (int k = 0; k < 5000; ++k) recipe.lengths.push_back(random.below(k % 3 ? 60 : 5)), recipe.rows += recipe.lengths.back();
+            attempt<float>(recipe);
+            std::vector<std::vector<double>> expected;
+            for (const int threads : {1, 2, 3}) {
+                Context other({.threads = threads, .profile_path = "none", .log = {}});
+                Queue on(other, GetParam());
+                Trial<double> trial(recipe);
+                std::int64_t singular = 4000;
+                while (trial.system(singular).rows() < 7) ++singular;
+                for (int band = 0; band < 3; ++band) trial.coefficient(band, 3, singular) = 0;
+                const Outcome outcome = tridiagonal::solve(on, trial.problem());
+                EXPECT_EQ(outcome.failures, 1);
+                EXPECT_EQ(outcome.system, singular);
+                for (std::int64_t k = 0; k < trial.systems(); ++k) {
+                    if (threads == 1) expected.push_back(trial.stored(k));
+                    if (k == singular) continue;
+                    ASSERT_EQ(trial.stored(k), expected[static_cast<std::size_t>(k)]) << recipe.text() << ", " << threads << " threads, system " << k;
+                    if (threads == 1 && trial.system(k).rows() > 0) { ASSERT_LE(backward_error(trial.system(k), trial.solution(k)), (accumulate ? 256 : 32) * unit_roundoff(DType::f64)) << "system " << k; }
+                }
+            }
+        }
+}
+
 TRIFOLD_ON_EVERY_DEVICE(General);
 
 }  // namespace

@@ -185,6 +185,16 @@ struct OneGroup {
     }
 };
 
+/// Groups that are solved first: where most of their lanes need pivots, the others are pivoted at once. Of the batch alone, so that bits do not depend on threads.
+struct Probes {
+    std::int64_t groups;
+    int count;
+
+    explicit Probes(std::int64_t of) : groups(of), count(of >= 256 ? 8 : 0) {}  // where waiting for them is little beside the others
+    std::int64_t at(int probe) const { return (2 * probe + 1) * groups / (2 * count); }
+    bool has(std::int64_t group) const { return count > 0 && at(static_cast<int>(group * count / groups)) == group; }
+};
+
 template <class T>
 void solve_groups_of(const System& system, const Launch& launch, Seen& all) {
     const std::size_t each = thread_bytes<T>(system), own = kernel_bytes<T>(system);
@@ -195,6 +205,8 @@ void solve_groups_of(const System& system, const Launch& launch, Seen& all) {
     Pieces pieces(system, tiny, system.offsets ? reinterpret_cast<std::int64_t*>(static_cast<char*>(launch.scratch) + each * static_cast<std::size_t>(threads)) : nullptr);
     constexpr int W = group_lanes<T>;
     const std::int64_t groups = system.offsets ? (pieces.count() + W - 1) / W : order.groups<T>();
+    const Probes probes(pivots_in_lanes(system) ? groups : 0);
+    std::int64_t need_pivots = 0;
     const Seen nothing = all;
 #pragma omp parallel num_threads(threads)
     {
@@ -219,15 +231,17 @@ void solve_groups_of(const System& system, const Launch& launch, Seen& all) {
         }
 #pragma omp for schedule(static)
         for (std::int64_t w = 0; w < pieces.windows(); ++w) pieces.sort(w);
-#pragma omp for schedule(static)
-        for (std::int64_t k = 0; k < groups; ++k) {
+        // Returns how many lanes need pivots, as far as it finds out.
+        const auto solve_group = [&](std::int64_t k, bool pivots_first) {
             const std::int64_t at = system.offsets ? k * W : order.first<T>(k);
             const int count = system.offsets ? static_cast<int>(std::min<std::int64_t>(W, pieces.count() - at)) : order.count<T>(k);
             one.group = system.offsets ? group_of_pieces<T>(system, pieces, at, count) : group_of<T>(system, order, at, count);
-            std::uint32_t left = one.solve(system, w) & ((1u << count) - 1);
+            const std::uint32_t all_lanes = (1u << count) - 1;
+            const bool without = !pivots_first || (system.periodic && *std::min_element(one.group.rows, one.group.rows + count) < 3);
+            const std::uint32_t refused = without ? one.solve(system, w) & all_lanes : all_lanes;
+            std::uint32_t left = refused;
             // One alone is as fast without.
             if (left & (left - 1) && pivots_in_lanes(system)) {
-                const std::uint32_t refused = left;
                 left = solve_pivoted_lanes(one.group, system.periodic, count, refused, system.accumulate, scratch);
                 seen.rescued += std::popcount(refused & ~left);
             }
@@ -237,7 +251,18 @@ void solve_groups_of(const System& system, const Launch& launch, Seen& all) {
                 if (solved) continue;
                 solve_alone(system_at(system, system.offsets ? pieces[at + j] : order.index(at + j)));
             }
-        }
+            return std::popcount(refused);
+        };
+        std::int64_t refused = 0;
+#pragma omp for schedule(static) nowait
+        for (int probe = 0; probe < probes.count; ++probe) refused += solve_group(probes.at(probe), false);
+#pragma omp atomic
+        need_pivots += refused;
+#pragma omp barrier
+        const bool pivots_first = 2 * need_pivots > static_cast<std::int64_t>(probes.count) * W;
+#pragma omp for schedule(static)
+        for (std::int64_t k = 0; k < groups; ++k)
+            if (!probes.has(k)) solve_group(k, pivots_first);
 #pragma omp critical(trifold_cpu_general)
         all.merge(seen);
     }
