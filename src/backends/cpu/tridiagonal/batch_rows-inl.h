@@ -234,7 +234,11 @@ HWY_INLINE void substitute_pivoted(D d, Reduced<T> from, std::int64_t rows, T* x
             T* const s = from.s + i * 2 * from.half + k * N;
             const V y = hn::Load(d, s + from.half);
             V value = hn::NegMulAdd(hn::Load(d, s), next, y);
-            if (second) value = hn::NegMulAdd(hn::Load(d, from.u + i * from.half + k * N), after, value);
+            // Of lanes that were not pivoted nothing is taken: what it would leave of -0 depends on which systems lie beside them.
+            if (second) {
+                const V u = hn::Load(d, from.u + i * from.half + k * N);
+                value = hn::IfThenElse(hn::Eq(u, hn::Zero(d)), value, hn::NegMulAdd(u, after, value));
+            }
             after = next;
             next = hn::IfThenElse(keep, y, value);
             hn::Store(next, d, s + from.half);
