@@ -2,7 +2,7 @@
 // One long system on the GPU, and several, beside cuSPARSE and the roof, in one process, interleaved: medians, percent of the best stream that reads four
 // arrays and writes one of the same size. Solves are enqueued as the library does, everything included; results are checked on the GPU.
 //
-//   cuda_single_bench [--json FILE] [--rows COUNT] [--rounds N] [dominant] [curve] [general] [several] [middle] [latency] [ceilings]
+//   cuda_single_bench [--json FILE] [--rows COUNT] [--rounds N] [dominant] [curve] [general] [pivots] [several] [middle] [latency] [ceilings]
 //
 // --rows: the longest system. cuSPARSE is loaded at run time from the machine's own CUDA; without it, its columns stay empty.
 #include <cuda_runtime.h>
@@ -65,6 +65,12 @@ public:
     void indefinite(std::int64_t n) {
         fill_array(a_.lower, n, 1, T(-1), T(1)), fill_array(a_.diag, n, 2, T(-1), T(1));
         fill_array(a_.upper, n, 3, T(-1), T(1)), fill_array(a_.rhs, n, 4, T(-1), T(1));
+    }
+
+    /// A Helmholtz equation: what happens anywhere is felt everywhere.
+    void waves(std::int64_t n) {
+        fill_array(a_.lower, n, 1, T(-1), T(-1)), fill_array(a_.diag, n, 2, T(0.7), T(0.7));
+        fill_array(a_.upper, n, 3, T(-1), T(-1)), fill_array(a_.rhs, n, 4, T(-1), T(1));
     }
 
     /// What one launch costs that does nothing, and one cluster that brings 4096 rows and takes x away: no solve like ours can take less. Timed as solves are.
@@ -346,6 +352,14 @@ void run(const Sparse& sparse, std::int64_t count, int rounds, const std::vector
         bench.indefinite(count);
         bench.run("random", count, Algorithm::two_pass, false, true, false);
     }
+    if (wanted("pivots"))
+        for (const bool forgets : {true, false}) {
+            if (forgets) bench.indefinite(count);
+            else bench.waves(count);
+            for (const std::int64_t n : {std::int64_t{1} << 18, std::int64_t{1} << 20, std::int64_t{1} << 22, std::int64_t{1} << 24, count})
+                if (n <= count) bench.run(forgets ? "pivots, random" : "pivots, waves", n, Algorithm::automatic, false, true, false);
+            bench.run(forgets ? "pivots, random, in place" : "pivots, waves, in place", count, Algorithm::automatic, true, true, false);
+        }
     if (wanted("several"))
         for (const bool decays : {true, false}) {
             if (decays) bench.dominant(count);
@@ -390,8 +404,8 @@ int main(int argc, char** argv) {
         if (arg == "--json" && i + 1 < argc) json = argv[++i];
         else if (arg == "--rows" && i + 1 < argc) count = std::max(std::atoll(argv[++i]), 65536ll);
         else if (arg == "--rounds" && i + 1 < argc) rounds = std::max(std::atoi(argv[++i]), 1);
-        else if (arg == "dominant" || arg == "curve" || arg == "general" || arg == "several" || arg == "middle" || arg == "latency" || arg == "ceilings") parts.push_back(arg);
-        else return std::fprintf(stderr, "usage: cuda_single_bench [--json FILE] [--rows COUNT] [--rounds N] [dominant] [curve] [general] [several] [middle] [latency] [ceilings]\n"), 2;
+        else if (arg == "dominant" || arg == "curve" || arg == "general" || arg == "pivots" || arg == "several" || arg == "middle" || arg == "latency" || arg == "ceilings") parts.push_back(arg);
+        else return std::fprintf(stderr, "usage: cuda_single_bench [--json FILE] [--rows COUNT] [--rounds N] [dominant] [curve] [general] [pivots] [several] [middle] [latency] [ceilings]\n"), 2;
     }
     nlohmann::ordered_json record = gpu_record("cuda_single", "One system on the GPU, percent of a 4 read, 1 write stream");
     const Sparse sparse;

@@ -133,6 +133,45 @@ TEST_F(LongSystems, PivotsDoNotDependOnTheScaleOfRows) {
     check(float());
 }
 
+// What needs pivots is solved by many lanes: that one thread could do it too, in a thousand times the time, must not hide that they fail.
+TEST_F(LongSystems, PivotsAreFoundInTwoPasses) {
+    std::mt19937_64 random(32);
+    const auto check = [&]<class T>(T) {
+        std::uniform_real_distribution<double> any(-1, 1);
+        for (const bool forgets : {true, false})
+            for (const std::size_t n : {std::size_t{40003}, std::size_t{300000}, std::size_t{2500003}}) {
+                System<T> system(n);
+                for (std::size_t i = 0; i < n; ++i) {
+                    system.lower[i] = static_cast<T>(forgets ? any(random) : -1), system.diag[i] = static_cast<T>(forgets ? any(random) : 0.7);
+                    system.upper[i] = static_cast<T>(forgets ? any(random) : -1), system.rhs[i] = static_cast<T>(any(random));
+                }
+                for (const Algorithm algorithm : {Algorithm::automatic, Algorithm::two_pass})
+                    for (const auto& [off, in_place] : {std::pair{0, false}, {1, false}, {0, true}}) {
+                        SCOPED_TRACE(testing::Message() << (forgets ? "random" : "waves") << ", " << n << " rows, off " << off << (in_place ? ", in place" : "") << ", algorithm " << static_cast<int>(algorithm));
+                        std::vector<T> x;
+                        const Outcome outcome = solve_there(system, x, off, in_place, algorithm);
+                        expect_good(system, x, outcome);
+                        if (algorithm == Algorithm::two_pass) EXPECT_STREQ(outcome.branch, "two_pass");
+                        else EXPECT_STRNE(outcome.branch, "lu");  // waves of few windows need no pivots
+                        if (HasFatalFailure()) return;
+                    }
+                // Who would come to it row by row, from the first one on, names the same one.
+                const std::size_t bad = n - 5;
+                system.rhs[bad] = std::numeric_limits<T>::quiet_NaN(), system.diag[bad + 2] = std::numeric_limits<T>::infinity();
+                for (const Algorithm algorithm : {Algorithm::automatic, Algorithm::two_pass})
+                    for (const bool in_place : {false, true}) {
+                        std::vector<T> x;
+                        const Outcome outcome = solve_there(system, x, 0, in_place, algorithm);
+                        EXPECT_EQ(outcome.reason, Reason::not_finite);
+                        EXPECT_EQ(outcome.row, static_cast<std::int64_t>(bad));
+                        if (in_place && algorithm == Algorithm::two_pass) EXPECT_EQ(x[bad - 1], system.rhs[bad - 1]);
+                    }
+            }
+    };
+    check(double());
+    check(float());
+}
+
 // From what needs the windows beside it to what needs more than there are.
 TEST_F(LongSystems, DecayOverManyRows) {
     std::mt19937_64 random(22);

@@ -2,6 +2,7 @@
 // The arithmetic of the GPU's two passes, on the host: chunks reduced, merged level by level, spread and solved, in the order of
 // the kernels but without their memory.
 #define __device__
+#define __host__
 #include <algorithm>
 #include <cmath>
 #include <random>
@@ -31,7 +32,7 @@ struct Rows {
 
 template <class T>
 cuda::TwoRows reduce(const Bands<T>& s, std::int64_t first, std::int64_t end, bool& regular) {
-    cuda::Reducer<T> chunk;
+    cuda::Reducer<double, sizeof(T) == 8> chunk;
     for (std::int64_t i = first; i < end; ++i) {
         T l = s.lower[i], d = s.diag[i], u = s.upper[i], f = s.rhs[i];
         cuda::chunk::scale_row(l, d, u, f);
@@ -46,49 +47,52 @@ template <class T>
 std::vector<T> solve(Bands<T> s, std::int64_t m, std::int64_t together) {
     const std::int64_t n = s.rows();
     s.lower[0] = s.upper[n - 1] = 0;
-    std::vector<std::int64_t> counts{n / m + (n % m > 1)};
-    std::vector<std::vector<double>> levels, ends;
-    const auto add = [&](std::int64_t count) { levels.emplace_back(10 * count), ends.emplace_back(2 * count); };
-    add(counts[0]);
+    std::vector<cuda::LevelOf> levels{{n / m + (n % m > 1), static_cast<int>(together)}};
+    std::vector<std::vector<double>> words, ends;
+    const auto add = [&] { words.emplace_back(10 * levels.back().pitch()), ends.emplace_back(2 * levels.back().count); };
+    const auto store = [&](std::size_t level, std::int64_t k, const cuda::TwoRows& two) { cuda::store_rows(words[level].data(), levels[level].pitch(), levels[level].place(k), two); };
+    add();
     bool regular = true;
-    const auto length = [&](std::int64_t k) { return static_cast<int>(k + 1 < counts[0] ? m : n - k * m); };
-    for (std::int64_t k = 0; k < counts[0]; ++k) {
-        cuda::store_rows(levels[0].data(), counts[0], k, reduce(s, k * m, k * m + length(k), regular));
+    const std::int64_t count = levels[0].count;
+    const auto length = [&](std::int64_t k) { return static_cast<int>(k + 1 < count ? m : n - k * m); };
+    for (std::int64_t k = 0; k < count; ++k) store(0, k, reduce(s, k * m, k * m + length(k), regular));
+    // Single precision is reduced in double, and wants no long chunks.
+    levels.emplace_back(levels[0].groups, cuda::group), add();
+    for (std::int64_t g = 0; g < levels[0].groups; ++g) {
+        cuda::TwoRows two;
+        if (sizeof(T) == 4) {
+            regular = cuda::merge(words[0].data(), levels[0], g, two) && regular;
+        } else {
+            const std::int64_t first = g * together * m, end = g + 1 < levels[0].groups ? first + together * m : n;
+            two = reduce(s, first, end, regular);
+        }
+        store(1, g, two);
     }
-    counts.push_back((counts[0] + together - 1) / together);
-    add(counts[1]);
-    for (std::int64_t k = 0; k < counts[1]; ++k) {
-        const std::int64_t first = k * together * m, end = k + 1 < counts[1] ? first + together * m : n;
-        cuda::store_rows(levels[1].data(), counts[1], k, reduce(s, first, end, regular));
-    }
-    for (std::size_t level = 1; counts[level] > cuda::group; ++level) {
-        const std::int64_t count = counts[level], above = (count + cuda::group - 1) / cuda::group;
-        counts.push_back(above);
-        add(above);
-        for (std::int64_t g = 0; g < above; ++g) {
+    while (levels.back().count > cuda::group) {
+        const std::size_t level = levels.size() - 1;
+        levels.emplace_back(levels[level].groups, cuda::group), add();
+        for (std::int64_t g = 0; g < levels[level].groups; ++g) {
             cuda::TwoRows two;
-            regular = cuda::merge(levels[level].data(), count, g * cuda::group, std::min((g + 1) * cuda::group, count) - 1, two) && regular;
-            cuda::store_rows(levels[level + 1].data(), above, g, two);
+            regular = cuda::merge(words[level].data(), levels[level], g, two) && regular;
+            store(level + 1, g, two);
         }
     }
     cuda::TwoRows two;
     double known[4] = {0, 0, 0, 0};
-    const std::int64_t top = counts.back();
-    regular = cuda::merge(levels.back().data(), top, 0, top - 1, two) && regular;
+    regular = cuda::merge(words.back().data(), levels.back(), 0, two) && regular;
     regular = cuda::solve_last(two, known[1], known[2]) && regular;
     if (!regular) return {};
-    cuda::spread(levels.back().data(), top, 0, top - 1, known, ends.back().data());
-    for (std::size_t level = counts.size() - 1; level-- > 0;) {
-        const std::int64_t count = counts[level], groups = counts[level + 1];
+    cuda::spread(words.back().data(), levels.back(), 0, known, ends.back().data(), ends.back().data() + levels.back().count);
+    for (std::size_t level = levels.size() - 1; level-- > 0;) {
+        const std::int64_t groups = levels[level].groups;
         const std::vector<double>& e = ends[level + 1];
-        const std::int64_t size = level == 0 ? together : cuda::group;
         for (std::int64_t g = 0; g < groups; ++g) {
             const double around[4] = {g > 0 ? e[groups + g - 1] : 0, e[g], e[groups + g], g + 1 < groups ? e[g + 1] : 0};
-            cuda::spread(levels[level].data(), count, g * size, std::min((g + 1) * size, count) - 1, around, ends[level].data());
+            double* const firsts = ends[level].data() + levels[level].first(g);
+            cuda::spread(words[level].data(), levels[level], g, around, firsts, firsts + levels[level].count);
         }
     }
     const std::vector<double>& e = ends[0];
-    const std::int64_t count = counts[0];
     for (std::int64_t k = 0; k < count; ++k)
         cuda::solve_chunk<T>(Rows<T>{&s, k * m}, length(k), k > 0 ? static_cast<T>(e[count + k - 1]) : T(0), static_cast<T>(e[k]), static_cast<T>(e[count + k]),
                              k + 1 < count ? static_cast<T>(e[k + 1]) : T(0));

@@ -35,23 +35,24 @@ struct TwoRows {
 
 namespace chunk {
 
-/// Over x[-1], x[0], x[j], x[j+1], x[j+2].
-template <class T>
+/// Over x[-1], x[0], x[j], x[j+1], x[j+2]; sum: 0 where there are none.
+template <class T, bool Sums>
 struct Row {
     T w0, w1, p, q, r, sum, rhs;
 };
 
-template <class T>
-__device__ Row<T> one_of(bool first, const Row<T>& a, const Row<T>& b) {
-    return {first ? a.w0 : b.w0, first ? a.w1 : b.w1, first ? a.p : b.p, first ? a.q : b.q, first ? a.r : b.r, first ? a.sum : b.sum, first ? a.rhs : b.rhs};
+template <class T, bool Sums>
+__device__ Row<T, Sums> one_of(bool first, const Row<T, Sums>& a, const Row<T, Sums>& b) {
+    return {first ? a.w0 : b.w0, first ? a.w1 : b.w1, first ? a.p : b.p, first ? a.q : b.q, first ? a.r : b.r, Sums ? first ? a.sum : b.sum : T(0), first ? a.rhs : b.rhs};
 }
 
-template <class T>
-__device__ void lose(Row<T>& c, const Row<T>& pivot, T inverse) {
+template <class T, bool Sums>
+__device__ void lose(Row<T, Sums>& c, const Row<T, Sums>& pivot, T inverse) {
     const T m = c.p * inverse;
     c.w0 -= m * pivot.w0, c.w1 -= m * pivot.w1;
     c.p = c.q - m * pivot.q, c.q = c.r - m * pivot.r, c.r = 0;
-    c.sum -= m * pivot.sum, c.rhs -= m * pivot.rhs;
+    c.rhs -= m * pivot.rhs;
+    if (Sums) c.sum -= m * pivot.sum;
 }
 
 /// The columns x[j], x[j+1], x[j+2] alone, with the same arithmetic.
@@ -101,32 +102,34 @@ __device__ void choose(R& c0, R& c1, R& joining) {
 
 }  // namespace chunk
 
-/// A chunk on its way, row after row from its first, as scale_row leaves them; two rows at least.
-template <class T>
+/// A chunk on its way, row after row from its first, as scale_row leaves them; two rows at least. Sums: as above; who reduces in twice the precision of the
+/// rows does without.
+template <class T, bool Sums = true>
 struct Reducer {
-    chunk::Row<T> c0, c1;
+    chunk::Row<T, Sums> c0, c1;
     int count = 0;
-    bool balanced = true;  ///< the sum of every row is at most half of its parts
+    bool balanced = Sums;  ///< the sum of every row is at most half of its parts
     bool regular = true;   ///< no column without a pivot so far
 
     __device__ void add(T l, T d, T u, T f) {
-        const T sum = (l + u) + d;
-        balanced = balanced && abs(sum) <= (abs(l) + abs(d) + abs(u)) / 2;
-        if (count == 0) c0 = {l, d, u, 0, 0, sum, f};
-        else if (count == 1) c1 = {0, l, d, u, 0, sum, f};
-        else eliminate({0, 0, l, d, u, sum, f});
-        ++count;
+        if (count == 0) begin(l, d, u, f);
+        else if (count == 1) second(l, d, u, f);
+        else join(l, d, u, f);
     }
 
-    /// The same for who knows that two rows are there.
-    __device__ void join(T l, T d, T u, T f) {
+    /// The same for who knows how many rows are there.
+    __device__ void begin(T l, T d, T u, T f) { c0 = {l, d, u, 0, 0, sum_of(l, d, u), f}, count = 1; }
+    __device__ void second(T l, T d, T u, T f) { c1 = {0, l, d, u, 0, sum_of(l, d, u), f}, count = 2; }
+    __device__ void join(T l, T d, T u, T f) { eliminate({0, 0, l, d, u, sum_of(l, d, u), f}), ++count; }
+
+    __device__ T sum_of(T l, T d, T u) {
+        if (!Sums) return 0;
         const T sum = (l + u) + d;
         balanced = balanced && abs(sum) <= (abs(l) + abs(d) + abs(u)) / 2;
-        eliminate({0, 0, l, d, u, sum, f});
-        ++count;
+        return sum;
     }
 
-    __device__ void eliminate(chunk::Row<T> joining) {
+    __device__ void eliminate(chunk::Row<T, Sums> joining) {
         chunk::choose(c0, c1, joining);
         regular = regular && joining.p != T(0);
         const T inverse = reciprocal(joining.p);
@@ -135,10 +138,10 @@ struct Reducer {
 
     __device__ TwoRows rows() const {
         TwoRows out;
-        chunk::Row<T> both[2] = {c0, c1};
+        chunk::Row<T, Sums> both[2] = {c0, c1};
 #pragma unroll
         for (int k = 0; k < 2; ++k) {
-            chunk::Row<T>& c = both[k];
+            chunk::Row<T, Sums>& c = both[k];
             const T s0 = abs(c.w0), s1 = abs(c.w1), s2 = abs(c.p), s3 = abs(c.q);
             if (balanced && count > 2) {
                 const T largest = max(max(s0, s1), max(s2, s3));
@@ -153,27 +156,47 @@ struct Reducer {
     }
 };
 
-/// before, first, last, after: x[-1], x[0], x[m-1], x[m].
-template <class T, class Rows>
-__device__ void solve_chunk(const Rows& rows, int m, T before, T first, T last, T after) {
-    const auto scaled = [&](int i) {
-        chunk::Short<T> row{rows.lower(i), rows.diag(i), rows.upper(i), rows.rhs(i)};
-        chunk::scale_row(row.p, row.q, row.r, row.rhs);
-        return row;
-    };
-    const chunk::Short<T> top = scaled(0), second = scaled(1);
-    chunk::Short<T> c0{top.r, 0, 0, top.rhs - top.p * before - top.q * first};
-    chunk::Short<T> c1{second.q, second.r, 0, second.rhs - second.p * first};
-    for (int j = 1; j + 1 < m; ++j) {
-        chunk::Short<T> joining = scaled(j + 1);
+/// Rows of a chunk on their way down, between known ends; two rows first.
+template <class T>
+struct Eliminator {
+    chunk::Short<T> c0, c1;
+
+    /// before, first: x[-1], x[0].
+    __device__ Eliminator(chunk::Short<T> top, chunk::Short<T> second, T before, T first) {
+        chunk::scale_row(top.p, top.q, top.r, top.rhs), chunk::scale_row(second.p, second.q, second.r, second.rhs);
+        c0 = {top.r, 0, 0, top.rhs - top.p * before - top.q * first};
+        c1 = {second.q, second.r, 0, second.rhs - second.p * first};
+    }
+
+    /// The pivot's row, whose p is 1 / pivot.
+    __device__ chunk::Short<T> join(chunk::Short<T> joining) {
+        chunk::scale_row(joining.p, joining.q, joining.r, joining.rhs);
         chunk::choose(c0, c1, joining);
         const T inverse = reciprocal(joining.p);
         chunk::lose(c0, joining, inverse), chunk::lose(c1, joining, inverse);
-        rows.diag(j) = inverse, rows.lower(j) = joining.q, rows.upper(j) = joining.r, rows.rhs(j) = joining.rhs;
+        joining.p = inverse;
+        return joining;
+    }
+};
+
+/// An unknown from its pivot's row and the two unknowns behind it.
+template <class T>
+__device__ T substituted(const chunk::Short<T>& row, T next, T beyond) {
+    return (row.rhs - row.q * next - row.r * beyond) * row.p;
+}
+
+/// before, first, last, after: x[-1], x[0], x[m-1], x[m].
+template <class T, class Rows>
+__device__ void solve_chunk(const Rows& rows, int m, T before, T first, T last, T after) {
+    const auto row = [&](int i) { return chunk::Short<T>{rows.lower(i), rows.diag(i), rows.upper(i), rows.rhs(i)}; };
+    Eliminator<T> down(row(0), row(1), before, first);
+    for (int j = 1; j + 1 < m; ++j) {
+        const chunk::Short<T> pivot = down.join(row(j + 1));
+        rows.lower(j) = pivot.p, rows.diag(j) = pivot.q, rows.upper(j) = pivot.r, rows.rhs(j) = pivot.rhs;
     }
     T next = last, beyond = after;
     for (int j = m - 2; j >= 1; --j) {
-        const T now = (rows.rhs(j) - rows.lower(j) * next - rows.upper(j) * beyond) * rows.diag(j);
+        const T now = substituted(row(j), next, beyond);
         rows.rhs(j) = now;
         beyond = next, next = now;
     }

@@ -4,8 +4,9 @@
 //
 //   a0 x[last before] + a1 x[first] + a2 x[last] + a3 x[first after] = rhs,   two such rows per chunk
 //
-// Arrays: level: 10 words per chunk, word w of chunk k at level[w count + k]; ends: x[first] of chunk k at ends[k], x[last] at
-//   ends[count + k]. merge writes one chunk of the next level, spread the ends of its own.
+// Arrays: level: 10 words per chunk, word w of chunk k at level[w pitch + place(k)]: chunk i of group g at i groups + g, so that threads beside each other,
+//   who have groups beside each other, meet neighbours in memory; ends: x[first] and x[last], each array in the order of chunks. merge gives one chunk of
+//   the next level, spread the ends of its own.
 // Numerics: FP64; partial pivoting among four rows, then among three. A column of zeros gives false.
 // Source: docs/algorithms/two_pass.md, "Coupling".
 #pragma once
@@ -18,18 +19,31 @@ namespace trifold::cuda {
 
 inline constexpr int group = 16;
 
-__device__ inline TwoRows load_rows(const double* level, std::int64_t count, std::int64_t k) {
+/// The chunks of a level, in groups of `size`.
+struct LevelOf {
+    std::int64_t count, groups;
+    int size;
+
+    __host__ __device__ LevelOf(std::int64_t chunks, int together) : count(chunks), groups((chunks + together - 1) / together), size(together) {}
+
+    __host__ __device__ std::int64_t pitch() const { return groups * size; }
+    __host__ __device__ std::int64_t place(std::int64_t k) const { return k % size * groups + k / size; }
+    __device__ std::int64_t first(std::int64_t g) const { return g * size; }
+    __device__ int chunks_of(std::int64_t g) const { return static_cast<int>(g + 1 < groups ? size : count - g * size); }
+};
+
+__device__ inline TwoRows load_rows(const double* level, std::int64_t pitch, std::int64_t place) {
     TwoRows out;
 #pragma unroll
-    for (int w = 0; w < 4; ++w) out.a[0][w] = level[w * count + k], out.a[1][w] = level[(4 + w) * count + k];
-    out.rhs[0] = level[8 * count + k], out.rhs[1] = level[9 * count + k];
+    for (int w = 0; w < 4; ++w) out.a[0][w] = level[w * pitch + place], out.a[1][w] = level[(4 + w) * pitch + place];
+    out.rhs[0] = level[8 * pitch + place], out.rhs[1] = level[9 * pitch + place];
     return out;
 }
 
-__device__ inline void store_rows(double* level, std::int64_t count, std::int64_t k, const TwoRows& rows) {
+__device__ inline void store_rows(double* level, std::int64_t pitch, std::int64_t place, const TwoRows& rows) {
 #pragma unroll
-    for (int w = 0; w < 4; ++w) level[w * count + k] = rows.a[0][w], level[(4 + w) * count + k] = rows.a[1][w];
-    level[8 * count + k] = rows.rhs[0], level[9 * count + k] = rows.rhs[1];
+    for (int w = 0; w < 4; ++w) level[w * pitch + place] = rows.a[0][w], level[(4 + w) * pitch + place] = rows.a[1][w];
+    level[8 * pitch + place] = rows.rhs[0], level[9 * pitch + place] = rows.rhs[1];
 }
 
 namespace coupling {
@@ -102,21 +116,32 @@ struct Run {
 
 }  // namespace coupling
 
-/// Chunks first … last of a level as one.
-__device__ inline bool merge(const double* level, std::int64_t count, std::int64_t first, std::int64_t last, TwoRows& out) {
+/// The chunks of group g as one.
+__device__ inline bool merge(const double* level, const LevelOf& of, std::int64_t g, TwoRows& out) {
+    const int count = of.chunks_of(g);
+    const std::int64_t pitch = of.pitch();
     coupling::Run run;
-    run.start(load_rows(level, count, first));
+    TwoRows next = load_rows(level, pitch, g);
+    run.start(next);
     bool regular = true;
     coupling::Row pivots[2];
-    for (std::int64_t k = first + 1; k <= last; ++k) regular = run.join(load_rows(level, count, k), pivots) && regular;
+    if (count > 1) next = load_rows(level, pitch, g + of.groups);
+    for (int k = 1; k < count; ++k) {
+        const TwoRows here = next;
+        next = load_rows(level, pitch, g + min(k + 1, count - 1) * of.groups);  // while this one is joined
+        regular = run.join(here, pivots) && regular;
+    }
     out = run.rows();
     return regular;
 }
 
-/// The ends of chunks first … last from x[last before], x[first], x[last], x[first after] of them all.
-__device__ inline void spread(const double* level, std::int64_t count, std::int64_t first, std::int64_t last, const double (&known)[4], double* ends) {
+/// The ends of the chunks of group g from x[last before], x[first], x[last], x[first after] of them all: x[first] of the group's chunks, and x[last].
+__device__ inline void spread(const double* level, const LevelOf& of, std::int64_t g, const double (&known)[4], double* firsts, double* lasts) {
+    const int count = of.chunks_of(g);
+    const std::int64_t pitch = of.pitch();
     coupling::Run run;
-    run.start(load_rows(level, count, first));
+    TwoRows next = load_rows(level, pitch, g);
+    run.start(next);
     // What is known moves to the right-hand side.
 #pragma unroll
     for (int k = 0; k < 2; ++k) {
@@ -124,19 +149,22 @@ __device__ inline void spread(const double* level, std::int64_t count, std::int6
         run.carried[k].outer0 = run.carried[k].outer1 = 0;
     }
     double kept[group - 1][9];
-    for (int j = 0; first + j < last; ++j) {
+    if (count > 1) next = load_rows(level, pitch, g + of.groups);
+    for (int j = 0; j + 1 < count; ++j) {
+        const TwoRows here = next;
+        next = load_rows(level, pitch, g + min(j + 2, count - 1) * of.groups);
         coupling::Row p[2];
-        run.join(load_rows(level, count, first + j + 1), p);
+        run.join(here, p);
         kept[j][0] = p[0].in0, kept[j][1] = p[0].in1, kept[j][2] = p[0].next0, kept[j][3] = p[0].next1, kept[j][4] = p[0].rhs;
         kept[j][5] = p[1].in1, kept[j][6] = p[1].next0, kept[j][7] = p[1].next1, kept[j][8] = p[1].rhs;
     }
     double next0 = known[2], next1 = known[3];
-    ends[first] = known[1], ends[count + last] = known[2];
-    for (int j = static_cast<int>(last - first) - 1; j >= 0; --j) {
+    firsts[0] = known[1], lasts[count - 1] = known[2];
+    for (int j = count - 2; j >= 0; --j) {
         const double(&p)[9] = kept[j];
         const double front = (p[8] - p[6] * next0 - p[7] * next1) * p[5];
         const double back = (p[4] - p[1] * front - p[2] * next0 - p[3] * next1) * p[0];
-        ends[first + j + 1] = front, ends[count + first + j] = back;
+        firsts[j + 1] = front, lasts[j] = back;
         next0 = back, next1 = front;
     }
 }

@@ -7,17 +7,16 @@
 //   it is then kept in scratch until it is accepted.
 // Overwritten: x. Scratch: 24 words per chunk and level, one byte and 32 more per system, and x in place; then the same memory
 //   serves the LU of what was not accepted.
-// Who does what: in the first pass a thread walks down a long chunk of up to 16 chunks of 32 rows and reduces (chunk.cuh) both
-//   it and, on the way, each chunk to two rows; a warp brings a line of each of its 32 long chunks at a time into shared memory. Long
-//   chunks are merged in groups of 16, level by level (couple.cuh), one thread each, until one thread solves what is left; the
-//   way back finds the ends of long chunks and then of chunks. In the second pass a block brings 64 chunks into shared memory, a
-//   thread solves one between its ends, and all of them multiply x with the rows read again (from the second-level cache) and
+// Who does what: in the first pass a warp reduces (two_pass_reduce.cuh) 32 chunks of 32 rows to two rows each; in double precision 32 long chunks of up to 16 chunks, and on the way
+//   each of these. Chunks are merged in groups of 4 to 16, level by level (couple.cuh), one thread each, until one thread solves what is left; the
+//   way back finds the ends of long chunks and then of chunks. In the second pass (two_pass_finish.cuh) a warp brings a tile of chunks into shared memory, a
+//   lane or two solve one between its ends, and all of them multiply x with the rows read again (from the second-level cache) and
 //   keep the largest residual. Both passes once more correct x by the solution for rhs - A x where a residual is not small
 //   enough; what then still is not, is solved by LU. Kernels that find nothing to do return at once, since nothing comes back to
 //   the host. blockIdx.y = system.
-// Words per row: 4 read; 4 read + 1 written; the levels move about 1.2. In place 2 more.
+// Words per row: 4 read; 4 read + 1 written; the levels move about 1.2 (single precision: 2.4). In place 2 more. What is corrected: 6 for residues, 9 for both passes and 1 for x, 6 to check.
 // Numerics: as docs/algorithms/gpu_two_pass.md. What two rows say of a chunk's interior drowns in their rounding the more, the more
-//   chunks are coupled: hence the long ones. A system is accepted where the largest residual of every block of 2048 rows is at
+//   chunks are coupled: hence long ones in double precision, and single precision reduced in double. A system is accepted where the largest residual of every tile of 512 rows (single precision: 1024) is at
 //   most 10 u of max|A| max|x| + max|rhs| there, or at most 4 u of the largest such scale: LAPACK's measure. Maxima
 //   are by atomics, so that their order does not matter, and bits repeat.
 // Source: docs/algorithms/gpu_two_pass.md.
@@ -39,17 +38,18 @@ constexpr std::int64_t least_rows = 64, most_systems_at_once = 65535;
 
 std::size_t align(std::size_t bytes) { return (bytes + 255) / 256 * 256; }
 
-/// Scratch: levels, findings, marks, then what x in place and LU take one after the other.
+/// Scratch: levels, findings, marks, then what x in place and residues take, and LU after them.
 struct Parts {
-    std::size_t found, marks, shared, all;
+    std::size_t found, marks, shared, residue, all;
 
     Parts(const System& system, const Cut& cut) {
         const auto systems = static_cast<std::size_t>(system.systems());
         found = align(std::max(systems * static_cast<std::size_t>(cut.words) * sizeof(double), SpreadNews<double>::bytes(Spread::most_of(system.rows))));
         marks = found + align(systems * sizeof(Found));
         shared = marks + align(systems);
-        const std::size_t x = system.in_place ? systems * static_cast<std::size_t>(system.rows) * size_of(system.dtype) : 0;
-        all = shared + align(std::max(x, pivoted_scratch(system)));
+        const std::size_t x = align(systems * static_cast<std::size_t>(system.rows) * size_of(system.dtype));
+        residue = shared + (system.in_place ? x : 0);
+        all = std::max(residue + x, shared + align(pivoted_scratch(system)));
     }
 };
 
@@ -65,27 +65,28 @@ void for_systems(Job<T>& job, Launch launch) {
 template <class T, bool again>
 void passes(Job<T>& job, cudaStream_t stream) {
     job.again = again;
-    constexpr int tile_bytes = 4 * tile_chunks * tile_pitch * sizeof(T);
+    constexpr int warps = block_threads / lanes, reduce_room = warps * reduce_bytes<T>, finish_room = warps * Tiled<T>::bytes;
     static PerDevice prepared;
     prepared.once([&] {
-        cudaFuncSetAttribute(finish_kernel<T, again>, cudaFuncAttributeMaxDynamicSharedMemorySize, tile_bytes);
-        cudaFuncSetAttribute(reduce_kernel<T, again>, cudaFuncAttributeMaxDynamicSharedMemorySize, sizeof(Staging<T>));
+        cudaFuncSetAttribute(finish_kernel<T, again>, cudaFuncAttributeMaxDynamicSharedMemorySize, finish_room);
+        cudaFuncSetAttribute(reduce_kernel<T, again>, cudaFuncAttributeMaxDynamicSharedMemorySize, reduce_room);
     });
     const Cut& cut = job.cut;
-    int top = 1;  // the lowest level that one block takes
+    int top = first_level<T>;  // the lowest level that one block takes
     while (top + 1 < cut.levels && cut.count[top + 1] > top_threads / 4) ++top;
     const std::int64_t groups = top + 1 < cut.levels ? cut.count[top + 1] : 1;
     // Where nothing is to be done, few blocks find it out.
-    const unsigned tiles = std::min(blocks(cut.count[0], tile_chunks), again ? 1024u : ~0u), threads = 32 * blocks(std::min<std::int64_t>(groups, top_threads), 32);
+    const unsigned most = again ? 1024u : ~0u, at_once = finish_blocks * static_cast<unsigned>(multiprocessors_of_current()), threads = 32 * blocks(std::min<std::int64_t>(groups, top_threads), 32);
     for_systems(job, [&](unsigned y) {
-        launch_after(reduce_kernel<T, again>, dim3(blocks(cut.count[1], block_threads), y), block_threads, sizeof(Staging<T>), stream, job);
-        for (int level = 1; level < top; ++level)
+        if (again) launch_after(residue_kernel<T>, dim3(std::min(blocks(cut.tiles(lanes), warps), most), y), block_threads, 0, stream, job);
+        launch_after(reduce_kernel<T, again>, dim3(blocks(reduce_items<T>(cut), warps), y), block_threads, reduce_room, stream, job);
+        for (int level = first_level<T>; level < top; ++level)
             launch_after(merge_kernel<T>, dim3(blocks(cut.count[level + 1], level_threads), y), level_threads, 0, stream, job, level);
         launch_after(top_kernel<T>, dim3(1, y), threads, 0, stream, job, top);
         for (int level = top - 1; level >= 0; --level)
             launch_after(spread_kernel<T>, dim3(blocks(cut.count[level + 1], level_threads), y), level_threads, 0, stream, job, level);
-        launch_after(finish_kernel<T, again>, dim3(tiles, y), block_threads, tile_bytes, stream, job);
-        if (again) launch_after(residual_kernel<T>, dim3(tiles, y), block_threads, 0, stream, job);
+        launch_after(finish_kernel<T, again>, dim3(std::min(blocks(cut.tiles(Tiled<T>::of_all), warps), at_once), y), block_threads, finish_room, stream, job);
+        if (again) launch_after(residual_kernel<T>, dim3(std::min(blocks(cut.tiles(lanes), warps), most), y), block_threads, 0, stream, job);
     });
     launch_after(judge_kernel<T>, dim3(blocks(job.levels.systems, 128)), 128, 0, stream, job);
 }
@@ -140,14 +141,19 @@ void launch_chain(const Left<T>& left, cudaStream_t stream) {
     enqueue_kernel(config, chain_kernel<T>, left.job, left.rest);
 }
 
+/// Warps that reduce side by side: twelve on a multiprocessor.
+std::int64_t warps_of_current() { return 12 * std::int64_t{multiprocessors_of_current()}; }
+
+Cut cut_of(const System& system) { return Cut(system.rows, system.dtype == DType::f64, system.systems(), warps_of_current()); }
+
 /// A cluster's lanes have chunks half as long as others: what that costs in accuracy is little in short systems (docs/notes/two_pass.md).
-Cut cut_of_left(const System& system, bool cluster) { return Cut(system.rows, cluster ? 256 : 128, system.systems()); }
+Cut cut_of_left(const System& system, bool cluster) { return cluster ? Cut(system.rows, system.dtype == DType::f64, system.systems(), 0, 256) : cut_of(system); }
 
 template <class T>
 Job<T> job_of(const System& system, const Cut& cut, const Parts& parts, const BatchLaunch& launch) {
     char* const base = static_cast<char*>(launch.scratch);
     return {Levels(system), cut, 0, Source<T>(system.lower), Source<T>(system.diag), Source<T>(system.upper), Source<T>(system.rhs),
-            Source<T>(system.x), reinterpret_cast<double*>(base), system.in_place ? reinterpret_cast<T*>(base + parts.shared) : nullptr,
+            Source<T>(system.x), reinterpret_cast<double*>(base), system.in_place ? reinterpret_cast<T*>(base + parts.shared) : nullptr, reinterpret_cast<T*>(base + parts.residue),
             reinterpret_cast<Found*>(base + parts.found), reinterpret_cast<unsigned char*>(base + parts.marks), launch.outcome, false, nullptr, nullptr, nullptr, 0, {}};
 }
 
@@ -177,7 +183,7 @@ void solve_marked(const System& system, const BatchLaunch& launch, const Marked&
 
 template <class T>
 void solve(const System& system, const BatchLaunch& launch) {
-    const Cut cut(system.rows);
+    const Cut cut = cut_of(system);
     const Parts parts(system, cut);
     if (launch.scratch_bytes < parts.all) return;
     Job<T> job = job_of<T>(system, cut, parts, launch);
@@ -188,6 +194,8 @@ void solve(const System& system, const BatchLaunch& launch) {
         for_systems(job, [&](unsigned y) {
             launch_after(copy_kernel<T>, dim3(std::min(blocks(system.rows, 256), 1u << 14), y), 256, 0, launch.stream, job);
         });
+    for_systems(job, [&](unsigned y) { launch_after(not_finite_kernel<T>, dim3(std::min(blocks(cut.tiles(lanes), block_threads / lanes), 1024u), y), block_threads, 0, launch.stream, job); });
+    launch_after(report_kernel<T>, dim3(blocks(job.levels.systems, 128)), 128, 0, launch.stream, job, launch.status);
     solve_pivoted(system, rescue_of(launch, parts), job.marks);
 }
 
@@ -195,9 +203,7 @@ void solve(const System& system, const BatchLaunch& launch) {
 
 const char* two_pass_refuses(const System& system) { return system.rows < least_rows ? "the system is too short to be cut" : nullptr; }
 
-std::size_t two_pass_scratch(const System& system) {
-    return std::max({Parts(system, Cut(system.rows)).all, Parts(system, cut_of_left(system, false)).all, Parts(system, cut_of_left(system, true)).all});
-}
+std::size_t two_pass_scratch(const System& system) { return std::max(Parts(system, cut_of(system)).all, Parts(system, cut_of_left(system, true)).all); }
 
 std::size_t two_pass_kept_at(const System& system) { return Parts(system, cut_of_left(system, false)).shared; }
 

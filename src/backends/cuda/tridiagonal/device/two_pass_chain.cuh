@@ -4,6 +4,8 @@
 
 #include <cooperative_groups.h>
 
+#include <algorithm>
+
 #include "backends/cuda/tridiagonal/device/two_pass_check.cuh"
 #include "backends/cuda/tridiagonal/device/two_pass_finish.cuh"
 #include "backends/cuda/tridiagonal/device/two_pass_levels.cuh"
@@ -20,7 +22,8 @@ template <class T, bool again, class Team, class Meet>
 __device__ __forceinline__ void passes_of(const Job<T>& job, unsigned char* shared, const Meet& meet) {
     const Cut& cut = job.cut;
     const std::int64_t thread = Team::number() * block_threads + Team::thread(), threads = Team::count() * block_threads;
-    const int last = cut.levels - 1;
+    const int own_warp = Team::warp(), last = cut.levels - 1;
+    const std::int64_t warp = own_warp * Team::count() + Team::number();
     // call(system, item), items 0 … each-1 of every system shared out.
     const auto share = [&](std::int64_t each, std::int64_t from, std::int64_t step, auto call) {
         for (std::int64_t i = from; i < each * job.levels.systems; i += step) {
@@ -28,12 +31,15 @@ __device__ __forceinline__ void passes_of(const Job<T>& job, unsigned char* shar
             if (job.marks[k] == to_correct) call(k, i - k * each);
         }
     };
-    if constexpr (again) share(cut.tiles, thread, threads, [&](std::int64_t k, std::int64_t number) { keep_beside(job, k, number); });
-    share((cut.count[1] + block_threads - 1) / block_threads, Team::number(), Team::count(),
-          [&](std::int64_t k, std::int64_t block) { reduce_block<T, again, Team>(job, k, block, *reinterpret_cast<Staging<T>*>(shared)); });
-    int top = 1;  // from here on a block waits for nobody but itself
+    constexpr int warps = block_threads / lanes;
+    if constexpr (again) {
+        share(cut.tiles(lanes), warp, warps * Team::count(), [&](std::int64_t k, std::int64_t tile) { leave_residue(job, k, tile); });
+        meet();
+    }
+    share(reduce_items<T>(cut), warp, warps * Team::count(), [&](std::int64_t k, std::int64_t item) { reduce_item<T, again>(job, k, item, shared + own_warp * reduce_bytes<T>); });
+    int top = first_level<T>;  // from here on a block waits for nobody but itself
     while (top < last && cut.count[top + 1] > 2 * block_threads) ++top;
-    for (int level = 1; level < top; ++level) {
+    for (int level = first_level<T>; level < top; ++level) {
         meet();
         share(cut.count[level + 1], thread, threads, [&](std::int64_t k, std::int64_t g) { merge_group(job, k, level, g); });
     }
@@ -44,17 +50,27 @@ __device__ __forceinline__ void passes_of(const Job<T>& job, unsigned char* shar
         share(cut.count[level + 1], thread, threads, [&](std::int64_t k, std::int64_t g) { spread_group(job, k, level, g); });
     }
     meet();
-    share(cut.tiles, Team::number(), Team::count(), [&](std::int64_t k, std::int64_t number) {
-        if (!job.found[k].irregular) finish_tile<T, again, Team>(job, Rows<T>(job, k), k, Tile<T>(job, reinterpret_cast<T*>(shared), number));
-        Team::sync();
+    share(cut.tiles(Tiled<T>::of_all), warp, warps * Team::count(), [&](std::int64_t k, std::int64_t number) {
+        if (!job.found[k].irregular) finish_tile<T, again>(job, Rows<T>(job, k, again), k, number, reinterpret_cast<T*>(shared + own_warp * Tiled<T>::bytes));
     });
     meet();
     if constexpr (again) {
         for (std::int64_t k = 0; k < job.levels.systems; ++k)
-            if (job.marks[k] == to_correct) residuals_of<T, Team>(job, k);
+            if (job.marks[k] == to_correct) residuals_of(job, k, warp, warps * Team::count());
         meet();
     }
     share(1, thread, threads, [&](std::int64_t k, std::int64_t) { judge(job, k, again); });
+    meet();
+}
+
+/// Of what is left to LU, systems that are not finite, by all threads.
+template <class T, class Team, class Meet>
+__device__ __forceinline__ void name_not_finite(const Job<T>& job, std::int8_t* status, const Meet& meet) {
+    const std::int64_t each = job.cut.tiles(lanes), warps = block_threads / lanes * Team::count();
+    for (std::int64_t i = Team::warp() * Team::count() + Team::number(); i < each * job.levels.systems; i += warps)
+        if (job.marks[i / each] == to_pivot) look_for_not_finite(job, i / each, i % each);
+    meet();
+    for (std::int64_t k = Team::number() * block_threads + Team::thread(); k < job.levels.systems; k += Team::count() * block_threads) report_not_finite(job, status, k);
     meet();
 }
 
@@ -71,7 +87,7 @@ __device__ __forceinline__ void solve_by_block(const PivotedJob<T>& rest, BlockP
 
 /// By all threads of a launch whose teams are all there, which have met since prepare_spread: meet() waits for all of them. shared: the team's. Whether anything may be left to LU.
 template <class T, class Team, class Meet>
-__device__ __forceinline__ bool solve_what_was_left(const Job<T>& job, unsigned char* shared, const Meet& meet) {
+__device__ __forceinline__ bool solve_what_was_left(const Job<T>& job, std::int8_t* status, unsigned char* shared, const Meet& meet) {
     if (job.spread.segments > 0) {
         if (!job.was_left(0)) return false;
         if (solve_spread<T, Team>(job, shared, meet)) {
@@ -100,11 +116,13 @@ __device__ __forceinline__ bool solve_what_was_left(const Job<T>& job, unsigned 
             if (job.was_left(k) && job.marks[k] == accepted) copy_of(job, k);
         if (again) meet();  // LU takes its memory
     }
+    if (again) name_not_finite<T, Team>(job, status, meet);  // behind the copies: what has no mark was accepted there
     return again;
 }
 
+/// Of a team, for the rows of its warps.
 template <class T>
-inline constexpr int chain_bytes = static_cast<int>(sizeof(Staging<T>) > 4 * tile_chunks * tile_pitch * sizeof(T) ? sizeof(Staging<T>) : 4 * tile_chunks * tile_pitch * sizeof(T));
+inline constexpr int chain_bytes = block_threads / lanes * std::max(reduce_bytes<T>, Tiled<T>::bytes);
 
 /// One cluster: its blocks wait for each other in a quarter of the time that all blocks of the device take.
 template <class T>
@@ -115,7 +133,7 @@ __global__ void __launch_bounds__(block_threads, 3) chain_kernel(const __grid_co
     if (job.unwanted()) return;
     prepare_spread<WholeBlock>(job);
     cooperative_groups::this_cluster().sync();
-    const bool again = solve_what_was_left<T, WholeBlock>(job, reinterpret_cast<unsigned char*>(shared), [] { cooperative_groups::this_cluster().sync(); });
+    const bool again = solve_what_was_left<T, WholeBlock>(job, rest.status, reinterpret_cast<unsigned char*>(shared), [] { cooperative_groups::this_cluster().sync(); });
     if (again && blockIdx.x == 0 && job.marks[0] != accepted) solve_by_block(rest, *reinterpret_cast<BlockPivoting<T>*>(shared));
 #endif
 }
@@ -132,7 +150,7 @@ template <class T>
 __device__ __forceinline__ void solve_left(const Left<T>* left) {
     static_assert(chain_bytes<T> <= ThirdOfBlock::tile_bytes && ThirdOfBlock::tile_bytes % 16 == 0);
     const auto meet = [] { cooperative_groups::this_grid().sync(); };
-    if (!solve_what_was_left<T, ThirdOfBlock>(left->job, ThirdOfBlock::memory(), meet)) return;
+    if (!solve_what_was_left<T, ThirdOfBlock>(left->job, left->rest.status, ThirdOfBlock::memory(), meet)) return;
     const std::int64_t thread = ThirdOfBlock::number() * block_threads + ThirdOfBlock::thread();
     if (thread < left->rest.slots) solve_lines(left->rest, thread);
 }

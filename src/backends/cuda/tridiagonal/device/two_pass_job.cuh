@@ -14,9 +14,9 @@
 
 namespace trifold::cuda::two_pass {
 
-inline constexpr int tile_chunks = 64, chunk_rows = 32, tile_pitch = 33, most_levels = 16, block_threads = 128, maxima = 5;
+inline constexpr int lanes = 32, chunk_rows = 32, most_levels = 16, block_threads = 128, maxima = 4;
 
-/// Who works on a tile, block_threads of them, and their words for maxima: a block.
+/// Who works side by side on chunks that they join, and their words for maxima: a block. Passes over rows are by warps, each for itself.
 template <int Size>
 struct BlockOf {
     static constexpr int size = Size;
@@ -24,9 +24,10 @@ struct BlockOf {
     __device__ __forceinline__ static int threads() { return static_cast<int>(blockDim.x); }
     __device__ __forceinline__ static std::int64_t number() { return blockIdx.x; }
     __device__ __forceinline__ static std::int64_t count() { return gridDim.x; }
+    __device__ __forceinline__ static int warp() { return thread() / lanes; }
     __device__ __forceinline__ static void sync() { __syncthreads(); }
-    __device__ __forceinline__ static double* partial() {
-        __shared__ double words[Size / 32 * maxima];
+    __device__ __forceinline__ static unsigned* partial() {
+        __shared__ unsigned words[Size / lanes * maxima];
         return words;
     }
 };
@@ -34,41 +35,61 @@ using WholeBlock = BlockOf<block_threads>;
 
 /// Or a third of one, where blocks are larger; barrier 0 is the block's. `room`: of its dynamic shared memory, for each.
 struct ThirdOfBlock {
-    static constexpr int size = block_threads, per_block = 3, tile_bytes = 69632, room = tile_bytes + block_threads / 32 * maxima * 8;
+    static constexpr int size = block_threads, per_block = 3, tile_bytes = 69632, room = tile_bytes + block_threads / lanes * maxima * 4;
     __device__ __forceinline__ static int own() { return static_cast<int>(threadIdx.x) / block_threads; }
     __device__ __forceinline__ static int thread() { return static_cast<int>(threadIdx.x) % block_threads; }
     __device__ __forceinline__ static int threads() { return block_threads; }
     __device__ __forceinline__ static std::int64_t number() { return own() * static_cast<std::int64_t>(gridDim.x) + blockIdx.x; }
     __device__ __forceinline__ static std::int64_t count() { return per_block * static_cast<std::int64_t>(gridDim.x); }
+    /// Counted so that those which come first in a block's teams are issued by different schedulers.
+    __device__ __forceinline__ static int warp() { return (thread() / lanes + own()) % (size / lanes); }
     __device__ __forceinline__ static void sync() { asm volatile("bar.sync %0, %1;" ::"r"(1 + own()), "n"(block_threads) : "memory"); }
-    __device__ __forceinline__ static double* partial() { return reinterpret_cast<double*>(memory() + tile_bytes); }
+    __device__ __forceinline__ static unsigned* partial() { return reinterpret_cast<unsigned*>(memory() + tile_bytes); }
     __device__ __forceinline__ static unsigned char* memory() {
         extern __shared__ __align__(128) unsigned char of_block[];
         return of_block + own() * room;
     }
 };
 
-/// How systems are cut: chunks, long chunks, groups of these, groups of groups. Offsets count words in the scratch of one system.
-/// Chunks have 32 rows but for the last one, which has 2 to 33.
+/// How systems are cut: chunks of 32 rows, but for the last one, which has 2 to 33, and groups of them, groups of groups. In double precision a group of chunks is a long chunk, which the first pass
+/// reduces as well. Offsets count words in the scratch of one system.
 struct Cut {
-    std::int64_t rows = 0, count[most_levels] = {}, rows_at[most_levels] = {}, ends_at[most_levels] = {}, words = 0;
-    std::int64_t tiles = 0, beside_at = 0;             ///< of the lowest level; x on both sides of where they meet, as it is before it is corrected
-    int levels = 0, long_chunk = 1, together = group;  ///< chunks in a long one; of a level in one of the next
+    static constexpr std::int64_t few = 32768;  ///< where joints are waited for, not issued
+    static constexpr int least_long = 11;       ///< chunks in a long one of long systems
 
-    /// least: long chunks, if there are rows for so many. at_once: systems that somebody waits for; where their long chunks are few they are joined by few, since joints follow each other.
-    explicit Cut(std::int64_t n, std::int64_t least = 128, std::int64_t at_once = 0) : rows(n) {
-        constexpr std::int64_t few = 32768;
-        while (long_chunk < group && n / (2 * long_chunk * chunk_rows) >= least) long_chunk *= 2;
-        if (n / (long_chunk * chunk_rows) * at_once <= few && at_once > 0) together = 4;
+    std::int64_t rows = 0, count[most_levels] = {}, rows_at[most_levels] = {}, ends_at[most_levels] = {}, words = 0;
+    int size[most_levels] = {}, levels = 0;  ///< of groups
+    bool long_chunks = false;
+
+    /// least: long chunks, if there are rows for so many; warps: that reduce them side by side.
+    Cut(std::int64_t n, bool in_double, std::int64_t systems, std::int64_t warps, std::int64_t least = 128) : rows(n), long_chunks(in_double) {
         std::int64_t chunks = n / chunk_rows + (n % chunk_rows > 1 ? 1 : 0);
+        const auto joined = [&](std::int64_t several) { return systems == 1 || several * systems <= few ? 4 : group; };
+        const int lowest = in_double ? long_chunk(chunks, systems, warps, least) : chunks * systems <= 4 * few ? 4 : group;
         do {
-            count[levels] = chunks;
-            rows_at[levels] = words, ends_at[levels] = words + 10 * chunks;
-            words += 12 * chunks;
-            const int joined = levels == 0 ? long_chunk : together;
-            chunks = (chunks + joined - 1) / joined;
-        } while (levels++ == 0 || count[levels - 1] > together);
-        tiles = (count[0] + tile_chunks - 1) / tile_chunks, beside_at = words, words += 2 * tiles;
+            count[levels] = chunks, size[levels] = levels == 0 ? lowest : joined(chunks);
+            rows_at[levels] = words, ends_at[levels] = words + 10 * level(levels).pitch();
+            words = ends_at[levels] + 2 * chunks;
+            chunks = level(levels).groups;
+        } while (levels++ == 0 || count[levels - 1] > size[levels - 1]);
+        size[levels - 1] = static_cast<int>(count[levels - 1]);
+    }
+
+    /// Of so many chunks each.
+    __host__ __device__ std::int64_t tiles(int chunks) const { return (count[0] + chunks - 1) / chunks; }
+
+    __host__ __device__ LevelOf level(int which) const { return {count[which], size[which]}; }
+
+private:
+    /// Where there are enough rows, so that the last turn of warps is a full one.
+    static int long_chunk(std::int64_t chunks, std::int64_t systems, std::int64_t warps, std::int64_t least) {
+        int length = 1;
+        while (length < group && chunks / (2 * length) >= least) length *= 2;
+        const auto time = [&](int each) { return (((chunks + each - 1) / each + lanes - 1) / lanes * systems + warps - 1) / warps * each; };
+        if (length == group && warps > 0)
+            for (int each = group - 1; each >= least_long; --each)
+                if (time(each) < time(length)) length = each;
+        return length;
     }
 };
 
@@ -89,10 +110,11 @@ struct Job {
     Source<T> lower, diag, upper, rhs, x;
     double* work;          ///< cut.words per system
     T* kept_x;             ///< in place: rows per system; else null
+    T* residue;            ///< rhs - A x, for the passes that correct: rows per system
     Found* found;
     unsigned char* marks;
     DeviceOutcome* outcome;
-    bool again;            ///< the passes that correct: for rhs - A x in place of rhs
+    bool again;            ///< the passes that correct: residue in the place of rhs
     const unsigned* left;         ///< what other kernels have left to this one, per system: null, or 2 where something is to be done
     const unsigned char* marked;  ///< likewise: null, or not 0
     const unsigned long long* wanted;  ///< null, or a word below `least_wanted` where nothing is to be done
@@ -105,6 +127,8 @@ struct Job {
     /// Nothing is to be done with this system.
     __device__ bool idle(std::int64_t k) const { return again && marks[k] != to_correct; }
     __device__ double* work_of(std::int64_t k) const { return work + k * cut.words; }
+    __device__ double* rows_of(std::int64_t k, int level) const { return work_of(k) + cut.rows_at[level]; }
+    __device__ double* ends_of(std::int64_t k, int level) const { return work_of(k) + cut.ends_at[level]; }
 };
 
 /// The rows of one system, and its x where it is kept until it is accepted.
@@ -116,117 +140,39 @@ struct Rows {
     __device__ Rows(const Line<T>& lower, const Line<T>& diag, const Line<T>& upper, const Line<T>& rhs, const Line<T>& solution, std::int64_t n)
         : line{lower, diag, upper, rhs}, x(solution), count(n) {}
 
-    __device__ Rows(const Job<T>& job, std::int64_t k) : count(job.cut.rows) {
+    __device__ Rows(const Job<T>& job, std::int64_t k, bool again = false) : count(job.cut.rows) {
         std::int64_t index[4];
         job.levels.indices(k, index);
         line[0] = line_of(job.lower, index), line[1] = line_of(job.diag, index), line[2] = line_of(job.upper, index), line[3] = line_of(job.rhs, index);
         x = line_of(job.x, index);
         if (job.kept_x) x = {job.kept_x + k * job.cut.rows, T(0), 1};
+        if (again) line[3] = {job.residue + k * job.cut.rows, T(0), 1};
     }
 
-    /// All four are arrays whose rows lie side by side.
+    /// All four are arrays whose rows lie side by side, from a multiple of 16 bytes on.
     __device__ bool plain() const {
-        return line[0].data && line[1].data && line[2].data && line[3].data && line[0].row_stride == 1 && line[1].row_stride == 1 && line[2].row_stride == 1 &&
-               line[3].row_stride == 1;
+        bool all = true;
+#pragma unroll
+        for (int k = 0; k < 4; ++k) all = all && is_plain(line[k]);
+        return all;
     }
+    __device__ static bool is_plain(const Line<T>& one) { return one.data && one.row_stride == 1 && reinterpret_cast<std::uintptr_t>(one.data) % 16 == 0; }
 
     __device__ T lower(std::int64_t i) const { return i > 0 ? line[0][i] : T(0); }
     __device__ T upper(std::int64_t i) const { return i + 1 < count ? line[2][i] : T(0); }
 
-    __device__ T residual(std::int64_t i) const { return residual(i, i > 0 ? x[i - 1] : T(0), i + 1 < count ? x[i + 1] : T(0)); }
-
-    __device__ T residual(std::int64_t i, T x_before, T x_after) const {
-        const T above = i > 0 ? line[0][i] * x_before : T(0), below = i + 1 < count ? line[2][i] * x_after : T(0);
+    __device__ T residual(std::int64_t i) const {
+        const T above = i > 0 ? line[0][i] * x[i - 1] : T(0), below = i + 1 < count ? line[2][i] * x[i + 1] : T(0);
         return line[3][i] - above - line[1][i] * x[i] - below;
     }
 
-    /// Word k of row i (lower, diag, upper, rhs) on its way to shared memory; `again`: rhs - A x for rhs.
-    template <bool again>
+    /// Word k of row i (lower, diag, upper, rhs) on its way to shared memory.
     __device__ void fetch(T* to, int k, std::int64_t i) const {
         const bool outside = (k == 0 && i == 0) || (k == 2 && i + 1 == count);
         if (outside) *to = 0;
-        else if (k == 3 && again) *to = residual(i);
         else if (line[k].data) __pipeline_memcpy_async(to, line[k].data + i * line[k].row_stride, sizeof(T));
         else *to = line[k].value;
     }
-};
-
-/// The chunks of a block in shared memory, one word between neighbours so that threads meet in no bank.
-template <class T>
-struct Tile {
-    T* data;
-    int rows, chunks;
-    std::int64_t first_chunk, first;  ///< of the system: number of the first chunk, and its first row
-    bool last;                        ///< the system ends here
-
-    __device__ Tile(const Job<T>& job, T* shared, std::int64_t number) : data(shared) {
-        first_chunk = number * tile_chunks;
-        first = first_chunk * chunk_rows;
-        chunks = static_cast<int>(min(static_cast<std::int64_t>(tile_chunks), job.cut.count[0] - first_chunk));
-        last = first_chunk + chunks == job.cut.count[0];
-        rows = last ? static_cast<int>(job.cut.rows - first) : tile_chunks * chunk_rows;
-    }
-
-    __device__ T* array(int k) const { return data + k * tile_chunks * tile_pitch; }
-
-    /// Where row r of the tile lies. The last chunk may have one row more than the others.
-    __device__ int place(int r) const { return r + min(r / chunk_rows, chunks - 1); }
-
-    __device__ int rows_of(int chunk) const { return chunk + 1 == chunks ? rows - chunk * chunk_rows : chunk_rows; }
-
-    /// No end of the system is here (the last tile may be full and have one row more), and rows lie side by side.
-    __device__ bool whole(const Rows<T>& from) const { return first > 0 && !last && from.plain(); }
-
-    /// beside: of the system, where `again`; others may have corrected x beyond the tile's ends.
-    template <bool again, class Team = WholeBlock>
-    __device__ void load(const Rows<T>& from, const double* beside) const {
-        if (!again && whole(from)) {
-            static_assert(block_threads % chunk_rows == 0);
-            const int me = Team::thread(), to = me + me / chunk_rows;
-#pragma unroll
-            for (int k = 0; k < 4; ++k) {
-                const T* const at = from.line[k].data + first + me;
-#pragma unroll
-                for (int i = 0; i < tile_chunks * chunk_rows / block_threads; ++i)
-                    __pipeline_memcpy_async(array(k) + to + i * (block_threads + block_threads / chunk_rows), at + i * block_threads, sizeof(T));
-            }
-        } else {
-            const std::int64_t number = first_chunk / tile_chunks;
-            const T x_before = again && first > 0 ? static_cast<T>(beside[2 * number]) : T(0), x_after = again && !last ? static_cast<T>(beside[2 * number + 3]) : T(0);
-#pragma unroll 2
-            for (int r = Team::thread(); r < rows; r += block_threads) {
-#pragma unroll
-                for (int k = 0; k < 3; ++k) from.template fetch<again>(array(k) + place(r), k, first + r);
-                if constexpr (again) array(3)[place(r)] = from.residual(first + r, r > 0 ? from.x[first + r - 1] : x_before, r + 1 < rows ? from.x[first + r + 1] : x_after);
-                else from.template fetch<false>(array(3) + place(r), 3, first + r);
-            }
-        }
-        __pipeline_commit();
-        __pipeline_wait_prior(0);
-        Team::sync();
-    }
-};
-
-/// Where tile `number` begins, before x is corrected: x of the row before, and of its first row.
-template <class T>
-__device__ void keep_beside(const Job<T>& job, std::int64_t k, std::int64_t number) {
-    if (number == 0) return;
-    const Rows<T> system(job, k);
-    double* const beside = job.work_of(k) + job.cut.beside_at + 2 * number;
-    const std::int64_t first = number * tile_chunks * chunk_rows;
-    beside[0] = system.x[first - 1], beside[1] = system.x[first];
-}
-
-/// One chunk of a tile.
-template <class T>
-struct ChunkRows {
-    T* data;
-    __device__ ChunkRows(const Tile<T>& tile, int chunk) : data(tile.data + chunk * tile_pitch) {}
-    __device__ T& at(int k, int i) const { return data[k * tile_chunks * tile_pitch + i]; }
-    __device__ T& lower(int i) const { return at(0, i); }
-    __device__ T& diag(int i) const { return at(1, i); }
-    __device__ T& upper(int i) const { return at(2, i); }
-    __device__ T& rhs(int i) const { return at(3, i); }
 };
 
 }  // namespace trifold::cuda::two_pass

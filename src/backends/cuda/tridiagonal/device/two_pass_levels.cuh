@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Between the two pivoted passes: long chunks are merged in groups of 16, level by level (couple.cuh), one thread each, until one thread
-// solves what is left; the way back finds the ends of long chunks and then of chunks. Shapes: two_pass.cu. Some 1.2 words per row.
+// Between the two pivoted passes: chunks, or long chunks, are merged in groups of 4 to 16, level by level (couple.cuh), one thread each, until one thread
+// solves what is left; the way back finds the ends of long chunks and then of chunks. Shapes: two_pass.cu. Some 1.2 words per row, of neighbours in memory by neighbours.
 #pragma once
 
 #include "backends/cuda/tridiagonal/device/two_pass_job.cuh"
@@ -12,21 +12,20 @@ inline constexpr int level_threads = 64, top_threads = 512;
 /// Group `g` of a level becomes one chunk of the next.
 template <class T>
 __device__ void merge_group(const Job<T>& job, std::int64_t k, int level, std::int64_t g) {
-    const std::int64_t count = job.cut.count[level], size = job.cut.together;
-    double* const work = job.work_of(k);
     TwoRows two;
-    if (!merge(work + job.cut.rows_at[level], count, g * size, min((g + 1) * size, count) - 1, two)) job.found[k].irregular = 1;
-    store_rows(work + job.cut.rows_at[level + 1], job.cut.count[level + 1], g, two);
+    if (!merge(job.rows_of(k, level), job.cut.level(level), g, two)) job.found[k].irregular = 1;
+    const LevelOf next = job.cut.level(level + 1);
+    store_rows(job.rows_of(k, level + 1), next.pitch(), next.place(g), two);
 }
 
 /// The ends of group `g` of a level from those of the next.
 template <class T>
 __device__ void spread_group(const Job<T>& job, std::int64_t k, int level, std::int64_t g) {
-    const std::int64_t count = job.cut.count[level], groups = job.cut.count[level + 1], size = level == 0 ? job.cut.long_chunk : job.cut.together;
-    double* const work = job.work_of(k);
-    const double* const ends = work + job.cut.ends_at[level + 1];
-    const double known[4] = {g > 0 ? ends[groups + g - 1] : 0, ends[g], ends[groups + g], g + 1 < groups ? ends[g + 1] : 0};
-    spread(work + job.cut.rows_at[level], count, g * size, min((g + 1) * size, count) - 1, known, work + job.cut.ends_at[level]);
+    const LevelOf own = job.cut.level(level);
+    const double* const ends = job.ends_of(k, level + 1);
+    const double known[4] = {g > 0 ? ends[own.groups + g - 1] : 0, ends[g], ends[own.groups + g], g + 1 < own.groups ? ends[g + 1] : 0};
+    double* const firsts = job.ends_of(k, level) + own.first(g);
+    spread(job.rows_of(k, level), own, g, known, firsts, firsts + own.count);
 }
 
 template <class T>
@@ -47,13 +46,12 @@ __global__ void __launch_bounds__(level_threads) spread_kernel(const __grid_cons
 template <class T>
 __device__ void solve_top(const Job<T>& job, std::int64_t k) {
     const int last = job.cut.levels - 1;
-    const std::int64_t count = job.cut.count[last];
-    double* const work = job.work_of(k);
+    const LevelOf level = job.cut.level(last);
     TwoRows two;
     double known[4] = {0, 0, 0, 0};
-    const bool regular = merge(work + job.cut.rows_at[last], count, 0, count - 1, two);
+    const bool regular = merge(job.rows_of(k, last), level, 0, two);
     if (!solve_last(two, known[1], known[2]) || !regular) job.found[k].irregular = 1;
-    spread(work + job.cut.rows_at[last], count, 0, count - 1, known, work + job.cut.ends_at[last]);
+    spread(job.rows_of(k, last), level, 0, known, job.ends_of(k, last), job.ends_of(k, last) + level.count);
 }
 
 /// All levels from `lowest` on, whose groups are few, up and down again, by one team.

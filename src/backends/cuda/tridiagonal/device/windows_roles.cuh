@@ -197,6 +197,7 @@ struct Block {
         unsigned state_ahead = good;  // of the next window's system: asked for in time, once others have cleared it
         const auto bring = [&](int stage, bool after_store, bool look_ahead) {
             if (!any) return;
+            if (!second && state_ahead == left) pass_over(windows), state_ahead = windows.next < job.windows ? job.state_of(windows.system) : good;
             any = windows.find();
             const int kind = !second && state_ahead != good ? Place::reduces : 0;
             mover.load(any ? windows.next : -1, windows.system, windows.part, kind, stage, after_store);
@@ -237,6 +238,13 @@ struct Block {
             }
         }
         mover.settled();
+    }
+
+    /// What is left of a system that is left to pivots: nobody wants it, but for those that wait for its windows.
+    __device__ __forceinline__ void pass_over(Schedule& windows) const {
+        const int system = windows.system;
+        for (; windows.next < job.windows && windows.system == system; windows.advance())
+            if (lane == 0) show_interface(job.interfaces + windows.next, Interface<T>{});
     }
 
     __device__ __forceinline__ void show_window(int window) const {

@@ -246,8 +246,8 @@ __global__ void __launch_bounds__(Pieces::block_threads) check_kernel(const __gr
 template <class T>
 __device__ __forceinline__ bool holds(const Job<T>& job, std::int64_t k) {
     const T residual = number_of<T>(job.maxima[3 * k]) * beyond_cut<T>, matrix = number_of<T>(job.maxima[3 * k + 1]), size = number_of<T>(job.maxima[3 * k + 2]);
-    // The quotient neither overflows nor is finite where something is not.
-    return residual == T(0) ? matrix * T(0) == T(0) && size * T(0) == T(0) : residual / matrix <= job.accept * size && size * T(0) == T(0);
+    // The quotient does not overflow where the product of both would; by a matrix that has, it would be nothing.
+    return matrix * T(0) == T(0) && size * T(0) == T(0) && (residual == T(0) || residual / matrix <= job.accept * size);
 }
 
 template <class T>
