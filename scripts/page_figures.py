@@ -144,7 +144,7 @@ TABLES = {
         ('-1, 2, -1: coupled, two passes', one('poisson')), ('a random matrix: two pivoted passes', one('random')),
         ('dominance 3, 64 of 2^20 rows: halos', one('several, dominant', 2 ** 20, 64)), ('-1, 2, -1, 64 of 2^20 rows: two passes', one('several, poisson', 2 ** 20, 64)),
         ('-1, 2, -1, 300 of 100 000 rows: coupled as a whole', one('several, poisson', 100000, 300))]),
-    'general systems on a GPU': ('cuda_single', 'matrix, rows', BESIDE_CUSPARSE, [
+    'general systems on a gpu': ('cuda_single', 'matrix, rows', (['of the roof', 'over cuSPARSE'], pivoted), [
         *[(f'{name}, {label}', one(case, rows)) for name, case in (('random', 'pivots, random'), ('waves (-1, 0.7, -1)', 'pivots, waves')) for label, rows in (('2^18', 1 << 18), ('2^20', 1 << 20), ('2^22', 1 << 22), ('2^24', 1 << 24), ('2^26', 1 << 26))],
         ('random, in place, 2^26', one('pivots, random, in place')), ('waves, in place, 2^26', one('pivots, waves, in place'))]),
     'short systems': ('cuda_single', 'system', (['between events', 'over cuSPARSE', 'as a graph', 'one after the other'], short_times), [
