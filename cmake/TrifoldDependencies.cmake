@@ -4,7 +4,7 @@
 #              nlohmann_json::nlohmann_json  FastFloat::fast_float  Threads::Threads  ${CMAKE_DL_LIBS}
 #   command    CLI11::CLI11
 #   tests      GTest::gtest  GTest::gmock  rapidcheck  rapidcheck_gtest  PkgConfig::lapacke
-#   benchmarks PkgConfig::lapacke
+#   benchmarks PkgConfig::lapacke CLI11::CLI11
 # Debian packages that bring them are listed in scripts/setup.
 
 set(THREADS_PREFER_PTHREAD_FLAG ON)
@@ -21,7 +21,7 @@ find_package(FastFloat REQUIRED CONFIG)
 pkg_check_modules(hwloc REQUIRED IMPORTED_TARGET hwloc)
 pkg_check_modules(libzip REQUIRED IMPORTED_TARGET libzip)
 
-if(TRIFOLD_BUILD_CLI)
+if(TRIFOLD_BUILD_CLI OR TRIFOLD_BUILD_BENCH)
   find_package(CLI11 REQUIRED CONFIG)
 endif()
 if(TRIFOLD_BUILD_TESTS)

@@ -20,6 +20,7 @@
 #include "backends/cuda/tridiagonal/batch_plan.hpp"
 #include "backends/cuda/tridiagonal/cell.hpp"
 #include "backends/cuda/tridiagonal/few_rows.hpp"
+#include "bench/cuda/arguments.hpp"
 #include "bench/cuda/batch_case.cuh"
 #include "bench/cuda/column_ceiling.cuh"
 #include "bench/cuda/gpu_record.hpp"
@@ -257,14 +258,10 @@ int main(int argc, char** argv) {
     std::int64_t count = 1 << 26;
     int rounds = 7;
     std::vector<std::string> parts;
-    for (int i = 1; i < argc; ++i) {
-        const std::string arg = argv[i];
-        if (arg == "--json" && i + 1 < argc) json = argv[++i];
-        else if (arg == "--rows" && i + 1 < argc) count = std::atoll(argv[++i]);
-        else if (arg == "--rounds" && i + 1 < argc) rounds = std::max(std::atoi(argv[++i]), 1);
-        else if (arg == "contiguous" || arg == "long" || arg == "axes" || arg == "tall" || arg == "couplings" || arg == "pivoted") parts.push_back(arg);
-        else return std::fprintf(stderr, "usage: cuda_batch_bench [--json FILE] [--rows COUNT] [--rounds N] [contiguous] [long] [axes] [tall] [couplings] [pivoted]\n"), 2;
-    }
+    Arguments arguments("cuda_batch_bench", "Batches on the GPU beside cuSPARSE and the roof");
+    arguments.common(json, count, 1 << 16, &rounds);
+    arguments.parts(parts, {"contiguous", "long", "axes", "tall", "couplings", "pivoted"});
+    if (const auto status = arguments.parse(argc, argv)) return *status;
     nlohmann::ordered_json record = gpu_record("cuda_batch", "Batches on the GPU, percent of a 4 read, 1 write stream");
     const Sparse sparse;
     record["rows_of_arrays"] = count;

@@ -2,7 +2,7 @@
 // Where the GPU's batches fall off: many shapes and kinds of matrices between those of cuda_batch_bench, each beside cuSPARSE where it has a call for it, and beside the roof. A shape whose figure is far from its neighbours'
 // is a branch that was taken too early or too late.
 //
-//   cuda_cliffs_bench [--json FILE] [--rows 2^k] [--from ROWS] [--matrix NAME] [--slower] [f64|f32] [few] [long]
+//   cuda_cliffs_bench [--json FILE] [--rows 2^k] [--from ROWS] [--matrix NAME] [--slower] [--precision f32|f64] [few] [long]
 //
 // few: systems of up to 16 rows, of 2^16 rows in all and more; long: of 100 to 16 000 rows, of 2^20 in all and more, with matrices that need pivots. --from: no
 // shorter systems; --matrix: only those whose name has that. --slower: only what is slower than cuSPARSE, or takes ten times
@@ -21,6 +21,7 @@
 
 #include "backends/cuda/tridiagonal/batch.hpp"
 #include "backends/cuda/tridiagonal/cell.hpp"
+#include "bench/cuda/arguments.hpp"
 #include "bench/cuda/batch_case.cuh"
 #include "bench/cuda/gpu_record.hpp"
 #include "families/tridiagonal/ops.hpp"
@@ -244,24 +245,20 @@ private:
 int main(int argc, char** argv) {
     std::string json;
     Asked asked;
-    bool wide = true, narrow = true;
-    for (int i = 1; i < argc; ++i) {
-        const std::string_view arg = argv[i];
-        if (arg == "--json" && i + 1 < argc) json = argv[++i];
-        else if (arg == "--rows" && i + 1 < argc && std::atoll(argv[i + 1]) >= 1 << 20) asked.most = std::atoll(argv[++i]);
-        else if (arg == "--from" && i + 1 < argc) asked.least_rows = std::atoll(argv[++i]);
-        else if (arg == "--matrix" && i + 1 < argc) asked.matrix = argv[++i];
-        else if (arg == "--slower") asked.slower = true;
-        else if (arg == "f64") narrow = false;
-        else if (arg == "f32") wide = false;
-        else if (arg == "few" || arg == "long") asked.parts.emplace_back(arg);
-        else return std::fprintf(stderr, "usage: cuda_cliffs_bench [--json FILE] [--rows COUNT, 2^20 at least] [--from ROWS] [--matrix NAME] [--slower] [f64|f32] [few] [long]\n"), 2;
-    }
+    std::string precision;
+    Arguments arguments("cuda_cliffs_bench", "Batches on the GPU, shapes and matrices between those of the other benchmarks");
+    arguments.common(json, asked.most, 1 << 20);
+    arguments.count("--from", asked.least_rows, 1, std::int64_t{1} << 30, "rows of a system, at least");
+    arguments.text("--matrix", asked.matrix, "this kind alone");
+    arguments.flag("--slower", asked.slower, "show what cuSPARSE does faster, or is far from the roof, alone");
+    arguments.one_of("--precision", precision, {"f32", "f64"}, "this alone");
+    arguments.parts(asked.parts, {"few", "long"});
+    if (const auto status = arguments.parse(argc, argv)) return *status;
     nlohmann::ordered_json record = gpu_record("cuda_cliffs", "Batches on the GPU, shapes and matrices between those of the other benchmarks");
     const Sparse sparse;
     record["rows_of_arrays"] = asked.most;
     record["rows"] = nlohmann::ordered_json::array();
-    if (wide) Cliffs<double>(sparse, asked, record).run();
-    if (narrow) Cliffs<float>(sparse, asked, record).run();
+    if (precision != "f32") Cliffs<double>(sparse, asked, record).run();
+    if (precision != "f64") Cliffs<float>(sparse, asked, record).run();
     return write_record(record, json) ? 0 : 1;
 }

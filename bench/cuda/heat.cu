@@ -29,6 +29,7 @@
 
 #include "backends/energy_counter.hpp"
 #include "backends/registry.hpp"
+#include "bench/cuda/arguments.hpp"
 #include "bench/cuda/gpu_record.hpp"
 #include "bench/cuda/heat_cases.hpp"
 #include "bench/cuda/heat_ceiling.cuh"
@@ -286,28 +287,29 @@ Json read_rows(const char* path) {
 }
 
 int run(int argc, char** argv) {
-    std::string json;
-    std::vector<std::string> only;
+    std::string json, energy_from;
+    std::vector<std::string> only, meshes;
     std::vector<HeatCase> others;
     Settings settings;
     bool quick = false, list = false, compile = false;
-    for (int i = 1; i < argc; ++i) {
-        const std::string arg = argv[i];
-        if (arg == "--json" && i + 1 < argc) json = argv[++i];
-        else if (arg == "--only" && i + 1 < argc) only.push_back(argv[++i]);
-        else if (arg == "--rounds" && i + 1 < argc) settings.rounds = std::max(std::atoi(argv[++i]), 3);
-        else if (arg == "--mesh" && i + 1 < argc) add_meshes(argv[++i], others);
-        else if (arg == "--quick") quick = true;
-        else if (arg == "--no-rival") settings.rival = false;
-        else if (arg == "--no-energy") settings.energy = false;
-        else if (arg == "--all-energy") settings.all_energy = true;
-        else if (arg == "--energy-only") settings.energy_only = settings.all_energy = true, settings.rival = false;
-        else if (arg == "--energy-from" && i + 1 < argc) settings.other_energy = read_rows(argv[++i]);
-        else if (arg == "--budget" && i + 1 < argc) settings.budget_s = std::atof(argv[++i]);
-        else if (arg == "--list") list = true;
-        else if (arg == "--compile") compile = true;
-        else return std::fprintf(stderr, "usage: cuda_heat_bench [--json FILE] [--quick] [--mesh NXxNYxNZxMESHES[/k]]… [--only PART[,PART…]]… [--budget SECONDS] [--rounds N] [--no-rival] [--no-energy | --all-energy] [--energy-only] [--energy-from FILE] [--list] [--compile]\n"), 2;
-    }
+    Arguments arguments("cuda_heat_bench", "ADI heat on the GPU beside cuSPARSE");
+    arguments.text("--json", json, "where the record is written");
+    arguments.flag("--quick", quick, "a few cases");
+    arguments.texts("--mesh", meshes, "NXxNYxNZxMESHES[/k], in place of the list of cases; may be given again");
+    arguments.texts("--only", only, "PART[,PART...]: cases whose name has all of these; may be given again");
+    arguments.seconds("--budget", settings.budget_s, "as many cases as there is time for, what matters most first");
+    arguments.rounds(settings.rounds, 3);
+    arguments.clears("--no-rival", settings.rival, "cuSPARSE takes no turns");
+    arguments.clears("--no-energy", settings.energy, "no energy is measured");
+    arguments.flag("--all-energy", settings.all_energy, "energy of every case");
+    arguments.flag("--energy-only", settings.energy_only, "energy alone");
+    arguments.text("--energy-from", energy_from, "a record whose energies are taken over");
+    arguments.flag("--list", list, "say which cases there are");
+    arguments.flag("--compile", compile, "compile the kernels of these cases, and no more");
+    if (const auto status = arguments.parse(argc, argv)) return *status;
+    for (const std::string& mesh : meshes) add_meshes(mesh.c_str(), others);
+    if (settings.energy_only) settings.all_energy = true, settings.rival = false;
+    if (!energy_from.empty()) settings.other_energy = read_rows(energy_from.c_str());
     std::vector<HeatCase> chosen;
     for (const HeatCase& one : others.empty() ? heat_cases() : others) {
         const bool named = only.empty() || std::any_of(only.begin(), only.end(), [&](const std::string& parts) { return matches(one, parts); });

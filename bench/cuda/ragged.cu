@@ -21,6 +21,7 @@
 
 #include "backends/cuda/runtime/outcome.hpp"
 #include "backends/cuda/tridiagonal/cell.hpp"
+#include "bench/cuda/arguments.hpp"
 #include "bench/cuda/batch_case.cuh"
 #include "bench/cuda/gpu_record.hpp"
 #include "families/tridiagonal/ops.hpp"
@@ -206,19 +207,14 @@ int main(int argc, char** argv) {
     std::int64_t count = 1 << 26;
     int rounds = 7;
     bool peer = true;
-    for (int i = 1; i < argc; ++i) {
-        const std::string arg = argv[i];
-        if (arg == "--json" && i + 1 < argc) json = argv[++i];
-        else if (arg == "--rows" && i + 1 < argc) count = std::atoll(argv[++i]);
-        else if (arg == "--rounds" && i + 1 < argc) rounds = std::max(std::atoi(argv[++i]), 1);
-        else if (arg == "--only" && i + 1 < argc) only = std::string(",") + argv[++i] + ",";
-        else if (arg == "--no-peer") peer = false;
-        else return std::fprintf(stderr, "usage: cuda_ragged_bench [--json FILE] [--rows COUNT] [--rounds N] [--only CASE:MATRIX,...] [--no-peer]\n"), 2;
-    }
-    if (count < 1 << 16 || count > 1 << 30) return std::fprintf(stderr, "--rows: from 65536 to 1073741824\n"), 2;
+    Arguments arguments("cuda_ragged_bench", "Ragged batches on the GPU beside cuSPARSE and the roof");
+    arguments.common(json, count, 1 << 16, &rounds);
+    arguments.text("--only", only, "CASE:MATRIX,...: these alone");
+    arguments.clears("--no-peer", peer, "cuSPARSE takes no turns");
+    if (const auto status = arguments.parse(argc, argv)) return *status;
     std::vector<Shape> chosen;
     for (const Shape& shape : shapes())
-        if (only.empty() || only.find("," + shape.name + ":" + shape.matrix() + ",") != std::string::npos) chosen.push_back(shape);
+        if (is_asked_for(only, shape.name + ":" + shape.matrix())) chosen.push_back(shape);
     nlohmann::ordered_json record = gpu_record("cuda_ragged", "Ragged batches on the GPU, percent of a 4 read, 1 write stream");
     const Sparse sparse;
     record["rows_of_arrays"] = count, record["reduced"] = !only.empty() || !peer;

@@ -19,6 +19,7 @@
 
 #include "backends/cuda/runtime/outcome.hpp"
 #include "backends/cuda/tridiagonal/cell.hpp"
+#include "bench/cuda/arguments.hpp"
 #include "bench/cuda/batch_case.cuh"
 #include "bench/cuda/gpu_record.hpp"
 #include "families/tridiagonal/ops.hpp"
@@ -215,19 +216,15 @@ int main(int argc, char** argv) {
     std::int64_t count = 1 << 26;
     int rounds = 7;
     bool peer = true;
-    for (int i = 1; i < argc; ++i) {
-        const std::string arg = argv[i];
-        if (arg == "--json" && i + 1 < argc) json = argv[++i];
-        else if (arg == "--rows" && i + 1 < argc) count = std::atoll(argv[++i]);
-        else if (arg == "--rounds" && i + 1 < argc) rounds = std::max(std::atoi(argv[++i]), 1);
-        else if (arg == "--only" && i + 1 < argc) only = std::string(",") + argv[++i] + ",";
-        else if (arg == "--no-peer") peer = false;
-        else return std::fprintf(stderr, "usage: cuda_rings_bench [--json FILE] [--rows COUNT] [--rounds N] [--only CASE:ROWS,...] [--no-peer]\n"), 2;
-    }
+    Arguments arguments("cuda_rings_bench", "Rings on the GPU beside cuSPARSE and the roof");
+    arguments.common(json, count, 1 << 16, &rounds);
+    arguments.text("--only", only, "CASE:ROWS,...: these alone");
+    arguments.clears("--no-peer", peer, "cuSPARSE takes no turns");
+    if (const auto status = arguments.parse(argc, argv)) return *status;
     std::vector<Shape> chosen;
     for (Shape shape : shapes(count)) {
         shape.peer = peer;
-        if (only.empty() || only.find("," + shape.name + ":" + std::to_string(shape.rows) + ",") != std::string::npos) chosen.push_back(shape);
+        if (is_asked_for(only, shape.name + ":" + std::to_string(shape.rows))) chosen.push_back(shape);
     }
     nlohmann::ordered_json record = gpu_record("cuda_rings", "Rings on the GPU, percent of a 4 read, 1 write stream");
     const Sparse sparse;

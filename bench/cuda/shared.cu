@@ -19,6 +19,7 @@
 #include "backends/cuda/tridiagonal/batch_plan.hpp"
 #include "backends/cuda/tridiagonal/cell.hpp"
 #include "backends/cuda/tridiagonal/shared/plan.hpp"
+#include "bench/cuda/arguments.hpp"
 #include "bench/cuda/batch_case.cuh"
 #include "bench/cuda/gpu_record.hpp"
 #include "bench/cuda/shared_ceiling.cuh"
@@ -236,22 +237,18 @@ int main(int argc, char** argv) {
     std::string json, only, precision;
     std::int64_t count = 1 << 27;
     int rounds = 7;
-    for (int i = 1; i < argc; ++i) {
-        const std::string arg = argv[i];
-        if (arg == "--json" && i + 1 < argc) json = argv[++i];
-        else if (arg == "--rows" && i + 1 < argc) count = std::atoll(argv[++i]);
-        else if (arg == "--rounds" && i + 1 < argc) rounds = std::max(std::atoi(argv[++i]), 1);
-        else if (arg == "--only" && i + 1 < argc) only = argv[++i];
-        else if (arg == "--precision" && i + 1 < argc) precision = argv[++i];
-        else return std::fprintf(stderr, "usage: cuda_shared_bench [--json FILE] [--rows COUNT] [--rounds N] [--only CASE:ROWS,...] [--precision f32|f64]\n"), 2;
-    }
+    Arguments arguments("cuda_shared_bench", "Batches with one matrix on the GPU beside cuSPARSE and the roof");
+    arguments.common(json, count, 1 << 16, &rounds);
+    arguments.text("--only", only, "CASE:ROWS,...: these alone");
+    arguments.one_of("--precision", precision, {"f32", "f64"}, "this alone");
+    if (const auto status = arguments.parse(argc, argv)) return *status;
     nlohmann::ordered_json record = gpu_record("cuda_shared", "Batches with one matrix on the GPU, percent of a 1 read, 1 write stream");
     const Sparse sparse;
     record["rows_of_arrays"] = count;
     nlohmann::ordered_json rows = nlohmann::ordered_json::array();
     const auto list = shapes(count);
     const auto wanted = [&](const BatchShape& shape) {
-        return only.empty() || ("," + only + ",").find("," + shape.name + ":" + std::to_string(shape.rows) + ",") != std::string::npos;
+        return is_asked_for(only, shape.name + ":" + std::to_string(shape.rows));
     };
     if (precision != "f32") {
         Bench<double> bench(sparse, count, rounds, rows);

@@ -18,6 +18,7 @@
 
 #include "backends/cuda/runtime/outcome.hpp"
 #include "backends/cuda/tridiagonal/cell.hpp"
+#include "bench/cuda/arguments.hpp"
 #include "bench/cuda/ceilings.cuh"
 #include "bench/cuda/cusparse.hpp"
 #include "bench/cuda/gpu.cuh"
@@ -399,14 +400,10 @@ int main(int argc, char** argv) {
     std::int64_t count = 1 << 26;
     int rounds = 9;
     std::vector<std::string> parts;
-    for (int i = 1; i < argc; ++i) {
-        const std::string arg = argv[i];
-        if (arg == "--json" && i + 1 < argc) json = argv[++i];
-        else if (arg == "--rows" && i + 1 < argc) count = std::max(std::atoll(argv[++i]), 65536ll);
-        else if (arg == "--rounds" && i + 1 < argc) rounds = std::max(std::atoi(argv[++i]), 1);
-        else if (arg == "dominant" || arg == "curve" || arg == "general" || arg == "pivots" || arg == "several" || arg == "middle" || arg == "latency" || arg == "ceilings") parts.push_back(arg);
-        else return std::fprintf(stderr, "usage: cuda_single_bench [--json FILE] [--rows COUNT] [--rounds N] [dominant] [curve] [general] [pivots] [several] [middle] [latency] [ceilings]\n"), 2;
-    }
+    Arguments arguments("cuda_single_bench", "One long system on the GPU, and several, beside cuSPARSE and the roof");
+    arguments.common(json, count, 65536, &rounds);
+    arguments.parts(parts, {"dominant", "curve", "general", "pivots", "several", "middle", "latency", "ceilings"});
+    if (const auto status = arguments.parse(argc, argv)) return *status;
     nlohmann::ordered_json record = gpu_record("cuda_single", "One system on the GPU, percent of a 4 read, 1 write stream");
     const Sparse sparse;
     nlohmann::ordered_json rows = nlohmann::ordered_json::array();

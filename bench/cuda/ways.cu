@@ -2,7 +2,7 @@
 // The same batches, given in other ways: in place, added to, as rings, parts of the matrix shared by all systems or along one dimension, arrays that lie unlike each other, turned round, with gaps. Beside the words
 // that have to move.
 //
-//   cuda_ways_bench [--json FILE] [--rows ROWS] [f64|f32]
+//   cuda_ways_bench [--json FILE] [--rows ROWS] [--precision f32|f64]
 #include <cuda_runtime.h>
 
 #include <algorithm>
@@ -16,6 +16,7 @@
 
 #include "backends/cuda/tridiagonal/batch.hpp"
 #include "backends/cuda/tridiagonal/cell.hpp"
+#include "bench/cuda/arguments.hpp"
 #include "bench/cuda/batch_case.cuh"
 #include "bench/cuda/gpu_record.hpp"
 #include "families/tridiagonal/ops.hpp"
@@ -173,19 +174,15 @@ private:
 
 int main(int argc, char** argv) {
     std::string json;
-    bool doubles = true, floats = true;
+    std::string precision;
     std::int64_t rows_of_all = 1 << 24;
-    for (int i = 1; i < argc; ++i) {
-        const std::string_view arg = argv[i];
-        if (arg == "--json" && i + 1 < argc) json = argv[++i];
-        else if (arg == "--rows" && i + 1 < argc) rows_of_all = std::atoll(argv[++i]);
-        else if (arg == "f64") floats = false;
-        else if (arg == "f32") doubles = false;
-        else return std::fprintf(stderr, "usage: cuda_ways_bench [--json FILE] [--rows ROWS] [f64|f32]\n"), 2;
-    }
+    Arguments arguments("cuda_ways_bench", "Batches on the GPU, given in other ways");
+    arguments.common(json, rows_of_all, 1 << 16);
+    arguments.one_of("--precision", precision, {"f32", "f64"}, "this alone");
+    if (const auto status = arguments.parse(argc, argv)) return *status;
     nlohmann::ordered_json record = gpu_record("cuda_ways", "Batches on the GPU, given in other ways");
     record["rows_of_arrays"] = rows_of_all, record["rows"] = nlohmann::ordered_json::array();
-    if (doubles) Ways<double>(record["rows"], rows_of_all).run();
-    if (floats) Ways<float>(record["rows"], rows_of_all).run();
+    if (precision != "f32") Ways<double>(record["rows"], rows_of_all).run();
+    if (precision != "f64") Ways<float>(record["rows"], rows_of_all).run();
     return write_record(record, json) ? 0 : 1;
 }
