@@ -11,6 +11,36 @@ namespace trifold::cpu {
 std::uint32_t factor_group(const LaneGroup<float>& group, bool ring, float* kept);
 std::uint32_t factor_group(const LaneGroup<double>& group, bool ring, double* kept);
 
+/// Rows 0 … rows-1 of an operand of a group, a line of lanes each, aligned to 64: rows before `low`, and of lane j from its rows less `cut` on, are `outside`.
+void gather_lanes(const LaneGroup<float>& group, const LaneOperand<float>& from, std::int64_t rows, std::int64_t low, std::int64_t cut, float outside, float* to);
+void gather_lanes(const LaneGroup<double>& group, const LaneOperand<double>& from, std::int64_t rows, std::int64_t low, std::int64_t cut, double outside, double* to);
+
+/// And back: lines become x, or are added to it, but for lanes in `skip`. Behind the last one as many may be read as a line has lanes.
+void scatter_lanes(const LaneGroup<float>& group, const float* from, std::uint32_t skip, bool accumulate);
+void scatter_lanes(const LaneGroup<double>& group, const double* from, std::uint32_t skip, bool accumulate);
+
+/// Lines of lanes: row i at data + i step; without data, a number.
+template <class T>
+struct LaneLines {
+    const T* data = nullptr;
+    T value = 0;
+    std::int64_t step = 0;
+};
+
+/// Rings whose last unknown is known: y becomes x, y + z last. Of the rows between the first and the last of the `own` rows that a lane's tridiagonal part has, which are not looked at, what is left, the entries and x, the largest of
+/// each; what is left is NaN where some of it is not finite. Maxima are raised.
+template <class T>
+struct RingLines {
+    LaneLines<T> lower, diag, upper, rhs;
+    const T* z;
+    T* y;
+    std::int64_t rows;
+    const T *last, *own;
+    T *left, *matrix, *largest;
+};
+void close_rings(const RingLines<float>& rings);
+void close_rings(const RingLines<double>& rings);
+
 /// How x is left.
 struct GroupStore {
     bool accumulate = false;

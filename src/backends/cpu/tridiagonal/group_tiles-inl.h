@@ -97,7 +97,9 @@ public:
             std::fill_n(stage, W, from.value);
             return {stage, 0};
         }
+        const bool rows_there = count == W && i >= low && i + W <= group.shortest - cut;
         if (whole && from.how == How::turned && count == W) turn(from.data + i, from.lane_step, stage);
+        else if (rows_there && from.how == How::gathered && from.row_step == 1) turn_gathered(from, i, stage);
         else load_edge(group, from, i, count, low, cut, outside, stage);
         return {stage, W};
     }
@@ -252,6 +254,18 @@ public:
                 V v[N];
                 load_tile(d, p + k * N * lane_step + piece * N, lane_step, v);
 #pragma GCC unroll 16
+                for (int r = 0; r < N; ++r) hn::Store(v[r], d, to + (piece * N + r) * W + k * N);
+            }
+    }
+
+    /// Rows i … i+W-1 of lanes anywhere, all of which have them.
+    static HWY_NOINLINE void turn_gathered(const LaneOperand<T>& from, std::int64_t i, T* HWY_RESTRICT to) {
+        const D d;
+        for (int k = 0; k < P; ++k)
+            for (int piece = 0; piece < P; ++piece) {
+                V v[N];
+                for (int s = 0; s < N; ++s) v[s] = hn::LoadU(d, from.data + from.offset[k * N + s] + i + piece * N);
+                transpose(d, v);
                 for (int r = 0; r < N; ++r) hn::Store(v[r], d, to + (piece * N + r) * W + k * N);
             }
     }

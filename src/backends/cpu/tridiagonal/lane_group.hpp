@@ -80,13 +80,14 @@ private:
 /// Systems side by side. Lanes of 0 rows are none. In rings rows[j] counts all rows, the last of which is eliminated last.
 template <class T>
 struct LaneGroup {
-    std::int64_t rows[group_lanes<T>] = {}, longest = 0;
+    std::int64_t rows[group_lanes<T>] = {}, longest = 0, shortest = 0;
     bool even = false;  ///< all lanes have `longest` rows
     LaneOperand<T> lower, diag, upper, top_right, bottom_left, rhs, x;
 
     void measure() {
         longest = *std::max_element(rows, rows + group_lanes<T>);
-        even = *std::min_element(rows, rows + group_lanes<T>) == longest;
+        shortest = *std::min_element(rows, rows + group_lanes<T>);
+        even = shortest == longest;
     }
 };
 

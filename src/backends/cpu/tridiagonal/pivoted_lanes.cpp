@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "backends/cpu/tridiagonal/batch_kernel.hpp"
+#include "backends/cpu/tridiagonal/group_kernel.hpp"
 #include "base/round_up.hpp"
 #include "trifold/dtype.hpp"
 
@@ -57,6 +58,10 @@ struct Even {
     }
     T operator()(std::int64_t i, int j) const { return data ? data[i * row + j * lane] : value; }
 
+    /// Lanes that lie side by side, or a number.
+    bool beside() const { return !data || lane == 1; }
+    LaneLines<T> lines() const { return {data, value, row}; }
+
     BatchOperand<T> of_batch() const {
         BatchOperand<T> to;
         to.value = value;
@@ -64,24 +69,6 @@ struct Even {
         return to;
     }
 };
-
-/// Rows [first, end) of lane j.
-template <class T>
-void copy_lane(const LaneOperand<T>& from, int j, std::int64_t first, std::int64_t end, T* to) {
-    if (from.how != LaneOperand<T>::How::generated) {
-        const OneLane<T> lane(from, j);
-        for (std::int64_t i = first; i < end; ++i) to[i * W<T> + j] = lane[i];
-        return;
-    }
-    constexpr std::int64_t some = 128;
-    T row[some];
-    for (std::int64_t at = first; at < end; at += some) {
-        const std::int64_t rows = std::min(some, end - at);
-        if constexpr (sizeof(T) == 4) from.generator->fill_f32(row, at + from.shift[j], rows, from.number[j], 1, from.generator->parameters);
-        else from.generator->fill_f64(row, at + from.shift[j], rows, from.number[j], 1, from.generator->parameters);
-        for (std::int64_t i = 0; i < rows; ++i) to[(at + i) * W<T> + j] = row[i];
-    }
-}
 
 void refused(void* sink, std::int64_t, std::int64_t lane, BatchEvent event) {
     if (event != BatchEvent::pivoted) *static_cast<std::uint32_t*>(sink) |= 1u << lane;
@@ -101,20 +88,15 @@ struct Lanes {
     Even<T> a, b, c, d;
     T *y, *kernel;
 
-    void copy(const LaneGroup<T>& group, T* to) {
-        const auto copied = [&](const LaneOperand<T>& from, T beyond, std::int64_t first, std::int64_t less) {
-            for (int j = 0; j < count; ++j) {
-                const std::int64_t end = std::max(own[j] - less, first);
-                for (std::int64_t i = 0; i < first; ++i) to[i * W<T> + j] = 0;
-                copy_lane(from, j, first, end, to);
-                for (std::int64_t i = end; i < rows; ++i) to[i * W<T> + j] = beyond;
-            }
+    void copy(const LaneGroup<T>& group, bool ring, T* to) {
+        const auto copied = [&](const LaneOperand<T>& from, std::int64_t low, std::int64_t cut, T outside) {
+            gather_lanes(group, from, rows, low, cut, outside, to);
             Even<T> here;
             here.data = to, here.row = W<T>, here.lane = 1;
             to += rows * W<T>;
             return here;
         };
-        a = copied(group.lower, T(0), 1, 0), b = copied(group.diag, T(1), 0, 0), c = copied(group.upper, T(0), 0, 1), d = copied(group.rhs, T(0), 0, 0);
+        a = copied(group.lower, 1, ring, T(0)), b = copied(group.diag, 0, ring, T(1)), c = copied(group.upper, 0, ring + 1, T(0)), d = copied(group.rhs, 0, ring, T(0));
     }
 
     /// Returns the lanes that were refused.
@@ -172,23 +154,24 @@ struct Border {
             }
             last[j] = (rhs[j] - left[j] * y[j] - beside[j] * y[(m - 1) * W<T> + j]) / (corner[j] + left[j] * z[j] + beside[j] * z[(m - 1) * W<T> + j]);
         }
-        for (std::int64_t i = 0; i < lanes.rows; ++i)
-            for (int j = 0; j < W<T>; ++j) y[i * W<T> + j] += z[i * W<T> + j] * last[j];
-        for (int j = 0; j < lanes.count; ++j) y[lanes.own[j] * W<T> + j] = last[j];
-        const auto row_of = [&](int j, T below, T before, T diag, T own, T above_own, T after, T d) {
-            const T off = std::abs(d - below * before - diag * own - above_own * after);
-            residual[j] = off <= residual[j] ? residual[j] : off;  // what is no number stays
-            matrix[j] = std::max(matrix[j], std::abs(below) + std::abs(diag) + std::abs(above_own));
-            largest[j] = std::max(largest[j], std::abs(own));
+        T own[W<T>] = {};
+        for (int j = 0; j < lanes.count; ++j) own[j] = static_cast<T>(lanes.own[j]);
+        close_rings(RingLines<T>{lanes.a.lines(), lanes.b.lines(), lanes.c.lines(), lanes.d.lines(), z, y, lanes.rows, last, own, residual, matrix, largest});
+        const auto row_of = [&](int j, T below, T before, T diag, T x, T above_it, T after, T d) {
+            const T off = std::abs(d - below * before - diag * x - above_it * after);
+            residual[j] = off <= residual[j] || !(residual[j] == residual[j]) ? residual[j] : off;  // what is no number stays
+            matrix[j] = std::max(matrix[j], std::abs(below) + std::abs(diag) + std::abs(above_it));
+            largest[j] = std::max(largest[j], std::abs(x));
         };
-        for (std::int64_t i = 0; i < lanes.rows; ++i) {
-            const T* const own = y + i * W<T>;
-            for (int j = 0; j < lanes.count; ++j)
-                if (i < lanes.own[j])
-                    row_of(j, i > 0 ? lanes.a(i, j) : right[j], i > 0 ? own[j - W<T>] : last[j], lanes.b(i, j), own[j], i + 1 < lanes.own[j] ? lanes.c(i, j) : above[j], own[j + W<T>], lanes.d(i, j));
+        for (int j = 0; j < lanes.count; ++j) {
+            const std::int64_t m = lanes.own[j];
+            if (m < 2) continue;
+            const auto x = [&](std::int64_t i) { return y[i * W<T> + j]; };
+            row_of(j, right[j], last[j], lanes.b(0, j), x(0), lanes.c(0, j), x(1), lanes.d(0, j));
+            row_of(j, lanes.a(m - 1, j), x(m - 2), lanes.b(m - 1, j), x(m - 1), above[j], last[j], lanes.d(m - 1, j));
+            row_of(j, beside[j], x(m - 1), corner[j], last[j], left[j], x(0), rhs[j]);
+            y[m * W<T> + j] = last[j];
         }
-        for (int j = 0; j < lanes.count; ++j)
-            if (const std::int64_t m = lanes.own[j]; m >= 2) row_of(j, beside[j], y[(m - 1) * W<T> + j], corner[j], last[j], left[j], y[j], rhs[j]);
         for (int j = 0; j < lanes.count; ++j) {
             const T allowed = static_cast<T>(accepted_roundoffs * unit_roundoff(dtype_of<T>)) * matrix[j] * largest[j];
             const bool holds = residual[j] <= allowed && allowed <= std::numeric_limits<T>::max();  // an infinite x allows anything
@@ -218,7 +201,10 @@ std::uint32_t solve_pivoted_lanes(const LaneGroup<T>& group, bool ring, int coun
     T* const copies = z + vector_elements<T>(longest + 1);
     lanes.kernel = copies + 4 * vector_elements<T>(longest);
     const bool even = std::all_of(group.rows, group.rows + count, [&](std::int64_t rows) { return rows == longest; });
-    if (!even || !lanes.a.set(group.lower, count) || !lanes.b.set(group.diag, count) || !lanes.c.set(group.upper, count) || !lanes.d.set(group.rhs, count)) lanes.copy(group, copies);
+    bool as_they_lie = even && lanes.a.set(group.lower, count) && lanes.b.set(group.diag, count) && lanes.c.set(group.upper, count) && lanes.d.set(group.rhs, count);
+    // Of rings they are read three times, the last time by lines.
+    if (ring) as_they_lie = as_they_lie && count == W<T> && lanes.a.beside() && lanes.b.beside() && lanes.c.beside() && lanes.d.beside();
+    if (!as_they_lie) lanes.copy(group, ring, copies);
     std::uint32_t bad = lanes.solve(lanes.d.of_batch(), lanes.y);
     if (ring) {
         const Border<T> border(group, lanes);
@@ -228,12 +214,7 @@ std::uint32_t solve_pivoted_lanes(const LaneGroup<T>& group, bool ring, int coun
     } else {
         bad |= lanes.not_finite();
     }
-    for (int j = 0; j < count; ++j) {
-        if (!(wanted & ~bad & 1u << j)) continue;
-        T* const to = group.x.data + group.x.offset[j];
-        const std::int64_t step = group.x.row_step;
-        for (std::int64_t i = 0; i < group.rows[j]; ++i) to[i * step] = accumulate ? to[i * step] + lanes.y[i * W<T> + j] : lanes.y[i * W<T> + j];
-    }
+    scatter_lanes(group, lanes.y, ~(wanted & ~bad), accumulate);
     return wanted & bad;
 }
 
