@@ -150,7 +150,10 @@ private:
         const std::int64_t segments = job_.segments();
         Carry<T> first = carry(0);
         std::fill_n(first.c, 3 * width_, T(0));
-        for (std::int64_t s = 0; s < segments; ++s) {
+        // Every lane will be pivoted from its rows: nothing of an elimination without pivots would be read.
+        const bool pivots_alone = job_.method == BatchMethod::pivoted && segments == 1;
+        if (pivots_alone) std::fill_n(carry(1).c, 3 * width_, T(0));
+        for (std::int64_t s = 0; s < segments && !pivots_alone; ++s) {
             Carry<T> now = carry(s + 1);
             std::copy_n(carry(s).c, 3 * width_, now.c);
             forward(s * job_.segment_rows, end_of(s), now, here, true);
@@ -160,7 +163,7 @@ private:
         bool slow = false, second = false;
         if (refused) {
             slow = true;
-            if (job_.method != BatchMethod::unpivoted && segments == 1) second = true, masked().pivoted(end);
+            if (job_.method != BatchMethod::unpivoted && segments == 1) second = true, masked().pivoted(end, [&](std::int64_t i) HWY_ATTR { return pivots_alone ? soon(here, i) : Soon<T>(); });
         }
         T* x1 = x_carry(0);
         std::fill_n(x1, 2 * width_, T(0));
@@ -311,22 +314,31 @@ private:
         if (in_columns_) return column_sweeps().forward(now);
         const D d;
         for (std::int64_t i = first; i < end; i += tile_rows) {
-            const std::int64_t count = std::min(tile_rows, end - i), soon = i + tile_rows;
-            Asks<T> asks;
-            if (prefetching && i + far_ * tile_rows < n_) ask(asks, here, i + far_ * tile_rows);
-            const Place& there = soon < n_ ? here : next_;
-            const auto rows = [&](Source<D>& source, const T* base) {
-                return source.rows(d, i, count, prefetching && there.count > 0 ? base + (soon < n_ ? soon : 0) : nullptr);
-            };
-            const Rows<T> a = rows(lower_, there.lower), b = rows(diag_, there.diag), c = rows(upper_, there.upper), f = rows(rhs_, there.rhs);
+            const std::int64_t count = std::min(tile_rows, end - i);
+            const Soon<T> next = prefetching ? soon(here, i) : Soon<T>();
+            const Rows<T> a = lower_.rows(d, i, count, next.p[0]), b = diag_.rows(d, i, count, next.p[1]);
+            const Rows<T> c = upper_.rows(d, i, count, next.p[2]), f = rhs_.rows(d, i, count, next.p[3]);
             const Reduced<T> to = reduced_.skip(i - first);
             each_group(span_, [&](auto G, int k) HWY_ATTR {
                 const auto part = [&](const Rows<T>& r) { return r.group(k, G, span_.vectors); };
-                Asks<T> mine = asks.group(k);
+                Asks<T> mine = next.asks.group(k);
                 eliminate<G>(d, part(a), part(b), part(c), part(f), count, to.group(k * N), now.group(k * N), job_.growth,
                              [&]() HWY_ATTR { mine.template in_row<G>(); });
             });
         }
+    }
+
+    // While the tile from row i on is read.
+    Soon<T> soon(const Place& here, std::int64_t i) const {
+        Soon<T> then;
+        if (i + far_ * tile_rows < n_) ask(then.asks, here, i + far_ * tile_rows);
+        const bool ends = i + tile_rows >= n_;
+        const Place& there = ends ? next_ : here;
+        if (there.count == 0) return then;
+        const std::int64_t row = ends ? 0 : i + tile_rows;
+        const T* const from[4] = {there.lower, there.diag, there.upper, there.rhs};
+        for (int k = 0; k < 4; ++k) then.p[k] = from[k] + row;
+        return then;
     }
 
     // The next block's first rows, spread over the backward sweep: tile `done` of `tiles`.

@@ -72,12 +72,15 @@ struct MaskedRows {
         return true;
     }
 
-    // Redoes the marked lanes with pivoting; those that come out finite are solved.
-    void pivoted(const Carry<T>& end) {
+    // Redoes the marked lanes with pivoting; those that come out finite are solved. ahead(i): what to ask for while the tile from row i on is read.
+    template <class Ahead>
+    void pivoted(const Carry<T>& end, const Ahead& ahead) {
         const D d;
         for (std::int64_t i = 0; i < job.rows; i += tile_rows) {
             std::int64_t count = std::min(tile_rows, job.rows - i);
-            Rows<T> a = lower.rows(d, i, count), b = diag.rows(d, i, count), c = upper.rows(d, i, count), f = rhs.rows(d, i, count);
+            const Soon<T> soon = ahead(i);
+            Rows<T> a = lower.rows(d, i, count, soon.p[0]), b = diag.rows(d, i, count, soon.p[1]);
+            Rows<T> c = upper.rows(d, i, count, soon.p[2]), f = rhs.rows(d, i, count, soon.p[3]);
             const bool top = i == 0;
             if (top) --count;
             each_group(span, [&](auto G, int k) HWY_ATTR {
@@ -92,7 +95,9 @@ struct MaskedRows {
                     }
                     ga = ga.skip(1), gb = gb.skip(1), gc = gc.skip(1), gf = gf.skip(1);
                 }
-                eliminate_pivoted<G>(d, ga, gb, gc, gf, count, reduced.skip(i + top).group(k * N), wait, end.test + k * N);
+                Asks<T> mine = soon.asks.group(k);
+                eliminate_pivoted<G>(d, ga, gb, gc, gf, count, reduced.skip(i + top).group(k * N), wait, end.test + k * N,
+                                     [&]() HWY_ATTR { mine.template in_row<G>(); });
             });
         }
         T* const s = reduced.s + (job.rows - 1) * 2 * width;

@@ -83,6 +83,13 @@ struct Asks {
     }
 };
 
+/// What is asked for while a tile is read: lines of memory, and by transposed loads the rows from `p` on, of each operand (null: none).
+template <class T>
+struct Soon {
+    Asks<T> asks;
+    const T* p[4] = {};
+};
+
 /// What passes from row to row, W systems each: c', d', and a sum that is 0 where all tests held, else NaN.
 template <class T>
 struct Carry {
@@ -150,10 +157,10 @@ HWY_INLINE void eliminate(D d, Rows<T> a, Rows<T> b, Rows<T> c, Rows<T> f, std::
 }
 
 /// Takes `rows` rows in; row -1 of `to` receives the row that waited before, and so on: always one behind. Lanes whose
-/// `test` is NaN are replaced, the others keep what `eliminate` left.
-template <int G, class D, class T = hn::TFromD<D>>
+/// `test` is NaN are replaced, the others keep what `eliminate` left. `between`: as there.
+template <int G, class D, class T = hn::TFromD<D>, class Between>
 HWY_INLINE void eliminate_pivoted(D d, Rows<T> a, Rows<T> b, Rows<T> c, Rows<T> f, std::int64_t rows, Reduced<T> to, Waiting<T> waiting,
-                                  const T* test) {
+                                  const T* test, Between&& between) {
     using V = hn::Vec<D>;
     constexpr int N = static_cast<int>(lanes_of<D>);
     const V one = hn::Set(d, T(1)), zero = hn::Zero(d);
@@ -164,6 +171,7 @@ HWY_INLINE void eliminate_pivoted(D d, Rows<T> a, Rows<T> b, Rows<T> c, Rows<T> 
     }
     to = to.skip(-1);
     for (std::int64_t i = 0; i < rows; ++i) {
+        between();
         TRIFOLD_EACH(k) {
             const auto at = [&](const Rows<T>& r) HWY_ATTR { return hn::LoadU(d, r.p + (k == G - 1 ? r.last : k * r.column_step)); };
             const V ai = at(a), bi = at(b), ci = at(c), fi = at(f);
@@ -227,24 +235,29 @@ template <int G, class D, class T = hn::TFromD<D>>
 HWY_INLINE void substitute_pivoted(D d, Reduced<T> from, std::int64_t rows, T* x1, T* x2, const T* frozen, bool second) {
     using V = hn::Vec<D>;
     constexpr int N = static_cast<int>(lanes_of<D>);
-    for (int k = 0; k < G; ++k) {
-        V next = hn::Load(d, x1 + k * N), after = hn::Load(d, x2 + k * N);
-        const auto keep = hn::Ne(hn::Load(d, frozen + k * N), hn::Zero(d));
-        for (std::int64_t i = rows - 1; i >= 0; --i) {
+    V next[G], after[G];
+    hn::Mask<D> keep[G];
+    TRIFOLD_EACH(k) {
+        next[k] = hn::Load(d, x1 + k * N), after[k] = hn::Load(d, x2 + k * N);
+        keep[k] = hn::Ne(hn::Load(d, frozen + k * N), hn::Zero(d));
+    }
+    for (std::int64_t i = rows - 1; i >= 0; --i) {
+        TRIFOLD_EACH(k) {
             T* const s = from.s + i * 2 * from.half + k * N;
             const V y = hn::Load(d, s + from.half);
-            V value = hn::NegMulAdd(hn::Load(d, s), next, y);
+            V value = hn::NegMulAdd(hn::Load(d, s), next[k], y);
             // Of lanes that were not pivoted nothing is taken: what it would leave of -0 depends on which systems lie beside them.
+            // Last, although the other order would not have to wait for the row below: where pivots are exchanged x two rows below is what weighs.
             if (second) {
                 const V u = hn::Load(d, from.u + i * from.half + k * N);
-                value = hn::IfThenElse(hn::Eq(u, hn::Zero(d)), value, hn::NegMulAdd(u, after, value));
+                value = hn::IfThenElse(hn::Eq(u, hn::Zero(d)), value, hn::NegMulAdd(u, after[k], value));
             }
-            after = next;
-            next = hn::IfThenElse(keep, y, value);
-            hn::Store(next, d, s + from.half);
+            after[k] = next[k];
+            next[k] = hn::IfThenElse(keep[k], y, value);
+            hn::Store(next[k], d, s + from.half);
         }
-        hn::Store(next, d, x1 + k * N), hn::Store(after, d, x2 + k * N);
     }
+    TRIFOLD_EACH(k) hn::Store(next[k], d, x1 + k * N), hn::Store(after[k], d, x2 + k * N);
 }
 
 }  // namespace trifold::cpu::HWY_NAMESPACE
