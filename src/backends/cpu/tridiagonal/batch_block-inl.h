@@ -394,26 +394,14 @@ private:
     }
 
     void store_lines(const Reduced<T>& from, std::int64_t lines, std::int64_t i, Store how) {
-        const D d;
-        const T* x = from.s + width_;
+        const T* const x = from.s + width_;
         const std::int64_t stride = job_.x.lane_stride;
-        if (how == Store::stream) store_columns<Store::stream>(d, x, 2 * width_, lines, span_.vectors, span_.last, x_ + i, stride);
-        else store_columns<Store::regular>(d, x, 2 * width_, lines, span_.vectors, span_.last, x_ + i, stride);
+        if (how == Store::stream) store_columns<Store::stream>(D(), x, 2 * width_, lines, span_.vectors, span_.last, x_ + i, stride);
+        else store_columns<Store::regular>(D(), x, 2 * width_, lines, span_.vectors, span_.last, x_ + i, stride);
     }
 
-    // Any layout, any number of lanes.
     void store_rows(const Reduced<T>& from, std::int64_t count, std::int64_t i) {
-        const D d;
-        if (job_.x.lane_stride == 1 && span_.count < N) {
-            const T* x = from.s + width_;
-            for (std::int64_t r = 0; r < count; ++r, x += 2 * width_) store_part(d, hn::Load(d, x), x_ + (i + r) * job_.x.row_stride, span_.count);
-            return;
-        }
-        for (std::int64_t r = 0; r < count; ++r) {
-            const T* x = from.s + r * 2 * width_ + width_;
-            T* place = x_ + (i + r) * job_.x.row_stride;
-            for (std::int64_t j = 0; j < span_.vectors * N; ++j) place[lane_of<N>(span_, j) * job_.x.lane_stride] = x[j];
-        }
+        store_any(D(), from.s + width_, 2 * width_, count, span_, x_ + i * job_.x.row_stride, job_.x.row_stride, job_.x.lane_stride);
     }
 
     void report(const Place& here, bool slow) {

@@ -33,13 +33,6 @@ HWY_INLINE void each_group(const Span& span, const Body& body) {
     }
 }
 
-/// The system in lane j of vectors of N: the last vector overlaps the one before.
-template <std::int64_t N>
-std::int64_t lane_of(const Span& span, std::int64_t j) {
-    const std::int64_t k = j / N;
-    return std::min((k + 1 == span.vectors ? span.last : k * N) + j % N, span.count - 1);
-}
-
 template <class T>
 struct MaskedRows {
     using D = hn::ScalableTag<T>;

@@ -227,6 +227,25 @@ HWY_INLINE void store_columns(D d, const T* from, std::int64_t pitch, std::int64
     }
 }
 
+/// The system in lane j of vectors of N: the last vector overlaps the one before.
+template <std::int64_t N>
+std::int64_t lane_of(const Span& span, std::int64_t j) {
+    const std::int64_t k = j / N;
+    return std::min((k + 1 == span.vectors ? span.last : k * N) + j % N, span.count - 1);
+}
+
+/// `rows` rows of a block, `pitch` apart, to any layout, for any number of lanes.
+template <class D, class T = hn::TFromD<D>>
+void store_any(D d, const T* from, std::int64_t pitch, std::int64_t rows, const Span& span, T* to, std::int64_t row_stride, std::int64_t lane_stride) {
+    constexpr std::int64_t N = static_cast<std::int64_t>(lanes_of<D>);
+    const bool part = lane_stride == 1 && span.count < N;
+    for (std::int64_t r = 0; r < rows; ++r, from += pitch, to += row_stride) {
+        if (part) store_part(d, hn::Load(d, from), to, span.count);
+        else
+            for (std::int64_t j = 0; j < span.vectors * N; ++j) to[lane_of<N>(span, j) * lane_stride] = from[j];
+    }
+}
+
 }  // namespace trifold::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
