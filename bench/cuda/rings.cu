@@ -116,7 +116,7 @@ public:
         const std::int64_t n = shape.rows, used = n * shape.systems;
         const auto bytes = static_cast<std::size_t>(used) * sizeof(T);
         const void* const read[4] = {a_.lower, a_.diag, a_.upper, a_.rhs}, *const one[4] = {a_.rhs, a_.rhs, a_.rhs, a_.rhs};
-        const StreamRoof roof(shape.shared ? one : read, a_.x, bytes, shape.shared ? 1 : 4);
+        const StreamRoof roof(shape.shared ? one : read, a_.x, std::max(bytes, std::size_t{32768}), shape.shared ? 1 : 4);  // which has room for no less
         System ring;
         ring.dtype = sizeof(T) == 8 ? DType::f64 : DType::f32;
         ring.rows = n, ring.levels = shape.systems > 1, ring.extent[0] = shape.systems, ring.number_stride[0] = 1;
@@ -205,7 +205,8 @@ std::vector<Shape> shapes(std::int64_t count) {
     for (const std::int64_t n : {16, 32, 64, 100, 255, 256, 512, 1024, 2048, 4096, 20000}) list.push_back({"interleaved", n, count / n, true});
     for (const std::int64_t n : {16, 64, 100, 256, 500, 1024, 2000, 8192}) list.push_back({"contiguous, shared", n, count / n, false, true});
     for (const std::int64_t n : {64, 256, 512, 1024, 8192}) list.push_back({"interleaved, shared", n, count / n, true, true});
-    for (const std::int64_t n : {std::int64_t{1} << 14, std::int64_t{1} << 20, std::int64_t{1} << 24}) list.push_back({"one ring", n, 1});
+    for (const std::int64_t n : {std::int64_t{2048}, std::int64_t{4096}, std::int64_t{1} << 14, std::int64_t{1} << 15, std::int64_t{1} << 20, std::int64_t{1} << 24})
+        if (n <= count) list.push_back({"one ring", n, 1});
     return list;
 }
 

@@ -83,7 +83,7 @@ public:
         const cuda::one_system::Job<T> job{{a_.lower, a_.diag, a_.upper, a_.rhs}, a_.x, rows, 31, 0, 0, false, 0, static_cast<cuda::DeviceOutcome*>(outcome_), 0, nullptr, nullptr};
         one_launch("ceiling: one cluster's loads and stores of 4096 rows", rows, [&] {
             cudaLaunchAttribute cluster;
-            const cudaLaunchConfig_t config = cuda::one_system::configuration(cuda::one_system::most_blocks, 2, stream_, cluster);
+            const cudaLaunchConfig_t config = cuda::one_system::configuration(cuda::one_system::most_blocks, 2, 0, stream_, cluster);
             cudaLaunchKernelEx(&config, kernel, job);
         });
         one_launch("ceiling: 4096 rows read and written side by side", rows,
@@ -373,8 +373,8 @@ void run(const Sparse& sparse, std::int64_t count, int rounds, const std::vector
             if (decays) bench.dominant(std::min(count, std::int64_t{1} << 24));
             else bench.poisson(std::min(count, std::int64_t{1} << 24));
             for (const std::int64_t systems : {1, 64, 264})
-                for (const std::int64_t rows : {5000, 12288, 24576, 40960})
-                    if (systems * rows <= count) bench.run(decays ? "middle, dominant" : "middle, poisson", systems * rows, Algorithm::automatic, false, false, systems == 1, systems);
+                for (const std::int64_t rows : {5000, 12288, 24576, 32768, 40960, 65536, 100000})
+                    if (systems * rows <= std::min(count, systems == 1 ? count : std::int64_t{264} * 40960)) bench.run(decays ? "middle, dominant" : "middle, poisson", systems * rows, Algorithm::automatic, false, false, systems == 1, systems);
         }
     if (wanted("ceilings")) {
         bench.dominant(count);

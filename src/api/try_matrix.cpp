@@ -73,9 +73,11 @@ Outcome try_matrix(Queue& queue, const KeptLayout& kept, std::int64_t rows, std:
     const Outcome first = solved(queue, problem, elements, 1, true);
     Outcome outcome = first;
     if (first.reason == Reason::not_finite) {
-        // Of the matrix, by whoever looked before the solve: others may have failed before it. Or an x that is too large for its type, which says nothing of the matrix: then with much smaller numbers.
+        // Of the matrix, by whoever looked before the solve: others may have failed before it. Or an x that is too large for its type, which says nothing of the matrix: then with much smaller numbers, and with
+        // zeros where these are too large as well, of which a pivot that is none still says so.
         const bool looked = *first.branch == '\0';
         outcome = solved(queue, problem, elements, looked ? 1 : dtype == DType::f32 ? 0x1p-60 : 0x1p-500, false);
+        if (!looked && outcome.reason == Reason::not_finite) outcome = solved(queue, problem, elements, 0, false);
         if (looked && (outcome.ok() || first.system <= outcome.system)) {
             outcome.failures += outcome.system != first.system;  // an infinite entry that the solve took for its limit
             outcome.reason = first.reason, outcome.system = first.system, outcome.row = first.row;

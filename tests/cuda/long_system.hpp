@@ -24,23 +24,26 @@ struct System {
     explicit System(std::size_t n) : lower(n), diag(n), upper(n), rhs(n) {}
     std::size_t size() const { return diag.size(); }
 
-    std::vector<Twice> exact() const {
+    std::vector<Twice> exact() const { return eliminated<Twice>(); }
+
+    template <class U>
+    std::vector<U> eliminated() const {
         const std::size_t n = size();
-        std::vector<Twice> p(n), u(n), w(n), y(n);
-        Twice d = diag[0], s = n > 1 ? upper[0] : 0, f = rhs[0];
+        std::vector<U> p(n), u(n), w(n), y(n);
+        U d = diag[0], s = n > 1 ? upper[0] : 0, f = rhs[0];
         for (std::size_t i = 0; i + 1 < n; ++i) {
-            const Twice a = lower[i + 1], b = diag[i + 1], c = i + 2 < n ? upper[i + 1] : 0, g = rhs[i + 1];
+            const U a = lower[i + 1], b = diag[i + 1], c = i + 2 < n ? upper[i + 1] : 0, g = rhs[i + 1];
             if (std::abs(a) > std::abs(d)) {
-                const Twice m = d / a;
+                const U m = d / a;
                 p[i] = a, u[i] = b, w[i] = c, y[i] = g;
                 d = s - m * b, s = -m * c, f = f - m * g;
             } else {
-                const Twice m = a / d;
+                const U m = a / d;
                 p[i] = d, u[i] = s, w[i] = 0, y[i] = f;
                 d = b - m * s, s = c, f = g - m * f;
             }
         }
-        std::vector<Twice> x(n + 2, 0);
+        std::vector<U> x(n + 2, 0);
         x[n - 1] = f / d;
         for (std::size_t i = n - 1; i-- > 0;) x[i] = (y[i] - u[i] * x[i + 1] - w[i] * x[i + 2]) / p[i];
         x.resize(n);
@@ -66,16 +69,17 @@ protected:
         return tridiagonal::solve(*queue, system.problem(x), options);
     }
 
-    /// On the device, each array `off` elements into its memory.
+    /// On the device, each array `off` elements into its memory, `step` elements from row to row.
     template <class T>
-    Outcome solve_there(const System<T>& system, std::vector<T>& x, std::int64_t off = 0, bool in_place = false, Algorithm algorithm = Algorithm::automatic) {
+    Outcome solve_there(const System<T>& system, std::vector<T>& x, std::int64_t off = 0, bool in_place = false, Algorithm algorithm = Algorithm::automatic, std::int64_t step = 1) {
         std::vector<DeviceArray<T>> arrays;
-        std::vector<T> padded(system.size() + static_cast<std::size_t>(off));
+        const auto place = [&](std::size_t i) { return static_cast<std::size_t>(off) + i * static_cast<std::size_t>(step); };
+        std::vector<T> padded(place(system.size()));
         for (const std::vector<T>* const from : {&system.lower, &system.diag, &system.upper, &system.rhs, &system.rhs}) {
-            std::copy(from->begin(), from->end(), padded.begin() + off);
+            for (std::size_t i = 0; i < from->size(); ++i) padded[place(i)] = (*from)[i];
             arrays.emplace_back(*queue, std::span<const T>(padded));
         }
-        const auto at = [&](int k) { return View<T>::rows(std::span<T>(arrays[static_cast<std::size_t>(k)].data() + off, system.size())); };
+        const auto at = [&](int k) { return View<T>::strided(arrays[static_cast<std::size_t>(k)].data() + off, {static_cast<std::int64_t>(system.size()), step}, {}, Memory{}); };
         tridiagonal::Problem problem;
         problem.matrix.lower = at(0), problem.matrix.diag = at(1), problem.matrix.upper = at(2);
         problem.rhs = at(in_place ? 4 : 3), problem.x = at(4);
@@ -83,7 +87,8 @@ protected:
         options.algorithm = algorithm;
         const Outcome outcome = tridiagonal::solve(*queue, problem, options);
         arrays[4].download(std::span<T>(padded));
-        x.assign(padded.begin() + off, padded.end());
+        x.resize(system.size());
+        for (std::size_t i = 0; i < x.size(); ++i) x[i] = padded[place(i)];
         return outcome;
     }
 

@@ -266,6 +266,18 @@ TEST_P(FactoredMemory, VerySmallEntriesAreNoFailure) {
     EXPECT_TRUE(factor.solve(a.view(a.rhs), a.view(a.x)).ok());
 }
 
+// Nor where that of any numbers would be, but of zeros.
+TEST_P(FactoredMemory, SolutionsThatGrowWithoutEndAreNoFailure) {
+    Arrays a(queue, 600, 8, 1);
+    a.lower.upload(a.numbers(0.1)), a.upper.upload(a.numbers(3)), a.rhs.upload(a.numbers(0));
+    const Factor factor(queue, a.matrix(), a.rows, a.batch());
+    EXPECT_TRUE(factor.outcome().ok()) << trifold::name_of(factor.outcome().reason);
+    EXPECT_TRUE(factor.solve(a.view(a.rhs), a.view(a.x)).ok());
+    std::vector<double> found(static_cast<std::size_t>(a.x.size()));
+    a.x.download(found);
+    for (const double x : found) ASSERT_EQ(x, 0);
+}
+
 TEST_P(FactoredMemory, WhatDoesNotFitIsRefused) {
     Arrays a(queue, 20, 6, 4);
     const Factor factor(queue, a.matrix(), a.rows, a.batch());

@@ -2,8 +2,10 @@
 // Ragged batches in the device's own memory: solved where they are, at once or enqueued, each system for itself whatever lies beside it. On a host device the same calls work on host memory.
 #include <cstring>
 #include <limits>
+#include <numeric>
 
 #include "contract/tridiagonal/devices.hpp"
+#include "contract/tridiagonal/trial.hpp"
 #include "support/measure.hpp"
 #include "support/random.hpp"
 
@@ -274,6 +276,18 @@ TEST_P(RaggedMemory, WhatIsNotFiniteIsLookedForInRowsOnly) {
 }
 
 // Recorded by nobody, but asked for twice: what offsets point to may have changed.
+// Copies to a device have none, and may be solved in another way than scratch was asked for.
+TEST_P(RaggedMemory, OfTheHostWithGaps) {
+    for (const std::vector<std::int64_t>& lengths : {std::vector<std::int64_t>{1025}, {40, 3000, 0, 7, 14500}, std::vector<std::int64_t>(500, 33)})
+        for (const bool in_place : {false, true}) {
+            Recipe recipe;
+            recipe.lengths = lengths, recipe.rows = std::accumulate(lengths.begin(), lengths.end(), std::int64_t{0});
+            recipe.layout = Layout::interleaved, recipe.mixed = true, recipe.in_place = in_place;
+            SCOPED_TRACE(recipe.text());
+            expect_solved<double>(queue, recipe), expect_solved<float>(queue, recipe);
+        }
+}
+
 TEST_P(RaggedMemory, OffsetsMayChangeBetweenCalls) {
     Batch<double> batch({100, 200, 5000}, Matrix::dominant);
     std::vector<std::int8_t> status;

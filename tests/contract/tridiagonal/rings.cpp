@@ -160,6 +160,40 @@ TEST_P(Rings, LongOnesThatDoNotForget) {
         }
 }
 
+TEST_P(Rings, Alone) {
+    for (const std::int64_t rows : {1000, 2047, 2048, 2049, 2053, 4095, 4096, 4097, 7001, 8191, 8192, 8193, 12345, 16383, 16384, 16385, 20011, 32767, 32768, 32769})
+        for (const bool in_place : {false, true}) {
+            Recipe recipe = recipe_of(rows, 1, in_place ? Layout::interleaved : Layout::contiguous);
+            recipe.in_place = in_place;
+            solve<double>(recipe), solve<float>(recipe);
+            recipe.lower = Source::scalar, recipe.upper = Source::flat;
+            solve<double>(recipe), solve<float>(recipe);
+            recipe.lower = recipe.upper = Source::full, recipe.dominant = false;
+            solve<double>(recipe), solve<float>(recipe);
+            recipe.dominant = true, recipe.entries = std::make_shared<Hard>(rows, 1e-3, false, recipe.seed);
+            solve<double>(recipe);
+            recipe.entries = std::make_shared<Hard>(rows, 1e-1, false, recipe.seed);
+            solve<float>(recipe);
+            if (HasFailure()) return;
+        }
+}
+
+TEST_P(Rings, AloneTheSameBitsAgainAndWhatIsNotFinite) {
+    for (const std::int64_t rows : {3000, 9000, 30000}) {
+        Trial<double> trial(recipe_of(rows, 1, Layout::contiguous));
+        const double good = trial.rhs(rows / 2, 0);
+        std::vector<double> first;
+        for (int run = 0; run < 3; ++run) {
+            trial.rhs(rows / 2, 0) = run == 1 ? std::numeric_limits<double>::quiet_NaN() : good;
+            const Outcome outcome = tridiagonal::solve(queue, trial.problem());
+            EXPECT_EQ(outcome.failures, run == 1) << "run " << run;
+            if (run == 0) first = trial.stored(0);
+            else if (run == 2) EXPECT_EQ(trial.stored(0), first);
+            else EXPECT_EQ(outcome.row, rows / 2);
+        }
+    }
+}
+
 // What is not taken of the opened ring is some 10^10 times as large as what is.
 TEST_P(Rings, ThatAreNearlySingularWhereTheyAreOpened) {
     for (const auto& [rows, systems] : {std::pair<std::int64_t, std::int64_t>{150, 40}, {700, 40}, {5001, 128}})

@@ -5,6 +5,7 @@
 
 #include "backends/cuda/runtime/launches.hpp"
 #include "backends/cuda/runtime/reset.hpp"
+#include "backends/cuda/tridiagonal/block/one_system.hpp"
 #include "backends/cuda/tridiagonal/device/certified.hpp"
 #include "backends/cuda/tridiagonal/device/segments.hpp"
 #include "backends/cuda/tridiagonal/device/two_pass.hpp"
@@ -12,6 +13,7 @@
 #include "backends/cuda/tridiagonal/few_rows.hpp"
 #include "backends/cuda/tridiagonal/general/added.hpp"
 #include "backends/cuda/tridiagonal/general/alike.hpp"
+#include "backends/cuda/tridiagonal/general/one_ring.hpp"
 #include "backends/cuda/tridiagonal/general/rings.hpp"
 #include "backends/cuda/tridiagonal/pivoted.hpp"
 #include "backends/cuda/tridiagonal/shared/march.hpp"
@@ -36,7 +38,14 @@ Path few_rows_path() {
 }
 
 Path other_path(const System& system, Algorithm algorithm) {
-    if (system.periodic) return {Algorithm::thomas, rings_scratch, solve_rings, nullptr, true, true, false, rings_least_scratch};
+    if (system.periodic) {
+        const auto in_one_launch = [](const System& ring, const BatchLaunch& launch) {
+            const bool fits = one_ring_fits(ring) && launch.scratch_bytes >= one_ring_scratch(ring);
+            if (fits) solve_one_ring(ring, launch);
+            return fits;
+        };
+        return {Algorithm::thomas, [](const System& ring) { return std::max(rings_scratch(ring), one_ring_scratch(ring)); }, solve_rings, in_one_launch, true, true, false, rings_least_scratch};
+    }
     if (system.accumulate && fits_few_rows(system)) return few_rows_path();
     if (system.accumulate) return {Algorithm::thomas, added_scratch, solve_added, nullptr, true, true, false, added_least_scratch};
     if (algorithm == Algorithm::automatic ? takes_few_rows(system) : algorithm == Algorithm::lu && fits_few_rows(system)) return few_rows_path();
@@ -73,11 +82,11 @@ Path path_within(const System& system, Algorithm algorithm, std::size_t scratch_
 
 std::size_t scratch_for(const System& system, Algorithm algorithm) {
     const Path path = path_for(system, algorithm);
-    const std::size_t bytes = path.scratch(system);
+    const std::size_t bytes = std::max(path.scratch(system), one_system_scratch(system));  // it wants no gaps
     return path.dispensable ? std::max(bytes, other_path(system, algorithm).scratch(system)) : bytes;
 }
 
-std::size_t least_scratch(const System& system, Algorithm algorithm) { return other_path(system, algorithm).least_scratch(system); }
+std::size_t least_scratch(const System& system, Algorithm algorithm) { return std::max(other_path(system, algorithm).least_scratch(system), one_system_scratch(system)); }
 
 void enqueue_path(const Path& path, const System& system, const BatchLaunch& launch) {
     if (path.in_one_launch && path.in_one_launch(system, launch)) return;

@@ -53,13 +53,17 @@ struct Arrival {
     }
     /// The same by all lanes of a warp, which go on together: what follows is compiled as for a whole warp.
     __device__ __forceinline__ void wait_together(unsigned parity) const {
+        while (!is_over_together(parity)) {
+        }
+    }
+    /// Or a short while.
+    __device__ __forceinline__ bool is_over_together(unsigned parity) const {
         unsigned done;
-        do {
-            asm volatile("{.reg .pred p; mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2; selp.u32 %0, 1, 0, p;}"
-                         : "=r"(done)
-                         : "r"(barrier), "r"(parity)
-                         : "memory");
-        } while (!__all_sync(~0u, done));
+        asm volatile("{.reg .pred p; mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2; selp.u32 %0, 1, 0, p;}"
+                     : "=r"(done)
+                     : "r"(barrier), "r"(parity)
+                     : "memory");
+        return __all_sync(~0u, done);
     }
     /// The same, and what other blocks of the cluster have stored is seen.
     __device__ void wait_cluster(unsigned parity) const {

@@ -2,7 +2,7 @@
 // One system in one cluster of blocks:   a[i] x[i-1] + b[i] x[i] + c[i] x[i+1] = d[i],   i = 0 … rows-1
 //
 // Shapes: a, b, c, d, x are vectors whose rows lie side by side; x may be d. a[0] and c[rows-1] are not read. Overwritten: x.
-// Who does what: a lane has R rows, in registers from the first to the last. Up to 4096 rows warps with halos come first: of 128 rows a warp keeps the 64 in the
+// Who does what: a lane has R rows, in registers from the first to the last, a cluster up to 32 Each warps. Up to 4096 rows warps with halos come first: of 128 rows a warp keeps the 64 in the
 //   middle, and it tells the others only whether its x is good. Where one is not, warps without halos: each makes one Interface of its 32 R rows
 //   (device/windows_lane.cuh) and sends it to all blocks (st.async); every warp solves the system of all warps' last unknowns for itself, by the same
 //   operations, then its own rows. No other launch: the first thread resets the outcome, and where a residual is too large, all blocks
@@ -29,7 +29,10 @@
 
 namespace trifold::cuda::one_system {
 
-inline constexpr int lanes = 32, most_blocks = 16, most_warps = 4, most_rows = 4608;
+inline constexpr int lanes = 32, most_blocks = 16;
+/// Of a block.
+template <int Each>
+inline constexpr int most_warps = Each == 1 ? 4 : 2 * Each;
 
 /// As little as can be: what a launch carries costs time.
 template <class T>
@@ -44,18 +47,25 @@ struct Job {
     DeviceOutcome* outcome;
     std::int64_t number;  ///< of the system
     std::int8_t* status;
-    T* scratch;           ///< four words per row
+    T* scratch;           ///< bytes_of_news and bytes_per_row of each row
 };
 
-/// Warps of the cluster per lane of the warp that joins them.
+/// What blocks that share a system tell each other, with room to be aligned.
+inline constexpr std::size_t bytes_of_news = (two_pass::SpreadNews<double>::bytes(most_blocks) + 255) / 256 * 256;
+template <class T>
+inline constexpr std::size_t bytes_per_row = sizeof(T) == 8 ? 4 * sizeof(double) : 9 * sizeof(double);
+
+/// Each: warps of the cluster per lane of the warp that joins them.
 template <class T, int Each>
-struct Memory {
+struct __align__(16) Memory {
     windows::Interface<T> parts[lanes * Each];
     unsigned light[lanes * Each], good[lanes * Each];  ///< of the warps: whether all rows are, whether all residuals are
     unsigned apart[2 * lanes];                            ///< of those with halos: whether x is good
     unsigned long long arrived, judged, asked;
-    BlockPivoting<T> pivoting;
-    __align__(16) unsigned char shared_rows[two_pass::SpreadMemory<T>::bytes(most_rows / 8)];  ///< where blocks share what needs pivots; of clusters of eight
+
+    /// Behind it: where blocks share what needs pivots, in double precision if need be.
+    __device__ unsigned char* rows() { return reinterpret_cast<unsigned char*>(this + 1); }
+    static constexpr std::size_t bytes(int rows) { return sizeof(Memory) + static_cast<std::size_t>(two_pass::SpreadMemory<double, lanes * most_warps<Each>>::bytes(rows)); }
 };
 
 /// R rows of one lane, those in [low, high); else `missing`.
@@ -215,11 +225,80 @@ __device__ __forceinline__ bool solve_apart(const Job<T>& job, int first, int la
     return good;
 }
 
+/// What the blocks do not trust themselves with, by the first one. x is there, or the failure is told.
+template <class T>
+__device__ __forceinline__ bool solve_by_first_block(const PivotedVerdict<T>& verdict, DeviceOutcome* outcome, std::int8_t* status, std::int64_t number) {
+    const bool good = verdict.reason == Reason::exact;
+    if (threadIdx.x == 0) {
+        if (good) report_rescued(outcome);
+        else report_failure(outcome, status, number, verdict.row, verdict.reason);
+    }
+    return good;
+}
+
+/// In double precision: systems so ill-conditioned that single precision has no digits of them are still solved as well as their entries say.
+template <int Threads>
+__device__ __noinline__ void solve_in_double(const Job<float>* job, unsigned char* shared) {
+    const int rows = job->rows, thread = static_cast<int>(blockIdx.x * Threads + threadIdx.x), threads = static_cast<int>(gridDim.x) * Threads;
+    auto& news = *reinterpret_cast<two_pass::SpreadNews<double>*>(job->scratch);
+    auto* const words = reinterpret_cast<double*>(reinterpret_cast<unsigned char*>(job->scratch) + bytes_of_news);
+    double *const lower = words, *const diag = lower + rows, *const upper = diag + rows, *const rhs = upper + rows, *const x = rhs + rows;
+    for (int i = thread; i < rows; i += threads) {
+        lower[i] = i > 0 ? job->input[0][i] : 0, diag[i] = job->input[1][i];
+        upper[i] = i + 1 < rows ? job->input[2][i] : 0, rhs[i] = job->input[3][i];
+    }
+    __threadfence();
+    meet_in_cluster();
+    if (!share_arrays<double, Threads>(lower, diag, upper, rhs, x, nullptr, rows, &news, shared)) {
+        meet_in_cluster();
+        if (blockIdx.x != 0) return;
+        const PivotedVerdict<double> verdict = solve_arrays_by_block(lower, diag, upper, rhs, x, rows, x + rows, reinterpret_cast<BlockPivoting<double>*>(shared));
+        if (verdict.reason != Reason::exact) return void(solve_by_first_block(verdict, job->outcome, job->status, job->number));
+    } else {
+        __threadfence();
+        meet_in_cluster();
+        if (blockIdx.x != 0) return;
+    }
+    // The first block alone stores: what is too large for the type has to be seen by who stores.
+    int least = rows;
+    for (int i = static_cast<int>(threadIdx.x); i < rows; i += Threads)
+        if (!(static_cast<float>(x[i]) * 0.0f == 0.0f)) least = min(least, i);
+    auto* const first = reinterpret_cast<int*>(shared);
+    __syncthreads();
+    if (threadIdx.x == 0) *first = rows;
+    __syncthreads();
+    if (least < rows) atomicMin(first, least);
+    __syncthreads();
+    const PivotedVerdict<double> verdict{*first < rows ? Reason::not_finite : Reason::exact, *first};
+    if (!solve_by_first_block(verdict, job->outcome, job->status, job->number)) return;
+    for (int i = static_cast<int>(threadIdx.x); i < rows; i += Threads) job->x[i] = static_cast<float>(x[i]);
+}
+
+/// By all threads of the cluster, Threads a block: by all blocks, else by the first one. rhs is there; shared: room for a block's share of the rows, in double precision.
+template <class T, int Threads>
+__device__ __forceinline__ void solve_with_pivots(const Job<T>& job, unsigned char* shared) {
+    auto* const news = reinterpret_cast<two_pass::SpreadNews<T>*>(job.scratch);
+    T* const kept = job.in_place ? job.scratch + bytes_of_news / sizeof(T) : nullptr;
+    if (share_arrays<T, Threads>(job.input[0], job.input[1], job.input[2], job.input[3], job.x, kept, job.rows, news, shared)) {
+        if (blockIdx.x == 0 && threadIdx.x == 0) report_rescued(job.outcome);
+        return;
+    }
+    meet_in_cluster();
+    if constexpr (sizeof(T) == 4) {
+        solve_in_double<Threads>(&job, shared);
+    } else {
+        if (blockIdx.x != 0) return;
+        const PivotedVerdict<T> verdict = solve_arrays_by_block(job.input[0], job.input[1], job.input[2], job.input[3], job.x, job.rows, job.scratch + bytes_of_news / sizeof(T), reinterpret_cast<BlockPivoting<T>*>(shared));
+        solve_by_first_block(verdict, job.outcome, job.status, job.number);
+    }
+}
+
 /// The grid is one cluster. Halos: warps with halos come first, which tell each other nothing but whether x is good.
 template <class T, int R, int Each, bool Halos>
-__global__ void __launch_bounds__(lanes* most_warps, 1) one_system_kernel(const __grid_constant__ Job<T> job) {
+__global__ void __launch_bounds__(lanes* most_warps<Each>, 1) one_system_kernel(const __grid_constant__ Job<T> job) {
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
-    __shared__ __align__(16) Memory<T, Each> shared;
+    extern __shared__ __align__(16) unsigned char bytes[];
+    Memory<T, Each>& shared = *reinterpret_cast<Memory<T, Each>*>(bytes);
     const int lane = static_cast<int>(threadIdx.x) % lanes, warp = static_cast<int>(threadIdx.x) / lanes, block = static_cast<int>(blockIdx.x),
               warps = Halos ? warps_apart / 2 : static_cast<int>(blockDim.x) / lanes, blocks = static_cast<int>(gridDim.x), all = blocks * warps, number = block * warps + warp, rows = job.rows,
               first = (number * lanes + lane) * R;
@@ -320,33 +399,20 @@ __global__ void __launch_bounds__(lanes* most_warps, 1) one_system_kernel(const 
     for (int i = 0; i < Each; ++i) all_good = all_good && (lane * Each + i >= all || shared.good[lane * Each + i]);
     if (__all_sync(~0u, all_good)) return;
     if (job.in_place && has_rows) store_rows<T, R>(job.x, job.whole & 16, first, rows, d);
-    auto* const news = reinterpret_cast<two_pass::SpreadNews<T>*>(job.scratch);
     __syncwarp();
-    T* const kept = job.in_place ? job.scratch + two_pass::SpreadNews<T>::bytes(most_blocks) / sizeof(T) : nullptr;
-    const auto share = [&]<int Threads>(std::integral_constant<int, Threads>) {
-        return share_arrays<T, Threads>(job.input[0], job.input[1], job.input[2], job.input[3], job.x, kept, rows, news, shared.shared_rows);
-    };
-    if (Halos || blockDim.x == lanes * most_warps ? share(std::integral_constant<int, lanes * most_warps>{}) : share(std::integral_constant<int, lanes * most_warps / 2>{})) {
-        if (block == 0 && threadIdx.x == 0) report_rescued(job.outcome);
-        return;
-    }
-    arrive_in_cluster();
-    wait_for_cluster();
-    if (block == 0) {
-        const PivotedVerdict<T> verdict = solve_arrays_by_block(job.input[0], job.input[1], job.input[2], job.input[3], job.x, rows, job.scratch, &shared.pivoting);
-        if (threadIdx.x != 0) return;
-        if (verdict.reason == Reason::exact) report_rescued(job.outcome);
-        else report_failure(job.outcome, job.status, job.number, verdict.row, verdict.reason);
-    }
+    constexpr int most = lanes * most_warps<Each>;
+    if constexpr (Halos || Each > 1) solve_with_pivots<T, most>(job, shared.rows());
+    else if (static_cast<int>(blockDim.x) == most) solve_with_pivots<T, most>(job, shared.rows());
+    else solve_with_pivots<T, most / 2>(job, shared.rows());
 #endif
 }
 
 /// A grid that is one cluster. `cluster` has to stay.
-inline cudaLaunchConfig_t configuration(int blocks, int warps, cudaStream_t stream, cudaLaunchAttribute& cluster) {
+inline cudaLaunchConfig_t configuration(int blocks, int warps, std::size_t shared_bytes, cudaStream_t stream, cudaLaunchAttribute& cluster) {
     cluster = cluster_of(static_cast<unsigned>(blocks));
     cudaLaunchConfig_t config = {};
     config.gridDim = dim3(static_cast<unsigned>(blocks)), config.blockDim = dim3(static_cast<unsigned>(lanes * warps));
-    config.stream = stream;
+    config.dynamicSmemBytes = shared_bytes, config.stream = stream;
     config.attrs = &cluster, config.numAttrs = 1;
     return config;
 }

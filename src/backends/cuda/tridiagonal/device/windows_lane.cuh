@@ -59,6 +59,12 @@ struct Whole : Interface<T> {
     bool light = false;  ///< all rows, at every step (thread/weight.cuh)
 };
 
+/// The same of lanes whose first `skipped` rows only hand on what is before them (a = -1, b = 1): the lane's first unknown is the one behind these.
+template <class T>
+struct WholeOfRing : Whole<T> {
+    int skipped = 0;
+};
+
 template <class T, int R>
 struct Lane {
     T k[R - 1];       ///< 1 / pivots
@@ -165,7 +171,7 @@ private:
     template <bool Sums, Bound By, class Place>
     __device__ __forceinline__ bool run(const T* a, const T* b, const T* c, const T* d, int lane, Place& part) {
         Chunk<T, R> rows;
-        constexpr bool by_chunks = By == Bound::chunks, by_rows = By == Bound::rows;
+        constexpr bool by_chunks = By == Bound::chunks, by_rows = By == Bound::rows, whole = std::is_base_of_v<Whole<T>, Place>, of_ring = std::is_same_v<Place, WholeOfRing<T>>;
         T n[by_chunks ? R : 1];  // |U^-1| |L^-1| times the rows' sizes
         unsigned hardly = 0;     // log2 of |b| / (|b| - |a| - |c|), as bits of them differ
         T sum[Sums ? R : 1];
@@ -177,17 +183,19 @@ private:
             T pivot;
             if constexpr (Sums) {
                 const bool more = fabs(l) > fabs(u);  // in this order what cancels leaves no rounding
-                T rest = (fabs(m) - fabs(more ? l : u)) - fabs(more ? u : l), whole = fabs(m);
+                T rest = (fabs(m) - fabs(more ? l : u)) - fabs(more ? u : l), size = fabs(m);
                 if (i > 0) {
                     rest = fused(fabs(l), sum[i ? i - 1 : 0], rest);
-                    whole = rest + fused(fabs(l), fabs(rows.a[i ? i - 1 : 0]), fabs(u));
+                    size = rest + fused(fabs(l), fabs(rows.a[i ? i - 1 : 0]), fabs(u));
                 }
-                const Divisor<T> by(copysign(whole, m));
+                const Divisor<T> by(copysign(size, m));
                 sum[i] = by.roughly_of(turned(rest, m));
                 pivot = by.roughly_inverse();
                 rows.eliminate_by(i, l, u, f, by, pivot);
                 const unsigned here = sign_word(l) ^ sign_word(m);
-                if (i == 0) face = here;
+                bool begins = i == 0;
+                if constexpr (of_ring) begins = i <= part.skipped;
+                if (begins) face = here;
                 else mixed |= here ^ facing;
                 facing = sign_word(u) ^ sign_word(m);
             } else {
@@ -207,14 +215,14 @@ private:
             if constexpr (Sums) sum[i] = fused(fabs(rows.c[i]), sum[i + 1], sum[i]);
         }
         [[maybe_unused]] bool light = true;
-        if constexpr (std::is_same_v<Place, Whole<T>>) {
+        if constexpr (whole) {
 #pragma unroll
-            for (int i = 0; i < R - 1; ++i) light = light && is_light(Relation<T>{T(0), rows.c[i], rows.d[i]});
+            for (int i = 0; i < R - 1; ++i) light = light && is_light(Relation<T>{T(0), rows.c[i], rows.d[i]}, lane_weight<T, R>);
         }
         rows.reduce();
-        if constexpr (std::is_same_v<Place, Whole<T>>) {
+        if constexpr (whole) {
 #pragma unroll
-            for (int i = 0; i < R; ++i) light = light && is_light(Relation<T>{rows.a[i], rows.c[i], rows.d[i]});
+            for (int i = 0; i < R; ++i) light = light && is_light(Relation<T>{rows.a[i], rows.c[i], rows.d[i]}, lane_weight<T, R>);
         }
         if constexpr (by_chunks) {
 #pragma unroll
@@ -225,13 +233,24 @@ private:
         }
 
         // Every lane's last row, closed with the next lane's first.
-        const Relation<T> first = rows.first(), next = from_below(first, 1, lanes);
+        Relation<T> first = rows.first();
+        T first_sum = 0;
+        if constexpr (Sums) first_sum = sum[0];
+        if constexpr (of_ring) {
+#pragma unroll
+            for (int i = 1; i < R - 1; ++i)
+                if (i == part.skipped) {
+                    first = {rows.a[i], rows.c[i], rows.d[i]};
+                    if constexpr (Sums) first_sum = sum[i];
+                }
+        }
+        const Relation<T> next = from_below(first, 1, lanes);
         T delta = 0, next_n = 0, rest = 0;
         if constexpr (by_chunks) delta = n[R - 1], next_n = __shfl_down_sync(~0u, n[0], 1);
         own = rows.last();
         if constexpr (Sums) {
             rest = sum[R - 1];
-            const T next_sum = __shfl_down_sync(~0u, sum[0], 1);
+            const T next_sum = __shfl_down_sync(~0u, first_sum, 1);
             const unsigned next_face = __shfl_down_sync(~0u, face, 1);
             if (lane < lanes - 1) {
                 mixed |= next_face ^ facing;
@@ -239,9 +258,9 @@ private:
             }
         }
         if (lane < lanes - 1) {
-            T whole = fused(-own.c, next.a, T(1));
-            if constexpr (Sums) whole = rest + fused(fabs(own.c), fabs(next.c), fabs(own.a));
-            const Divisor<T> by(whole);
+            T pivot = fused(-own.c, next.a, T(1));
+            if constexpr (Sums) pivot = rest + fused(fabs(own.c), fabs(next.c), fabs(own.a));
+            const Divisor<T> by(pivot);
             if constexpr (Sums) rest = by.of(rest);
             if constexpr (by_chunks) delta = fabs(by.of(fused(fabs(own.c), next_n, delta)));
             own = {by.of(own.a), by.of(-own.c * next.c), by.of(fused(-own.c, next.d, own.d))};
@@ -258,7 +277,7 @@ private:
             if (wanted || __any_sync(~0u, hardly > most_hardly)) return true;
         }
         if constexpr (Sums) wanted = wanted && !__any_sync(~0u, static_cast<int>(mixed) < 0);
-        if constexpr (std::is_same_v<Place, Whole<T>>) {
+        if constexpr (whole) {
             part.first = of_lane(first, 0);
             part.apart = OddEven<T, lanes>::template reduce<Sums, true>(own, rest, lane, part.first, part.negligible);
             part.last = of_lane(own, lanes - 1);

@@ -48,7 +48,7 @@ struct Memory {
     unsigned long long full[stages], reduced[2], published[2], solved[2], met[2],
         finished[2], settled[2];
     unsigned largest[2];
-    int bad[2], skip[2];
+    int bad[2], skip[2], over;  ///< over: a second pass has ended
 };
 
 /// Rows per lane and warps that compute: three windows fill shared memory, and odd counts of rows meet in no bank.
@@ -74,6 +74,7 @@ struct Turns {
     unsigned at;
     __device__ __forceinline__ Arrival of(int r) const { return {at + 8 * (r & 1)}; }
     __device__ __forceinline__ void wait(int r) const { of(r).wait_together(r >> 1 & 1); }
+    __device__ __forceinline__ bool is_over(int r) const { return of(r).is_over_together(r >> 1 & 1); }
     __device__ __forceinline__ void arrive(int r) const { of(r).arrive(); }
 };
 
@@ -95,6 +96,7 @@ struct Mover {
 
     __device__ __forceinline__ void prepare() const {
         if (lane != 0) return;
+        shared.over = 0;
         for (int s = 0; s < stages; ++s) Arrival{shared_address(&shared.full[s])}.prepare(1 + lanes);
         for (int p = 0; p < 2; ++p) {
             Arrival{shared_address(&shared.reduced[p])}.prepare(Warps),

@@ -198,11 +198,12 @@ struct Block {
         const auto bring = [&](int stage, bool after_store, bool look_ahead) {
             if (!any) return;
             if (!second && state_ahead == left) pass_over(windows), state_ahead = windows.next < job.windows ? job.state_of(windows.system) : good;
-            any = windows.find();
+            any = !(second && state_ahead == left) && windows.find();
             const int kind = !second && state_ahead != good ? Place::reduces : 0;
             mover.load(any ? windows.next : -1, windows.system, windows.part, kind, stage, after_store);
             windows.advance();
-            if (look_ahead && windows.next < job.windows) state_ahead = job.state_of(windows.system);
+            // In a second pass the only one's: others have to go on whatever becomes of one.
+            if (look_ahead && (second ? windows.next >= 0 && job.levels.systems == 1 : windows.next < job.windows)) state_ahead = job.state_of(windows.system);
         };
         for (int s = 0; s < stages; ++s) bring((stage + s) % stages, false, false);
         if (second) {
@@ -213,8 +214,10 @@ struct Block {
                 finished().wait(turn);
                 const bool stores = settle(mover, stage_here, turn & 1);
                 if (lane == 0) settled().arrive(turn);
-                bring(stage_here, stores, false);
+                bring(stage_here, stores, true);
             }
+            if (lane == 0) *const_cast<volatile int*>(&shared.over) = 1;  // to who fetches ends, and may be ahead of an end that comes too soon
+            __syncwarp();
         } else {
             for (int stage_here = -1;; ++turn) {
                 const int stage_ahead = stage, window = alike(shared.place[stage].window);
@@ -319,7 +322,8 @@ struct Block {
             const Relation<T> joined{from_other_block(from), from_other_block(from + 1), from_other_block(from + 2)};
             const Ends<T> ends = ends_of(job, windows.next, windows.system);
             const bool known = __shfl_sync(~0u, job.state_of(windows.system), 0) != left;
-            settled().wait(turn - 2);  // what is written next has been used
+            while (!settled().is_over(turn - 2))  // what is written next has been used
+                if (alike(*const_cast<const volatile int*>(&shared.over))) return;
             tell_ends(ends, joined, known);
         }
     }

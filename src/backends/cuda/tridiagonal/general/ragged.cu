@@ -138,6 +138,19 @@ struct Planned {
     }
 };
 
+/// Of an array that is copied to the device, which loses its gaps.
+bool has_gaps(const Operand& operand) { return operand.kind == Operand::Kind::view && operand.row_stride != 1 && operand.row_stride != 0; }
+
+/// For the system as it is given, and as it is once it is copied: runs take no gaps.
+std::size_t bytes_of_either(const System& system, Algorithm algorithm, std::size_t (*of_one)(const System&, Algorithm)) {
+    System copied = system;
+    bool differs = false;
+    for (Operand* const operand : {&copied.lower, &copied.diag, &copied.upper, &copied.rhs, &copied.x})
+        if (has_gaps(*operand)) operand->row_stride = 1, differs = true;
+    const std::size_t bytes = Planned(system).bytes(system, algorithm, of_one);
+    return differs ? std::max(bytes, Planned(copied).bytes(copied, algorithm, of_one)) : bytes;
+}
+
 template <class T>
 Line<T> line_of_all(const Operand& operand) {
     return operand.kind == Operand::Kind::scalar ? Line<T>{nullptr, static_cast<T>(operand.value), 0} : Line<T>{static_cast<T*>(operand.data), T(0), operand.row_stride};
@@ -246,8 +259,8 @@ const char* ragged_refuses(const System& system, Algorithm algorithm) {
     return nullptr;
 }
 
-std::size_t ragged_scratch(const System& system, Algorithm algorithm) { return Planned(system).bytes(system, algorithm, scratch_for); }
-std::size_t ragged_least_scratch(const System& system, Algorithm algorithm) { return Planned(system).bytes(system, algorithm, least_scratch); }
+std::size_t ragged_scratch(const System& system, Algorithm algorithm) { return bytes_of_either(system, algorithm, scratch_for); }
+std::size_t ragged_least_scratch(const System& system, Algorithm algorithm) { return bytes_of_either(system, algorithm, least_scratch); }
 
 bool solve_ragged(const System& system, Algorithm algorithm, const BatchLaunch& launch) {
     const Planned planned(system);

@@ -1,0 +1,264 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// One ring in one cluster of 16 blocks:   a[i] x[i-1] + b[i] x[i] + c[i] x[i+1] = d[i],   x[-1] = x[n-1], x[n] = x[0]
+//
+// Shapes: a, b, c, d, x are vectors of any stride, or scalars (not x); x may be d. The corners a[0], c[n-1] are arrays' elements or scalars. Overwritten: x.
+// Who does what: as one system without halos (block/one_system.cuh), but that rows are shared evenly among all lanes, so that no lane, warp or block is empty: a chain of relations that
+//   goes on at its end with its beginning closes on itself. A lane has R rows or fewer; those that it lacks come first, and hand on the unknown before them. What fails is solved through T, the ring
+//   without its last row and column, by all blocks in the same launch (two_pass_spread.cuh), and where that does not do by one thread (ring_line.cuh).
+// Words per row: 4 read, 1 written. Roof: latency, as there; one step more closes the ring.
+// Numerics: what is stored without a check has no row, left by elimination, that takes more than 17/16 of itself of its neighbours; the last equation's rounding is one of its row, whatever is left of its
+//   pivot. Else of every row |rhs - A x| ≤ accept (|a|+|b|+|c|) X, X the largest |x| of its warp and of the last rows of the others. Through T: max|rhs - A x| ≤ accept max(|a|+|b|+|c|) max|x|.
+#pragma once
+
+#include "backends/cuda/tridiagonal/block/cluster.cuh"
+#include "backends/cuda/tridiagonal/block/copy_engine.cuh"
+#include "backends/cuda/tridiagonal/device/two_pass_spread.cuh"
+#include "backends/cuda/tridiagonal/device/windows_couple.cuh"
+#include "backends/cuda/tridiagonal/general/ring_line.cuh"
+
+namespace trifold::cuda::one_ring {
+
+inline constexpr int lanes = 32, blocks = 16, rows_each = 8;
+
+template <class T>
+struct Job {
+    Line<T> a, b, c, d, x, right, left;  ///< right: of row 0 to x[n-1]; left: of the last row to x[0]
+    int rows;
+    T accept, negligible;  ///< a row's residual; a coupling
+    bool in_place;
+    int branch;  ///< of the outcome
+    DeviceOutcome* outcome;
+    std::int64_t number;  ///< of the system
+    std::int8_t* status;
+    T* scratch;  ///< scratch_words
+
+    __device__ __forceinline__ T lower(int i) const { return i > 0 ? a[i] : right[0]; }
+    __device__ __forceinline__ T upper(int i) const { return i + 1 < rows ? c[i] : left[0]; }
+};
+
+/// What is solved through T tells; then that of the spread.
+template <class T>
+struct News {
+    unsigned residual, matrix, size;
+    alignas(16) two_pass::SpreadNews<T> spread;  ///< and the words behind it
+};
+
+constexpr std::int64_t scratch_words(std::int64_t rows) { return RingLine<double>::words * rows; }
+template <class T>
+constexpr std::size_t scratch_bytes(std::int64_t rows) { return (sizeof(News<T>) + two_pass::SpreadNews<T>::bytes(blocks) + 255) / 256 * 256 + static_cast<std::size_t>(scratch_words(rows)) * sizeof(T); }
+
+template <class T, int Each>
+struct __align__(16) Memory {
+    windows::Interface<T> parts[lanes * Each];
+    unsigned light[lanes * Each], good[lanes * Each];  ///< of the warps: whether all rows are, whether all residuals are
+    unsigned long long arrived, judged;
+
+    __device__ unsigned char* rows() { return reinterpret_cast<unsigned char*>(this + 1); }
+    static constexpr std::size_t bytes(int rows) { return sizeof(Memory) + static_cast<std::size_t>(two_pass::SpreadMemory<T, 2 * Each * lanes>::bytes((rows + blocks - 1) / blocks)); }
+};
+
+template <class T>
+__device__ __forceinline__ Relation<T> of_next(const Relation<T>& row, int lane) {
+    const int next = (lane + 1) % lanes;
+    return {__shfl_sync(~0u, row.a, next), __shfl_sync(~0u, row.c, next), __shfl_sync(~0u, row.d, next)};
+}
+
+/// The last unknowns of all warps, Each per lane, and their first ones; left: the unknown before the lane's. light: whether all rows of the lane's warps are; returns whether all were, those that join warps too.
+template <class T, int Each>
+__device__ __forceinline__ bool solve_warps(const windows::Interface<T> (&mine)[Each], bool light, T negligible, int lane, T (&last)[Each], T (&first)[Each], T& left) {
+    // Last unknowns in the one before the lane and its last one; that one in the last ones of the lanes beside it.
+    Relation<T> rows[Each];
+    Largest<T> coupling;
+#pragma unroll
+    for (int i = 0; i < Each; ++i) {
+        rows[i] = windows::close_with(mine[i].last, i + 1 < Each ? mine[i + 1 < Each ? i + 1 : 0].first : of_next(mine[0].first, lane));
+        light = light && is_light(rows[i]), coupling.add(rows[i].a), coupling.add(rows[i].c);
+        last[i] = rows[i].d;
+    }
+    if (!__all_sync(~0u, coupling.value() <= negligible)) {
+#pragma unroll
+        for (int i = 1; i < Each; ++i) rows[i] = windows::eliminated(rows[i], rows[i - 1]), light = light && is_light(rows[i]);
+#pragma unroll
+        for (int i = Each - 3; i >= 0; --i) rows[i] = through(rows[i], rows[i + 1]);
+        Relation<T> own = rows[Each - 1];
+        if constexpr (Each > 1) own = windows::close_with(own, of_next(rows[0], lane));
+        // Of the first lane's last unknown, in the one before it and the last lane's.
+        Relation<T> begin{T(0), T(-1), T(0)};
+        T none = 0;
+        OddEven<T, lanes>::template reduce<false, true>(own, none, lane, begin, T(-1));
+        light = light && is_light(own);
+        const Relation<T> end{__shfl_sync(~0u, own.a, lanes - 1), __shfl_sync(~0u, own.c, lanes - 1), __shfl_sync(~0u, own.d, lanes - 1)};
+        const Divisor<T> by(fused(-end.c, begin.a + begin.c, T(1)) + end.a);
+        const T closed = by.of(fused(-end.c, begin.d, end.d)), x = OddEven<T, lanes>::substitute(own, closed, closed, lane), above = __shfl_sync(~0u, x, (lane + lanes - 1) % lanes);
+#pragma unroll
+        for (int i = 0; i < Each; ++i) last[i] = i + 1 < Each ? fused(-rows[i].c, x, fused(-rows[i].a, above, rows[i].d)) : x;
+    }
+    left = __shfl_sync(~0u, last[Each - 1], (lane + lanes - 1) % lanes);
+#pragma unroll
+    for (int i = 0; i < Each; ++i) first[i] = fused(-mine[i].first.c, last[i], fused(-mine[i].first.a, i ? last[i ? i - 1 : 0] : left, mine[i].first.d));
+    return __all_sync(~0u, light);
+}
+
+template <class T, int Each>
+__device__ __forceinline__ T of_warp(const T (&values)[Each], int warp) {
+    T value = __shfl_sync(~0u, values[0], warp / Each);
+#pragma unroll
+    for (int i = 1; i < Each; ++i) {
+        const T other = __shfl_sync(~0u, values[i], warp / Each);
+        if (warp % Each == i) value = other;
+    }
+    return value;
+}
+
+/// T x = rhs, pivoted, by all threads of the cluster, which have met; false where that is not trusted.
+template <class T, int Threads>
+__device__ __noinline__ bool solve_open(const Job<T>* job, two_pass::SpreadNews<T>* news, unsigned char* shared, T* rhs, T* x) {
+    using Team = two_pass::BlockOf<Threads>;
+    const auto meet = [] { meet_in_cluster(); };
+    const int n = job->rows - 1;
+    two_pass::Spread spread;
+    spread.rows = (n + blocks - 1) / blocks, spread.segments = (n + spread.rows - 1) / spread.rows;
+    const two_pass::Rows<T> system(job->a, job->b, job->c, rhs ? Line<T>{rhs, T(0), 1} : job->d, Line<T>{x, T(0), 1}, n);
+    news->template clear<Team>(spread);
+    __threadfence();
+    __syncthreads();
+    meet();
+    const bool good = two_pass::share_rows<Team>(system, spread, *news, shared, meet);
+    meet();  // until nobody reads the news any more
+    return good;
+}
+
+/// x through T, or by one thread. By all threads of the cluster; in place rhs is there.
+template <class T, int Threads>
+__device__ __noinline__ void solve_through_t(const Job<T>* job, unsigned char* shared) {
+    const int thread = static_cast<int>(blockIdx.x * Threads + threadIdx.x), rows = job->rows, last = rows - 1;
+    auto& news = *reinterpret_cast<News<T>*>(job->scratch);
+    T* const words = job->scratch + (scratch_bytes<T>(0) / sizeof(T));
+    T *const y = words, *const q = words + rows, *const column = words + 2 * rows;
+    if (thread == 0) news.residual = news.matrix = news.size = 0;
+    for (int i = thread; i < last; i += blocks * Threads) column[i] = (i == 0 ? job->right[0] : T(0)) + (i + 1 == last ? job->c[i] : T(0));
+    __threadfence();
+    bool good = solve_open<T, Threads>(job, &news.spread, shared, nullptr, y);
+    good = good && solve_open<T, Threads>(job, &news.spread, shared, column, q);  // all know alike
+    if (good) {
+        const T corner = job->left[0], above = job->a[last], known = fused(-above, y[last - 1], fused(-corner, y[0], job->d[last])), pivot = fused(-above, q[last - 1], fused(-corner, q[0], job->b[last])),
+                z = known / pivot;
+        const auto solution = [&](int i) { return i == last ? z : fused(-q[i], z, y[i]); };
+        Largest<T> residual, matrix, size;
+        for (int i = thread; i < rows; i += blocks * Threads) {
+            const T a = job->lower(i), b = job->b[i], c = job->upper(i), x = solution(i);
+            residual.add(fused(-a, solution(i > 0 ? i - 1 : last), fused(-c, solution(i < last ? i + 1 : 0), fused(-b, x, job->d[i]))));
+            matrix.add(fabs(a) + fabs(b) + fabs(c)), size.add(x);
+        }
+        unsigned* const to[3] = {&news.residual, &news.matrix, &news.size};
+        const unsigned most[3] = {windows::held_bits(residual), windows::held_bits(matrix), windows::held_bits(size)};
+        for (int k = 0; k < 3; ++k) {
+            const unsigned all = __reduce_max_sync(~0u, most[k]);
+            if (threadIdx.x % lanes == 0) atomicMax(to[k], all);
+        }
+        meet_in_cluster();
+        const auto told = [](const unsigned& at) { return windows::number_of<T>(*const_cast<const volatile unsigned*>(&at)); };
+        const T off = told(news.residual) * windows::beyond_cut<T>, entries = told(news.matrix), largest = told(news.size);
+        // The quotient does not overflow where the product of the other two would.
+        good = entries * T(0) == T(0) && largest * T(0) == T(0) && (off == T(0) || off / entries <= job->accept * largest);
+        if (good) {
+            for (int i = thread; i < rows; i += blocks * Threads) job->x.at(i) = solution(i);
+            if (thread == 0) report_rescued(job->outcome);
+            return;
+        }
+    }
+    meet_in_cluster();  // until nobody reads what comes to lie elsewhere
+    if (thread != 0) return;
+    const RingLine<T> ring{job->a, job->b, job->c, job->d, job->x, job->right[0], job->left[0], rows, words, 1};
+    const PivotedVerdict<T> verdict = ring.solve(false);
+    if (verdict.reason == Reason::exact) report_rescued(job->outcome);
+    else report_failure(job->outcome, job->status, job->number, verdict.row, verdict.reason);
+}
+
+template <class T, int Each>
+__global__ void __launch_bounds__(2 * Each * lanes, 1) one_ring_kernel(const __grid_constant__ Job<T> job) {
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
+    constexpr int R = rows_each, warps = 2 * Each, all = blocks * warps, threads = warps * lanes;
+    extern __shared__ __align__(16) unsigned char bytes[];
+    Memory<T, Each>& shared = *reinterpret_cast<Memory<T, Each>*>(bytes);
+    const int lane = static_cast<int>(threadIdx.x) % lanes, warp = static_cast<int>(threadIdx.x) / lanes, block = static_cast<int>(blockIdx.x), number = block * warps + warp, rows = job.rows,
+              part_of = number * lanes + lane, least = rows / (all * lanes), more = rows - least * (all * lanes), count = least + (part_of < more), first = part_of * least + min(part_of, more), skipped = R - count;
+    T a[R], b[R], c[R], d[R];
+#pragma unroll
+    for (int s = 0; s < R; ++s) {
+        const int i = first + s - skipped;
+        const bool there = s >= skipped;
+        a[s] = there ? job.lower(i) : T(-1), b[s] = there ? job.b[i] : T(1), c[s] = there ? job.upper(i) : -T(0), d[s] = there ? job.d[i] : T(0);
+    }
+    const Arrival arrival{shared_address(&shared.arrived)}, judgement{shared_address(&shared.judged)};
+    if (threadIdx.x == 0) {
+        constexpr auto words = static_cast<unsigned>(all * static_cast<int>(sizeof(unsigned)));
+        arrival.prepare(1), judgement.prepare(1);
+        arrival.expect(words + static_cast<unsigned>(all * static_cast<int>(sizeof(windows::Interface<T>)))), judgement.expect(words);
+    }
+    __syncwarp();
+    arrive_relaxed();
+    windows::Lane<T, R> state;
+    windows::WholeOfRing<T> part;
+    part.negligible = job.negligible, part.skipped = skipped;
+    bool sums = false;
+    state.reduce_only(a, b, c, d, lane, part, sums);
+    wait_for_cluster();
+    const auto told = [&](unsigned* at, unsigned what, const Arrival& news) {
+        if (lane < blocks) send(in_block(shared_address(at + number), lane), what, in_block(news.barrier, lane));
+    };
+    if (lane < blocks) {
+        const unsigned to = in_block(shared_address(&shared.parts[number]), lane), news = in_block(arrival.barrier, lane);
+        constexpr unsigned pair = 2 * sizeof(T);
+        send(to, part.first.a, part.first.c, news), send(to + pair, part.first.d, part.last.a, news), send(to + 2 * pair, part.last.c, part.last.d, news);
+    }
+    told(shared.light, part.light, arrival);
+    if (block == 0 && threadIdx.x == 0) {
+        *job.outcome = fresh_outcome(rows, 1, job.branch);
+        if (job.status) job.status[job.number] = static_cast<std::int8_t>(Reason::exact);
+    }
+    arrival.wait_cluster(0);
+    __syncwarp();
+    windows::Interface<T> mine[Each];
+    T last[Each], head[Each], beside;
+    bool light = true;
+#pragma unroll
+    for (int i = 0; i < Each; ++i) mine[i] = shared.parts[lane * Each + i], light = light && shared.light[lane * Each + i];
+    const bool certain = solve_warps<T, Each>(mine, light, job.negligible, lane, last, head, beside);
+    const T before = of_warp<T, Each>(last, (number + all - 1) % all), end = of_warp<T, Each>(last, number), own_head = of_warp<T, Each>(head, number), beyond = of_warp<T, Each>(head, (number + 1) % all);
+    T x[R], left, foremost = own_head;
+    state.solve(a, c, d, before, end, lane, x, left, part.apart);
+#pragma unroll
+    for (int s = 0; s < R; ++s) {
+        if (s == skipped && lane == 0) x[s] = own_head;  // the very number that the warp before takes it for
+        if (s == skipped) foremost = x[s];
+        if (s >= skipped) job.x.at(first + s - skipped) = x[s];
+    }
+    if (certain) return;
+    Largest<T> largest;
+#pragma unroll
+    for (int i = 0; i < Each; ++i) largest.add(last[i]);
+    T stored[R];
+#pragma unroll
+    for (int s = 0; s < R; ++s) largest.add(x[s]), stored[s] = d[s];
+    const T X = windows::number_of<T>(__reduce_max_sync(~0u, windows::held_bits(largest))) * windows::beyond_cut<T>;
+    T after = __shfl_down_sync(~0u, foremost, 1);
+    if (lane == lanes - 1) after = beyond;
+    told(shared.good, __all_sync(~0u, state.check(a, b, c, stored, x, left, X, job.accept, [&] { return after; })), judgement);
+    judgement.wait_cluster(0);
+    __syncwarp();
+    bool all_good = true;
+#pragma unroll
+    for (int i = 0; i < Each; ++i) all_good = all_good && shared.good[lane * Each + i];
+    if (__all_sync(~0u, all_good)) return;
+    if (job.in_place)
+#pragma unroll
+        for (int s = 0; s < R; ++s)
+            if (s >= skipped) job.x.at(first + s - skipped) = d[s];
+    __threadfence();
+    meet_in_cluster();
+    solve_through_t<T, threads>(&job, shared.rows());
+#endif
+}
+
+}  // namespace trifold::cuda::one_ring
