@@ -178,6 +178,20 @@ TEST_P(Rings, Alone) {
         }
 }
 
+// Waves without end, nearly singular or not: single precision has no digits of some of these on the way.
+TEST_P(Rings, AloneOfWaves) {
+    class Waves final : public Entries {
+    public:
+        double coefficient(int band, std::int64_t, std::int64_t) const override { return band == 1 ? 0.7 : -1; }
+        double right(std::int64_t row, std::int64_t) const override { return row % 7 - 3.0; }
+    };
+    for (const std::int64_t rows : {3001, 9000, 30000}) {
+        Recipe recipe = recipe_of(rows, 1, Layout::contiguous);
+        recipe.entries = std::make_shared<Waves>();
+        solve<double>(recipe), solve<float>(recipe);
+    }
+}
+
 TEST_P(Rings, AloneTheSameBitsAgainAndWhatIsNotFinite) {
     for (const std::int64_t rows : {3000, 9000, 30000}) {
         Trial<double> trial(recipe_of(rows, 1, Layout::contiguous));

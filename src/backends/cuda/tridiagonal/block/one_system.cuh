@@ -22,17 +22,12 @@
 #include <type_traits>
 
 #include "backends/cuda/tridiagonal/block/cluster_share.cuh"
-#include "backends/cuda/tridiagonal/block/copy_engine.cuh"
+#include "backends/cuda/tridiagonal/block/narrowed.cuh"
+#include "backends/cuda/tridiagonal/block/warps_of_cluster.cuh"
 #include "backends/cuda/tridiagonal/device/overlap.cuh"
-#include "backends/cuda/tridiagonal/device/windows_couple.cuh"
 #include "backends/cuda/tridiagonal/pivoted_block.cuh"
 
 namespace trifold::cuda::one_system {
-
-inline constexpr int lanes = 32, most_blocks = 16;
-/// Of a block.
-template <int Each>
-inline constexpr int most_warps = Each == 1 ? 4 : 2 * Each;
 
 /// As little as can be: what a launch carries costs time.
 template <class T>
@@ -54,19 +49,6 @@ struct Job {
 inline constexpr std::size_t bytes_of_news = (two_pass::SpreadNews<double>::bytes(most_blocks) + 255) / 256 * 256;
 template <class T>
 inline constexpr std::size_t bytes_per_row = sizeof(T) == 8 ? 4 * sizeof(double) : 9 * sizeof(double);
-
-/// Each: warps of the cluster per lane of the warp that joins them.
-template <class T, int Each>
-struct __align__(16) Memory {
-    windows::Interface<T> parts[lanes * Each];
-    unsigned light[lanes * Each], good[lanes * Each];  ///< of the warps: whether all rows are, whether all residuals are
-    unsigned apart[2 * lanes];                            ///< of those with halos: whether x is good
-    unsigned long long arrived, judged, asked;
-
-    /// Behind it: where blocks share what needs pivots, in double precision if need be.
-    __device__ unsigned char* rows() { return reinterpret_cast<unsigned char*>(this + 1); }
-    static constexpr std::size_t bytes(int rows) { return sizeof(Memory) + static_cast<std::size_t>(two_pass::SpreadMemory<double, lanes * most_warps<Each>>::bytes(rows)); }
-};
 
 /// R rows of one lane, those in [low, high); else `missing`.
 template <class T, int R>
@@ -164,17 +146,6 @@ __device__ __forceinline__ bool solve_warps(const windows::Interface<T> (&mine)[
     return __all_sync(~0u, light);
 }
 
-template <class T, int Each>
-__device__ __forceinline__ T of_warp(const T (&values)[Each], int warp) {
-    T value = __shfl_sync(~0u, values[0], warp / Each);
-#pragma unroll
-    for (int i = 1; i < Each; ++i) {
-        const T other = __shfl_sync(~0u, values[i], warp / Each);
-        if (warp % Each == i) value = other;
-    }
-    return value;
-}
-
 /// Warps with halos: of 32 lanes those in the middle are kept. How many of them a block has, for as many rows as its two warps without.
 inline constexpr int halo = 8, kept = lanes - 2 * halo, warps_apart = 4;
 
@@ -225,17 +196,6 @@ __device__ __forceinline__ bool solve_apart(const Job<T>& job, int first, int la
     return good;
 }
 
-/// What the blocks do not trust themselves with, by the first one. x is there, or the failure is told.
-template <class T>
-__device__ __forceinline__ bool solve_by_first_block(const PivotedVerdict<T>& verdict, DeviceOutcome* outcome, std::int8_t* status, std::int64_t number) {
-    const bool good = verdict.reason == Reason::exact;
-    if (threadIdx.x == 0) {
-        if (good) report_rescued(outcome);
-        else report_failure(outcome, status, number, verdict.row, verdict.reason);
-    }
-    return good;
-}
-
 /// In double precision: systems so ill-conditioned that single precision has no digits of them are still solved as well as their entries say.
 template <int Threads>
 __device__ __noinline__ void solve_in_double(const Job<float>* job, unsigned char* shared) {
@@ -249,29 +209,18 @@ __device__ __noinline__ void solve_in_double(const Job<float>* job, unsigned cha
     }
     __threadfence();
     meet_in_cluster();
-    if (!share_arrays<double, Threads>(lower, diag, upper, rhs, x, nullptr, rows, &news, shared)) {
-        meet_in_cluster();
-        if (blockIdx.x != 0) return;
+    const bool good = share_arrays<double, Threads>(lower, diag, upper, rhs, x, nullptr, rows, &news, shared);
+    __threadfence();
+    meet_in_cluster();
+    if (blockIdx.x != 0) return;
+    if (!good) {
         const PivotedVerdict<double> verdict = solve_arrays_by_block(lower, diag, upper, rhs, x, rows, x + rows, reinterpret_cast<BlockPivoting<double>*>(shared));
-        if (verdict.reason != Reason::exact) return void(solve_by_first_block(verdict, job->outcome, job->status, job->number));
-    } else {
-        __threadfence();
-        meet_in_cluster();
-        if (blockIdx.x != 0) return;
+        if (verdict.reason != Reason::exact) {
+            if (threadIdx.x == 0) report_failure(job->outcome, job->status, job->number, verdict.row, verdict.reason);
+            return;
+        }
     }
-    // The first block alone stores: what is too large for the type has to be seen by who stores.
-    int least = rows;
-    for (int i = static_cast<int>(threadIdx.x); i < rows; i += Threads)
-        if (!(static_cast<float>(x[i]) * 0.0f == 0.0f)) least = min(least, i);
-    auto* const first = reinterpret_cast<int*>(shared);
-    __syncthreads();
-    if (threadIdx.x == 0) *first = rows;
-    __syncthreads();
-    if (least < rows) atomicMin(first, least);
-    __syncthreads();
-    const PivotedVerdict<double> verdict{*first < rows ? Reason::not_finite : Reason::exact, *first};
-    if (!solve_by_first_block(verdict, job->outcome, job->status, job->number)) return;
-    for (int i = static_cast<int>(threadIdx.x); i < rows; i += Threads) job->x[i] = static_cast<float>(x[i]);
+    store_narrowed(x, rows, reinterpret_cast<int*>(shared), job->outcome, job->status, job->number, [&](int i, float value) { job->x[i] = value; });
 }
 
 /// By all threads of the cluster, Threads a block: by all blocks, else by the first one. rhs is there; shared: room for a block's share of the rows, in double precision.
@@ -289,7 +238,9 @@ __device__ __forceinline__ void solve_with_pivots(const Job<T>& job, unsigned ch
     } else {
         if (blockIdx.x != 0) return;
         const PivotedVerdict<T> verdict = solve_arrays_by_block(job.input[0], job.input[1], job.input[2], job.input[3], job.x, job.rows, job.scratch + bytes_of_news / sizeof(T), reinterpret_cast<BlockPivoting<T>*>(shared));
-        solve_by_first_block(verdict, job.outcome, job.status, job.number);
+        if (threadIdx.x != 0) return;
+        if (verdict.reason == Reason::exact) report_rescued(job.outcome);
+        else report_failure(job.outcome, job.status, job.number, verdict.row, verdict.reason);
     }
 }
 
@@ -302,24 +253,15 @@ __global__ void __launch_bounds__(lanes* most_warps<Each>, 1) one_system_kernel(
     const int lane = static_cast<int>(threadIdx.x) % lanes, warp = static_cast<int>(threadIdx.x) / lanes, block = static_cast<int>(blockIdx.x),
               warps = Halos ? warps_apart / 2 : static_cast<int>(blockDim.x) / lanes, blocks = static_cast<int>(gridDim.x), all = blocks * warps, number = block * warps + warp, rows = job.rows,
               first = (number * lanes + lane) * R;
-    const Arrival arrival{shared_address(&shared.arrived)}, judgement{shared_address(&shared.judged)}, answers{shared_address(&shared.asked)};
+    const WarpsOfCluster<T, Each> cluster{shared, lane, number, all, blocks};
+    const Arrival answers{shared_address(&shared.asked)};
     const auto prepare = [&] {
         if (threadIdx.x == 0) {
-            const auto words = static_cast<unsigned>(all * static_cast<int>(sizeof(unsigned)));
-            arrival.prepare(1), judgement.prepare(1), answers.prepare(1);
-            arrival.expect(words + static_cast<unsigned>(all * static_cast<int>(sizeof(windows::Interface<T>)))), judgement.expect(words);
-            if (Halos) answers.expect(2 * words);
+            cluster.prepare(), answers.prepare(1);
+            if (Halos) answers.expect(2 * static_cast<unsigned>(all * static_cast<int>(sizeof(unsigned))));
         }
         __syncwarp();
         arrive_relaxed();
-    };
-    const auto begin_outcome = [&] {
-        if (block != 0 || threadIdx.x != 0) return;
-        *job.outcome = fresh_outcome(rows, 1, job.branch);
-        if (job.status) job.status[job.number] = static_cast<std::int8_t>(Reason::exact);
-    };
-    const auto told = [&](unsigned* at, int who, unsigned what, const Arrival& news) {
-        if (lane < blocks) send(in_block(shared_address(at + who), lane), what, in_block(news.barrier, lane));
     };
     T a[R], b[R], c[R], d[R];
     const bool has_rows = !Halos || warp < warps;  // the others of a block only have to know how it ends
@@ -330,8 +272,8 @@ __global__ void __launch_bounds__(lanes* most_warps<Each>, 1) one_system_kernel(
         may_be = solve_apart<T, R>(job, first_apart, lane, x, prepare, [&](bool good) {
             if (!good && has_rows) load_rows(job, first, a, b, c, d);  // they are near until blocks have waited for each other
             wait_for_cluster();
-            told(shared.apart, place, good, answers);
-            begin_outcome();
+            cluster.tell(shared.apart, place, good, answers);
+            begin_outcome(job.outcome, job.status, job.number, rows, job.branch);
         });
         if (may_be) {  // else nobody needs to ask the others
             answers.wait_cluster(0);
@@ -351,53 +293,31 @@ __global__ void __launch_bounds__(lanes* most_warps<Each>, 1) one_system_kernel(
         bool sums = hardly_dominant(a, b, c, lane);
         state.reduce_only(a, b, c, d, lane, part, sums);
         if (!Halos) wait_for_cluster();
-        if (lane < blocks) {
-            const unsigned to = in_block(shared_address(&shared.parts[number]), lane), news = in_block(arrival.barrier, lane);
-            constexpr unsigned pair = 2 * sizeof(T);
-            send(to, part.first.a, part.first.c, news), send(to + pair, part.first.d, part.last.a, news), send(to + 2 * pair, part.last.c, part.last.d, news);
-        }
-        told(shared.light, number, part.light, arrival);
-        if (!Halos) begin_outcome();
+        cluster.show(part);
+        if (!Halos) begin_outcome(job.outcome, job.status, job.number, rows, job.branch);
     }
-    arrival.wait_cluster(0);
-    __syncwarp();
     windows::Interface<T> mine[Each];
     T last[Each], head[Each], beside;
-    bool light = true;
-#pragma unroll
-    for (int i = 0; i < Each; ++i) {
-        mine[i] = windows::Interface<T>{};
-        if (lane * Each + i < all) mine[i] = shared.parts[lane * Each + i], light = light && shared.light[lane * Each + i];
-    }
-    const bool certain = solve_warps<T, Each>(mine, light, job.negligible, lane, last, head, beside);
+    const bool light = cluster.await(mine), certain = solve_warps<T, Each>(mine, light, job.negligible, lane, last, head, beside);
     if (has_rows) {
-        const T before = number ? of_warp<T, Each>(last, max(number - 1, 0)) : T(0), end = of_warp<T, Each>(last, number);
-        const T own_head = of_warp<T, Each>(head, number), beyond = of_warp<T, Each>(head, min(number + 1, lanes * Each - 1));
+        const T before = number ? cluster.of_warp(last, max(number - 1, 0)) : T(0), end = cluster.of_warp(last, number);
+        const T own_head = cluster.of_warp(head, number), beyond = cluster.of_warp(head, min(number + 1, lanes * Each - 1));
 
         T x[R], left, stored[R];
         state.solve(a, c, d, before, end, lane, x, left, part.apart);
         if (lane == 0) x[0] = own_head;  // the very number that the warp before takes it for
         store_rows<T, R>(job.x, job.whole & 16, first, rows, x);
         if (!certain) {
-            Largest<T> largest;
 #pragma unroll
-            for (int i = 0; i < Each; ++i) largest.add(last[i]);
-#pragma unroll
-            for (int i = 0; i < R; ++i) largest.add(x[i]), stored[i] = d[i];
-            const T X = windows::number_of<T>(__reduce_max_sync(~0u, windows::held_bits(largest))) * windows::beyond_cut<T>;
+            for (int i = 0; i < R; ++i) stored[i] = d[i];
+            const T X = largest_nearby(x, last);
             T after = __shfl_down_sync(~0u, x[0], 1);
             if (lane == lanes - 1) after = number + 1 < all ? beyond : T(0);
-            told(shared.good, number, __all_sync(~0u, state.check(a, b, c, stored, x, left, X, job.accept, [&] { return after; })), judgement);
+            cluster.say_good(state.check(a, b, c, stored, x, left, X, job.accept, [&] { return after; }));
         }
     }
     if (Halos) answers.wait_cluster(0);  // a block is there until nobody sends to it any more
-    if (certain) return;
-    judgement.wait_cluster(0);
-    __syncwarp();
-    bool all_good = true;
-#pragma unroll
-    for (int i = 0; i < Each; ++i) all_good = all_good && (lane * Each + i >= all || shared.good[lane * Each + i]);
-    if (__all_sync(~0u, all_good)) return;
+    if (certain || cluster.are_good()) return;
     if (job.in_place && has_rows) store_rows<T, R>(job.x, job.whole & 16, first, rows, d);
     __syncwarp();
     constexpr int most = lanes * most_warps<Each>;

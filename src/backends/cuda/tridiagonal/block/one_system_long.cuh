@@ -62,12 +62,8 @@ __global__ void __launch_bounds__(lanes* warps_long, 1) one_long_system_kernel(c
               number = block * warps + warp, rows = job.rows, first = number * lanes * R;
     T* const of_warp_rows[4] = {memory.raw[0] + warp * lanes * R, memory.raw[1] + warp * lanes * R, memory.raw[2] + warp * lanes * R, memory.raw[3] + warp * lanes * R};
     bring_rows<T, R>(job, first, lane, of_warp_rows);
-    const Arrival arrival{shared_address(&shared.arrived)}, judgement{shared_address(&shared.judged)};
-    if (threadIdx.x == 0) {
-        const auto words = static_cast<unsigned>(all * static_cast<int>(sizeof(unsigned)));
-        arrival.prepare(1), judgement.prepare(1);
-        arrival.expect(words + static_cast<unsigned>(all * static_cast<int>(sizeof(windows::Interface<T>)))), judgement.expect(words);
-    }
+    const WarpsOfCluster<T, Each> cluster{shared, lane, number, all, blocks};
+    if (threadIdx.x == 0) cluster.prepare();
     __syncwarp();
     arrive_relaxed();
     T *const a = of_warp_rows[0] + lane * R, *const b = of_warp_rows[1] + lane * R, *const c = of_warp_rows[2] + lane * R, *const d = of_warp_rows[3] + lane * R;
@@ -81,53 +77,24 @@ __global__ void __launch_bounds__(lanes* warps_long, 1) one_long_system_kernel(c
     bool sums = hardly_dominant(lower, diag, upper, lane);
     state.reduce_only(a, b, c, d, lane, part, sums);
     wait_for_cluster();
-    const auto told = [&](unsigned* at, unsigned what, const Arrival& news) {
-        if (lane < blocks) send(in_block(shared_address(at + number), lane), what, in_block(news.barrier, lane));
-    };
-    if (lane < blocks) {
-        const unsigned to = in_block(shared_address(&shared.parts[number]), lane), news = in_block(arrival.barrier, lane);
-        constexpr unsigned pair = 2 * sizeof(T);
-        send(to, part.first.a, part.first.c, news), send(to + pair, part.first.d, part.last.a, news), send(to + 2 * pair, part.last.c, part.last.d, news);
-    }
-    told(shared.light, part.light, arrival);
-    if (block == 0 && threadIdx.x == 0) {
-        *job.outcome = fresh_outcome(rows, 1, job.branch);
-        if (job.status) job.status[job.number] = static_cast<std::int8_t>(Reason::exact);
-    }
-    arrival.wait_cluster(0);
-    __syncwarp();
+    cluster.show(part);
+    begin_outcome(job.outcome, job.status, job.number, rows, job.branch);
     windows::Interface<T> mine[Each];
     T last[Each], head[Each], beside;
-    bool light = true;
-#pragma unroll
-    for (int i = 0; i < Each; ++i) {
-        mine[i] = windows::Interface<T>{};
-        if (lane * Each + i < all) mine[i] = shared.parts[lane * Each + i], light = light && shared.light[lane * Each + i];
-    }
-    const bool certain = solve_warps<T, Each>(mine, light, job.negligible, lane, last, head, beside);
-    const T before = number ? of_warp<T, Each>(last, max(number - 1, 0)) : T(0), end = of_warp<T, Each>(last, number), own_head = of_warp<T, Each>(head, number),
-            beyond = of_warp<T, Each>(head, min(number + 1, lanes * Each - 1));
+    const bool light = cluster.await(mine), certain = solve_warps<T, Each>(mine, light, job.negligible, lane, last, head, beside);
+    const T before = number ? cluster.of_warp(last, max(number - 1, 0)) : T(0), end = cluster.of_warp(last, number), own_head = cluster.of_warp(head, number),
+            beyond = cluster.of_warp(head, min(number + 1, lanes * Each - 1));
     T x[R], left;
     state.solve(a, c, d, before, end, lane, x, left, part.apart);
     if (lane == 0) x[0] = own_head;  // the very number that the warp before takes it for
     if (certain) {
         state.store(d, x);
     } else {
-        Largest<T> largest;
-#pragma unroll
-        for (int i = 0; i < Each; ++i) largest.add(last[i]);
-#pragma unroll
-        for (int i = 0; i < R; ++i) largest.add(x[i]);
-        const T X = windows::number_of<T>(__reduce_max_sync(~0u, windows::held_bits(largest))) * windows::beyond_cut<T>;
+        const T X = largest_nearby(x, last);
         T after = __shfl_down_sync(~0u, x[0], 1);
         if (lane == lanes - 1) after = number + 1 < all ? beyond : T(0);
-        told(shared.good, __all_sync(~0u, state.check(a, b, c, d, x, left, X, job.accept, [&] { return after; })), judgement);
-        judgement.wait_cluster(0);
-        __syncwarp();
-        bool all_good = true;
-#pragma unroll
-        for (int i = 0; i < Each; ++i) all_good = all_good && (lane * Each + i >= all || shared.good[lane * Each + i]);
-        if (!__all_sync(~0u, all_good)) {
+        cluster.say_good(state.check(a, b, c, d, x, left, X, job.accept, [&] { return after; }));
+        if (!cluster.are_good()) {
             __syncthreads();  // rows make room
             return solve_with_pivots<T, lanes * warps>(job, shared.rows());
         }

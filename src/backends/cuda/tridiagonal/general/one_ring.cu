@@ -30,7 +30,7 @@ struct Shape {
 
     template <int Each>
     static Shape of(int rows) {
-        return {one_ring::one_ring_kernel<T, Each>, 2 * Each * one_ring::lanes, one_ring::Memory<T, Each>::bytes(rows)};
+        return {one_ring::one_ring_kernel<T, Each>, 2 * Each * one_ring::lanes, one_ring::Memory<T, Each>::bytes((rows + one_ring::blocks - 1) / one_ring::blocks)};
     }
     explicit Shape(std::int64_t rows) : Shape(rows <= most_rows_of_warps ? of<1>(static_cast<int>(rows)) : rows <= 2 * most_rows_of_warps ? of<2>(static_cast<int>(rows)) : of<4>(static_cast<int>(rows))) {}
     Shape(void (*which)(one_ring::Job<T>), unsigned count, std::size_t shared) : kernel(which), threads(count), bytes(shared) {}

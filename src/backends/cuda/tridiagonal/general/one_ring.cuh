@@ -4,21 +4,20 @@
 // Shapes: a, b, c, d, x are vectors of any stride, or scalars (not x); x may be d. The corners a[0], c[n-1] are arrays' elements or scalars. Overwritten: x.
 // Who does what: as one system without halos (block/one_system.cuh), but that rows are shared evenly among all lanes, so that no lane, warp or block is empty: a chain of relations that
 //   goes on at its end with its beginning closes on itself. A lane has R rows or fewer; those that it lacks come first, and hand on the unknown before them. What fails is solved through T, the ring
-//   without its last row and column, by all blocks in the same launch (two_pass_spread.cuh), and where that does not do by one thread (ring_line.cuh).
+//   without its last row and column, in double precision, by all blocks in the same launch (two_pass_spread.cuh), and where that does not do by one thread (ring_line.cuh).
 // Words per row: 4 read, 1 written. Roof: latency, as there; one step more closes the ring.
 // Numerics: what is stored without a check has no row, left by elimination, that takes more than 17/16 of itself of its neighbours; the last equation's rounding is one of its row, whatever is left of its
 //   pivot. Else of every row |rhs - A x| ≤ accept (|a|+|b|+|c|) X, X the largest |x| of its warp and of the last rows of the others. Through T: max|rhs - A x| ≤ accept max(|a|+|b|+|c|) max|x|.
 #pragma once
 
-#include "backends/cuda/tridiagonal/block/cluster.cuh"
-#include "backends/cuda/tridiagonal/block/copy_engine.cuh"
-#include "backends/cuda/tridiagonal/device/two_pass_spread.cuh"
-#include "backends/cuda/tridiagonal/device/windows_couple.cuh"
+#include "backends/cuda/tridiagonal/block/narrowed.cuh"
+#include "backends/cuda/tridiagonal/block/warps_of_cluster.cuh"
 #include "backends/cuda/tridiagonal/general/ring_line.cuh"
 
 namespace trifold::cuda::one_ring {
 
-inline constexpr int lanes = 32, blocks = 16, rows_each = 8;
+using one_system::lanes, one_system::Memory, one_system::WarpsOfCluster;
+inline constexpr int blocks = one_system::most_blocks, rows_each = 8;
 
 template <class T>
 struct Job {
@@ -30,7 +29,7 @@ struct Job {
     DeviceOutcome* outcome;
     std::int64_t number;  ///< of the system
     std::int8_t* status;
-    T* scratch;  ///< scratch_words
+    T* scratch;  ///< scratch_bytes
 
     __device__ __forceinline__ T lower(int i) const { return i > 0 ? a[i] : right[0]; }
     __device__ __forceinline__ T upper(int i) const { return i + 1 < rows ? c[i] : left[0]; }
@@ -43,19 +42,12 @@ struct News {
     alignas(16) two_pass::SpreadNews<T> spread;  ///< and the words behind it
 };
 
-constexpr std::int64_t scratch_words(std::int64_t rows) { return RingLine<double>::words * rows; }
+inline constexpr std::size_t bytes_of_news = (sizeof(News<double>) + two_pass::SpreadNews<double>::bytes(blocks) + 255) / 256 * 256;
+/// In double precision, and for single precision its arrays.
 template <class T>
-constexpr std::size_t scratch_bytes(std::int64_t rows) { return (sizeof(News<T>) + two_pass::SpreadNews<T>::bytes(blocks) + 255) / 256 * 256 + static_cast<std::size_t>(scratch_words(rows)) * sizeof(T); }
-
-template <class T, int Each>
-struct __align__(16) Memory {
-    windows::Interface<T> parts[lanes * Each];
-    unsigned light[lanes * Each], good[lanes * Each];  ///< of the warps: whether all rows are, whether all residuals are
-    unsigned long long arrived, judged;
-
-    __device__ unsigned char* rows() { return reinterpret_cast<unsigned char*>(this + 1); }
-    static constexpr std::size_t bytes(int rows) { return sizeof(Memory) + static_cast<std::size_t>(two_pass::SpreadMemory<T, 2 * Each * lanes>::bytes((rows + blocks - 1) / blocks)); }
-};
+inline constexpr std::size_t words_per_row = RingLine<double>::words + (sizeof(T) == 4 ? 5 : 0);
+template <class T>
+constexpr std::size_t scratch_bytes(std::int64_t rows) { return bytes_of_news + static_cast<std::size_t>(rows) * words_per_row<T> * sizeof(double); }
 
 template <class T>
 __device__ __forceinline__ Relation<T> of_next(const Relation<T>& row, int lane) {
@@ -99,17 +91,6 @@ __device__ __forceinline__ bool solve_warps(const windows::Interface<T> (&mine)[
     return __all_sync(~0u, light);
 }
 
-template <class T, int Each>
-__device__ __forceinline__ T of_warp(const T (&values)[Each], int warp) {
-    T value = __shfl_sync(~0u, values[0], warp / Each);
-#pragma unroll
-    for (int i = 1; i < Each; ++i) {
-        const T other = __shfl_sync(~0u, values[i], warp / Each);
-        if (warp % Each == i) value = other;
-    }
-    return value;
-}
-
 /// T x = rhs, pivoted, by all threads of the cluster, which have met; false where that is not trusted.
 template <class T, int Threads>
 __device__ __noinline__ bool solve_open(const Job<T>* job, two_pass::SpreadNews<T>* news, unsigned char* shared, T* rhs, T* x) {
@@ -128,12 +109,12 @@ __device__ __noinline__ bool solve_open(const Job<T>* job, two_pass::SpreadNews<
     return good;
 }
 
-/// x through T, or by one thread. By all threads of the cluster; in place rhs is there.
+/// x through T, or by one thread, or the failure is told. By all threads of the cluster; in place rhs is there. Whether x is there, as far as the first block knows.
 template <class T, int Threads>
-__device__ __noinline__ void solve_through_t(const Job<T>* job, unsigned char* shared) {
+__device__ __noinline__ bool solve_through_t(const Job<T>* job, unsigned char* shared) {
     const int thread = static_cast<int>(blockIdx.x * Threads + threadIdx.x), rows = job->rows, last = rows - 1;
     auto& news = *reinterpret_cast<News<T>*>(job->scratch);
-    T* const words = job->scratch + (scratch_bytes<T>(0) / sizeof(T));
+    T* const words = job->scratch + bytes_of_news / sizeof(T);
     T *const y = words, *const q = words + rows, *const column = words + 2 * rows;
     if (thread == 0) news.residual = news.matrix = news.size = 0;
     for (int i = thread; i < last; i += blocks * Threads) column[i] = (i == 0 ? job->right[0] : T(0)) + (i + 1 == last ? job->c[i] : T(0));
@@ -163,16 +144,37 @@ __device__ __noinline__ void solve_through_t(const Job<T>* job, unsigned char* s
         good = entries * T(0) == T(0) && largest * T(0) == T(0) && (off == T(0) || off / entries <= job->accept * largest);
         if (good) {
             for (int i = thread; i < rows; i += blocks * Threads) job->x.at(i) = solution(i);
-            if (thread == 0) report_rescued(job->outcome);
-            return;
+            __threadfence();
+            meet_in_cluster();
+            return true;
         }
     }
     meet_in_cluster();  // until nobody reads what comes to lie elsewhere
-    if (thread != 0) return;
-    const RingLine<T> ring{job->a, job->b, job->c, job->d, job->x, job->right[0], job->left[0], rows, words, 1};
-    const PivotedVerdict<T> verdict = ring.solve(false);
-    if (verdict.reason == Reason::exact) report_rescued(job->outcome);
-    else report_failure(job->outcome, job->status, job->number, verdict.row, verdict.reason);
+    if (blockIdx.x != 0) return false;
+    if (thread == 0) {
+        const RingLine<T> ring{job->a, job->b, job->c, job->d, job->x, job->right[0], job->left[0], rows, words, 1};
+        const PivotedVerdict<T> verdict = ring.solve(false);
+        good = verdict.reason == Reason::exact;
+        if (!good) report_failure(job->outcome, job->status, job->number, verdict.row, verdict.reason);
+    }
+    return __syncthreads_or(thread == 0 && good);
+}
+
+/// The same in double precision, of which single precision may have no digits.
+template <int Threads>
+__device__ __noinline__ void solve_in_double(const Job<float>* job, unsigned char* shared) {
+    const int rows = job->rows, thread = static_cast<int>(blockIdx.x * Threads + threadIdx.x);
+    auto* const words = reinterpret_cast<double*>(job->scratch) + bytes_of_news / sizeof(double) + static_cast<std::size_t>(rows) * words_per_row<double>;
+    double *const a = words, *const b = a + rows, *const c = b + rows, *const d = c + rows, *const x = d + rows;
+    for (int i = thread; i < rows; i += blocks * Threads) a[i] = job->lower(i), b[i] = job->b[i], c[i] = job->upper(i), d[i] = job->d[i];
+    __threadfence();
+    meet_in_cluster();
+    const auto line = [](double* data) { return Line<double>{data, 0, 1}; };
+    constexpr double from_single = 0x1p-29;  // roundoffs of double precision in those of single
+    const Job<double> wide{line(a), line(b), line(c), line(d), line(x), line(a), line(c + rows - 1), rows, job->accept * from_single, 0, false, job->branch, job->outcome, job->number, job->status,
+                           reinterpret_cast<double*>(job->scratch)};
+    if (!solve_through_t<double, Threads>(&wide, shared) || blockIdx.x != 0) return;
+    store_narrowed(x, rows, reinterpret_cast<int*>(shared), job->outcome, job->status, job->number, [&](int i, float value) { job->x.at(i) = value; });
 }
 
 template <class T, int Each>
@@ -190,12 +192,8 @@ __global__ void __launch_bounds__(2 * Each * lanes, 1) one_ring_kernel(const __g
         const bool there = s >= skipped;
         a[s] = there ? job.lower(i) : T(-1), b[s] = there ? job.b[i] : T(1), c[s] = there ? job.upper(i) : -T(0), d[s] = there ? job.d[i] : T(0);
     }
-    const Arrival arrival{shared_address(&shared.arrived)}, judgement{shared_address(&shared.judged)};
-    if (threadIdx.x == 0) {
-        constexpr auto words = static_cast<unsigned>(all * static_cast<int>(sizeof(unsigned)));
-        arrival.prepare(1), judgement.prepare(1);
-        arrival.expect(words + static_cast<unsigned>(all * static_cast<int>(sizeof(windows::Interface<T>)))), judgement.expect(words);
-    }
+    const WarpsOfCluster<T, Each> cluster{shared, lane, number, all, blocks};
+    if (threadIdx.x == 0) cluster.prepare();
     __syncwarp();
     arrive_relaxed();
     windows::Lane<T, R> state;
@@ -204,28 +202,12 @@ __global__ void __launch_bounds__(2 * Each * lanes, 1) one_ring_kernel(const __g
     bool sums = false;
     state.reduce_only(a, b, c, d, lane, part, sums);
     wait_for_cluster();
-    const auto told = [&](unsigned* at, unsigned what, const Arrival& news) {
-        if (lane < blocks) send(in_block(shared_address(at + number), lane), what, in_block(news.barrier, lane));
-    };
-    if (lane < blocks) {
-        const unsigned to = in_block(shared_address(&shared.parts[number]), lane), news = in_block(arrival.barrier, lane);
-        constexpr unsigned pair = 2 * sizeof(T);
-        send(to, part.first.a, part.first.c, news), send(to + pair, part.first.d, part.last.a, news), send(to + 2 * pair, part.last.c, part.last.d, news);
-    }
-    told(shared.light, part.light, arrival);
-    if (block == 0 && threadIdx.x == 0) {
-        *job.outcome = fresh_outcome(rows, 1, job.branch);
-        if (job.status) job.status[job.number] = static_cast<std::int8_t>(Reason::exact);
-    }
-    arrival.wait_cluster(0);
-    __syncwarp();
+    cluster.show(part);
+    one_system::begin_outcome(job.outcome, job.status, job.number, rows, job.branch);
     windows::Interface<T> mine[Each];
     T last[Each], head[Each], beside;
-    bool light = true;
-#pragma unroll
-    for (int i = 0; i < Each; ++i) mine[i] = shared.parts[lane * Each + i], light = light && shared.light[lane * Each + i];
-    const bool certain = solve_warps<T, Each>(mine, light, job.negligible, lane, last, head, beside);
-    const T before = of_warp<T, Each>(last, (number + all - 1) % all), end = of_warp<T, Each>(last, number), own_head = of_warp<T, Each>(head, number), beyond = of_warp<T, Each>(head, (number + 1) % all);
+    const bool light = cluster.await(mine), certain = solve_warps<T, Each>(mine, light, job.negligible, lane, last, head, beside);
+    const T before = cluster.of_warp(last, (number + all - 1) % all), end = cluster.of_warp(last, number), own_head = cluster.of_warp(head, number), beyond = cluster.of_warp(head, (number + 1) % all);
     T x[R], left, foremost = own_head;
     state.solve(a, c, d, before, end, lane, x, left, part.apart);
 #pragma unroll
@@ -235,29 +217,22 @@ __global__ void __launch_bounds__(2 * Each * lanes, 1) one_ring_kernel(const __g
         if (s >= skipped) job.x.at(first + s - skipped) = x[s];
     }
     if (certain) return;
-    Largest<T> largest;
-#pragma unroll
-    for (int i = 0; i < Each; ++i) largest.add(last[i]);
     T stored[R];
 #pragma unroll
-    for (int s = 0; s < R; ++s) largest.add(x[s]), stored[s] = d[s];
-    const T X = windows::number_of<T>(__reduce_max_sync(~0u, windows::held_bits(largest))) * windows::beyond_cut<T>;
+    for (int s = 0; s < R; ++s) stored[s] = d[s];
+    const T X = one_system::largest_nearby(x, last);
     T after = __shfl_down_sync(~0u, foremost, 1);
     if (lane == lanes - 1) after = beyond;
-    told(shared.good, __all_sync(~0u, state.check(a, b, c, stored, x, left, X, job.accept, [&] { return after; })), judgement);
-    judgement.wait_cluster(0);
-    __syncwarp();
-    bool all_good = true;
-#pragma unroll
-    for (int i = 0; i < Each; ++i) all_good = all_good && shared.good[lane * Each + i];
-    if (__all_sync(~0u, all_good)) return;
+    cluster.say_good(state.check(a, b, c, stored, x, left, X, job.accept, [&] { return after; }));
+    if (cluster.are_good()) return;
     if (job.in_place)
 #pragma unroll
         for (int s = 0; s < R; ++s)
             if (s >= skipped) job.x.at(first + s - skipped) = d[s];
     __threadfence();
     meet_in_cluster();
-    solve_through_t<T, threads>(&job, shared.rows());
+    if constexpr (sizeof(T) == 4) solve_in_double<threads>(&job, shared.rows());
+    else if (solve_through_t<T, threads>(&job, shared.rows()) && block == 0 && threadIdx.x == 0) report_rescued(job.outcome);
 #endif
 }
 
