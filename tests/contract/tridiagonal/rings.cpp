@@ -47,6 +47,28 @@ TEST_P(Rings, SideBySideThatNeedPivots) {
         }
 }
 
+// So many that rows lie far apart: alone, in place, added, with pivots in all of them, in a few, or in none; one that is not finite.
+TEST_P(Rings, SideBySideRowsFarApart) {
+    for (const std::int64_t rows : {3, 4, 17, 64, 257, 700})
+        for (const std::int64_t systems : {271, 512}) {
+            if (rows * systems > 200000) continue;
+            Recipe recipe = recipe_of(rows, systems, Layout::interleaved);
+            for (int kind = 0; kind < 4; ++kind) {
+                recipe.dominant = kind % 2 == 0, recipe.in_place = kind == 1 || kind == 2, recipe.accumulate = kind == 3;
+                recipe.diag = kind == 2 ? Source::scalar : Source::full;
+                solve<double>(recipe), solve<float>(recipe);
+            }
+            recipe = recipe_of(rows, systems, Layout::interleaved);
+            Trial<double> trial(recipe);
+            trial.rhs(rows - 1, 9) = std::numeric_limits<double>::quiet_NaN();
+            const Outcome outcome = tridiagonal::solve(queue, trial.problem());
+            EXPECT_EQ(outcome.failures, 1);
+            EXPECT_EQ(outcome.system, 9);
+            for (const std::int64_t k : {8, 10, 15, 16}) EXPECT_LE(backward_error(trial.system(k), trial.solution(k)), 20 * unit_roundoff(DType::f64)) << "ring " << k;
+            if (HasFailure()) return;
+        }
+}
+
 TEST_P(Rings, OneMatrix) {
     for (const std::int64_t rows : {3, 4, 9, 10, 11, 15, 16, 17, 18, 20, 25, 32, 33, 34, 64, 65, 100, 255, 256, 257, 272, 273, 400, 511, 512, 513, 544, 545, 1000, 1023, 1024, 1025, 1056, 1057, 2048, 2112, 2113, 3000})
         for (const std::int64_t systems : {2, 40, 131})

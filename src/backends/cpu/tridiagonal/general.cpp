@@ -15,6 +15,7 @@
 #include <bit>
 
 #include "backends/cpu/tridiagonal/batch_added.hpp"
+#include "backends/cpu/tridiagonal/copied_groups.hpp"
 #include "backends/cpu/tridiagonal/general_long.hpp"
 #include "backends/cpu/tridiagonal/group_kernel.hpp"
 #include "backends/cpu/tridiagonal/lane_order.hpp"
@@ -52,7 +53,7 @@ bool pivots_in_lanes(const System& system) {
     return lane_rows(system) <= most_rows;
 }
 
-/// What the kernels of one thread use; behind that lies what the LU of one system does.
+/// What the kernels of one thread use; behind that lies what the LU of one system does, and groups that are copied.
 template <class T>
 std::size_t kernel_bytes(const System& system) {
     GroupSolve<T> job;
@@ -66,7 +67,7 @@ template <class T>
 std::size_t thread_bytes(const System& system) {
     System line = system;
     line.rows = lane_rows(system);
-    return kernel_bytes<T>(system) + pivoted_bytes(line);
+    return kernel_bytes<T>(system) + pivoted_bytes(line) + CopiedGroups<T>::bytes(system);
 }
 
 /// The rows of pieces that are copied side by side: at most so many. Not where most are longer: few tiny ones do not keep lanes waiting.
@@ -174,11 +175,12 @@ struct OneGroup {
     static void failed(void* sink, std::int64_t, int lane, bool) { static_cast<OneGroup*>(sink)->refused |= 1u << lane; }
 
     /// Returns the lanes that are left to be solved.
-    std::uint32_t solve(const System& system, T* scratch) {
-        refused = factor_group(group, system.periodic, kept);
+    std::uint32_t solve(bool ring, bool accumulate, bool gives_up, T* scratch) {
+        refused = factor_group(group, ring, kept, gives_up);
+        if (refused == ~0u) return refused;
         GroupSolve<T> job;
-        job.ring = system.periodic, job.rows = group.longest;
-        job.store.accumulate = system.accumulate, job.store.late = true;
+        job.ring = ring, job.rows = group.longest;
+        job.store.accumulate = accumulate, job.store.late = true;
         job.place = place, job.of = this, job.failed = failed, job.sink = this;
         solve_groups(job, 0, 1, scratch);
         return refused;
@@ -206,6 +208,7 @@ void solve_groups_of(const System& system, const Launch& launch, Seen& all) {
     constexpr int W = group_lanes<T>;
     const std::int64_t groups = system.offsets ? (pieces.count() + W - 1) / W : order.groups<T>();
     const Probes probes(pivots_in_lanes(system) ? groups : 0);
+    const auto together = std::clamp<std::int64_t>(groups / (2 * threads), 1, CopiedGroups<T>::most_of(system));
     std::int64_t need_pivots = 0;
     const Seen nothing = all;
 #pragma omp parallel num_threads(threads)
@@ -231,18 +234,20 @@ void solve_groups_of(const System& system, const Launch& launch, Seen& all) {
         }
 #pragma omp for schedule(static)
         for (std::int64_t w = 0; w < pieces.windows(); ++w) pieces.sort(w);
-        // Returns how many lanes need pivots, as far as it finds out.
-        const auto solve_group = [&](std::int64_t k, bool pivots_first) {
-            const std::int64_t at = system.offsets ? k * W : order.first<T>(k);
-            const int count = system.offsets ? static_cast<int>(std::min<std::int64_t>(W, pieces.count() - at)) : order.count<T>(k);
-            one.group = system.offsets ? group_of_pieces<T>(system, pieces, at, count) : group_of<T>(system, order, at, count);
+        const auto place = [&](std::int64_t k) { return system.offsets ? k * W : order.first<T>(k); };
+        const auto lanes_of = [&](std::int64_t k) { return system.offsets ? static_cast<int>(std::min<std::int64_t>(W, pieces.count() - place(k))) : order.count<T>(k); };
+        const auto group_at = [&](std::int64_t k) { return system.offsets ? group_of_pieces<T>(system, pieces, place(k), lanes_of(k)) : group_of<T>(system, order, place(k), lanes_of(k)); };
+        // Group k, which is one.group. Returns how many lanes need pivots, as far as it finds out. alone: lanes that were solved, or have failed, by themselves.
+        const auto solve_group = [&](std::int64_t k, bool pivots_first, bool accumulate, std::uint32_t& alone) {
+            const std::int64_t at = place(k);
+            const int count = lanes_of(k);
             const std::uint32_t all_lanes = (1u << count) - 1;
             const bool without = !pivots_first || (system.periodic && *std::min_element(one.group.rows, one.group.rows + count) < 3);
-            const std::uint32_t refused = without ? one.solve(system, w) & all_lanes : all_lanes;
+            const std::uint32_t refused = without ? one.solve(system.periodic, accumulate, pivots_in_lanes(system), w) & all_lanes : all_lanes;
             std::uint32_t left = refused;
             // One alone is as fast without.
             if (left & (left - 1) && pivots_in_lanes(system)) {
-                left = solve_pivoted_lanes(one.group, system.periodic, count, refused, system.accumulate, scratch);
+                left = solve_pivoted_lanes(one.group, system.periodic, count, refused, accumulate, scratch);
                 seen.rescued += std::popcount(refused & ~left);
             }
             for (int j = 0; j < count; ++j) {
@@ -251,18 +256,37 @@ void solve_groups_of(const System& system, const Launch& launch, Seen& all) {
                 if (solved) continue;
                 solve_alone(system_at(system, system.offsets ? pieces[at + j] : order.index(at + j)));
             }
+            alone = left;
             return std::popcount(refused);
+        };
+        const auto solve_as_it_lies = [&](std::int64_t k, bool pivots_first) {
+            std::uint32_t alone;
+            one.group = group_at(k);
+            return solve_group(k, pivots_first, system.accumulate, alone);
+        };
+        CopiedGroups<T> copies(scratch + each - CopiedGroups<T>::bytes(system), system.rows);
+        // Some groups from the k-th one on.
+        const auto solve_together = [&](std::int64_t k, int count, bool pivots_first) {
+            LaneGroup<T> groups[CopiedGroups<T>::most];
+            for (int q = 0; q < count; ++q) groups[q] = group_at(k + q);
+            const bool copied = count > 1 && (!pivots_first || CopiedGroups<T>::pays_with_pivots(system)) && copies.bring(groups, count);
+            std::uint32_t skip[CopiedGroups<T>::most] = {};
+            for (int q = 0; q < count; ++q) {
+                if (probes.has(k + q)) skip[q] = ~0u;
+                else if (one.group = groups[q]; copied) solve_group(k + q, pivots_first, false, skip[q]);
+                else solve_group(k + q, pivots_first, system.accumulate, skip[q]);
+            }
+            if (copied) copies.take_back(skip, system.accumulate);
         };
         std::int64_t refused = 0;
 #pragma omp for schedule(static) nowait
-        for (int probe = 0; probe < probes.count; ++probe) refused += solve_group(probes.at(probe), false);
+        for (int probe = 0; probe < probes.count; ++probe) refused += solve_as_it_lies(probes.at(probe), false);
 #pragma omp atomic
         need_pivots += refused;
 #pragma omp barrier
         const bool pivots_first = 2 * need_pivots > static_cast<std::int64_t>(probes.count) * W;
 #pragma omp for schedule(static)
-        for (std::int64_t k = 0; k < groups; ++k)
-            if (!probes.has(k)) solve_group(k, pivots_first);
+        for (std::int64_t k = 0; k < (groups + together - 1) / together; ++k) solve_together(k * together, static_cast<int>(std::min<std::int64_t>(together, groups - k * together)), pivots_first);
 #pragma omp critical(trifold_cpu_general)
         all.merge(seen);
     }

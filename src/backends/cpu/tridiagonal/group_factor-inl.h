@@ -46,8 +46,9 @@ private:
     const LaneGroup<T>& group_;
 };
 
+/// gives_up: where half of the lanes fail within few rows, all are said to.
 template <bool ring, class D, class T = hn::TFromD<D>>
-HWY_NOINLINE std::uint32_t factor_lanes(D, const LaneGroup<T>& group, T* kept) {
+HWY_NOINLINE std::uint32_t factor_lanes(D, const LaneGroup<T>& group, T* kept, bool gives_up) {
     using Tiles = GroupTiles<D>;
     constexpr int W = Tiles::W;
     constexpr T growth = 4;
@@ -64,6 +65,7 @@ HWY_NOINLINE std::uint32_t factor_lanes(D, const LaneGroup<T>& group, T* kept) {
         const auto upper = Tiles::load(group, group.upper, i, count, 0, ring + 1, T(0), stage[2]);
         if constexpr (ring) ends.rows(i, count, E, Q);
         Tiles::template eliminate<ring>(lower, diag, upper, E, Q, count, state, kept + i * kept_words(ring) * W);
+        if (gives_up && (i == 2 * W || i == 7 * W) && std::count(state + 4 * W, state + 5 * W, T(0)) <= W / 2) return ~0u;  // what is not 0 is NaN
     }
     std::uint32_t bad = 0;
     for (int j = 0; j < W; ++j) {

@@ -13,9 +13,9 @@ HWY_BEFORE_NAMESPACE();
 namespace trifold::cpu::HWY_NAMESPACE {
 
 template <class T>
-std::uint32_t factor(const LaneGroup<T>& group, bool ring, T* kept) {
+std::uint32_t factor(const LaneGroup<T>& group, bool ring, T* kept, bool gives_up) {
     const hn::ScalableTag<T> d;
-    return ring ? factor_lanes<true>(d, group, kept) : factor_lanes<false>(d, group, kept);
+    return ring ? factor_lanes<true>(d, group, kept, gives_up) : factor_lanes<false>(d, group, kept, gives_up);
 }
 
 template <class T>
@@ -81,8 +81,8 @@ void gather_f64(const LaneGroup<double>& group, const LaneOperand<double>& from,
 void scatter_f32(const LaneGroup<float>& group, const float* from, std::uint32_t skip, bool accumulate) { scatter(group, from, skip, accumulate); }
 void scatter_f64(const LaneGroup<double>& group, const double* from, std::uint32_t skip, bool accumulate) { scatter(group, from, skip, accumulate); }
 
-std::uint32_t factor_f32(const LaneGroup<float>& group, bool ring, float* kept) { return factor(group, ring, kept); }
-std::uint32_t factor_f64(const LaneGroup<double>& group, bool ring, double* kept) { return factor(group, ring, kept); }
+std::uint32_t factor_f32(const LaneGroup<float>& group, bool ring, float* kept, bool gives_up) { return factor(group, ring, kept, gives_up); }
+std::uint32_t factor_f64(const LaneGroup<double>& group, bool ring, double* kept, bool gives_up) { return factor(group, ring, kept, gives_up); }
 void solve_f32(const GroupSolve<float>& job, std::int64_t first, std::int64_t last, float* scratch) { solve(job, first, last, scratch); }
 void solve_f64(const GroupSolve<double>& job, std::int64_t first, std::int64_t last, double* scratch) { solve(job, first, last, scratch); }
 
@@ -114,8 +114,8 @@ void gather_lanes(const LaneGroup<double>& group, const LaneOperand<double>& fro
 void scatter_lanes(const LaneGroup<float>& group, const float* from, std::uint32_t skip, bool accumulate) { HWY_DYNAMIC_DISPATCH(scatter_f32)(group, from, skip, accumulate); }
 void scatter_lanes(const LaneGroup<double>& group, const double* from, std::uint32_t skip, bool accumulate) { HWY_DYNAMIC_DISPATCH(scatter_f64)(group, from, skip, accumulate); }
 
-std::uint32_t factor_group(const LaneGroup<float>& group, bool ring, float* kept) { return HWY_DYNAMIC_DISPATCH(factor_f32)(group, ring, kept); }
-std::uint32_t factor_group(const LaneGroup<double>& group, bool ring, double* kept) { return HWY_DYNAMIC_DISPATCH(factor_f64)(group, ring, kept); }
+std::uint32_t factor_group(const LaneGroup<float>& group, bool ring, float* kept, bool gives_up) { return HWY_DYNAMIC_DISPATCH(factor_f32)(group, ring, kept, gives_up); }
+std::uint32_t factor_group(const LaneGroup<double>& group, bool ring, double* kept, bool gives_up) { return HWY_DYNAMIC_DISPATCH(factor_f64)(group, ring, kept, gives_up); }
 void solve_groups(const GroupSolve<float>& job, std::int64_t first, std::int64_t last, float* scratch) { HWY_DYNAMIC_DISPATCH(solve_f32)(job, first, last, scratch); }
 void solve_groups(const GroupSolve<double>& job, std::int64_t first, std::int64_t last, double* scratch) { HWY_DYNAMIC_DISPATCH(solve_f64)(job, first, last, scratch); }
 

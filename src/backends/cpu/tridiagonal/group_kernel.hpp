@@ -7,9 +7,9 @@
 namespace trifold::cpu {
 
 /// Eliminates the matrices of a group without pivoting. kept: kept_words(ring) rows of group_lanes words for each of `longest` rows,
-/// aligned to 64. Returns a bit per lane: set where the elimination must not be used.
-std::uint32_t factor_group(const LaneGroup<float>& group, bool ring, float* kept);
-std::uint32_t factor_group(const LaneGroup<double>& group, bool ring, double* kept);
+/// aligned to 64. Returns a bit per lane: set where the elimination must not be used. gives_up: where that is so of half of the lanes within few rows, it ends, and is so of all.
+std::uint32_t factor_group(const LaneGroup<float>& group, bool ring, float* kept, bool gives_up = false);
+std::uint32_t factor_group(const LaneGroup<double>& group, bool ring, double* kept, bool gives_up = false);
 
 /// Rows 0 … rows-1 of an operand of a group, a line of lanes each, aligned to 64: rows before `low`, and of lane j from its rows less `cut` on, are `outside`.
 void gather_lanes(const LaneGroup<float>& group, const LaneOperand<float>& from, std::int64_t rows, std::int64_t low, std::int64_t cut, float outside, float* to);
