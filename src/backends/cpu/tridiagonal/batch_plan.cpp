@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "backends/cpu/tridiagonal/batch_plan.hpp"
 
+#include <omp.h>
+
 #include <algorithm>
 #include <cstdlib>
 #include <numeric>
@@ -25,13 +27,20 @@ constexpr std::int64_t wide_block_bytes = 4 << 20, kept_bytes = 32 << 20;
 
 // A way of the second-level cache of Zen and of most others: rows that are as far apart, or a multiple, meet in one set.
 constexpr std::int64_t way_bytes = 64 << 10, ways = 16;
-// c' and d' of a block that are to stay in the second-level cache beside the lines that pass.
-constexpr std::int64_t overlapped_bytes = 256 << 10;
+// c' and d' of a block that are to stay in the second-level cache beside the lines that pass; of one whose rows lie on more pages than a processor remembers, which waits for these longer than for c' and d' from the last cache.
+constexpr std::int64_t overlapped_bytes = 256 << 10, far_overlapped_bytes = 2 << 20;
+constexpr std::int64_t page_bytes = 4096, pages_remembered = 320;  // of each array
 // Operands that a core may find in its own caches.
 constexpr std::int64_t cached_bytes = 4 << 20;
 
+/// Planned once for all threads that there may be: what is computed does not depend on it.
+std::int64_t processors() {
+    static const std::int64_t all = omp_get_num_procs();
+    return all;
+}
+
 /// Blocks that are eliminated and substituted side by side: narrow, so that c' and d' find room in the first-level cache. They need a
-/// second-level cache that keeps a line of rhs of every row; rows many powers of two apart meet in few sets of it.
+/// second-level cache that keeps a line of rhs of every row; rows many powers of two apart meet in few sets of it. Rows that lie on many pages are asked for by four lines at once, if that leaves all threads some blocks.
 template <class T>
 void overlap(BatchJob<T>& job) {
     for (const BatchOperand<T>* operand : {&job.lower, &job.diag, &job.upper, &job.rhs}) {
@@ -46,12 +55,19 @@ void overlap(BatchJob<T>& job) {
     const std::int64_t bytes = 4 * job.rows * job.lanes * job.outer() * static_cast<std::int64_t>(sizeof(T));
     // One line waits for its divisions, which memory hides and caches do not.
     int lines = job.rows < 12 ? 4 : job.rows < 32 || (bytes <= cached_bytes && job.rows <= 256) ? 2 : 1;
-    if (job.rows > ways * sets) lines = 4;
     // Four vectors at a time have registers. Shorter ones wait less in a line; four lines of them are too many.
     const int most = static_cast<int>(4 * batch_vector_bytes() / 64);
-    if (lines == 4 && most < 4) return;
+    const bool far_apart = bytes > cached_bytes && job.rows * std::min(stride, page_bytes) >= pages_remembered * page_bytes;
+    if (far_apart) {
+        lines = std::min(4, most);
+        while (lines > 1 && job.lanes / (job.line * lines) * job.outer() < 2 * processors()) lines /= 2;
+    }
+    if (job.rows > ways * sets) {
+        if (most < 4) return;
+        lines = 4;
+    }
     lines = std::min(lines, most);
-    if (job.rows * lines * 2 * 64 > overlapped_bytes) return;
+    if (job.rows * lines * 2 * 64 > (far_apart ? far_overlapped_bytes : overlapped_bytes)) return;
     job.overlapped_lines = lines;
     job.ahead_rows = std::clamp<std::int64_t>(4 * sets, 12, 64);
 }
