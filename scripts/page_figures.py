@@ -198,7 +198,7 @@ TABLES = {
         ('-1, 2, -1 (dominant rows), 1', cpu_pivoted('Poisson', 1)), ('-1, 2, -1, 16', cpu_pivoted('Poisson', 16))]),
     'batches on the cpu': ('batch', 'systems × rows, threads', (['of the roof', 'of its moves', 'over a Thomas loop'], cpu_batch_cells), [
         ('131072 × 256, 1', cpu_batch('131072 x 256', 1)), ('131072 × 256, 2', cpu_batch('131072 x 256', 2)), ('400³ along x, 1', cpu_batch('400^3 along x', 1)), ('400³ along y, 1', cpu_batch('400^3 along y', 1)),
-        ('400³ along z, 1', cpu_batch('400^3 along z', 1)), ('512³ along x, 1', cpu_batch('512^3 along x', 1)), ('512³ along y, 1', cpu_batch('512^3 along y', 1)), ('512³ along z, 1', cpu_batch('512^3 along z', 1))]),
+        ('400³ along z, 1', cpu_batch('400^3 along z', 1)), ('32 × 1000² along y, 1', cpu_batch('32x1000x1000 along y', 1)), ('32 × 1000² along y, 2', cpu_batch('32x1000x1000 along y', 2)), ('512³ along x, 1', cpu_batch('512^3 along x', 1)), ('512³ along y, 1', cpu_batch('512^3 along y', 1)), ('512³ along z, 1', cpu_batch('512^3 along z', 1))]),
     'the general path': ('general', 'what, threads', (['ns a row', 'of the roof', 'over LAPACK'], cpu_general_cells),
                          [(f'{text}, {threads}', cpu_batch(case, threads)) for case, text in [
                              ('rings, 256 rows, side by side, dominant', 'rings of 256 rows side by side, dominant'), ('rings, 256 rows, one after the other, dominant', 'one after the other'),

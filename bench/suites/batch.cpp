@@ -21,6 +21,9 @@ void run_batch(const Settings& settings, Record& record) {
     const std::string systems = settings.quick ? "16384" : "131072";
     for (const DType dtype : {DType::f64, DType::f32})
         run_one(settings, record, systems + " x 256", "dominant?ratio=2&shape=" + systems + "x256&axis=1", dtype, true);
+    // More rows along y than a processor remembers pages of.
+    const std::string grids = settings.quick ? "4x1000x500" : "32x1000x1000";
+    for (const DType dtype : {DType::f64, DType::f32}) run_one(settings, record, grids + " along y", "dominant?ratio=2&shape=" + grids + "&axis=1", dtype, false);
     struct Cube {
         DType dtype;
         int side;

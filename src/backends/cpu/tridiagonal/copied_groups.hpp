@@ -16,16 +16,12 @@ class CopiedGroups {
 public:
     static constexpr int most = 2;
 
-    /// Whether it is worth while where all is pivoted at once: not where the second-level cache holds what is read once more.
-    static bool pays_with_pivots(const tridiagonal::System& system) {
-        constexpr std::int64_t few_rows = 512, page = 4096;
-        return system.rows > few_rows || system.rhs.row_stride * static_cast<std::int64_t>(sizeof(T)) % page == 0;
-    }
-
     /// Groups that are copied together at most; 1: none are.
     static int most_of(const tridiagonal::System& system) {
-        constexpr std::int64_t least_step = 1024, most_bytes = std::int64_t{8} << 20;
-        if (system.offsets || !system.periodic || system.rhs.row_stride * static_cast<std::int64_t>(sizeof(T)) < least_step) return 1;
+        constexpr std::int64_t least_step = 1024, page = 4096, most_bytes = std::int64_t{8} << 20;
+        constexpr std::int64_t few_rows = 512;  // which the second-level cache holds as they lie, and what pages they are on is remembered
+        const std::int64_t step = system.rhs.row_stride * static_cast<std::int64_t>(sizeof(T));
+        if (system.offsets || !system.periodic || step < least_step || (system.rows <= few_rows && step % page != 0)) return 1;
         return static_cast<int>(std::clamp<std::int64_t>(most_bytes / static_cast<std::int64_t>(bytes_of_group(system.rows)), 1, most));
     }
     static std::size_t bytes(const tridiagonal::System& system) {

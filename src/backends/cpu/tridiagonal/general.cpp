@@ -269,7 +269,7 @@ void solve_groups_of(const System& system, const Launch& launch, Seen& all) {
         const auto solve_together = [&](std::int64_t k, int count, bool pivots_first) {
             LaneGroup<T> groups[CopiedGroups<T>::most];
             for (int q = 0; q < count; ++q) groups[q] = group_at(k + q);
-            const bool copied = count > 1 && (!pivots_first || CopiedGroups<T>::pays_with_pivots(system)) && copies.bring(groups, count);
+            const bool copied = count > 1 && copies.bring(groups, count);
             std::uint32_t skip[CopiedGroups<T>::most] = {};
             for (int q = 0; q < count; ++q) {
                 if (probes.has(k + q)) skip[q] = ~0u;

@@ -28,11 +28,10 @@ bool takes_one_matrix(const System& system, Algorithm algorithm) {
     constexpr std::int64_t least_systems = 256, most_rows = least_long_rows - 1, least_side_by_side = 16;
     if (system.periodic || system.offsets || (system.accumulate && !batch_adds(system))) return false;
     if (algorithm != Algorithm::automatic || system.rows < 2 || system.rows > most_rows || system.systems() < least_systems || !have_one_matrix(system)) return false;
-    // Rows side by side are transposed either way, which takes as long as all else.
     const auto side_by_side = [&](int level) { return system.rhs.level_stride[level] == 1 && system.x.level_stride[level] == 1 && system.extent[level] >= least_side_by_side; };
     for (int level = 0; level < system.levels; ++level)
         if (side_by_side(level)) return true;
-    return false;
+    return system.rhs.row_stride == 1 && system.x.row_stride == 1;
 }
 
 std::size_t one_matrix_bytes(const System& system, Algorithm algorithm, int threads) {

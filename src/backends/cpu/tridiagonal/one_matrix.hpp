@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Batches on the cpu whose systems lie side by side and have one matrix: that is eliminated once, in scratch, and two words per row move instead of being divided anew in every lane.
+// Batches on the cpu whose systems have one matrix: that is eliminated once, in scratch, and two words per row move instead of being divided anew in every lane.
 #pragma once
 
 #include <cstddef>
