@@ -17,11 +17,13 @@ namespace {
 constexpr double words_3d = 7;
 /// Two-dimensional planes stay in cache: read and written once.
 constexpr double words_2d = 2;
+/// Planes that no cache holds: field read, what lies between written; both read, field written.
+constexpr double words_large_2d = 5;
 
 template <class T>
 void run_one(const Settings& settings, Record& record, const MeshShape& shape, int steps) {
     const auto points = static_cast<double>(shape.points());
-    const double words = shape.z > 1 ? words_3d : words_2d;
+    const double words = shape.z > 1 ? words_3d : shape.meshes > 1 ? words_2d : words_large_2d;
     std::string name = std::to_string(shape.x) + (shape.z > 1 ? "^3" : "^2");
     if (shape.meshes > 1) name += " x " + std::to_string(shape.meshes);
     for (const int threads : settings.thread_counts()) {
@@ -93,6 +95,10 @@ void run_heat(const Settings& settings, Record& record) {
     for (const std::int64_t n : settings.quick ? std::vector<std::int64_t>{96} : std::vector<std::int64_t>{256, 400}) {
         run_one<double>(settings, record, {n, n, n, 1}, 4);
         run_one<float>(settings, record, {n, n, n, 1}, 4);
+    }
+    if (!settings.quick) {
+        run_one<double>(settings, record, {3000, 3000, 1, 1}, 4);
+        run_one<float>(settings, record, {3000, 3000, 1, 1}, 4);
     }
     const std::int64_t batch = settings.quick ? 100 : 1500;
     for (const std::int64_t n : {32, 128}) {

@@ -104,6 +104,38 @@ TEST(FusedSweeps, BitsDoNotDependOnThreads) {
     }
 }
 
+// Beyond the last level of caches (of most machines) w goes past them, and threads take strips in turns.
+TEST(FusedSweeps, APlaneThatNoCacheHolds) {
+    const MeshShape shape{3001, 1499, 1, 1};
+    for (const PointFunction& update : {sum, damped}) {
+        Meshes<float> one(shape, 36, 7);
+        one.update = update;
+        if (update.name == sum.name) one.rhs = plain_flow;
+        Meshes<float> expected = one;
+        const Meshes<float> start = one;
+        Queue reference(context(), "reference");
+        ASSERT_TRUE(expected.steps(reference, 1).ok());
+        for (const int threads : {1, 2, 3}) {
+            SCOPED_TRACE(std::to_string(threads) + " threads, update " + update.name);
+            Context own({.threads = threads, .profile_path = "none", .log = {}});
+            Queue queue(own, "cpu");
+            Meshes<float> ours = start;
+            ASSERT_TRUE(ours.steps(queue, 1).ok());
+            if (threads == 1) one = ours;
+            EXPECT_LE(largest_difference(ours.u, expected.u), 1e-5);
+            EXPECT_TRUE(ours.u == one.u);
+            ours = start;
+            ours.at(1700, 801, 0, 0) = INFINITY;
+            const std::vector<float> before = ours.u;
+            const SweepOutcome outcome = ours.steps(queue, 1);
+            EXPECT_EQ(outcome.reason, Reason::not_finite);
+            EXPECT_EQ(outcome.axis, 0);
+            EXPECT_TRUE(std::abs(outcome.y - 801) <= 2) << outcome.y;
+            EXPECT_TRUE(ours.u == before);
+        }
+    }
+}
+
 TEST(FusedSweeps, ManyMeshesAreSingleOnesBitByBit) {
     const MeshShape shape{70, 21, 6, 5};
     Meshes<double> all(shape, 33);

@@ -126,19 +126,25 @@ protected:
     // The right-hand sides of rows y0 … y1 - 1 of a plane, strip after strip: visit(first row, rows, strip, what comes next) solves lines along x, until it returns false.
     template <class Visit>
     bool strips(std::int64_t mesh, std::int64_t z, std::int64_t y0, std::int64_t y1, Worker<T>& worker, Visit visit) {
-        const std::int64_t apart = pitch(false, {}), most = strip_rows<T>();
-        T* const strip = static_cast<T*>(worker.team(static_cast<std::size_t>(most * apart) * sizeof(T), 1).scratch);
+        const std::int64_t most = strip_rows<T>();
         for (std::int64_t y = y0; y < y1; y += most) {
             const std::int64_t rows = std::min(most, y1 - y);
-            if (star_) right_hand_sides(worker, mesh, z, y, rows, strip, apart);
-            for (std::int64_t r = 0; r < most; ++r) {
-                T* const row = strip + r * apart;
-                if (r < rows && !star_) right_hand_side(worker, mesh, z, y + r, row);
-                std::fill(row + (r < rows ? shape_.x : 0), row + apart, T(0));
-            }
-            if (!visit(y, rows, strip, y + most < y1 ? coming(mesh, z, y + most) : coming(mesh, z + 1, y0))) return false;
+            if (!visit(y, rows, strip(mesh, z, y, rows, worker), y + most < y1 ? coming(mesh, z, y + most) : coming(mesh, z + 1, y0))) return false;
         }
         return true;
+    }
+
+    // One of them, in the worker's scratch.
+    T* strip(std::int64_t mesh, std::int64_t z, std::int64_t y, std::int64_t rows, Worker<T>& worker) {
+        const std::int64_t apart = pitch(false, {}), most = strip_rows<T>();
+        T* const strip = static_cast<T*>(worker.team(static_cast<std::size_t>(most * apart) * sizeof(T), 1).scratch);
+        if (star_) right_hand_sides(worker, mesh, z, y, rows, strip, apart);
+        for (std::int64_t r = 0; r < most; ++r) {
+            T* const row = strip + r * apart;
+            if (r < rows && !star_) right_hand_side(worker, mesh, z, y + r, row);
+            std::fill(row + (r < rows ? shape_.x : 0), row + apart, T(0));
+        }
+        return strip;
     }
 
     T* between(std::int64_t mesh, std::int64_t z, std::int64_t y) const { return between_ + ((mesh * shape_.z + z) * shape_.y + y) * between_pitch(); }

@@ -67,7 +67,7 @@ enum class Depth {
 
 template <Depth depth, bool whole, bool past_cache, bool moves = false, class D, class T>
 HWY_INLINE bool strip_of(D d, const LineFactors<T>& along_x, const LineFactors<T>& along_y, const AlongZ<T>& along_z, T* HWY_RESTRICT strip, std::int64_t strip_pitch, std::int64_t first,
-                         std::int64_t rows, T* HWY_RESTRICT last_row, T* HWY_RESTRICT plane, std::int64_t pitch, T* HWY_RESTRICT to, std::int64_t to_pitch, const ComingRows<T>& coming) {
+                         std::int64_t rows, T* HWY_RESTRICT last_row, T* HWY_RESTRICT plane, std::int64_t pitch, T* HWY_RESTRICT to, std::int64_t to_pitch, const ComingRows<T>& coming, const Turn& turn = {}) {
     constexpr std::int64_t N = static_cast<std::int64_t>(lanes_of<D>), G = groups_of<D>;
     using V = hn::Vec<D>;
     const std::int64_t n = (along_x.n + N - 1) / N * N;
@@ -92,6 +92,8 @@ HWY_INLINE bool strip_of(D d, const LineFactors<T>& along_x, const LineFactors<T
     for (std::int64_t g = 0; g < G; ++g) w[g] = hn::Zero(d);
     for (std::int64_t i = n - N; i >= 0; i -= N) {
         ask_for(coming, G * N / 2, G * N, n - N - i, along_x.n);
+        if (turn.wait(n - N - i, n))
+            for (std::int64_t j = i + N - 1; j >= 0 && j > i + N - 1 - Turn::columns; j -= 64 / sizeof(T)) __builtin_prefetch(last_row + j, 1);  // another core has them
         V before = first > 0 ? hn::LoadU(d, last_row + i) : hn::Zero(d);
         for (std::int64_t g = 0; g < G; ++g) {
             const T* const square = strip + g * N * strip_pitch + i;
@@ -105,7 +107,9 @@ HWY_INLINE bool strip_of(D d, const LineFactors<T>& along_x, const LineFactors<T
                 if (!whole && l >= rows) break;
                 before = forward_step<moves>(d, hn::Set(d, lower_y[l]), before, tile[k], hn::Set(d, scale_y[l]));
                 T* const at = plane + l * pitch + i;
-                if constexpr (depth == Depth::none) {
+                if constexpr (depth == Depth::none && past_cache) {
+                    hn::Stream(before, d, at);
+                } else if constexpr (depth == Depth::none) {
                     hn::StoreU(before, d, at);
                 } else {
                     V deep;
@@ -117,21 +121,34 @@ HWY_INLINE bool strip_of(D d, const LineFactors<T>& along_x, const LineFactors<T
                 }
             }
         }
-        if constexpr (depth != Depth::none) hn::StoreU(before, d, last_row + i);
+        if constexpr (depth != Depth::none || past_cache) hn::StoreU(before, d, last_row + i);
+        turn.tell(n - i, n);
     }
     bool good = true;
     for (std::int64_t g = 0; g < G; ++g) good = good && finite(d, w[g]);
     return good;
 }
 
+template <bool past_cache, class T>
+HWY_INLINE bool plane_strip_of(const LineFactors<T>& along_x, const LineFactors<T>& along_y, T* strip, std::int64_t strip_pitch, std::int64_t first, std::int64_t rows, T* last_row, T* own, std::int64_t pitch,
+                               const ComingRows<T>& coming, const Turn& turn) {
+    const hn::ScalableTag<T> d;
+    T* const nowhere = nullptr;
+    if (rows == groups_of<decltype(d)> * static_cast<std::int64_t>(lanes_of<decltype(d)>))
+        return strip_of<Depth::none, true, past_cache>(d, along_x, along_y, AlongZ<T>{}, strip, strip_pitch, first, rows, last_row, own, pitch, nowhere, 0, coming, turn);
+    return strip_of<Depth::none, false, past_cache>(d, along_x, along_y, AlongZ<T>{}, strip, strip_pitch, first, rows, last_row, own, pitch, nowhere, 0, coming, turn);
+}
+
 template <class T>
 HWY_INLINE bool strip(const LineFactors<T>& along_x, const LineFactors<T>& along_y, T* strip, std::int64_t strip_pitch, std::int64_t first, std::int64_t rows, T* plane, std::int64_t pitch,
-                      const ComingRows<T>& coming) {
-    const hn::ScalableTag<T> d;
+                      T* last_row, const ComingRows<T>& coming, const Turn& turn) {
     T* const own = plane + first * pitch;
-    if (rows == groups_of<decltype(d)> * static_cast<std::int64_t>(lanes_of<decltype(d)>))
-        return strip_of<Depth::none, true, false>(d, along_x, along_y, AlongZ<T>{}, strip, strip_pitch, first, rows, own - pitch, own, pitch, static_cast<T*>(nullptr), 0, coming);
-    return strip_of<Depth::none, false, false>(d, along_x, along_y, AlongZ<T>{}, strip, strip_pitch, first, rows, own - pitch, own, pitch, static_cast<T*>(nullptr), 0, coming);
+    if (last_row) {
+        const bool good = plane_strip_of<true>(along_x, along_y, strip, strip_pitch, first, rows, last_row, own, pitch, coming, turn);
+        hwy::FlushStream();  // other threads go on with it
+        return good;
+    }
+    return plane_strip_of<false>(along_x, along_y, strip, strip_pitch, first, rows, own - pitch, own, pitch, coming, turn);
 }
 
 template <Depth depth, bool past_cache, class T>
@@ -292,12 +309,12 @@ HWY_INLINE bool finite_row(std::int64_t count, const T* values) {
 inline std::int64_t strip_rows_f32() { return groups_of<hn::ScalableTag<float>> * static_cast<std::int64_t>(lanes_of<hn::ScalableTag<float>>); }
 inline std::int64_t strip_rows_f64() { return groups_of<hn::ScalableTag<double>> * static_cast<std::int64_t>(lanes_of<hn::ScalableTag<double>>); }
 inline bool strip_f32(const LineFactors<float>& x, const LineFactors<float>& y, float* s, std::int64_t strip_pitch, std::int64_t first, std::int64_t rows, float* plane, std::int64_t pitch,
-                      const ComingRows<float>& coming) {
-    return strip(x, y, s, strip_pitch, first, rows, plane, pitch, coming);
+                      float* last_row, const ComingRows<float>& coming, const Turn& turn) {
+    return strip(x, y, s, strip_pitch, first, rows, plane, pitch, last_row, coming, turn);
 }
 inline bool strip_f64(const LineFactors<double>& x, const LineFactors<double>& y, double* s, std::int64_t strip_pitch, std::int64_t first, std::int64_t rows, double* plane, std::int64_t pitch,
-                      const ComingRows<double>& coming) {
-    return strip(x, y, s, strip_pitch, first, rows, plane, pitch, coming);
+                      double* last_row, const ComingRows<double>& coming, const Turn& turn) {
+    return strip(x, y, s, strip_pitch, first, rows, plane, pitch, last_row, coming, turn);
 }
 inline bool back_to_f32(const LineFactors<float>& f, std::int64_t columns, const float* plane, std::int64_t pitch, float* to, std::int64_t to_pitch, bool past_cache) {
     return back_to(f, columns, plane, pitch, to, to_pitch, past_cache);

@@ -37,13 +37,13 @@ std::int64_t strip_rows<double>() noexcept { return HWY_DYNAMIC_DISPATCH(strip_r
 
 template <>
 bool rows_then_forwards(const LineFactors<float>& x, const LineFactors<float>& y, float* strip, std::int64_t strip_pitch, std::int64_t first, std::int64_t rows, float* plane, std::int64_t pitch,
-                        const ComingRows<float>& coming) {
-    return HWY_DYNAMIC_DISPATCH(strip_f32)(x, y, strip, strip_pitch, first, rows, plane, pitch, coming);
+                        float* last_row, const ComingRows<float>& coming, const Turn& turn) {
+    return HWY_DYNAMIC_DISPATCH(strip_f32)(x, y, strip, strip_pitch, first, rows, plane, pitch, last_row, coming, turn);
 }
 template <>
 bool rows_then_forwards(const LineFactors<double>& x, const LineFactors<double>& y, double* strip, std::int64_t strip_pitch, std::int64_t first, std::int64_t rows, double* plane, std::int64_t pitch,
-                        const ComingRows<double>& coming) {
-    return HWY_DYNAMIC_DISPATCH(strip_f64)(x, y, strip, strip_pitch, first, rows, plane, pitch, coming);
+                        double* last_row, const ComingRows<double>& coming, const Turn& turn) {
+    return HWY_DYNAMIC_DISPATCH(strip_f64)(x, y, strip, strip_pitch, first, rows, plane, pitch, last_row, coming, turn);
 }
 template <>
 bool backwards_to(const LineFactors<float>& y, std::int64_t columns, const float* plane, std::int64_t pitch, float* to, std::int64_t to_pitch, bool past_cache) {

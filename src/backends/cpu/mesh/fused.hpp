@@ -10,6 +10,7 @@
 #include <cstdint>
 
 #include "backends/cpu/mesh/factored.hpp"
+#include "backends/cpu/mesh/turn.hpp"
 
 namespace trifold::cpu {
 
@@ -33,10 +34,11 @@ struct ComingRows {
 
 /// Lines along x of `rows` ≤ strip_rows() rows, the first of which is row `first` of the plane, then lines along y forwards: w in the plane, whose row
 /// first - 1 holds its own already. Row pitches are whole multiples of 16 values, and ≥ the length of a line; strip_rows() rows of the strip are
-/// overwritten, and finite values are due in all of them, zeros at the ends of rows. False: a line along x is not finite.
+/// overwritten, and finite values are due in all of them, zeros at the ends of rows. last_row: where not null, w goes past the caches, and that of the row before is found here, and on return
+/// that of the last row. False: a line along x is not finite.
 template <class T>
 bool rows_then_forwards(const LineFactors<T>& along_x, const LineFactors<T>& along_y, T* strip, std::int64_t strip_pitch, std::int64_t first, std::int64_t rows, T* plane,
-                        std::int64_t pitch, const ComingRows<T>& coming);
+                        std::int64_t pitch, T* last_row, const ComingRows<T>& coming, const Turn& turn);
 
 /// Lines along y backwards, from the plane to another place. past_cache: rows of `to` are whole lines of the cache. False: a line is not finite.
 template <class T>

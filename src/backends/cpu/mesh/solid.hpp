@@ -13,10 +13,10 @@
 #pragma once
 
 #include <atomic>
-#include <thread>
 
 #include "backends/cpu/mesh/blocks.hpp"
 #include "backends/cpu/mesh/fused.hpp"
+#include "backends/cpu/mesh/turn.hpp"
 
 namespace trifold::cpu {
 
@@ -106,14 +106,14 @@ private:
                     if (!before) {
                         std::fill_n(row, apart(), T(0));
                     } else {
-                        if (!until(before->given, p + 1, good)) return;
+                        if (!until(before->given, p + 1, &good)) return;
                         std::copy_n(static_cast<const T*>(before->rows.data()) + place, apart(), row);
                         before->taken.store(p + 1, std::memory_order_release);
                     }
                     if (!visit(p / shape_.z, p % shape_.z, own, front, row, workers_[number])) good = false;
                     if (!good) return;
                     if (!after) continue;
-                    if (!until(after->taken, p + 1 - handed_planes, good)) return;
+                    if (!until(after->taken, p + 1 - handed_planes, &good)) return;
                     std::copy_n(row, apart(), static_cast<T*>(after->rows.data()) + place);
                     after->given.store(p + 1, std::memory_order_release);
                 }
@@ -123,14 +123,6 @@ private:
                 for (std::int64_t mesh; good && (mesh = next++) < shape_.meshes;) each(mesh * shape_.z, (mesh + 1) * shape_.z);
         }
         return good;
-    }
-
-    static bool until(const std::atomic<std::int64_t>& told, std::int64_t planes, const std::atomic<bool>& good) {
-        for (int spins = 0; told.load(std::memory_order_acquire) < planes; ++spins) {
-            if (!good) return false;
-            if (spins > 1000) std::this_thread::yield();
-        }
-        return true;
     }
 
     // The way down once more, where something was not finite, to name what.

@@ -4,7 +4,7 @@
 #include <memory>
 
 #include "backends/cpu/mesh/kept.hpp"
-#include "backends/cpu/mesh/solid.hpp"
+#include "backends/cpu/mesh/plane.hpp"
 
 namespace trifold::cpu {
 namespace {
@@ -27,8 +27,8 @@ struct SharedLine {
 };
 
 template <class T>
-class Sweeps : Solid<T> {
-    using Base = Solid<T>;
+class Sweeps : Plane<T> {
+    using Base = Plane<T>;
     using Base::checked_, Base::problem_, Base::shape_, Base::threads_, Base::far_, Base::failed_, Base::workers_, Base::one_, Base::star_, Base::step_;
     using Base::evaluate, Base::ask_for, Base::pitch, Base::between, Base::target, Base::take, Base::give, Base::each_row, Base::right_hand_side, Base::update, Base::lines_of;
     using typename Base::Points;
@@ -151,8 +151,9 @@ private:
     void over_block(const Pass& pass, const Block& block, Worker<T>& worker, int threads) {
         if (pass.columns && failed_[static_cast<std::size_t>(block.mesh)]) return;
         const std::int64_t rows = pass.columns ? shape_.z * (block.y1 - block.y0) : block.end_row - block.first_row;
-        T* const values = worker.room(rows * pitch(pass.columns, block));
-        if (threads == 1 && planes_fuse(pass)) return fused_planes(pass, block, values, worker);
+        const bool planes = planes_fuse(pass) && (threads == 1 || this->far_plane(threads));
+        T* const values = worker.room((planes ? rows + 1 : rows) * pitch(pass.columns, block));
+        if (planes) return fused_planes(pass, block, values, worker, threads);
         if (threads == 1 && columns_fuse(pass)) return fused_columns(pass, block, values, worker);
         one_by_one(pass, block, values, worker, threads);
     }
@@ -197,33 +198,22 @@ private:
 
     bool columns_fuse(const Pass& pass) const { return !pass.rhs && pass.columns && pass.update && pass.end_line == pass.first_line + 1 && simple(pass.first_line, 2); }
 
-    void fused_planes(const Pass& pass, const Block& block, T* plane, Worker<T>& worker) {
+    // Behind the block's rows lies one more.
+    void fused_planes(const Pass& pass, const Block& block, T* plane, Worker<T>& worker, int threads) {
         const LineFactors<T>&along_x = *(*shared_now_)[pass.first_line].matrices.factors, &along_y = *(*shared_now_)[pass.first_line + 1].matrices.factors;
-        const std::int64_t apart = pitch(false, block);
+        T* const row = plane + (block.end_row - block.first_row) * pitch(false, block);
         for (std::int64_t first = block.first_row; first < block.end_row; first += shape_.y) {
             const std::int64_t p = first / shape_.y, mesh = p / shape_.z, z = p % shape_.z;
-            bool good = this->strips(mesh, z, 0, shape_.y, worker, [&](std::int64_t y, std::int64_t rows, T* strip, const ComingRows<T>& coming) {
-                return rows_then_forwards(along_x, along_y, strip, apart, y, rows, plane, apart, coming);
-            });
-            if (good && !pass.update) good = backwards_to(along_y, shape_.x, plane, apart, between(mesh, z, 0), this->between_pitch(), far_);
-            if (good && pass.update) good = all_finite(shape_.x, plane + (shape_.y - 1) * apart);
+            bool good = this->plane_forwards(along_x, along_y, mesh, z, plane, row, threads, worker);
+            if (good && !pass.update) good = this->plane_backwards_between(along_y, mesh, z, plane, threads);
             const Block own{.first_row = first, .end_row = first + shape_.y};
             if (!good) {
-                one_by_one(pass, own, plane, worker, 1);
+                one_by_one(pass, own, plane, worker, threads);
                 continue;
             }
             if (!pass.update) continue;
-            for (std::int64_t y = shape_.y - 1; y >= 0; --y) {
-                T* const row = plane + y * apart;
-                const T upper = along_y.upper[static_cast<std::size_t>(y)];
-                if (y + 1 < shape_.y && this->adds()) {
-                    row_backwards_adding(upper, shape_.x, row, row + apart, row, target(mesh, z, y, 0));
-                    continue;
-                }
-                if (y + 1 < shape_.y) row_backwards(upper, shape_.x, row, row + apart, row);
-                update(worker, mesh, z, y, 0, shape_.x, row);
-            }
-            name_overflow(pass.first_line + 1, own, plane, worker);
+            this->plane_backwards_updating(along_y, mesh, z, plane, row, threads, worker);
+            name_overflow(pass.first_line + 1, own, row, worker);
         }
     }
 
