@@ -136,6 +136,19 @@ TEST(FusedSweeps, APlaneThatNoCacheHolds) {
     }
 }
 
+// Rings along z keep the planes' pass apart from the columns'.
+TEST(FusedSweeps, FewLargePlanesWithRingsAcrossThem) {
+    Meshes<float> one({2999, 1501, 3, 1}, 37);
+    one.rhs = plain_flow;
+    one.sides[2] = {{Edge::periodic}, {Edge::periodic}};
+    Meshes<float> many = one;
+    Context alone({.threads = 1, .profile_path = "none", .log = {}}), five({.threads = 5, .profile_path = "none", .log = {}});
+    Queue first(alone, "cpu"), second(five, "cpu");
+    ASSERT_TRUE(one.steps(first, 1).ok());
+    ASSERT_TRUE(many.steps(second, 1).ok());
+    EXPECT_TRUE(one.u == many.u);
+}
+
 TEST(FusedSweeps, ManyMeshesAreSingleOnesBitByBit) {
     const MeshShape shape{70, 21, 6, 5};
     Meshes<double> all(shape, 33);

@@ -67,7 +67,7 @@ enum class Depth {
 
 template <Depth depth, bool whole, bool past_cache, bool moves = false, class D, class T>
 HWY_INLINE bool strip_of(D d, const LineFactors<T>& along_x, const LineFactors<T>& along_y, const AlongZ<T>& along_z, T* HWY_RESTRICT strip, std::int64_t strip_pitch, std::int64_t first,
-                         std::int64_t rows, T* HWY_RESTRICT last_row, T* HWY_RESTRICT plane, std::int64_t pitch, T* HWY_RESTRICT to, std::int64_t to_pitch, const ComingRows<T>& coming, const Turn& turn = {}) {
+                         std::int64_t rows, T* last_row, T* HWY_RESTRICT plane, std::int64_t pitch, T* HWY_RESTRICT to, std::int64_t to_pitch, const ComingRows<T>& coming, const Turn& turn = {}) {
     constexpr std::int64_t N = static_cast<std::int64_t>(lanes_of<D>), G = groups_of<D>;
     using V = hn::Vec<D>;
     const std::int64_t n = (along_x.n + N - 1) / N * N;

@@ -62,10 +62,18 @@ protected:
     /// Lines along y backwards, to where they lie between passes. False: something is not finite.
     bool plane_backwards_between(const LineFactors<T>& along_y, std::int64_t mesh, std::int64_t z, const T* plane, int threads) {
         const std::int64_t apart = this->pitch(false, {});
+        const std::int64_t lines = (shape_.x + Base::line_values - 1) / Base::line_values;  // of the cache
         std::atomic<bool> good = true;
-        columns(threads, [&](std::int64_t x0, std::int64_t count, int) {
-            if (!backwards_to(along_y, count, plane + x0, apart, this->between(mesh, z, 0) + x0, this->between_pitch(), far_)) good = false;
-        });
+        const auto columns = [&](std::int64_t number, std::int64_t all) {
+            const std::int64_t x0 = lines * number / all * Base::line_values, x1 = std::min(lines * (number + 1) / all * Base::line_values, shape_.x);
+            if (x1 > x0 && !backwards_to(along_y, x1 - x0, plane + x0, apart, this->between(mesh, z, 0) + x0, this->between_pitch(), far_)) good = false;
+        };
+        if (threads == 1) {
+            columns(0, 1);
+            return good;
+        }
+#pragma omp parallel num_threads(threads)
+        columns(omp_get_thread_num(), omp_get_num_threads());
         return good;
     }
 
@@ -105,19 +113,6 @@ protected:
 
 private:
     static constexpr std::int64_t piece = 2048 / sizeof(T);  ///< columns that go from a thread to the next, backwards
-
-    // visit(first column, how many, number of the thread): whole lines of the cache.
-    template <class Visit>
-    void columns(int threads, Visit visit) const {
-        if (threads == 1) return visit(0, shape_.x, 0);
-        const std::int64_t lines = (shape_.x + Base::line_values - 1) / Base::line_values;
-#pragma omp parallel num_threads(threads)
-        {
-            const std::int64_t number = omp_get_thread_num(), all = omp_get_num_threads();
-            const std::int64_t x0 = lines * number / all * Base::line_values, x1 = std::min(lines * (number + 1) / all * Base::line_values, shape_.x);
-            if (x1 > x0) visit(x0, x1 - x0, static_cast<int>(number));
-        }
-    }
 };
 
 }  // namespace trifold::cpu

@@ -23,7 +23,7 @@ inline bool until(const std::atomic<std::int64_t>& done, std::int64_t count, con
         if (good && !*good) return false;
         if (spins < 4000) continue;
         if (spins == 4000) since = Clock::now();
-        // Two that share a processor would go on doing so for a tenth of a second and more; who sleeps wakes up on one that is free.
+        // Two that a system has put on one processor may stay there as long as neither sleeps.
         if (Clock::now() - since < patience) std::this_thread::yield();
         else std::this_thread::sleep_for(std::chrono::microseconds(5));
     }
