@@ -5,6 +5,7 @@
 #include <cstring>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "cuda/gpu.hpp"
 
@@ -78,7 +79,7 @@ struct Batch {
             // Systems that share a lane with one that is not finite may need pivots too: the same ones every time.
             if (kind == Kind::marked && rescued == 0) rescued = outcome.rescued;
             EXPECT_EQ(outcome.rescued, rescued) << where;
-            if (kind == Kind::marked) { EXPECT_GE(outcome.rescued, shape.one_matrix ? shape.systems : 1) << where; }
+            if (kind == Kind::marked && std::string_view(outcome.branch) != "lu") { EXPECT_GE(outcome.rescued, shape.one_matrix ? shape.systems : 1) << where; }
         }
     }
 

@@ -29,6 +29,7 @@ struct DeviceOutcome {
     unsigned judged = 0;                  ///< one long system: blocks of its judge that have finished
     unsigned undecayed = 0;               ///< long systems: a second pass is wanted
     unsigned forgets = ~0u;               ///< one long system: where windows with halos gave up, by how much the least of their half warps forgets, in powers of two / 32
+    unsigned unstable = 0;                ///< one long system: blocks whose first window with halos has a row whose residual is too large
     unsigned unsettled = 0;               ///< long columns: windows with halos do not do
     unsigned arrived = 0, done = 0;       ///< long systems: arrivals of blocks where they wait for each other, blocks that have finished
     bool certified = false;               ///< the certificate covers every row

@@ -56,17 +56,19 @@ __device__ __forceinline__ void exchange_if(bool wanted, T& a, T& b) {
     a = wanted ? b : a, b = wanted ? kept : b;
 }
 
-/// A chunk of `count` rows in memory that has lower at `row`, diag, upper and rhs n further each. Short: of 34 rows at most, whose choices are remembered.
-template <class T, bool Short>
+/// A chunk of `count` rows in memory that has lower at `row`, diag and upper n further each, and the right-hand sides rhs further; the rows of U, and with them x, come `to` further, n apart. Short: of 34
+/// rows at most, whose choices are remembered. Stored: what memory holds, where that is less than what is computed in.
+template <class T, bool Short, class Stored = T>
 struct PivotedChunk {
-    T* row;
+    Stored* row;
     int n, count;
+    int rhs = 3 * n, to = 0;
     std::uint64_t choices = 0;  ///< two bits for each row from the third on: whether b went before a, whether the joining row is the pivot
 
     struct Row {
         T lower, diag, upper, rhs;
     };
-    __device__ __forceinline__ Row load(int k) const { return {row[k], row[n + k], row[2 * n + k], row[3 * n + k]}; }
+    __device__ __forceinline__ Row load(int k) const { return {T(row[k]), T(row[n + k]), T(row[2 * n + k]), T(row[rhs + k])}; }
 
     __device__ static __forceinline__ int size_of(const Row& r) { return max(max(magnitude(r.lower), magnitude(r.diag)), magnitude(r.upper)); }
     __device__ static __forceinline__ bool finite(const Row& r) { return max(size_of(r), magnitude(r.rhs)) < Magnitude<T>::infinite; }
@@ -80,7 +82,7 @@ struct PivotedChunk {
         return eliminate<false>({}, bad, range);
     }
 
-    /// x in place of rhs; false: some of it is not finite.
+    /// x, n behind the last column of U (by default in place of rhs); false: some of it is not finite.
     __device__ __forceinline__ bool finish(const Ends<T>& ends) {
         if (count == 0) return true;
         if (count > 2) {
@@ -88,15 +90,15 @@ struct PivotedChunk {
             PivotRange<T> range;
             eliminate<true>(ends, known, range);
         }
-        T* const rhs = row + 3 * n;
+        Stored *const u = row + to, *const solution = u + 3 * n;
         T x = ends.last, after = ends.after, zero = ends.first * T(0) + ends.last * T(0);
-        rhs[count - 1] = x;
+        solution[count - 1] = static_cast<Stored>(x);
         for (int k = count - 2; k > 0; --k) {
-            const T now = fused(-row[n + k], x, fused(-row[2 * n + k], after, rhs[k])) * row[k];
-            rhs[k] = now, zero = fused(now, T(0), zero);
+            const T now = fused(-T(u[n + k]), x, fused(-T(u[2 * n + k]), after, T(solution[k]))) * T(u[k]);
+            solution[k] = static_cast<Stored>(now), zero = fused(now, T(0), zero);
             after = x, x = now;
         }
-        rhs[0] = ends.first;
+        solution[0] = static_cast<Stored>(ends.first);
         return zero == T(0);
     }
 
@@ -129,8 +131,9 @@ private:
             const T inverse = range.invert(fresh ? now.lower : a.last), m = -(fresh ? a.last : now.lower) * inverse, m_b = -b.last * inverse;
             const Equation<T> pivot{fresh ? T(0) : a.before, fresh ? T(0) : a.first, fresh ? now.diag : a.after, fresh ? now.upper : T(0), fresh ? now.rhs : a.rhs, 0};
             if (keep) {
-                T* const u = row + k - 1;
-                u[0] = inverse, u[n] = pivot.last, u[2 * n] = pivot.after, u[3 * n] = fused(-pivot.first, ends.first, fused(-pivot.before, ends.before, pivot.rhs));
+                Stored* const u = row + to + k - 1;
+                u[0] = static_cast<Stored>(inverse), u[n] = static_cast<Stored>(pivot.last), u[2 * n] = static_cast<Stored>(pivot.after);
+                u[3 * n] = static_cast<Stored>(fused(-pivot.first, ends.first, fused(-pivot.before, ends.before, pivot.rhs)));
             }
             b = {fused(m_b, pivot.before, b.before), fused(m_b, pivot.first, b.first), fused(m_b, pivot.last, b.after), m_b * pivot.after, fused(m_b, pivot.rhs, b.rhs), b.origin};
             a = {fresh ? a.before : m * pivot.before, fresh ? a.first : m * pivot.first, fused(m, pivot.last, fresh ? a.after : now.diag), fresh ? m * pivot.after : now.upper,
@@ -149,6 +152,17 @@ template <class T>
 struct Joint {
     T inverse[2], between;         ///< of the pivots; what the left one's last unknown takes of the right one's first
     T before[2], first[2], last[2], after[2], rhs[2];
+
+    static constexpr int words = 13;
+    /// call(word) for all of them, in one order.
+    template <class Call>
+    __device__ __forceinline__ void each_word(const Call& call) {
+        of_all(*this, call);
+    }
+    template <class Call>
+    __device__ __forceinline__ void each_word(const Call& call) const {
+        of_all(*this, call);
+    }
 
     __device__ __forceinline__ Equations<T> eliminate(const Equations<T>& left, const Equations<T>& right, PivotRange<T>& range) {
         struct Row {
@@ -197,6 +211,14 @@ struct Joint {
         };
         right_first = known(1) * inverse[1];
         left_last = fused(-between, right_first, known(0)) * inverse[0];
+    }
+
+private:
+    template <class Self, class Call>
+    __device__ static __forceinline__ void of_all(Self& self, const Call& call) {
+        call(self.between);
+#pragma unroll
+        for (int u = 0; u < 2; ++u) call(self.inverse[u]), call(self.before[u]), call(self.first[u]), call(self.last[u]), call(self.after[u]), call(self.rhs[u]);
     }
 };
 

@@ -2,7 +2,7 @@
 // A system that a cluster has found to need pivots, shared by its blocks in the same launch (device/two_pass_spread.cuh).
 #pragma once
 
-#include "backends/cuda/tridiagonal/block/cluster.cuh"
+#include "backends/cuda/tridiagonal/block/warps_of_cluster.cuh"
 #include "backends/cuda/tridiagonal/device/two_pass_spread.cuh"
 
 namespace trifold::cuda::one_system {
@@ -16,6 +16,7 @@ __device__ __noinline__ bool share_arrays(T* lower, T* diag, T* upper, T* rhs, T
     const int blocks = static_cast<int>(gridDim.x);
     two_pass::Spread spread;
     spread.rows = (rows + blocks - 1) / blocks, spread.segments = (rows + spread.rows - 1) / spread.rows;
+    spread.deal_memory(static_cast<std::int64_t>(spread.rows) * pivot_words<Threads>(spread.rows) * sizeof(double) / sizeof(T), two_pass::SpreadNews<T>::corrects);
     const two_pass::Rows<T> system(line(lower), line(diag), line(upper), line(rhs), line(kept ? kept : x), rows);
     news->template clear<Team>(spread);
     __threadfence();

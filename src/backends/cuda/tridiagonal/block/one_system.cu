@@ -67,8 +67,8 @@ bool takes_most() {
         cudaLaunchAttribute cluster;
         const cudaLaunchConfig_t config = shape.configuration(rows, nullptr, cluster);
         int clusters = 0;
-        if (config.dynamicSmemBytes > 48 * 1024 && cudaFuncSetAttribute(shape.kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(config.dynamicSmemBytes)) != cudaSuccess) return false;
-        if (cudaFuncSetAttribute(shape.kernel, cudaFuncAttributeNonPortableClusterSizeAllowed, 1) != cudaSuccess ||
+        if (cudaFuncSetAttribute(shape.kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, one_system::most_dynamic_bytes) != cudaSuccess ||  // fewer rows may take more
+            cudaFuncSetAttribute(shape.kernel, cudaFuncAttributeNonPortableClusterSizeAllowed, 1) != cudaSuccess ||
             cudaOccupancyMaxActiveClusters(&clusters, shape.kernel, &config) != cudaSuccess || clusters == 0)
             return false;
     }

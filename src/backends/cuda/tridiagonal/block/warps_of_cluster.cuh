@@ -2,6 +2,7 @@
 // What the warps of a cluster tell each other of one system: each its Interface, to all blocks, with the news of it (st.async), later whether its residuals are good. Every warp looks at all of it in its own block's memory.
 #pragma once
 
+#include "backends/cuda/runtime/shared_memory.hpp"
 #include "backends/cuda/tridiagonal/block/cluster.cuh"
 #include "backends/cuda/tridiagonal/block/copy_engine.cuh"
 #include "backends/cuda/tridiagonal/device/two_pass_spread.cuh"
@@ -14,6 +15,16 @@ inline constexpr int lanes = 32, most_blocks = 16;
 template <int Each>
 inline constexpr int most_warps = Each == 1 ? 4 : 2 * Each;
 
+inline constexpr int most_dynamic_bytes = most_shared_bytes - 1024;  ///< less what is static
+inline constexpr int most_told_bytes = 8 << 10;                      ///< of what warps tell each other
+
+/// Of a block's rows where blocks share what needs pivots, in double precision: as many as there is room for (two_pass::Spread::words).
+template <int Threads>
+constexpr int pivot_words(int rows) {
+    const auto fit = [&](int words) { return two_pass::SpreadMemory<double, Threads>::bytes(rows, words) <= most_dynamic_bytes - most_told_bytes; };
+    return fit(9) ? 9 : fit(5) ? 5 : 4;
+}
+
 /// Each: warps of the cluster per lane of the warp that joins them.
 template <class T, int Each>
 struct __align__(16) Memory {
@@ -24,7 +35,11 @@ struct __align__(16) Memory {
 
     /// Behind it: where blocks share what needs pivots, in double precision if need be.
     __device__ unsigned char* rows() { return reinterpret_cast<unsigned char*>(this + 1); }
-    static constexpr std::size_t bytes(int rows) { return sizeof(Memory) + static_cast<std::size_t>(two_pass::SpreadMemory<double, lanes * most_warps<Each>>::bytes(rows)); }
+    static constexpr std::size_t bytes(int rows) {
+        static_assert(sizeof(Memory) <= most_told_bytes);
+        constexpr int threads = lanes * most_warps<Each>;
+        return sizeof(Memory) + static_cast<std::size_t>(two_pass::SpreadMemory<double, threads>::bytes(rows, pivot_words<threads>(rows)));
+    }
 };
 
 /// By all lanes of a warp, `number` of `all`.

@@ -181,13 +181,14 @@ __global__ void __launch_bounds__(32 * Warps, 1) sweep_kernel(const __grid_const
             if (offset >= job.each) offset -= job.each;
         }
         WarpWindow<T, R> part;
-        bool fails = part.solve(job, a, b, c, d, chunk, scratch, lane, j < job.wary);
+        bool fails = part.solve(job, a, b, c, d, chunk, scratch, lane, j < job.wary), unstable = false;
+        T allowed = 0;
         const bool keeps = part.active && lane >= halo && lane < lanes - halo;
         const int first = window * job.kept + warp * each, last = min(first + each, job.chunks) - 1;
         if (keeps) {
             Side<T> above, below;
             T* const x = stage.at(4) + (warp * each + lane - halo) * R;
-            fails |= part.keep(job, a, b, c, d, x, most, above, below);
+            unstable = part.keep(job, a, b, c, d, x, most, above, below), fails |= unstable, allowed = above.allowed;
             if (Several && begins > 0 && begins < R) fails |= part.keep_apart(job, begins, a, b, c, d, x, above, below);
             if (InPlace && chunk == first) job.inner[2 * (window * Warps + warp)] = above.seen;
             if (InPlace && chunk == last) job.inner[2 * (window * Warps + warp) + 1] = below.seen;
@@ -213,6 +214,9 @@ __global__ void __launch_bounds__(32 * Warps, 1) sweep_kernel(const __grid_const
         }
         if (given_up && thread == 0) job.give_up();
         if (given_up && j == 0) {  // what later windows find depends on who looks when
+            const int lanes_so = __syncthreads_count(unstable && part.is_unstable(a, b, c, d, stage.at(4) + (warp * each + lane - halo) * R, 8 * allowed));
+            // Where most are, rows are alike, and lanes of other lengths may do.
+            if (thread == 0 && lanes_so > 0 && lanes_so <= each * Warps / 2) atomicAdd(&job.outcome->unstable, 1u);
             const unsigned least = __reduce_min_sync(~0u, own ? part.forgotten : ~0u);
             if (lane == 0) atomicMin(&job.outcome->forgets, least);
         }

@@ -161,6 +161,17 @@ struct WarpWindow {
         return bad;
     }
 
+    /// Of a lane that is kept: whether some row's residual is beyond that.
+    __device__ __forceinline__ bool is_unstable(const T* a, const T* b, const T* c, const T* d, const T* x, T allowed) const {
+        bool bad = broken;
+#pragma unroll 1
+        for (int i = 0; i < R; ++i) {
+            const T before = i ? x[i - 1] : left, behind = i + 1 < R ? x[i + 1] : after;
+            bad |= !(fabs(fused(-c[i], behind, fused(-a[i], before, fused(-b[i], x[i], d[i])))) <= allowed * (fabs(a[i]) + fabs(b[i]) + fabs(c[i])));
+        }
+        return bad;
+    }
+
     /// Where a system begins within the lane's rows: those of either are held to the largest |x| of its own.
     __device__ __forceinline__ bool keep_apart(const Job<T>& job, int begins, const T* a, const T* b, const T* c, const T* d, const T* x, Side<T>& above, Side<T>& below) const {
         T one_most = a[0] != T(0) ? fabs(left) : T(0), two_most = c[R - 1] != T(0) ? fabs(after) : T(0);

@@ -44,7 +44,7 @@ struct Parts {
 
     Parts(const System& system, const Cut& cut) {
         const auto systems = static_cast<std::size_t>(system.systems());
-        found = align(std::max(systems * static_cast<std::size_t>(cut.words) * sizeof(double), SpreadNews<double>::bytes(Spread::most_of(system.rows))));
+        found = align(std::max(systems * static_cast<std::size_t>(cut.words) * sizeof(double), SpreadNews<double>::bytes(Spread::most_of(system.rows) + Spread::most_groups, Spread::most_in_turns(system.rows))));
         marks = found + align(systems * sizeof(Found));
         shared = marks + align(systems);
         const std::size_t x = align(systems * static_cast<std::size_t>(system.rows) * size_of(system.dtype));
@@ -134,7 +134,7 @@ template <class T>
 void launch_chain(const Left<T>& left, cudaStream_t stream) {
     cudaLaunchAttribute attributes[2];
     const unsigned blocks = cluster_blocks<T>();
-    cudaLaunchConfig_t config = chain_configuration<T>(blocks, std::max<std::int64_t>(chain_bytes<T>, SpreadMemory<T>::bytes(left.job.spread.rows)), stream);
+    cudaLaunchConfig_t config = chain_configuration<T>(blocks, std::max<std::int64_t>(chain_bytes<T>, SpreadMemory<T>::bytes(left.job.spread.rows, left.job.spread.words)), stream);
     attributes[0] = cluster_of(blocks);
     while_the_kernel_before_ends(attributes[1]);
     config.attrs = attributes, config.numAttrs = 2;
@@ -176,7 +176,8 @@ template <class T>
 void solve_marked(const System& system, const BatchLaunch& launch, const Marked& marked) {
     if (launch.scratch_bytes < Parts(system, cut_of_left(system, true)).all) return;
     Left<T> left = left_of<T>(system, launch, true);
-    left.job.spread = Spread(system.rows, cluster_blocks<T>(), 1, SpreadMemory<T>::room(most_chain_bytes<T>));
+    constexpr std::int64_t room = SpreadMemory<T>::room(most_chain_bytes<T>);
+    left.job.spread = Spread(system.rows, {cluster_blocks<T>(), 1, room, room, WholeBlock::most_turns, SpreadNews<T>::corrects});
     left.job.marked = marked.marks, left.job.wanted = marked.wanted, left.job.least_wanted = marked.least_wanted;
     launch_chain(left, launch.stream);
 }
@@ -226,7 +227,9 @@ template <class T>
 two_pass::Left<T> left_to_pivots_of(const System& system, const BatchLaunch& launch, const unsigned* states, int blocks) {
     Left<T> left = left_of<T>(system, launch, false);
     left.job.left = states;
-    if (system.systems() == 1) left.job.spread = Spread(system.rows, blocks, ThirdOfBlock::per_block, SpreadMemory<T>::room(ThirdOfBlock::tile_bytes));
+    using Memory = SpreadMemory<T, block_threads, ThirdOfBlock::most_turns>;
+    if (system.systems() == 1)
+        left.job.spread = Spread(system.rows, {blocks, ThirdOfBlock::per_block, Memory::room(ThirdOfBlock::tile_bytes), Memory::room(ThirdOfBlock::per_block * ThirdOfBlock::room), ThirdOfBlock::most_turns, SpreadNews<T>::corrects});
     left.rest.slots = std::min(left.rest.slots, std::int64_t{ThirdOfBlock::per_block} * blocks * block_threads);
     return left;
 }

@@ -19,11 +19,12 @@ inline constexpr int lanes = 32, chunk_rows = 32, most_levels = 16, block_thread
 /// Who works side by side on chunks that they join, and their words for maxima: a block. Passes over rows are by warps, each for itself.
 template <int Size>
 struct BlockOf {
-    static constexpr int size = Size;
+    static constexpr int size = Size, most_turns = 1;  ///< segments of a system that is shared (two_pass_spread.hpp)
     __device__ __forceinline__ static int thread() { return static_cast<int>(threadIdx.x); }
     __device__ __forceinline__ static int threads() { return static_cast<int>(blockDim.x); }
     __device__ __forceinline__ static std::int64_t number() { return blockIdx.x; }
     __device__ __forceinline__ static std::int64_t count() { return gridDim.x; }
+    __device__ __forceinline__ static int own() { return 0; }
     __device__ __forceinline__ static int warp() { return thread() / lanes; }
     __device__ __forceinline__ static void sync() { __syncthreads(); }
     __device__ __forceinline__ static unsigned* partial() {
@@ -35,7 +36,7 @@ using WholeBlock = BlockOf<block_threads>;
 
 /// Or a third of one, where blocks are larger; barrier 0 is the block's. `room`: of its dynamic shared memory, for each.
 struct ThirdOfBlock {
-    static constexpr int size = block_threads, per_block = 3, tile_bytes = 69632, room = tile_bytes + block_threads / lanes * maxima * 4;
+    static constexpr int size = block_threads, per_block = 3, most_turns = Spread::most_turns, tile_bytes = 69632, room = tile_bytes + block_threads / lanes * maxima * 4;
     __device__ __forceinline__ static int own() { return static_cast<int>(threadIdx.x) / block_threads; }
     __device__ __forceinline__ static int thread() { return static_cast<int>(threadIdx.x) % block_threads; }
     __device__ __forceinline__ static int threads() { return block_threads; }

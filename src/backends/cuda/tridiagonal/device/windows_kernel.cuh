@@ -135,6 +135,12 @@ __device__ __forceinline__ bool halos_do(const Job<T>& job, unsigned* parts) {
     return do_all;
 }
 
+/// An eighth of all blocks has found windows with halos that do not do without pivots: others would not either, and what they find in vain takes as long as one system's pivots.
+template <class T>
+__device__ __forceinline__ bool is_unstable(const Job<T>& job) {
+    return job.second && job.levels.systems == 1 && job.halos.count > 0 && alike(8 * *const_cast<volatile unsigned*>(&job.outcome->unstable) >= static_cast<unsigned>(job.halos.count));
+}
+
 /// With: where windows with wide halos may do. What never takes them is not charged for their registers.
 template <class T, int R, int Warps, bool With>
 __global__ void __launch_bounds__(lanes*(Warps + helpers + others), 1) window_kernel(const __grid_constant__ Job<T> job, const __grid_constant__ two_pass::Left<T> to_pivots) {
@@ -151,13 +157,16 @@ __global__ void __launch_bounds__(lanes*(Warps + helpers + others), 1) window_ke
     const unsigned forgets = With ? *const_cast<volatile unsigned*>(&job.outcome->forgets) : 0;
     if (job.after_halos && halos_do(job, reinterpret_cast<unsigned*>(bytes))) return;
     Maxima most, of_wide;
+    const bool unstable = is_unstable(job);
     bool solved = false;
     if constexpr (With) {
         const int halo = halo_of(job, forgets);
-        solved = halo > 0 && solve_widely(&job, halo, bytes, &of_wide);
+        solved = halo > 0 && !unstable && solve_widely(&job, halo, bytes, &of_wide);
         if (solved) most = of_wide;
     }
-    if (!solved) {
+    if (unstable) {
+        if (blockIdx.x == 0 && threadIdx.x == 0) job.state[0] = good, job.demote(0, left);
+    } else if (!solved) {
         if (warp == Warps) Mover<T, R, Warps>{job, shared, lane}.prepare();
         clear(job);
         __syncthreads();

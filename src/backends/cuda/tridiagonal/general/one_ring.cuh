@@ -99,6 +99,7 @@ __device__ __noinline__ bool solve_open(const Job<T>* job, two_pass::SpreadNews<
     const int n = job->rows - 1;
     two_pass::Spread spread;
     spread.rows = (n + blocks - 1) / blocks, spread.segments = (n + spread.rows - 1) / spread.rows;
+    spread.deal_memory(static_cast<std::int64_t>(spread.rows) * one_system::pivot_words<Threads>((job->rows + blocks - 1) / blocks), true);
     const two_pass::Rows<T> system(job->a, job->b, job->c, rhs ? Line<T>{rhs, T(0), 1} : job->d, Line<T>{x, T(0), 1}, n);
     news->template clear<Team>(spread);
     __threadfence();
