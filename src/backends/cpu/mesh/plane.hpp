@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Lines along x and y of one plane with one factored matrix each (fused.hpp), by one thread or by all, where planes are fewer than threads.
 //
-// Words per point, planes that no cache holds: u read, w written past the caches; w and u read, u written: 5 in all. (Planes that one holds are read from it, and by several threads one thing
-// after the other: so fewer lines of the cache pass from one to the next.)
+// Words per point, planes that no cache holds: u read, w written past the caches; w and u read, u written: 5 in all. (Planes that one holds are read from it, small ones by one thread each, others by several
+// one thing after the other: so fewer lines of the cache pass from one to the next.)
 //
 // Threads take strips in turns, the same ones forwards and backwards, so that lines of the cache of u stay with one core. Forwards, right-hand sides and lines along x, down the strip, need no
 // other strip; back over it, where lines along y go on from the strip before, each follows that one some columns behind. Backwards, each follows the strip behind it by a piece of columns. Bits do
@@ -32,6 +32,14 @@ protected:
         if (bytes < least) return false;
         const devices::Topology& machine = devices::read_topology();
         return bytes > static_cast<std::int64_t>(threads == 1 && machine.l3 ? machine.l3 : machine.last_level()) / 2;
+    }
+
+    /// So few planes sooner by one thread each, in its caches, than by all, one plane and one thing after the other, which costs some 100 µs a step and plane for lines of the cache that pass from core to
+    /// core, and 1.6 times the work. Measured: docs/notes/cpu_sweeps.md.
+    bool planes_by_one_each(std::int64_t count, int threads) const {
+        constexpr double bytes_that_pass = 600e3, work = 1.6;  // what a thread does of a plane in that time
+        const double bytes = static_cast<double>(shape_.y * this->pitch(false, {})) * sizeof(T), share = work * static_cast<double>(count) / threads;
+        return !far_plane(threads) && bytes * (1 - share) < bytes_that_pass * static_cast<double>(count);
     }
 
     /// w of lines along y, in rows of the plane that lie pitch(false, …) apart. row: one of them, of any content. False: something is not finite.

@@ -140,11 +140,12 @@ private:
     void over_blocks(const Pass& pass) {
         const std::vector<Block> blocks = blocks_of(pass);
         const auto count = static_cast<std::int64_t>(blocks.size());
-        if (count < threads_) {
+        if (count < threads_ && !(planes_fuse(pass) && this->planes_by_one_each(count, threads_))) {
             for (const Block& block : blocks) over_block(pass, block, workers_[0], threads_);
             return;
         }
-#pragma omp parallel for schedule(dynamic) num_threads(threads_)
+        if (count == 1) return over_block(pass, blocks[0], workers_[0], 1);
+#pragma omp parallel for schedule(dynamic) num_threads(static_cast<int>(std::min<std::int64_t>(count, threads_)))
         for (std::int64_t b = 0; b < count; ++b) over_block(pass, blocks[static_cast<std::size_t>(b)], workers_[static_cast<std::size_t>(omp_get_thread_num())], 1);
     }
 
