@@ -189,7 +189,7 @@ TABLES = {
         ('FP32 2^28 rows', opencl('streamed from the host', 2 ** 28))]),
     'sweeps on the cpu': ('heat', 'mesh, threads', (['of the roof', 'moves alone', 'arithmetic alone', 'over LAPACK'], cpu_pass), [
         ('256³, 1', cpu_heat('256^3', 1)), ('256³, 2', cpu_heat('256^3', 2)), ('400³, 1', cpu_heat('400^3', 1)), ('400³, 2', cpu_heat('400^3', 2)),
-        ('3000², 1', cpu_heat('3000^2', 1)), ('3000², 2', cpu_heat('3000^2', 2)),
+        ('3000², 1', cpu_heat('3000^2', 1)), ('3000², 2', cpu_heat('3000^2', 2)), ('400², 1', cpu_heat('400^2', 1)), ('400², 2', cpu_heat('400^2', 2)),
         ('128² × 1500, 1', cpu_heat('128^2 x 1500', 1)), ('128² × 1500, 2', cpu_heat('128^2 x 1500', 2)), ('32² × 1500, 1', cpu_heat('32^2 x 1500', 1)), ('32² × 1500, 2', cpu_heat('32^2 x 1500', 2))]),
     'pivoted systems': ('pivoted', 'matrix, threads', (['of the roof', 'moves alone', 'arithmetic alone', 'over LAPACK'], cpu_pass), [
         ('random (one pass), 1', cpu_pivoted('random', 1)), ('random, 2', cpu_pivoted('random', 2)), ('random, in place, 1', cpu_pivoted('random', 1, ', in place')),

@@ -19,11 +19,12 @@ constexpr double words_3d = 7;
 constexpr double words_2d = 2;
 /// Planes that no cache holds: field read, what lies between written; both read, field written.
 constexpr double words_large_2d = 5;
+constexpr std::int64_t most_in_caches = 1 << 20;  ///< points of one plane
 
 template <class T>
 void run_one(const Settings& settings, Record& record, const MeshShape& shape, int steps) {
     const auto points = static_cast<double>(shape.points());
-    const double words = shape.z > 1 ? words_3d : shape.meshes > 1 ? words_2d : words_large_2d;
+    const double words = shape.z > 1 ? words_3d : shape.points() <= most_in_caches || shape.meshes > 1 ? words_2d : words_large_2d;
     std::string name = std::to_string(shape.x) + (shape.z > 1 ? "^3" : "^2");
     if (shape.meshes > 1) name += " x " + std::to_string(shape.meshes);
     for (const int threads : settings.thread_counts()) {
@@ -99,6 +100,8 @@ void run_heat(const Settings& settings, Record& record) {
     if (!settings.quick) {
         run_one<double>(settings, record, {3000, 3000, 1, 1}, 4);
         run_one<float>(settings, record, {3000, 3000, 1, 1}, 4);
+        run_one<double>(settings, record, {400, 400, 1, 1}, 100);
+        run_one<float>(settings, record, {400, 400, 1, 1}, 100);
     }
     const std::int64_t batch = settings.quick ? 100 : 1500;
     for (const std::int64_t n : {32, 128}) {
