@@ -136,25 +136,27 @@ TEST(FusedSweeps, APlaneThatNoCacheHolds) {
     }
 }
 
-// Fewer planes than threads, small enough for one thread each, and beyond that.
+// Fewer planes than threads, small enough for one thread each, and beyond that; with rings, one thing after the other.
 TEST(FusedSweeps, FewPlanesByOneThreadEachOrByAll) {
-    for (const MeshShape shape : {MeshShape{611, 430, 1, 1}, {301, 222, 1, 3}, {1203, 1010, 1, 1}, {905, 806, 1, 2}}) {
-        Meshes<double> one(shape, 38);
-        one.rhs = plain_flow;
-        const Meshes<double> start = one;
-        for (const int threads : {1, 2, 3, 4, 7}) {
-            SCOPED_TRACE(std::to_string(shape.x) + " x " + std::to_string(shape.y) + " x " + std::to_string(shape.meshes) + ", " + std::to_string(threads) + " threads");
-            Context own({.threads = threads, .profile_path = "none", .log = {}});
-            Queue queue(own, "cpu");
-            Meshes<double> ours = start;
-            ASSERT_TRUE(ours.steps(queue, 2).ok());
-            if (threads == 1) one = ours;
-            EXPECT_TRUE(ours.u == one.u);
-            ours = start;
-            ours.at(20, 11, 0, shape.meshes - 1) = INFINITY;
-            EXPECT_EQ(ours.steps(queue, 1).reason, Reason::not_finite);
+    for (const bool rings : {false, true})
+        for (const MeshShape shape : {MeshShape{611, 430, 1, 1}, {301, 222, 1, 3}, {1203, 1010, 1, 1}, {905, 806, 1, 2}}) {
+            Meshes<double> one(shape, 38);
+            one.rhs = plain_flow;
+            if (rings) one.sides[1] = {{Edge::periodic}, {Edge::periodic}};
+            const Meshes<double> start = one;
+            for (const int threads : {1, 2, 3, 4, 7}) {
+                SCOPED_TRACE(std::to_string(shape.x) + " x " + std::to_string(shape.y) + " x " + std::to_string(shape.meshes) + ", " + std::to_string(threads) + " threads");
+                Context own({.threads = threads, .profile_path = "none", .log = {}});
+                Queue queue(own, "cpu");
+                Meshes<double> ours = start;
+                ASSERT_TRUE(ours.steps(queue, 2).ok());
+                if (threads == 1) one = ours;
+                EXPECT_TRUE(ours.u == one.u);
+                ours = start;
+                ours.at(20, 11, 0, shape.meshes - 1) = INFINITY;
+                EXPECT_EQ(ours.steps(queue, 1).reason, Reason::not_finite);
+            }
         }
-    }
 }
 
 // Rings along z keep the planes' pass apart from the columns'.

@@ -136,11 +136,19 @@ private:
         return blocks;
     }
 
+    // Few planes of one matrix an axis: sooner each by a thread than by all in turn.
+    bool by_one_each(const Pass& pass, std::int64_t count) const {
+        if (planes_fuse(pass)) return this->planes_by_one_each(count, threads_);
+        bool shared = pass.rhs && !pass.columns && pass.end_line == pass.first_line + 2;
+        for (std::size_t k = pass.first_line; shared && k < pass.end_line; ++k) shared = same_on_every_line(one_->sweep->lines[k]);
+        return shared && this->planes_apart_by_one_each(count);
+    }
+
     // Each block by one thread; or, where blocks are few, all threads on one after the other.
     void over_blocks(const Pass& pass) {
         const std::vector<Block> blocks = blocks_of(pass);
         const auto count = static_cast<std::int64_t>(blocks.size());
-        if (count < threads_ && !(planes_fuse(pass) && this->planes_by_one_each(count, threads_))) {
+        if (count < threads_ && !by_one_each(pass, count)) {
             for (const Block& block : blocks) over_block(pass, block, workers_[0], threads_);
             return;
         }
