@@ -139,7 +139,7 @@ TEST_F(LongSystems, PivotsAreFoundInTwoPasses) {
     const auto check = [&]<class T>(T) {
         std::uniform_real_distribution<double> any(-1, 1);
         for (const bool forgets : {true, false})
-            for (const std::size_t n : {std::size_t{140003}, std::size_t{300000}, std::size_t{2500003}}) {
+            for (const std::size_t n : {std::size_t{140003}, std::size_t{300000}, std::size_t{700001}, std::size_t{1200003}, std::size_t{2500003}}) {  // by one team of each block, by three, these in turns, long chunks (FP64)
                 System<T> system(n);
                 for (std::size_t i = 0; i < n; ++i) {
                     system.lower[i] = static_cast<T>(forgets ? any(random) : -1), system.diag[i] = static_cast<T>(forgets ? any(random) : 0.7);
