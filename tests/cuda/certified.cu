@@ -61,7 +61,7 @@ TEST_F(Certified, SeesWhatIsFarLargerBesideIt) {
 
 TEST_F(Certified, PutsTheRightHandSideBack) {
     std::mt19937_64 random(9);
-    const std::size_t n = 900000;
+    const std::size_t n = 2600000;
     auto system = random_system<double>(n, 3, random);
     // A stretch that does not forget, late enough that windows have been stored.
     for (std::size_t i = 600000; i < 700000; ++i) system.lower[i] = system.upper[i] = -1, system.diag[i] = 2.0000001;

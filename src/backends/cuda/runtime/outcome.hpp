@@ -29,7 +29,7 @@ struct DeviceOutcome {
     unsigned judged = 0;                  ///< one long system: blocks of its judge that have finished
     unsigned undecayed = 0;               ///< long systems: a second pass is wanted
     unsigned forgets = ~0u;               ///< one long system: where windows with halos gave up, by how much the least of their half warps forgets, in powers of two / 32
-    unsigned unstable = 0;                ///< one long system: blocks whose first window with halos has a row whose residual is too large
+    unsigned unstable = 0;                ///< one long system: blocks that have a row whose residual is far too large, of their first window with halos or of all that they hold
     unsigned unsettled = 0;               ///< long columns: windows with halos do not do
     unsigned arrived = 0, done = 0;       ///< long systems: arrivals of blocks where they wait for each other, blocks that have finished
     bool certified = false;               ///< the certificate covers every row
@@ -49,7 +49,7 @@ constexpr unsigned long long failure_key(std::int64_t system, std::int64_t rows,
     return static_cast<unsigned long long>(system * (rows + 1) + row + 1) * 8 + static_cast<unsigned long long>(-static_cast<int>(reason));
 }
 
-/// DeviceOutcome::handed_over: windows with halos have given one system up; one pass does not do for one of several; one is left to pivots.
+/// DeviceOutcome::handed_over: windows with halos, or all multiprocessors that hold it, have given one system up; one pass does not do for one of several; one is left to pivots.
 inline constexpr unsigned long long windows_turn = 1, second_pass = 2, left_to_pivots = 3;
 
 /// What the kernels wrote, as the user's Outcome; the device's name is the caller's to fill.

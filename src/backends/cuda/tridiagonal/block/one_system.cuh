@@ -29,6 +29,8 @@
 
 namespace trifold::cuda::one_system {
 
+using windows::hardly_dominant, windows::solve_parts;
+
 /// As little as can be: what a launch carries costs time.
 template <class T>
 struct Job {
@@ -96,15 +98,6 @@ __device__ __forceinline__ bool are_dominant(const T (&a)[R], const T (&b)[R], c
     return all;
 }
 
-/// Whether rows sum to so little that sums will be carried along (Lane::run): in all of some lane's.
-template <class T, int R>
-__device__ __forceinline__ bool hardly_dominant(const T (&a)[R], const T (&b)[R], const T (&c)[R], int lane) {
-    bool all = lane < lanes - 1;
-#pragma unroll
-    for (int i = 0; i < R; ++i) all = all && fabs((fabs(b[i]) - fabs(a[i])) - fabs(c[i])) < T(0x1p-23) * fabs(b[i]);
-    return __any_sync(~0u, all);
-}
-
 template <class T, int R>
 __device__ __forceinline__ void store_rows(T* to, bool whole, int first, int rows, const T (&from)[R]) {
     constexpr int vector = 16 / static_cast<int>(sizeof(T));
@@ -120,30 +113,6 @@ __device__ __forceinline__ void store_rows(T* to, bool whole, int first, int row
         for (int i = 0; i < R; ++i)
             if (first + i < rows) to[first + i] = from[i];
     }
-}
-
-/// The last unknowns of all warps, Each per lane, and their first ones; left: the unknown before the lane's. light: whether all rows of the lane's warps are; returns whether
-/// all were, those that join warps too: x needs no check then (thread/weight.cuh).
-template <class T, int Each>
-__device__ __forceinline__ bool solve_warps(const windows::Interface<T> (&mine)[Each], bool light, T negligible, int lane, T (&last)[Each], T (&first)[Each], T& left) {
-    const Relation<T> next = from_below(mine[0].first, 1, lanes);
-    Largest<T> coupling;
-#pragma unroll
-    for (int i = 0; i < Each; ++i) {
-        Relation<T> own = mine[i].last;
-        if (i + 1 < Each || lane < lanes - 1) own = windows::close_with(own, i + 1 < Each ? mine[i + 1 < Each ? i + 1 : 0].first : next);
-        last[i] = own.d, coupling.add(own.a), coupling.add(own.c), light = light && is_light(own);
-    }
-    if (__all_sync(~0u, coupling.value() <= negligible)) {
-        const T above = __shfl_up_sync(~0u, last[Each - 1], 1);
-        left = lane ? above : T(0);
-#pragma unroll
-        for (int i = 0; i < Each; ++i)
-            first[i] = fused(-mine[i].first.c, last[i], fused(-mine[i].first.a, i ? last[i ? i - 1 : 0] : left, mine[i].first.d));
-    } else {
-        light = windows::solve_few<T, Each>(mine, lane, last, first, left) && light;
-    }
-    return __all_sync(~0u, light);
 }
 
 /// Warps with halos: of 32 lanes those in the middle are kept. How many of them a block has, for as many rows as its two warps without.
@@ -298,7 +267,7 @@ __global__ void __launch_bounds__(lanes* most_warps<Each>, 1) one_system_kernel(
     }
     windows::Interface<T> mine[Each];
     T last[Each], head[Each], beside;
-    const bool light = cluster.await(mine), certain = solve_warps<T, Each>(mine, light, job.negligible, lane, last, head, beside);
+    const bool light = cluster.await(mine), certain = solve_parts<T, Each>(mine, light, job.negligible, lane, last, head, beside);
     if (has_rows) {
         const T before = number ? cluster.of_warp(last, max(number - 1, 0)) : T(0), end = cluster.of_warp(last, number);
         const T own_head = cluster.of_warp(head, number), beyond = cluster.of_warp(head, min(number + 1, lanes * Each - 1));

@@ -81,7 +81,7 @@ __global__ void __launch_bounds__(lanes* warps_long, 1) one_long_system_kernel(c
     begin_outcome(job.outcome, job.status, job.number, rows, job.branch);
     windows::Interface<T> mine[Each];
     T last[Each], head[Each], beside;
-    const bool light = cluster.await(mine), certain = solve_warps<T, Each>(mine, light, job.negligible, lane, last, head, beside);
+    const bool light = cluster.await(mine), certain = solve_parts<T, Each>(mine, light, job.negligible, lane, last, head, beside);
     const T before = number ? cluster.of_warp(last, max(number - 1, 0)) : T(0), end = cluster.of_warp(last, number), own_head = cluster.of_warp(head, number),
             beyond = cluster.of_warp(head, min(number + 1, lanes * Each - 1));
     T x[R], left;

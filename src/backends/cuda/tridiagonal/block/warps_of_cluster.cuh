@@ -95,15 +95,7 @@ struct WarpsOfCluster {
     }
 
     /// Of what lanes have of their warps: that of warp `which`.
-    __device__ __forceinline__ static T of_warp(const T (&values)[Each], int which) {
-        T value = __shfl_sync(~0u, values[0], which / Each);
-#pragma unroll
-        for (int i = 1; i < Each; ++i) {
-            const T other = __shfl_sync(~0u, values[i], which / Each);
-            if (which % Each == i) value = other;
-        }
-        return value;
-    }
+    __device__ __forceinline__ static T of_warp(const T (&values)[Each], int which) { return windows::of_one(values, which); }
 };
 
 /// By the first thread.

@@ -10,6 +10,7 @@
 #include "backends/cuda/runtime/launches.hpp"
 #include "backends/cuda/runtime/shared_memory.hpp"
 #include "backends/cuda/tridiagonal/device/certified_kernel.cuh"
+#include "backends/cuda/tridiagonal/device/held.hpp"
 #include "backends/cuda/tridiagonal/device/overlap.cuh"
 #include "backends/cuda/tridiagonal/device/windows.hpp"
 #include "trifold/tridiagonal.hpp"
@@ -162,20 +163,36 @@ struct Kept {
     T* x;
     std::int64_t row_stride, rows;
     const DeviceOutcome* outcome;
+    bool where_handed_over;  ///< else x is there
 };
 
 template <class T>
 __global__ void take_kernel(const __grid_constant__ Kept<T> kept) {
     after_the_kernel_before();
-    if (kept.outcome->failures > 0) return;
+    if (kept.outcome->failures > 0 || (kept.where_handed_over && kept.outcome->handed_over == 0)) return;
     for (std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x; i < kept.rows; i += static_cast<std::int64_t>(gridDim.x) * blockDim.x) kept.x[i * kept.row_stride] = kept.from[i];
 }
 
+/// held: the system, in place or not, where all multiprocessors hold it: that comes before windows of any kind.
 template <class T>
-void solve_then_windows(const System& system, const BatchLaunch& launch, bool fall_back) {
+void solve_then_windows(const System& system, const BatchLaunch& launch, bool fall_back, const System* held) {
+    if (held) {
+        static_assert(most_blocks * sizeof(Maxima<T>) >= held_scratch);
+        const Parts<T> parts(system);
+        if (launch.scratch_bytes < parts.all) return;
+        BatchLaunch rest = launch;
+        rest.scratch = static_cast<unsigned char*>(launch.scratch) + parts.rest, rest.scratch_bytes = launch.scratch_bytes - parts.rest;
+        const int blocks = solve_held(*held, launch);
+        return solve_windows(system, rest, {.after_others = true, .blocks_before = blocks, .fall_back = fall_back});
+    }
     Verdict<T> left;
     const BatchLaunch rest = solve<T>(system, launch, tridiagonal::Algorithm::certified, system.in_place ? nullptr : &left);
-    solve_windows(system, rest, {.after_halos = true, .halos = system.in_place ? nullptr : &left, .rows_of_half = lanes / 2 * Shape<T>::rows, .fall_back = fall_back});
+    solve_windows(system, rest, {.after_others = true, .halos = system.in_place ? nullptr : &left, .rows_of_half = lanes / 2 * Shape<T>::rows, .blocks_before = left.count, .fall_back = fall_back});
+}
+
+void solve_then_windows(const System& system, const BatchLaunch& launch, bool fall_back, const System* held) {
+    if (system.dtype == DType::f32) solve_then_windows<float>(system, launch, fall_back, held);
+    else solve_then_windows<double>(system, launch, fall_back, held);
 }
 
 }  // namespace
@@ -209,23 +226,20 @@ std::size_t certified_scratch(const System& system) {
 }
 
 void solve_certified(const System& system, const BatchLaunch& launch, bool fall_back) {
+    const System* const held = fall_back && held_fits(system) ? &system : nullptr;
     const std::size_t before = kept_apart(system) ? up(certified_scratch(apart(system, nullptr))) : 0;
-    if (before > 0 && launch.scratch_bytes >= before + static_cast<std::size_t>(system.rows) * size_of(system.dtype)) {
-        char* const kept = static_cast<char*>(launch.scratch) + before;
-        BatchLaunch rest = launch;
-        rest.scratch_bytes = before;
-        solve_certified(apart(system, kept), rest, fall_back);
-        const auto take = [&]<class T>(T* from) {
-            constexpr unsigned threads = 256, most_blocks_of_it = 1024;
-            const auto blocks = static_cast<unsigned>(std::min<std::int64_t>((system.rows + threads - 1) / threads, most_blocks_of_it));
-            launch_after(take_kernel<T>, blocks, threads, 0, launch.stream, Kept<T>{from, static_cast<T*>(system.x.data), system.x.row_stride, system.rows, launch.outcome});
-        };
-        if (system.dtype == DType::f32) take(reinterpret_cast<float*>(kept));
-        else take(reinterpret_cast<double*>(kept));
-        return;
-    }
-    if (system.dtype == DType::f32) solve_then_windows<float>(system, launch, fall_back);
-    else solve_then_windows<double>(system, launch, fall_back);
+    if (before == 0 || launch.scratch_bytes < before + static_cast<std::size_t>(system.rows) * size_of(system.dtype)) return solve_then_windows(system, launch, fall_back, held);
+    char* const kept = static_cast<char*>(launch.scratch) + before;
+    BatchLaunch rest = launch;
+    rest.scratch_bytes = before;
+    solve_then_windows(apart(system, kept), rest, fall_back, held);
+    const auto take = [&]<class T>(T* from) {
+        constexpr unsigned threads = 256, most_blocks_of_it = 1024;
+        const auto blocks = static_cast<unsigned>(std::min<std::int64_t>((system.rows + threads - 1) / threads, most_blocks_of_it));
+        launch_after(take_kernel<T>, blocks, threads, 0, launch.stream, Kept<T>{from, static_cast<T*>(system.x.data), system.x.row_stride, system.rows, launch.outcome, held != nullptr});
+    };
+    if (system.dtype == DType::f32) take(reinterpret_cast<float*>(kept));
+    else take(reinterpret_cast<double*>(kept));
 }
 
 }  // namespace trifold::cuda

@@ -87,7 +87,7 @@ void solve(const System& system, const BatchLaunch& launch, unsigned* wanted) {
     BatchLaunch rest = launch;
     rest.scratch = scratch + parts.rest, rest.scratch_bytes = launch.scratch_bytes - parts.rest;
     segments::CoupleJob<T> couple;
-    if (!plan(system, from, cut) || !column_job(from, cut, job)) return solve_windows(system, rest, {.after_halos = wanted != nullptr});
+    if (!plan(system, from, cut) || !column_job(from, cut, job)) return solve_windows(system, rest, {.after_others = wanted != nullptr});
 
     ColumnSegments<T>& segments = job.segments;
     segments.systems = couple.systems = system.systems();
@@ -103,7 +103,7 @@ void solve(const System& system, const BatchLaunch& launch, unsigned* wanted) {
     job.tickets = couple.tickets;
     launch_segments(job, ColumnPass::finish, launch.stream);
     // What is not dominant need not want pivots, but windows would take these columns a word at a time.
-    if (!solve_all_on_chip(system, rest, segments.all_left)) solve_windows(system, rest, {.after_halos = true});
+    if (!solve_all_on_chip(system, rest, segments.all_left)) solve_windows(system, rest, {.after_others = true});
     solve_pivoted(system, rest, couple.marks, words);
 }
 

@@ -124,7 +124,7 @@ void solve(const System& system, const BatchLaunch& launch, const WindowsOptions
     job.windows = static_cast<int>(system.systems() * job.per_system);
     job.weak = static_cast<int>(log_unit * (std::log2(tolerance) - neglect_margin));
     job.accept = static_cast<T>(std::max(accepted_roundoffs * u, tolerance)), job.roundoff = static_cast<T>(u);
-    job.in_place = system.in_place, job.second = options.fall_back, job.after_halos = options.after_halos;
+    job.in_place = system.in_place, job.second = options.fall_back, job.after_others = options.after_others, job.blocks_before = options.blocks_before;
     job.negligible = static_cast<T>(std::ldexp(tolerance, -static_cast<int>(neglect_margin)));
     job.plain = is_plain(system), job.even = job.plain && is_even(system);
     job.rows_of_half = options.rows_of_half;

@@ -16,9 +16,10 @@ std::size_t windows_scratch(const tridiagonal::System& system);
 std::size_t windows_kept_at(const tridiagonal::System& system);
 
 struct WindowsOptions {
-    bool after_halos = false;  ///< only where solve_certified has given up before it in the stream
+    bool after_others = false;  ///< only where what was tried before it in the stream has given up: windows with halos, or all multiprocessors that hold the system
     const void* halos = nullptr;  ///< a certified::Verdict<T>, that of a sweep which leaves it to this kernel; of no blocks where it does not
     int rows_of_half = 0;      ///< and said of so many rows by how much they forget: DeviceOutcome::forgets
+    int blocks_before = 0;     ///< of what was tried, which have counted in DeviceOutcome::unstable
     bool fall_back = true;     ///< in two passes, then by two that pivot, in the same launch; else one system is reported as not_certified
 };
 

@@ -208,6 +208,42 @@ __device__ __forceinline__ bool solve_few(const Interface<T> (&mine)[Each], int 
     return light;
 }
 
+/// Of what lanes have of Each parts: that of part `which`.
+template <class T, int Each>
+__device__ __forceinline__ T of_one(const T (&values)[Each], int which) {
+    T value = __shfl_sync(~0u, values[0], which / Each);
+#pragma unroll
+    for (int i = 1; i < Each; ++i) {
+        const T other = __shfl_sync(~0u, values[i], which / Each);
+        if (which % Each == i) value = other;
+    }
+    return value;
+}
+
+/// The last unknowns of all parts (warps, blocks), Each per lane, and their first ones; left: the unknown before the lane's. light: whether all rows of the lane's parts are; returns whether
+/// all were, those that join parts too: x needs no check then (thread/weight.cuh).
+template <class T, int Each>
+__device__ __forceinline__ bool solve_parts(const Interface<T> (&mine)[Each], bool light, T negligible, int lane, T (&last)[Each], T (&first)[Each], T& left) {
+    const Relation<T> next = from_below(mine[0].first, 1, lanes);
+    Largest<T> coupling;
+#pragma unroll
+    for (int i = 0; i < Each; ++i) {
+        Relation<T> own = mine[i].last;
+        if (i + 1 < Each || lane < lanes - 1) own = close_with(own, i + 1 < Each ? mine[i + 1 < Each ? i + 1 : 0].first : next);
+        last[i] = own.d, coupling.add(own.a), coupling.add(own.c), light = light && is_light(own);
+    }
+    if (__all_sync(~0u, coupling.value() <= negligible)) {
+        const T above = __shfl_up_sync(~0u, last[Each - 1], 1);
+        left = lane ? above : T(0);
+#pragma unroll
+        for (int i = 0; i < Each; ++i)
+            first[i] = fused(-mine[i].first.c, last[i], fused(-mine[i].first.a, i ? last[i ? i - 1 : 0] : left, mine[i].first.d));
+    } else {
+        light = solve_few<T, Each>(mine, lane, last, first, left) && light;
+    }
+    return __all_sync(~0u, light);
+}
+
 /// All windows of a system of at most lanes · Each, number `window` among them asking: every one of them finds the same
 /// unknowns, to the last bit, so that seams agree however far the couplings reach. All lanes of a warp.
 template <class T, int Each>

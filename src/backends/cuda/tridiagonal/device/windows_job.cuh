@@ -55,7 +55,8 @@ struct Job {
     bool even = false;   ///< and every system begins at a multiple of 16 bytes
     certified::Verdict<T> halos;  ///< of windows with halos, where this kernel concludes for them
     int rows_of_half = 0;  ///< rows of which DeviceOutcome::forgets speaks
-    bool after_halos = false;               ///< only where certified_kernel.cuh has given up
+    int blocks_before = 0;   ///< that have counted in DeviceOutcome::unstable
+    bool after_others = false;              ///< only where certified_kernel.cuh or held_kernel.cuh has given up
     bool in_place = false, second = false;  ///< x is rhs; a second pass follows where one does not do
 
     Interface<T>* interfaces = nullptr;  ///< per window

@@ -135,10 +135,10 @@ __device__ __forceinline__ bool halos_do(const Job<T>& job, unsigned* parts) {
     return do_all;
 }
 
-/// An eighth of all blocks has found windows with halos that do not do without pivots: others would not either, and what they find in vain takes as long as one system's pivots.
+/// An eighth of all blocks has found lanes that do not do without pivots: others would not either, and what they find in vain takes as long as one system's pivots.
 template <class T>
 __device__ __forceinline__ bool is_unstable(const Job<T>& job) {
-    return job.second && job.levels.systems == 1 && job.halos.count > 0 && alike(8 * *const_cast<volatile unsigned*>(&job.outcome->unstable) >= static_cast<unsigned>(job.halos.count));
+    return job.second && job.levels.systems == 1 && job.blocks_before > 0 && alike(8 * *const_cast<volatile unsigned*>(&job.outcome->unstable) >= static_cast<unsigned>(job.blocks_before));
 }
 
 /// With: where windows with wide halos may do. What never takes them is not charged for their registers.
@@ -155,7 +155,7 @@ __global__ void __launch_bounds__(lanes*(Warps + helpers + others), 1) window_ke
     const int lane = static_cast<int>(threadIdx.x) % lanes, warp = alike(static_cast<int>(threadIdx.x) / lanes);
     after_the_kernel_before();
     const unsigned forgets = With ? *const_cast<volatile unsigned*>(&job.outcome->forgets) : 0;
-    if (job.after_halos && halos_do(job, reinterpret_cast<unsigned*>(bytes))) return;
+    if (job.after_others && halos_do(job, reinterpret_cast<unsigned*>(bytes))) return;
     Maxima most, of_wide;
     const bool unstable = is_unstable(job);
     bool solved = false;

@@ -42,6 +42,14 @@ __device__ __forceinline__ unsigned bits_of(double x) {
 }
 using cuda::held_bits, cuda::number_of, cuda::beyond_cut;
 
+__device__ __forceinline__ unsigned sign_word(float x) { return __float_as_uint(x); }
+__device__ __forceinline__ unsigned sign_word(double x) { return static_cast<unsigned>(__double2hiint(x)); }
+/// x, or -x where `by` is negative.
+__device__ __forceinline__ float turned(float x, float by) { return __uint_as_float(__float_as_uint(x) ^ (sign_word(by) & 0x80000000u)); }
+__device__ __forceinline__ double turned(double x, double by) {
+    return __hiloint2double(__double2hiint(x) ^ static_cast<int>(sign_word(by) & 0x80000000u), __double2loint(x));
+}
+
 /// What a bound of the error is made of: nothing; what elimination within chunks leaves; rows that are dominant, one by one.
 enum class Bound { none, chunks, rows };
 
@@ -294,19 +302,20 @@ private:
         return wanted;
     }
 
-    /// x, or -x where `by` is negative.
-    __device__ __forceinline__ static float turned(float x, float by) { return __uint_as_float(__float_as_uint(x) ^ (sign_word(by) & 0x80000000u)); }
-    __device__ __forceinline__ static double turned(double x, double by) {
-        return __hiloint2double(__double2hiint(x) ^ static_cast<int>(sign_word(by) & 0x80000000u), __double2loint(x));
-    }
-    __device__ __forceinline__ static unsigned sign_word(float x) { return __float_as_uint(x); }
-    __device__ __forceinline__ static unsigned sign_word(double x) { return static_cast<unsigned>(__double2hiint(x)); }
-
     /// n / (1 - q), not less; rest: 1 - q.
     __device__ __forceinline__ static float lasts(T n, T rest) {
         return rest > T(0.001) ? rounded_up(n) * reciprocal(static_cast<float>(rest)) * (1 + 0x1p-20f) : INFINITY;
     }
 };
+
+/// Whether rows sum to so little that sums will be carried along (Lane::run): in all of some lane's.
+template <class T, int R>
+__device__ __forceinline__ bool hardly_dominant(const T (&a)[R], const T (&b)[R], const T (&c)[R], int lane) {
+    bool all = lane < lanes - 1;
+#pragma unroll
+    for (int i = 0; i < R; ++i) all = all && fabs((fabs(b[i]) - fabs(a[i])) - fabs(c[i])) < T(0x1p-23) * fabs(b[i]);
+    return __any_sync(~0u, all);
+}
 
 /// What a window sees of the seam beside one of its rows: x of it and of the row beyond, whose coupling is given; a, b,
 /// c are the row's.

@@ -362,7 +362,7 @@ void solve_by_last_rows(const System& ring, const BatchLaunch& launch, const Par
     for (int k = 0; k < 2; ++k) {
         if (!parts.seams) enqueue_path(path_within(*solves[k], Algorithm::automatic, inner[k].scratch_bytes), *solves[k], inner[k]);
         else if (by_segments(k)) solve_segments(*solves[k], inner[k], const_cast<unsigned*>(job.wanted));
-        else solve_windows(*solves[k], inner[k], {.after_halos = true});
+        else solve_windows(*solves[k], inner[k], {.after_others = true});
     }
     const auto each = dim3(static_cast<unsigned>(std::clamp<std::int64_t>((ring.systems() + Pieces::block_threads - 1) / Pieces::block_threads, 1, 1 << 16)));
     launch_after(join_kernel<T>, each, Pieces::block_threads, 0, launch.stream, job);

@@ -190,7 +190,7 @@ void solve(const System& system, const BatchLaunch& launch) {
     if (cut.bands) return solve_batch_where(system, rest, &launch.outcome->handed_over);
     // Rows that lie side by side: windows are as fast in double precision, and three times as fast where the matrix needs no exchanges after all (measured).
     const bool windows_first = march.along_rows && sizeof(T) == 8;
-    if (windows_first || !solve_all_on_chip(system, rest, factors.all_left)) solve_windows(system, rest, {.after_halos = true});
+    if (windows_first || !solve_all_on_chip(system, rest, factors.all_left)) solve_windows(system, rest, {.after_others = true});
     solve_pivoted(system, rest, factors.marks, &launch.outcome->marked);
 }
 

@@ -38,14 +38,21 @@ struct OddEven {
     template <bool Sums>
     __device__ __forceinline__ static void reduce(Relation<T>& own, T& sum, int lane) {
         Relation<T> none;
-        reduce<Sums, false>(own, sum, lane, none, T(0));
+        T no_sum = 0;
+        reduce<Sums, false>(own, sum, lane, none, no_sum, T(0));
+    }
+
+    template <bool Sums, bool Whole>
+    __device__ __forceinline__ static int reduce(Relation<T>& own, T& sum, int lane, Relation<T>& first, T negligible) {
+        T no_sum = 0;
+        return reduce<Sums, Whole>(own, sum, lane, first, no_sum, negligible);
     }
 
     /// sum: 1 - |a| - |c| of the row, carried along where Sums. Whole: `first`, of the first lane's first unknown, in x before it and
     /// x of that lane, becomes the same in x before it and the last one, beside the levels; and where what is left of the
-    /// couplings between rows is at most `negligible`, they are not joined. Returns how far apart rows then are, for substitute.
+    /// couplings between rows is at most `negligible`, they are not joined; first_sum goes along with it as `sum` does. Returns how far apart rows then are, for substitute.
     template <bool Sums, bool Whole>
-    __device__ __forceinline__ static int reduce(Relation<T>& own, T& sum, int lane, Relation<T>& first, T negligible) {
+    __device__ __forceinline__ static int reduce(Relation<T>& own, T& sum, int lane, Relation<T>& first, T& first_sum, T negligible) {
         int apart = Width;
         const bool last = lane == Width - 1;
         T out = last ? own.c : T(0);  // on the unknown after the last one; goes along by itself
@@ -53,6 +60,7 @@ struct OddEven {
 #pragma unroll
         for (int s = 1; s < Width; s *= 2) {
             if constexpr (Whole) {
+                if constexpr (Sums) first_sum = fused(fabs(first.c), __shfl_sync(~0u, sum, s - 1), first_sum);
                 first = through(first, of_lane(own, s - 1));
                 const bool left = (lane & (s - 1)) == s - 1;
                 if (s >= 4 && __all_sync(~0u, !left || (fabs(own.a) <= negligible && fabs(own.c) <= negligible))) {

@@ -1,0 +1,310 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// One system that all multiprocessors hold:   a[i] x[i-1] + b[i] x[i] + c[i] x[i+1] = d[i],   i = 0 … rows-1
+//
+// Shapes: a, b, c, d, x are vectors with any strides, or scalars (not d, x); x may be d. Overwritten: x, where it holds; out of place also where it does not.
+// Who does what: a block per multiprocessor, and a lane up to 33 rows (held_lane.cuh), the matrix in shared memory, rhs and x in registers. Lanes of a warp are joined, then warps of a block; what is left of a block
+//   are six words, which all blocks see. One warp of each block solves the system of all blocks' last unknowns, by the same operations on the same words, and so all find the same bits. Then the way back. One
+//   cooperative launch; words are waited for by their value (windows_couple.cuh).
+// Words per row: 4 read, 1 written, whatever the matrix forgets. Roof: memory, for half of the time where registers and shared memory are full; the rest are latencies: a launch, 33 eliminations one after the other and back, 5 + 3 joins, a
+//   message through the second-level cache, 5 blocks of a lane one after the other and 5 joins.
+// Numerics: no pivoting. Where no row that elimination leaves takes more than itself of its neighbours x is good as it is (thread/weight.cuh; all blocks see the same); else of every row |rhs - A x| ≤ accept (|a|+|b|+|c|) X is
+//   seen, X the largest |x| of its warp, of the block's other warps' last rows and the two beside it. Unknowns at seams are the same bits on both sides. Where all rows are dominant and forget, a bound of the error follows
+//   from how much they are (docs/algorithms/gpu_single_bound.md). What does not hold is handed over, as by windows with halos.
+#pragma once
+
+#include <cooperative_groups.h>
+
+#include <utility>
+
+#include "backends/cuda/tridiagonal/device/held_lane.cuh"
+#include "backends/cuda/tridiagonal/device/held_rows.cuh"
+#include "backends/cuda/tridiagonal/device/overlap.cuh"
+#include "backends/cuda/tridiagonal/device/windows_couple.cuh"
+#include "trifold/tridiagonal.hpp"
+
+namespace trifold::cuda::held {
+
+template <class T>
+__device__ __forceinline__ void show(T& word, T what) { const_cast<volatile T&>(word) = what; }
+
+/// Bits of a size as a word among numbers, and back.
+template <class T>
+__device__ __forceinline__ T word_of(unsigned bits) {
+    if constexpr (sizeof(T) == 8) return __longlong_as_double(bits);
+    else return __uint_as_float(bits);
+}
+__device__ __forceinline__ unsigned bits_in(double word) { return static_cast<unsigned>(__double2loint(word)); }
+__device__ __forceinline__ unsigned bits_in(float word) { return __float_as_uint(word); }
+
+/// What is left of a block's warps, and what lies around them, by a warp that has no rows. `real`: else nobody is told, and nothing is read that others write.
+template <class T>
+struct BlockJoint {
+    static constexpr int width = 16, none = width - warps;
+    static_assert(none > 0 && 2 * width == lanes);
+    const Job<T>& job;
+    Memory<T>& shared;
+    int lane;
+    windows::Interface<T> mine;  ///< of warp lane - none
+    Relation<T> own;             ///< of its last unknown among the block's (OddEven); the lanes before have the one before the block for theirs
+    bool apart;                  ///< warps do not matter to each other
+
+    /// Joins the warps, and tells all blocks what they became.
+    __device__ __forceinline__ void join(bool real) {
+        const int warp = lane % width - none;
+        Part<T> from{{}, T(1), T(1), false, true, true, 0};
+        if (warp >= 0) {
+            if (real) from = shared.parts[warp];
+            else from.ends = shared.all[warp].part;
+        }
+        mine = from.ends;
+        const unsigned hardly = __reduce_max_sync(~0u, from.hardly);
+        const Relation<T> next = from_below(mine.first, 1, width);
+        const T next_sum = __shfl_down_sync(~0u, from.first_sum, 1, width);
+        own = {T(-1), T(0), T(0)};
+        T rest = 0;
+        if (warp >= 0) own = mine.last, rest = from.last_sum;
+        const bool closes = warp >= 0 && warp + 1 < warps, summed = __any_sync(~0u, from.summed) && __all_sync(~0u, from.exact && !(closes && own.c * next.a < T(0)));
+        if (closes) {
+            T pivot = fused(-own.c, next.a, T(1));
+            if (summed) rest = fused(fabs(own.c), next_sum, rest), pivot = rest + fused(fabs(own.c), fabs(next.c), fabs(own.a));
+            const Divisor<T> by(pivot);
+            rest = by.of(rest), own = {by.of(own.a), by.of(-own.c * next.c), by.of(fused(-own.c, next.d, own.d))};
+        }
+        bool light = from.light && is_light(own);
+        windows::Interface<T> whole;
+        apart = __all_sync(~0u, warp < 0 || (fabs(own.a) <= job.negligible && (fabs(own.c) <= job.negligible || warp + 1 == warps)));
+        if (apart) {
+            const Relation<T> first = of_lane(mine.first, none);
+            whole = {{first.a, T(0), fused(-first.c, __shfl_sync(~0u, own.d, none), first.d)}, {T(0), __shfl_sync(~0u, own.c, width - 1), __shfl_sync(~0u, own.d, width - 1)}};
+        } else {
+            if (summed) OddEven<T, width>::template reduce<true>(own, rest, lane % width);
+            else OddEven<T, width>::reduce(own, lane % width);
+            whole = {OddEven<T, width>::template through_all<none>(of_lane(mine.first, none), own), of_lane(own, width - 1)};
+        }
+        light = __all_sync(~0u, light && is_light(own)) && is_light(whole.first);
+        if (lane != 0 || !real) return;
+        News<T>& to = job.news[blockIdx.x];
+        windows::show_interface(&to.part, whole);
+        show(to.light, light ? T(1) : T(0)), show(to.hardly, word_of<T>(hardly));
+    }
+
+    /// When those of all blocks are in shared memory.
+    __device__ __forceinline__ void solve(bool real) const {
+        const int block = static_cast<int>(blockIdx.x), blocks = static_cast<int>(gridDim.x), warp = lane % width - none;
+        windows::Interface<T> parts[each];
+        bool light = true;
+        unsigned hardly = 0;
+#pragma unroll
+        for (int i = 0; i < each; ++i) {
+            parts[i] = {};
+            if (lane * each + i >= blocks) continue;
+            const News<T>& news = shared.all[lane * each + i];
+            parts[i] = news.part, light = light && news.light != T(0), hardly = max(hardly, bits_in(news.hardly));
+        }
+        T last[each], first[each], left;
+        const bool certain = windows::solve_parts<T, each>(parts, light, job.negligible, lane, last, first, left);
+        const T before = block ? windows::of_one(last, max(block - 1, 0)) : T(0), end = windows::of_one(last, block), begin = windows::of_one(first, block),
+                after = windows::of_one(first, min(block + 1, lanes * each - 1));
+        T x = warp < 0 ? before : warp + 1 == warps ? end : own.d;
+        if (!apart) x = OddEven<T, width>::substitute(own, before, end, lane % width);
+        const T above = __shfl_up_sync(~0u, x, 1, width);
+        if (lane < width && warp >= 0) {
+            shared.ends[warp + 1] = x;
+            shared.begins[warp] = warp == 0 ? begin : fused(-mine.first.c, x, fused(-mine.first.a, above, mine.first.d));
+        }
+        Largest<T> largest;
+        largest.add(before), largest.add(x), largest.add(after);
+        const unsigned most = __reduce_max_sync(~0u, held_bits(largest));
+        hardly = __reduce_max_sync(~0u, hardly);
+        if (lane != 0) return;
+        shared.ends[0] = before, shared.begins[warps] = block + 1 < blocks ? after : T(0);
+        shared.largest = windows::number_of<T>(most) * windows::beyond_cut<T>, shared.certain = certain;
+        if (real && block == 0 && certain) certify(hardly);
+    }
+
+private:
+    /// Rows that are dominant one by one, of which nobody has looked at a residual: eight times what is accepted at most (windows::Lane::lasts_by_rows).
+    __device__ __forceinline__ void certify(unsigned hardly) const {
+        using Sized = windows::Lane<T, most_rows<T>>;
+        if (hardly > Lane<T, most_rows<T>>::most_octaves * Sized::octave) return;
+        const double lasts = Sized::lasts_by_rows(hardly + Sized::octave / 8);  // for what rows may lack
+        const double accept = job.accept, theta = 2 * accept + 8 * static_cast<double>(job.roundoff), bound = (1.0625 * theta + 0x1p-40 * accept) * lasts;
+        if (!(bound <= 0x1p-6)) return;
+        job.outcome->reason = static_cast<int>(Reason::certified), job.outcome->branch = static_cast<int>(tridiagonal::Algorithm::certified);
+        job.outcome->certificate = bound, job.outcome->certified = true;
+    }
+};
+
+/// The news of all blocks come to shared memory, by all warps that have rows; or some block has given up, and nobody waits any more.
+template <class T>
+__device__ __forceinline__ void gather_news(const Job<T>& job, Memory<T>& shared) {
+    constexpr int words = 16 / static_cast<int>(sizeof(T)), vectors = static_cast<int>(sizeof(News<T>)) / 16, place_of_light = 6 % words;
+    static_assert(sizeof(News<T>) == 8 * sizeof(T));
+    volatile int& given_up = shared.given_up;
+    for (int v = static_cast<int>(threadIdx.x) - lanes; v < static_cast<int>(gridDim.x) * vectors; v += warps * lanes) {
+        const T* const from = reinterpret_cast<const T*>(job.news) + v * words;
+        for (bool there = false; !there && !given_up;) {
+            T some[words];
+            if constexpr (words == 2) asm volatile("ld.volatile.global.v2.f64 {%0, %1}, [%2];" : "=d"(some[0]), "=d"(some[1]) : "l"(from) : "memory");
+            else asm volatile("ld.volatile.global.v4.f32 {%0, %1, %2, %3}, [%4];" : "=f"(some[0]), "=f"(some[1]), "=f"(some[2]), "=f"(some[3]) : "l"(from) : "memory");
+            there = true;
+#pragma unroll
+            for (int w = 0; w < words; ++w) there = there && !windows::is_nothing(some[w]);
+            if (!there) continue;
+#pragma unroll
+            for (int w = 0; w < words; ++w) reinterpret_cast<T*>(shared.all)[v * words + w] = some[w];
+            if (v % vectors == vectors - 1 && some[place_of_light] < T(0)) given_up = 1;
+        }
+    }
+}
+
+/// Where rows do not do without pivots: by the first thread, when the outcome is reset.
+template <class T>
+__device__ __forceinline__ void hand_over(const Job<T>& job, int lanes_so) {
+    atomicMax(&job.outcome->handed_over, windows_turn), job.outcome->branch = static_cast<int>(tridiagonal::Algorithm::certified);
+    // Where most are, rows are alike, and lanes of other lengths may do.
+    if (lanes_so > 0 && lanes_so <= lanes * warps / 2) atomicAdd(&job.outcome->unstable, 1u);
+}
+
+template <class T>
+__global__ void __launch_bounds__(threads, 1) held_kernel(const __grid_constant__ Job<T> job) {
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
+    constexpr int R = most_rows<T>;
+    extern __shared__ __align__(128) unsigned char bytes[];
+    Memory<T>& shared = *reinterpret_cast<Memory<T>*>(bytes);
+    const int thread = static_cast<int>(threadIdx.x), lane = thread % lanes, warp = windows::alike(thread / lanes) - 1, rows = job.rows_of_lane, of_warp = lanes * rows;
+    const auto rows_of = [&](int w) { return WarpRows<T>{job, (static_cast<std::int64_t>(blockIdx.x) * warps + w) * of_warp, of_warp}; };
+    const auto place = [&](int k, int w) { return shared.rows(k, rows, job.tight) + w * of_warp; };
+    const auto arrival = [&](int k, int w) { return Arrival{shared_address(&shared.arrived[k != 3][w])}; };
+    // Not by the thread that meets other blocks behind a fence: fences wait for what is under way.
+    if (warp >= 0) {
+        const WarpRows<T> own = rows_of(warp);
+        if (lane == 0) {
+            arrival(3, warp).prepare(1), arrival(0, warp).prepare(1);
+            arrival(3, warp).expect(own.bytes(3)), arrival(0, warp).expect(own.bytes(0) + own.bytes(1) + own.bytes(2));
+        }
+        __syncwarp();
+        if (lane < 4 && !(job.tight && lane == 0)) own.ask(lane, place(lane, warp), arrival(lane, warp));
+    }
+    if (blockIdx.x == 0 && thread == 0) *job.outcome = job.fresh;
+    if (thread == 0) shared.given_up = 0;
+    if (thread < static_cast<int>(sizeof(News<T>) / sizeof(T))) reinterpret_cast<T*>(job.news + blockIdx.x)[thread] = windows::nothing_yet<T>();
+    const cooperative_groups::grid_group grid = cooperative_groups::this_grid();
+    auto met = grid.barrier_arrive();
+
+    // When all words are nothing yet, and the outcome is reset: whether the block goes on.
+    const auto meet = [&](bool grown) {
+        grid.barrier_wait(std::move(met));
+        const int lanes_so = __syncthreads_count(grown);
+        if (lanes_so == 0) return true;
+        if (thread == 0) hand_over(job, lanes_so);
+        if (thread < static_cast<int>(sizeof(News<T>) / sizeof(T))) show(reinterpret_cast<T*>(job.news + blockIdx.x)[thread], T(-1));
+        return false;
+    };
+    // And whether all do, when the news of all are there.
+    const auto goes_on = [&] {
+        __syncthreads();
+        return !shared.given_up;
+    };
+    // Of those whose residuals are looked at; far: by far too large.
+    const auto are_good = [&](bool good, auto far) {
+        bool all_good = !__syncthreads_or(!good);
+        if (!all_good) {
+            const int lanes_so = __syncthreads_count(far());
+            if (thread == 0) hand_over(job, lanes_so);
+        }
+        if (job.in_place) {
+            grid.sync();
+            all_good = *const_cast<volatile unsigned long long*>(&job.outcome->handed_over) == 0;
+        }
+        return all_good;
+    };
+
+    if (warp < 0) {
+        BlockJoint<T> joint{job, shared, lane, {}, {}, false};
+        // Code comes from memory too, behind the rows: where they are many, it is gone through once for nothing while they are waited for.
+        constexpr int many = 9;
+#pragma unroll 1
+        for (bool real = rows < many;; real = true) {
+            if (real && !meet(false)) return;
+            joint.join(real);
+            if (real && !goes_on()) return;
+            joint.solve(real);
+            if (real) break;
+        }
+        __syncthreads();
+        let_the_next_begin();
+        if (!shared.certain) are_good(true, [] { return false; });
+        return;
+    }
+    Lane<T, R> state;
+    const WarpRows<T> own = rows_of(warp);
+    for (int k = job.tight ? 1 : 0; k < 4; ++k) own.fill(k, place(k, warp));
+    await_copies();
+    arrival(3, warp).wait(0);
+    __syncwarp();
+    const T* const d = place(3, warp) + lane * rows;
+#pragma unroll
+    for (int i = 0; i < R; ++i) {
+        if (i >= rows) break;
+        state.d[i] = d[i];
+    }
+    if (job.tight) {
+        __syncwarp();
+        if (lane == 0) own.ask(0, place(0, warp), arrival(0, warp));
+        own.fill(0, place(0, warp));
+        await_copies();
+    }
+    arrival(0, warp).wait(0);
+    __syncwarp();
+    const T *const a = place(0, warp) + lane * rows, *const b = place(1, warp) + lane * rows, *const c = place(2, warp) + lane * rows;
+    constexpr int some = 4;  // rows of a lane, which say whether sums are wanted
+    T lower[some], diag[some], upper[some];
+#pragma unroll
+    for (int i = 0; i < some; ++i) lower[i] = a[i + 1], diag[i] = b[i + 1], upper[i] = c[i + 1];
+    Part<T> part;
+    state.reduce(a, b, c, rows, lane, job.negligible, windows::hardly_dominant(lower, diag, upper, lane), part);
+    part.hardly = __reduce_max_sync(~0u, min(state.hardly, 0x7fffffffu));
+    if (lane == 0) shared.parts[warp] = part;
+    if (!meet(state.grown)) return;
+    gather_news(job, shared);
+    if (!goes_on()) return;
+    __syncthreads();  // the ends are known
+    let_the_next_begin();
+
+    const T before = shared.ends[warp], end = shared.ends[warp + 1], begin = shared.begins[warp];
+    const auto leave = [&](T (&x)[R]) {
+        T* const to = place(1, warp) + lane * rows;
+#pragma unroll
+        for (int i = 0; i < R; ++i) {
+            if (i >= rows) break;
+            to[i] = x[i];
+        }
+        leave_to_copies();
+        __syncwarp();
+        own.store(place(1, warp), lane);
+    };
+    T left;
+    if (shared.certain) {
+        state.solve(a, c, rows, before, end, lane, state.d, left);
+        if (lane == 0) state.d[0] = begin;  // the very number that the warp before takes it for
+        return leave(state.d);
+    }
+    T x[R];
+    state.solve(a, c, rows, before, end, lane, x, left);
+    if (lane == 0) x[0] = begin;
+    T after = __shfl_down_sync(~0u, x[0], 1);
+    if (lane == lanes - 1) after = shared.begins[warp + 1];
+    Largest<T> largest;
+#pragma unroll
+    for (int i = 0; i < R; ++i) {
+        if (i >= rows) break;
+        largest.add(x[i]);
+    }
+    const T X = fmax(windows::number_of<T>(__reduce_max_sync(~0u, held_bits(largest))) * windows::beyond_cut<T>, shared.largest), allowed = job.accept * X;
+    const bool good = state.check(a, b, c, rows, x, left, after, allowed) && windows::Lane<T, R>::is_moderate(X);
+    if (are_good(good, [&] { return !state.check(a, b, c, rows, x, left, after, 8 * allowed); })) leave(x);
+#endif
+}
+
+}  // namespace trifold::cuda::held
