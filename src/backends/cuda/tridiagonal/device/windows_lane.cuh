@@ -14,6 +14,7 @@
 #include <type_traits>
 
 #include "backends/cuda/tridiagonal/device/windows_job.cuh"
+#include "backends/cuda/tridiagonal/thread/flushed.cuh"
 #include "backends/cuda/tridiagonal/thread/largest_bits.cuh"
 #include "backends/cuda/tridiagonal/thread/weight.cuh"
 #include "backends/cuda/tridiagonal/warp/odd_even.cuh"
@@ -185,6 +186,7 @@ private:
         T sum[Sums ? R : 1];
         unsigned facing = 0, mixed = 0, face = 0;  // signs
         Largest<T> grown, reached, most;
+        Flushed<T> flushed;  // where nobody looks at residuals
 #pragma unroll
         for (int i = 0; i < R; ++i) {
             const T l = a[i], m = b[i], u = c[i], f = d[i];
@@ -210,6 +212,7 @@ private:
                 pivot = rows.eliminate_to_check(i, l, m, u, f);
             }
             if (i < R - 1) k[i < R - 1 ? i : 0] = pivot;
+            if constexpr (by_rows || whole) flushed.add(pivot);
             if constexpr (by_rows) hardly = max(hardly, bits_of(fabs(m)) - bits_of((fabs(m) - fabs(l)) - fabs(u)));
             if constexpr (by_chunks) {
                 const T size = fabs(l) + fabs(m) + fabs(u);
@@ -222,7 +225,7 @@ private:
             if constexpr (by_chunks) n[i] = fused(fabs(rows.c[i]), n[i + 1], n[i]);
             if constexpr (Sums) sum[i] = fused(fabs(rows.c[i]), sum[i + 1], sum[i]);
         }
-        [[maybe_unused]] bool light = true;
+        [[maybe_unused]] bool light = !flushed.any();
         if constexpr (whole) {
 #pragma unroll
             for (int i = 0; i < R - 1; ++i) light = light && is_light(Relation<T>{T(0), rows.c[i], rows.d[i]}, lane_weight<T, R>);
@@ -282,7 +285,7 @@ private:
         // The last lane's row is not closed: over m of its rows it sums to 1/m of what a closed one does.
         bool wanted = (__ballot_sync(~0u, fabs(rest) < little) & ~0u >> 1) != 0;
         if constexpr (by_rows) {
-            if (wanted || __any_sync(~0u, hardly > most_hardly)) return true;
+            if (wanted || __any_sync(~0u, hardly > most_hardly || flushed.any())) return true;
         }
         if constexpr (Sums) wanted = wanted && !__any_sync(~0u, static_cast<int>(mixed) < 0);
         if constexpr (whole) {

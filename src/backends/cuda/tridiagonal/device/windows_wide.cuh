@@ -63,10 +63,12 @@ struct WideLane {
     __device__ __forceinline__ bool reduce(const T* a, const T* b, const T* c, const T* d, int lane, T negligible, Interface<T>& part) {
         Chunk<T, R> rows;
         hardly = 0;
+        Flushed<T> flushed;
 #pragma unroll
         for (int i = 0; i < R; ++i) {
             const T l = a[i], m = b[i], u = c[i];
             const T pivot = rows.eliminate_to_check(i, l, m, u, d[i]);
+            flushed.add(pivot);
             if (i < R - 1) k[i < R - 1 ? i : 0] = pivot;
             hardly = max(hardly, bits_of(fabs(m)) - bits_of((fabs(m) - fabs(l)) - fabs(u)));
         }
@@ -75,7 +77,7 @@ struct WideLane {
         const Relation<T> next = from_below(part.first, 1, lanes);
         if (lane < lanes - 1) own = close_with(own, next);
         T rest = T(1) - fabs(own.a) - fabs(own.c);
-        const bool other = (lane < lanes - 1 && fabs(rest) < Lane<T, R>::little) || hardly > Lane<T, R>::most_hardly;
+        const bool other = (lane < lanes - 1 && fabs(rest) < Lane<T, R>::little) || hardly > Lane<T, R>::most_hardly || flushed.any();
         part.first = of_lane(part.first, 0);
         apart = OddEven<T, lanes>::template reduce<false, true>(own, rest, lane, part.first, negligible);
         part.last = of_lane(own, lanes - 1);
