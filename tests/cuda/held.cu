@@ -53,7 +53,7 @@ TEST_F(Held, AnyLengthAnywhere) {
                     const Outcome outcome = solve_there(system, x, off, off == 1);
                     expect_good(system, x, outcome);
                     if (kind < waves && n <= most<T>()) EXPECT_TRUE(held(outcome)) << outcome.branch;
-                    if (kind == dominant && sizeof(T) == 8 && n <= most<T>()) EXPECT_EQ(outcome.reason, Reason::certified);
+                    if (kind == dominant && n <= most<T>()) EXPECT_EQ(outcome.reason, Reason::certified);
                     solve_there(system, again, off, off == 1);
                     EXPECT_EQ(x, again);
                     if (HasFatalFailure()) return;

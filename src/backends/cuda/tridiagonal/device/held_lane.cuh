@@ -20,7 +20,7 @@ struct Lane {
     Relation<T> own;   ///< of the lane's last unknown among the warp's (OddEven)
     int apart;
     bool grown;        ///< the lane has a pivot that says that the one before was next to none: rows do not do without exchanges
-    unsigned hardly;   ///< of the lane: log2 of |b| / (|b| - |a| - |c|), as bits of them differ
+    unsigned hardly;   ///< of the lane: log2 of |b| / (|b| - |a| - |c|), as bits of them differ, where rows are weakly dominant
 
     /// Rows may be taken for weakly dominant by so much more than they are, which sums of rounded numbers want; and be taken for dominant where they are by 2^most_octaves as much.
     static constexpr T slack = sizeof(T) == 8 ? T(0x1p-36) : T(0x1p-20);
@@ -119,7 +119,7 @@ private:
             }
             if (i == 0) head = row;
             const unsigned beyond = windows::bits_of(fused(fabs(m), T(1) + slack, -fabs(l)) - fabs(u)), size = windows::bits_of(fabs(m));
-            below |= beyond, hardly = max(hardly, size - beyond);
+            below |= beyond, hardly = max(hardly, size - min(beyond, size));
             largest = max(largest, max(size, windows::bits_of(fabs(row.d))));
         }
 
