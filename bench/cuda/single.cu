@@ -383,10 +383,11 @@ void run(const Sparse& sparse, std::int64_t count, int rounds, const std::vector
     if (wanted("latency")) {
         bench.latency_ceilings();
         bench.dominant(std::min(count, std::int64_t{1} << 20));
-        for (const std::int64_t n : {std::int64_t{4096}, std::int64_t{1} << 20})
+        for (const std::int64_t n : {1 << 12, 1 << 18, 1 << 20})
             if (n <= count) bench.run("latency", n, Algorithm::automatic, false, false, true);
-        bench.poisson(std::min(count, std::int64_t{1} << 12));
-        bench.run("latency, poisson", std::min(count, std::int64_t{1} << 12), Algorithm::automatic, false, false, true);
+        bench.poisson(std::min(count, std::int64_t{1} << 21));
+        for (const std::int64_t n : {1 << 12, 1 << 17, 1 << 18, 1 << 19, 1 << 20, 1 << 21})
+            if (n <= count) bench.run("latency, poisson", n, Algorithm::automatic, false, false, true);
         bench.indefinite(std::min(count, std::int64_t{1} << 20));
         for (const std::int64_t n : {1 << 10, 1 << 12, 1 << 14, 1 << 15, 50000, 100000, 1 << 17, 1 << 20})
             if (n <= count) bench.run("latency, indefinite", n, Algorithm::automatic, false, true, true);
