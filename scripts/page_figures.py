@@ -149,7 +149,7 @@ TABLES = {
         ('random, in place, 2^26', one('pivots, random, in place')), ('waves, in place, 2^26', one('pivots, waves, in place'))]),
     'short systems': ('cuda_single', 'system', (['between events', 'over cuSPARSE', 'as a graph', 'one after the other'], short_times), [
         ('4096 rows that decay', one('latency', 4096)), ('4096 rows of -1, 2, -1', one('latency, poisson', 4096)), ('1024 rows that need pivots', one('latency, indefinite', 1024)),
-        ('4096 rows that need pivots', one('latency, indefinite', 4096)), ('2^18 rows that decay', one('latency', 2 ** 18)), ('2^18 rows of -1, 2, -1', one('latency, poisson', 2 ** 18)), ('2^20 rows that decay', one('latency', 2 ** 20)), ('2^20 rows of -1, 2, -1', one('latency, poisson', 2 ** 20))]),
+        ('4096 rows that need pivots', one('latency, indefinite', 4096)), ('2^20 rows that decay', one('latency', 2 ** 20))]),
     'long batches': ('cuda_batch', 'layout, rows of a system', (['of the roof', 'queued', 'over cuSPARSE'], long_batch_beside_cusparse), [
         ('interleaved, 5000 (13 421 columns)', batch('interleaved', 5000)), ('interleaved, 8192', batch('interleaved', 8192)), ('interleaved, 20 000 (3355 columns)', batch('interleaved', 20000)),
         ('interleaved, 65 536', batch('interleaved', 65536)), ('interleaved, 2^20', batch('interleaved', 1 << 20)), ('−1, 2, −1, interleaved, 8192', batch('interleaved, -1 2 -1', 8192)),
