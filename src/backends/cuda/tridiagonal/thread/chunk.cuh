@@ -13,6 +13,7 @@
 
 namespace trifold::cuda {
 
+#ifdef __CUDACC__  // a test on the host has its own
 /// 1/x to about one unit in the last place for normal x of moderate size; infinities, zeros and subnormal x give no finite number.
 __device__ __forceinline__ float reciprocal(float x) {
     float r;
@@ -88,6 +89,7 @@ struct Divisor<double> {
         return fma(fma(-t, divisor, x), r, t);
     }
 };
+#endif
 
 __device__ __forceinline__ float fused(float x, float y, float z) { return fmaf(x, y, z); }
 __device__ __forceinline__ double fused(double x, double y, double z) { return fma(x, y, z); }

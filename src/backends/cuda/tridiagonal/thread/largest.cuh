@@ -10,7 +10,11 @@ struct Largest;
 template <>
 struct Largest<float> {
     float held = 0;
+#ifdef __CUDACC__
     __device__ __forceinline__ void add(float x) { asm("max.NaN.f32 %0, %1, %2;" : "=f"(held) : "f"(held), "f"(fabsf(x))); }
+#else  // in a test on the host
+    void add(float x) { held = fabsf(x) > held || x != x ? fabsf(x) : held; }
+#endif
     __device__ __forceinline__ float value() const { return held; }
 };
 
