@@ -2,10 +2,10 @@
 // One system that all multiprocessors hold:   a[i] x[i-1] + b[i] x[i] + c[i] x[i+1] = d[i],   i = 0 … rows-1
 //
 // Shapes: a, b, c, d, x are vectors with any strides, or scalars (not d, x); x may be d. Overwritten: x, where it holds; out of place also where it does not.
-// Who does what: a block per multiprocessor, and a lane up to 33 rows (held_lane.cuh), the matrix in shared memory, rhs and x in registers. Lanes of a warp are joined, then warps of a block; what is left of a block
-//   are six words, which all blocks see. One warp of each block solves the system of all blocks' last unknowns, by the same operations on the same words, and so all find the same bits. Then the way back. One
+// Who does what: a block per multiprocessor, and of 15 of its warps a lane up to 17 (FP32 35) rows (held_lane.cuh), the matrix in shared memory, rhs and x in registers. Lanes of a warp are joined, then warps of a block; what is left of a block
+//   are six words, which all blocks see. The 16th warp of each block (held_joint.cuh) solves the system of all blocks' last unknowns, by the same operations on the same words, and so all find the same bits. Then the way back. One
 //   cooperative launch; words are waited for by their value (windows_couple.cuh).
-// Words per row: 4 read, 1 written, whatever the matrix forgets. Roof: memory, for half of the time where registers and shared memory are full; the rest are latencies: a launch, 33 eliminations one after the other and back, 5 + 3 joins, a
+// Words per row: 4 read, 1 written, whatever the matrix forgets. Roof: memory, for half of the time where registers and shared memory are full; the rest are latencies: a launch, 17 (35) eliminations one after the other and back, 5 + 4 joins, a
 //   message through the second-level cache, 5 blocks of a lane one after the other and 5 joins.
 // Numerics: no pivoting. Where no row that elimination leaves takes more than itself of its neighbours x is good as it is (thread/weight.cuh; all blocks see the same); else of every row |rhs - A x| ≤ accept (|a|+|b|+|c|) X is
 //   seen, X the largest |x| of its warp, of the block's other warps' last rows and the two beside it. Unknowns at seams are the same bits on both sides. Where all rows are dominant and forget, a bound of the error follows

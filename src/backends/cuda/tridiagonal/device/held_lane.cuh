@@ -4,7 +4,7 @@
 //   a[i] x[i-1] + b[i] x[i] + c[i] x[i+1] = d[i],   i = 0 … rows-1
 //
 // Elimination goes forwards only: row i becomes x[i] = D - A x[before] - C x[i+1], of which nothing but the pivot is kept; the lane's first unknown is composed on the way, from row to row. So a lane holds 2 R numbers
-// where windows::Lane has 4 R, and takes three times as many rows. When its ends are known it goes down and up once more.
+// where windows::Lane has 4 R, and takes twice as many rows. When its ends are known it goes down and up once more.
 // Sums of rows: as in windows_lane.cuh; a warp may have few rows, so that what is left of it has them too. What is light (thread/weight.cuh) is told by the rows themselves, not by what elimination leaves of them: of weakly dominant rows it leaves such.
 #pragma once
 
