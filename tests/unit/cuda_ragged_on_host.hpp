@@ -2,24 +2,7 @@
 // What ragged_tile.cuh asks of a GPU, on the host: blocks of threads that run one after the other between barriers, votes and shuffles; divisions as a GPU rounds them, about; and LAPACK's order of elimination.
 #pragma once
 
-#include "support/blocks_on_host.hpp"
-
-#include <algorithm>
-#include <array>
-#include <bit>
-#include <cmath>
-#include <cstring>
-using std::abs, std::fabs, std::max, std::min;
-
-inline int __double2hiint(double x) { return static_cast<int>(std::bit_cast<std::int64_t>(x) >> 32); }
-inline int __float_as_int(float x) { return std::bit_cast<int>(x); }
-
-struct ThreadIndex {
-    struct {
-        operator unsigned() const { return static_cast<unsigned>(trifold::cuda::on_host().thread()); }
-    } x;
-};
-inline constexpr ThreadIndex threadIdx{};
+#include "cuda_warps_on_host.hpp"
 
 inline void __syncthreads() { trifold::cuda::block_barrier(); }
 
@@ -36,28 +19,6 @@ inline int __syncthreads_count(bool vote) {
 }
 inline bool __syncthreads_or(bool vote) { return __syncthreads_count(vote) > 0; }
 
-/// All 32 threads of the calling one's warp.
-inline void warp_barrier() {
-    static std::array<int, 32> arrived{}, turn{};
-    const auto warp = static_cast<std::size_t>(trifold::cuda::on_host().thread() / 32);
-    const int mine = turn[warp];
-    if (++arrived[warp] == 32) arrived[warp] = 0, ++turn[warp];
-    while (turn[warp] == mine) trifold::cuda::on_host().let_others_run();
-}
-
-template <class T>
-T __shfl_sync(unsigned, T value, int lane) {
-    static std::array<T, 1024> shown;
-    const int thread = trifold::cuda::on_host().thread();
-    shown[static_cast<std::size_t>(thread)] = value;
-    warp_barrier();
-    const T found = shown[static_cast<std::size_t>(thread / 32 * 32 + (lane & 31))];
-    warp_barrier();
-    return found;
-}
-template <class T>
-T __shfl_xor_sync(unsigned mask, T value, int other) { return __shfl_sync(mask, value, (trifold::cuda::on_host().thread() ^ other) & 31); }
-
 inline void atomicMin(int* at, int value) { *at = std::min(*at, value); }
 
 #include "backends/cuda/runtime/outcome.hpp"
@@ -72,22 +33,6 @@ struct Relation {
 };
 template <class T>
 T fused(T x, T y, T z) { return std::fma(x, y, z); }
-/// 0 for what is too large, infinite for what is too small, as there.
-template <class T>
-T reciprocal(T x) {
-    const T found = 1 / x;
-    return std::fpclassify(x) == FP_SUBNORMAL ? std::copysign(INFINITY, x) : std::fpclassify(found) == FP_SUBNORMAL ? T(0) : found;
-}
-template <class T>
-T divide_by(T pivot, T upper, T& c) {
-    const T k = reciprocal(pivot);
-    c = upper * k;
-    return k;
-}
-template <class T>
-struct Divisor {
-    explicit Divisor(T) {}
-};
 
 inline void report_failure(DeviceOutcome* outcome, std::int8_t* status, std::int64_t system, std::int64_t row, Reason reason) {
     outcome->first = std::min(outcome->first, failure_key(system, outcome->rows, row, reason));

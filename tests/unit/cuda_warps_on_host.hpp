@@ -98,11 +98,11 @@ void atomicMax(T* at, T value) { *at = max(*at, value); }
 
 namespace trifold::cuda {
 
-/// 0 for what is too large, as there: nothing has a subnormal reciprocal.
+/// 0 for what is too large, infinite for what is too small, as there.
 template <class T>
 T reciprocal(T x) {
     const T found = 1 / x;
-    return std::fpclassify(found) == FP_SUBNORMAL ? T(0) : found;
+    return std::fpclassify(x) == FP_SUBNORMAL ? std::copysign(INFINITY, x) : std::fpclassify(found) == FP_SUBNORMAL ? T(0) : found;
 }
 template <class T>
 T divide_by(T pivot, T upper, T& c) {
